@@ -1,0 +1,2 @@
+//! vmscope
+fn main() {}

@@ -1,0 +1,234 @@
+//! Numbers that must not be mixed up, each a type of its own.
+
+use std::fmt;
+
+/// Declares a number with a meaning: ordered, hashable, printed plainly.
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $format:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            /// The plain number.
+            #[must_use]
+            pub const fn get(self) -> $inner {
+                self.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "(", $format, ")"), self.0)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, $format, self.0)
+            }
+        }
+    };
+}
+
+number! {
+    /// A run-time address in one process's (or the kernel's) address space:
+    /// "actual virtual memory address", as the sampled pc is.
+    Avma(u64), "{:#x}"
+}
+number! {
+    /// A file-relative address: the byte offset in the mapped file, which is what
+    /// a run-time address becomes through its mapping alone, with no look at the
+    /// file's headers. For the vdso, the offset in its image.
+    FileOffset(u64), "{:#x}"
+}
+number! {
+    /// The position of a bytecode in its method, in the VM's own numbering
+    /// (HotSpot: bci; Cog: zero-based byte after the object header).
+    BytecodePc(u32), "{}"
+}
+number! {
+    /// An instant on `CLOCK_MONOTONIC`, in nanoseconds.
+    TimeNs(u64), "{}"
+}
+number! {
+    /// A length of time in nanoseconds.
+    DurationNs(u64), "{}"
+}
+number! {
+    /// A process id as vmscope's own pid namespace shows it.
+    Pid(u32), "{}"
+}
+number! {
+    /// A thread id as vmscope's own pid namespace shows it. The kernel reuses
+    /// them: records refer to threads by [`ThreadKey`].
+    Tid(u32), "{}"
+}
+number! {
+    /// One address space in a recording. A fork makes a new one, an exec too,
+    /// although the pid stays.
+    ProcessKey(u32), "{}"
+}
+number! {
+    /// One thread's life in one address space.
+    ThreadKey(u32), "{}"
+}
+number! {
+    /// One file (or vdso) that code was mapped from.
+    ModuleKey(u32), "{}"
+}
+number! {
+    /// One life of a constituent of a code zone, unique in the recording. Code
+    /// that is recompiled or whose place is reused gets a new key; code that is
+    /// moved keeps its key.
+    ConstituentKey(u64), "{}"
+}
+number! {
+    /// One method of a VM, unique in the recording.
+    MethodKey(u64), "{}"
+}
+number! {
+    /// One class of a VM, unique in the recording.
+    ClassKey(u64), "{}"
+}
+number! {
+    /// One collection of a collector, unique in the recording.
+    CollectionKey(u64), "{}"
+}
+number! {
+    /// One sampled object, unique in the recording.
+    ObjectKey(u64), "{}"
+}
+
+impl TimeNs {
+    /// The time from `earlier` to `self`; zero when `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: TimeNs) -> DurationNs {
+        DurationNs(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The instant `by` after this one, at most the last one there is.
+    #[must_use]
+    pub const fn plus(self, by: DurationNs) -> TimeNs {
+        TimeNs(self.0.saturating_add(by.0))
+    }
+
+    /// The instant `by` before this one, at least zero.
+    #[must_use]
+    pub const fn minus(self, by: DurationNs) -> TimeNs {
+        TimeNs(self.0.saturating_sub(by.0))
+    }
+}
+
+impl DurationNs {
+    /// The length in seconds.
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        std::time::Duration::from_nanos(self.0).as_secs_f64()
+    }
+}
+
+impl From<std::time::Duration> for DurationNs {
+    /// Saturates after 584 years.
+    fn from(duration: std::time::Duration) -> Self {
+        DurationNs(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Avma {
+    /// The address `by` bytes further, or `None` past the end of the address space.
+    #[must_use]
+    pub const fn checked_add(self, by: u64) -> Option<Avma> {
+        match self.0.checked_add(by) {
+            Some(sum) => Some(Avma(sum)),
+            None => None,
+        }
+    }
+
+    /// How far `self` lies after `base`, or `None` when it lies before it.
+    #[must_use]
+    pub const fn offset_from(self, base: Avma) -> Option<u64> {
+        self.0.checked_sub(base.0)
+    }
+}
+
+/// The GNU build-id of an ELF file (note `NT_GNU_BUILD_ID`), 1 to 64 bytes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BuildId(Box<[u8]>);
+
+impl BuildId {
+    /// The longest build-id that is believed.
+    pub const MAX_BYTES: usize = 64;
+
+    /// `bytes` as a build-id, or `None` when there are none or more than
+    /// [`Self::MAX_BYTES`].
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        (1..=Self::MAX_BYTES)
+            .contains(&bytes.len())
+            .then(|| Self(bytes.into()))
+    }
+
+    /// The bytes of the note's description.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Display for BuildId {
+    /// Lower-case hexadecimal, as in `/usr/lib/debug/.build-id`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for BuildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BuildId({self})")
+    }
+}
+
+/// The processor architecture that registers and code belong to, as ELF's
+/// `e_machine`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arch {
+    /// x86-64 (`EM_X86_64`).
+    X86_64,
+    /// 64-bit ARM (`EM_AARCH64`).
+    Aarch64,
+    /// Any other, by its `e_machine`.
+    Other(u16),
+}
+
+impl Arch {
+    /// The ELF `e_machine` value.
+    #[must_use]
+    pub const fn elf_machine(self) -> u16 {
+        match self {
+            Arch::X86_64 => 62,
+            Arch::Aarch64 => 183,
+            Arch::Other(machine) => machine,
+        }
+    }
+
+    /// The architecture with that `e_machine`.
+    #[must_use]
+    pub const fn from_elf_machine(machine: u16) -> Self {
+        match machine {
+            62 => Arch::X86_64,
+            183 => Arch::Aarch64,
+            other => Arch::Other(other),
+        }
+    }
+
+    /// The architecture that this program runs on.
+    #[must_use]
+    pub const fn of_this_machine() -> Self {
+        if cfg!(target_arch = "aarch64") {
+            Arch::Aarch64
+        } else {
+            Arch::X86_64
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Samples: where a thread was.
+
+use crate::{Arch, Avma, ThreadKey, TimeNs};
+
+/// The processor mode that a sample interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum CpuMode {
+    /// User space.
+    #[default]
+    User,
+    /// The kernel.
+    Kernel,
+    /// The thread did not run (wall clock only): `pc` is where it will go on.
+    Idle,
+    /// A hypervisor, a guest, or not known.
+    Other,
+}
+
+/// One sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When, taken before anything else.
+    pub time: TimeNs,
+    /// Which thread.
+    pub thread: ThreadKey,
+    /// The instruction pointer: the address of the next instruction to retire. A
+    /// sample is charged to the instruction after a slow one (skid, TRUTH.md §3).
+    pub pc: Avma,
+    /// The mode that `pc` belongs to.
+    pub mode: CpuMode,
+    /// What was asked for beyond that. Boxed: most samples have none.
+    pub detail: Option<Box<SampleDetail>>,
+}
+
+/// What a sample carries on request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SampleDetail {
+    /// Callers, where `--call-graph` was given.
+    pub chain: Option<CallChain>,
+    /// User registers, where an adapter asked for them.
+    pub registers: Option<Registers>,
+    /// A copy of the top of the user stack, where an adapter asked for it.
+    pub stack: Option<StackBytes>,
+    /// Words of memory read while the thread stood still.
+    pub words: Vec<Word>,
+}
+
+/// A caller chain without the leaf.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallChain {
+    /// Return addresses in the kernel, innermost first; empty for user samples. For a
+    /// kernel sample `user` then starts with the user pc itself, not with a return
+    /// address.
+    pub kernel: Vec<Avma>,
+    /// Return addresses in user space, innermost first.
+    pub user: Vec<Avma>,
+    /// Whether the bound on the depth cut the chain off.
+    pub truncated: bool,
+}
+
+/// User registers in the kernel's numbering (`arch/*/include/uapi/asm/perf_regs.h`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// Whose registers.
+    pub arch: Arch,
+    /// Which ones: bit n for register n.
+    pub mask: u64,
+    /// Their values, one for each bit set in `mask`, lowest register first.
+    pub values: Vec<u64>,
+}
+
+/// A copy of a piece of the stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackBytes {
+    /// The address of the first byte: the stack pointer.
+    pub sp: Avma,
+    /// The bytes from there upwards.
+    pub bytes: Vec<u8>,
+}
+
+/// A 64-bit word of the target's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// Where it was read.
+    pub at: Avma,
+    /// What was there.
+    pub value: u64,
+}
+
+impl Registers {
+    /// The value of register `number` in the kernel's numbering, if it was taken.
+    #[must_use]
+    pub fn value(&self, number: u32) -> Option<u64> {
+        let bit = 1u64.checked_shl(number)?;
+        if self.mask & bit == 0 {
+            return None;
+        }
+        let before = (self.mask & (bit - 1)).count_ones();
+        self.values.get(usize::try_from(before).ok()?).copied()
+    }
+}
