@@ -6,7 +6,7 @@
 //! `CLOCK_MONOTONIC` in nanoseconds ([`TimeNs`]).
 //!
 //! The types here are plain and carry no serialization: what they look like on
-//! disk is the business of `recording`, described in `FORMAT.md` beside it.
+//! disk is the business of [`recording`], described in `FORMAT.md` beside it.
 
 mod code;
 mod collection;
@@ -18,8 +18,10 @@ mod native;
 mod pcmap;
 mod process;
 mod record;
+pub mod recording;
 mod sample;
 mod session;
+mod wire;
 
 pub use code::{
     CodeChange, Constituent, ConstituentGone, ConstituentKind, ConstituentMoved, GoneReason,
@@ -36,9 +38,10 @@ pub use loss::{EndReason, LossReason, Lost, RecordingEnd, Stream};
 pub use native::{NativeFrame, NativeFunction, NativeLines, SymbolOwner, SymbolSource, Symbols};
 pub use pcmap::{BoundaryRule, Chain, ChainFrame, Cover, Exactness, PcMap, Position, Range};
 pub use process::{
-    Mapping, Module, ModuleState, Process, ProcessEnd, Thread, ThreadEnd, ThreadRole, ThreadUpdate,
-    Unmapping,
+    Mapping, Module, ModuleState, Process, ProcessEnd, Thread, ThreadCpu, ThreadEnd, ThreadRole,
+    ThreadUpdate, Unmapping,
 };
 pub use record::{Content, Record};
 pub use sample::{CallChain, CpuMode, Registers, Sample, SampleDetail, StackBytes, Word};
 pub use session::{Limit, LimitKind, SampleClock, Session, VmIdentity};
+pub use wire::WireError;

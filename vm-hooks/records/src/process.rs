@@ -97,6 +97,21 @@ pub struct ThreadEnd {
     pub cpu_user: Option<DurationNs>,
 }
 
+/// How much CPU time a thread had used at a time: written about once a second while
+/// it changes, so that promised samples are known for every window of time, and in
+/// a recording that was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadCpu {
+    /// Which.
+    pub key: ThreadKey,
+    /// When it was read.
+    pub time: TimeNs,
+    /// CPU time since the recording began, user and kernel.
+    pub cpu: DurationNs,
+    /// The user part of `cpu`, where it is known.
+    pub cpu_user: Option<DurationNs>,
+}
+
 /// In which state a module's file was found when its mapping first appeared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

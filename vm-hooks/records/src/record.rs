@@ -3,7 +3,7 @@
 use crate::{
     Class, Collection, Constituent, ConstituentGone, ConstituentMoved, Counter, Fact, Lifetime,
     Limit, Lost, Mapping, Method, Module, Process, ProcessEnd, RecordingEnd, Sample, Session,
-    Symbols, Thread, ThreadEnd, ThreadUpdate, TimeNs, Unmapping,
+    Symbols, Thread, ThreadCpu, ThreadEnd, ThreadUpdate, TimeNs, Unmapping,
 };
 
 /// One record of a recording (DESIGN.md §2).
@@ -17,6 +17,7 @@ pub enum Record {
     ProcessEnd(ProcessEnd),
     Thread(Thread),
     ThreadUpdate(ThreadUpdate),
+    ThreadCpu(ThreadCpu),
     ThreadEnd(ThreadEnd),
     Module(Module),
     Mapping(Mapping),
@@ -76,6 +77,7 @@ impl Record {
             Record::ProcessEnd(r) => r.time,
             Record::Thread(r) => r.time,
             Record::ThreadUpdate(r) => r.time,
+            Record::ThreadCpu(r) => r.time,
             Record::ThreadEnd(r) => r.time,
             Record::Module(r) => r.time,
             Record::Mapping(r) => r.time,

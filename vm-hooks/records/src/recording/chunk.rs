@@ -1,0 +1,105 @@
+//! A chunk's payload: records one after the other, and how they are read.
+
+use super::frame::{ChunkHeader, Codec};
+use crate::wire::{self, WireError};
+use crate::{Content, Record, Sample, TimeNs};
+
+/// A chunk as it was read: decompressed, its checksum verified.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    header: ChunkHeader,
+    payload: Vec<u8>,
+}
+
+/// What a chunk holds, item by item.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// A record that is not a sample.
+    Record(Record),
+    /// Samples, in time order.
+    Samples(Vec<Sample>),
+    /// A record of a kind that this version does not know, skipped.
+    Unknown(u32),
+    /// A record of a known kind that could not be decoded, skipped.
+    Malformed(u32, WireError),
+}
+
+impl Chunk {
+    /// Decompresses and verifies a chunk; says what is wrong with it otherwise.
+    pub(super) fn decode(header: ChunkHeader, stored: Vec<u8>) -> Result<Self, &'static str> {
+        if crc32fast::hash(&stored) != header.payload_crc {
+            return Err("a chunk does not match its checksum");
+        }
+        let payload = match header.codec {
+            Codec::Plain => stored,
+            // The output is bounded by what the header claims, which is bounded too.
+            Codec::Zstd => zstd::bulk::decompress(&stored, header.raw_bytes)
+                .map_err(|_| "a chunk can't be decompressed")?,
+        };
+        if payload.len() != header.raw_bytes {
+            return Err("a chunk is not as long as it claims");
+        }
+        Ok(Chunk { header, payload })
+    }
+
+    /// What kinds it holds.
+    #[must_use]
+    pub fn content(&self) -> Content {
+        self.header.content
+    }
+
+    /// The earliest and the latest time in it.
+    #[must_use]
+    pub fn span(&self) -> (TimeNs, TimeNs) {
+        (self.header.from, self.header.to)
+    }
+
+    /// How many records it claims to hold, each sample counted.
+    #[must_use]
+    pub fn records(&self) -> u32 {
+        self.header.records
+    }
+
+    /// Its records in order. Each is framed by its own length, so one that can't be
+    /// read does not spoil the next; a frame that can't be read ends the chunk.
+    pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
+        let mut rest = self.payload.as_slice();
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let Some((kind, body)) = take_frame(&mut rest) else {
+                rest = &[];
+                return Some(Item::Malformed(0, WireError::Malformed));
+            };
+            Some(if kind == wire::SAMPLES_KIND {
+                match wire::decode_samples(body) {
+                    Ok(samples) => Item::Samples(samples),
+                    Err(error) => Item::Malformed(kind, error),
+                }
+            } else {
+                match wire::decode_record(kind, body) {
+                    Some(Ok(record)) => Item::Record(record),
+                    Some(Err(error)) => Item::Malformed(kind, error),
+                    None => Item::Unknown(kind),
+                }
+            })
+        })
+    }
+}
+
+/// Takes `kind, length, body` off the front of `rest`.
+fn take_frame<'a>(rest: &mut &'a [u8]) -> Option<(u32, &'a [u8])> {
+    let kind = u32::try_from(prost::encoding::decode_varint(rest).ok()?).ok()?;
+    let length = usize::try_from(prost::encoding::decode_varint(rest).ok()?).ok()?;
+    let (body, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    Some((kind, body))
+}
+
+/// Appends `kind, length, body` to `out`.
+pub(super) fn put_frame(kind: u32, body: &[u8], out: &mut Vec<u8>) {
+    prost::encoding::encode_varint(u64::from(kind), out);
+    prost::encoding::encode_varint(body.len() as u64, out);
+    out.extend_from_slice(body);
+}

@@ -1,0 +1,217 @@
+//! Gathering records into chunks, before they go anywhere.
+
+use super::chunk::put_frame;
+use super::frame::{self, ChunkHeader, Codec, MAX_RAW_BYTES};
+use crate::wire;
+use crate::{Content, LossReason, Lost, Record, Sample, Stream, TimeNs};
+use std::collections::VecDeque;
+
+/// A chunk is closed at this size, well below what it may have: a record that is
+/// larger than the rest still fits.
+const TARGET_RAW_BYTES: usize = 512 << 10;
+
+/// Samples are encoded in batches of at most so many, which bounds what a reader
+/// decodes at once.
+const MAX_BATCH: usize = 4096;
+
+/// Batches are also closed at so many bytes of details (chains, stacks).
+const MAX_BATCH_DETAIL_BYTES: usize = 256 << 10;
+
+/// The most bytes of one record: it fits beside what a chunk may hold already.
+const MAX_RECORD_BYTES: usize = MAX_RAW_BYTES - TARGET_RAW_BYTES - 32;
+
+/// zstd's level. 3 is its default; at the rates of a profiler the level does not
+/// show in CPU time.
+const ZSTD_LEVEL: i32 = 3;
+
+/// A finished chunk: header and payload.
+#[derive(Clone, Debug)]
+pub(super) struct Finished {
+    pub content: Content,
+    /// The latest time in it.
+    pub to: TimeNs,
+    pub records: u32,
+    pub bytes: Vec<u8>,
+}
+
+/// Gathers records; finished chunks queue up in `ready`.
+#[derive(Debug, Default)]
+pub(super) struct Gatherer {
+    /// Records that are neither samples nor lifetimes.
+    state: Gathering,
+    lifetimes: Gathering,
+    /// Encoded batches of samples.
+    samples: Gathering,
+    /// Samples of the batch being gathered.
+    batch: Vec<Sample>,
+    batch_detail_bytes: usize,
+    scratch: Vec<u8>,
+    /// Chunks to be taken, in order.
+    pub ready: VecDeque<Finished>,
+}
+
+impl Gatherer {
+    /// Adds a record. One that no chunk can hold is replaced by a [`Lost`].
+    pub fn put(&mut self, record: Record) {
+        let record = match record {
+            Record::Sample(sample) => return self.put_sample(sample),
+            other => other,
+        };
+        let (content, time) = (record.content(), record.time());
+        self.scratch.clear();
+        let Some(kind) = wire::encode_record(&record, &mut self.scratch) else {
+            return;
+        };
+        if self.scratch.len() > MAX_RECORD_BYTES {
+            return self.put(too_large(content, time.unwrap_or_default()));
+        }
+        let gathering = if content == Content::LIFETIMES {
+            &mut self.lifetimes
+        } else {
+            &mut self.state
+        };
+        gathering.put(kind, &self.scratch, 1, time, time);
+        if gathering.payload.len() >= TARGET_RAW_BYTES {
+            self.close(content);
+        }
+    }
+
+    /// Finishes everything gathered so far: state first, then lifetimes and samples,
+    /// which refer to it.
+    pub fn flush(&mut self) {
+        self.close_batch();
+        self.close(Content::STATE);
+        self.close(Content::LIFETIMES);
+        self.close(Content::SAMPLES);
+    }
+
+    fn put_sample(&mut self, sample: Sample) {
+        if let Some(detail) = &sample.detail {
+            let addresses = detail
+                .chain
+                .as_ref()
+                .map_or(0, |c| c.kernel.len() + c.user.len())
+                + detail.registers.as_ref().map_or(0, |r| r.values.len())
+                + 2 * detail.words.len();
+            // Ten bytes: the longest varint.
+            self.batch_detail_bytes +=
+                32 + 10 * addresses + detail.stack.as_ref().map_or(0, |s| s.bytes.len());
+        }
+        self.batch.push(sample);
+        if self.batch.len() >= MAX_BATCH || self.batch_detail_bytes >= MAX_BATCH_DETAIL_BYTES {
+            self.close_batch();
+            if self.samples.payload.len() >= TARGET_RAW_BYTES {
+                // What samples refer to comes first: a file that ends here makes sense.
+                self.close(Content::STATE);
+                self.close(Content::SAMPLES);
+            }
+        }
+    }
+
+    fn close_batch(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        self.scratch.clear();
+        wire::encode_samples(&self.batch, &mut self.scratch);
+        let from = self.batch.iter().map(|sample| sample.time).min();
+        let to = self.batch.iter().map(|sample| sample.time).max();
+        if self.scratch.len() > MAX_RECORD_BYTES {
+            // One sample with megabytes of stack: no engine makes it, an import might.
+            self.batch.clear();
+            self.batch_detail_bytes = 0;
+            return self.put(too_large(Content::SAMPLES, to.unwrap_or_default()));
+        }
+        let count = u32::try_from(self.batch.len()).unwrap_or(u32::MAX);
+        self.samples
+            .put(wire::SAMPLES_KIND, &self.scratch, count, from, to);
+        self.batch.clear();
+        self.batch_detail_bytes = 0;
+    }
+
+    fn close(&mut self, content: Content) {
+        let gathering = match content {
+            Content::SAMPLES => &mut self.samples,
+            Content::LIFETIMES => &mut self.lifetimes,
+            _ => &mut self.state,
+        };
+        self.ready.extend(gathering.take(content));
+    }
+}
+
+fn too_large(content: Content, time: TimeNs) -> Record {
+    Record::Lost(Lost {
+        stream: match content {
+            Content::SAMPLES => Stream::Samples,
+            Content::LIFETIMES => Stream::Lifetimes,
+            _ => Stream::Any,
+        },
+        reason: LossReason::TooLarge,
+        count: 1,
+        from: time,
+        to: time,
+        thread: None,
+    })
+}
+
+/// A chunk being gathered.
+#[derive(Debug, Default)]
+struct Gathering {
+    payload: Vec<u8>,
+    records: u32,
+    span: Option<(TimeNs, TimeNs)>,
+}
+
+impl Gathering {
+    fn put(
+        &mut self,
+        kind: u32,
+        body: &[u8],
+        records: u32,
+        from: Option<TimeNs>,
+        to: Option<TimeNs>,
+    ) {
+        put_frame(kind, body, &mut self.payload);
+        self.records = self.records.saturating_add(records);
+        if let (Some(from), Some(to)) = (from, to) {
+            self.span = Some(match self.span {
+                Some((first, last)) => (first.min(from), last.max(to)),
+                None => (from, to),
+            });
+        }
+    }
+
+    /// Takes what was gathered as a finished chunk, if there is anything.
+    fn take(&mut self, content: Content) -> Option<Finished> {
+        if self.payload.is_empty() {
+            return None;
+        }
+        let payload = std::mem::take(&mut self.payload);
+        let (from, to) = self.span.take().unwrap_or_default();
+        let records = std::mem::take(&mut self.records);
+        let raw_bytes = payload.len();
+        let (codec, stored) = match zstd::bulk::compress(&payload, ZSTD_LEVEL) {
+            Ok(compressed) if compressed.len() < raw_bytes => (Codec::Zstd, compressed),
+            _ => (Codec::Plain, payload),
+        };
+        let header = ChunkHeader {
+            codec,
+            content,
+            raw_bytes,
+            stored_bytes: stored.len(),
+            payload_crc: crc32fast::hash(&stored),
+            from,
+            to,
+            records,
+        };
+        let mut bytes = Vec::with_capacity(frame::CHUNK_HEADER_BYTES + stored.len());
+        bytes.extend_from_slice(&header.to_bytes());
+        bytes.extend_from_slice(&stored);
+        Some(Finished {
+            content,
+            to,
+            records,
+            bytes,
+        })
+    }
+}

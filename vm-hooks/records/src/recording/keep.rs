@@ -1,0 +1,144 @@
+//! Keeping only the newest part of a recording, in memory, until it is saved
+//! (`--keep-last`).
+
+use super::gather::{Finished, Gatherer};
+use super::state::LastingState;
+use super::writer::{Store, WriteError, Writer, Written};
+use crate::{Content, DurationNs, Limit, LimitKind, Record, RecordingEnd, TimeNs};
+use std::collections::VecDeque;
+
+/// A recording that is a circular buffer in time.
+///
+/// Samples and lifetimes are kept as finished chunks and dropped when they are
+/// older than the window; of everything else, what the window needs to make sense.
+/// Memory is bounded by the window, by `max_bytes`, and by what is alive in the
+/// target, not by how long it runs.
+#[derive(Debug)]
+pub struct KeepLast {
+    window: DurationNs,
+    max_bytes: usize,
+    gatherer: Gatherer,
+    chunks: VecDeque<Finished>,
+    chunk_bytes: usize,
+    state: LastingState,
+    newest: TimeNs,
+    /// The latest time of anything that was dropped.
+    dropped_to: Option<TimeNs>,
+    /// Whether `max_bytes` made the window shorter than asked for.
+    squeezed: bool,
+}
+
+impl KeepLast {
+    /// Keeps the newest `window` of what is put in, in at most about `max_bytes` of
+    /// chunks.
+    #[must_use]
+    pub fn new(window: DurationNs, max_bytes: usize) -> Self {
+        KeepLast {
+            window,
+            max_bytes,
+            gatherer: Gatherer::default(),
+            chunks: VecDeque::new(),
+            chunk_bytes: 0,
+            state: LastingState::default(),
+            newest: TimeNs(0),
+            dropped_to: None,
+            squeezed: false,
+        }
+    }
+
+    /// Adds a record.
+    pub fn put(&mut self, record: Record) {
+        if let Some(time) = record.time() {
+            self.newest = self.newest.max(time);
+        }
+        if record.content() == Content::STATE {
+            self.state.put(record);
+        } else {
+            self.gatherer.put(record);
+            self.take_ready();
+        }
+    }
+
+    /// Closes the chunk being gathered and forgets what is too old; to be called
+    /// about once a second: that is how coarse the window's edge is.
+    pub fn flush(&mut self) {
+        self.gatherer.flush();
+        self.take_ready();
+        let horizon = self.newest.minus(self.window);
+        while let Some(oldest) = self.chunks.front() {
+            let too_many = self.chunk_bytes > self.max_bytes && self.chunks.len() > 1;
+            if oldest.to >= horizon && !too_many {
+                break;
+            }
+            self.squeezed |= oldest.to >= horizon;
+            self.dropped_to = self.dropped_to.max(Some(oldest.to));
+            self.chunk_bytes -= oldest.bytes.len();
+            self.chunks.pop_front();
+        }
+        self.state.forget_before(horizon);
+        let lifetimes = self
+            .chunks
+            .iter()
+            .any(|chunk| chunk.content == Content::LIFETIMES);
+        self.state.sweep_methods(lifetimes);
+    }
+
+    /// Samples that are kept.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        let samples = self
+            .chunks
+            .iter()
+            .filter(|chunk| chunk.content == Content::SAMPLES);
+        samples.map(|chunk| u64::from(chunk.records)).sum()
+    }
+
+    /// Writes what is kept as a recording of its own, and goes on keeping.
+    ///
+    /// # Errors
+    /// [`WriteError`] when the store does not take it.
+    pub fn save<S: Store>(
+        &mut self,
+        store: S,
+        end: RecordingEnd,
+    ) -> Result<(S, Written), WriteError> {
+        self.flush();
+        let mut writer = Writer::begin(store)?;
+        for record in self.state.records() {
+            writer.put(record)?;
+        }
+        if let Some(dropped_to) = self.dropped_to {
+            writer.put(Record::Limit(self.limit(dropped_to)))?;
+        }
+        writer.flush()?;
+        for chunk in &self.chunks {
+            writer.append_finished(chunk)?;
+        }
+        writer.end(end)
+    }
+
+    fn limit(&self, dropped_to: TimeNs) -> Limit {
+        let kept = self.newest.since(dropped_to).as_secs_f64();
+        let wanted = self.window.as_secs_f64();
+        Limit {
+            time: dropped_to,
+            kind: LimitKind::OnlyNewestKept,
+            text: if self.squeezed {
+                format!(
+                    "only the newest {kept:.1} s were kept: {wanted:.1} s did not fit in {} MiB",
+                    self.max_bytes >> 20
+                )
+            } else {
+                format!("only the newest {kept:.1} s were kept (--keep-last {wanted})")
+            },
+            remedy: String::new(),
+        }
+    }
+
+    fn take_ready(&mut self) {
+        while let Some(finished) = self.gatherer.ready.pop_front() {
+            self.chunk_bytes += finished.bytes.len();
+            self.chunks.push_back(finished);
+        }
+    }
+}

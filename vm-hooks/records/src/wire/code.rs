@@ -1,0 +1,296 @@
+//! Constituents, pc maps and methods to messages and back.
+
+use super::codes::Code;
+use super::process::plain;
+use super::{WireError, messages as m};
+use crate::{
+    Avma, BoundaryRule, BytecodePc, ChainFrame, Constituent, ConstituentGone, ConstituentKey,
+    ConstituentKind, ConstituentMoved, Cover, Exactness, GoneReason, LineEntry, Method, MethodKey,
+    PcMap, PicCase, Position, ProcessKey, TimeNs,
+};
+
+plain!(ConstituentGone {
+    key = key: [ConstituentKey], last_seen = last_seen: [TimeNs], time = time: [TimeNs],
+    reason = reason: (code GoneReason),
+});
+plain!(ConstituentMoved {
+    key = key: [ConstituentKey], last_seen = last_seen: [TimeNs], time = time: [TimeNs],
+    to = to: [Avma],
+});
+plain!(PicCase { class = class: same, method = method: (option MethodKey), target = target: same });
+
+/// The kinds' numbers; 0 is [`ConstituentKind::Other`] with its name beside it.
+const KINDS: [(ConstituentKind, u32); 11] = [
+    (ConstituentKind::Method, 1),
+    (ConstituentKind::Block, 2),
+    (ConstituentKind::ClosedPic, 3),
+    (ConstituentKind::OpenPic, 4),
+    (ConstituentKind::Trampoline, 5),
+    (ConstituentKind::Enilopmart, 6),
+    (ConstituentKind::Stub, 7),
+    (ConstituentKind::Interpreter, 8),
+    (ConstituentKind::Adapter, 9),
+    (ConstituentKind::RegExp, 10),
+    (ConstituentKind::Free, 11),
+];
+
+impl From<&Box<Constituent>> for m::Constituent {
+    fn from(r: &Box<Constituent>) -> Self {
+        let number = KINDS
+            .iter()
+            .find(|(kind, _)| *kind == r.kind)
+            .map(|&(_, number)| number);
+        let kind_name = match &r.kind {
+            ConstituentKind::Other(name) => name.clone(),
+            _ => String::new(),
+        };
+        let (boundary, covers) = match &r.map {
+            PcMap::None => (None, None),
+            PcMap::Boundary {
+                rule,
+                exactness,
+                entries,
+            } => (Some(boundary_message(*rule, *exactness, entries)), None),
+            PcMap::Covers { covers, chains } => (None, Some(covers_message(covers, chains))),
+        };
+        m::Constituent {
+            key: r.key.0,
+            process: r.process.0,
+            since: r.since.0,
+            absent_at: r.absent_at.map(|time| time.0),
+            start: r.start.0,
+            size: r.end.0.saturating_sub(r.start.0),
+            kind: number.unwrap_or(0),
+            kind_name,
+            tier: r.tier.clone(),
+            name: r.name.clone(),
+            method: r.method.map(|key| key.0),
+            cases: r.cases.iter().map(Into::into).collect(),
+            boundary,
+            covers,
+        }
+    }
+}
+
+impl TryFrom<m::Constituent> for Box<Constituent> {
+    type Error = WireError;
+
+    fn try_from(r: m::Constituent) -> Result<Self, WireError> {
+        let end = r
+            .start
+            .checked_add(r.size)
+            .ok_or(WireError::Range("size"))?;
+        let kind = KINDS
+            .iter()
+            .find(|&&(_, number)| number == r.kind)
+            .map_or_else(
+                || ConstituentKind::Other(r.kind_name),
+                |(kind, _)| kind.clone(),
+            );
+        let map = match (r.boundary, r.covers) {
+            (Some(map), _) => boundary_map(map)?,
+            (None, Some(map)) => covers_map(map)?,
+            (None, None) => PcMap::None,
+        };
+        Ok(Box::new(Constituent {
+            key: ConstituentKey(r.key),
+            process: ProcessKey(r.process),
+            since: TimeNs(r.since),
+            absent_at: r.absent_at.map(TimeNs),
+            start: Avma(r.start),
+            end: Avma(end),
+            kind,
+            tier: r.tier,
+            name: r.name,
+            method: r.method.map(MethodKey),
+            cases: r
+                .cases
+                .into_iter()
+                .map(TryInto::try_into)
+                .collect::<Result<_, _>>()?,
+            map,
+        }))
+    }
+}
+
+fn boundary_message(
+    rule: BoundaryRule,
+    exactness: Exactness,
+    entries: &[(u32, BytecodePc)],
+) -> m::BoundaryMap {
+    let mut before = 0;
+    m::BoundaryMap {
+        rule: rule.code(),
+        exactness: exactness.code(),
+        code_deltas: entries
+            .iter()
+            .map(|&(offset, _)| {
+                let delta = offset.wrapping_sub(before);
+                before = offset;
+                delta
+            })
+            .collect(),
+        bytecodes: entries.iter().map(|&(_, bytecode)| bytecode.0).collect(),
+    }
+}
+
+fn boundary_map(map: m::BoundaryMap) -> Result<PcMap, WireError> {
+    if map.code_deltas.len() != map.bytecodes.len() {
+        return Err(WireError::Columns("boundary"));
+    }
+    let mut offset = 0u32;
+    let entries = map
+        .code_deltas
+        .into_iter()
+        .zip(map.bytecodes)
+        .map(|(delta, bytecode)| {
+            offset = offset
+                .checked_add(delta)
+                .ok_or(WireError::Range("code_deltas"))?;
+            Ok((offset, BytecodePc(bytecode)))
+        })
+        .collect::<Result<_, WireError>>()?;
+    Ok(PcMap::Boundary {
+        rule: BoundaryRule::from_code(map.rule),
+        exactness: Exactness::from_code(map.exactness),
+        entries,
+    })
+}
+
+/// A position as one number: 0 unknown, else value * 2 + 1 for a bytecode and
+/// value * 2 + 2 for a line.
+fn position_number(position: Position) -> u64 {
+    match position {
+        Position::Unknown => 0,
+        Position::Bytecode(pc) => u64::from(pc.0) * 2 + 1,
+        Position::Line(line) => u64::from(line) * 2 + 2,
+    }
+}
+
+fn position_of(number: u64) -> Result<Position, WireError> {
+    let Some(value) = number.checked_sub(1) else {
+        return Ok(Position::Unknown);
+    };
+    let half = u32::try_from(value / 2).map_err(|_| WireError::Range("positions"))?;
+    Ok(if value % 2 == 0 {
+        Position::Bytecode(BytecodePc(half))
+    } else {
+        Position::Line(half)
+    })
+}
+
+fn covers_message(covers: &[Cover], chains: &[Vec<ChainFrame>]) -> m::CoversMap {
+    m::CoversMap {
+        starts: covers.iter().map(|cover| cover.start).collect(),
+        ends: covers.iter().map(|cover| cover.end).collect(),
+        chain_of: covers.iter().map(|cover| cover.chain).collect(),
+        exactness: covers
+            .iter()
+            .map(|cover| u8::try_from(cover.exactness.code()).unwrap_or(0))
+            .collect(),
+        chains: chains
+            .iter()
+            .map(|chain| m::Chain {
+                methods: chain.iter().map(|frame| frame.method.0).collect(),
+                positions: chain
+                    .iter()
+                    .map(|frame| position_number(frame.position))
+                    .collect(),
+            })
+            .collect(),
+    }
+}
+
+fn covers_map(map: m::CoversMap) -> Result<PcMap, WireError> {
+    let count = map.starts.len();
+    if map.ends.len() != count || map.chain_of.len() != count || map.exactness.len() != count {
+        return Err(WireError::Columns("covers"));
+    }
+    let chains: Vec<Vec<ChainFrame>> = map
+        .chains
+        .into_iter()
+        .map(|chain| {
+            if chain.methods.is_empty() || chain.methods.len() != chain.positions.len() {
+                return Err(WireError::Columns("chain"));
+            }
+            chain
+                .methods
+                .into_iter()
+                .zip(chain.positions)
+                .map(|(method, position)| {
+                    Ok(ChainFrame {
+                        method: MethodKey(method),
+                        position: position_of(position)?,
+                    })
+                })
+                .collect()
+        })
+        .collect::<Result<_, WireError>>()?;
+    let mut last_end = 0;
+    let covers = (map.starts.into_iter().zip(map.ends))
+        .zip(map.chain_of.into_iter().zip(map.exactness))
+        .map(|((start, end), (chain, exactness))| {
+            let known = usize::try_from(chain).is_ok_and(|index| index < chains.len());
+            if start < last_end || end < start || !known {
+                return Err(WireError::Range("covers"));
+            }
+            last_end = end;
+            Ok(Cover {
+                start,
+                end,
+                chain,
+                exactness: Exactness::from_code(u32::from(exactness)),
+            })
+        })
+        .collect::<Result<_, WireError>>()?;
+    Ok(PcMap::Covers { covers, chains })
+}
+
+impl From<&Box<Method>> for m::Method {
+    fn from(r: &Box<Method>) -> Self {
+        m::Method {
+            key: r.key.0,
+            time: r.time.0,
+            class: r.class.clone(),
+            name: r.name.clone(),
+            file: r.file.clone(),
+            line: r.line,
+            line_from: r.lines.iter().map(|entry| entry.from.0).collect(),
+            line_number: r.lines.iter().map(|entry| entry.line).collect(),
+            bytecodes: r.bytecodes.clone(),
+            listing_at: r.listing.iter().map(|(at, _)| at.0).collect(),
+            listing_text: r.listing.iter().map(|(_, text)| text.clone()).collect(),
+        }
+    }
+}
+
+impl TryFrom<m::Method> for Box<Method> {
+    type Error = WireError;
+
+    fn try_from(r: m::Method) -> Result<Self, WireError> {
+        if r.line_from.len() != r.line_number.len() {
+            return Err(WireError::Columns("lines"));
+        }
+        if r.listing_at.len() != r.listing_text.len() {
+            return Err(WireError::Columns("listing"));
+        }
+        Ok(Box::new(Method {
+            key: MethodKey(r.key),
+            time: TimeNs(r.time),
+            class: r.class,
+            name: r.name,
+            file: r.file,
+            line: r.line,
+            lines: (r.line_from.into_iter().zip(r.line_number))
+                .map(|(from, line)| LineEntry {
+                    from: BytecodePc(from),
+                    line,
+                })
+                .collect(),
+            bytecodes: r.bytecodes,
+            listing: (r.listing_at.into_iter().map(BytecodePc))
+                .zip(r.listing_text)
+                .collect(),
+        }))
+    }
+}

@@ -1,0 +1,56 @@
+//! Numbers of enumerations on disk. A number that this version does not know reads
+//! as the enumeration's most general value: a newer recording stays readable.
+
+use crate::{
+    BoundaryRule, CounterMeaning, CpuMode, EndReason, Exactness, GoneReason, LimitKind, LossReason,
+    SampleClock, Stream, SymbolSource, ThreadRole,
+};
+
+/// An enumeration with a number for each value.
+pub(super) trait Code: Copy {
+    /// Its number.
+    fn code(self) -> u32;
+    /// The value with that number, or the most general one.
+    fn from_code(code: u32) -> Self;
+}
+
+macro_rules! codes {
+    ($($type:ident { $($variant:ident = $number:literal),+ $(,)? } else $other:ident;)+) => {$(
+        impl Code for $type {
+            fn code(self) -> u32 {
+                match self { $($type::$variant => $number,)+ }
+            }
+
+            fn from_code(code: u32) -> Self {
+                match code { $($number => $type::$variant,)+ _ => $type::$other }
+            }
+        }
+    )+};
+}
+
+codes! {
+    SampleClock { Cpu = 1, Wall = 2 } else Wall;
+    ThreadRole { Other = 0, Mutator = 1, Collector = 2, Compiler = 3, Heartbeat = 4, Vm = 5 } else Other;
+    CpuMode { User = 0, Kernel = 1, Idle = 2, Other = 3 } else Other;
+    Exactness { MethodOnly = 0, Exact = 1, Approximate = 2 } else MethodOnly;
+    BoundaryRule { AfterInstruction = 0, AtStart = 1 } else AtStart;
+    GoneReason { Unknown = 0, Freed = 1, Recycled = 2, Flushed = 3, Unloaded = 4 } else Unknown;
+    LimitKind {
+        Other = 0, KernelExcluded = 1, NoRealTime = 2, EngineFallback = 3, NotSampled = 4,
+        NoSymbols = 5, MemoryUnreadable = 6, AdapterIncomplete = 7, OnlyNewestKept = 8,
+    } else Other;
+    CounterMeaning { Gauge = 0, Total = 1 } else Gauge;
+    Stream { Any = 0, Samples = 1, Process = 2, Adapter = 3, Lifetimes = 4 } else Any;
+    LossReason {
+        Other = 0, RingOverrun = 1, Throttled = 2, ChannelOverrun = 3, TooLarge = 4,
+        KeepLastFull = 5, Undecodable = 6,
+    } else Other;
+    EndReason {
+        Other = 0, TargetExited = 1, Interrupted = 2, DurationOver = 3, WriteFailed = 4,
+        Saved = 5, EngineFailed = 6,
+    } else Other;
+    SymbolSource {
+        None = 0, SymbolTable = 1, DynamicSymbols = 2, MiniDebugInfo = 3, Plt = 4,
+        DebugInfo = 5, Kallsyms = 6,
+    } else None;
+}

@@ -1,0 +1,170 @@
+//! The messages, field by field. Times are nanoseconds of `CLOCK_MONOTONIC`,
+//! addresses run-time addresses unless they are called offsets.
+
+use prost::Message;
+
+/// Declares messages: `number name: kind` for a field, as FORMAT.md lists them.
+macro_rules! messages {
+    ($($name:ident { $($tag:literal $field:ident: $($kind:ident)+ $(<$inner:ty>)?),* $(,)? })+) => {
+        $(messages!(@one $name { $($tag $field: [$($kind)+ $(<$inner>)?]),* });)+
+    };
+    (@one $name:ident { $($tag:literal $field:ident: $spec:tt),* }) => {
+        messages!(@build $name [] $($tag $field: $spec,)*);
+    };
+    (@build $name:ident [$($done:tt)*]) => {
+        #[derive(Clone, PartialEq, Message)]
+        pub(crate) struct $name { $($done)* }
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [u64], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(uint64, tag = $tag)] pub $f: u64,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [optional u64], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(uint64, optional, tag = $tag)] pub $f: Option<u64>,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [repeated u64], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(uint64, repeated, tag = $tag)] pub $f: Vec<u64>,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [u32], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(uint32, tag = $tag)] pub $f: u32,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [optional u32], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(uint32, optional, tag = $tag)] pub $f: Option<u32>,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [repeated u32], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(uint32, repeated, tag = $tag)] pub $f: Vec<u32>,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [repeated i64], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(sint64, repeated, tag = $tag)] pub $f: Vec<i64>,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [f64], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(double, tag = $tag)] pub $f: f64,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [flag], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(bool, tag = $tag)] pub $f: bool,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [text], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(string, tag = $tag)] pub $f: String,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [optional text], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(string, optional, tag = $tag)] pub $f: Option<String>,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [repeated text], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(string, repeated, tag = $tag)] pub $f: Vec<String>,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [bytes], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(bytes = "vec", tag = $tag)] pub $f: Vec<u8>,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [optional <$inner:ty>], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(message, optional, tag = $tag)] pub $f: Option<$inner>,] $($rest)*);
+    };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [repeated <$inner:ty>], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(message, repeated, tag = $tag)] pub $f: Vec<$inner>,] $($rest)*);
+    };
+}
+
+messages! {
+    Session {
+        1 time: u64, 2 wall_clock_unix_ns: u64, 3 producer: text, 4 vm_kind: text,
+        5 vm_version: text, 6 command: repeated text, 7 pid: u32, 8 launched: flag,
+        9 host: text, 10 kernel: text, 11 elf_machine: u32, 12 cpus: u32, 13 engine: text,
+        14 engine_reason: text, 15 clock: u32, 16 period_ns: u64, 17 kernel_included: flag,
+        18 scheduling: text,
+    }
+    Limit { 1 time: u64, 2 kind: u32, 3 text: text, 4 remedy: text }
+    Process { 1 key: u32, 2 time: u64, 3 pid: u32, 4 parent: optional u32, 5 name: text }
+    ProcessEnd { 1 key: u32, 2 time: u64 }
+    Thread {
+        1 key: u32, 2 process: u32, 3 tid: u32, 4 time: u64, 5 name: text, 6 role: u32,
+        7 cpu_before_ns: u64,
+    }
+    ThreadUpdate { 1 key: u32, 2 time: u64, 3 name: optional text, 4 role: optional u32 }
+    ThreadEnd {
+        1 key: u32, 2 time: u64, 3 alive: flag, 4 cpu_ns: u64, 5 cpu_user_ns: optional u64,
+    }
+    ThreadCpu { 1 key: u32, 2 time: u64, 3 cpu_ns: u64, 4 cpu_user_ns: optional u64 }
+    Module {
+        1 key: u32, 2 time: u64, 3 path: text, 4 build_id: bytes, 5 device: u64, 6 inode: u64,
+        7 size: u64, 8 state: u32, 9 why_unreadable: text,
+    }
+    Mapping {
+        1 process: u32, 2 time: u64, 3 start: u64, 4 end: u64, 5 offset: u64,
+        6 module: optional u32, 7 name: text, 8 executable: flag,
+    }
+    Unmapping { 1 process: u32, 2 time: u64, 3 start: u64, 4 end: u64 }
+
+    SampleBatch {
+        1 first_time: u64, 2 time_deltas: repeated i64, 3 threads: repeated u32,
+        4 pc_deltas: repeated i64, 5 modes: bytes, 6 details: repeated <SampleDetail>,
+    }
+    SampleDetail {
+        1 index: u32, 2 chain: optional <CallChain>, 3 registers: optional <Registers>,
+        4 stack: optional <StackBytes>, 5 words: repeated <Word>,
+    }
+    CallChain { 1 kernel_deltas: repeated i64, 2 user_deltas: repeated i64, 3 truncated: flag }
+    Registers { 1 elf_machine: u32, 2 mask: u64, 3 values: repeated u64 }
+    StackBytes { 1 sp: u64, 2 bytes: bytes }
+    Word { 1 at: u64, 2 value: u64 }
+
+    Constituent {
+        1 key: u64, 2 process: u32, 3 since: u64, 4 absent_at: optional u64, 5 start: u64,
+        6 size: u64, 7 kind: u32, 8 kind_name: text, 9 tier: text, 10 name: text,
+        11 method: optional u64, 12 cases: repeated <PicCase>,
+        13 boundary: optional <BoundaryMap>, 14 covers: optional <CoversMap>,
+    }
+    PicCase { 1 class: text, 2 method: optional u64, 3 target: text }
+    BoundaryMap {
+        1 rule: u32, 2 exactness: u32, 3 code_deltas: repeated u32, 4 bytecodes: repeated u32,
+    }
+    CoversMap {
+        1 starts: repeated u32, 2 ends: repeated u32, 3 chain_of: repeated u32,
+        4 exactness: bytes, 5 chains: repeated <Chain>,
+    }
+    Chain { 1 methods: repeated u64, 2 positions: repeated u64 }
+    ConstituentGone { 1 key: u64, 2 last_seen: u64, 3 time: u64, 4 reason: u32 }
+    ConstituentMoved { 1 key: u64, 2 last_seen: u64, 3 time: u64, 4 to: u64 }
+    Method {
+        1 key: u64, 2 time: u64, 3 class: text, 4 name: text, 5 file: text, 6 line: u32,
+        7 line_from: repeated u32, 8 line_number: repeated u32, 9 bytecodes: bytes,
+        10 listing_at: repeated u32, 11 listing_text: repeated text,
+    }
+
+    Collection {
+        1 key: u64, 2 process: u32, 3 time: u64, 4 collector: text, 5 kind: text, 6 cause: text,
+        7 number: u64, 8 begin: optional u64, 9 end: optional u64, 10 stop_the_world: flag,
+        11 phases: repeated <Phase>, 12 spaces: repeated <SpaceUse>,
+        13 survived_bytes: optional u64, 14 tenured_bytes: optional u64,
+    }
+    Phase {
+        1 name: text, 2 within: optional u32, 3 begin: optional u64, 4 end: optional u64,
+        5 stop_the_world: flag, 6 thread: optional u32,
+    }
+    SpaceUse { 1 name: text, 2 before: optional u64, 3 after: optional u64, 4 capacity: optional u64 }
+    Class { 1 key: u64, 2 process: u32, 3 name: text }
+    Lifetime {
+        1 what: u32, 2 object: u64, 3 process: u32, 4 time: u64, 5 thread: u32, 6 class: u64,
+        7 bytes: u64, 8 site_methods: repeated u64, 9 site_bytecodes: repeated u32,
+        10 weight: f64, 11 allocated_bytes: optional u64, 12 collection: optional u64,
+        13 tenured: flag, 14 objects: u64, 15 buckets: repeated <SurvivalBucket>,
+    }
+    SurvivalBucket {
+        1 scavenges: u32, 2 fulls: u32, 3 objects: u64, 4 bytes: u64, 5 alive_objects: u64,
+        6 alive_bytes: u64,
+    }
+    Counter {
+        1 process: u32, 2 time: u64, 3 section: text, 4 name: text, 5 unit: text,
+        6 meaning: u32, 7 value: f64,
+    }
+    Fact { 1 process: u32, 2 time: u64, 3 name: text, 4 value: text }
+
+    Symbols { 1 module: optional u32, 2 functions: repeated <NativeFunction>, 3 note: text }
+    NativeFunction {
+        1 start: u64, 2 size: u64, 3 linkage_name: text, 4 name: text, 5 source: u32,
+        6 sized: flag, 7 lines: repeated <NativeLines>,
+    }
+    NativeLines { 1 start: u64, 2 size: u64, 3 frames: repeated <NativeFrame>, 4 exactness: u32 }
+    NativeFrame { 1 function: text, 2 file: text, 3 line: u32 }
+    Lost {
+        1 stream: u32, 2 reason: u32, 3 count: u64, 4 from: u64, 5 to: u64, 6 thread: optional u32,
+    }
+    End { 1 time: u64, 2 reason: u32, 3 detail: text, 4 samples: u64, 5 recorder_cpu_ns: u64 }
+}

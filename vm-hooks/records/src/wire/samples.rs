@@ -1,0 +1,168 @@
+//! Samples in columns: a batch holds all times, then all threads, then all pcs, so
+//! that the compressor sees like beside like.
+
+use super::codes::Code;
+use super::process::arch_of;
+use super::{WireError, messages as m};
+use crate::{
+    Avma, CallChain, CpuMode, Registers, Sample, SampleDetail, StackBytes, ThreadKey, TimeNs, Word,
+};
+use prost::Message;
+
+/// Appends the message for `samples` to `out`.
+pub(crate) fn encode_samples(samples: &[Sample], out: &mut Vec<u8>) {
+    let mut batch = m::SampleBatch {
+        first_time: samples.first().map_or(0, |sample| sample.time.0),
+        time_deltas: Vec::with_capacity(samples.len()),
+        threads: Vec::with_capacity(samples.len()),
+        pc_deltas: Vec::with_capacity(samples.len()),
+        modes: Vec::new(),
+        details: Vec::new(),
+    };
+    if samples.iter().any(|sample| sample.mode != CpuMode::User) {
+        batch.modes = samples
+            .iter()
+            .map(|sample| u8::try_from(sample.mode.code()).unwrap_or(u8::MAX))
+            .collect();
+    }
+    let mut time = batch.first_time;
+    let mut pc = 0;
+    for (index, sample) in samples.iter().enumerate() {
+        batch.time_deltas.push(delta(&mut time, sample.time.0));
+        batch.threads.push(sample.thread.0);
+        batch.pc_deltas.push(delta(&mut pc, sample.pc.0));
+        if let Some(detail) = &sample.detail {
+            batch.details.push(detail_message(index, detail));
+        }
+    }
+    // A Vec grows as needed: encoding into it can't fail.
+    let _ = batch.encode(out);
+}
+
+/// The samples of a batch message.
+///
+/// # Errors
+/// [`WireError`] when it is not a message or its columns do not fit together.
+pub(crate) fn decode_samples(bytes: &[u8]) -> Result<Vec<Sample>, WireError> {
+    let batch = m::SampleBatch::decode(bytes)?;
+    let count = batch.time_deltas.len();
+    let modes_fit = batch.modes.is_empty() || batch.modes.len() == count;
+    if batch.threads.len() != count || batch.pc_deltas.len() != count || !modes_fit {
+        return Err(WireError::Columns("samples"));
+    }
+    let mut time = batch.first_time;
+    let mut pc = 0u64;
+    let mut modes = batch.modes.into_iter();
+    let mut samples: Vec<Sample> = (batch.time_deltas.into_iter().zip(batch.threads))
+        .zip(batch.pc_deltas)
+        .map(|((time_delta, thread), pc_delta)| {
+            time = time.wrapping_add_signed(time_delta);
+            pc = pc.wrapping_add_signed(pc_delta);
+            Sample {
+                time: TimeNs(time),
+                thread: ThreadKey(thread),
+                pc: Avma(pc),
+                mode: CpuMode::from_code(u32::from(modes.next().unwrap_or(0))),
+                detail: None,
+            }
+        })
+        .collect();
+    for detail in batch.details {
+        let sample = usize::try_from(detail.index)
+            .ok()
+            .and_then(|index| samples.get_mut(index))
+            .ok_or(WireError::Range("index"))?;
+        sample.detail = Some(Box::new(detail_of(detail)?));
+    }
+    Ok(samples)
+}
+
+/// The step from `before` to `now`, wrapping; `before` becomes `now`.
+fn delta(before: &mut u64, now: u64) -> i64 {
+    let step = now.wrapping_sub(*before).cast_signed();
+    *before = now;
+    step
+}
+
+fn deltas(addresses: &[Avma]) -> Vec<i64> {
+    let mut before = 0;
+    addresses
+        .iter()
+        .map(|address| delta(&mut before, address.0))
+        .collect()
+}
+
+fn sums(steps: Vec<i64>) -> Vec<Avma> {
+    let mut address = 0u64;
+    steps
+        .into_iter()
+        .map(|step| {
+            address = address.wrapping_add_signed(step);
+            Avma(address)
+        })
+        .collect()
+}
+
+fn detail_message(index: usize, detail: &SampleDetail) -> m::SampleDetail {
+    m::SampleDetail {
+        // A batch is far smaller than that: the writer cuts it.
+        index: u32::try_from(index).unwrap_or(u32::MAX),
+        chain: detail.chain.as_ref().map(|chain| m::CallChain {
+            kernel_deltas: deltas(&chain.kernel),
+            user_deltas: deltas(&chain.user),
+            truncated: chain.truncated,
+        }),
+        registers: detail.registers.as_ref().map(|registers| m::Registers {
+            elf_machine: u32::from(registers.arch.elf_machine()),
+            mask: registers.mask,
+            values: registers.values.clone(),
+        }),
+        stack: detail.stack.as_ref().map(|stack| m::StackBytes {
+            sp: stack.sp.0,
+            bytes: stack.bytes.clone(),
+        }),
+        words: detail
+            .words
+            .iter()
+            .map(|word| m::Word {
+                at: word.at.0,
+                value: word.value,
+            })
+            .collect(),
+    }
+}
+
+fn detail_of(detail: m::SampleDetail) -> Result<SampleDetail, WireError> {
+    Ok(SampleDetail {
+        chain: detail.chain.map(|chain| CallChain {
+            kernel: sums(chain.kernel_deltas),
+            user: sums(chain.user_deltas),
+            truncated: chain.truncated,
+        }),
+        registers: detail
+            .registers
+            .map(|registers| {
+                if usize::try_from(registers.mask.count_ones()) != Ok(registers.values.len()) {
+                    return Err(WireError::Columns("registers"));
+                }
+                Ok(Registers {
+                    arch: arch_of(registers.elf_machine)?,
+                    mask: registers.mask,
+                    values: registers.values,
+                })
+            })
+            .transpose()?,
+        stack: detail.stack.map(|stack| StackBytes {
+            sp: Avma(stack.sp),
+            bytes: stack.bytes,
+        }),
+        words: detail
+            .words
+            .into_iter()
+            .map(|word| Word {
+                at: Avma(word.at),
+                value: word.value,
+            })
+            .collect(),
+    })
+}
