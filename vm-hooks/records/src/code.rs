@@ -54,9 +54,10 @@ pub struct Constituent {
     /// When it is known to have been there: the look that first saw it, or the
     /// VM's own time of making it.
     pub since: TimeNs,
-    /// The last look that did not see it yet. Between that and `since` it may or
-    /// may not have been there, and samples in it count as doubtful. `None` where
-    /// `since` is exact.
+    /// The last look that did not see it yet: it came at some time between that and
+    /// `since`. Samples of that time in its range are its, unless another
+    /// constituent was there before: then they are doubtful. `None` where `since` is
+    /// exact.
     pub absent_at: Option<TimeNs>,
     /// First address.
     pub start: Avma,
@@ -100,7 +101,8 @@ pub struct ConstituentGone {
     pub key: ConstituentKey,
     /// The last time it was known to be there.
     pub last_seen: TimeNs,
-    /// When it was known to be gone. Samples in between count as doubtful.
+    /// When it was known to be gone. Samples in between are its, unless another
+    /// constituent took its place meanwhile: then they are doubtful.
     pub time: TimeNs,
     /// Why.
     pub reason: GoneReason,

@@ -145,6 +145,8 @@ pub struct Module {
     pub inode: u64,
     /// Size of the file in bytes; 0 where unknown.
     pub size: u64,
+    /// Whether it is the program of a process, not a library.
+    pub main: bool,
     /// How it was found.
     pub state: ModuleState,
 }

@@ -84,7 +84,7 @@ messages! {
     ThreadCpu { 1 key: u32, 2 time: u64, 3 cpu_ns: u64, 4 cpu_user_ns: optional u64 }
     Module {
         1 key: u32, 2 time: u64, 3 path: text, 4 build_id: bytes, 5 device: u64, 6 inode: u64,
-        7 size: u64, 8 state: u32, 9 why_unreadable: text,
+        7 size: u64, 8 state: u32, 9 why_unreadable: text, 10 main: flag,
     }
     Mapping {
         1 process: u32, 2 time: u64, 3 start: u64, 4 end: u64, 5 offset: u64,

@@ -187,6 +187,7 @@ impl From<&Module> for m::Module {
             size: r.size,
             state,
             why_unreadable,
+            main: r.main,
         }
     }
 }
@@ -203,6 +204,7 @@ impl TryFrom<m::Module> for Module {
             device: r.device,
             inode: r.inode,
             size: r.size,
+            main: r.main,
             state: match r.state {
                 0 => ModuleState::Opened,
                 1 => ModuleState::Deleted,
