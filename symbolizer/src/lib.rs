@@ -1,1 +1,32 @@
-//! (to be written)
+//! From a recording to a profile.
+//!
+//! A profile is a pure function of a recording: nothing here looks at a live
+//! process or opens a file. Where symbols are not in the recording, the bytes of
+//! binaries are asked of the driver ([`native::Binaries`]).
+//!
+//! The way of a sample: [`trace`] puts it into the address space and the code zone
+//! *as they were at its time* and keeps the place; [`symbols`] names the places;
+//! [`profile`] is what comes of it; [`summary`] counts it under a filter.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::panic,
+        reason = "tests may fail by panicking"
+    )
+)]
+
+mod build;
+pub mod profile;
+mod space;
+pub mod summary;
+pub mod symbols;
+pub mod trace;
+mod zone;
+
+pub use build::profile_of;
+pub use profile::{Entry, EntryId, Profile, Region, Site, SiteId};
+pub use summary::{Filter, Summary};
+pub use trace::{Trace, TraceError};

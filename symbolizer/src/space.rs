@@ -1,0 +1,200 @@
+//! Address spaces: what is mapped where, as it was at a time.
+
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use vmscope_records::{Avma, FileOffset, Mapping, ModuleKey, Process, ProcessKey, Unmapping};
+
+/// What a run-time address is mapped to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mapped {
+    /// A place in a file.
+    File(ModuleKey, FileOffset),
+    /// Anonymous memory.
+    Anonymous,
+}
+
+/// A piece of an address space.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    end: u64,
+    offset: u64,
+    module: Option<ModuleKey>,
+}
+
+/// All address spaces of a recording, brought forward in time by the records that
+/// change them.
+#[derive(Debug, Default)]
+pub(crate) struct Spaces {
+    /// Pieces by their first address, not overlapping. A child shares its parent's
+    /// until one of them changes.
+    pieces: FxHashMap<ProcessKey, Rc<BTreeMap<u64, Piece>>>,
+}
+
+impl Spaces {
+    /// A process begins. `forked` says that it has its parent's mappings.
+    pub fn begin(&mut self, process: &Process, forked: bool) {
+        let inherited = (process.parent.filter(|_| forked))
+            .and_then(|parent| self.pieces.get(&parent))
+            .cloned();
+        self.pieces
+            .insert(process.key, inherited.unwrap_or_default());
+    }
+
+    /// A mapping takes the place of whatever it overlaps.
+    pub fn map(&mut self, mapping: &Mapping) {
+        let (start, end) = (mapping.start.0, mapping.end.0);
+        if start >= end {
+            return;
+        }
+        let pieces = Rc::make_mut(self.pieces.entry(mapping.process).or_default());
+        cut(pieces, start, end);
+        pieces.insert(
+            start,
+            Piece {
+                end,
+                offset: mapping.offset.0,
+                module: mapping.module,
+            },
+        );
+    }
+
+    /// A range is not mapped any more.
+    pub fn unmap(&mut self, unmapping: &Unmapping) {
+        let (start, end) = (unmapping.start.0, unmapping.end.0);
+        if start < end {
+            let pieces = Rc::make_mut(self.pieces.entry(unmapping.process).or_default());
+            cut(pieces, start, end);
+        }
+    }
+
+    /// What `address` is mapped to in `process` now.
+    pub fn lookup(&self, process: ProcessKey, address: Avma) -> Option<Mapped> {
+        let pieces = self.pieces.get(&process)?;
+        let (&start, piece) = pieces.range(..=address.0).next_back()?;
+        if address.0 >= piece.end {
+            return None;
+        }
+        Some(match piece.module {
+            Some(module) => {
+                let offset = piece.offset.wrapping_add(address.0 - start);
+                Mapped::File(module, FileOffset(offset))
+            }
+            None => Mapped::Anonymous,
+        })
+    }
+}
+
+/// Removes `[start, end)` from the pieces, cutting those that reach out of it.
+fn cut(pieces: &mut BTreeMap<u64, Piece>, start: u64, end: u64) {
+    let before = pieces
+        .range(..start)
+        .next_back()
+        .map(|(&from, &piece)| (from, piece));
+    if let Some((from, piece)) = before
+        && piece.end > start
+    {
+        pieces.insert(
+            from,
+            Piece {
+                end: start,
+                ..piece
+            },
+        );
+        if piece.end > end {
+            let offset = piece.offset.wrapping_add(end - from);
+            pieces.insert(end, Piece { offset, ..piece });
+            return;
+        }
+    }
+    while let Some((&from, &piece)) = pieces.range(start..end).next() {
+        pieces.remove(&from);
+        if piece.end > end {
+            let offset = piece.offset.wrapping_add(end - from);
+            pieces.insert(end, Piece { offset, ..piece });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vmscope_records::{Pid, TimeNs};
+
+    const PROCESS: ProcessKey = ProcessKey(1);
+
+    fn map(spaces: &mut Spaces, start: u64, end: u64, offset: u64, module: u32) {
+        spaces.map(&Mapping {
+            process: PROCESS,
+            time: TimeNs(0),
+            start: Avma(start),
+            end: Avma(end),
+            offset: FileOffset(offset),
+            module: Some(ModuleKey(module)),
+            name: String::new(),
+            executable: true,
+        });
+    }
+
+    fn at(spaces: &Spaces, address: u64) -> Option<(u32, u64)> {
+        match spaces.lookup(PROCESS, Avma(address))? {
+            Mapped::File(module, offset) => Some((module.0, offset.0)),
+            Mapped::Anonymous => None,
+        }
+    }
+
+    #[test]
+    fn a_mapping_cuts_what_it_overlaps() {
+        let mut spaces = Spaces::default();
+        map(&mut spaces, 100, 200, 1000, 1);
+        map(&mut spaces, 140, 160, 0, 2);
+        assert_eq!(at(&spaces, 139), Some((1, 1039)));
+        assert_eq!(at(&spaces, 140), Some((2, 0)));
+        assert_eq!(at(&spaces, 159), Some((2, 19)));
+        assert_eq!(at(&spaces, 160), Some((1, 1060)));
+        map(&mut spaces, 90, 150, 500, 3);
+        assert_eq!(at(&spaces, 149), Some((3, 559)));
+        assert_eq!(at(&spaces, 150), Some((2, 10)));
+        assert_eq!(at(&spaces, 89), None);
+        assert_eq!(at(&spaces, 200), None);
+    }
+
+    #[test]
+    fn unmapping_leaves_the_rest() {
+        let mut spaces = Spaces::default();
+        map(&mut spaces, 0, 100, 0, 1);
+        let (start, end) = (Avma(10), Avma(20));
+        spaces.unmap(&Unmapping {
+            process: PROCESS,
+            time: TimeNs(0),
+            start,
+            end,
+        });
+        assert_eq!(at(&spaces, 9), Some((1, 9)));
+        assert_eq!(at(&spaces, 10), None);
+        assert_eq!(at(&spaces, 20), Some((1, 20)));
+    }
+
+    #[test]
+    fn a_fork_shares_and_an_exec_does_not() {
+        let mut spaces = Spaces::default();
+        map(&mut spaces, 0, 100, 0, 1);
+        let child = |key, parent| Process {
+            key: ProcessKey(key),
+            time: TimeNs(0),
+            pid: Pid(key),
+            parent: Some(ProcessKey(parent)),
+            name: String::new(),
+        };
+        spaces.begin(&child(2, 1), true);
+        spaces.begin(&child(3, 1), false);
+        map(&mut spaces, 0, 100, 0, 7);
+        let module_at = |key| spaces.lookup(ProcessKey(key), Avma(5));
+        assert_eq!(
+            module_at(2),
+            Some(Mapped::File(ModuleKey(1), FileOffset(5)))
+        );
+        assert_eq!(module_at(3), None);
+        assert_eq!(at(&spaces, 5), Some((7, 5)));
+    }
+}

@@ -1,0 +1,351 @@
+//! Counting a profile's samples under a filter.
+
+use crate::profile::{EntryKind, Profile, Region};
+use crate::trace::TraceThread;
+use rustc_hash::FxHashSet;
+use vmscope_records::{DurationNs, Exactness, LossReason, Stream, TimeNs};
+
+/// Batches for the error of a share (TRUTH.md §4 wants at least 30).
+const BATCHES: usize = 32;
+
+/// With fewer samples a batch than this, no error is given.
+const MIN_SAMPLES_A_BATCH: usize = 10;
+
+/// Two-sided 95 % quantile of Student's t with 31 degrees of freedom.
+const T_95: f64 = 2.04;
+
+/// Which samples to count.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Threads by index in the trace; `None` for all.
+    pub threads: Option<FxHashSet<u32>>,
+    /// Not before.
+    pub from: Option<TimeNs>,
+    /// Not at or after.
+    pub to: Option<TimeNs>,
+}
+
+impl Filter {
+    fn takes_thread(&self, thread: u32) -> bool {
+        self.threads
+            .as_ref()
+            .is_none_or(|threads| threads.contains(&thread))
+    }
+
+    fn takes_time(&self, time: TimeNs) -> bool {
+        self.from.is_none_or(|from| time >= from) && self.to.is_none_or(|to| time < to)
+    }
+}
+
+/// What the filtered samples' resolution is worth, in samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quality {
+    /// In ranges that are exact.
+    pub exact: u64,
+    /// In ranges that are approximate.
+    pub approximate: u64,
+    /// In entries of which only the whole is known.
+    pub method_only: u64,
+    /// Without a name.
+    pub unresolved: u64,
+    /// Claimed by two constituents.
+    pub doubtful: u64,
+}
+
+/// A thread's part.
+#[derive(Clone, Debug)]
+pub struct ThreadSummary {
+    /// Index in the trace's threads.
+    pub thread: u32,
+    /// Its samples.
+    pub samples: u64,
+    /// CPU time it used in the window, where known.
+    pub cpu: Option<DurationNs>,
+}
+
+/// The counts of a profile under a filter.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The window: from the first to the last instant that the filter and the
+    /// recording have in common.
+    pub window: (TimeNs, TimeNs),
+    /// Samples.
+    pub total: u64,
+    /// Those of the VM in VMProfiler's sense.
+    pub vm: u64,
+    /// By region, as [`Region::ALL`] orders them.
+    pub regions: [u64; Region::ALL.len()],
+    /// By entry.
+    pub entries: Vec<u64>,
+    /// By site.
+    pub sites: Vec<u64>,
+    /// By thread: those that the filter includes and that had samples or CPU time.
+    pub threads: Vec<ThreadSummary>,
+    /// What the resolution is worth.
+    pub quality: Quality,
+    /// How many samples the threads' CPU time promised (TRUTH.md §2); `None` where
+    /// it is not known.
+    pub promised: Option<f64>,
+    /// Threads that are part of the filter, but whose CPU time is not known.
+    pub threads_without_cpu: u64,
+    /// Samples known to be lost in the window.
+    pub lost: u64,
+    /// 95 % half-width of each entry's share (of all filtered samples), by batch
+    /// means; empty where there are too few samples.
+    pub errors: Vec<f64>,
+}
+
+impl Summary {
+    /// Counts.
+    #[must_use]
+    pub fn of(profile: &Profile, filter: &Filter) -> Self {
+        let trace = &profile.trace;
+        let samples = &trace.samples;
+        let mut by_place = vec![0u64; trace.places.len()];
+        let mut by_thread = vec![0u64; trace.threads.len()];
+        let everything = filter.threads.is_none() && filter.from.is_none() && filter.to.is_none();
+        let rows = samples
+            .times
+            .iter()
+            .zip(&samples.threads)
+            .zip(&samples.places);
+        let mut total = 0;
+        for ((&time, &thread), &place) in rows {
+            if everything || (filter.takes_thread(thread) && filter.takes_time(time)) {
+                total += 1;
+                add(&mut by_place, place, 1);
+                add(&mut by_thread, thread, 1);
+            }
+        }
+        let mut sites = vec![0; profile.sites.len()];
+        for (&count, &site) in by_place.iter().zip(&profile.site_of_place) {
+            add(&mut sites, site, count);
+        }
+        let mut entries = vec![0; profile.entries.len()];
+        let mut quality = Quality::default();
+        for (&count, site) in sites.iter().zip(&profile.sites) {
+            add(&mut entries, site.entry, count);
+            let kind = profile
+                .entries
+                .get(site.entry as usize)
+                .map(|entry| &entry.kind);
+            match (kind, site.exactness) {
+                (Some(EntryKind::Doubtful), _) => quality.doubtful += count,
+                (Some(EntryKind::Unnamed) | None, _) => quality.unresolved += count,
+                (_, Exactness::Exact) => quality.exact += count,
+                (_, Exactness::Approximate) => quality.approximate += count,
+                (_, Exactness::MethodOnly) => quality.method_only += count,
+            }
+        }
+        let mut regions = [0; Region::ALL.len()];
+        for (&count, entry) in entries.iter().zip(&profile.entries) {
+            regions[entry.region as usize] += count;
+        }
+        let vm = Region::ALL.iter().filter(|region| region.is_vm());
+        let window = window(profile, filter);
+        let mut summary = Summary {
+            window,
+            total,
+            vm: vm.map(|&region| regions[region as usize]).sum(),
+            regions,
+            entries,
+            sites,
+            threads: Vec::new(),
+            quality,
+            promised: None,
+            threads_without_cpu: 0,
+            lost: lost(profile, window),
+            errors: errors(profile, filter, total),
+        };
+        summary.count_threads(profile, filter, &by_thread);
+        summary
+    }
+
+    /// The share of an entry in all filtered samples, 0 to 1.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    pub fn share(&self, samples: u64) -> f64 {
+        if self.total == 0 {
+            0.0
+        } else {
+            samples as f64 / self.total as f64
+        }
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "nanoseconds of a recording are below 2^52"
+    )]
+    fn count_threads(&mut self, profile: &Profile, filter: &Filter, by_thread: &[u64]) {
+        let session = profile.trace.session.as_ref();
+        let period = session.map_or(0.0, |session| session.period.0 as f64);
+        let kernel = session.is_none_or(|session| session.kernel_included);
+        let mut promised = 0.0;
+        let mut known = false;
+        for ((thread, &samples), index) in profile.trace.threads.iter().zip(by_thread).zip(0u32..) {
+            if !filter.takes_thread(index) {
+                continue;
+            }
+            let cpu = cpu_in(thread, self.window, false);
+            let sampled = if kernel {
+                cpu
+            } else {
+                cpu_in(thread, self.window, true)
+            };
+            match sampled {
+                Some(cpu) => {
+                    known = true;
+                    promised += cpu.0 as f64 / period.max(1.0);
+                }
+                None => self.threads_without_cpu += u64::from(samples > 0),
+            }
+            if samples > 0 || cpu.is_some_and(|cpu| cpu.0 > 0) {
+                self.threads.push(ThreadSummary {
+                    thread: index,
+                    samples,
+                    cpu,
+                });
+            }
+        }
+        self.promised = known.then_some(promised);
+        self.threads
+            .sort_by_key(|thread| std::cmp::Reverse(thread.samples));
+    }
+}
+
+fn add(counts: &mut [u64], index: u32, count: u64) {
+    if let Some(slot) = counts.get_mut(index as usize) {
+        *slot += count;
+    }
+}
+
+/// The time that the recording and the filter have in common.
+fn window(profile: &Profile, filter: &Filter) -> (TimeNs, TimeNs) {
+    let trace = &profile.trace;
+    let kept_from = trace
+        .limits
+        .iter()
+        .filter(|limit| limit.kind == vmscope_records::LimitKind::OnlyNewestKept);
+    let start = trace
+        .session
+        .as_ref()
+        .map_or(TimeNs(0), |session| session.time);
+    // With --keep-last the recording begins where the last dropped chunk ended.
+    let start = kept_from.map(|limit| limit.time).max().unwrap_or(start);
+    let end = match &trace.end {
+        Some(end) => end.time,
+        None => trace.ending.last_time.max(start),
+    };
+    let from = filter.from.map_or(start, |from| from.max(start));
+    let to = filter.to.map_or(end, |to| to.min(end));
+    (from, to.max(from))
+}
+
+/// CPU time (its user part) that a thread used in a window: interpolated between the
+/// times at which it was read.
+fn cpu_in(thread: &TraceThread, window: (TimeNs, TimeNs), user: bool) -> Option<DurationNs> {
+    let end = thread
+        .end
+        .as_ref()
+        .map(|end| (end.time, end.cpu, end.cpu_user));
+    let points: Vec<(TimeNs, u64)> = std::iter::once((thread.thread.time, 0))
+        .chain(
+            (thread
+                .cpu
+                .iter()
+                .map(|cpu| (cpu.time, cpu.cpu, cpu.cpu_user)))
+            .chain(end)
+            .filter_map(|(time, cpu, cpu_user)| {
+                Some((time, if user { cpu_user?.0 } else { cpu.0 }))
+            }),
+        )
+        .collect();
+    if points.len() < 2 {
+        return None;
+    }
+    let at = |time| interpolate(&points, time);
+    Some(DurationNs(at(window.1).saturating_sub(at(window.0))))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an interpolation of nanoseconds between two values that fit"
+)]
+fn interpolate(points: &[(TimeNs, u64)], time: TimeNs) -> u64 {
+    let after = points.partition_point(|(at, _)| *at <= time);
+    match (
+        after.checked_sub(1).and_then(|before| points.get(before)),
+        points.get(after),
+    ) {
+        (Some(&(t0, v0)), Some(&(t1, v1))) => {
+            let part = time.since(t0).0 as f64 / (t1.since(t0).0.max(1)) as f64;
+            v0 + (v1.saturating_sub(v0) as f64 * part) as u64
+        }
+        (Some(&(_, value)), None) | (None, Some(&(_, value))) => value,
+        (None, None) => 0,
+    }
+}
+
+/// Samples lost in spans that meet the window.
+fn lost(profile: &Profile, window: (TimeNs, TimeNs)) -> u64 {
+    let in_window = profile.trace.lost.iter().filter(|lost| {
+        matches!(lost.stream, Stream::Samples | Stream::Any)
+            && lost.reason != LossReason::KeepLastFull
+            && lost.from <= window.1
+            && lost.to >= window.0
+    });
+    in_window.map(|lost| lost.count).sum()
+}
+
+/// The error of each entry's share by batch means.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn errors(profile: &Profile, filter: &Filter, total: u64) -> Vec<f64> {
+    let total = usize::try_from(total).unwrap_or(usize::MAX);
+    let size = total / BATCHES;
+    let count = profile.entries.len();
+    if size < MIN_SAMPLES_A_BATCH {
+        return Vec::new();
+    }
+    let entry_of_place: Vec<usize> = profile
+        .site_of_place
+        .iter()
+        .map(|&site| {
+            profile
+                .sites
+                .get(site as usize)
+                .map_or(0, |site| site.entry as usize)
+        })
+        .collect();
+    let mut batches = vec![0u32; BATCHES * count];
+    let samples = &profile.trace.samples;
+    let rows = samples
+        .times
+        .iter()
+        .zip(&samples.threads)
+        .zip(&samples.places);
+    let taken = rows
+        .filter(|((time, thread), _)| filter.takes_thread(**thread) && filter.takes_time(**time));
+    // The remainder behind the last whole batch is left out.
+    for (index, (_, &place)) in taken.enumerate().take(size * BATCHES) {
+        let entry = entry_of_place.get(place as usize).copied().unwrap_or(0);
+        if let Some(slot) = batches.get_mut(index / size * count + entry) {
+            *slot += 1;
+        }
+    }
+    (0..count)
+        .map(|entry| {
+            let shares: Vec<f64> = (0..BATCHES)
+                .map(|batch| f64::from(batches[batch * count + entry]) / size as f64)
+                .collect();
+            let mean = shares.iter().sum::<f64>() / BATCHES as f64;
+            let variance = shares
+                .iter()
+                .map(|share| (share - mean).powi(2))
+                .sum::<f64>()
+                / (BATCHES - 1) as f64;
+            T_95 * (variance / BATCHES as f64).sqrt()
+        })
+        .collect()
+}
