@@ -208,9 +208,39 @@ impl Summary {
             }
         }
         self.promised = known.then_some(promised);
+        if filter.threads.is_none() && filter.from.is_none() && filter.to.is_none() {
+            // The processes' own accounts include threads too short to be asked.
+            if let Some(cpu) = process_cpu(profile, kernel) {
+                self.promised = Some(cpu / period.max(1.0));
+            }
+        }
         self.threads
             .sort_by_key(|thread| std::cmp::Reverse(thread.samples));
     }
+}
+
+/// CPU time (its user part, where the kernel is excluded) of all processes in
+/// nanoseconds; `None` unless it is known of each of them, over the whole recording.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "nanoseconds of a recording are below 2^52"
+)]
+fn process_cpu(profile: &Profile, kernel: bool) -> Option<f64> {
+    let trace = &profile.trace;
+    let newest_only = trace
+        .limits
+        .iter()
+        .any(|limit| limit.kind == vmscope_records::LimitKind::OnlyNewestKept);
+    if newest_only || trace.process_ends.len() < trace.processes.len() || trace.processes.is_empty()
+    {
+        return None;
+    }
+    let of_one = |end: &vmscope_records::ProcessEnd| if kernel { end.cpu } else { end.cpu_user };
+    trace
+        .process_ends
+        .iter()
+        .map(|end| Some(of_one(end)?.0 as f64))
+        .sum()
 }
 
 fn add(counts: &mut [u64], index: u32, count: u64) {

@@ -8,8 +8,8 @@ use std::io::{Read, Seek};
 use vmscope_records::recording::{Ending, Item, ReadError, Reader};
 use vmscope_records::{
     Avma, CallChain, Collection, Content, Counter, CpuMode, Fact, FileOffset, Limit, Lost, Mapping,
-    Method, MethodKey, Module, ModuleKey, Process, ProcessKey, Record, RecordingEnd, Sample,
-    Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs, Unmapping,
+    Method, MethodKey, Module, ModuleKey, Process, ProcessEnd, ProcessKey, Record, RecordingEnd,
+    Sample, Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs, Unmapping,
 };
 
 /// A recording can't be made into a profile.
@@ -123,6 +123,8 @@ pub struct Trace {
     pub limits: Vec<Limit>,
     /// Address spaces.
     pub processes: FxHashMap<ProcessKey, Process>,
+    /// How they ended, with their CPU time.
+    pub process_ends: Vec<ProcessEnd>,
     /// Threads, in order of appearance.
     pub threads: Vec<TraceThread>,
     /// Files that code was mapped from.
@@ -166,6 +168,8 @@ enum Change {
     Map(Mapping),
     Unmap(Unmapping),
     Zone(ZoneEvent),
+    /// A thread goes on in another address space.
+    Exec(u32, ProcessKey),
 }
 
 impl Trace {
@@ -189,7 +193,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// The process that a thread of [`Trace::threads`] runs in.
+    /// The process that a thread of [`Trace::threads`] started in.
     #[must_use]
     pub fn process_of(&self, thread: u32) -> Option<ProcessKey> {
         self.threads
@@ -229,11 +233,17 @@ impl Trace {
                 changes.push((process.time, Change::Begin(process.clone(), forked)));
                 self.processes.insert(process.key, process);
             }
+            // An end changes nothing that a sample could fall in.
+            Record::ProcessEnd(end) => self.process_ends.push(end),
             Record::Thread(thread) => {
                 let key = thread.key;
                 self.thread_slot(key).thread = thread;
             }
             Record::ThreadUpdate(update) => {
+                if let Some(process) = update.process {
+                    let thread = self.thread_number(update.key);
+                    changes.push((update.time, Change::Exec(thread, process)));
+                }
                 let slot = &mut self.thread_slot(update.key).thread;
                 slot.name = update.name.unwrap_or(std::mem::take(&mut slot.name));
                 slot.role = update.role.unwrap_or(slot.role);
@@ -260,8 +270,7 @@ impl Trace {
             Record::Symbols(symbols) => self.symbols.push(symbols),
             Record::Lost(lost) => self.lost.push(lost),
             Record::End(end) => self.end = Some(end),
-            // A process's end changes nothing that a sample could fall in; lifetimes have
-            // a reader of their own.
+            // Lifetimes have a reader of their own.
             _ => {}
         }
     }
@@ -340,7 +349,10 @@ impl Trace {
 
     fn place_sample(&mut self, sample: &Sample, now: &World, index: &mut FxHashMap<Place, u32>) {
         let thread = self.thread_number(sample.thread);
-        let process = self.process_of(thread).unwrap_or_default();
+        let moved = now.exec.get(&thread).copied();
+        let process = moved
+            .or_else(|| self.process_of(thread))
+            .unwrap_or_default();
         let place = now.place(process, sample.pc, sample.mode);
         let place = intern(place, &mut self.places, index);
         let node = match sample
@@ -403,6 +415,8 @@ impl Trace {
 struct World {
     spaces: Spaces,
     zones: Zones,
+    /// The address spaces of threads that left the one they started in.
+    exec: FxHashMap<u32, ProcessKey>,
 }
 
 impl World {
@@ -412,6 +426,9 @@ impl World {
             Change::Map(mapping) => self.spaces.map(&mapping),
             Change::Unmap(unmapping) => self.spaces.unmap(&unmapping),
             Change::Zone(event) => self.zones.apply(event, code),
+            Change::Exec(thread, process) => {
+                self.exec.insert(thread, process);
+            }
         }
     }
 

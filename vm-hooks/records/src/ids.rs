@@ -70,7 +70,7 @@ number! {
     ProcessKey(u32), "{}"
 }
 number! {
-    /// One thread's life in one address space.
+    /// One thread's life.
     ThreadKey(u32), "{}"
 }
 number! {

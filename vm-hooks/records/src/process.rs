@@ -21,13 +21,21 @@ pub struct Process {
     pub name: String,
 }
 
-/// An address space ended: by exit, or by an exec.
+/// An address space ended (by exit, or by an exec), or the recording did while it
+/// was alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessEnd {
     /// Which.
     pub key: ProcessKey,
     /// When.
     pub time: TimeNs,
+    /// Whether it was still alive (the recording ended first).
+    pub alive: bool,
+    /// CPU time that all its threads together used during the recording, threads too
+    /// short to be asked one by one included; where known.
+    pub cpu: Option<DurationNs>,
+    /// The user part of `cpu`, where known.
+    pub cpu_user: Option<DurationNs>,
 }
 
 /// What a thread does in its VM.
@@ -68,7 +76,8 @@ pub struct Thread {
     pub cpu_before: DurationNs,
 }
 
-/// A thread's name or role became known, or changed.
+/// A thread's name or role became known, or changed, or it went on in another
+/// address space (exec).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadUpdate {
     /// Which.
@@ -79,6 +88,8 @@ pub struct ThreadUpdate {
     pub name: Option<String>,
     /// The new role, if that changed.
     pub role: Option<ThreadRole>,
+    /// The new address space, if that changed: from `time` on.
+    pub process: Option<ProcessKey>,
 }
 
 /// A thread ended, or the recording did while it was alive. From the CPU time
@@ -93,6 +104,9 @@ pub struct ThreadEnd {
     pub alive: bool,
     /// CPU time it used during the recording, user and kernel.
     pub cpu: DurationNs,
+    /// Whether `cpu` was measured; else it is reckoned from the samples, for a thread
+    /// that was over before it could be asked.
+    pub cpu_measured: bool,
     /// The user part of `cpu`, where it is known.
     pub cpu_user: Option<DurationNs>,
 }

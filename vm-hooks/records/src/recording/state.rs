@@ -79,6 +79,7 @@ impl LastingState {
                 if let Some(Record::Thread(thread)) = records.and_then(|r| r.first_mut()) {
                     thread.name = update.name.unwrap_or(std::mem::take(&mut thread.name));
                     thread.role = update.role.unwrap_or(thread.role);
+                    thread.process = update.process.unwrap_or(thread.process);
                 }
             }
             Record::ThreadEnd(ref end) => {

@@ -72,14 +72,20 @@ messages! {
     }
     Limit { 1 time: u64, 2 kind: u32, 3 text: text, 4 remedy: text }
     Process { 1 key: u32, 2 time: u64, 3 pid: u32, 4 parent: optional u32, 5 name: text }
-    ProcessEnd { 1 key: u32, 2 time: u64 }
+    ProcessEnd {
+        1 key: u32, 2 time: u64, 3 alive: flag, 4 cpu_ns: optional u64, 5 cpu_user_ns: optional u64,
+    }
     Thread {
         1 key: u32, 2 process: u32, 3 tid: u32, 4 time: u64, 5 name: text, 6 role: u32,
         7 cpu_before_ns: u64,
     }
-    ThreadUpdate { 1 key: u32, 2 time: u64, 3 name: optional text, 4 role: optional u32 }
+    ThreadUpdate {
+        1 key: u32, 2 time: u64, 3 name: optional text, 4 role: optional u32,
+        5 process: optional u32,
+    }
     ThreadEnd {
         1 key: u32, 2 time: u64, 3 alive: flag, 4 cpu_ns: u64, 5 cpu_user_ns: optional u64,
+        6 cpu_measured: flag,
     }
     ThreadCpu { 1 key: u32, 2 time: u64, 3 cpu_ns: u64, 4 cpu_user_ns: optional u64 }
     Module {

@@ -110,7 +110,10 @@ plain!(Process {
     key = key: [ProcessKey], time = time: [TimeNs], pid = pid: [Pid],
     parent = parent: (option ProcessKey), name = name: same,
 });
-plain!(ProcessEnd { key = key: [ProcessKey], time = time: [TimeNs] });
+plain!(ProcessEnd {
+    key = key: [ProcessKey], time = time: [TimeNs], alive = alive: same,
+    cpu_ns = cpu: (option DurationNs), cpu_user_ns = cpu_user: (option DurationNs),
+});
 plain!(Thread {
     key = key: [ThreadKey], process = process: [ProcessKey], tid = tid: [Tid],
     time = time: [TimeNs], name = name: same, role = role: (code ThreadRole),
@@ -119,10 +122,12 @@ plain!(Thread {
 plain!(ThreadUpdate {
     key = key: [ThreadKey], time = time: [TimeNs], name = name: same,
     role = role: (option code ThreadRole),
+    process = process: (option ProcessKey),
 });
 plain!(ThreadEnd {
     key = key: [ThreadKey], time = time: [TimeNs], alive = alive: same, cpu_ns = cpu: [DurationNs],
     cpu_user_ns = cpu_user: (option DurationNs),
+    cpu_measured = cpu_measured: same,
 });
 plain!(ThreadCpu {
     key = key: [ThreadKey], time = time: [TimeNs], cpu_ns = cpu: [DurationNs],
