@@ -1,0 +1,346 @@
+//! The one place that orchestrates a recording from start to end.
+//!
+//! Three threads: the *drain* thread empties the engine's rings at the best
+//! priority it can get and does nothing else; the *writer* gives keys, opens
+//! modules, encodes and writes; the *adapters* thread asks the VM's adapters what is
+//! new. The first hands over to the second through a bounded channel and never
+//! waits for it: what does not fit is counted as lost. The third waits.
+
+mod adapters;
+mod describe;
+mod drain;
+mod recorder;
+mod sink;
+mod writer;
+
+pub use describe::{command_line, now};
+pub use sink::SinkError;
+pub use writer::Saved;
+
+use crate::engine::{Engine, EngineError, EngineEvent};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use sink::Sink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use vmscope_records::recording::Written;
+use vmscope_records::{DurationNs, EndReason, Pid, Record, TimeNs};
+use vmscope_target::{AdapterFamily, Modules};
+
+/// How many batches of events may wait for the writer: at ten a second, it may be
+/// held up for half a minute (a slow disk, a file system that hangs) before samples
+/// are lost.
+const BATCHES_IN_FLIGHT: usize = 256;
+
+/// What to record, and where to.
+#[derive(Debug)]
+pub struct SessionOptions {
+    /// The process.
+    pub pid: Pid,
+    /// Whether vmscope started it.
+    pub launched: bool,
+    /// Its command line.
+    pub command: Vec<String>,
+    /// Why this engine, where it was not asked for by name.
+    pub engine_reason: String,
+    /// The recording's file.
+    pub output: PathBuf,
+    /// Keep only the newest so many nanoseconds.
+    pub keep_last: Option<DurationNs>,
+    /// End after so long.
+    pub duration: Option<Duration>,
+}
+
+/// What can go wrong with a session.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The recording can't be begun or written.
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The process's mappings can't be read.
+    #[error(transparent)]
+    Maps(#[from] vmscope_target::MapsError),
+    /// A thread could not be started.
+    #[error("cannot start the {0} thread: {1}")]
+    Thread(&'static str, #[source] std::io::Error),
+    /// A thread of ours panicked: a bug.
+    #[error("the {0} thread failed: please report this")]
+    Panicked(&'static str),
+}
+
+/// How a recording is getting on; readable at any time from any thread.
+#[derive(Debug, Default)]
+pub struct Progress {
+    samples: AtomicU64,
+    lost: AtomicU64,
+    bytes: AtomicU64,
+    done: AtomicBool,
+    /// The reason to end, as [`reason_code`] numbers it; 0 to go on.
+    stop: AtomicU8,
+}
+
+impl Progress {
+    /// Samples recorded so far.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.samples.load(Ordering::Relaxed)
+    }
+
+    /// Samples known to be lost so far.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Bytes written (or kept in memory) so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether the recording has ended, for whatever reason.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// Asks the session to end; the first reason given counts.
+    fn ask_to_stop(&self, reason: EndReason) {
+        let code = reason_code(reason);
+        let _ = self.stop.compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    fn stop_reason(&self) -> Option<EndReason> {
+        let code = self.stop.load(Ordering::Acquire);
+        REASONS.iter().copied().find(|&reason| reason_code(reason) == code)
+    }
+}
+
+const REASONS: [EndReason; 5] = [
+    EndReason::Interrupted,
+    EndReason::DurationOver,
+    EndReason::WriteFailed,
+    EndReason::TargetExited,
+    EndReason::EngineFailed,
+];
+
+fn reason_code(reason: EndReason) -> u8 {
+    REASONS.iter().position(|&other| other == reason).map_or(0, |index| {
+        u8::try_from(index + 1).unwrap_or(0)
+    })
+}
+
+/// What the writer is sent.
+#[derive(Debug)]
+enum Message {
+    /// From the engine, in time order.
+    Events(Vec<EngineEvent>),
+    /// From the adapters.
+    Records(Vec<Record>),
+    /// Save a copy (`--keep-last`), and answer.
+    Save(PathBuf, Sender<Result<Saved, SinkError>>),
+    /// The engine is finished: end the recording.
+    End(EndReason, String),
+}
+
+/// A recording in progress.
+#[derive(Debug)]
+pub struct Session {
+    progress: Arc<Progress>,
+    to_writer: Sender<Message>,
+    began: TimeNs,
+    drain: JoinHandle<Result<(), EngineError>>,
+    adapters: JoinHandle<()>,
+    writer: JoinHandle<Result<writer::Finished, SessionError>>,
+}
+
+/// A recording that ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Why.
+    pub reason: EndReason,
+    /// How much was written.
+    pub written: Written,
+    /// Samples lost.
+    pub lost: u64,
+    /// How long it took.
+    pub took: DurationNs,
+    /// The modules that were seen, with their open files: what a self-contained
+    /// recording takes its symbols from.
+    pub modules: Modules,
+    /// What went wrong while recording, if anything did: the recording is readable up
+    /// to there.
+    pub failure: Option<SessionError>,
+}
+
+impl Session {
+    /// Begins a recording of what `engine` samples. `release` lets a launched command
+    /// go, once everything is ready to record it.
+    ///
+    /// # Errors
+    /// [`SessionError`] when the recording can't be begun; no file is left behind
+    /// then.
+    pub fn start(
+        engine: Box<dyn Engine>,
+        families: Vec<Box<dyn AdapterFamily>>,
+        options: SessionOptions,
+    ) -> Result<Self, SessionError> {
+        let began = now();
+        let sink = Sink::create(&options.output, options.keep_last)?;
+        let started = Self::start_threads(engine, families, options.clone_plan(), sink, began);
+        if started.is_err() {
+            // It holds nothing.
+            let _ = std::fs::remove_file(&options.output);
+        }
+        started
+    }
+
+    fn start_threads(
+        engine: Box<dyn Engine>,
+        families: Vec<Box<dyn AdapterFamily>>,
+        plan: Plan,
+        sink: Sink,
+        began: TimeNs,
+    ) -> Result<Self, SessionError> {
+        let progress = Arc::new(Progress::default());
+        let (to_writer, from_others) = bounded(BATCHES_IN_FLIGHT);
+        let (scheduling_known, scheduling) = bounded(1);
+        let description = engine.description().clone();
+
+        let drain = drain::Drain {
+            engine,
+            out: to_writer.clone(),
+            progress: Arc::clone(&progress),
+            deadline: plan.duration.map(|duration| began.plus(duration.into())),
+        };
+        let drain = spawn("drain", move || drain.run(&scheduling_known))?;
+        let words = scheduling.recv().unwrap_or_default();
+
+        let session = describe::session(
+            &description,
+            &plan.engine_reason,
+            plan.pid,
+            plan.launched,
+            plan.command,
+            words,
+            began,
+        );
+        let writer = writer::WriterThread::new(
+            sink,
+            Arc::clone(&progress),
+            session,
+            description.limits,
+            began,
+        );
+        let (pid, launched) = (plan.pid, plan.launched);
+        let writer = spawn("writer", move || writer.run(&from_others, pid, launched))?;
+        let looks = adapters::Looks {
+            pid: plan.pid,
+            families,
+            out: to_writer.clone(),
+            progress: Arc::clone(&progress),
+        };
+        let adapters = spawn("adapters", move || looks.run())?;
+        Ok(Session { progress, to_writer, began, drain, adapters, writer })
+    }
+
+    /// How it is getting on.
+    #[must_use]
+    pub fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
+    /// When it began.
+    #[must_use]
+    pub fn began(&self) -> TimeNs {
+        self.began
+    }
+
+    /// Asks it to end. [`Session::finish`] waits until it has.
+    pub fn stop(&self, reason: EndReason) {
+        self.progress.ask_to_stop(reason);
+    }
+
+    /// Saves a copy of what `--keep-last` holds, and goes on recording.
+    ///
+    /// # Errors
+    /// [`SinkError`] when it can't be written.
+    pub fn save_copy(&self, path: &Path) -> Result<Saved, SessionError> {
+        let (answer, answered) = bounded(1);
+        let asked = self.to_writer.send(Message::Save(path.to_owned(), answer));
+        let gone = SessionError::Panicked("writer");
+        match asked.ok().and_then(|()| answered.recv().ok()) {
+            Some(result) => Ok(result?),
+            None => Err(gone),
+        }
+    }
+
+    /// Waits for the recording's end.
+    ///
+    /// # Errors
+    /// [`SessionError`] when there is no recording to speak of. What went wrong but
+    /// left one is in [`Outcome::failure`].
+    pub fn finish(self) -> Result<Outcome, SessionError> {
+        let drained = join(self.drain, "drain");
+        join(self.adapters, "adapters")?;
+        drop(self.to_writer);
+        let finished = join(self.writer, "writer")??;
+        let failure = match drained {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.into()),
+            Err(error) => Some(error),
+        };
+        Ok(Outcome {
+            reason: finished.reason,
+            written: finished.written,
+            lost: finished.lost,
+            took: finished.ended.since(self.began),
+            modules: finished.modules,
+            failure: finished.failure.map(Into::into).or(failure),
+        })
+    }
+}
+
+/// The part of the options that the threads need.
+struct Plan {
+    pid: Pid,
+    launched: bool,
+    command: Vec<String>,
+    engine_reason: String,
+    duration: Option<Duration>,
+}
+
+impl SessionOptions {
+    fn clone_plan(&self) -> Plan {
+        Plan {
+            pid: self.pid,
+            launched: self.launched,
+            command: self.command.clone(),
+            engine_reason: self.engine_reason.clone(),
+            duration: self.duration,
+        }
+    }
+}
+
+fn spawn<T: Send + 'static>(
+    name: &'static str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, SessionError> {
+    std::thread::Builder::new()
+        .name(format!("vmscope-{name}"))
+        .spawn(body)
+        .map_err(|error| SessionError::Thread(name, error))
+}
+
+fn join<T>(thread: JoinHandle<T>, name: &'static str) -> Result<T, SessionError> {
+    thread.join().map_err(|_| SessionError::Panicked(name))
+}
+
+/// A receiver of messages, for the writer.
+type Inbox = Receiver<Message>;

@@ -1,0 +1,233 @@
+//! From an engine's events to records: who gets which key, and which files belong
+//! to which mappings.
+
+use crate::engine::{EngineEvent, RawMapping, RawSample, RawThreadEnd};
+use std::collections::HashMap;
+use vmscope_records::{
+    DurationNs, Lost, Pid, Process, ProcessEnd, ProcessKey, Record, Sample, Stream, Thread,
+    ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, ThreadUpdate, Tid, TimeNs,
+};
+use vmscope_target::{MapEntry, Modules, Sighting};
+
+/// Keeps the keys of processes and threads, and the modules' files.
+#[derive(Debug, Default)]
+pub(super) struct Recorder {
+    processes: HashMap<Pid, ProcessState>,
+    threads: HashMap<Tid, ThreadState>,
+    next_process: u32,
+    next_thread: u32,
+    pub modules: Modules,
+    /// Samples recorded.
+    pub samples: u64,
+    /// Samples known to be lost.
+    pub lost: u64,
+}
+
+#[derive(Debug)]
+struct ProcessState {
+    key: ProcessKey,
+    /// Whether anything but its start was told: an exec before that is its start.
+    used: bool,
+}
+
+#[derive(Debug)]
+struct ThreadState {
+    key: ThreadKey,
+    pid: Pid,
+}
+
+impl Recorder {
+    /// Turns one event into records, appended to `out`.
+    pub fn take(&mut self, event: EngineEvent, out: &mut Vec<Record>) {
+        match event {
+            EngineEvent::Sample(sample) => self.sample(sample, out),
+            EngineEvent::ThreadStarted { time, pid, tid, name, cpu_before, .. } => {
+                self.start_thread(time, pid, tid, name.unwrap_or_default(), cpu_before, out);
+            }
+            EngineEvent::ProcessForked { time, pid, parent_pid, .. } => {
+                let parent = self.process(parent_pid, time, out);
+                self.new_process(pid, time, Some(parent), String::new(), out);
+            }
+            EngineEvent::Exec { time, pid, tid, name } => self.exec(time, pid, tid, name, out),
+            EngineEvent::Renamed { time, pid, tid, name } => {
+                let key = self.thread(time, pid, tid, out);
+                out.push(update(key, time, |update| update.name = Some(name)));
+            }
+            EngineEvent::ThreadCpu { time, pid, tid, cpu, cpu_user } => {
+                let key = self.thread(time, pid, tid, out);
+                out.push(Record::ThreadCpu(ThreadCpu { key, time, cpu, cpu_user }));
+            }
+            EngineEvent::ThreadEnded(end) => self.end_thread(&end, out),
+            EngineEvent::ProcessEnded { time, pid, alive, cpu, cpu_user } => {
+                let key = self.process(pid, time, out);
+                out.push(Record::ProcessEnd(ProcessEnd { key, time, alive, cpu, cpu_user }));
+                self.processes.remove(&pid);
+            }
+            EngineEvent::Mapped(mapping) => self.map(&mapping, out),
+            EngineEvent::Lost { reason, count, from, to, tid } => {
+                self.lost += count;
+                let thread = tid.and_then(|tid| self.threads.get(&tid)).map(|thread| thread.key);
+                out.push(Record::Lost(Lost {
+                    stream: Stream::Samples,
+                    reason,
+                    count,
+                    from,
+                    to,
+                    thread,
+                }));
+            }
+            EngineEvent::Limit(limit) => out.push(Record::Limit(limit)),
+        }
+    }
+
+    /// Tells of a process that was there when the recording began: what is mapped
+    /// into it. Its threads come from the engine.
+    ///
+    /// # Errors
+    /// [`vmscope_target::MapsError`] when its mappings can't be read.
+    pub fn begin_process(
+        &mut self,
+        pid: Pid,
+        name: String,
+        time: TimeNs,
+        out: &mut Vec<Record>,
+    ) -> Result<ProcessKey, vmscope_target::MapsError> {
+        let key = self.new_process(pid, time, None, name, out);
+        for sighting in self.modules.scan(pid, time)? {
+            self.sighted(key, time, sighting, out);
+        }
+        Ok(key)
+    }
+
+    /// The key of a process, made now if it is not known yet.
+    pub fn process(&mut self, pid: Pid, time: TimeNs, out: &mut Vec<Record>) -> ProcessKey {
+        match self.processes.get(&pid) {
+            Some(process) => process.key,
+            None => self.new_process(pid, time, None, String::new(), out),
+        }
+    }
+
+    /// The key of a thread, made now if it is not known yet.
+    pub fn thread(&mut self, time: TimeNs, pid: Pid, tid: Tid, out: &mut Vec<Record>) -> ThreadKey {
+        match self.threads.get(&tid) {
+            Some(thread) if thread.pid == pid => thread.key,
+            _ => self.start_thread(time, pid, tid, String::new(), DurationNs(0), out),
+        }
+    }
+
+    fn sample(&mut self, sample: RawSample, out: &mut Vec<Record>) {
+        let thread = self.thread(sample.time, sample.pid, sample.tid, out);
+        if let Some(process) = self.processes.get_mut(&sample.pid) {
+            process.used = true;
+        }
+        self.samples += 1;
+        let RawSample { time, pc, mode, detail, .. } = sample;
+        out.push(Record::Sample(Sample { time, thread, pc, mode, detail }));
+    }
+
+    fn new_process(
+        &mut self,
+        pid: Pid,
+        time: TimeNs,
+        parent: Option<ProcessKey>,
+        name: String,
+        out: &mut Vec<Record>,
+    ) -> ProcessKey {
+        let key = ProcessKey(self.next_process);
+        self.next_process += 1;
+        self.processes.insert(pid, ProcessState { key, used: false });
+        out.push(Record::Process(Process { key, time, pid, parent, name }));
+        key
+    }
+
+    fn start_thread(
+        &mut self,
+        time: TimeNs,
+        pid: Pid,
+        tid: Tid,
+        name: String,
+        cpu_before: DurationNs,
+        out: &mut Vec<Record>,
+    ) -> ThreadKey {
+        let process = self.process(pid, time, out);
+        let key = ThreadKey(self.next_thread);
+        self.next_thread += 1;
+        self.threads.insert(tid, ThreadState { key, pid });
+        let role = ThreadRole::Other;
+        out.push(Record::Thread(Thread { key, process, tid, time, name, role, cpu_before }));
+        key
+    }
+
+    /// A process replaced its program: a new address space, in which the thread that
+    /// called exec goes on.
+    fn exec(&mut self, time: TimeNs, pid: Pid, tid: Tid, name: String, out: &mut Vec<Record>) {
+        let old = self.process(pid, time, out);
+        let used = self.processes.get(&pid).is_some_and(|process| process.used);
+        if !used {
+            // The exec by which a launched command begins.
+            let parent = None;
+            out.push(Record::Process(Process { key: old, time, pid, parent, name: name.clone() }));
+            let thread = self.thread(time, pid, tid, out);
+            out.push(update(thread, time, |update| update.name = Some(name)));
+            return;
+        }
+        let thread = self.thread(time, pid, tid, out);
+        // What the process used goes on being counted under its pid, and is told at
+        // its end: of the old address space nothing is known then but that it ended.
+        let cpu = Some(DurationNs(0));
+        let end = ProcessEnd { key: old, time, alive: false, cpu, cpu_user: cpu };
+        out.push(Record::ProcessEnd(end));
+        let new = self.new_process(pid, time, Some(old), name.clone(), out);
+        out.push(update(thread, time, |update| {
+            update.name = Some(name);
+            update.process = Some(new);
+        }));
+    }
+
+    fn end_thread(&mut self, end: &RawThreadEnd, out: &mut Vec<Record>) {
+        let key = self.thread(end.time, end.pid, end.tid, out);
+        out.push(Record::ThreadEnd(ThreadEnd {
+            key,
+            time: end.time,
+            alive: end.alive,
+            cpu: end.cpu,
+            cpu_measured: end.cpu_measured,
+            cpu_user: end.cpu_user,
+        }));
+        self.threads.remove(&end.tid);
+    }
+
+    fn map(&mut self, raw: &RawMapping, out: &mut Vec<Record>) {
+        let key = self.process(raw.pid, raw.time, out);
+        if let Some(process) = self.processes.get_mut(&raw.pid) {
+            process.used = true;
+        }
+        let Some(end) = raw.start.checked_add(raw.len) else { return };
+        let entry = MapEntry {
+            start: raw.start,
+            end,
+            offset: raw.offset,
+            device: MapEntry::pack_device(raw.major, raw.minor),
+            inode: raw.inode,
+            name: raw.path.clone(),
+            readable: true,
+            writable: false,
+            executable: raw.executable,
+        };
+        let sighting = self.modules.see(raw.pid, &entry, raw.time);
+        self.sighted(key, raw.time, sighting, out);
+    }
+
+    fn sighted(&mut self, key: ProcessKey, time: TimeNs, seen: Sighting, out: &mut Vec<Record>) {
+        let mapping = seen.mapping(key, time);
+        out.extend(seen.new_module.map(Record::Module));
+        out.push(Record::Mapping(mapping));
+        out.extend(self.modules.take_limits(time).into_iter().map(Record::Limit));
+    }
+}
+
+fn update(key: ThreadKey, time: TimeNs, change: impl FnOnce(&mut ThreadUpdate)) -> Record {
+    let mut update = ThreadUpdate { key, time, name: None, role: None, process: None };
+    change(&mut update);
+    Record::ThreadUpdate(update)
+}

@@ -1,0 +1,214 @@
+//! The writing thread: keys, modules, encoding, the file.
+
+use super::recorder::Recorder;
+use super::sink::{Sink, SinkError};
+use super::{Inbox, Message, Progress, SessionError, now};
+use crossbeam_channel::RecvTimeoutError;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use vmscope_records::recording::Written;
+use vmscope_records::{EndReason, Limit, Pid, Record, RecordingEnd, Session, TimeNs};
+use vmscope_target::Modules;
+
+/// How often chunks are closed and written: what a crash may cost.
+const FLUSH_EVERY: Duration = Duration::from_millis(500);
+
+/// A copy that was saved in mid-recording.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// Where to.
+    pub path: PathBuf,
+    /// How much.
+    pub written: Written,
+}
+
+/// What the thread leaves behind.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub reason: EndReason,
+    pub written: Written,
+    pub lost: u64,
+    pub ended: TimeNs,
+    pub modules: Modules,
+    pub failure: Option<SinkError>,
+}
+
+pub(super) struct WriterThread {
+    sink: Option<Sink>,
+    progress: Arc<Progress>,
+    session: Session,
+    limits: Vec<Limit>,
+    recorder: Recorder,
+    records: Vec<Record>,
+    began: TimeNs,
+    failure: Option<SinkError>,
+}
+
+impl WriterThread {
+    pub fn new(
+        sink: Sink,
+        progress: Arc<Progress>,
+        session: Session,
+        limits: Vec<Limit>,
+        began: TimeNs,
+    ) -> Self {
+        WriterThread {
+            sink: Some(sink),
+            progress,
+            session,
+            limits,
+            recorder: Recorder::default(),
+            records: Vec::new(),
+            began,
+            failure: None,
+        }
+    }
+
+    /// Runs until the engine is finished.
+    pub fn run(mut self, inbox: &Inbox, pid: Pid, launched: bool) -> Result<Finished, SessionError> {
+        self.records.push(Record::Session(Box::new(self.session.clone())));
+        self.records.extend(std::mem::take(&mut self.limits).into_iter().map(Record::Limit));
+        if !launched {
+            let name = comm(pid);
+            let begun = self.recorder.begin_process(pid, name, self.began, &mut self.records);
+            if let Err(error) = begun {
+                // It may have ended meanwhile, which the engine will say.
+                self.records.push(Record::Limit(Limit {
+                    time: self.began,
+                    kind: vmscope_records::LimitKind::NoSymbols,
+                    text: format!("what is mapped into the process is not known: {error}"),
+                    remedy: String::new(),
+                }));
+            }
+        }
+        self.put_records();
+        self.flush();
+        let mut flushed = Instant::now();
+        let (reason, detail) = loop {
+            let left = FLUSH_EVERY.saturating_sub(flushed.elapsed());
+            match inbox.recv_timeout(left) {
+                Ok(Message::Events(events)) => {
+                    for event in events {
+                        self.recorder.take(event, &mut self.records);
+                    }
+                    self.put_records();
+                }
+                Ok(Message::Records(records)) => {
+                    self.records.extend(records);
+                    self.put_records();
+                }
+                Ok(Message::Save(path, answer)) => {
+                    // Whoever asked may be gone; the copy is there all the same.
+                    let _ = answer.send(self.save(path));
+                }
+                Ok(Message::End(reason, detail)) => break (reason, detail),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    break (EndReason::Other, "the draining thread is gone".to_owned());
+                }
+            }
+            if flushed.elapsed() >= FLUSH_EVERY {
+                self.flush();
+                flushed = Instant::now();
+            }
+        };
+        // What adapters had still under way.
+        while let Ok(message) = inbox.try_recv() {
+            if let Message::Records(records) = message {
+                self.records.extend(records);
+            }
+        }
+        self.put_records();
+        Ok(self.finish(reason, detail))
+    }
+
+    fn finish(mut self, reason: EndReason, detail: String) -> Finished {
+        let ended = now();
+        let end = self.end(ended, reason, detail);
+        let written_before = self.sink.as_ref().map_or(0, Sink::bytes);
+        let mut written = Written { bytes: written_before, ..Written::default() };
+        if let Some(sink) = self.sink.take() {
+            match sink.end(end) {
+                Ok(all) => written = all,
+                Err(error) => {
+                    self.failure.get_or_insert(error);
+                }
+            }
+        }
+        self.progress.done.store(true, Ordering::Release);
+        written.samples = written.samples.max(if self.failure.is_some() {
+            0
+        } else {
+            written.samples
+        });
+        Finished {
+            reason: if self.failure.is_some() { EndReason::WriteFailed } else { reason },
+            written,
+            lost: self.recorder.lost,
+            ended,
+            modules: self.recorder.modules,
+            failure: self.failure,
+        }
+    }
+
+    fn end(&self, time: TimeNs, reason: EndReason, detail: String) -> RecordingEnd {
+        let reason = if self.failure.is_some() { EndReason::WriteFailed } else { reason };
+        let detail = self.failure.as_ref().map_or(detail, ToString::to_string);
+        RecordingEnd { time, reason, detail, samples: 0, recorder_cpu_ns: own_cpu_ns() }
+    }
+
+    fn save(&mut self, path: PathBuf) -> Result<Saved, SinkError> {
+        let end = self.end(now(), EndReason::Saved, String::new());
+        let Some(sink) = &mut self.sink else {
+            let source = std::io::Error::other("the recording has ended");
+            return Err(SinkError::Create { path, source });
+        };
+        let written = sink.save_copy(&path, end)?;
+        Ok(Saved { path, written })
+    }
+
+    fn put_records(&mut self) {
+        for record in self.records.drain(..) {
+            if self.failure.is_none()
+                && let Some(sink) = &mut self.sink
+                && let Err(error) = sink.put(record)
+            {
+                self.failure = Some(error);
+                self.progress.ask_to_stop(EndReason::WriteFailed);
+            }
+        }
+        self.progress.samples.store(self.recorder.samples, Ordering::Relaxed);
+        self.progress.lost.store(self.recorder.lost, Ordering::Relaxed);
+    }
+
+    fn flush(&mut self) {
+        if self.failure.is_none()
+            && let Some(sink) = &mut self.sink
+        {
+            if let Err(error) = sink.flush() {
+                self.failure = Some(error);
+                self.progress.ask_to_stop(EndReason::WriteFailed);
+            } else {
+                self.progress.bytes.store(sink.bytes(), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// The name of a process; empty where it can't be read.
+fn comm(pid: Pid) -> String {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned()
+}
+
+/// CPU time that this process has used.
+fn own_cpu_ns() -> u64 {
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| {
+        let spent = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+        u64::try_from(spent).unwrap_or(0).saturating_mul(1000)
+    })
+}

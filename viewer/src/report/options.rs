@@ -1,0 +1,161 @@
+//! What a report can be asked for.
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use rustc_hash::FxHashSet;
+use vmscope_records::{DurationNs, LimitKind, TimeNs};
+use vmscope_symbolizer::{Filter, Profile};
+
+/// Options of reports.
+#[derive(Args, Clone, Debug)]
+pub struct ReportOptions {
+    /// Print JSON (a documented schema: docs/report-json.md) instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Only these threads: thread ids, or names with `*` for any text
+    #[arg(long, value_name = "TID|NAME", value_delimiter = ',')]
+    pub threads: Vec<String>,
+    /// Only samples from this second of the recording on
+    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    pub from: Option<f64>,
+    /// Only samples before this second of the recording
+    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    pub to: Option<f64>,
+    /// Gather entries with a smaller share of their group in ...others...
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent)]
+    pub min_share: f64,
+    /// Order of the entries
+    #[arg(long, value_enum, default_value_t = SortBy::Samples)]
+    pub sort: SortBy,
+    /// Which entries to split into bytecode ranges or source lines
+    #[arg(long, value_enum, default_value_t = RangeDetail::Auto)]
+    pub ranges: RangeDetail,
+    /// Charge inlined native functions to the function they were inlined into
+    #[arg(long)]
+    pub no_inline: bool,
+    /// Width of the text in columns (default: the terminal's, else 100)
+    #[arg(long, value_name = "COLUMNS")]
+    pub width: Option<u16>,
+}
+
+/// The order of a report's entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SortBy {
+    /// Most samples first
+    Samples,
+    /// By name
+    Name,
+}
+
+/// Which entries a report splits into ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RangeDetail {
+    /// Generated code only
+    Auto,
+    /// Native code by source lines too
+    All,
+    /// None
+    None,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => Err("give a number of seconds, 0 or more".to_owned()),
+    }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
+        _ => Err("give a percentage from 0 to 100".to_owned()),
+    }
+}
+
+impl ReportOptions {
+    /// The filter that the options ask for.
+    ///
+    /// # Errors
+    /// When no thread matches, or the window is empty.
+    pub fn filter(&self, profile: &Profile) -> Result<Filter> {
+        let start = beginning(profile);
+        let at = |secs: f64| {
+            let offset = std::time::Duration::try_from_secs_f64(secs).unwrap_or_default();
+            start.plus(DurationNs::from(offset))
+        };
+        let (from, to) = (self.from.map(at), self.to.map(at));
+        if let (Some(from), Some(to)) = (from, to)
+            && from >= to
+        {
+            bail!("the window is empty: --from must be before --to");
+        }
+        let threads = if self.threads.is_empty() { None } else { Some(self.chosen(profile)?) };
+        Ok(Filter { threads, from, to })
+    }
+
+    fn chosen(&self, profile: &Profile) -> Result<FxHashSet<u32>> {
+        let mut chosen = FxHashSet::default();
+        for wanted in &self.threads {
+            let before = chosen.len();
+            let tid = wanted.parse::<u32>().ok();
+            for (thread, index) in profile.trace.threads.iter().zip(0u32..) {
+                let thread = &thread.thread;
+                if tid == Some(thread.tid.0) || matches_glob(wanted, &thread.name) {
+                    chosen.insert(index);
+                }
+            }
+            if chosen.len() == before {
+                bail!(
+                    "no thread of this recording is called `{wanted}`: \
+                     the report's Threads section lists them"
+                );
+            }
+        }
+        Ok(chosen)
+    }
+}
+
+/// When what is kept of a recording begins.
+pub(super) fn beginning(profile: &Profile) -> TimeNs {
+    let kept = profile.trace.limits.iter().filter(|l| l.kind == LimitKind::OnlyNewestKept);
+    let session = profile.trace.session.as_ref().map_or(TimeNs(0), |session| session.time);
+    kept.map(|limit| limit.time).max().unwrap_or(session)
+}
+
+/// Whether `name` matches `pattern`, in which `*` stands for any text.
+fn matches_glob(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches_glob;
+
+    #[test]
+    fn stars_stand_for_any_text() {
+        for (pattern, name, matches) in [
+            ("main", "main", true),
+            ("main", "mainly", false),
+            ("GC*", "GC Thread#0", true),
+            ("*#0", "GC Thread#0", true),
+            ("G*T*0", "GC Thread#0", true),
+            ("*", "", true),
+            ("a*a", "a", false),
+            ("", "", true),
+            ("", "x", false),
+        ] {
+            assert_eq!(matches_glob(pattern, name), matches, "{pattern} on {name}");
+        }
+    }
+}

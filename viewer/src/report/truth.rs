@@ -1,0 +1,210 @@
+//! What limits the truth of a report (TRUTH.md): said before anything else.
+
+use super::words::{count, percent, ratio};
+use vmscope_records::recording::Damage;
+use vmscope_records::{EndReason, LossReason, ModuleState, TimeNs};
+use vmscope_symbolizer::trace::Place;
+use vmscope_symbolizer::{Profile, Summary};
+
+/// One thing that limits what a report can truthfully say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TruthLine {
+    /// The samples it concerns, where that is known.
+    pub samples: Option<u64>,
+    /// What it is, a sentence.
+    pub text: String,
+    /// What would improve it; may be empty.
+    pub remedy: String,
+}
+
+impl TruthLine {
+    fn new(samples: Option<u64>, text: impl Into<String>, remedy: impl Into<String>) -> Self {
+        TruthLine { samples, text: text.into(), remedy: remedy.into() }
+    }
+}
+
+/// Below this share of the promised samples, delivery is worth a line of its own.
+const GOOD_DELIVERY: f64 = 0.99;
+
+/// With fewer promised samples than this, the delivery rate says nothing: one sample
+/// more or less for each thread is chance.
+const ENOUGH_PROMISED: f64 = 200.0;
+
+/// Everything that limits the truth of a report, the gravest first.
+#[must_use]
+pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
+    let mut lines = Vec::new();
+    how_it_ended(profile, &mut lines);
+    losses(profile, summary, &mut lines);
+    delivery(summary, &mut lines);
+    resolution(profile, summary, &mut lines);
+    modules(profile, summary, &mut lines);
+    for limit in &profile.trace.limits {
+        lines.push(TruthLine::new(None, limit.text.clone(), limit.remedy.clone()));
+    }
+    let truncated = profile.trace.samples.truncated_chains;
+    if truncated > 0 {
+        let text = "caller chains were cut off at their greatest depth";
+        lines.push(TruthLine::new(Some(truncated), text, "record with a greater --max-depth"));
+    }
+    lines
+}
+
+fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
+    let trace = &profile.trace;
+    let start = trace.session.as_ref().map_or(TimeNs(0), |session| session.time);
+    let at = |time: TimeNs| format!("{:.1} s", time.since(start).as_secs_f64());
+    match &trace.end {
+        None => lines.push(TruthLine::new(
+            None,
+            format!(
+                "the recording was cut off after {}: vmscope was killed, or the machine stopped; \
+                 what happened after that is not in this report",
+                at(trace.ending.last_time)
+            ),
+            "",
+        )),
+        Some(end) if matches!(end.reason, EndReason::WriteFailed | EndReason::EngineFailed) => {
+            let text = format!("the recording ends early, after {}: {}", at(end.time), end.detail);
+            lines.push(TruthLine::new(None, text, ""));
+        }
+        Some(_) => {}
+    }
+    for Damage { offset, bytes, why, at_end } in &trace.ending.damages {
+        let (bytes, at_end) = (count(*bytes), if *at_end { ", at its end" } else { "" });
+        lines.push(TruthLine::new(
+            None,
+            format!("{bytes} bytes of the recording are damaged (byte {offset}{at_end}): {why}"),
+            "",
+        ));
+    }
+    let unlisted = trace.ending.damage_count.saturating_sub(trace.ending.damages.len() as u64);
+    if unlisted > 0 {
+        let bytes = count(trace.ending.damaged_bytes);
+        let text = format!("{unlisted} more damaged places, {bytes} bytes damaged in all");
+        lines.push(TruthLine::new(None, text, ""));
+    }
+    for (number, what) in [
+        (trace.unknown_records, "records of kinds that this vmscope does not know were skipped"),
+        (trace.malformed_records, "records could not be decoded and were skipped"),
+        (trace.disordered_samples, "samples are out of time order: the code may have changed meanwhile"),
+    ] {
+        if number > 0 {
+            lines.push(TruthLine::new(None, format!("{} {what}", count(number)), ""));
+        }
+    }
+}
+
+fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
+    let words = [
+        (LossReason::RingOverrun, "lost because the kernel's ring was full", "a lower --rate"),
+        (LossReason::Throttled, "throttled by the kernel", "a lower --rate"),
+        (LossReason::ChannelOverrun, "lost because the writer was held up", "a faster disk"),
+        (LossReason::TooLarge, "too large to be recorded", ""),
+        (LossReason::KeepLastFull, "not kept", ""),
+        (LossReason::Undecodable, "that could not be decoded", ""),
+        (LossReason::Other, "lost", ""),
+    ];
+    let start = profile.trace.session.as_ref().map_or(TimeNs(0), |session| session.time);
+    for (reason, what, remedy) in words {
+        let of_this = profile.trace.lost.iter().filter(|lost| {
+            lost.reason == reason && lost.from <= summary.window.1 && lost.to >= summary.window.0
+        });
+        let (mut lost, mut from, mut to) = (0, TimeNs(u64::MAX), TimeNs(0));
+        for loss in of_this {
+            lost += loss.count;
+            from = from.min(loss.from);
+            to = to.max(loss.to);
+        }
+        if lost > 0 {
+            let second = |time: TimeNs| time.since(start).as_secs_f64();
+            let text = format!("{what}, between {:.1} s and {:.1} s", second(from), second(to));
+            lines.push(TruthLine::new(Some(lost), text, remedy));
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts of samples are far below 2^52 and not negative"
+)]
+fn delivery(summary: &Summary, lines: &mut Vec<TruthLine>) {
+    let Some(promised) = summary.promised else {
+        let text = "how many samples were promised is not known: no thread's CPU time was read";
+        lines.push(TruthLine::new(None, text, ""));
+        return;
+    };
+    let delivered = summary.total as f64 / promised.max(1.0);
+    if promised >= ENOUGH_PROMISED && delivered < GOOD_DELIVERY {
+        let missing = (promised - summary.total as f64) as u64;
+        let text = format!(
+            "promised by the threads' CPU time but not delivered ({} arrived)",
+            percent(delivered)
+        );
+        lines.push(TruthLine::new(Some(missing), text, ""));
+    }
+    if summary.threads_without_cpu > 0 {
+        let text = format!(
+            "the CPU time of {} threads is not known, so that less was promised than they used",
+            count(summary.threads_without_cpu)
+        );
+        lines.push(TruthLine::new(None, text, ""));
+    }
+}
+
+fn resolution(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
+    let quality = &summary.quality;
+    let of_total = |part| percent(ratio(part, summary.total));
+    if quality.unresolved > 0 {
+        let text = format!("({}) have no name", of_total(quality.unresolved));
+        lines.push(TruthLine::new(Some(quality.unresolved), text, ""));
+    }
+    if quality.doubtful > 0 {
+        let text = format!(
+            "({}) are doubtful: the code at their address was replaced between two looks at it",
+            of_total(quality.doubtful)
+        );
+        lines.push(TruthLine::new(Some(quality.doubtful), text, ""));
+    }
+    if quality.approximate > 0 {
+        let text = format!("({}) are in ranges that are approximate", of_total(quality.approximate));
+        lines.push(TruthLine::new(Some(quality.approximate), text, ""));
+    }
+    if quality.method_only > 0 {
+        let what = if profile.is_native() { "function" } else { "method" };
+        let text = format!(
+            "({}) are resolved to their {what} only, not to a place in it",
+            of_total(quality.method_only)
+        );
+        lines.push(TruthLine::new(Some(quality.method_only), text, "debug information"));
+    }
+}
+
+/// Files that are not what ran.
+fn modules(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
+    let trace = &profile.trace;
+    let mut by_module = std::collections::BTreeMap::new();
+    for (place, &site) in trace.places.iter().zip(&profile.site_of_place) {
+        if let Place::Native(module, _) = place {
+            let samples = summary.sites.get(site as usize).copied().unwrap_or(0);
+            by_module.entry(*module).or_insert(0u64);
+            if samples > 0 {
+                by_module.entry(*module).and_modify(|hit| *hit = 1);
+            }
+        }
+    }
+    for module in by_module.iter().filter(|(_, hit)| **hit > 0).filter_map(|(key, _)| trace.modules.get(key)) {
+        let path = &module.path;
+        let text = match &module.state {
+            ModuleState::Deleted => format!("{path} was deleted while it ran"),
+            ModuleState::Replaced => {
+                format!("{path} was replaced while it ran: the file there now is not the one that ran")
+            }
+            ModuleState::Unreadable(why) => format!("{path} could not be read: {why}"),
+            _ => continue,
+        };
+        lines.push(TruthLine::new(None, text, ""));
+    }
+}

@@ -1,0 +1,130 @@
+//! Numbers and names as a report prints them.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// A count with a comma before every three digits, as VMProfiler prints bytes.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A share as a percentage with two digits.
+pub fn percent(share: f64) -> String {
+    format!("{:.2}%", share * 100.0)
+}
+
+/// `part` of `whole`; 0 when there is no whole.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+pub fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A name that can't disturb the terminal: control characters, and those that change
+/// the direction or the joining of text, are written as escapes. A name is whatever
+/// the target says it is.
+pub fn harmless(name: &str) -> String {
+    let is_harmful = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2028}' | '\u{2029}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{061c}' | '\u{fff9}'..='\u{fffb}')
+    };
+    if !name.contains(is_harmful) {
+        return name.to_owned();
+    }
+    let mut clean = String::with_capacity(name.len() + 8);
+    for c in name.chars() {
+        if is_harmful(c) {
+            clean.extend(c.escape_default());
+        } else {
+            clean.push(c);
+        }
+    }
+    clean
+}
+
+/// A name in exactly `columns`: padded, or shortened in the middle, where names of
+/// one family differ least.
+pub fn fit(name: &str, columns: usize) -> String {
+    let name = harmless(name);
+    let width = name.width();
+    if width <= columns {
+        return format!("{name}{}", " ".repeat(columns - width));
+    }
+    let keep = columns.saturating_sub(3);
+    let tail = keep / 3;
+    let head = take_columns(name.chars(), keep - tail);
+    let end: String = take_columns(name.chars().rev(), tail).chars().rev().collect();
+    let short = format!("{head}...{end}");
+    let pad = columns.saturating_sub(short.width());
+    format!("{short}{}", " ".repeat(pad))
+}
+
+fn take_columns(chars: impl Iterator<Item = char>, columns: usize) -> String {
+    let mut left = columns;
+    let fits = chars.take_while(|c| {
+        let width = c.width().unwrap_or(0);
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    });
+    fits.collect()
+}
+
+/// Text in lines of at most `columns`, each after the first indented by `indent`.
+pub fn wrap(text: &str, columns: usize, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut used = 0;
+    for word in harmless(text).split(' ').filter(|word| !word.is_empty()) {
+        let width = word.width();
+        if used > 0 && used + 1 + width > columns {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            used = indent;
+        } else if used > 0 {
+            lines.push(' ');
+            used += 1;
+        }
+        lines.push_str(word);
+        used += width;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(3_801_936), "3,801,936");
+    }
+
+    #[test]
+    fn names_are_cut_in_the_middle_and_padded() {
+        assert_eq!(fit("SequenceableCollection>>replaceFrom:to:with:startingAt:", 20).width(), 20);
+        assert_eq!(fit("abc", 5), "abc  ");
+        assert_eq!(fit("abcdefghij", 7), "abc...j");
+        assert_eq!(fit("漢字漢字漢字", 8).width(), 8);
+    }
+
+    #[test]
+    fn names_cannot_send_escape_sequences() {
+        assert_eq!(harmless("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
+        assert_eq!(harmless("x\u{202e}y"), "x\\u{202e}y");
+        assert_eq!(harmless("naïve"), "naïve");
+    }
+
+    #[test]
+    fn text_is_wrapped() {
+        assert_eq!(wrap("one two three", 8, 2), "one two\n  three");
+    }
+}
