@@ -1,1 +1,32 @@
-//! (to be written)
+//! A virtual machine's process as seen from outside.
+//!
+//! Everything an adapter needs to read a VM that does not know it is read: its
+//! memory ([`Memory`]: live, from a core file, or made up by a test), what is mapped
+//! into it ([`MapEntry`]), the files behind that, opened safely ([`Root`],
+//! [`ModuleFile`], [`Modules`]), and their symbols by name ([`ElfFile`]). The
+//! [`Adapter`] trait is what a VM family implements on top; [`ProcessView`] is what
+//! it gets.
+//!
+//! All of it is somebody else's data: every length, count and offset is checked
+//! against a stated limit before it is used, and what can't be is a typed error.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::panic,
+        reason = "a test that fails is to panic"
+    )
+)]
+
+mod file;
+mod live;
+mod maps;
+mod memory;
+pub mod testing;
+
+pub use file::{ModuleFile, ReadAt, Root, open_magic_link};
+pub use live::LiveMemory;
+pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, read_maps};
+pub use memory::{Memory, MemoryError};
