@@ -20,13 +20,24 @@
     )
 )]
 
+mod core_file;
+mod elf;
+mod elf_file;
 mod file;
 mod live;
 mod maps;
 mod memory;
+mod modules;
 pub mod testing;
 
+pub use core_file::{CoreFile, CoreInfo};
+pub use elf::{
+    ElfError, ElfHeader, RawSymbol, Section, Segment, SymbolKind, parse_build_id, parse_header,
+    parse_sections, parse_segments, parse_symbols,
+};
+pub use elf_file::{ElfFile, LoadBias, Symbol, build_id_in_memory};
 pub use file::{ModuleFile, ReadAt, Root, open_magic_link};
 pub use live::LiveMemory;
 pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, read_maps};
 pub use memory::{Memory, MemoryError};
+pub use modules::{MAX_MODULES, MAX_OPEN_FILES, Modules, Sighting};
