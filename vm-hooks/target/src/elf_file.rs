@@ -172,7 +172,9 @@ impl ElfFile {
             // The page where one segment ends and the next begins is mapped twice:
             // the permissions tell which it is.
             loads.filter(|segment| {
-                segment.kind == program_header::PT_LOAD && segment.executable == mapping.executable
+                segment.kind == program_header::PT_LOAD
+                    && segment.file_bytes > 0
+                    && segment.executable == mapping.executable
             })
         };
         // A mapping begins with the page that its segment begins in, unless it was cut

@@ -20,6 +20,7 @@
     )
 )]
 
+mod attach;
 mod core_file;
 mod elf;
 mod elf_file;
@@ -28,8 +29,10 @@ mod live;
 mod maps;
 mod memory;
 mod modules;
+mod process;
 pub mod testing;
 
+pub use attach::{AttachError, ProcessFacts, ThreadInfo, examine, list_threads};
 pub use core_file::{CoreFile, CoreInfo};
 pub use elf::{
     ElfError, ElfHeader, RawSymbol, Section, Segment, SymbolKind, parse_build_id, parse_header,
@@ -41,3 +44,4 @@ pub use live::LiveMemory;
 pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, read_maps};
 pub use memory::{Memory, MemoryError};
 pub use modules::{MAX_MODULES, MAX_OPEN_FILES, Modules, Sighting};
+pub use process::{LoadedModule, ProcessView, SymbolError, own_root};
