@@ -348,10 +348,16 @@ mod tests {
     #[test]
     fn a_thread_is_told_from_a_process() {
         let (stop, wait) = std::sync::mpsc::channel::<()>();
+        let (named, started) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("a thread".to_owned())
-            .spawn(move || wait.recv())
+            .spawn(move || {
+                let _ = named.send(());
+                wait.recv()
+            })
             .unwrap();
+        // A thread gives itself its name.
+        started.recv().unwrap();
         let me = Pid(std::process::id());
         let threads = list_threads(me, me).unwrap();
         let other = threads.iter().find(|thread| thread.name == "a thread");

@@ -126,7 +126,7 @@ fn a_replaced_program_is_not_taken_for_the_new_one() {
     // The same without the two ways that lead to the file itself: a mapping that is
     // not there any more, of a file that is not the program's.
     entry.start = Avma(entry.start.get() + 1);
-    entry.inode += 1;
+    entry.inode ^= 1 << 40;
     let opened = Opening::of_file(child.pid(), &entry, Some(&[]));
     assert_eq!(opened.state, ModuleState::Replaced);
     std::fs::remove_file(&program).unwrap();
