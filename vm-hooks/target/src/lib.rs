@@ -1,1 +1,57 @@
-//! (to be written)
+//! A virtual machine's process as seen from outside.
+//!
+//! Everything an adapter needs to read a VM that does not know it is read: its
+//! memory ([`Memory`]: live, from a core file, or made up by a test), what is mapped
+//! into it ([`MapEntry`]), the files behind that, opened safely ([`Root`],
+//! [`ModuleFile`], [`Modules`]), and their symbols by name ([`ElfFile`]). The
+//! [`Adapter`] trait is what a VM family implements on top; [`ProcessView`] is what
+//! it gets.
+//!
+//! All of it is somebody else's data: every length, count and offset is checked
+//! against a stated limit before it is used, and what can't be is a typed error.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::panic,
+        reason = "a test that fails is to panic"
+    )
+)]
+
+mod adapter;
+mod attach;
+mod consistent;
+mod core_file;
+mod elf;
+mod elf_file;
+mod file;
+mod live;
+mod look;
+mod maps;
+mod memory;
+mod modules;
+mod process;
+pub mod testing;
+mod zone;
+
+pub use adapter::{
+    Adapter, AdapterError, AdapterFamily, EnvironmentChange, Recognised, SampleNeeds, recognise,
+};
+pub use attach::{AttachError, ProcessFacts, ThreadInfo, examine, list_threads};
+pub use consistent::read_consistently;
+pub use core_file::{CoreFile, CoreInfo};
+pub use elf::{
+    ElfError, ElfHeader, RawSymbol, Section, Segment, SymbolKind, parse_build_id, parse_header,
+    parse_sections, parse_segments, parse_symbols,
+};
+pub use elf_file::{ElfFile, LoadBias, Symbol, build_id_in_memory};
+pub use file::{ModuleFile, ReadAt, Root, open_magic_link};
+pub use live::LiveMemory;
+pub use look::{Cadence, KeySource, Look, MAX_RECORDS_OF_A_LOOK, ThreadNews};
+pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, read_maps};
+pub use memory::{Memory, MemoryError};
+pub use modules::{MAX_MODULES, MAX_OPEN_FILES, Modules, Sighting};
+pub use process::{LoadedModule, ProcessView, SymbolError, own_root};
+pub use zone::{CodeZone, SeenCode};

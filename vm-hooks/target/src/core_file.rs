@@ -1,0 +1,306 @@
+//! The memory of a process as a core file keeps it (`core(5)`, `fs/binfmt_elf.c`).
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use goblin::elf::header::ET_CORE;
+use goblin::elf::note::{NT_PRPSINFO, NT_PRSTATUS};
+use goblin::elf::program_header::{PT_LOAD, PT_NOTE};
+use vmscope_records::{Arch, Avma, FileOffset, Pid, Tid};
+
+use crate::elf::notes;
+use crate::{ElfError, ElfFile, ElfHeader, MapEntry, Memory, MemoryError, ModuleFile, ReadAt};
+
+/// Notes are read up to this size: those that tell about the process come first,
+/// the registers of thousands of threads after them.
+const MAX_NOTES_BYTES: u64 = 64 << 20;
+
+/// `NT_FILE`, which goblin does not name (`include/uapi/linux/elf.h`).
+const NT_FILE: u32 = 0x4649_4c45;
+
+/// A core file: memory as it was when it was written. Reads are `pread`s: a file
+/// that somebody cuts off is an error, not a signal.
+///
+/// Memory that the kernel left out (`coredump_filter`, file-backed code by default)
+/// reads as unmapped, never as zeros.
+pub struct CoreFile {
+    file: Arc<dyn ReadAt>,
+    pieces: Vec<Piece>,
+    info: CoreInfo,
+}
+
+/// What a core file tells about its process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreInfo {
+    /// The processor architecture.
+    pub arch: Arch,
+    /// The size of a pointer in bytes.
+    pub pointer_bytes: usize,
+    /// The process id in its own pid namespace, where the file has it.
+    pub pid: Option<Pid>,
+    /// The program's name (at most 15 bytes), where the file has it.
+    pub name: String,
+    /// The beginning of the command line (at most 79 bytes, arguments separated by
+    /// spaces), where the file has it.
+    pub command: String,
+    /// The threads, the one that died first.
+    pub threads: Vec<Tid>,
+    /// What was mapped: the dumped memory, with the files of `NT_FILE` (of which
+    /// neither device nor inode are known; the inode is 1 to tell them from
+    /// anonymous memory).
+    pub mappings: Vec<MapEntry>,
+}
+
+/// A range of memory that is in the file.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    start: u64,
+    /// First address after what is in the file.
+    end: u64,
+    offset: u64,
+}
+
+impl std::fmt::Debug for CoreFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CoreFile")
+            .field("pieces", &self.pieces.len())
+            .field("info", &self.info)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CoreFile {
+    /// Opens the core file `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`ElfError`] when it can't be opened or is not an ELF core file.
+    pub fn open(path: &Path) -> Result<Self, ElfError> {
+        let file = File::open(path).and_then(ModuleFile::from_file);
+        let file = file.map_err(|source| ElfError::Io {
+            what: "core file",
+            offset: 0,
+            length: 0,
+            source,
+        })?;
+        Self::from_file(Arc::new(file))
+    }
+
+    /// Reads the headers and notes of a core file.
+    ///
+    /// # Errors
+    ///
+    /// [`ElfError`] when it is not an ELF core file.
+    pub fn from_file(file: Arc<dyn ReadAt>) -> Result<Self, ElfError> {
+        let elf = ElfFile::open(Arc::clone(&file))?;
+        let header = *elf.header();
+        if header.kind != ET_CORE {
+            return Err(ElfError::NotACore { kind: header.kind });
+        }
+        let mut info = CoreInfo {
+            arch: header.arch,
+            pointer_bytes: header.pointer_bytes(),
+            pid: None,
+            name: String::new(),
+            command: String::new(),
+            threads: Vec::new(),
+            mappings: Vec::new(),
+        };
+        let mut files = Vec::new();
+        let segments = elf.segments();
+        for segment in segments.iter().filter(|segment| segment.kind == PT_NOTE) {
+            let there = file.len().saturating_sub(segment.offset);
+            let length = segment.file_bytes.min(there).min(MAX_NOTES_BYTES);
+            let length = usize::try_from(length).unwrap_or_default();
+            let bytes = file
+                .read_at(segment.offset, length)
+                .map_err(|source| ElfError::Io {
+                    what: "notes",
+                    offset: segment.offset,
+                    length: length as u64,
+                    source,
+                })?;
+            for note in notes(&bytes, segment.align, &header) {
+                match (note.owner, note.kind) {
+                    ("CORE", NT_FILE) => files = parse_files(note.content, &header),
+                    ("CORE", NT_PRPSINFO) => info.take_process(note.content, &header),
+                    ("CORE", NT_PRSTATUS) => info.take_thread(note.content, &header),
+                    _ => {}
+                }
+            }
+        }
+        let mut pieces = Vec::new();
+        for segment in segments.iter().filter(|segment| segment.kind == PT_LOAD) {
+            let start = segment.address;
+            let in_memory = start.saturating_add(segment.memory_bytes);
+            if start < in_memory {
+                info.mappings.push(MapEntry {
+                    start: Avma(start),
+                    end: Avma(in_memory),
+                    offset: FileOffset(0),
+                    device: 0,
+                    inode: 0,
+                    name: Vec::new(),
+                    readable: true,
+                    writable: false,
+                    executable: segment.executable,
+                });
+            }
+            let end = start.saturating_add(segment.file_bytes.min(segment.memory_bytes));
+            let offset = segment.offset;
+            if start < end {
+                pieces.push(Piece { start, end, offset });
+            }
+        }
+        pieces.sort_by_key(|piece| piece.start);
+        info.mappings = join(info.mappings, files);
+        Ok(Self { file, pieces, info })
+    }
+
+    /// What the file tells about its process.
+    #[must_use]
+    pub fn info(&self) -> &CoreInfo {
+        &self.info
+    }
+}
+
+impl Memory for CoreFile {
+    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+        let wanted = buffer.len();
+        let mut got = 0;
+        while let Some(rest) = buffer.get_mut(got..).filter(|rest| !rest.is_empty()) {
+            let Some(from) = at.checked_add(got as u64) else {
+                break;
+            };
+            let after = self
+                .pieces
+                .partition_point(|piece| piece.start <= from.get());
+            let piece = after.checked_sub(1).and_then(|at| self.pieces.get(at));
+            let Some(piece) = piece.filter(|piece| from.get() < piece.end) else {
+                break;
+            };
+            let left = usize::try_from(piece.end - from.get()).unwrap_or(usize::MAX);
+            let length = rest.len().min(left);
+            let rest = rest.get_mut(..length).unwrap_or_default();
+            let Some(offset) = piece.offset.checked_add(from.get() - piece.start) else {
+                break;
+            };
+            let read = self.file.read_some(offset, rest);
+            let read = read.map_err(|source| MemoryError::Io { at, wanted, source })?;
+            got += read;
+            if read < length {
+                // The file was cut off (a limit, a full disk).
+                break;
+            }
+        }
+        Ok(got)
+    }
+
+    fn pointer_bytes(&self) -> usize {
+        self.info.pointer_bytes
+    }
+}
+
+impl CoreInfo {
+    /// `struct elf_prpsinfo` (`include/linux/elfcore.h`), in its 64-bit layout.
+    fn take_process(&mut self, bytes: &[u8], header: &ElfHeader) {
+        if header.pointer_bytes() != 8 {
+            return;
+        }
+        let text = |range: std::ops::Range<usize>| {
+            let bytes = bytes.get(range).unwrap_or_default();
+            let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            String::from_utf8_lossy(bytes).trim_end().to_owned()
+        };
+        self.pid = number(bytes, 24, 4, header)
+            .and_then(|pid| u32::try_from(pid).ok())
+            .map(Pid);
+        self.name = text(40..56);
+        self.command = text(56..136);
+    }
+
+    /// The beginning of `struct elf_prstatus`, in its 64-bit layout.
+    fn take_thread(&mut self, bytes: &[u8], header: &ElfHeader) {
+        if header.pointer_bytes() != 8 {
+            return;
+        }
+        let tid = number(bytes, 32, 4, header).and_then(|tid| u32::try_from(tid).ok());
+        self.threads.extend(tid.map(Tid));
+    }
+}
+
+/// The `size`-byte number at `at`, in the byte order of the file.
+fn number(bytes: &[u8], at: usize, size: usize, header: &ElfHeader) -> Option<u64> {
+    let bytes = bytes.get(at..at.checked_add(size)?)?;
+    let add = |value: u64, byte: &u8| (value << 8) | u64::from(*byte);
+    Some(if header.is_little_endian() {
+        bytes.iter().rev().fold(0, add)
+    } else {
+        bytes.iter().fold(0, add)
+    })
+}
+
+/// What `NT_FILE` says was mapped from files: a count, a page size, as many triples
+/// of start, end and offset in pages, and as many names, each ended by a zero
+/// (`fill_files_note` in `fs/binfmt_elf.c`).
+fn parse_files(bytes: &[u8], header: &ElfHeader) -> Vec<MapEntry> {
+    let word = header.pointer_bytes();
+    let at = |index: usize| number(bytes, index.checked_mul(word)?, word, header);
+    let (Some(count), Some(page)) = (at(0), at(1)) else {
+        return Vec::new();
+    };
+    let room = (bytes.len() / word).saturating_sub(2) / 3;
+    let count = usize::try_from(count).unwrap_or(usize::MAX).min(room);
+    let names_at = (2 + 3 * count) * word;
+    let names = bytes.get(names_at..).unwrap_or_default();
+    let mut names = names.split(|byte| *byte == 0);
+    let mut entries = Vec::with_capacity(count);
+    for index in 0..count {
+        let field = |field: usize| at(2 + 3 * index + field);
+        let (Some(start), Some(end), Some(pages)) = (field(0), field(1), field(2)) else {
+            break;
+        };
+        let name = names.next().unwrap_or_default();
+        if start < end {
+            entries.push(MapEntry {
+                start: Avma(start),
+                end: Avma(end),
+                offset: FileOffset(pages.saturating_mul(page)),
+                device: 0,
+                inode: 1,
+                name: name.to_vec(),
+                readable: true,
+                writable: false,
+                executable: false,
+            });
+        }
+    }
+    entries
+}
+
+/// The mappings of files with the permissions of the segments they begin in, and
+/// the other segments. A mapping of a file whose segment was not dumped at all keeps
+/// no permissions.
+fn join(segments: Vec<MapEntry>, mut files: Vec<MapEntry>) -> Vec<MapEntry> {
+    files.sort_by_key(|entry| entry.start);
+    let mut anonymous = Vec::new();
+    for segment in segments {
+        let first = files.partition_point(|file| file.end <= segment.start);
+        let mut named = false;
+        let inside = files.get_mut(first..).unwrap_or_default().iter_mut();
+        for file in inside.take_while(|file| file.start < segment.end) {
+            file.executable |= segment.executable;
+            named = true;
+        }
+        if !named {
+            anonymous.push(segment);
+        }
+    }
+    files.append(&mut anonymous);
+    files.sort_by_key(|entry| entry.start);
+    files
+}
+
+#[cfg(test)]
+mod tests;

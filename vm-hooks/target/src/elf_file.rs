@@ -1,0 +1,442 @@
+//! An ELF file's build-id, load bias and symbols by name, read lazily: only the
+//! headers, and of the rest only the tables that are asked for.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, OnceLock};
+
+use goblin::elf::{program_header, section_header};
+use vmscope_records::{Avma, BuildId};
+
+use crate::elf::{
+    HEADER_BYTES, MAX_NOTE_BYTES, MAX_SECTIONS, MAX_SEGMENTS, parse_build_id, parse_header,
+    parse_sections, parse_segments, parse_symbols,
+};
+use crate::{
+    ElfError, ElfHeader, MapEntry, Memory, RawSymbol, ReadAt, Section, Segment, SymbolKind,
+};
+
+/// More symbols than this in one table are not looked at. A browser has about a
+/// million.
+const MAX_SYMBOLS: u64 = 8 << 20;
+/// A longer string table is not read. That of a browser with all its C++ names is
+/// some 150 MB.
+const MAX_STRING_BYTES: u64 = 256 << 20;
+/// Symbols are read so many at a time.
+const SYMBOLS_AT_ONCE: usize = 1 << 14;
+/// Of a longer name only the beginning is shown to a visitor.
+const MAX_NAME_BYTES: usize = 4096;
+/// An image in memory with more program headers than this is not believed: real
+/// ones have about a dozen.
+const MAX_MEMORY_SEGMENTS: u16 = 4096;
+
+/// An ELF file that is open.
+pub struct ElfFile {
+    file: Arc<dyn ReadAt>,
+    header: ElfHeader,
+    segments: Vec<Segment>,
+    sections: OnceLock<Vec<Section>>,
+}
+
+/// What must be added to an ELF file's own addresses to get run-time addresses.
+/// Wraps: a file may be linked higher than it is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadBias(pub u64);
+
+impl LoadBias {
+    /// The run-time address of `address`, as the file's own tables have it.
+    #[must_use]
+    pub const fn apply(self, address: u64) -> Avma {
+        Avma(address.wrapping_add(self.0))
+    }
+}
+
+/// A symbol at its run-time address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Its name as in the file (mangled); bytes that are not UTF-8 are replaced.
+    pub name: String,
+    /// Its run-time address.
+    pub address: Avma,
+    /// Its size in bytes, 0 where it is not known.
+    pub size: u64,
+    /// What it names.
+    pub kind: SymbolKind,
+}
+
+impl std::fmt::Debug for ElfFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ElfFile")
+            .field("header", &self.header)
+            .field("segments", &self.segments.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl ElfFile {
+    /// Reads the header and the program headers of `file`.
+    ///
+    /// # Errors
+    ///
+    /// [`ElfError`] when it is no ELF file, or lies about where these are.
+    pub fn open(file: Arc<dyn ReadAt>) -> Result<Self, ElfError> {
+        let header = parse_header(&read(&*file, "header", 0, HEADER_BYTES as u64)?)?;
+        let mut elf = Self {
+            file,
+            header,
+            segments: Vec::new(),
+            sections: OnceLock::new(),
+        };
+        let mut count = u64::from(header.segments);
+        if header.segments == PN_XNUM {
+            // gABI: the number did not fit, and is in the first section header.
+            count = elf
+                .first_section()?
+                .map_or(0, |section| section.info)
+                .into();
+        }
+        if header.segments_at != 0 {
+            let each = header.segment_bytes();
+            let what = "program headers";
+            let bytes = elf.table(what, header.segments_at, count, each, MAX_SEGMENTS)?;
+            elf.segments = parse_segments(&bytes, &header)?;
+        }
+        Ok(elf)
+    }
+
+    /// The header.
+    #[must_use]
+    pub fn header(&self) -> &ElfHeader {
+        &self.header
+    }
+
+    /// The program headers.
+    #[must_use]
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The section headers, read when they are first asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`ElfError`] when the file lies about where they are.
+    pub fn sections(&self) -> Result<&[Section], ElfError> {
+        if let Some(sections) = self.sections.get() {
+            return Ok(sections);
+        }
+        let mut sections = Vec::new();
+        if let Some(first) = self.first_section()? {
+            let count = match self.header.sections {
+                0 => first.size,
+                count => u64::from(count),
+            };
+            let (what, at) = ("section headers", self.header.sections_at);
+            let each = self.header.section_bytes();
+            let bytes = self.table(what, at, count, each, MAX_SECTIONS)?;
+            sections = parse_sections(&bytes, &self.header)?;
+        }
+        Ok(self.sections.get_or_init(|| sections))
+    }
+
+    /// The build-id: from the notes that are mapped, else from the sections.
+    ///
+    /// # Errors
+    ///
+    /// [`ElfError`] when the file lies about where its notes are.
+    pub fn build_id(&self) -> Result<Option<BuildId>, ElfError> {
+        let segments = self.segments.iter();
+        let mapped = segments.filter(|segment| segment.kind == program_header::PT_NOTE);
+        for note in mapped {
+            let found = self.build_id_in(note.offset, note.file_bytes, note.align)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        let sections = self.sections()?.iter();
+        for note in sections.filter(|section| section.kind == section_header::SHT_NOTE) {
+            let found = self.build_id_in(note.offset, note.size, note.align)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// What to add to this file's addresses, given one of its mappings; `None` when
+    /// no segment of it can be what is mapped there.
+    #[must_use]
+    pub fn bias(&self, mapping: &MapEntry) -> Option<LoadBias> {
+        let offset = mapping.offset.get();
+        let loads = || {
+            let loads = self.segments.iter();
+            // The page where one segment ends and the next begins is mapped twice:
+            // the permissions tell which it is.
+            loads.filter(|segment| {
+                segment.kind == program_header::PT_LOAD
+                    && segment.file_bytes > 0
+                    && segment.executable == mapping.executable
+            })
+        };
+        // A mapping begins with the page that its segment begins in, unless it was cut
+        // (by mprotect, say) and is a later part of it. `p_align` is no help: it may be
+        // larger than a page.
+        let begins =
+            |page: u64| loads().find(|segment| segment.offset - segment.offset % page == offset);
+        let segment = PAGE_BYTES.into_iter().find_map(begins).or_else(|| {
+            let end = |segment: &Segment| segment.offset.saturating_add(segment.file_bytes);
+            loads().find(|segment| segment.offset <= offset && offset < end(segment))
+        })?;
+        let mapped_as = segment
+            .address
+            .wrapping_add(offset.wrapping_sub(segment.offset));
+        Some(LoadBias(mapping.start.get().wrapping_sub(mapped_as)))
+    }
+
+    /// The symbols of these names at their run-time addresses, in the order of
+    /// `names`, in one pass over `.symtab` and, for what is not there, `.dynsym`.
+    /// Of several symbols with one name the first counts.
+    ///
+    /// # Errors
+    ///
+    /// [`ElfError`] when the file lies about where its symbols are.
+    pub fn find(&self, names: &[&str], bias: LoadBias) -> Result<Vec<Option<Symbol>>, ElfError> {
+        let mut found: Vec<Option<Symbol>> = vec![None; names.len()];
+        let mut missing = names.len();
+        self.visit(&mut |strings, raw| {
+            for (name, slot) in names.iter().zip(&mut found) {
+                if slot.is_none() && strings.is(raw.name_at, name.as_bytes()) {
+                    *slot = Some(symbol((*name).to_owned(), raw, bias));
+                    missing -= 1;
+                }
+            }
+            if missing == 0 {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// The symbols whose names begin with `prefix`, at most `cap`, each name once.
+    ///
+    /// # Errors
+    ///
+    /// [`ElfError`] when the file lies about where its symbols are.
+    pub fn find_prefix(
+        &self,
+        prefix: &str,
+        bias: LoadBias,
+        cap: usize,
+    ) -> Result<Vec<Symbol>, ElfError> {
+        let mut found = std::collections::BTreeMap::new();
+        self.visit(&mut |strings, raw| {
+            if strings.begins(raw.name_at, prefix.as_bytes()) {
+                let name = String::from_utf8_lossy(strings.name(raw.name_at)).into_owned();
+                found
+                    .entry(name.clone())
+                    .or_insert_with(|| symbol(name, raw, bias));
+            }
+            if found.len() < cap {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(found.into_values().take(cap).collect())
+    }
+
+    /// Shows every symbol with an address to `visitor`, those of `.symtab` first,
+    /// until it breaks off: the name (its first 4,096 bytes) and the symbol.
+    ///
+    /// # Errors
+    ///
+    /// [`ElfError`] when the file lies about where its symbols are.
+    pub fn for_each_symbol(
+        &self,
+        visitor: &mut dyn FnMut(&[u8], &RawSymbol) -> ControlFlow<()>,
+    ) -> Result<(), ElfError> {
+        self.visit(&mut |strings, raw| visitor(strings.name(raw.name_at), raw))
+    }
+
+    fn visit(
+        &self,
+        visitor: &mut dyn FnMut(&Strings, &RawSymbol) -> ControlFlow<()>,
+    ) -> Result<(), ElfError> {
+        for kind in [section_header::SHT_SYMTAB, section_header::SHT_DYNSYM] {
+            let sections = self.sections()?;
+            let Some(table) = sections.iter().find(|section| section.kind == kind) else {
+                continue;
+            };
+            let link = usize::try_from(table.link).unwrap_or(usize::MAX);
+            let Some(strings) = sections.get(link) else {
+                continue;
+            };
+            let strings = Strings(self.table(
+                "symbol names",
+                strings.offset,
+                strings.size,
+                1,
+                MAX_STRING_BYTES,
+            )?);
+            let each = self.header.symbol_bytes();
+            let count = table.size / each as u64;
+            check("symbols", count, MAX_SYMBOLS)?;
+            let mut done = 0;
+            while done < count {
+                let step = (count - done).min(SYMBOLS_AT_ONCE as u64);
+                let at = table
+                    .offset
+                    .saturating_add(done.saturating_mul(each as u64));
+                let piece = self.table("symbols", at, step, each, MAX_SYMBOLS)?;
+                for symbol in parse_symbols(&piece, &self.header)? {
+                    if visitor(&strings, &symbol).is_break() {
+                        return Ok(());
+                    }
+                }
+                done += step;
+            }
+        }
+        Ok(())
+    }
+
+    fn build_id_in(&self, at: u64, size: u64, align: u64) -> Result<Option<BuildId>, ElfError> {
+        let bytes = read(&*self.file, "notes", at, size.min(MAX_NOTE_BYTES))?;
+        Ok(parse_build_id(&bytes, align, &self.header))
+    }
+
+    fn first_section(&self) -> Result<Option<Section>, ElfError> {
+        if self.header.sections_at == 0 {
+            return Ok(None);
+        }
+        let length = self.header.section_bytes() as u64;
+        let bytes = read(
+            &*self.file,
+            "section headers",
+            self.header.sections_at,
+            length,
+        )?;
+        Ok(parse_sections(&bytes, &self.header)?.first().copied())
+    }
+
+    /// A table of `count` entries of `each` bytes at `at`.
+    fn table(
+        &self,
+        what: &'static str,
+        at: u64,
+        count: u64,
+        each: usize,
+        cap: u64,
+    ) -> Result<Vec<u8>, ElfError> {
+        check(what, count, cap)?;
+        read(&*self.file, what, at, count.saturating_mul(each as u64))
+    }
+}
+
+/// `e_phnum` when the number does not fit in it (gABI).
+const PN_XNUM: u16 = 0xffff;
+/// The pages that Linux has on the architectures we know; a core file may come from
+/// another machine.
+const PAGE_BYTES: [u64; 3] = [4096, 16384, 65536];
+
+/// The build-id of an ELF image that is loaded in `memory` with its first page at
+/// `header_at`; `None` when it has none.
+///
+/// # Errors
+///
+/// [`ElfError`] when there is no ELF image, or it can't be read.
+pub fn build_id_in_memory(
+    memory: &dyn Memory,
+    header_at: Avma,
+) -> Result<Option<BuildId>, ElfError> {
+    let header = parse_header(&memory.read_vec(header_at, HEADER_BYTES as u64, HEADER_BYTES)?)?;
+    let cap = u64::from(MAX_MEMORY_SEGMENTS);
+    check("program headers", u64::from(header.segments), cap)?;
+    let length = usize::from(header.segments).saturating_mul(header.segment_bytes());
+    let table_at = Avma(header_at.get().wrapping_add(header.segments_at));
+    let segments = parse_segments(&memory.read_vec(table_at, length as u64, length)?, &header)?;
+    let first_page = segments
+        .iter()
+        .find(|segment| segment.kind == program_header::PT_LOAD && segment.offset == 0);
+    let linked_at = first_page.map_or(0, |segment| segment.address);
+    let bias = LoadBias(header_at.get().wrapping_sub(linked_at));
+    let notes = segments.iter();
+    for note in notes.filter(|segment| segment.kind == program_header::PT_NOTE) {
+        let length = note.file_bytes.min(MAX_NOTE_BYTES);
+        let cap = usize::try_from(MAX_NOTE_BYTES).unwrap_or(usize::MAX);
+        // A note that is not mapped (or not in the core file) hides no other.
+        let Ok(bytes) = memory.read_vec(bias.apply(note.address), length, cap) else {
+            continue;
+        };
+        if let Some(found) = parse_build_id(&bytes, note.align, &header) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn symbol(name: String, raw: &RawSymbol, bias: LoadBias) -> Symbol {
+    let address = if raw.absolute {
+        Avma(raw.value)
+    } else {
+        bias.apply(raw.value)
+    };
+    Symbol {
+        name,
+        address,
+        size: raw.size,
+        kind: raw.kind,
+    }
+}
+
+fn check(what: &'static str, count: u64, cap: u64) -> Result<(), ElfError> {
+    if count > cap {
+        return Err(ElfError::TooMany { what, count, cap });
+    }
+    Ok(())
+}
+
+fn read(
+    file: &dyn ReadAt,
+    what: &'static str,
+    offset: u64,
+    length: u64,
+) -> Result<Vec<u8>, ElfError> {
+    let bytes = usize::try_from(length).unwrap_or(usize::MAX);
+    file.read_at(offset, bytes).map_err(|source| ElfError::Io {
+        what,
+        offset,
+        length,
+        source,
+    })
+}
+
+/// A string table. Its strings are compared without looking for their ends, which a
+/// hostile file may have put far away.
+struct Strings(Vec<u8>);
+
+impl Strings {
+    fn from(&self, at: u64) -> &[u8] {
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        self.0.get(at..).unwrap_or_default()
+    }
+
+    fn begins(&self, at: u64, prefix: &[u8]) -> bool {
+        self.from(at).starts_with(prefix)
+    }
+
+    fn is(&self, at: u64, name: &[u8]) -> bool {
+        self.from(at)
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.first() == Some(&0))
+    }
+
+    fn name(&self, at: u64) -> &[u8] {
+        let bytes = self.from(at);
+        let bytes = bytes.get(..MAX_NAME_BYTES).unwrap_or(bytes);
+        bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! The memory of a live process, through `process_vm_readv`.
+
+use std::io::IoSliceMut;
+
+use nix::errno::Errno;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use vmscope_records::{Avma, Pid};
+
+use crate::{Memory, MemoryError};
+
+/// The memory of a live process. Reading it neither stops nor changes the process.
+///
+/// The kernel checks every read as it checks an attaching debugger
+/// (`PTRACE_MODE_ATTACH_REALCREDS`, see `process_vm_readv(2)`): the same user and a
+/// dumpable process, or `CAP_SYS_PTRACE`; yama may forbid more. It knows the
+/// process by its number alone, and numbers are used again: whoever holds on to
+/// this asks [`crate::ProcessView::is_alive`] now and then.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveMemory {
+    pid: Pid,
+    pointer_bytes: usize,
+}
+
+impl LiveMemory {
+    /// The memory of process `pid`, with 64-bit pointers. Nothing is read yet.
+    #[must_use]
+    pub fn new(pid: Pid) -> Self {
+        Self {
+            pid,
+            pointer_bytes: 8,
+        }
+    }
+
+    /// The same memory with pointers of `bytes` (4 or 8).
+    #[must_use]
+    pub fn with_pointer_bytes(self, bytes: usize) -> Self {
+        Self {
+            pointer_bytes: bytes,
+            ..self
+        }
+    }
+}
+
+impl Memory for LiveMemory {
+    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+        let wanted = buffer.len();
+        let io = |source: Errno| MemoryError::Io {
+            at,
+            wanted,
+            source: source.into(),
+        };
+        let raw = i32::try_from(self.pid.get()).map_err(|_| MemoryError::Gone { pid: self.pid })?;
+        let pid = nix::unistd::Pid::from_raw(raw);
+        let mut got = 0;
+        // A call may end early (a gap, but also at most 2 GiB): only the next one,
+        // from there on, tells a gap apart.
+        while let Some(rest) = buffer.get_mut(got..).filter(|rest| !rest.is_empty()) {
+            let Some(base) =
+                at.0.checked_add(got as u64)
+                    .and_then(|base| usize::try_from(base).ok())
+            else {
+                break;
+            };
+            let remote = [RemoteIoVec {
+                base,
+                len: rest.len(),
+            }];
+            match process_vm_readv(pid, &mut [IoSliceMut::new(rest)], &remote) {
+                Ok(0) | Err(Errno::EFAULT) => break,
+                Ok(count) => got = got.saturating_add(count),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EPERM | Errno::EACCES) => {
+                    return Err(MemoryError::Denied { pid: self.pid });
+                }
+                Err(Errno::ESRCH) => return Err(MemoryError::Gone { pid: self.pid }),
+                Err(other) => return Err(io(other)),
+            }
+        }
+        Ok(got)
+    }
+
+    fn pointer_bytes(&self) -> usize {
+        self.pointer_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_this_very_process_and_stops_at_a_gap() {
+        let memory = LiveMemory::new(Pid(std::process::id()));
+        let here = b"seen from outside\0".to_vec();
+        let at = Avma(here.as_ptr() as u64);
+        assert_eq!(memory.read_c_string(at, 100).unwrap(), b"seen from outside");
+        assert_eq!(memory.read_vec(at, 4, 4).unwrap(), b"seen");
+        // The first page is never mapped (vm.mmap_min_addr).
+        assert!(matches!(
+            memory.read_u64(Avma(8)),
+            Err(MemoryError::Unmapped { got: 0, .. })
+        ));
+        assert!(matches!(
+            memory.read_u64(Avma(u64::MAX - 100)),
+            Err(MemoryError::Unmapped { got: 0, .. })
+        ));
+    }
+
+    #[test]
+    fn a_process_that_does_not_exist_is_gone() {
+        let memory = LiveMemory::new(Pid(0x7fff_fff0));
+        assert!(matches!(
+            memory.read_u8(Avma(0x1000)),
+            Err(MemoryError::Gone { .. })
+        ));
+        let memory = LiveMemory::new(Pid(u32::MAX));
+        assert!(matches!(
+            memory.read_u8(Avma(0x1000)),
+            Err(MemoryError::Gone { .. })
+        ));
+    }
+}

@@ -1,0 +1,395 @@
+//! What one look of an adapter at its VM found.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use vmscope_records::{
+    Class, ClassKey, CodeChange, Collection, CollectionKey, ConstituentKey, Counter,
+    CounterMeaning, Fact, Lifetime, Limit, LimitKind, LossReason, Lost, Method, MethodKey,
+    ObjectKey, ProcessKey, Record, Stream, ThreadKey, ThreadRole, Tid, TimeNs,
+};
+
+/// More records than this in one look are counted, not kept: some three times what
+/// the largest code caches hold.
+pub const MAX_RECORDS_OF_A_LOOK: usize = 1 << 20;
+
+/// Where the keys of a recording come from, unique although several adapters make
+/// them for several processes. Cheap to clone; all clones draw from one source.
+#[derive(Clone, Debug, Default)]
+pub struct KeySource(Arc<Keys>);
+
+#[derive(Debug, Default)]
+struct Keys {
+    constituents: AtomicU64,
+    methods: AtomicU64,
+    classes: AtomicU64,
+    collections: AtomicU64,
+    objects: AtomicU64,
+}
+
+/// The next number of a counter, from 1 on: 0 is what a forgotten key would be.
+fn next(counter: &AtomicU64) -> u64 {
+    // Only uniqueness is asked for, no order with anything else.
+    counter.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+}
+
+impl KeySource {
+    /// A source for a new recording.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A key for one life of a constituent.
+    #[must_use]
+    pub fn constituent(&self) -> ConstituentKey {
+        ConstituentKey(next(&self.0.constituents))
+    }
+
+    /// A key for a method.
+    #[must_use]
+    pub fn method(&self) -> MethodKey {
+        MethodKey(next(&self.0.methods))
+    }
+
+    /// A key for a class.
+    #[must_use]
+    pub fn class(&self) -> ClassKey {
+        ClassKey(next(&self.0.classes))
+    }
+
+    /// A key for a collection.
+    #[must_use]
+    pub fn collection(&self) -> CollectionKey {
+        CollectionKey(next(&self.0.collections))
+    }
+
+    /// A key for a sampled object.
+    #[must_use]
+    pub fn object(&self) -> ObjectKey {
+        ObjectKey(next(&self.0.objects))
+    }
+}
+
+/// What a VM tells about one of its threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadNews {
+    /// The thread, as vmscope's own pid namespace shows it (the VM knows the inner
+    /// one: [`crate::ProcessView::threads`] has both).
+    pub tid: Tid,
+    /// Its name in the VM's words, where that says more than the kernel's.
+    pub name: Option<String>,
+    /// Its role.
+    pub role: Option<ThreadRole>,
+}
+
+/// Where an adapter puts what it finds, in one look.
+///
+/// The recorder makes one for each look and takes the records out of it. What does
+/// not fit ([`MAX_RECORDS_OF_A_LOOK`]) is counted as lost: no VM's memory, however
+/// hostile, fills ours.
+pub struct Look {
+    keys: KeySource,
+    process: ProcessKey,
+    began: TimeNs,
+    clock: Arc<dyn Fn() -> TimeNs + Send + Sync>,
+    thread_keys: Arc<HashMap<Tid, ThreadKey>>,
+    records: Vec<Record>,
+    threads: Vec<ThreadNews>,
+    cap: usize,
+    dropped: u64,
+}
+
+impl std::fmt::Debug for Look {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Look")
+            .field("process", &self.process)
+            .field("began", &self.began)
+            .field("records", &self.records.len())
+            .field("dropped", &self.dropped)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Look {
+    /// A look at `process` that begins now, by `clock` (`CLOCK_MONOTONIC`, in a
+    /// recording).
+    #[must_use]
+    pub fn new(
+        keys: KeySource,
+        process: ProcessKey,
+        clock: Arc<dyn Fn() -> TimeNs + Send + Sync>,
+    ) -> Self {
+        Self {
+            keys,
+            process,
+            began: clock(),
+            clock,
+            thread_keys: Arc::default(),
+            records: Vec::new(),
+            threads: Vec::new(),
+            cap: MAX_RECORDS_OF_A_LOOK,
+            dropped: 0,
+        }
+    }
+
+    /// The same look, with the threads of the process that the recording knows.
+    #[must_use]
+    pub fn with_threads(mut self, threads: Arc<HashMap<Tid, ThreadKey>>) -> Self {
+        self.thread_keys = threads;
+        self
+    }
+
+    /// The same look, with room for `cap` records.
+    #[must_use]
+    pub fn with_room_for(mut self, cap: usize) -> Self {
+        self.cap = cap;
+        self
+    }
+
+    /// Where keys come from.
+    #[must_use]
+    pub fn keys(&self) -> &KeySource {
+        &self.keys
+    }
+
+    /// The address space that is looked at.
+    #[must_use]
+    pub fn process(&self) -> ProcessKey {
+        self.process
+    }
+
+    /// When this look began, before anything was read: what it finds missing may
+    /// have been there until then, and what the *next* look finds new was not there
+    /// yet at this time.
+    #[must_use]
+    pub fn began(&self) -> TimeNs {
+        self.began
+    }
+
+    /// The time now: what has been read by now was there by now.
+    #[must_use]
+    pub fn now(&self) -> TimeNs {
+        (self.clock)()
+    }
+
+    /// How the recording calls thread `tid`, if it knows it.
+    #[must_use]
+    pub fn thread_key(&self, tid: Tid) -> Option<ThreadKey> {
+        self.thread_keys.get(&tid).copied()
+    }
+
+    /// A change of the code zone. Changes are kept in the order they are told.
+    pub fn code(&mut self, change: CodeChange) {
+        self.push(match change {
+            CodeChange::Seen(constituent) => Record::Constituent(Box::new(constituent)),
+            CodeChange::Gone(gone) => Record::ConstituentGone(gone),
+            CodeChange::Moved(moved) => Record::ConstituentMoved(moved),
+        });
+    }
+
+    /// A method, before the first constituent or map that refers to it.
+    pub fn method(&mut self, method: Method) {
+        self.push(Record::Method(Box::new(method)));
+    }
+
+    /// A class, before the first lifetime that refers to it.
+    pub fn class(&mut self, class: Class) {
+        self.push(Record::Class(class));
+    }
+
+    /// A birth, survival or death.
+    pub fn lifetime(&mut self, lifetime: Lifetime) {
+        self.push(Record::Lifetime(Box::new(lifetime)));
+    }
+
+    /// A collection, or more about one.
+    pub fn collection(&mut self, collection: Collection) {
+        self.push(Record::Collection(Box::new(collection)));
+    }
+
+    /// A name or role of a thread.
+    pub fn thread(&mut self, news: ThreadNews) {
+        if self.has_room() {
+            self.threads.push(news);
+        }
+    }
+
+    /// A fact for the report's header.
+    pub fn fact(&mut self, name: &str, value: String) {
+        self.push(Record::Fact(Fact {
+            process: self.process,
+            time: self.now(),
+            name: name.to_owned(),
+            value,
+        }));
+    }
+
+    /// A figure, read now, of the report's section `section`; `unit` is empty for a
+    /// plain count.
+    pub fn counter(
+        &mut self,
+        section: &str,
+        name: &str,
+        unit: &str,
+        meaning: CounterMeaning,
+        value: f64,
+    ) {
+        self.push(Record::Counter(Counter {
+            process: self.process,
+            time: self.now(),
+            section: section.to_owned(),
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            meaning,
+            value,
+        }));
+    }
+
+    /// Something that limits what this adapter can tell.
+    pub fn limit(&mut self, text: String, remedy: &str) {
+        self.push(Record::Limit(Limit {
+            time: self.now(),
+            kind: LimitKind::AdapterIncomplete,
+            text,
+            remedy: remedy.to_owned(),
+        }));
+    }
+
+    /// `count` things of `stream` that happened since `from` and could not be read.
+    pub fn lost(&mut self, stream: Stream, count: u64, from: TimeNs) {
+        self.push(Record::Lost(Lost {
+            stream,
+            reason: LossReason::Other,
+            count,
+            from,
+            to: self.now(),
+            thread: None,
+        }));
+    }
+
+    /// How many records there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.threads.is_empty()
+    }
+
+    /// What was found, in the order it was told, with a record of what did not fit;
+    /// and what is known about threads, for which the recorder has the keys.
+    #[must_use]
+    pub fn finish(mut self) -> (Vec<Record>, Vec<ThreadNews>) {
+        if self.dropped > 0 {
+            self.records.push(Record::Lost(Lost {
+                stream: Stream::Adapter,
+                reason: LossReason::TooLarge,
+                count: self.dropped,
+                from: self.began,
+                to: self.now(),
+                thread: None,
+            }));
+        }
+        (self.records, self.threads)
+    }
+
+    fn push(&mut self, record: Record) {
+        if self.has_room() {
+            self.records.push(record);
+        }
+    }
+
+    fn has_room(&mut self) -> bool {
+        let room = self.records.len().saturating_add(self.threads.len()) < self.cap;
+        self.dropped += u64::from(!room);
+        room
+    }
+}
+
+/// How long to wait between looks: half as long after one that found much, half as
+/// long again after one that found nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cadence {
+    shortest: Duration,
+    longest: Duration,
+    current: Duration,
+    much: usize,
+}
+
+impl Cadence {
+    /// Between `shortest` and `longest`, beginning with the shortest; `much` changes
+    /// in one look are too many to have waited so long.
+    #[must_use]
+    pub fn new(shortest: Duration, longest: Duration, much: usize) -> Self {
+        Self {
+            shortest,
+            longest: longest.max(shortest),
+            current: shortest,
+            much: much.max(1),
+        }
+    }
+
+    /// Takes note of how many changes a look found.
+    pub fn found(&mut self, changes: usize) {
+        self.current = if changes >= self.much {
+            self.current / 2
+        } else if changes == 0 {
+            self.current.saturating_add(self.current / 2)
+        } else {
+            self.current
+        }
+        .clamp(self.shortest, self.longest);
+    }
+
+    /// How long to wait.
+    #[must_use]
+    pub fn pause(&self) -> Duration {
+        self.current
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_over_clones() {
+        let keys = KeySource::new();
+        let other = keys.clone();
+        assert_eq!(keys.method(), MethodKey(1));
+        assert_eq!(other.method(), MethodKey(2));
+        assert_eq!(other.constituent(), ConstituentKey(1));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let clock = Arc::new(|| TimeNs(5));
+        let mut look = Look::new(KeySource::new(), ProcessKey(1), clock).with_room_for(2);
+        for _ in 0..5 {
+            look.fact("x", "y".to_owned());
+        }
+        let (records, _) = look.finish();
+        assert_eq!(records.len(), 3);
+        assert!(matches!(&records[2], Record::Lost(lost) if lost.count == 3));
+    }
+
+    #[test]
+    fn the_cadence_follows_what_is_found() {
+        let ms = Duration::from_millis;
+        let mut cadence = Cadence::new(ms(100), ms(1000), 10);
+        for (found, pause) in [(0, 150), (0, 225), (3, 225), (10, 112), (99, 100)] {
+            cadence.found(found);
+            assert_eq!(cadence.pause().as_millis(), pause);
+        }
+        for _ in 0..20 {
+            cadence.found(0);
+        }
+        assert_eq!(cadence.pause(), ms(1000));
+    }
+}

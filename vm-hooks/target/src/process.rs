@@ -1,0 +1,502 @@
+//! A process as an adapter gets to see it.
+
+use std::collections::HashMap;
+use std::ops::Deref as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use vmscope_records::{Avma, ModuleState, Pid, ProcessKey, Tid};
+
+use crate::attach::{examine, explain, list_threads, start_ticks};
+use crate::modules::{Opening, header_of};
+use crate::{
+    AttachError, CoreFile, ElfError, ElfFile, LiveMemory, LoadBias, MapEntry, MapsError, Memory,
+    ReadAt, Root, Symbol, ThreadInfo, build_id_in_memory, read_maps,
+};
+
+/// A process (or what a core file keeps of one) as an adapter gets to see it: its
+/// memory, what is mapped into it, and the symbols of that.
+///
+/// May be shared between threads. It is a view of one program: after an `exec` the
+/// recorder makes a new one.
+pub struct ProcessView {
+    key: ProcessKey,
+    pid: Pid,
+    inner_pid: Pid,
+    name: String,
+    command: Vec<String>,
+    program: String,
+    memory: Arc<dyn Memory>,
+    source: Source,
+    maps: RwLock<Arc<[MapEntry]>>,
+    /// Open ELF files by path.
+    files: Mutex<HashMap<Vec<u8>, Arc<ElfFile>>>,
+    /// Symbols that were given by the caller, by the module's path.
+    given: HashMap<Vec<u8>, Vec<Symbol>>,
+}
+
+enum Source {
+    Live {
+        start_ticks: u64,
+    },
+    Core {
+        root: Option<Root>,
+        threads: Vec<Tid>,
+    },
+    MadeUp,
+}
+
+/// A module of a process: one file and where it is mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedModule {
+    /// Its path as the target sees it; need not be UTF-8.
+    pub path: Vec<u8>,
+    /// Its mappings, in ascending order of addresses.
+    pub mappings: Vec<MapEntry>,
+}
+
+impl LoadedModule {
+    /// The last part of its path, for people: bytes that are not UTF-8 are replaced.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        let last = self.path.rsplit(|byte| *byte == b'/').next();
+        String::from_utf8_lossy(last.unwrap_or_default()).into_owned()
+    }
+
+    /// Its first address.
+    #[must_use]
+    pub fn start(&self) -> Avma {
+        self.mappings.first().map_or(Avma(0), |first| first.start)
+    }
+
+    /// Whether code is mapped from it.
+    #[must_use]
+    pub fn has_code(&self) -> bool {
+        self.mappings.iter().any(|mapping| mapping.executable)
+    }
+}
+
+impl std::fmt::Debug for ProcessView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProcessView")
+            .field("pid", &self.pid)
+            .field("key", &self.key)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ProcessView {
+    /// The live process `pid`. Whether its memory may be read is only told by
+    /// reading it: samples can be taken without.
+    ///
+    /// # Errors
+    ///
+    /// [`AttachError`] when there is nothing to attach to, or it may not be looked at.
+    pub fn open(pid: Pid) -> Result<Self, AttachError> {
+        let facts = examine(pid)?;
+        let maps = read_maps(pid).map_err(|error| explain(&facts, error))?;
+        if maps.entries.is_empty() {
+            return Err(AttachError::Ended { pid });
+        }
+        // A 32-bit process has nothing above 4 GiB (but the vsyscall page, which is
+        // not a process's own).
+        let own = maps
+            .entries
+            .iter()
+            .filter(|entry| entry.name != b"[vsyscall]");
+        let narrow = own.map(|entry| entry.end).max() <= Some(Avma(1 << 32));
+        let memory = LiveMemory::new(pid).with_pointer_bytes(if narrow { 4 } else { 8 });
+        let source = Source::Live {
+            start_ticks: facts.start_ticks,
+        };
+        let mut view = Self::new(pid, Arc::new(memory), maps.entries, source);
+        view.inner_pid = facts.inner_pid;
+        view.name = facts.name;
+        view.command = facts.command;
+        view.program = facts.program;
+        Ok(view)
+    }
+
+    /// The process that a core file was written of. Files are looked for below
+    /// `root`, if one is given, and are only used where their build-id is that in
+    /// the core file.
+    #[must_use]
+    pub fn from_core(core: CoreFile, root: Option<Root>) -> Self {
+        let info = core.info().clone();
+        let source = Source::Core {
+            root,
+            threads: info.threads,
+        };
+        let pid = info.pid.unwrap_or_default();
+        let mut view = Self::new(pid, Arc::new(core), info.mappings, source);
+        view.name = info.name;
+        view.command = info.command.split(' ').map(str::to_owned).collect();
+        view
+    }
+
+    /// A process that a test makes up.
+    #[must_use]
+    pub fn made_up(pid: Pid, memory: Arc<dyn Memory>, mappings: Vec<MapEntry>) -> Self {
+        Self::new(pid, memory, mappings, Source::MadeUp)
+    }
+
+    fn new(pid: Pid, memory: Arc<dyn Memory>, maps: Vec<MapEntry>, source: Source) -> Self {
+        Self {
+            key: ProcessKey(0),
+            pid,
+            inner_pid: pid,
+            name: String::new(),
+            command: Vec::new(),
+            program: String::new(),
+            memory,
+            source,
+            maps: RwLock::new(maps.into()),
+            files: Mutex::new(HashMap::new()),
+            given: HashMap::new(),
+        }
+    }
+
+    /// The same view, of the address space that a recording calls `key`.
+    #[must_use]
+    pub fn with_key(mut self, key: ProcessKey) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// The same view, with symbols at run-time addresses for the module `path`: for
+    /// core files whose binaries are elsewhere, and for tests. They are asked before
+    /// the file is.
+    #[must_use]
+    pub fn with_symbols(mut self, path: &str, symbols: Vec<Symbol>) -> Self {
+        self.given.insert(path.as_bytes().to_vec(), symbols);
+        self
+    }
+
+    /// The address space, as records refer to it; 0 outside of a recording.
+    #[must_use]
+    pub fn key(&self) -> ProcessKey {
+        self.key
+    }
+
+    /// Its process id; 0 where a core file does not tell.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Its process id in its own pid namespace: what the VM writes into the names of
+    /// its files (`/tmp/perf-1.map`).
+    #[must_use]
+    pub fn inner_pid(&self) -> Pid {
+        self.inner_pid
+    }
+
+    /// Its name (`comm`).
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its command line (of a core file: the first 79 bytes, split at spaces).
+    #[must_use]
+    pub fn command(&self) -> &[String] {
+        &self.command
+    }
+
+    /// The path of its program as the target sees it; empty where it is not known.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// Its memory.
+    #[must_use]
+    pub fn memory(&self) -> &dyn Memory {
+        &*self.memory
+    }
+
+    /// Whether it is a process that runs (and not a core file).
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        matches!(self.source, Source::Live { .. })
+    }
+
+    /// Whether it is still there, and still the same process. What is no live
+    /// process stays as it is.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        match self.source {
+            Source::Live { start_ticks: then } => start_ticks(self.pid) == Some(then),
+            _ => true,
+        }
+    }
+
+    /// What is mapped, as of the last [`ProcessView::refresh`], in ascending order.
+    #[must_use]
+    pub fn mappings(&self) -> Arc<[MapEntry]> {
+        let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&maps)
+    }
+
+    /// Reads the mappings again.
+    ///
+    /// # Errors
+    ///
+    /// [`MapsError`] when they can't be read; what was known before stays.
+    pub fn refresh(&self) -> Result<(), MapsError> {
+        if self.is_live() {
+            let fresh = read_maps(self.pid)?.entries;
+            let mut maps = self.maps.write().unwrap_or_else(PoisonError::into_inner);
+            *maps = fresh.into();
+        }
+        Ok(())
+    }
+
+    /// The mapping that `at` lies in.
+    #[must_use]
+    pub fn mapping_at(&self, at: Avma) -> Option<MapEntry> {
+        let maps = self.mappings();
+        let after = maps.partition_point(|entry| entry.start <= at);
+        let entry = maps.get(after.checked_sub(1)?)?;
+        entry.contains(at).then(|| entry.clone())
+    }
+
+    /// The files that are mapped, in the order of their first addresses.
+    #[must_use]
+    pub fn modules(&self) -> Vec<LoadedModule> {
+        let mut modules: Vec<LoadedModule> = Vec::new();
+        let mut known = HashMap::new();
+        for entry in self.mappings().iter() {
+            let Some(path) = entry.path() else {
+                continue;
+            };
+            let at = *known.entry(path.to_vec()).or_insert(modules.len());
+            if at == modules.len() {
+                modules.push(LoadedModule {
+                    path: path.to_vec(),
+                    mappings: Vec::new(),
+                });
+            }
+            if let Some(module) = modules.get_mut(at) {
+                module.mappings.push(entry.clone());
+            }
+        }
+        modules
+    }
+
+    /// The first module whose file name `is_it` recognises.
+    #[must_use]
+    pub fn module(&self, mut is_it: impl FnMut(&str) -> bool) -> Option<LoadedModule> {
+        let modules = self.modules().into_iter();
+        modules
+            .into_iter()
+            .find(|module| is_it(&module.file_name()))
+    }
+
+    /// The ELF file of a module, opened when it is first asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`SymbolError`] when it can't be opened, is another file by now, or is no ELF
+    /// file.
+    pub fn elf(&self, module: &LoadedModule) -> Result<Arc<ElfFile>, SymbolError> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = files.get(&module.path) {
+            return Ok(Arc::clone(open));
+        }
+        let error = |source| SymbolError::Elf {
+            path: display(&module.path),
+            source,
+        };
+        let file = self.open_file(module)?;
+        let elf = Arc::new(ElfFile::open(file).map_err(error)?);
+        files.insert(module.path.clone(), Arc::clone(&elf));
+        Ok(elf)
+    }
+
+    /// What to add to a module's own addresses to get run-time addresses.
+    ///
+    /// # Errors
+    ///
+    /// [`SymbolError`], also when its mappings fit none of its segments.
+    pub fn bias(&self, module: &LoadedModule) -> Result<LoadBias, SymbolError> {
+        let elf = self.elf(module)?;
+        let code = module.mappings.iter().filter(|mapping| mapping.executable);
+        code.chain(&module.mappings)
+            .find_map(|mapping| elf.bias(mapping))
+            .ok_or_else(|| SymbolError::NoBias {
+                path: display(&module.path),
+            })
+    }
+
+    /// The symbols of these names of a module at their run-time addresses, in the
+    /// order of `names`, in one pass.
+    ///
+    /// # Errors
+    ///
+    /// [`SymbolError`]; a name that is not there is `None`, not an error.
+    pub fn symbols(
+        &self,
+        module: &LoadedModule,
+        names: &[&str],
+    ) -> Result<Vec<Option<Symbol>>, SymbolError> {
+        if let Some(given) = self.given.get(&module.path) {
+            let find = |name: &&str| given.iter().find(|symbol| symbol.name == **name).cloned();
+            return Ok(names.iter().map(find).collect());
+        }
+        let bias = self.bias(module)?;
+        let found = self.elf(module)?.find(names, bias);
+        found.map_err(|source| SymbolError::Elf {
+            path: display(&module.path),
+            source,
+        })
+    }
+
+    /// The symbols of a module whose names begin with `prefix`, at most `cap`.
+    ///
+    /// # Errors
+    ///
+    /// [`SymbolError`].
+    pub fn symbols_beginning(
+        &self,
+        module: &LoadedModule,
+        prefix: &str,
+        cap: usize,
+    ) -> Result<Vec<Symbol>, SymbolError> {
+        if let Some(given) = self.given.get(&module.path) {
+            let begin = |symbol: &&Symbol| symbol.name.starts_with(prefix);
+            return Ok(given.iter().filter(begin).take(cap).cloned().collect());
+        }
+        let bias = self.bias(module)?;
+        let found = self.elf(module)?.find_prefix(prefix, bias, cap);
+        found.map_err(|source| SymbolError::Elf {
+            path: display(&module.path),
+            source,
+        })
+    }
+
+    /// Its threads. A core file has no names for them.
+    ///
+    /// # Errors
+    ///
+    /// What the system says: `ENOENT` or `ESRCH` when the process is gone.
+    pub fn threads(&self) -> std::io::Result<Vec<ThreadInfo>> {
+        match &self.source {
+            Source::Live { .. } => list_threads(self.pid, self.inner_pid),
+            Source::Core { threads, .. } => Ok(threads
+                .iter()
+                .map(|tid| ThreadInfo {
+                    tid: *tid,
+                    inner_tid: *tid,
+                    name: String::new(),
+                })
+                .collect()),
+            Source::MadeUp => Ok(Vec::new()),
+        }
+    }
+
+    fn open_file(&self, module: &LoadedModule) -> Result<Arc<dyn ReadAt>, SymbolError> {
+        let path = || display(&module.path);
+        let code = module.mappings.iter().find(|mapping| mapping.executable);
+        let Some(entry) = code.or_else(|| module.mappings.first()) else {
+            return Err(SymbolError::NoBias { path: path() });
+        };
+        match &self.source {
+            Source::Live { .. } => {
+                let maps = self.mappings();
+                let opening = Opening::of_file(self.pid, entry, Some(&maps));
+                match opening.file {
+                    Some(file) => Ok(file),
+                    None => Err(SymbolError::NotOpened {
+                        path: path(),
+                        state: opening.state,
+                    }),
+                }
+            }
+            Source::Core {
+                root: Some(root), ..
+            } => {
+                let file = root.open(&module.path);
+                let file: Arc<dyn ReadAt> = match file {
+                    Ok(file) => Arc::new(file),
+                    Err(error) => {
+                        let state = ModuleState::Unreadable(error.to_string());
+                        let path = path();
+                        return Err(SymbolError::NotOpened { path, state });
+                    }
+                };
+                let elf = ElfFile::open(Arc::clone(&file));
+                let own = elf.and_then(|elf| elf.build_id()).ok().flatten();
+                let dumped = header_of(entry, &self.mappings())
+                    .and_then(|at| build_id_in_memory(self.memory.deref(), at).ok().flatten());
+                if own.is_none() || own != dumped {
+                    let (path, state) = (path(), ModuleState::Replaced);
+                    return Err(SymbolError::NotOpened { path, state });
+                }
+                Ok(file)
+            }
+            _ => Err(SymbolError::NoFiles { path: path() }),
+        }
+    }
+}
+
+/// The directory that the files of a core file of this machine are below.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn own_root() -> std::io::Result<Root> {
+    Root::at(Path::new("/"))
+}
+
+fn display(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}
+
+/// Why a module's symbols could not be looked up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SymbolError {
+    /// The file that is mapped could not be opened.
+    #[error("the file of {path} can't be opened: {}", words(.state))]
+    NotOpened {
+        /// The module's path in the target.
+        path: String,
+        /// What became of it.
+        state: ModuleState,
+    },
+    /// There are no files behind this view.
+    #[error("the symbols of {path} are not known here: give the directory its binaries are below")]
+    NoFiles {
+        /// The module's path in the target.
+        path: String,
+    },
+    /// Its mappings fit none of its segments.
+    #[error("{path} is not mapped as its program headers say")]
+    NoBias {
+        /// The module's path in the target.
+        path: String,
+    },
+    /// It is not ELF as it should be.
+    #[error("the symbols of {path} can't be read")]
+    Elf {
+        /// The module's path in the target.
+        path: String,
+        /// What is wrong with it.
+        #[source]
+        source: ElfError,
+    },
+}
+
+fn words(state: &ModuleState) -> String {
+    match state {
+        ModuleState::Deleted => "it was deleted".to_owned(),
+        ModuleState::Replaced => "another file has its name now".to_owned(),
+        ModuleState::Unreadable(why) => why.clone(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

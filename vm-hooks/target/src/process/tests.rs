@@ -1,0 +1,79 @@
+use super::*;
+use crate::SymbolKind;
+use crate::testing::FakeMemory;
+
+#[test]
+fn this_very_process() {
+    let view = ProcessView::open(Pid(std::process::id())).unwrap();
+    let view = view.with_key(ProcessKey(4));
+    assert!(view.is_live() && view.is_alive());
+    assert_eq!(view.key(), ProcessKey(4));
+    assert_eq!(view.memory().pointer_bytes(), 8);
+    assert_eq!(view.command().len(), std::env::args().count());
+    let program = std::env::current_exe().unwrap();
+    assert_eq!(view.program(), program.to_str().unwrap());
+    let here = Avma(own_root as *const () as u64);
+    let mapping = view.mapping_at(here).unwrap();
+    assert!(mapping.executable);
+    assert_eq!(view.mapping_at(Avma(1)), None);
+    let threads = view.threads().unwrap();
+    assert!(threads.iter().any(|t| t.tid.get() == std::process::id()));
+    view.refresh().unwrap();
+
+    let file_name = program.file_name().unwrap().to_str().unwrap();
+    let module = view.module(|name| name == file_name).unwrap();
+    assert!(module.has_code());
+    // An address that is read from memory through a symbol of the file.
+    let found = view.symbols(&module, &["main", "no such symbol"]).unwrap();
+    let main = found[0].as_ref().unwrap();
+    assert!(view.mapping_at(main.address).unwrap().executable);
+    assert_eq!(main.kind, SymbolKind::Function);
+    assert_eq!(found[1], None);
+    let beginning = view.symbols_beginning(&module, "main", 50).unwrap();
+    assert!(beginning.iter().any(|symbol| symbol == main));
+    let libc = view.module(|name| name.starts_with("libc.so")).unwrap();
+    let found = view.symbols(&libc, &["getpid"]).unwrap();
+    let getpid = found[0].as_ref().unwrap();
+    assert!(view.mapping_at(getpid.address).unwrap().executable);
+}
+
+#[test]
+fn symbols_that_were_given_come_first() {
+    let line = b"1000-2000 r-xp 00000000 00:2a 7 /opt/vm/vm";
+    let maps = vec![crate::parse_line(line).unwrap()];
+    let view = ProcessView::made_up(Pid(9), Arc::new(FakeMemory::new()), maps);
+    let module = view.module(|name| name == "vm").unwrap();
+    assert!(matches!(
+        view.symbols(&module, &["codeBase"]),
+        Err(SymbolError::NoFiles { .. })
+    ));
+    let given = Symbol {
+        name: "codeBase".to_owned(),
+        address: Avma(0x1800),
+        size: 8,
+        kind: SymbolKind::Object,
+    };
+    let view = view.with_symbols("/opt/vm/vm", vec![given.clone()]);
+    let found = view.symbols(&module, &["x", "codeBase"]).unwrap();
+    assert_eq!(found, [None, Some(given.clone())]);
+    assert_eq!(view.symbols_beginning(&module, "code", 9).unwrap(), [given]);
+    assert!(view.is_alive() && !view.is_live());
+}
+
+#[test]
+fn a_process_that_ended_is_not_alive() {
+    let mut child = std::process::Command::new("sleep")
+        .arg("600")
+        .spawn()
+        .unwrap();
+    let view = ProcessView::open(Pid(child.id())).unwrap();
+    assert!(view.is_alive());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!view.is_alive());
+    assert!(view.refresh().is_err());
+    assert!(matches!(
+        view.memory().read_u8(view.mappings()[0].start),
+        Err(crate::MemoryError::Gone { .. })
+    ));
+}

@@ -1,0 +1,194 @@
+//! From snapshots of a code zone to what changed in it, with honest times.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use vmscope_records::{
+    Avma, CodeChange, Constituent, ConstituentGone, ConstituentKey, ConstituentKind,
+    ConstituentMoved, GoneReason, PcMap, TimeNs,
+};
+
+use crate::Look;
+
+/// What a code zone held at the last look, and under which keys: what most adapters
+/// need to tell changes.
+///
+/// `I` is what makes one life of a piece of code in the VM's eyes, whatever its
+/// address: HotSpot's compile id, Cog's method together with its place if that never
+/// moves. Code with an identity that was there before is the same code, moved if its
+/// address differs; code with a new one is new, also at an old address.
+///
+/// Times: a look reads for a while. What it finds was there at some time in it, so is
+/// *known* to be there from its end on (`since`), was not there at the beginning of
+/// the last look (`absent_at`), and is known to have been there until the beginning
+/// of the last look that found it (`last_seen`).
+#[derive(Clone, Debug)]
+pub struct CodeZone<I> {
+    known: HashMap<I, Known>,
+    /// When the last look began; `None` before the first.
+    last_look: Option<TimeNs>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    key: ConstituentKey,
+    start: Avma,
+    end: Avma,
+    /// The number of the look that saw it last is that of the newest one.
+    current: bool,
+}
+
+/// A piece of code that a look found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenCode<I> {
+    /// Which life of which code.
+    pub identity: I,
+    /// First address.
+    pub start: Avma,
+    /// First address after it.
+    pub end: Avma,
+}
+
+impl<I> Default for CodeZone<I> {
+    fn default() -> Self {
+        Self {
+            known: HashMap::new(),
+            last_look: None,
+        }
+    }
+}
+
+impl<I: Clone + Eq + Hash> CodeZone<I> {
+    /// A zone that was never looked at.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Compares all that is in the zone now with what was there at the last look, and
+    /// tells `look` the difference: first what is gone, then what moved, then what is
+    /// new, each in the order of addresses. Answers how many changes that were.
+    ///
+    /// `describe` fills in what is known about a new constituent (kind, name, method,
+    /// map …); key, addresses and times are there already. `reason` says why one is
+    /// gone; where its place was taken by new code that is told as
+    /// [`GoneReason::Recycled`] without asking.
+    ///
+    /// Of two pieces with one identity, which no sound VM has, the first counts.
+    pub fn update(
+        &mut self,
+        look: &mut Look,
+        seen: impl IntoIterator<Item = SeenCode<I>>,
+        mut describe: impl FnMut(&I, &mut Constituent, &mut Look),
+        mut reason: impl FnMut(&I) -> GoneReason,
+    ) -> usize {
+        let now = look.now();
+        for known in self.known.values_mut() {
+            known.current = false;
+        }
+        let mut moved = Vec::new();
+        let mut new: Vec<(I, Known)> = Vec::new();
+        for code in seen {
+            if let Some(known) = self.known.get_mut(&code.identity) {
+                if !known.current && known.start != code.start {
+                    moved.push((known.key, code.start));
+                }
+                if !known.current {
+                    (known.start, known.end) = (code.start, code.end);
+                }
+                known.current = true;
+                continue;
+            }
+            let known = Known {
+                key: look.keys().constituent(),
+                start: code.start,
+                end: code.end,
+                current: true,
+            };
+            self.known.insert(code.identity.clone(), known);
+            new.push((code.identity, known));
+        }
+        let mut gone: Vec<(I, Known)> = Vec::new();
+        self.known.retain(|identity, known| {
+            if !known.current {
+                gone.push((identity.clone(), *known));
+            }
+            known.current
+        });
+        gone.sort_by_key(|(_, known)| (known.start, known.key));
+        moved.sort_by_key(|(key, to)| (*to, *key));
+        new.sort_by_key(|(_, known)| (known.start, known.key));
+        let changes = gone.len() + moved.len() + new.len();
+
+        let last_seen = self.last_look.unwrap_or(look.began());
+        for (identity, known) in gone {
+            let after = new.partition_point(|(_, other)| other.start < known.end);
+            let taken = after.checked_sub(1).and_then(|at| new.get(at));
+            let taken = taken.is_some_and(|(_, other)| other.end > known.start);
+            look.code(CodeChange::Gone(ConstituentGone {
+                key: known.key,
+                last_seen,
+                time: now,
+                reason: if taken {
+                    GoneReason::Recycled
+                } else {
+                    reason(&identity)
+                },
+            }));
+        }
+        for (key, to) in moved {
+            look.code(CodeChange::Moved(ConstituentMoved {
+                key,
+                last_seen,
+                time: now,
+                to,
+            }));
+        }
+        for (identity, known) in new {
+            let mut constituent = Constituent {
+                key: known.key,
+                process: look.process(),
+                since: now,
+                absent_at: self.last_look,
+                start: known.start,
+                end: known.end,
+                kind: ConstituentKind::Method,
+                tier: String::new(),
+                name: String::new(),
+                method: None,
+                cases: Vec::new(),
+                map: PcMap::None,
+            };
+            describe(&identity, &mut constituent, look);
+            look.code(CodeChange::Seen(constituent));
+        }
+        self.last_look = Some(look.began());
+        changes
+    }
+
+    /// The key and the addresses of a piece of code that the last look found.
+    #[must_use]
+    pub fn get(&self, identity: &I) -> Option<(ConstituentKey, Avma, Avma)> {
+        let known = self.known.get(identity)?;
+        Some((known.key, known.start, known.end))
+    }
+
+    /// The identity of a constituent that the last look found.
+    #[must_use]
+    pub fn identity(&self, key: ConstituentKey) -> Option<&I> {
+        let mut known = self.known.iter();
+        known.find_map(|(identity, known)| (known.key == key).then_some(identity))
+    }
+
+    /// How many pieces of code the last look found.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Whether it found none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+}
