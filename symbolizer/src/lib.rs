@@ -1,1 +1,4 @@
-//! (to be written)
+//! From a recording to a profile: a pure function.
+#![forbid(unsafe_code)]
+
+pub mod native;
