@@ -19,6 +19,7 @@
 )]
 
 mod build;
+pub mod native;
 pub mod profile;
 mod space;
 pub mod summary;

@@ -1,0 +1,162 @@
+//! Names of functions, which often stand in another entry, another unit or another
+//! file than the code.
+
+use std::rc::Rc;
+
+use gimli::{AttributeValue, DebugInfoOffset, UnitOffset, constants};
+use rustc_hash::FxHashMap;
+
+use super::super::demangle::demangle;
+use super::super::limits;
+use super::{Budget, Dwarf, Slice, Unit, units};
+
+/// A function's names; both empty where it has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Name {
+    /// As linked where it says so, else the plain name.
+    pub(super) linkage_name: String,
+    /// For people.
+    pub(super) name: String,
+}
+
+/// Which file an offset is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum In {
+    Main,
+    Sup,
+}
+
+/// The names found so far.
+pub(super) struct Names<'a> {
+    dwarf: &'a Dwarf<'a>,
+    starts: &'a [usize],
+    sup_starts: &'a [usize],
+    /// By offset in the main file's `.debug_info`.
+    known: FxHashMap<usize, Name>,
+    /// Units that entries referred to, by their start.
+    units: FxHashMap<(In, usize), Option<Rc<Unit<'a>>>>,
+    none: Name,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(dwarf: &'a Dwarf<'a>, starts: &'a [usize], sup_starts: &'a [usize]) -> Self {
+        Names {
+            dwarf,
+            starts,
+            sup_starts,
+            known: FxHashMap::default(),
+            units: FxHashMap::default(),
+            none: Name::default(),
+        }
+    }
+
+    /// The name of the function whose entry is at `entry` of `unit`.
+    pub(super) fn of(&mut self, unit: &Unit<'a>, entry: UnitOffset, budget: &Budget) -> &Name {
+        let Some(key) = entry.to_debug_info_offset(&unit.header) else {
+            return &self.none;
+        };
+        if !self.known.contains_key(&key.0) {
+            let linkage_name = self.find(unit, entry, budget).unwrap_or_default();
+            let name = Name {
+                name: demangle(&linkage_name),
+                linkage_name,
+            };
+            self.known.insert(key.0, name);
+        }
+        self.known.get(&key.0).unwrap_or(&self.none)
+    }
+
+    /// Follows abstract origins and specifications (DWARF 5, §2.13.2, §3.3.8) until
+    /// a linkage name turns up; the first plain name otherwise.
+    fn find(&mut self, unit: &Unit<'a>, entry: UnitOffset, budget: &Budget) -> Option<String> {
+        let mut plain = None;
+        let mut other: Option<Rc<Unit<'a>>> = None;
+        let (mut file, mut entry) = (In::Main, entry);
+        // A cycle of references ends with the count.
+        for _ in 0..limits::ORIGIN_LINKS {
+            budget.spend(1).ok()?;
+            let now = other.as_deref().unwrap_or(unit);
+            let dwarf = self.dwarf_of(file)?;
+            let mut origin = None;
+            // What is found before damage counts.
+            if let Ok(found) = now.entry(entry) {
+                for attribute in found.attrs() {
+                    let value = attribute.value();
+                    match attribute.name() {
+                        constants::DW_AT_linkage_name | constants::DW_AT_MIPS_linkage_name => {
+                            if let Some(name) = text(dwarf, now, value) {
+                                return Some(name);
+                            }
+                        }
+                        constants::DW_AT_name if plain.is_none() => {
+                            plain = text(dwarf, now, value);
+                        }
+                        constants::DW_AT_abstract_origin | constants::DW_AT_specification => {
+                            origin = Some(value);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            match origin {
+                Some(AttributeValue::UnitRef(offset)) => entry = offset,
+                Some(AttributeValue::DebugInfoRef(offset)) => {
+                    let Some(found) = self.entry_at(file, offset, budget) else {
+                        break;
+                    };
+                    (other, entry) = (Some(found.0), found.1);
+                }
+                Some(AttributeValue::DebugInfoRefSup(offset)) => {
+                    let Some(found) = self.entry_at(In::Sup, offset, budget) else {
+                        break;
+                    };
+                    (file, other, entry) = (In::Sup, Some(found.0), found.1);
+                }
+                _ => break,
+            }
+        }
+        plain
+    }
+
+    fn dwarf_of(&self, file: In) -> Option<&'a Dwarf<'a>> {
+        match file {
+            In::Main => Some(self.dwarf),
+            In::Sup => self.dwarf.sup(),
+        }
+    }
+
+    /// The unit that holds `offset`, and where in it that is.
+    fn entry_at(
+        &mut self,
+        file: In,
+        offset: DebugInfoOffset,
+        budget: &Budget,
+    ) -> Option<(Rc<Unit<'a>>, UnitOffset)> {
+        let starts = match file {
+            In::Main => self.starts,
+            In::Sup => self.sup_starts,
+        };
+        let index = starts.partition_point(|start| *start <= offset.0);
+        let start = *starts.get(index.checked_sub(1)?)?;
+        let dwarf = self.dwarf_of(file)?;
+        let unit = self
+            .units
+            .entry((file, start))
+            .or_insert_with(|| units::open(dwarf, start, budget).ok().map(Rc::new))
+            .clone()?;
+        let entry = offset.to_unit_offset(&unit.header)?;
+        Some((unit, entry))
+    }
+}
+
+/// A string attribute that is not empty, bounded.
+fn text<'a>(
+    dwarf: &Dwarf<'a>,
+    unit: &Unit<'a>,
+    value: AttributeValue<Slice<'a>>,
+) -> Option<String> {
+    let slice = dwarf.attr_string(unit, value).ok()?;
+    let bytes = slice.slice();
+    let bytes = &bytes[..bytes.len().min(limits::NAME_BYTES)];
+    (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
+}

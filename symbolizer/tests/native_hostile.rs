@@ -1,0 +1,107 @@
+//! Damaged ELF files: no panic, no endless work, and every promise about the result
+//! kept (`fuzz_elf` checks it).
+#![expect(clippy::unwrap_used, reason = "tests say what went wrong by failing")]
+
+mod native_support;
+
+use std::sync::OnceLock;
+
+use native_support::run;
+use proptest::prelude::*;
+use vmscope_symbolizer::native::fuzz_elf;
+
+/// Small programs with all kinds of sections.
+fn seeds() -> &'static Vec<Vec<u8>> {
+    static SEEDS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    SEEDS.get_or_init(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let text = "static inline __attribute__((always_inline)) int f(int x) { return x * x; }\n\
+            int puts(const char *); int g(int x) { return f(x) + f(x + 1); }\n\
+            int main(int n, char **v) { puts(v[0]); return g(n); }\n";
+        std::fs::write(dir.join("s.c"), text).unwrap();
+        let mut seeds = Vec::new();
+        for line in [
+            "cc -O2 -gdwarf-5 -o s s.c",
+            "cc -O2 -gdwarf-4 -gsplit-dwarf -o s s.c",
+            "cc -O2 -g -gz=zlib -fdebug-types-section -o s s.c",
+            "cc -O2 -s -o s s.c",
+        ] {
+            if run(dir, line).is_some() {
+                seeds.push(std::fs::read(dir.join("s")).unwrap());
+            }
+        }
+        if run(dir, "xz -k s.c").is_some()
+            && run(dir, "objcopy --add-section=.gnu_debugdata=s.c.xz s mini").is_some()
+        {
+            seeds.push(std::fs::read(dir.join("mini")).unwrap());
+        }
+        seeds
+    })
+}
+
+#[test]
+fn seeds_resolve() {
+    for seed in seeds() {
+        assert!(fuzz_elf(seed) > 0);
+    }
+    assert_eq!(fuzz_elf(b""), 0);
+    assert_eq!(fuzz_elf(b"\x7fELF"), 0);
+    assert_eq!(fuzz_elf(&[0xff; 4096]), 0);
+}
+
+#[test]
+fn other_classes_and_byte_orders_are_read_or_refused() {
+    for seed in seeds() {
+        for (class, order) in [(1, 1), (1, 2), (2, 2), (3, 1), (2, 9)] {
+            let mut bytes = seed.clone();
+            bytes[4] = class;
+            bytes[5] = order;
+            let _ = fuzz_elf(&bytes);
+        }
+    }
+}
+
+#[test]
+fn truncated_files_end_anywhere() {
+    for seed in seeds() {
+        for len in (0..seed.len()).step_by(97) {
+            let _ = fuzz_elf(&seed[..len]);
+        }
+    }
+}
+
+/// Offsets of the debug and symbol sections' bytes and of the headers are where
+/// damage hurts: the last half of these small files.
+fn position() -> impl Strategy<Value = f64> {
+    prop_oneof![0.0..0.01, 0.5..1.0, 0.0..1.0]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damage_never_panics(
+        seed in 0_usize..8,
+        damage in proptest::collection::vec((position(), any::<u8>(), 1_usize..9), 1..12),
+    ) {
+        let seeds = seeds();
+        prop_assume!(!seeds.is_empty());
+        let mut bytes = seeds[seed % seeds.len()].clone();
+        for (at, value, len) in damage {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the file")]
+            let at = (bytes.len() as f64 * at) as usize;
+            let value = match value { 0..64 => 0xff, 64..128 => 0, value => value };
+            let end = (at + len).min(bytes.len());
+            bytes[at..end].fill(value);
+        }
+        let _ = fuzz_elf(&bytes);
+    }
+
+    #[test]
+    fn noise_behind_a_header(tail in proptest::collection::vec(any::<u8>(), 0..512)) {
+        let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
+        bytes.extend(tail);
+        let _ = fuzz_elf(&bytes);
+    }
+}
