@@ -28,7 +28,7 @@ mod threads;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{DurationNs, Limit, LimitKind, LossReason, Pid, Tid, TimeNs};
 
 use self::decode::{Body, Decoded};
@@ -77,6 +77,9 @@ pub struct KernelEngine {
     throttled: FxHashMap<u64, u64>,
     /// When the threads were last looked at in /proc.
     last_look: u64,
+    /// Threads that were in /proc and not in the table at the last look: their start
+    /// may only not have come out of the sorter yet.
+    unknown: FxHashSet<u32>,
     /// Look again soon: something was lost.
     look_now: bool,
     /// Samples of a thread that was sampled twice, dropped.

@@ -271,9 +271,22 @@ pub(crate) fn hold_before_exec(
 ) {
     use std::os::unix::process::CommandExt as _;
     let hold = move || {
+        // The kernel's own struct, all zero: SIG_DFL, no flags, empty mask. By the raw
+        // call, as the C library does not touch the signals it uses itself (32, 33),
+        // which are sometimes inherited ignored.
+        let default = [0u64; 4];
         for signal in 1..=64 {
-            // SAFETY: async-signal-safe; a bad number only yields EINVAL.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
+            // SAFETY: async-signal-safe; the kernel reads its struct, 32 bytes at most,
+            // and writes none; a number that may not be set only yields EINVAL.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_rt_sigaction,
+                    signal,
+                    default.as_ptr(),
+                    std::ptr::null_mut::<u64>(),
+                    8usize,
+                )
+            };
         }
         // The parent's ends: while this child holds them too, it would wait for itself.
         // SAFETY: the child is single-threaded and uses neither again.
@@ -304,6 +317,6 @@ pub(crate) fn hold_before_exec(
         }
     };
     // SAFETY: between fork and exec the closure calls only async-signal-safe
-    // functions (signal, close, getpid, write, read) and allocates nothing.
+    // functions (rt_sigaction, close, getpid, write, read) and allocates nothing.
     unsafe { command.pre_exec(hold) };
 }

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd as _;
 
+use rustc_hash::FxHashSet;
 use vmscope_records::{Avma, DurationNs, LimitKind, LossReason, Pid, Tid, TimeNs};
 
 use super::decode::{Body, Decoded};
@@ -13,6 +14,9 @@ use crate::sys;
 
 /// A thread with so many periods of CPU time and no sample has no events.
 const UNSAMPLED_PERIODS: u64 = 20;
+
+/// Looks are never closer together: two rounds of the sorter.
+const SOON_NS: u64 = 90_000_000;
 
 /// At most so many threads are asked in /proc in one look.
 const LOOKS: usize = 256;
@@ -334,12 +338,17 @@ impl KernelEngine {
         if !(due || self.look_now || self.sources.per_thread()) || self.finished {
             return;
         }
-        self.last_look = if due { now } else { self.last_look };
+        if !due && now.saturating_sub(self.last_look) < SOON_NS {
+            // What the rings held at the last look is to come out first.
+            return;
+        }
+        self.last_look = now;
         self.look_now = false;
         // Times of what is found here: after all that has gone out, before all that
         // will.
         let time = self.sorter.horizon();
         let pids: Vec<u32> = self.processes.keys().copied().collect();
+        let mut unknown = FxHashSet::default();
         for pid in pids {
             let found = proc::threads(pid).unwrap_or_default();
             // A command that is still held is not ours to look at.
@@ -350,7 +359,8 @@ impl KernelEngine {
                 let known = self.threads.get(&tid);
                 let has_events = known.is_some_and(|t| t.own.is_some() || t.family.is_some());
                 let unopened = match known {
-                    None => true,
+                    // Twice, so that its start had time to come out of the sorter.
+                    None => !unknown.insert(tid) || self.unknown.contains(&tid),
                     Some(_) => self.sources.per_thread() && !has_events,
                 };
                 if unopened {
@@ -359,9 +369,8 @@ impl KernelEngine {
             }
             self.end_missing(pid, &found, time, out);
         }
-        if due {
-            self.ask_threads(time, out);
-        }
+        self.unknown = unknown;
+        self.ask_threads(time, out);
     }
 
     fn open_late(&mut self, pid: u32, tid: u32, time: u64, out: &mut Vec<EngineEvent>) {
@@ -399,11 +408,9 @@ impl KernelEngine {
     /// yet whether they should have had.
     fn ask_threads(&mut self, time: u64, out: &mut Vec<EngineEvent>) {
         let exclude_kernel = self.sources.recipe.exclude_kernel;
-        let wanted = self
-            .threads
-            .values_mut()
-            .filter(|thread| thread.ran && exclude_kernel);
-        wanted.take(LOOKS).for_each(Thread::poll_user);
+        let ran = self.threads.values_mut().filter(|thread| thread.ran);
+        ran.take(LOOKS)
+            .for_each(|thread| thread.poll(exclude_kernel));
         let enough = UNSAMPLED_PERIODS * self.sources.recipe.period_ns;
         let silent = self.threads.values().filter(|thread| {
             let without = thread.own.is_none() && thread.family.is_none();

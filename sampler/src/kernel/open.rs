@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd as _;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{LimitKind, Pid, SampleClock, Tid, TimeNs};
 
 use super::attr::{Extras, Recipe};
@@ -224,6 +224,7 @@ impl KernelEngine {
                 newborn: Vec::new(),
                 throttled: FxHashMap::default(),
                 last_look: now,
+                unknown: FxHashSet::default(),
                 look_now: false,
                 duplicates: 0,
                 unsampled_said: false,
@@ -258,8 +259,10 @@ impl KernelEngine {
         let pid = self.target;
         self.processes.insert(pid, Process::found(pid));
         let mut out = Vec::new();
+        // All that is found here counts as found now, before anything is sampled.
+        let now = sys::monotonic_ns();
         for _ in 0..SCANS {
-            if !self.open_new_threads(pid, false, &mut out)? {
+            if !self.open_new_threads(pid, now, false, &mut out)? {
                 break;
             }
         }
@@ -278,7 +281,7 @@ impl KernelEngine {
                 }
             }
             for _ in 0..SCANS {
-                if !self.open_new_threads(pid, true, &mut out)? {
+                if !self.open_new_threads(pid, now, true, &mut out)? {
                     break;
                 }
             }
@@ -304,6 +307,7 @@ impl KernelEngine {
     fn open_new_threads(
         &mut self,
         pid: u32,
+        time: u64,
         start: bool,
         out: &mut Vec<EngineEvent>,
     ) -> io::Result<bool> {
@@ -312,7 +316,7 @@ impl KernelEngine {
             if self.threads.contains_key(&tid) {
                 continue;
             }
-            any |= self.open_found(pid, tid, sys::monotonic_ns(), start, out)?;
+            any |= self.open_found(pid, tid, time, start, out)?;
         }
         Ok(any)
     }
@@ -358,6 +362,7 @@ impl KernelEngine {
                 sys::perf_enable(counter.as_fd())?;
             }
         }
+        // What it had done may look less than it was while it runs (`threads`).
         if !known {
             out.push(EngineEvent::ThreadStarted {
                 time: TimeNs(time),

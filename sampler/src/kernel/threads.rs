@@ -37,6 +37,52 @@ use crate::sys;
 /// Ticks (of 10 ms) from which on a split into user and kernel says anything.
 const ENOUGH_TICKS: u64 = 10;
 
+/// A counter of a thread's CPU time, and how far the kernel's account is ahead of it.
+///
+/// /proc is behind by up to a tick of the scheduler (4 or 10 ms) while the thread
+/// runs, never before the truth; and the counter runs on while a host has taken the
+/// virtual CPU away, or in interrupts, where the account may not. So the two are
+/// compared at times: the largest of the last differences is the best.
+#[derive(Debug)]
+struct Counter {
+    event: OwnedFd,
+    /// Account minus counter, in ns, of the last comparisons.
+    last: [Option<i64>; 4],
+    next: usize,
+    /// The largest of the first ones.
+    first: Option<i64>,
+    compared: u32,
+}
+
+impl Counter {
+    fn new(event: OwnedFd) -> Self {
+        Self {
+            event,
+            last: [None; 4],
+            next: 0,
+            first: None,
+            compared: 0,
+        }
+    }
+
+    fn compare(&mut self, pid: u32, tid: u32) -> Option<()> {
+        let counted = sys::perf_count(self.event.as_fd()).ok()?;
+        let all = proc::thread_cpu_ns(pid, tid).ok()?;
+        let ahead = i64::try_from(all).ok()? - i64::try_from(counted).ok()?;
+        *self.last.get_mut(self.next)? = Some(ahead);
+        self.next = (self.next + 1) % self.last.len();
+        if self.compared < 4 {
+            self.first = self.first.max(Some(ahead));
+            self.compared += 1;
+        }
+        Some(())
+    }
+
+    fn now(&self) -> Option<i64> {
+        self.last.iter().copied().flatten().max()
+    }
+}
+
 /// A thread in the table.
 #[derive(Debug)]
 pub(super) struct Thread {
@@ -56,8 +102,9 @@ pub(super) struct Thread {
     sampled_ns: u64,
     /// Re-draw the period at so many samples.
     pub redraw_at: u64,
-    /// Its CPU time, and what to add to it to get that since it was sampled.
-    counter: Option<(OwnedFd, u64)>,
+    counter: Option<Counter>,
+    /// Whether the counter ran since the thread is sampled, or began later.
+    counted_from_start: bool,
     /// CPU time before it was sampled.
     pub cpu_before: u64,
     user_before: Option<u64>,
@@ -82,6 +129,7 @@ impl Thread {
             sampled_ns: 0,
             redraw_at: u64::MAX,
             counter: None,
+            counted_from_start: false,
             cpu_before: 0,
             user_before: Some(0),
             last_user: None,
@@ -99,11 +147,12 @@ impl Thread {
 
     /// Counts from now on: what is read is all since the thread was sampled.
     pub fn count_from_start(&mut self, counter: OwnedFd) {
-        self.counter = Some((counter, 0));
+        self.counter = Some(Counter::new(counter));
+        self.counted_from_start = true;
     }
 
     pub fn counter(&self) -> Option<&OwnedFd> {
-        self.counter.as_ref().map(|(counter, _)| counter)
+        self.counter.as_ref().map(|counter| &counter.event)
     }
 
     /// Counts the rest of the life of a thread that was sampled from its birth.
@@ -111,14 +160,10 @@ impl Thread {
         if sys::perf_enable(counter.as_fd()).is_err() {
             return;
         }
-        let Ok(all) = proc::thread_cpu_ns(self.pid, self.tid) else {
-            return;
-        };
-        let Ok(counted) = sys::perf_count(counter.as_fd()) else {
-            return;
-        };
-        let before = all.saturating_sub(self.cpu_before).saturating_sub(counted);
-        self.counter = Some((counter, before));
+        let mut counter = Counter::new(counter);
+        if counter.compare(self.pid, self.tid).is_some() {
+            self.counter = Some(counter);
+        }
     }
 
     pub fn count_sample(&mut self) {
@@ -128,14 +173,29 @@ impl Thread {
     }
 
     fn counted(&self) -> Option<u64> {
-        let (counter, before) = self.counter.as_ref()?;
-        let counted = sys::perf_count(counter.as_fd()).ok()?;
-        Some(counted.saturating_add(*before))
+        let counter = self.counter.as_ref()?;
+        let counted = sys::perf_count(counter.event.as_fd()).ok()?;
+        let (first, now) = (counter.first.unwrap_or(0), counter.now().unwrap_or(0));
+        let ahead = if self.counted_from_start {
+            now - first
+        } else {
+            now - i64::try_from(self.cpu_before).ok()?
+        };
+        Some(counted.saturating_add_signed(ahead))
     }
 
-    /// Asks for its user time, to have it when it ends.
-    pub fn poll_user(&mut self) {
+    /// Asks for its CPU time, and the user part of it, to have them when it ends.
+    pub fn poll(&mut self, user_too: bool) {
         self.ran = false;
+        if let Some(counter) = &mut self.counter {
+            let _ = counter.compare(self.pid, self.tid);
+        }
+        if user_too {
+            self.poll_user();
+        }
+    }
+
+    fn poll_user(&mut self) {
         let Ok(stat) = proc::thread_stat(self.pid, self.tid) else {
             return;
         };
@@ -170,13 +230,13 @@ impl Thread {
             Some(all.saturating_sub(self.cpu_before))
         });
         let cpu = measured.unwrap_or_else(|| {
-            // On average half a period had gone by when it ended; and it cannot have
-            // run for longer than it lived.
+            // On average half a period has gone by on each CPU that it ran on, and
+            // most run on two; and it cannot have run for longer than it lived.
             let lived = time.saturating_sub(self.started);
-            (self.sampled_ns + self.period_ns / 2).min(lived)
+            (self.sampled_ns + self.period_ns).min(lived)
         });
         if alive {
-            self.poll_user();
+            self.poll(true);
         }
         let mean = self.sampled_ns.checked_div(self.samples);
         RawThreadEnd {
