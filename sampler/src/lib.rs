@@ -1,1 +1,21 @@
-//! (to be written)
+//! Sampling: the engines that ask the kernel (or a thread, or the VM) where the
+//! target's threads are.
+//!
+//! An [`Engine`] turns a live process into [`EngineEvent`]s in time order. The one
+//! here is [`kernel::KernelEngine`], on `perf_event_open`.
+
+pub mod engine;
+pub mod kernel;
+pub mod launch;
+pub mod priority;
+pub mod rate;
+mod sys;
+
+pub use engine::{
+    Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawMapping, RawSample,
+    RawThreadEnd,
+};
+pub use kernel::{KernelEngine, KernelOptions};
+pub use launch::{HeldCommand, LaunchError, RunningCommand};
+pub use priority::{Scheduling, raise_this_thread};
+pub use rate::{RateError, SamplingRate};

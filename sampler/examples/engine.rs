@@ -1,0 +1,132 @@
+//! Runs the kernel engine on a command (`-- CMD …`) or a pid and prints what it
+//! delivered against what the threads' CPU time promised.
+#![expect(
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    reason = "a program that prints figures"
+)]
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use vmscope_sampler::{
+    Engine as _, EngineEvent, EngineState, HeldCommand, KernelEngine, KernelOptions,
+    raise_this_thread,
+};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let first = args
+        .next()
+        .ok_or("usage: engine PID [SECONDS] | engine -- CMD …")?;
+    let options = KernelOptions {
+        call_graph_depth: std::env::var("CHAIN").ok().and_then(|n| n.parse().ok()),
+        max_descriptors: std::env::var("MAX_FDS").ok().and_then(|n| n.parse().ok()),
+        ..KernelOptions::default()
+    };
+    let opening = Instant::now();
+    let (mut engine, mut running, seconds) = if first == "--" {
+        let mut command = Command::new(args.next().ok_or("a command is missing")?);
+        command.args(args);
+        let held = HeldCommand::start(command)?;
+        let engine = KernelEngine::follow(&held, &options)?;
+        (engine, Some(held.release()?), f64::MAX)
+    } else {
+        let pid = vmscope_records::Pid(first.parse()?);
+        let seconds = args.next().map_or(Ok(f64::MAX), |text| text.parse())?;
+        (KernelEngine::attach(pid, &options)?, None, seconds)
+    };
+    println!(
+        "opened in {:?}: {:?}",
+        opening.elapsed(),
+        engine.description()
+    );
+    println!("{:?}", raise_this_thread());
+    let start = Instant::now();
+    let mut events = Vec::new();
+    let mut rounds = 0;
+    while start.elapsed().as_secs_f64() < seconds {
+        rounds += 1;
+        if engine.drain(Duration::from_millis(100), &mut events)? == EngineState::TargetGone {
+            break;
+        }
+    }
+    engine.finish(&mut events)?;
+    let sorted = events.is_sorted_by_key(EngineEvent::time);
+    if let Some(running) = &mut running {
+        running.wait()?;
+    }
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    let (mut cpu, mut promised, mut samples, mut process_cpu) = (0, 0.0, 0, 0);
+    for event in &events {
+        let kind = match event {
+            EngineEvent::Sample(_) => "samples",
+            EngineEvent::ThreadStarted { .. } => "threads started",
+            EngineEvent::ThreadEnded(end) => {
+                cpu += end.cpu.0;
+                samples += end.samples;
+                promised += end.cpu.0 as f64 / end.mean_period.0 as f64;
+                if end.cpu.0 > 100_000_000 {
+                    println!(
+                        "thread {} cpu {:.3} ms measured {} user {:?} alive {} samples {} of {:.1} period {} lost {:.2}",
+                        end.tid,
+                        end.cpu.0 as f64 / 1e6,
+                        end.cpu_measured,
+                        end.cpu_user,
+                        end.alive,
+                        end.samples,
+                        end.cpu.0 as f64 / end.mean_period.0 as f64,
+                        end.mean_period,
+                        end.cpu.0 as f64 / end.mean_period.0 as f64 - end.samples as f64,
+                    );
+                }
+                if end.cpu_measured {
+                    "threads measured"
+                } else {
+                    "threads reckoned"
+                }
+            }
+            EngineEvent::ProcessCpu {
+                cpu, pid, cpu_user, ..
+            } => {
+                process_cpu += cpu.0;
+                println!(
+                    "process {pid} cpu {:.3} ms user {cpu_user:?}",
+                    cpu.0 as f64 / 1e6
+                );
+                "process accounts"
+            }
+            EngineEvent::Mapped(_) => "mappings",
+            EngineEvent::Lost { .. } => {
+                println!("{event:?}");
+                "losses"
+            }
+            EngineEvent::Limit(_) => {
+                println!("{event:?}");
+                "limits"
+            }
+            EngineEvent::Exec { .. } => "execs",
+            EngineEvent::ProcessForked { .. } => "forks",
+            _ => "others",
+        };
+        *kinds.entry(kind).or_default() += 1;
+    }
+    println!(
+        "{kinds:?}, in order: {sorted}, duplicates {}, late {}",
+        engine.duplicates(),
+        engine.late()
+    );
+    println!(
+        "cpu of threads {:.3} ms, of processes {:.3} ms; delivered {samples} of {promised:.1}: {:.4} %",
+        cpu as f64 / 1e6,
+        process_cpu as f64 / 1e6,
+        100.0 * samples as f64 / promised,
+    );
+    let used = std::fs::read_to_string("/proc/self/schedstat")?;
+    println!(
+        "{rounds} rounds in {:?}, own cpu ns {used}",
+        start.elapsed()
+    );
+    Ok(())
+}

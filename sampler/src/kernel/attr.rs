@@ -1,0 +1,113 @@
+//! What the kernel is asked for: the `perf_event_attr`s.
+//!
+//! Source: `include/uapi/linux/perf_event.h` and perf_event_open(2).
+
+use perf_event_open_sys::bindings::{self as sys, perf_event_attr};
+
+/// What every sample is to carry beyond time, thread and pc.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extras {
+    /// Caller chains of at most so many frames, kernel and user together.
+    pub chain_depth: Option<u16>,
+    /// User registers by the kernel's numbers; 0 for none.
+    pub registers: u64,
+    /// Bytes of user stack, a multiple of 8 below 64 KiB; 0 for none.
+    pub stack_bytes: u16,
+}
+
+/// How events are made, found out while the first is opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recipe {
+    pub period_ns: u64,
+    pub extras: Extras,
+    /// Leave out the kernel (and what a hypervisor does for it).
+    pub exclude_kernel: bool,
+    /// Also what the threads start, from its first instruction.
+    pub inherit: bool,
+    /// Of that only threads, not processes (Linux 5.13).
+    pub inherit_thread: bool,
+    /// Start with the thread's next exec, rather than when told.
+    pub on_exec: bool,
+    /// Wake the reader when its ring holds so many bytes.
+    pub wakeup_bytes: u32,
+}
+
+fn software(config: sys::perf_sw_ids) -> perf_event_attr {
+    let mut attr = perf_event_attr {
+        type_: sys::PERF_TYPE_SOFTWARE,
+        // Our struct may be longer than the kernel's: it takes that as long as the
+        // rest is zero (`perf_copy_attr`).
+        size: u32::try_from(size_of::<perf_event_attr>()).unwrap_or(0),
+        config: u64::from(config),
+        clockid: libc::CLOCK_MONOTONIC,
+        ..perf_event_attr::default()
+    };
+    attr.set_use_clockid(1);
+    attr
+}
+
+impl Recipe {
+    /// The sampling event of a thread.
+    pub fn sampling(&self) -> perf_event_attr {
+        let mut attr = software(sys::PERF_COUNT_SW_CPU_CLOCK);
+        attr.__bindgen_anon_1.sample_period = self.period_ns;
+        attr.__bindgen_anon_2.wakeup_watermark = self.wakeup_bytes;
+        attr.set_watermark(1);
+        attr.sample_type = u64::from(
+            sys::PERF_SAMPLE_IDENTIFIER
+                | sys::PERF_SAMPLE_IP
+                | sys::PERF_SAMPLE_TID
+                | sys::PERF_SAMPLE_TIME,
+        );
+        if let Some(depth) = self.extras.chain_depth {
+            attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
+            attr.sample_max_stack = depth;
+            attr.set_exclude_callchain_kernel(u64::from(self.exclude_kernel));
+        }
+        if self.extras.registers != 0 {
+            attr.sample_type |= u64::from(sys::PERF_SAMPLE_REGS_USER);
+            attr.sample_regs_user = self.extras.registers;
+        }
+        if self.extras.stack_bytes != 0 {
+            attr.sample_type |= u64::from(sys::PERF_SAMPLE_STACK_USER);
+            attr.sample_stack_user = u32::from(self.extras.stack_bytes);
+        }
+        attr.set_sample_id_all(1);
+        attr.set_task(1);
+        attr.set_comm(1);
+        attr.set_comm_exec(1);
+        // `mmap` without `mmap_data`: executable mappings only.
+        attr.set_mmap(1);
+        attr.set_mmap2(1);
+        attr.set_inherit(u64::from(self.inherit));
+        attr.set_inherit_thread(u64::from(self.inherit && self.inherit_thread));
+        self.start_and_mode(&mut attr);
+        attr
+    }
+
+    /// An event that counts one thread's CPU time in ns and can be read after its
+    /// end. Not inherited: one that is would have to be summed over its children.
+    pub fn counter(&self) -> perf_event_attr {
+        let mut attr = software(sys::PERF_COUNT_SW_CPU_CLOCK);
+        self.start_and_mode(&mut attr);
+        attr
+    }
+
+    /// An event that never happens, whose ring the others of its CPU write to.
+    pub fn ring_owner(&self) -> perf_event_attr {
+        let mut attr = software(sys::PERF_COUNT_SW_DUMMY);
+        attr.__bindgen_anon_2.wakeup_watermark = self.wakeup_bytes;
+        attr.set_watermark(1);
+        // So that anyone may have it.
+        attr.set_exclude_kernel(1);
+        attr.set_exclude_hv(1);
+        attr
+    }
+
+    fn start_and_mode(&self, attr: &mut perf_event_attr) {
+        attr.set_disabled(1);
+        attr.set_enable_on_exec(u64::from(self.on_exec));
+        attr.set_exclude_kernel(u64::from(self.exclude_kernel));
+        attr.set_exclude_hv(u64::from(self.exclude_kernel));
+    }
+}

@@ -1,0 +1,388 @@
+//! Opening the events on a target, and what is found out on the way.
+
+use std::io;
+use std::os::fd::AsFd as _;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_records::{LimitKind, Pid, SampleClock, Tid, TimeNs};
+
+use super::attr::{Extras, Recipe};
+use super::decode::SP_REGISTER;
+use super::order::Sorter;
+use super::sources::Sources;
+use super::threads::{Process, Thread};
+use super::{KernelEngine, KernelOptions, limit, period_of, proc};
+use crate::engine::{EngineDescription, EngineError, EngineEvent};
+use crate::sys;
+
+/// Descriptors left for the rest of the program.
+const RESERVED_DESCRIPTORS: u64 = 64;
+
+/// Looks at /proc until no thread is new, at most so often: a program that starts
+/// threads all the time always has new ones, but they are inherited by then.
+const SCANS: usize = 16;
+
+/// Pages of a CPU's ring: with the control page, what `perf_event_mlock_kb`'s default
+/// allows anyone (516 KiB), nine seconds of plain samples.
+const RING_PAGES: usize = 128;
+
+/// Pages where samples carry stacks and locked memory is not limited: 16 MiB.
+const BIG_RING_PAGES: usize = 4096;
+
+fn forbidden(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
+}
+
+fn too_many(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+fn is(error: &io::Error, errno: i32) -> bool {
+    error.raw_os_error() == Some(errno)
+}
+
+/// Refuses what can be told from /proc to be no target.
+fn check_target(pid: u32) -> Result<(), EngineError> {
+    let missing = |_| EngineError::NoSuchProcess { pid: Pid(pid) };
+    // 0 would mean vmscope itself to the kernel.
+    if pid == 0 {
+        return Err(EngineError::NoSuchProcess { pid: Pid(pid) });
+    }
+    let process = proc::process_of(pid).map_err(missing)?;
+    if process != pid {
+        return Err(EngineError::NotAProcess {
+            tid: Tid(pid),
+            pid: Pid(process),
+        });
+    }
+    let stat = proc::process_stat(pid).map_err(missing)?;
+    if stat.is_kernel_thread() {
+        return Err(EngineError::KernelThread { pid: Pid(pid) });
+    }
+    if stat.is_dead() {
+        return Err(EngineError::Zombie { pid: Pid(pid) });
+    }
+    Ok(())
+}
+
+/// What a failure to open an event on the target means.
+fn open_error(pid: u32, source: io::Error) -> EngineError {
+    if is(&source, libc::ESRCH) {
+        return EngineError::ExitedWhileAttaching { pid: Pid(pid) };
+    }
+    if forbidden(&source) {
+        let me = sys::effective_uid();
+        return match proc::owner(pid) {
+            Ok(owner) if owner != me && me != 0 => EngineError::SomeoneElses {
+                pid: Pid(pid),
+                owner,
+                source,
+            },
+            _ => EngineError::Forbidden {
+                paranoid: proc::kernel_setting("perf_event_paranoid").unwrap_or(-1),
+                source,
+            },
+        };
+    }
+    if is(&source, libc::ENOSYS) {
+        return EngineError::Forbidden {
+            paranoid: proc::kernel_setting("perf_event_paranoid").unwrap_or(-1),
+            source,
+        };
+    }
+    EngineError::Syscall {
+        operation: "perf_event_open",
+        object: format!("process {pid}"),
+        source,
+    }
+}
+
+/// Finds what the kernel grants by opening one event: without the kernel where that
+/// is forbidden, without `inherit_thread` where it is unknown.
+fn probe(pid: u32, recipe: &mut Recipe) -> Result<(), EngineError> {
+    loop {
+        // CPU 0 may be offline, but an event of a thread may wait for it.
+        let cpu = recipe.inherit.then_some(0);
+        match sys::perf_event_open(&recipe.sampling(), pid, cpu) {
+            Ok(_) => return Ok(()),
+            Err(error) if forbidden(&error) && !recipe.exclude_kernel => {
+                recipe.exclude_kernel = true;
+            }
+            Err(error) if is(&error, libc::EINVAL) && recipe.inherit_thread => {
+                recipe.inherit_thread = false;
+            }
+            Err(error) => return Err(open_error(pid, error)),
+        }
+    }
+}
+
+impl KernelEngine {
+    pub(super) fn open(
+        pid: u32,
+        options: &KernelOptions,
+        launched: bool,
+    ) -> Result<Self, EngineError> {
+        if let Some(max) = proc::kernel_setting("perf_event_max_sample_rate") {
+            let max = u64::try_from(max).unwrap_or(0);
+            options.rate.check_against_kernel(max)?;
+        }
+        check_target(pid)?;
+        let pidfd = sys::pidfd_open(pid).map_err(|error| {
+            if is(&error, libc::ESRCH) {
+                return EngineError::ExitedWhileAttaching { pid: Pid(pid) };
+            }
+            EngineError::Syscall {
+                operation: "pidfd_open",
+                object: format!("process {pid}"),
+                source: error,
+            }
+        })?;
+        let max_stack = proc::kernel_setting("perf_event_max_stack").unwrap_or(127);
+        let max_stack = u16::try_from(max_stack).unwrap_or(127);
+        let stack_bytes = options.stack_bytes & !7;
+        let mut recipe = Recipe {
+            period_ns: options.rate.period().get(),
+            extras: Extras {
+                chain_depth: options.call_graph_depth.map(|n| n.clamp(1, max_stack)),
+                registers: options.registers | u64::from(stack_bytes != 0) << SP_REGISTER,
+                stack_bytes,
+            },
+            exclude_kernel: false,
+            inherit: true,
+            inherit_thread: !launched,
+            on_exec: launched,
+            wakeup_bytes: 0,
+        };
+        probe(pid, &mut recipe)?;
+
+        let now = sys::monotonic_ns();
+        let mut limits = Vec::new();
+        if recipe.exclude_kernel {
+            limits.push(limit(
+                now,
+                LimitKind::KernelExcluded,
+                "Samples in the kernel are excluded: shares are of user time, and time in system calls does not show.",
+                "sysctl kernel.perf_event_paranoid=1 (or lower), or run with CAP_PERFMON",
+            ));
+        }
+        let allowed = sys::raise_open_files().unwrap_or(1024);
+        let budget = allowed
+            .min(options.max_descriptors.unwrap_or(u64::MAX))
+            .saturating_sub(RESERVED_DESCRIPTORS);
+        let cpus = proc::online_cpus().unwrap_or_else(|| vec![0]);
+        let count = proc::threads(pid).map_or(1, |threads| threads.len());
+        let needed = count
+            .saturating_add(1)
+            .saturating_mul(cpus.len().saturating_add(1));
+        let pages = if stack_bytes != 0 && sys::effective_uid() == 0 {
+            BIG_RING_PAGES
+        } else {
+            RING_PAGES
+        };
+
+        let mut per_thread = u64::try_from(needed).unwrap_or(u64::MAX) > budget;
+        loop {
+            let mut recipe = recipe;
+            recipe.inherit = !per_thread;
+            recipe.inherit_thread &= !per_thread;
+            let mut sources = Sources::new(recipe, budget);
+            if !per_thread {
+                match sources.open_rings(&cpus, pages) {
+                    Ok(()) if !sources.cpus.is_empty() => {}
+                    Err(source) if !too_many(&source) => {
+                        return Err(EngineError::Syscall {
+                            operation: "mapping a ring",
+                            object: format!("{} CPUs", cpus.len()),
+                            source,
+                        });
+                    }
+                    _ => {
+                        per_thread = true;
+                        continue;
+                    }
+                }
+            }
+            let mut engine = Self {
+                description: EngineDescription {
+                    name: "kernel",
+                    clock: SampleClock::Cpu,
+                    period: period_of(options),
+                    kernel_included: !recipe.exclude_kernel,
+                    limits: limits.clone(),
+                },
+                target: pid,
+                children: launched,
+                pidfd: pidfd.try_clone().map_err(|source| EngineError::Syscall {
+                    operation: "dup",
+                    object: "a pidfd".into(),
+                    source,
+                })?,
+                sources,
+                sorter: Sorter::default(),
+                threads: FxHashMap::default(),
+                processes: FxHashMap::default(),
+                newborn: Vec::new(),
+                throttled: FxHashMap::default(),
+                last_look: now,
+                unknown: FxHashSet::default(),
+                look_now: false,
+                duplicates: 0,
+                unsampled_said: false,
+                rng: fastrand::Rng::new(),
+                poll_set: Vec::new(),
+                finished: false,
+                first: Vec::new(),
+            };
+            if per_thread {
+                engine.description.limits.push(limit(
+                    now,
+                    LimitKind::EngineFallback,
+                    format!(
+                        "{count} threads on {} CPUs need more descriptors than the {allowed} that may be open: \
+                         each thread has one event, and new threads are found a tenth of a second late.",
+                        cpus.len()
+                    ),
+                    "raise the limit on open files (ulimit -n)",
+                ));
+            }
+            match engine.open_threads() {
+                Ok(()) => return Ok(engine),
+                Err(error) if too_many(&error) && !per_thread => per_thread = true,
+                Err(error) => return Err(open_error(pid, error)),
+            }
+        }
+    }
+
+    /// Opens events on every thread there is, then starts them all, then looks for
+    /// those that were started meanwhile by one that had no events yet.
+    fn open_threads(&mut self) -> io::Result<()> {
+        let pid = self.target;
+        self.processes.insert(pid, Process::found(pid));
+        let mut out = Vec::new();
+        // All that is found here counts as found now, before anything is sampled.
+        let now = sys::monotonic_ns();
+        for _ in 0..SCANS {
+            if !self.open_new_threads(pid, now, false, &mut out)? {
+                break;
+            }
+        }
+        let running = !self.sources.recipe.on_exec;
+        if running {
+            for thread in self.threads.values_mut() {
+                // Just before it starts, so that nothing goes by uncounted.
+                thread.note_before();
+            }
+            for thread in self.threads.values() {
+                if let Some(own) = thread.own {
+                    self.sources.enable(own)?;
+                }
+                if let Some(counter) = thread.counter() {
+                    sys::perf_enable(counter.as_fd())?;
+                }
+            }
+            for _ in 0..SCANS {
+                if !self.open_new_threads(pid, now, true, &mut out)? {
+                    break;
+                }
+            }
+        }
+        if self.threads.is_empty() {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        for event in &mut out {
+            if let EngineEvent::ThreadStarted {
+                tid, cpu_before, ..
+            } = event
+                && let Some(thread) = self.threads.get(&tid.0)
+            {
+                *cpu_before = vmscope_records::DurationNs(thread.cpu_before);
+            }
+        }
+        self.first = out;
+        Ok(())
+    }
+
+    /// Opens what is in /proc and not in the table, and says whether there was any.
+    /// Before the first are enabled, new ones wait for that; later they start at once.
+    fn open_new_threads(
+        &mut self,
+        pid: u32,
+        time: u64,
+        start: bool,
+        out: &mut Vec<EngineEvent>,
+    ) -> io::Result<bool> {
+        let mut any = false;
+        for tid in proc::threads(pid).unwrap_or_default() {
+            if self.threads.contains_key(&tid) {
+                continue;
+            }
+            any |= self.open_found(pid, tid, time, start, out)?;
+        }
+        Ok(any)
+    }
+
+    /// Opens events on a thread that was found in /proc. `false`: it is gone.
+    pub(super) fn open_found(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        time: u64,
+        start: bool,
+        out: &mut Vec<EngineEvent>,
+    ) -> io::Result<bool> {
+        let family = match self.sources.open_family(tid) {
+            Ok(family) => family,
+            Err(error) if is(&error, libc::ESRCH) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let period = self.sources.recipe.period_ns;
+        let known = self.threads.contains_key(&tid);
+        let mut thread = self
+            .threads
+            .remove(&tid)
+            .unwrap_or_else(|| Thread::new(pid, tid, time, period));
+        thread.own = Some(family);
+        thread.period_ns = period;
+        thread.redraw_at = self.next_redraw(thread.samples);
+        if thread.counter().is_none()
+            && let Some(counter) = self.sources.open_counter(tid)
+        {
+            if start && known {
+                thread.count_the_rest(counter);
+            } else {
+                thread.count_from_start(counter);
+            }
+        }
+        if start {
+            if !known {
+                thread.note_before();
+            }
+            self.sources.enable(family)?;
+            if let Some(counter) = thread.counter() {
+                sys::perf_enable(counter.as_fd())?;
+            }
+        }
+        // What it had done may look less than it was while it runs (`threads`).
+        if !known {
+            out.push(EngineEvent::ThreadStarted {
+                time: TimeNs(time),
+                pid: Pid(pid),
+                tid: Tid(tid),
+                parent_tid: None,
+                name: proc::thread_stat(pid, tid).ok().map(|stat| stat.name),
+                cpu_before: vmscope_records::DurationNs(thread.cpu_before),
+            });
+        }
+        self.threads.insert(tid, thread);
+        Ok(true)
+    }
+
+    /// When to draw the period anew: in 2 to 8 seconds of the thread's CPU time, more
+    /// with more CPUs, as each event loses half a period by it.
+    pub(super) fn next_redraw(&mut self, samples: u64) -> u64 {
+        let second = 1_000_000_000 / self.sources.recipe.period_ns.max(1) + 1;
+        let cpus = u64::try_from(self.sources.cpus.len()).unwrap_or(1);
+        let scale = (cpus / 4).max(1);
+        samples + self.rng.u64(2 * second..8 * second) * scale
+    }
+}

@@ -1,0 +1,183 @@
+//! What /proc says about threads, read in one go each: the engine asks for
+//! hundreds of them a second, so nothing here parses more than it needs.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::time::Duration;
+
+/// The fields of `/proc/…/stat` that matter here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub name: String,
+    /// `R`, `S`, `Z`, …
+    pub state: u8,
+    /// `PF_…` of `include/linux/sched.h`.
+    pub flags: u64,
+    /// In clock ticks.
+    pub user_ticks: u64,
+    /// In clock ticks.
+    pub system_ticks: u64,
+}
+
+/// `PF_KTHREAD`: a kernel thread.
+const PF_KTHREAD: u64 = 0x0020_0000;
+
+impl Stat {
+    pub fn is_kernel_thread(&self) -> bool {
+        self.flags & PF_KTHREAD != 0
+    }
+
+    pub fn is_dead(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+
+    /// The user part of `cpu_ns`: the kernel scales its ticks to the exact sum in the
+    /// same way (`cputime_adjust`), but shows them in units of 10 ms. `None` where
+    /// there are no ticks to go by.
+    pub fn user_part(&self, cpu_ns: u64) -> Option<u64> {
+        let ticks = self.user_ticks.checked_add(self.system_ticks)?;
+        if ticks == 0 {
+            return None;
+        }
+        let part = u128::from(cpu_ns) * u128::from(self.user_ticks) / u128::from(ticks);
+        u64::try_from(part).ok()
+    }
+}
+
+/// Parses `pid (name) state ppid …`: the name may hold anything, blanks and
+/// brackets included, so the last bracket ends it (proc_pid_stat(5)).
+fn parse_stat(bytes: &[u8]) -> Option<Stat> {
+    let open = bytes.iter().position(|byte| *byte == b'(')?;
+    let close = bytes.iter().rposition(|byte| *byte == b')')?;
+    let name = bytes.get(open + 1..close)?;
+    let rest = std::str::from_utf8(bytes.get(close + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    // Counted from the state, field 3: flags are field 9, utime 14, stime 15.
+    let state = *fields.next()?.as_bytes().first()?;
+    let flags = fields.nth(5)?.parse().ok()?;
+    let user_ticks = fields.nth(4)?.parse().ok()?;
+    let system_ticks = fields.next()?.parse().ok()?;
+    Some(Stat {
+        name: String::from_utf8_lossy(name).into_owned(),
+        state,
+        flags,
+        user_ticks,
+        system_ticks,
+    })
+}
+
+fn stat_at(path: &str) -> io::Result<Stat> {
+    parse_stat(&fs::read(path)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+pub(super) fn thread_stat(pid: u32, tid: u32) -> io::Result<Stat> {
+    stat_at(&format!("/proc/{pid}/task/{tid}/stat"))
+}
+
+pub(super) fn process_stat(pid: u32) -> io::Result<Stat> {
+    stat_at(&format!("/proc/{pid}/stat"))
+}
+
+/// CPU time of a living thread, in ns.
+pub(super) fn thread_cpu_ns(pid: u32, tid: u32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat"))?;
+    let first = text.split_ascii_whitespace().next();
+    first
+        .and_then(|number| number.parse().ok())
+        .ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// The threads of a process, in ascending order of their ids.
+pub(super) fn threads(pid: u32) -> io::Result<Vec<u32>> {
+    let mut tids = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let name = entry?.file_name();
+        if let Some(tid) = name.to_str().and_then(|name| name.parse().ok()) {
+            tids.push(tid);
+        }
+    }
+    tids.sort_unstable();
+    Ok(tids)
+}
+
+/// The process that a thread belongs to.
+pub(super) fn process_of(tid: u32) -> io::Result<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    line.and_then(|id| id.trim().parse().ok())
+        .ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// The user that a process belongs to.
+pub(super) fn owner(pid: u32) -> io::Result<u32> {
+    Ok(fs::metadata(format!("/proc/{pid}"))?.uid())
+}
+
+/// A number of `/proc/sys/kernel`.
+pub(super) fn kernel_setting(name: &str) -> Option<i64> {
+    let text = fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
+    text.trim().parse().ok()
+}
+
+/// The CPUs that are online, or `None` where that cannot be read.
+pub(super) fn online_cpus() -> Option<Vec<u32>> {
+    parse_cpu_list(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?)
+}
+
+/// Parses `0-3,8,10-11`. At most 65536 CPUs are believed.
+fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
+        if to >= 65_536 {
+            return None;
+        }
+        cpus.extend(from..=to);
+    }
+    (!cpus.is_empty()).then_some(cpus)
+}
+
+/// How often the threads that ran are asked for their user time.
+pub(super) const POLL_EVERY: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_hold_brackets() {
+        let stat = parse_stat(b"7 (a) b (c)) S 1 7 7 0 -1 2097216 0 0 0 0 30 10 0 0 20 0 1 0 5 0")
+            .expect("is one");
+        assert_eq!(stat.name, "a) b (c)");
+        assert_eq!(stat.state, b'S');
+        assert!(stat.is_kernel_thread());
+        assert_eq!((stat.user_ticks, stat.system_ticks), (30, 10));
+        assert_eq!(stat.user_part(1000), Some(750));
+    }
+
+    #[test]
+    fn torn_ones_are_none() {
+        for text in ["", "7", "7 (a", "7 (a)", "7 (a) S 1", ") ("] {
+            assert_eq!(parse_stat(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn cpu_lists() {
+        assert_eq!(parse_cpu_list("0-2,5\n"), Some(vec![0, 1, 2, 5]));
+        for text in ["", "a", "0-99999999", "3-"] {
+            assert_eq!(parse_cpu_list(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn this_process_can_be_read() {
+        let pid = std::process::id();
+        assert!(threads(pid).expect("readable").contains(&pid));
+        assert_eq!(process_of(pid).expect("readable"), pid);
+        assert!(thread_cpu_ns(pid, pid).is_ok());
+        assert!(!process_stat(pid).expect("readable").is_kernel_thread());
+    }
+}

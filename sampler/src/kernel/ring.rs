@@ -1,0 +1,217 @@
+//! The kernel's ring of records: one page of control, then 2^n pages of data.
+//!
+//! ```text
+//!   page 0            data (2^n pages, positions modulo its size)
+//!  ┌───────────────┐ ┌────────────────────────────────────────────┐
+//!  │ data_head  ──────────────────────────────────▶│ kernel writes │
+//!  │ data_tail  ──────────▶│ ours to read ........ │               │
+//!  └───────────────┘ └────────────────────────────────────────────┘
+//! ```
+//!
+//! Ordering (`kernel/events/ring_buffer.c`, `perf_output_put_handle`, Linux 6.18:
+//! "kernel: LOAD ->data_tail, STORE $data, smp_wmb(), STORE ->data_head; user: LOAD
+//! ->data_head, smp_rmb(), LOAD $data, smp_mb(), STORE ->data_tail"): our load of the
+//! head is an acquire, which pairs with the write barrier before its store; our
+//! store of the tail is a release, so that the data have been read before the
+//! kernel may overwrite them.
+//!
+//! Each record is copied out of the shared memory and lent to a closure; nothing
+//! ever refers to memory that the kernel writes. What the header says is checked
+//! before it is followed: a record that claims to be shorter than its header or
+//! longer than what is there ends the round, the rest is given up and counted.
+#![expect(
+    unsafe_code,
+    reason = "maps and reads memory that is shared with the kernel"
+)]
+
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use perf_event_open_sys::bindings::perf_event_mmap_page;
+
+/// The bytes of `struct perf_event_header`: type u32, misc u16, size u16.
+const HEADER: usize = 8;
+
+/// The head of a record and what follows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawRecord<'a> {
+    /// `PERF_RECORD_…`.
+    pub kind: u32,
+    /// `PERF_RECORD_MISC_…`.
+    pub misc: u16,
+    /// All after the header.
+    pub body: &'a [u8],
+}
+
+/// What one round of [`RingMemory::read`] found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Round {
+    /// Records lent.
+    pub records: u64,
+    /// Whether the rest of the round made no sense and was given up.
+    pub garbage: bool,
+}
+
+/// Pointers into a ring. Whoever makes one answers for the memory.
+#[derive(Debug)]
+struct RingMemory {
+    head: *mut u64,
+    tail: *mut u64,
+    data: *const u8,
+    /// A power of two.
+    data_len: usize,
+    /// The record being lent; 64 KiB at most, as sizes are u16.
+    record: Vec<u8>,
+}
+
+/// Stores the tail when the round ends, also by a panic of the closure.
+struct TailGuard {
+    tail: *mut u64,
+    position: u64,
+}
+
+impl Drop for TailGuard {
+    fn drop(&mut self) {
+        // SAFETY: `tail` points to data_tail, aligned to 8, in memory that outlives
+        // the round; the kernel only reads it, with READ_ONCE.
+        let tail = unsafe { AtomicU64::from_ptr(self.tail) };
+        tail.store(self.position, Ordering::Release);
+    }
+}
+
+impl RingMemory {
+    /// # Safety
+    /// `base` points to `page` bytes of control page followed by `data_len` bytes,
+    /// a power of two, mapped as long as this lives.
+    unsafe fn new(base: *mut u8, page: usize, data_len: usize) -> Self {
+        let head = std::mem::offset_of!(perf_event_mmap_page, data_head);
+        let tail = std::mem::offset_of!(perf_event_mmap_page, data_tail);
+        Self {
+            head: base.wrapping_add(head).cast(),
+            tail: base.wrapping_add(tail).cast(),
+            data: base.wrapping_add(page),
+            data_len,
+            record: Vec::new(),
+        }
+    }
+
+    /// Copies `to.len()` bytes at ring position `at`, around the end if need be.
+    fn copy(data: *const u8, data_len: usize, at: u64, to: &mut [u8]) {
+        // The remainder is smaller than data_len, a usize.
+        let start = usize::try_from(at % (data_len as u64)).unwrap_or(0);
+        let first = to.len().min(data_len - start);
+        let (low, high) = to.split_at_mut(first);
+        // SAFETY: start + first <= data_len; `to` is ours; between tail and head the
+        // kernel does not write.
+        unsafe { std::ptr::copy_nonoverlapping(data.wrapping_add(start), low.as_mut_ptr(), first) };
+        // SAFETY: `high` is what the record has left: callers ask for no more than
+        // data_len in all, so it ends before `start`.
+        unsafe { std::ptr::copy_nonoverlapping(data, high.as_mut_ptr(), high.len()) };
+    }
+
+    fn read(&mut self, mut lend: impl FnMut(RawRecord<'_>)) -> Round {
+        // SAFETY: `head` points to data_head, aligned to 8, in memory that outlives
+        // this borrow; the kernel writes it with WRITE_ONCE.
+        let head = unsafe { AtomicU64::from_ptr(self.head) }.load(Ordering::Acquire);
+        // SAFETY: as for the guard, who alone writes it.
+        let tail = unsafe { AtomicU64::from_ptr(self.tail) }.load(Ordering::Relaxed);
+        let mut round = Round::default();
+        let mut guard = TailGuard {
+            tail: self.tail,
+            position: tail,
+        };
+        let data_len = self.data_len as u64;
+        while guard.position != head {
+            let left = head.wrapping_sub(guard.position);
+            if left > data_len || left < HEADER as u64 {
+                round.garbage = true;
+                break;
+            }
+            let mut header = [0u8; HEADER];
+            Self::copy(self.data, self.data_len, guard.position, &mut header);
+            let [k0, k1, k2, k3, m0, m1, s0, s1] = header;
+            let size = usize::from(u16::from_ne_bytes([s0, s1]));
+            if size < HEADER || size as u64 > left {
+                round.garbage = true;
+                break;
+            }
+            let body = guard.position.wrapping_add(HEADER as u64);
+            self.record.resize(size - HEADER, 0);
+            Self::copy(self.data, self.data_len, body, &mut self.record);
+            guard.position = guard.position.wrapping_add(size as u64);
+            round.records += 1;
+            lend(RawRecord {
+                kind: u32::from_ne_bytes([k0, k1, k2, k3]),
+                misc: u16::from_ne_bytes([m0, m1]),
+                body: &self.record,
+            });
+        }
+        // All is read, or what is left makes no sense.
+        guard.position = head;
+        round
+    }
+}
+
+/// A mapped ring.
+#[derive(Debug)]
+pub(super) struct Ring {
+    memory: RingMemory,
+    base: *mut libc::c_void,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone, and may be read by any one
+// thread at a time.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Maps the ring of an event: `data_pages` (a power of two) and the control page.
+    ///
+    /// # Errors
+    /// What `mmap(2)` answers: EPERM beyond `perf_event_mlock_kb` and RLIMIT_MEMLOCK.
+    pub fn map(event: BorrowedFd<'_>, data_pages: usize, page: usize) -> io::Result<Self> {
+        if !data_pages.is_power_of_two() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let data_len = data_pages
+            .checked_mul(page)
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        let len = data_len
+            .checked_add(page)
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: a new mapping at an address that the kernel chooses.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                event.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: `len` bytes are mapped there until this value is dropped.
+        let memory = unsafe { RingMemory::new(base.cast(), page, data_len) };
+        Ok(Self { memory, base, len })
+    }
+
+    /// Lends every record that is there to `lend`, then frees their place.
+    pub fn read(&mut self, lend: impl FnMut(RawRecord<'_>)) -> Round {
+        self.memory.read(lend)
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `map` with that length; nothing refers to it any more.
+        let _ = unsafe { libc::munmap(self.base, self.len) };
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::panic, reason = "tests fail by it")]
+mod tests;
