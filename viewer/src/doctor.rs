@@ -34,12 +34,13 @@ pub struct DoctorArgs {
 /// Where /proc can't be read, or `out` not written.
 pub fn run(
     args: &DoctorArgs,
-    probe: impl FnOnce(Option<i32>) -> Option<PerfProbe>,
+    probe: impl Fn(Option<i32>) -> Option<PerfProbe>,
     out: &mut dyn Write,
 ) -> anyhow::Result<bool> {
     let facts = Facts {
         machine: gather::machine()?,
-        perf: probe(args.pid),
+        perf: probe(None),
+        process_perf: args.pid.and_then(|pid| probe(Some(pid))),
         process: args.pid.map(process::look),
     };
     let verdict = verdict::decide(&facts);

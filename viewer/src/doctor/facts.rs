@@ -129,6 +129,8 @@ pub struct MachineFacts {
     pub user: Option<String>,
     /// Effective capabilities of vmscope.
     pub capabilities: Capabilities,
+    /// Those that even root can have here: a container's are few.
+    pub bounding: Capabilities,
     /// Whether those count for the whole machine: in a user namespace they don't.
     pub initial_user_namespace: bool,
     /// `RLIMIT_RTPRIO`: the highest real-time priority that may be asked for; 0 is none.
@@ -149,6 +151,12 @@ impl MachineFacts {
     /// namespace (`capable()`), as it does for everything but `CAP_SYS_PTRACE`.
     pub fn capable(&self, capability: Capability) -> bool {
         self.initial_user_namespace && self.capabilities.has(capability)
+    }
+
+    /// Whether the machine's settings are out of reach even for root: as in a container,
+    /// not in a machine that merely looks like one.
+    pub fn confined(&self) -> bool {
+        !self.initial_user_namespace || !self.bounding.has(Capability::SysAdmin)
     }
 
     /// `perfmon_capable()` of the kernel: `CAP_PERFMON` or `CAP_SYS_ADMIN`.
@@ -219,9 +227,10 @@ pub struct ProcessFacts {
 pub struct Facts {
     /// The machine and the caller.
     pub machine: MachineFacts,
-    /// The probe of `perf_event_open`, if one was made: on the process, where there is
-    /// one, else on vmscope itself.
+    /// The probe of `perf_event_open` on vmscope itself, if one was made.
     pub perf: Option<PerfProbe>,
+    /// The same on the process.
+    pub process_perf: Option<PerfProbe>,
     /// The process asked about.
     pub process: Option<ProcessFacts>,
 }

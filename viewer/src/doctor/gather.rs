@@ -32,6 +32,8 @@ pub fn machine() -> anyhow::Result<MachineFacts> {
         uid,
         user: user_name(uid),
         capabilities: Capabilities(status.capeff),
+        // Kernels before 2.6.26 alone don't tell.
+        bounding: Capabilities(status.capbnd.unwrap_or(u64::MAX)),
         initial_user_namespace: fs::read_to_string("/proc/self/uid_map")
             .is_ok_and(|map| maps_every_user(&map)),
         rtprio: limit(Resource::RLIMIT_RTPRIO)?,

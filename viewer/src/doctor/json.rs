@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::facts::{Capability, Facts, Limit, MachineFacts, ProcessFacts, Setting};
+use super::facts::{Capability, Facts, Limit, MachineFacts, PerfProbe, ProcessFacts, Setting};
 use super::modules::{Dwarf, FileState, ModuleRow};
 use super::text::{mark_word, module_mark};
 use super::verdict::{Group, Verdict};
@@ -79,6 +79,7 @@ struct ProcessJson<'a> {
     nspid: &'a [i32],
     threads: u64,
     tracer_pid: Option<i32>,
+    perf_event_open: Option<PerfJson>,
     modules: Vec<ModuleJson<'a>>,
     modules_left_out: usize,
 }
@@ -120,7 +121,10 @@ pub fn render(facts: &Facts, verdict: &Verdict) -> serde_json::Result<String> {
         summary: &verdict.summary,
         rows: rows.collect(),
         machine: machine(&facts.machine, facts),
-        process: facts.process.as_ref().map(process),
+        process: facts
+            .process
+            .as_ref()
+            .map(|looked_at| process(looked_at, facts)),
     };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
@@ -131,10 +135,6 @@ fn machine<'a>(machine: &'a MachineFacts, facts: &Facts) -> MachineJson<'a> {
     let held = Capability::ALL
         .into_iter()
         .filter(|c| machine.capabilities.has(*c));
-    let word = |result: Result<(), nix::errno::Errno>| match result {
-        Ok(()) => "ok".to_owned(),
-        Err(errno) => format!("{errno:?}"),
-    };
     MachineJson {
         kernel: &machine.kernel_release,
         cpus: machine.cpus,
@@ -152,10 +152,18 @@ fn machine<'a>(machine: &'a MachineFacts, facts: &Facts) -> MachineJson<'a> {
         descriptors: limit(machine.descriptors),
         seccomp_filter: machine.seccomp_filter,
         container: machine.container.as_ref().map(|(kind, _)| kind.as_str()),
-        perf_event_open: facts.perf.map(|probe| PerfJson {
-            user: word(probe.user),
-            kernel: word(probe.kernel),
-        }),
+        perf_event_open: facts.perf.map(perf),
+    }
+}
+
+fn perf(probe: PerfProbe) -> PerfJson {
+    let word = |result: Result<(), nix::errno::Errno>| match result {
+        Ok(()) => "ok".to_owned(),
+        Err(errno) => format!("{errno:?}"),
+    };
+    PerfJson {
+        user: word(probe.user),
+        kernel: word(probe.kernel),
     }
 }
 
@@ -167,7 +175,7 @@ fn limit(limit: Limit) -> LimitJson {
     }
 }
 
-fn process(process: &ProcessFacts) -> ProcessJson<'_> {
+fn process<'a>(process: &'a ProcessFacts, facts: &Facts) -> ProcessJson<'a> {
     ProcessJson {
         pid: process.pid,
         name: &process.name,
@@ -175,6 +183,7 @@ fn process(process: &ProcessFacts) -> ProcessJson<'_> {
         user: process.user.as_deref(),
         nspid: &process.nspid,
         threads: process.threads,
+        perf_event_open: facts.process_perf.map(perf),
         tracer_pid: process.tracer.as_ref().map(|(pid, _)| *pid),
         modules: process.modules.iter().map(module).collect(),
         modules_left_out: process.modules_left_out,

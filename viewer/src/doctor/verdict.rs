@@ -4,7 +4,7 @@
 mod machine;
 mod process;
 
-use super::facts::{Capability, Facts, MachineFacts};
+use super::facts::{Facts, MachineFacts};
 
 /// How good a row's news is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +64,9 @@ pub fn decide(facts: &Facts) -> Verdict {
     let mut works = user && !machine::kernel_too_old(&facts.machine);
     let mut what = String::from("`vmscope record -- COMMAND`");
     if let Some(target) = &facts.process {
-        rows.extend(process::rows(&facts.machine, target));
-        works &= process::can_attach(&facts.machine, target);
+        let perf = facts.process_perf.as_ref();
+        rows.extend(process::rows(&facts.machine, target, perf));
+        works &= process::can_attach(&facts.machine, target, perf);
         what = format!("`vmscope attach {}`", target.pid);
     }
     let kernel = machine::can_sample_kernel(&facts.machine, facts.perf.as_ref());
@@ -112,10 +113,9 @@ impl Row {
 /// A command as it is to be typed by who runs vmscope, and where: root in a container
 /// has no say over the machine's settings.
 fn as_admin(machine: &MachineFacts, command: &str) -> String {
-    let in_container = machine.container.is_some() && !machine.capable(Capability::SysAdmin);
-    if in_container {
+    if machine.confined() {
         format!("on the container's host: sudo {command}")
-    } else if machine.uid == 0 && machine.initial_user_namespace {
+    } else if machine.uid == 0 {
         command.to_owned()
     } else {
         format!("sudo {command}")

@@ -92,7 +92,7 @@ fn user_samples(machine: &MachineFacts, perf: Option<&PerfProbe>) -> Row {
         ),
         Some(Err(errno @ (Errno::EPERM | Errno::EACCES))) if allowed => {
             let found = format!("{errno:?}");
-            if machine.container.is_none() && !machine.seccomp_filter {
+            if !machine.seccomp_filter {
                 let meaning = "forbidden though the settings allow it: by a security module";
                 return make(Mark::No, &found, meaning);
             }
@@ -327,7 +327,7 @@ fn capabilities(machine: &MachineFacts) -> Row {
         .collect::<Vec<_>>()
         .join("; ");
     let row = make(Mark::Limited, found, meaning);
-    if machine.container.is_some() && !machine.capable(Capability::SysAdmin) {
+    if machine.confined() && machine.initial_user_namespace {
         let names: Vec<_> = missing
             .iter()
             .map(|(c, ..)| c.name().trim_start_matches("CAP_"))

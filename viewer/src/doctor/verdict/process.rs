@@ -2,17 +2,24 @@
 
 use nix::errno::Errno;
 
-use super::super::facts::{Capability, Existence, MachineFacts, ProcessFacts, Reading};
+use super::super::facts::{Existence, MachineFacts, PerfProbe, ProcessFacts, Reading};
 use super::machine::{followable, limit_text};
 use super::{Group, Mark, Row, as_admin, row};
 
-pub(super) fn rows(machine: &MachineFacts, process: &ProcessFacts) -> Vec<Row> {
+pub(super) fn rows(
+    machine: &MachineFacts,
+    process: &ProcessFacts,
+    perf: Option<&PerfProbe>,
+) -> Vec<Row> {
     let mut rows = vec![existence(process)];
     if process.existence != Existence::Process {
         return rows;
     }
     rows.push(owner(machine, process));
     rows.push(maps(machine, process));
+    if let Some(probe) = perf {
+        rows.push(events(probe));
+    }
     rows.push(memory(machine, process));
     rows.push(tracer(process));
     rows.push(threads(machine, process));
@@ -25,9 +32,14 @@ pub(super) fn rows(machine: &MachineFacts, process: &ProcessFacts) -> Vec<Row> {
 /// Whether the default recording could follow it. The kernel lets who may *read* a
 /// process (ptrace access mode read, which its maps need too) sample it. Who may sample it
 /// by `CAP_PERFMON` and not read its maps would get addresses that nothing names.
-pub(super) fn can_attach(machine: &MachineFacts, process: &ProcessFacts) -> bool {
+pub(super) fn can_attach(
+    machine: &MachineFacts,
+    process: &ProcessFacts,
+    perf: Option<&PerfProbe>,
+) -> bool {
     process.existence == Existence::Process
         && process.maps == Reading::Done
+        && perf.is_none_or(|probe| probe.user.is_ok())
         && process.threads.saturating_add(64) <= machine.descriptors.soft
 }
 
@@ -109,11 +121,23 @@ fn maps(machine: &MachineFacts, process: &ProcessFacts) -> Row {
         (_, false) => "another user's: it can't be attached to",
     };
     let row = make(Mark::No, &format!("{errno:?}"), meaning);
-    let in_container = machine.container.is_some() && !machine.capable(Capability::SysAdmin);
     match machine.uid {
-        0 if in_container => row.todo("start the container with --cap-add SYS_PTRACE"),
+        0 if machine.confined() => row.todo("start the container with --cap-add SYS_PTRACE"),
         0 => row.todo("run vmscope with CAP_SYS_PTRACE"),
         _ => row.todo(format!("sudo vmscope attach {}", process.pid)),
+    }
+}
+
+/// Its mappings' row says what to do where both are denied; where only this is, the
+/// machine's rows do.
+fn events(probe: &PerfProbe) -> Row {
+    let make = |mark, found: &str, meaning: &str| {
+        process_row("events", mark, "perf_event_open", found, meaning)
+    };
+    match (probe.user, probe.kernel) {
+        (Ok(()), Ok(())) => make(Mark::Ok, "works", "it can be sampled, in the kernel too"),
+        (Ok(()), Err(_)) => make(Mark::Ok, "works", "it can be sampled in user space"),
+        (Err(errno), _) => make(Mark::No, &format!("{errno:?}"), "it can't be sampled"),
     }
 }
 

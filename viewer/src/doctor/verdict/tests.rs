@@ -20,6 +20,7 @@ pub(crate) fn user() -> Facts {
             uid: 1000,
             user: Some("alice".to_owned()),
             capabilities: Capabilities(0),
+            bounding: Capabilities(u64::MAX),
             initial_user_namespace: true,
             rtprio: none,
             nice: none,
@@ -34,6 +35,7 @@ pub(crate) fn user() -> Facts {
             user: Ok(()),
             kernel: Err(Errno::EACCES),
         }),
+        process_perf: None,
         process: None,
     }
 }
@@ -119,6 +121,7 @@ fn eperm_that_the_settings_do_not_explain_is_the_containers() {
     let mut facts = user();
     facts.machine.container = Some(("docker".to_owned(), "/.dockerenv".to_owned()));
     facts.machine.seccomp_filter = true;
+    facts.machine.bounding = Capabilities(0xa804_25fb);
     facts.perf = Some(PerfProbe {
         user: Err(Errno::EPERM),
         kernel: Err(Errno::EPERM),
@@ -234,6 +237,21 @@ fn a_strangers_process_needs_root() {
         find(&verdict, "maps").todo.as_deref(),
         Some("sudo vmscope attach 4711")
     );
+}
+
+#[test]
+fn what_trying_gave_counts_more_than_what_it_should_give() {
+    let mut facts = root();
+    facts.process = Some(process());
+    facts.process_perf = Some(PerfProbe {
+        user: Err(Errno::EACCES),
+        kernel: Err(Errno::EACCES),
+    });
+    let verdict = decide(&facts);
+    assert!(!verdict.works);
+    assert_eq!(find(&verdict, "events").mark, Mark::No);
+    // It is no reason to accuse the machine.
+    assert_eq!(find(&verdict, "user_samples").mark, Mark::Ok);
 }
 
 #[test]
