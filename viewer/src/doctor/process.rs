@@ -1,0 +1,161 @@
+//! Gathers the facts of one process from `/proc/PID`, and tries to read a word of it.
+
+use std::io::IoSliceMut;
+
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+use procfs::ProcError;
+use procfs::process::{MMPermissions, MMapPath, MemoryMaps, Process, StatFlags};
+
+use super::facts::{Existence, ProcessFacts, Reading};
+use super::{gather, modules};
+
+/// Looks at `pid`. Whatever is wrong with it is a fact, not an error: it may end at any
+/// moment, and then what could be seen of it remains.
+pub fn look(pid: i32) -> ProcessFacts {
+    let mut facts = ProcessFacts {
+        pid,
+        existence: Existence::Missing,
+        name: String::new(),
+        uid: None,
+        user: None,
+        nspid: Vec::new(),
+        threads: 0,
+        tracer: None,
+        maps: Reading::NotTried,
+        memory: Reading::NotTried,
+        modules: Vec::new(),
+        modules_left_out: 0,
+    };
+    // kill(0) and kill(-1) would ask about groups.
+    if pid <= 0 {
+        return facts;
+    }
+    let Ok((process, status)) = Process::new(pid).and_then(|p| p.status().map(|s| (p, s))) else {
+        // With `hidepid`, /proc denies what a signal still finds.
+        if matches!(kill(Pid::from_raw(pid), None), Ok(()) | Err(Errno::EPERM)) {
+            facts.existence = Existence::Hidden;
+        }
+        return facts;
+    };
+    facts.existence = existence(&process, pid, status.tgid, &status.state);
+    facts.uid = Some(status.ruid);
+    facts.user = gather::user_name(status.ruid);
+    facts.nspid = status.nspid.unwrap_or_default();
+    facts.threads = status.threads;
+    facts.name = status.name;
+    if status.tracerpid != 0 {
+        let name = Process::new(status.tracerpid).and_then(|tracer| tracer.stat());
+        facts.tracer = Some((
+            status.tracerpid,
+            name.map_or_else(|_| String::new(), |s| s.comm),
+        ));
+    }
+    if facts.existence != Existence::Process {
+        return facts;
+    }
+    match process.maps() {
+        Ok(maps) => {
+            facts.maps = Reading::Done;
+            facts.memory = read_a_word(pid, &maps);
+            (facts.modules, facts.modules_left_out) = modules::of_maps(pid, &maps);
+        }
+        Err(error) => facts.maps = Reading::Failed(errno(&error)),
+    }
+    facts
+}
+
+fn existence(process: &Process, pid: i32, tgid: i32, state: &str) -> Existence {
+    if tgid != pid {
+        return Existence::ThreadOf(tgid);
+    }
+    if state.starts_with('Z') || state.starts_with('X') {
+        return Existence::Zombie;
+    }
+    let kernel = process
+        .stat()
+        .is_ok_and(|stat| StatFlags::from_bits_retain(stat.flags).contains(StatFlags::PF_KTHREAD));
+    if kernel {
+        Existence::KernelThread
+    } else {
+        Existence::Process
+    }
+}
+
+/// Reads eight bytes at the start of a readable mapping. That of the program file, where
+/// there is one: it can't be taken away while we look, nor fault on a device.
+fn read_a_word(pid: i32, maps: &MemoryMaps) -> Reading {
+    let readable = |map: &&procfs::process::MemoryMap| {
+        map.perms.contains(MMPermissions::READ) && matches!(map.pathname, MMapPath::Path(_))
+    };
+    let Some(map) = maps.into_iter().find(readable) else {
+        return Reading::NotTried;
+    };
+    let Ok(base) = usize::try_from(map.address.0) else {
+        return Reading::NotTried;
+    };
+    let mut word = [0_u8; 8];
+    let remote = [RemoteIoVec {
+        base,
+        len: word.len(),
+    }];
+    match process_vm_readv(
+        Pid::from_raw(pid),
+        &mut [IoSliceMut::new(&mut word)],
+        &remote,
+    ) {
+        Ok(_) => Reading::Done,
+        Err(errno) => Reading::Failed(errno),
+    }
+}
+
+fn errno(error: &ProcError) -> Errno {
+    match error {
+        ProcError::PermissionDenied(_) => Errno::EACCES,
+        ProcError::NotFound(_) => Errno::ESRCH,
+        ProcError::Io(io, _) => io.raw_os_error().map_or(Errno::EIO, Errno::from_raw),
+        _ => Errno::EIO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_can_be_read() {
+        let pid = i32::try_from(std::process::id()).expect("a pid");
+        let facts = look(pid);
+        assert_eq!(facts.existence, Existence::Process);
+        assert_eq!(facts.maps, Reading::Done);
+        assert_eq!(facts.memory, Reading::Done);
+        assert!(!facts.modules.is_empty());
+    }
+
+    #[test]
+    fn groups_and_strangers_are_missing() {
+        for pid in [0, -1, i32::MIN, i32::MAX] {
+            assert_eq!(look(pid).existence, Existence::Missing, "{pid}");
+        }
+    }
+
+    #[test]
+    fn a_child_that_ended_is_a_zombie() {
+        let mut child = std::process::Command::new("true").spawn().expect("true");
+        let pid = i32::try_from(child.id()).expect("a pid");
+        // It is not waited for until it has been seen.
+        let mut seen = look(pid).existence;
+        for _ in 0..2000 {
+            if seen == Existence::Zombie {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            seen = look(pid).existence;
+        }
+        child.wait().expect("it ended");
+        assert_eq!(seen, Existence::Zombie);
+        assert_eq!(look(pid).existence, Existence::Missing);
+    }
+}

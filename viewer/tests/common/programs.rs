@@ -1,0 +1,151 @@
+//! Compiles the programs of `tests/programs` when a test first asks for one, into cargo's
+//! temporary folder, under a name made of a hash of the source and the command: tests
+//! that run at the same time, and later runs, share them.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program of `tests/programs`; what is known about it stands at the head of its source.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// The file name of its source.
+    pub source: &'static str,
+    /// Without it the program can't be had.
+    pub compiler: &'static str,
+    /// Passed before the source.
+    pub flags: &'static [&'static str],
+    /// Passed after the source: libraries.
+    pub libraries: &'static [&'static str],
+}
+
+/// Ranges whose shares are known, and differ by loop counts alone.
+pub const KNOWN_SHARES: Program = Program {
+    source: "known_shares.c",
+    compiler: "cc",
+    flags: &["-O2", "-g", "-pthread"],
+    libraries: &[],
+};
+
+/// Threads that live for 5 ms.
+pub const SHORT_THREADS: Program = Program {
+    source: "short_threads.c",
+    ..KNOWN_SHARES
+};
+
+/// Threads without end.
+pub const THREAD_STORM: Program = Program {
+    source: "thread_storm.c",
+    ..KNOWN_SHARES
+};
+
+/// Processes that fork and exec.
+pub const FORK_EXEC: Program = Program {
+    source: "fork_exec.c",
+    ..KNOWN_SHARES
+};
+
+/// C++ with inlining, a PLT, copies and system calls.
+pub const INLINED: Program = Program {
+    source: "inlined.cpp",
+    compiler: "c++",
+    libraries: &["-lm"],
+    ..KNOWN_SHARES
+};
+
+/// Known call chains, with frame pointers.
+pub const RECURSION: Program = Program {
+    source: "recursion.c",
+    flags: &[
+        "-O1",
+        "-g",
+        "-fno-omit-frame-pointer",
+        "-fno-optimize-sibling-calls",
+    ],
+    ..KNOWN_SHARES
+};
+
+/// All of them.
+pub const ALL: [Program; 6] = [
+    KNOWN_SHARES,
+    SHORT_THREADS,
+    THREAD_STORM,
+    FORK_EXEC,
+    INLINED,
+    RECURSION,
+];
+
+/// The path of the compiled program; `None`, said on stderr, where the machine lacks the
+/// compiler. A test that gets `None` returns: it has proved nothing.
+///
+/// # Panics
+/// Where there is a compiler and it fails: the program is broken.
+pub fn build(program: Program) -> Option<PathBuf> {
+    build_with(program, &[])
+}
+
+/// The same with more flags, for instance `-fno-pie` or `-Wl,--build-id=none`.
+pub fn build_with(program: Program, more_flags: &[&str]) -> Option<PathBuf> {
+    let Program {
+        source,
+        compiler,
+        flags,
+        libraries,
+    } = program;
+    let version = Command::new(compiler).arg("--version").output();
+    let Some(version) = version.ok().filter(|output| output.status.success()) else {
+        // Not eprintln!, which the test harness keeps to itself where a test passes.
+        let message = format!("SKIPPED: {source} can't be built: there is no `{compiler}` here\n");
+        std::io::stderr()
+            .write_all(message.as_bytes())
+            .expect("stderr");
+        return None;
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(source);
+    let text = std::fs::read(&path).expect("the program's source");
+    let mut hasher = DefaultHasher::new();
+    (
+        &text,
+        compiler,
+        flags,
+        libraries,
+        more_flags,
+        &version.stdout,
+    )
+        .hash(&mut hasher);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("programs")
+        .join(format!("{:016x}", hasher.finish()));
+    // The file's own name stays as it is: it is what reports show.
+    let name = path.file_stem().expect("a file name");
+    let built = folder.join(name);
+    if built.exists() {
+        return Some(built);
+    }
+    std::fs::create_dir_all(&folder).expect("a folder under cargo's own");
+    // Renamed when it is whole: another test may look for it right now.
+    let draft = tempfile::Builder::new()
+        .tempdir_in(&folder)
+        .expect("a folder");
+    let output = Command::new(compiler)
+        .args(flags)
+        .args(more_flags)
+        .arg("-o")
+        .arg(draft.path().join(name))
+        .arg(&path)
+        .args(libraries)
+        .output()
+        .expect("the compiler ran a moment ago");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{compiler} {source}: {}\n{errors}",
+        output.status
+    );
+    std::fs::rename(draft.path().join(name), &built).expect("a file of ours, renamed");
+    Some(built)
+}
