@@ -189,16 +189,32 @@ pub enum EngineEvent {
     },
     /// A thread ended, or the recording did.
     ThreadEnded(Box<RawThreadEnd>),
-    /// A process's account over all its threads, exact to the nanosecond: when it
-    /// ended, or the recording did. It includes threads too short to be measured
-    /// one by one.
-    ProcessCpu {
+    /// How much CPU time a living thread has used: told about once a second while it
+    /// changes.
+    ThreadCpu {
+        /// When it was read.
+        time: TimeNs,
+        /// Its process.
+        pid: Pid,
+        /// Which thread.
+        tid: Tid,
+        /// CPU time while it was sampled, user and kernel.
+        cpu: DurationNs,
+        /// The user part, where known; to a clock tick (10 ms).
+        cpu_user: Option<DurationNs>,
+    },
+    /// A process ended, or the recording did; with the account over all its threads,
+    /// which includes those too short to be measured one by one.
+    ProcessEnded {
         /// When it was read.
         time: TimeNs,
         /// Which process.
         pid: Pid,
-        /// CPU time while it was sampled, user and kernel.
-        cpu: DurationNs,
+        /// Whether it was still alive (the recording ended first).
+        alive: bool,
+        /// CPU time while it was sampled, user and kernel, exact to the nanosecond;
+        /// `None` where it could not be read in time.
+        cpu: Option<DurationNs>,
         /// The user part, where known; to a clock tick (10 ms).
         cpu_user: Option<DurationNs>,
     },
@@ -231,7 +247,8 @@ impl EngineEvent {
             | Self::ProcessForked { time, .. }
             | Self::Exec { time, .. }
             | Self::Renamed { time, .. }
-            | Self::ProcessCpu { time, .. } => *time,
+            | Self::ThreadCpu { time, .. }
+            | Self::ProcessEnded { time, .. } => *time,
             Self::ThreadEnded(end) => end.time,
             Self::Mapped(mapping) => mapping.time,
             Self::Lost { to, .. } => *to,

@@ -9,6 +9,7 @@ pub mod kernel;
 pub mod launch;
 pub mod priority;
 pub mod rate;
+pub mod session;
 mod sys;
 
 pub use engine::{

@@ -97,6 +97,7 @@ fn main() {
         device: 0,
         inode: 0,
         size: 0,
+        main: false,
         state: ModuleState::Opened,
     };
     let mut options = ResolveOptions::default();

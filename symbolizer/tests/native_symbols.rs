@@ -270,6 +270,7 @@ fn debug_files_by_build_id() {
         symbols.note
     );
     let deleted = Module {
+        main: false,
         state: ModuleState::Deleted,
         ..module(&dir.join("q"))
     };

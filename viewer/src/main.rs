@@ -1,15 +1,30 @@
-//! The `vmscope` command.
+//! The `vmscope` command: reads its arguments, calls what does the work, and is the
+//! only place that decides how the process ends.
+
 #![forbid(unsafe_code)]
 
+mod binaries;
 mod doctor;
+mod embed;
+mod record;
+mod report;
+mod signals;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use record::Ended;
 
+/// Exit codes: 0 fine, 1 it is about the target, 2 it is about vmscope or its options;
+/// a command's own for `record`.
+const TARGET: u8 = 1;
+const FAILED: u8 = 2;
+
+/// A sampling profiler for running virtual machines and native programs
 #[derive(Debug, Parser)]
-#[command(version, about)]
+#[command(version, about, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -17,31 +32,70 @@ struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Start a program and profile it
+    Record(record::RecordArgs),
+    /// Profile a running process, until it ends or Ctrl-C
+    Attach(record::AttachArgs),
+    /// Report on a recording, as text or JSON
+    Report {
+        /// The recording
+        #[arg(default_value = record::DEFAULT_OUTPUT)]
+        file: PathBuf,
+        #[command(flatten)]
+        options: report::ReportOptions,
+    },
     /// Say what can be sampled here, what can't, and what to do about it
     Doctor(doctor::DoctorArgs),
 }
 
 fn main() -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    let result = match Cli::parse().command {
-        // The sampler will try perf events; until then the settings decide.
-        Command::Doctor(args) => doctor::run(&args, |_| None, &mut out),
-    };
-    match result.and_then(|works| Ok(out.flush().map(|()| works)?)) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) if broken_pipe(&error) => ExitCode::SUCCESS,
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let result = run(Cli::parse().command, &mut out);
+    match result.and_then(|code| Ok(out.flush().map(|()| code)?)) {
+        Ok(code) => ExitCode::from(code),
+        // Who reads our output may stop reading.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Nothing is left to be done where stderr is closed too.
             let _ = writeln!(std::io::stderr(), "vmscope: {error:#}");
-            ExitCode::from(2)
+            ExitCode::from(code_of(&error))
         }
     }
 }
 
-/// Who reads our output may stop reading.
-fn broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<std::io::Error>()
-        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let code_of_recording = |ended| match ended {
+        Ended::Well => 0,
+        Ended::Command(code) => code,
+        Ended::Incomplete => FAILED,
+    };
+    Ok(match command {
+        Command::Record(args) => code_of_recording(record::record(&args, out)?),
+        Command::Attach(args) => code_of_recording(record::attach(&args, out)?),
+        Command::Report { file, options } => {
+            report::run(&file, &options, out)?;
+            0
+        }
+        Command::Doctor(args) => {
+            let works = doctor::run(&args, |_| None, out)?;
+            if works { 0 } else { TARGET }
+        }
+    })
+}
+
+fn code_of(error: &anyhow::Error) -> u8 {
+    let launch = error.downcast_ref().and_then(record::launch_code);
+    launch.unwrap_or(if record::is_about_target(error) {
+        TARGET
+    } else {
+        FAILED
+    })
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
 }

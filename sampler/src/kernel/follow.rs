@@ -281,22 +281,23 @@ impl KernelEngine {
         }
         let pid = thread.pid;
         if !self.threads.values().any(|other| other.pid == pid) {
-            self.process_ended(pid, time, out);
+            self.process_ended(pid, time, false, out);
         }
     }
 
-    fn process_ended(&mut self, pid: u32, time: u64, out: &mut Vec<EngineEvent>) {
+    fn process_ended(&mut self, pid: u32, time: u64, alive: bool, out: &mut Vec<EngineEvent>) {
+        let Some(process) = self.processes.remove(&pid) else {
+            return;
+        };
         // Most are gone: their threads' accounts are what there is then.
-        if let Some(process) = self.processes.remove(&pid)
-            && let Some((cpu, user)) = process.cpu(pid)
-        {
-            out.push(EngineEvent::ProcessCpu {
-                time: TimeNs(time),
-                pid: Pid(pid),
-                cpu: DurationNs(cpu),
-                cpu_user: user.map(DurationNs),
-            });
-        }
+        let (cpu, cpu_user) = process.cpu(pid).unzip();
+        out.push(EngineEvent::ProcessEnded {
+            time: TimeNs(time),
+            pid: Pid(pid),
+            alive,
+            cpu: cpu.map(DurationNs),
+            cpu_user: cpu_user.flatten().map(DurationNs),
+        });
     }
 
     fn unthrottled(&mut self, event: u64, time: u64, out: &mut Vec<EngineEvent>) {
@@ -409,8 +410,10 @@ impl KernelEngine {
     fn ask_threads(&mut self, time: u64, out: &mut Vec<EngineEvent>) {
         let exclude_kernel = self.sources.recipe.exclude_kernel;
         let ran = self.threads.values_mut().filter(|thread| thread.ran);
-        ran.take(LOOKS)
-            .for_each(|thread| thread.poll(exclude_kernel));
+        for thread in ran.take(LOOKS) {
+            thread.poll(exclude_kernel);
+            out.extend(thread.cpu_now(time));
+        }
         let enough = UNSAMPLED_PERIODS * self.sources.recipe.period_ns;
         let silent = self.threads.values().filter(|thread| {
             let without = thread.own.is_none() && thread.family.is_none();
@@ -434,16 +437,21 @@ impl KernelEngine {
         let alive: Vec<u32> = proc_threads_of(self.processes.keys().copied());
         let mut threads: Vec<Thread> = self.threads.drain().map(|(_, thread)| thread).collect();
         threads.sort_by_key(|thread| thread.tid);
+        let mut alive_processes = FxHashSet::default();
         for mut thread in threads {
             if let Some(counter) = thread.counter() {
                 let _ = sys::perf_disable(counter.as_fd());
             }
             let alive = alive.binary_search(&thread.tid).is_ok();
+            if alive {
+                alive_processes.insert(thread.pid);
+            }
             out.push(EngineEvent::ThreadEnded(Box::new(thread.end(time, alive))));
         }
         let pids: Vec<u32> = self.processes.keys().copied().collect();
         for pid in pids {
-            self.process_ended(pid, time, out);
+            let lives = alive_processes.contains(&pid);
+            self.process_ended(pid, time, lives, out);
         }
         if self.sorter.late() > 0 {
             out.push(EngineEvent::Limit(limit(

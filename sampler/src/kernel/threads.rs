@@ -31,7 +31,7 @@ use vmscope_records::{DurationNs, Pid, Tid, TimeNs};
 
 use super::proc;
 use super::sources::FamilyIndex;
-use crate::engine::RawThreadEnd;
+use crate::engine::{EngineEvent, RawThreadEnd};
 use crate::sys;
 
 /// Ticks (of 10 ms) from which on a split into user and kernel says anything.
@@ -170,6 +170,19 @@ impl Thread {
         self.samples += 1;
         self.sampled_ns = self.sampled_ns.saturating_add(self.period_ns);
         self.ran = true;
+    }
+
+    /// What it has used by now, to be told while it lives.
+    pub fn cpu_now(&self, time: u64) -> Option<EngineEvent> {
+        let cpu = self.counted()?;
+        let user = self.last_user.zip(self.user_before);
+        Some(EngineEvent::ThreadCpu {
+            time: TimeNs(time),
+            pid: Pid(self.pid),
+            tid: Tid(self.tid),
+            cpu: DurationNs(cpu),
+            cpu_user: user.map(|((_, user), before)| DurationNs(user.saturating_sub(before))),
+        })
     }
 
     fn counted(&self) -> Option<u64> {

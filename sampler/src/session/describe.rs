@@ -13,7 +13,8 @@ const MAX_COMMAND_BYTES: u64 = 64 << 10;
 /// The time now, on the clock of all records.
 #[must_use]
 pub fn now() -> TimeNs {
-    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(std::time::Duration::ZERO, Into::into);
+    let time =
+        clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(std::time::Duration::ZERO, Into::into);
     TimeNs(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
@@ -29,7 +30,9 @@ pub fn command_line(pid: Pid) -> Vec<String> {
     if text.is_empty() {
         return Vec::new();
     }
-    text.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    text.split(|&byte| byte == 0)
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
 }
 
 /// The session record of a recording that begins now.
@@ -56,7 +59,10 @@ pub(super) fn session(
         time,
         wall_clock_unix_ns: wall.saturating_sub(since),
         producer: concat!("vmscope ", env!("CARGO_PKG_VERSION")).to_owned(),
-        vm: VmIdentity { kind: "native".to_owned(), version: String::new() },
+        vm: VmIdentity {
+            kind: "native".to_owned(),
+            version: String::new(),
+        },
         command,
         pid,
         launched,
@@ -67,9 +73,8 @@ pub(super) fn session(
             word(system.map(|system| system.release()))
         ),
         arch: Arch::of_this_machine(),
-        cpus: std::thread::available_parallelism().map_or(1, |count| {
-            u32::try_from(count.get()).unwrap_or(u32::MAX)
-        }),
+        cpus: std::thread::available_parallelism()
+            .map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX)),
         engine: engine.name.to_owned(),
         engine_reason: engine_reason.to_owned(),
         clock: engine.clock,

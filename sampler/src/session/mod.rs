@@ -26,13 +26,63 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use vmscope_records::recording::Written;
-use vmscope_records::{DurationNs, EndReason, Pid, Record, TimeNs};
-use vmscope_target::{AdapterFamily, Modules};
+use vmscope_records::{DurationNs, EndReason, Pid, ProcessKey, Record, TimeNs, VmIdentity};
+use vmscope_target::{
+    AdapterFamily, KeySource, Modules, ProcessView, Recognised, SampleNeeds, ThreadNews, recognise,
+};
 
 /// How many batches of events may wait for the writer: at ten a second, it may be
 /// held up for half a minute (a slow disk, a file system that hangs) before samples
 /// are lost.
 const BATCHES_IN_FLIGHT: usize = 256;
+
+/// What reads the target's VM: adapters that know it already, and whom to ask as
+/// long as there are none.
+#[derive(Default)]
+pub struct Readers {
+    view: Option<ProcessView>,
+    recognised: Recognised,
+    families: Vec<Box<dyn AdapterFamily>>,
+}
+
+impl std::fmt::Debug for Readers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Readers")
+            .field("recognised", &self.recognised)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Readers {
+    /// Asks `families` about a process that runs already.
+    #[must_use]
+    pub fn of(view: ProcessView, families: Vec<Box<dyn AdapterFamily>>) -> Self {
+        let recognised = recognise(&families, &view);
+        Readers {
+            view: Some(view),
+            recognised,
+            families,
+        }
+    }
+
+    /// `families`, to be asked about a process that has yet to start.
+    #[must_use]
+    pub fn later(families: Vec<Box<dyn AdapterFamily>>) -> Self {
+        Readers {
+            families,
+            ..Readers::default()
+        }
+    }
+
+    /// What each sample must carry, for the engine.
+    #[must_use]
+    pub fn sample_needs(&self) -> SampleNeeds {
+        let adapters = self.recognised.adapters.iter();
+        adapters.fold(SampleNeeds::default(), |all, (_, one)| {
+            all.with(&one.sample_needs())
+        })
+    }
+}
 
 /// What to record, and where to.
 #[derive(Debug)]
@@ -113,12 +163,17 @@ impl Progress {
     /// Asks the session to end; the first reason given counts.
     fn ask_to_stop(&self, reason: EndReason) {
         let code = reason_code(reason);
-        let _ = self.stop.compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
+        let _ = self
+            .stop
+            .compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
     }
 
     fn stop_reason(&self) -> Option<EndReason> {
         let code = self.stop.load(Ordering::Acquire);
-        REASONS.iter().copied().find(|&reason| reason_code(reason) == code)
+        REASONS
+            .iter()
+            .copied()
+            .find(|&reason| reason_code(reason) == code)
     }
 }
 
@@ -131,9 +186,10 @@ const REASONS: [EndReason; 5] = [
 ];
 
 fn reason_code(reason: EndReason) -> u8 {
-    REASONS.iter().position(|&other| other == reason).map_or(0, |index| {
-        u8::try_from(index + 1).unwrap_or(0)
-    })
+    REASONS
+        .iter()
+        .position(|&other| other == reason)
+        .map_or(0, |index| u8::try_from(index + 1).unwrap_or(0))
 }
 
 /// What the writer is sent.
@@ -141,8 +197,10 @@ fn reason_code(reason: EndReason) -> u8 {
 enum Message {
     /// From the engine, in time order.
     Events(Vec<EngineEvent>),
-    /// From the adapters.
-    Records(Vec<Record>),
+    /// From the adapters: what a look found, and what it knows of threads.
+    Looked(Vec<Record>, Vec<ThreadNews>),
+    /// From the adapters: which VM it is.
+    Vm(VmIdentity),
     /// Save a copy (`--keep-last`), and answer.
     Save(PathBuf, Sender<Result<Saved, SinkError>>),
     /// The engine is finished: end the recording.
@@ -180,31 +238,32 @@ pub struct Outcome {
 }
 
 impl Session {
-    /// Begins a recording of what `engine` samples. `release` lets a launched command
-    /// go, once everything is ready to record it.
+    /// Begins a recording of what `engine` samples, with what `readers` read. A
+    /// launched command is let go after this.
     ///
     /// # Errors
     /// [`SessionError`] when the recording can't be begun; no file is left behind
     /// then.
     pub fn start(
         engine: Box<dyn Engine>,
-        families: Vec<Box<dyn AdapterFamily>>,
+        readers: Readers,
         options: SessionOptions,
     ) -> Result<Self, SessionError> {
         let began = now();
-        let sink = Sink::create(&options.output, options.keep_last)?;
-        let started = Self::start_threads(engine, families, options.clone_plan(), sink, began);
+        let output = options.output.clone();
+        let sink = Sink::create(&output, options.keep_last)?;
+        let started = Self::start_threads(engine, readers, options, sink, began);
         if started.is_err() {
             // It holds nothing.
-            let _ = std::fs::remove_file(&options.output);
+            let _ = std::fs::remove_file(&output);
         }
         started
     }
 
     fn start_threads(
         engine: Box<dyn Engine>,
-        families: Vec<Box<dyn AdapterFamily>>,
-        plan: Plan,
+        readers: Readers,
+        options: SessionOptions,
         sink: Sink,
         began: TimeNs,
     ) -> Result<Self, SessionError> {
@@ -217,17 +276,17 @@ impl Session {
             engine,
             out: to_writer.clone(),
             progress: Arc::clone(&progress),
-            deadline: plan.duration.map(|duration| began.plus(duration.into())),
+            deadline: options.duration.map(|duration| began.plus(duration.into())),
         };
         let drain = spawn("drain", move || drain.run(&scheduling_known))?;
         let words = scheduling.recv().unwrap_or_default();
 
         let session = describe::session(
             &description,
-            &plan.engine_reason,
-            plan.pid,
-            plan.launched,
-            plan.command,
+            &options.engine_reason,
+            options.pid,
+            options.launched,
+            options.command,
             words,
             began,
         );
@@ -238,16 +297,32 @@ impl Session {
             description.limits,
             began,
         );
-        let (pid, launched) = (plan.pid, plan.launched);
+        let (pid, launched) = (options.pid, options.launched);
         let writer = spawn("writer", move || writer.run(&from_others, pid, launched))?;
+        // The first process of a recording: the recorder counts from there.
+        let key = ProcessKey(0);
+        let at_work = readers.recognised.adapters.into_iter();
         let looks = adapters::Looks {
-            pid: plan.pid,
-            families,
+            pid: options.pid,
+            key,
+            view: readers.view.map(|view| view.with_key(key)),
+            adapters: at_work
+                .map(|(family, one)| adapters::AtWork::new(family, one))
+                .collect(),
+            families: readers.families,
+            keys: KeySource::new(),
             out: to_writer.clone(),
             progress: Arc::clone(&progress),
         };
         let adapters = spawn("adapters", move || looks.run())?;
-        Ok(Session { progress, to_writer, began, drain, adapters, writer })
+        Ok(Session {
+            progress,
+            to_writer,
+            began,
+            drain,
+            adapters,
+            writer,
+        })
     }
 
     /// How it is getting on.
@@ -304,27 +379,6 @@ impl Session {
             modules: finished.modules,
             failure: finished.failure.map(Into::into).or(failure),
         })
-    }
-}
-
-/// The part of the options that the threads need.
-struct Plan {
-    pid: Pid,
-    launched: bool,
-    command: Vec<String>,
-    engine_reason: String,
-    duration: Option<Duration>,
-}
-
-impl SessionOptions {
-    fn clone_plan(&self) -> Plan {
-        Plan {
-            pid: self.pid,
-            launched: self.launched,
-            command: self.command.clone(),
-            engine_reason: self.engine_reason.clone(),
-            duration: self.duration,
-        }
     }
 }
 

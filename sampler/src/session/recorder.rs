@@ -7,7 +7,7 @@ use vmscope_records::{
     DurationNs, Lost, Pid, Process, ProcessEnd, ProcessKey, Record, Sample, Stream, Thread,
     ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, ThreadUpdate, Tid, TimeNs,
 };
-use vmscope_target::{MapEntry, Modules, Sighting};
+use vmscope_target::{MapEntry, Modules, Sighting, ThreadNews};
 
 /// Keeps the keys of processes and threads, and the modules' files.
 #[derive(Debug, Default)]
@@ -41,32 +41,85 @@ impl Recorder {
     pub fn take(&mut self, event: EngineEvent, out: &mut Vec<Record>) {
         match event {
             EngineEvent::Sample(sample) => self.sample(sample, out),
-            EngineEvent::ThreadStarted { time, pid, tid, name, cpu_before, .. } => {
+            EngineEvent::ThreadStarted {
+                time,
+                pid,
+                tid,
+                name,
+                cpu_before,
+                ..
+            } => {
                 self.start_thread(time, pid, tid, name.unwrap_or_default(), cpu_before, out);
             }
-            EngineEvent::ProcessForked { time, pid, parent_pid, .. } => {
+            EngineEvent::ProcessForked {
+                time,
+                pid,
+                parent_pid,
+                ..
+            } => {
                 let parent = self.process(parent_pid, time, out);
                 self.new_process(pid, time, Some(parent), String::new(), out);
             }
-            EngineEvent::Exec { time, pid, tid, name } => self.exec(time, pid, tid, name, out),
-            EngineEvent::Renamed { time, pid, tid, name } => {
+            EngineEvent::Exec {
+                time,
+                pid,
+                tid,
+                name,
+            } => self.exec(time, pid, tid, name, out),
+            EngineEvent::Renamed {
+                time,
+                pid,
+                tid,
+                name,
+            } => {
                 let key = self.thread(time, pid, tid, out);
                 out.push(update(key, time, |update| update.name = Some(name)));
             }
-            EngineEvent::ThreadCpu { time, pid, tid, cpu, cpu_user } => {
+            EngineEvent::ThreadCpu {
+                time,
+                pid,
+                tid,
+                cpu,
+                cpu_user,
+            } => {
                 let key = self.thread(time, pid, tid, out);
-                out.push(Record::ThreadCpu(ThreadCpu { key, time, cpu, cpu_user }));
+                out.push(Record::ThreadCpu(ThreadCpu {
+                    key,
+                    time,
+                    cpu,
+                    cpu_user,
+                }));
             }
             EngineEvent::ThreadEnded(end) => self.end_thread(&end, out),
-            EngineEvent::ProcessEnded { time, pid, alive, cpu, cpu_user } => {
+            EngineEvent::ProcessEnded {
+                time,
+                pid,
+                alive,
+                cpu,
+                cpu_user,
+            } => {
                 let key = self.process(pid, time, out);
-                out.push(Record::ProcessEnd(ProcessEnd { key, time, alive, cpu, cpu_user }));
+                out.push(Record::ProcessEnd(ProcessEnd {
+                    key,
+                    time,
+                    alive,
+                    cpu,
+                    cpu_user,
+                }));
                 self.processes.remove(&pid);
             }
             EngineEvent::Mapped(mapping) => self.map(&mapping, out),
-            EngineEvent::Lost { reason, count, from, to, tid } => {
+            EngineEvent::Lost {
+                reason,
+                count,
+                from,
+                to,
+                tid,
+            } => {
                 self.lost += count;
-                let thread = tid.and_then(|tid| self.threads.get(&tid)).map(|thread| thread.key);
+                let thread = tid
+                    .and_then(|tid| self.threads.get(&tid))
+                    .map(|thread| thread.key);
                 out.push(Record::Lost(Lost {
                     stream: Stream::Samples,
                     reason,
@@ -77,6 +130,30 @@ impl Recorder {
                 }));
             }
             EngineEvent::Limit(limit) => out.push(Record::Limit(limit)),
+        }
+    }
+
+    /// Takes what a look of an adapter found; its thread news get their keys here.
+    pub fn take_look(&self, found: Vec<Record>, news: Vec<ThreadNews>, out: &mut Vec<Record>) {
+        let time = super::now();
+        out.extend(found);
+        for ThreadNews {
+            since: time,
+            tid,
+            name,
+            role,
+        } in news
+        {
+            if let Some(thread) = self.threads.get(&tid) {
+                let (key, process) = (thread.key, None);
+                out.push(Record::ThreadUpdate(ThreadUpdate {
+                    key,
+                    time,
+                    name,
+                    role,
+                    process,
+                }));
+            }
         }
     }
 
@@ -121,8 +198,20 @@ impl Recorder {
             process.used = true;
         }
         self.samples += 1;
-        let RawSample { time, pc, mode, detail, .. } = sample;
-        out.push(Record::Sample(Sample { time, thread, pc, mode, detail }));
+        let RawSample {
+            time,
+            pc,
+            mode,
+            detail,
+            ..
+        } = sample;
+        out.push(Record::Sample(Sample {
+            time,
+            thread,
+            pc,
+            mode,
+            detail,
+        }));
     }
 
     fn new_process(
@@ -135,8 +224,15 @@ impl Recorder {
     ) -> ProcessKey {
         let key = ProcessKey(self.next_process);
         self.next_process += 1;
-        self.processes.insert(pid, ProcessState { key, used: false });
-        out.push(Record::Process(Process { key, time, pid, parent, name }));
+        self.processes
+            .insert(pid, ProcessState { key, used: false });
+        out.push(Record::Process(Process {
+            key,
+            time,
+            pid,
+            parent,
+            name,
+        }));
         key
     }
 
@@ -154,7 +250,15 @@ impl Recorder {
         self.next_thread += 1;
         self.threads.insert(tid, ThreadState { key, pid });
         let role = ThreadRole::Other;
-        out.push(Record::Thread(Thread { key, process, tid, time, name, role, cpu_before }));
+        out.push(Record::Thread(Thread {
+            key,
+            process,
+            tid,
+            time,
+            name,
+            role,
+            cpu_before,
+        }));
         key
     }
 
@@ -166,7 +270,13 @@ impl Recorder {
         if !used {
             // The exec by which a launched command begins.
             let parent = None;
-            out.push(Record::Process(Process { key: old, time, pid, parent, name: name.clone() }));
+            out.push(Record::Process(Process {
+                key: old,
+                time,
+                pid,
+                parent,
+                name: name.clone(),
+            }));
             let thread = self.thread(time, pid, tid, out);
             out.push(update(thread, time, |update| update.name = Some(name)));
             return;
@@ -175,7 +285,13 @@ impl Recorder {
         // What the process used goes on being counted under its pid, and is told at
         // its end: of the old address space nothing is known then but that it ended.
         let cpu = Some(DurationNs(0));
-        let end = ProcessEnd { key: old, time, alive: false, cpu, cpu_user: cpu };
+        let end = ProcessEnd {
+            key: old,
+            time,
+            alive: false,
+            cpu,
+            cpu_user: cpu,
+        };
         out.push(Record::ProcessEnd(end));
         let new = self.new_process(pid, time, Some(old), name.clone(), out);
         out.push(update(thread, time, |update| {
@@ -202,7 +318,9 @@ impl Recorder {
         if let Some(process) = self.processes.get_mut(&raw.pid) {
             process.used = true;
         }
-        let Some(end) = raw.start.checked_add(raw.len) else { return };
+        let Some(end) = raw.start.checked_add(raw.len) else {
+            return;
+        };
         let entry = MapEntry {
             start: raw.start,
             end,
@@ -222,12 +340,23 @@ impl Recorder {
         let mapping = seen.mapping(key, time);
         out.extend(seen.new_module.map(Record::Module));
         out.push(Record::Mapping(mapping));
-        out.extend(self.modules.take_limits(time).into_iter().map(Record::Limit));
+        out.extend(
+            self.modules
+                .take_limits(time)
+                .into_iter()
+                .map(Record::Limit),
+        );
     }
 }
 
 fn update(key: ThreadKey, time: TimeNs, change: impl FnOnce(&mut ThreadUpdate)) -> Record {
-    let mut update = ThreadUpdate { key, time, name: None, role: None, process: None };
+    let mut update = ThreadUpdate {
+        key,
+        time,
+        name: None,
+        role: None,
+        process: None,
+    };
     change(&mut update);
     Record::ThreadUpdate(update)
 }

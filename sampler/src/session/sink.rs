@@ -52,23 +52,35 @@ fn remedy(error: &io::Error) -> &'static str {
 #[derive(Debug)]
 pub(super) enum Sink {
     /// A file that grows.
-    File { writer: Box<Writer<RecordingFile>>, path: PathBuf },
+    File {
+        writer: Box<Writer<RecordingFile>>,
+        path: PathBuf,
+    },
     /// The newest part, in memory; the file is there already, empty.
-    Memory { kept: Box<KeepLast>, file: File, path: PathBuf },
+    Memory {
+        kept: Box<KeepLast>,
+        file: File,
+        path: PathBuf,
+    },
 }
 
 impl Sink {
     /// Begins a recording at `path`.
     pub fn create(path: &Path, keep_last: Option<DurationNs>) -> Result<Self, SinkError> {
         let path = path.to_owned();
-        let file = create_private(&path)
-            .map_err(|source| SinkError::Create { path: path.clone(), source })?;
+        let file = create_private(&path).map_err(|source| SinkError::Create {
+            path: path.clone(),
+            source,
+        })?;
         if let Some(window) = keep_last {
             let kept = Box::new(KeepLast::new(window, KEEP_LAST_MAX_BYTES));
             return Ok(Sink::Memory { kept, file, path });
         }
         match Writer::begin(RecordingFile::new(file)) {
-            Ok(writer) => Ok(Sink::File { writer: Box::new(writer), path }),
+            Ok(writer) => Ok(Sink::File {
+                writer: Box::new(writer),
+                path,
+            }),
             Err(source) => {
                 // Nothing of it is worth keeping.
                 let _ = std::fs::remove_file(&path);
@@ -80,9 +92,10 @@ impl Sink {
     /// Adds a record.
     pub fn put(&mut self, record: Record) -> Result<(), SinkError> {
         match self {
-            Sink::File { writer, path } => writer
-                .put(record)
-                .map_err(|source| SinkError::Write { path: path.clone(), source }),
+            Sink::File { writer, path } => writer.put(record).map_err(|source| SinkError::Write {
+                path: path.clone(),
+                source,
+            }),
             Sink::Memory { kept, .. } => {
                 kept.put(record);
                 Ok(())
@@ -93,9 +106,10 @@ impl Sink {
     /// Makes safe what was put so far; in memory, forgets what is too old.
     pub fn flush(&mut self) -> Result<(), SinkError> {
         match self {
-            Sink::File { writer, path } => {
-                writer.flush().map_err(|source| SinkError::Write { path: path.clone(), source })
-            }
+            Sink::File { writer, path } => writer.flush().map_err(|source| SinkError::Write {
+                path: path.clone(),
+                source,
+            }),
             Sink::Memory { kept, .. } => {
                 kept.flush();
                 Ok(())
@@ -113,7 +127,10 @@ impl Sink {
 
     /// Saves a copy of what is kept in memory to another file, and goes on.
     pub fn save_copy(&mut self, path: &Path, end: RecordingEnd) -> Result<Written, SinkError> {
-        let create = |source| SinkError::Create { path: path.to_owned(), source };
+        let create = |source| SinkError::Create {
+            path: path.to_owned(),
+            source,
+        };
         let Sink::Memory { kept, .. } = self else {
             let why = "a recording without --keep-last is in its file already";
             return Err(create(io::Error::new(io::ErrorKind::Unsupported, why)));
@@ -126,9 +143,11 @@ impl Sink {
     pub fn end(self, end: RecordingEnd) -> Result<Written, SinkError> {
         match self {
             Sink::File { writer, path } => finish(writer.end(end), &path),
-            Sink::Memory { mut kept, file, path } => {
-                finish(kept.save(RecordingFile::new(file), end), &path)
-            }
+            Sink::Memory {
+                mut kept,
+                file,
+                path,
+            } => finish(kept.save(RecordingFile::new(file), end), &path),
         }
     }
 }
@@ -137,9 +156,17 @@ fn finish(
     ended: Result<(RecordingFile, Written), WriteError>,
     path: &Path,
 ) -> Result<Written, SinkError> {
-    let failed = |source| SinkError::Write { path: path.to_owned(), source };
+    let failed = |source| SinkError::Write {
+        path: path.to_owned(),
+        source,
+    };
     let (file, written) = ended.map_err(failed)?;
     let bytes = written.bytes;
-    file.finish().map_err(|source| failed(WriteError { written_bytes: bytes, source }))?;
+    file.finish().map_err(|source| {
+        failed(WriteError {
+            written_bytes: bytes,
+            source,
+        })
+    })?;
     Ok(written)
 }

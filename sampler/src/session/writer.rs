@@ -69,12 +69,24 @@ impl WriterThread {
     }
 
     /// Runs until the engine is finished.
-    pub fn run(mut self, inbox: &Inbox, pid: Pid, launched: bool) -> Result<Finished, SessionError> {
-        self.records.push(Record::Session(Box::new(self.session.clone())));
-        self.records.extend(std::mem::take(&mut self.limits).into_iter().map(Record::Limit));
+    pub fn run(
+        mut self,
+        inbox: &Inbox,
+        pid: Pid,
+        launched: bool,
+    ) -> Result<Finished, SessionError> {
+        self.records
+            .push(Record::Session(Box::new(self.session.clone())));
+        self.records.extend(
+            std::mem::take(&mut self.limits)
+                .into_iter()
+                .map(Record::Limit),
+        );
         if !launched {
             let name = comm(pid);
-            let begun = self.recorder.begin_process(pid, name, self.began, &mut self.records);
+            let begun = self
+                .recorder
+                .begin_process(pid, name, self.began, &mut self.records);
             if let Err(error) = begun {
                 // It may have ended meanwhile, which the engine will say.
                 self.records.push(Record::Limit(Limit {
@@ -97,8 +109,14 @@ impl WriterThread {
                     }
                     self.put_records();
                 }
-                Ok(Message::Records(records)) => {
-                    self.records.extend(records);
+                Ok(Message::Looked(records, threads)) => {
+                    self.recorder.take_look(records, threads, &mut self.records);
+                    self.put_records();
+                }
+                Ok(Message::Vm(identity)) => {
+                    self.session.vm = identity;
+                    self.records
+                        .push(Record::Session(Box::new(self.session.clone())));
                     self.put_records();
                 }
                 Ok(Message::Save(path, answer)) => {
@@ -118,8 +136,8 @@ impl WriterThread {
         };
         // What adapters had still under way.
         while let Ok(message) = inbox.try_recv() {
-            if let Message::Records(records) = message {
-                self.records.extend(records);
+            if let Message::Looked(records, threads) = message {
+                self.recorder.take_look(records, threads, &mut self.records);
             }
         }
         self.put_records();
@@ -129,8 +147,7 @@ impl WriterThread {
     fn finish(mut self, reason: EndReason, detail: String) -> Finished {
         let ended = now();
         let end = self.end(ended, reason, detail);
-        let written_before = self.sink.as_ref().map_or(0, Sink::bytes);
-        let mut written = Written { bytes: written_before, ..Written::default() };
+        let mut written = Written::default();
         if let Some(sink) = self.sink.take() {
             match sink.end(end) {
                 Ok(all) => written = all,
@@ -140,13 +157,12 @@ impl WriterThread {
             }
         }
         self.progress.done.store(true, Ordering::Release);
-        written.samples = written.samples.max(if self.failure.is_some() {
-            0
-        } else {
-            written.samples
-        });
         Finished {
-            reason: if self.failure.is_some() { EndReason::WriteFailed } else { reason },
+            reason: if self.failure.is_some() {
+                EndReason::WriteFailed
+            } else {
+                reason
+            },
             written,
             lost: self.recorder.lost,
             ended,
@@ -156,9 +172,19 @@ impl WriterThread {
     }
 
     fn end(&self, time: TimeNs, reason: EndReason, detail: String) -> RecordingEnd {
-        let reason = if self.failure.is_some() { EndReason::WriteFailed } else { reason };
+        let reason = if self.failure.is_some() {
+            EndReason::WriteFailed
+        } else {
+            reason
+        };
         let detail = self.failure.as_ref().map_or(detail, ToString::to_string);
-        RecordingEnd { time, reason, detail, samples: 0, recorder_cpu_ns: own_cpu_ns() }
+        RecordingEnd {
+            time,
+            reason,
+            detail,
+            samples: 0,
+            recorder_cpu_ns: own_cpu_ns(),
+        }
     }
 
     fn save(&mut self, path: PathBuf) -> Result<Saved, SinkError> {
@@ -181,8 +207,12 @@ impl WriterThread {
                 self.progress.ask_to_stop(EndReason::WriteFailed);
             }
         }
-        self.progress.samples.store(self.recorder.samples, Ordering::Relaxed);
-        self.progress.lost.store(self.recorder.lost, Ordering::Relaxed);
+        self.progress
+            .samples
+            .store(self.recorder.samples, Ordering::Relaxed);
+        self.progress
+            .lost
+            .store(self.recorder.lost, Ordering::Relaxed);
     }
 
     fn flush(&mut self) {

@@ -58,6 +58,7 @@ pub fn fuzz_elf(bytes: &[u8]) -> usize {
         device: 0,
         inode: 0,
         size: 0,
+        main: false,
         state: ModuleState::Opened,
     };
     let options = ResolveOptions {

@@ -108,6 +108,7 @@ pub fn module(path: &Path) -> Module {
         device: 0,
         inode: 0,
         size: 0,
+        main: false,
         state: ModuleState::Opened,
     }
 }

@@ -163,7 +163,10 @@ pub(super) fn write(
         regions: Region::ALL
             .iter()
             .zip(summary.regions)
-            .map(|(region, samples)| RegionPart { region: region.name(), samples })
+            .map(|(region, samples)| RegionPart {
+                region: region.name(),
+                samples,
+            })
             .collect(),
         threads: thread_parts(profile, summary),
         entries: entry_parts(profile, summary),
@@ -185,7 +188,10 @@ fn session_part<'a>(
     let seconds = to.since(from).as_secs_f64();
     let narrowed = filter.threads.is_some() || filter.from.is_some() || filter.to.is_some();
     Ok(SessionPart {
-        vm: VmPart { kind: &session.vm.kind, version: &session.vm.version },
+        vm: VmPart {
+            kind: &session.vm.kind,
+            version: &session.vm.version,
+        },
         command: &session.command,
         pid: session.pid.0,
         seconds,
@@ -194,7 +200,11 @@ fn session_part<'a>(
             _ => "cpu",
         },
         rate_hz: 1e9 / session.period.0 as f64,
-        achieved_hz: if seconds > 0.0 { summary.total as f64 / seconds } else { 0.0 },
+        achieved_hz: if seconds > 0.0 {
+            summary.total as f64 / seconds
+        } else {
+            0.0
+        },
         period_ns: session.period.0,
         engine: &session.engine,
         scheduling: &session.scheduling,
@@ -205,7 +215,11 @@ fn session_part<'a>(
         complete: profile.trace.end.is_some(),
         limits: truth_of(profile, summary)
             .into_iter()
-            .map(|line| LimitPart { text: line.text, samples: line.samples, remedy: line.remedy })
+            .map(|line| LimitPart {
+                text: line.text,
+                samples: line.samples,
+                remedy: line.remedy,
+            })
             .collect(),
         filter: narrowed.then(|| FilterPart {
             threads: filter.threads.as_ref().map(|threads| threads.len()),
@@ -224,7 +238,10 @@ fn thread_parts<'a>(profile: &'a Profile, summary: &Summary) -> Vec<ThreadPart<'
             let thread = &trace.threads.get(row.thread as usize)?.thread;
             Some(ThreadPart {
                 tid: thread.tid.0,
-                pid: trace.processes.get(&thread.process).map(|process| process.pid.0),
+                pid: trace
+                    .processes
+                    .get(&thread.process)
+                    .map(|process| process.pid.0),
                 name: &thread.name,
                 role: role_name(thread.role),
                 samples: row.samples,
@@ -257,7 +274,12 @@ fn entry_parts<'a>(profile: &'a Profile, summary: &Summary) -> Vec<EntryPart<'a>
             });
         }
     }
-    let counted = profile.entries.iter().zip(&summary.entries).zip(ranges).enumerate();
+    let counted = profile
+        .entries
+        .iter()
+        .zip(&summary.entries)
+        .zip(ranges)
+        .enumerate();
     let mut entries: Vec<EntryPart> = counted
         .filter(|(_, ((_, samples), _))| **samples > 0)
         .map(|(index, ((entry, &samples), mut ranges))| {
@@ -271,7 +293,10 @@ fn entry_parts<'a>(profile: &'a Profile, summary: &Summary) -> Vec<EntryPart<'a>
                 samples,
                 share_error: summary.errors.get(index).copied(),
                 cases: (entry.cases.iter())
-                    .map(|case| CasePart { class: &case.class, target: &case.target })
+                    .map(|case| CasePart {
+                        class: &case.class,
+                        target: &case.target,
+                    })
                     .collect(),
                 ranges,
             }
@@ -286,7 +311,11 @@ fn number(pc: Option<BytecodePc>) -> Option<u32> {
 }
 
 fn frame_part(frame: &Frame) -> FramePart<'_> {
-    FramePart { method: &frame.name, bytecode: number(frame.bytecode), line: frame.line }
+    FramePart {
+        method: &frame.name,
+        bytecode: number(frame.bytecode),
+        line: frame.line,
+    }
 }
 
 /// What an entry is, as the schema names it.

@@ -14,11 +14,11 @@ use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::Path;
+use vmscope_records::Symbols;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::native::{Binaries, ResolveOptions, resolve_all, resolve_kernel};
 use vmscope_symbolizer::symbols::Hits;
 use vmscope_symbolizer::{Filter, Profile, Summary, Trace, profile_of};
-use vmscope_records::Symbols;
 
 /// Opens a recording and makes its profile, resolving from the files on this machine
 /// what the recording does not hold itself.
@@ -27,7 +27,7 @@ use vmscope_records::Symbols;
 /// When it is not a recording, or holds nothing.
 pub fn open_profile(path: &Path, inlined: bool) -> Result<Profile> {
     let trace = read_trace(path)?;
-    let symbols = resolve_missing(&trace, &DiskBinaries::default());
+    let symbols = resolve_missing(&trace, &DiskBinaries);
     Ok(profile_of(trace, symbols, inlined))
 }
 
@@ -46,11 +46,15 @@ pub fn read_trace(path: &Path) -> Result<Trace> {
 /// The symbols of all native code that a trace hit and whose symbols it lacks.
 pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries) -> Vec<Symbols> {
     let hits = Hits::missing_in(trace);
-    let mut symbols = resolve_all(&hits.modules, binaries, &ResolveOptions { lines: true });
-    if !hits.kernel.is_empty()
-        && let Some(kallsyms) = binaries.kernel_symbols()
-    {
-        symbols.push(resolve_kernel(&hits.kernel, &kallsyms));
+    let wanted: Vec<_> = hits
+        .modules
+        .iter()
+        .map(|(module, offsets)| (module, offsets.as_slice()))
+        .collect();
+    let mut symbols = resolve_all(&wanted, binaries, &ResolveOptions::default());
+    if !hits.kernel.is_empty() {
+        let kallsyms = binaries.kernel_symbols();
+        symbols.push(resolve_kernel(&hits.kernel, kallsyms.as_deref()));
     }
     symbols
 }

@@ -89,7 +89,11 @@ impl ReportOptions {
         {
             bail!("the window is empty: --from must be before --to");
         }
-        let threads = if self.threads.is_empty() { None } else { Some(self.chosen(profile)?) };
+        let threads = if self.threads.is_empty() {
+            None
+        } else {
+            Some(self.chosen(profile)?)
+        };
         Ok(Filter { threads, from, to })
     }
 
@@ -117,8 +121,16 @@ impl ReportOptions {
 
 /// When what is kept of a recording begins.
 pub(super) fn beginning(profile: &Profile) -> TimeNs {
-    let kept = profile.trace.limits.iter().filter(|l| l.kind == LimitKind::OnlyNewestKept);
-    let session = profile.trace.session.as_ref().map_or(TimeNs(0), |session| session.time);
+    let kept = profile
+        .trace
+        .limits
+        .iter()
+        .filter(|l| l.kind == LimitKind::OnlyNewestKept);
+    let session = profile
+        .trace
+        .session
+        .as_ref()
+        .map_or(TimeNs(0), |session| session.time);
     kept.map(|limit| limit.time).max().unwrap_or(session)
 }
 
@@ -126,9 +138,13 @@ pub(super) fn beginning(profile: &Profile) -> TimeNs {
 fn matches_glob(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or("");
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
     let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
     for part in parts {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],

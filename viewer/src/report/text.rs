@@ -18,7 +18,15 @@ const FIXED_COLUMNS: usize = 2 * 10 + 11 + 12 + 4;
 
 /// Groups of entries, in the order of the report: heading, regions.
 const NATIVE_GROUPS: [(&str, &[Region]); 5] = [
-    ("program code", &[Region::Vm, Region::Interpreter, Region::Gc, Region::Compiler]),
+    (
+        "program code",
+        &[
+            Region::Vm,
+            Region::Interpreter,
+            Region::Gc,
+            Region::Compiler,
+        ],
+    ),
     ("generated code", &[Region::Generated]),
     ("library code", &[Region::Library]),
     ("kernel code", &[Region::Kernel]),
@@ -26,7 +34,15 @@ const NATIVE_GROUPS: [(&str, &[Region]); 5] = [
 ];
 const VM_GROUPS: [(&str, &[Region]); 5] = [
     ("generated vm code", &[Region::Generated]),
-    ("vanilla vm code", &[Region::Vm, Region::Interpreter, Region::Gc, Region::Compiler]),
+    (
+        "vanilla vm code",
+        &[
+            Region::Vm,
+            Region::Interpreter,
+            Region::Gc,
+            Region::Compiler,
+        ],
+    ),
     ("library code", &[Region::Library]),
     ("kernel code", &[Region::Kernel]),
     ("the rest", &[Region::Idle, Region::Unknown]),
@@ -40,11 +56,20 @@ pub(super) fn write(
     options: &ReportOptions,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let page = Page { profile, summary, options, width: width(options) };
+    let page = Page {
+        profile,
+        summary,
+        options,
+        width: width(options),
+    };
     page.head(filter, out)?;
     page.truth(out)?;
     page.totals(out)?;
-    let groups = if profile.is_native() { NATIVE_GROUPS } else { VM_GROUPS };
+    let groups = if profile.is_native() {
+        NATIVE_GROUPS
+    } else {
+        VM_GROUPS
+    };
     for (heading, regions) in groups {
         page.group(heading, regions, out)?;
     }
@@ -67,22 +92,38 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn head(&self, filter: &Filter, out: &mut dyn Write) -> Result<()> {
-        let Some(session) = &self.profile.trace.session else { return Ok(()) };
+        let Some(session) = &self.profile.trace.session else {
+            return Ok(());
+        };
         let command = session.command.join(" ");
         let when = session_time(session.wall_clock_unix_ns);
-        writeln!(out, "{}", wrap(&format!("{command}  {when}"), self.width, 2))?;
+        writeln!(
+            out,
+            "{}",
+            wrap(&format!("{command}  {when}"), self.width, 2)
+        )?;
         let vm = &session.vm;
-        let kind = if vm.kind == "native" { "native program".to_owned() } else {
+        let kind = if vm.kind == "native" {
+            "native program".to_owned()
+        } else {
             format!("{} {}", vm.kind, vm.version)
         };
         let clock = match session.clock {
             SampleClock::Cpu => "CPU time: a thread that waits is not sampled",
             _ => "wall-clock time",
         };
-        let modes = if session.kernel_included { "user and kernel" } else { "user only" };
+        let modes = if session.kernel_included {
+            "user and kernel"
+        } else {
+            "user only"
+        };
         let line = format!(
             "{kind}, pid {}, on {} ({}, {} CPUs); {} engine, {}, {modes}; clock: {clock}",
-            session.pid, session.host, session.kernel, session.cpus, session.engine,
+            session.pid,
+            session.host,
+            session.kernel,
+            session.cpus,
+            session.engine,
             session.scheduling,
         );
         writeln!(out, "{}", wrap(&line, self.width, 2))?;
@@ -91,12 +132,21 @@ impl Page<'_> {
         }
         if filter.threads.is_some() || filter.from.is_some() || filter.to.is_some() {
             let threads = match &filter.threads {
-                Some(threads) => format!("{} of {} threads", threads.len(), self.profile.trace.threads.len()),
+                Some(threads) => format!(
+                    "{} of {} threads",
+                    threads.len(),
+                    self.profile.trace.threads.len()
+                ),
                 None => "all threads".to_owned(),
             };
             let second = |time: vmscope_records::TimeNs| time.since(session.time).as_secs_f64();
             let (from, to) = self.summary.window;
-            writeln!(out, "only {threads}, {:.3} s to {:.3} s", second(from), second(to))?;
+            writeln!(
+                out,
+                "only {threads}, {:.3} s to {:.3} s",
+                second(from),
+                second(to)
+            )?;
         }
         Ok(())
     }
@@ -109,7 +159,11 @@ impl Page<'_> {
             "Resolved exactly: {}, approximately: {}, to the {} only: {}, not at all: {}.",
             share(quality.exact),
             share(quality.approximate),
-            if self.profile.is_native() { "function" } else { "method" },
+            if self.profile.is_native() {
+                "function"
+            } else {
+                "method"
+            },
             share(quality.method_only),
             share(quality.unresolved + quality.doubtful),
         );
@@ -119,9 +173,18 @@ impl Page<'_> {
         } else {
             writeln!(out, "What limits the truth of this report:")?;
         }
-        for TruthLine { samples, text, remedy } in &lines {
+        for TruthLine {
+            samples,
+            text,
+            remedy,
+        } in &lines
+        {
             let number = samples.map_or_else(String::new, |n| format!("{} samples ", count(n)));
-            let remedy = if remedy.is_empty() { String::new() } else { format!(" [helps: {remedy}]") };
+            let remedy = if remedy.is_empty() {
+                String::new()
+            } else {
+                format!(" [helps: {remedy}]")
+            };
             let line = format!("- {number}{text}{remedy}");
             writeln!(out, "{}", wrap(&line, self.width, 2))?;
         }
@@ -133,12 +196,28 @@ impl Page<'_> {
     fn totals(&self, out: &mut dyn Write) -> Result<()> {
         let summary = self.summary;
         let seconds = summary.window.1.since(summary.window.0).as_secs_f64();
-        let frequency = if seconds > 0.0 { summary.total as f64 / seconds } else { 0.0 };
+        let frequency = if seconds > 0.0 {
+            summary.total as f64 / seconds
+        } else {
+            0.0
+        };
         writeln!(out)?;
-        writeln!(out, "{seconds:.3} seconds; sampling frequency {frequency:.0} hz")?;
+        writeln!(
+            out,
+            "{seconds:.3} seconds; sampling frequency {frequency:.0} hz"
+        )?;
         if let Some(promised) = summary.promised {
-            let delivered = if promised > 0.0 { summary.total as f64 / promised } else { 1.0 };
-            let period = self.profile.trace.session.as_ref().map_or(0, |session| session.period.0);
+            let delivered = if promised > 0.0 {
+                summary.total as f64 / promised
+            } else {
+                1.0
+            };
+            let period = self
+                .profile
+                .trace
+                .session
+                .as_ref()
+                .map_or(0, |session| session.period.0);
             writeln!(
                 out,
                 "{} of {:.0} promised samples delivered ({}), {} lost; one every {} ns of a thread's {}",
@@ -147,14 +226,24 @@ impl Page<'_> {
                 percent(delivered),
                 count(summary.lost),
                 count(period),
-                match self.profile.trace.session.as_ref().map(|session| session.clock) {
+                match self
+                    .profile
+                    .trace
+                    .session
+                    .as_ref()
+                    .map(|session| session.clock)
+                {
                     Some(SampleClock::Wall) => "life",
                     _ => "CPU time",
                 },
             )?;
         }
         let native = self.profile.is_native();
-        let what = if native { "the program's own code" } else { "the VM" };
+        let what = if native {
+            "the program's own code"
+        } else {
+            "the VM"
+        };
         writeln!(
             out,
             "{} samples in {what} ({} samples in the entire program) {} of total",
@@ -165,9 +254,10 @@ impl Page<'_> {
         if !native {
             writeln!(out)?;
             let generated = summary.regions[Region::Generated as usize];
-            for (number, name) in
-                [(generated, "generated vm code"), (summary.vm - generated, "vanilla vm code")]
-            {
+            for (number, name) in [
+                (generated, "generated vm code"),
+                (summary.vm - generated, "vanilla vm code"),
+            ] {
                 writeln!(
                     out,
                     "{} samples in {name} {} of entire vm ({} of total)",
@@ -214,7 +304,10 @@ impl Page<'_> {
         entries.sort_by(|&a, &b| {
             let by_name = || self.name_of(a).cmp(&self.name_of(b));
             match self.options.sort {
-                SortBy::Samples => self.samples_of(b).cmp(&self.samples_of(a)).then_with(by_name),
+                SortBy::Samples => self
+                    .samples_of(b)
+                    .cmp(&self.samples_of(a))
+                    .then_with(by_name),
                 SortBy::Name => by_name(),
             }
         });
@@ -237,15 +330,28 @@ impl Page<'_> {
                 continue;
             }
             cumulative += samples;
-            self.line(ratio(samples, total), Some(self.summary.share(samples)),
-                &self.name_of(id), samples, ratio(cumulative, total), out)?;
+            self.line(
+                ratio(samples, total),
+                Some(self.summary.share(samples)),
+                &self.name_of(id),
+                samples,
+                ratio(cumulative, total),
+                out,
+            )?;
             self.ranges(id, samples, out)?;
         }
         if others > 0 {
             let name = format!("...others... ({})", count(other_count));
             let share = ratio(others, total);
             let all = ratio(cumulative + others, total);
-            self.line(share, Some(self.summary.share(others)), &name, others, all, out)?;
+            self.line(
+                share,
+                Some(self.summary.share(others)),
+                &name,
+                others,
+                all,
+                out,
+            )?;
         }
         Ok(())
     }
@@ -300,8 +406,11 @@ impl Page<'_> {
             return Ok(());
         }
         rows.sort_by(|(a, _), (b, _)| {
-            let place = |site: &Site| (site.from, site.to, site.frame.file.clone(), site.frame.line);
-            place(a).cmp(&place(b)).then_with(|| range_name(a).cmp(&range_name(b)))
+            let place =
+                |site: &Site| (site.from, site.to, site.frame.file.clone(), site.frame.line);
+            place(a)
+                .cmp(&place(b))
+                .then_with(|| range_name(a).cmp(&range_name(b)))
         });
         let mut cumulative = 0;
         for (site, samples) in rows {
@@ -311,7 +420,14 @@ impl Page<'_> {
                 name.insert(0, '~');
             }
             let name = format!("  {name}");
-            self.line(ratio(samples, total), None, &name, samples, ratio(cumulative, total), out)?;
+            self.line(
+                ratio(samples, total),
+                None,
+                &name,
+                samples,
+                ratio(cumulative, total),
+                out,
+            )?;
         }
         Ok(())
     }
@@ -328,14 +444,21 @@ impl Page<'_> {
                 .or_insert((counter.value, counter.value, counter.meaning, &counter.unit));
             figure.1 = counter.value;
         }
-        let seconds = self.summary.window.1.since(self.summary.window.0).as_secs_f64();
+        let seconds = self
+            .summary
+            .window
+            .1
+            .since(self.summary.window.0)
+            .as_secs_f64();
         for (section, figures) in sections {
             writeln!(out, "\n**{}**", harmless(section))?;
             for (name, (first, last, meaning, unit)) in figures {
                 let name = harmless(name);
                 let unit = harmless(unit);
                 match meaning {
-                    CounterMeaning::Gauge => writeln!(out, "{name}\t{last} {unit} ({:+})", last - first)?,
+                    CounterMeaning::Gauge => {
+                        writeln!(out, "{name}\t{last} {unit} ({:+})", last - first)?
+                    }
                     CounterMeaning::Total => {
                         let during = last - first;
                         let rate = if seconds > 0.0 { during / seconds } else { 0.0 };
@@ -349,16 +472,23 @@ impl Page<'_> {
 
     fn threads(&self, out: &mut dyn Write) -> Result<()> {
         writeln!(out, "\n**Threads**")?;
-        let header = format!("{:>9}  {:>10}  {:>9}  {:<10} name", "samples", "CPU (s)", "tid", "role");
+        let header = format!(
+            "{:>9}  {:>10}  {:>9}  {:<10} name",
+            "samples", "CPU (s)", "tid", "role"
+        );
         writeln!(out, "{header}")?;
         let mut others = (0u64, 0u64);
         for row in &self.summary.threads {
-            let Some(thread) = self.profile.trace.threads.get(row.thread as usize) else { continue };
+            let Some(thread) = self.profile.trace.threads.get(row.thread as usize) else {
+                continue;
+            };
             if self.summary.share(row.samples) * 100.0 < self.options.min_share {
                 others = (others.0 + 1, others.1 + row.samples);
                 continue;
             }
-            let cpu = row.cpu.map_or_else(|| "?".to_owned(), |cpu| format!("{:.3}", cpu.as_secs_f64()));
+            let cpu = row
+                .cpu
+                .map_or_else(|| "?".to_owned(), |cpu| format!("{:.3}", cpu.as_secs_f64()));
             writeln!(
                 out,
                 "{:>9}  {cpu:>10}  {:>9}  {:<10} {}",
@@ -369,7 +499,12 @@ impl Page<'_> {
             )?;
         }
         if others.0 > 0 {
-            writeln!(out, "{:>9}  ...{} other threads...", count(others.1), count(others.0))?;
+            writeln!(
+                out,
+                "{:>9}  ...{} other threads...",
+                count(others.1),
+                count(others.0)
+            )?;
         }
         Ok(())
     }
@@ -379,14 +514,19 @@ impl Page<'_> {
     }
 
     fn name_of(&self, id: EntryId) -> String {
-        let Some(entry) = self.profile.entries.get(id as usize) else { return String::new() };
+        let Some(entry) = self.profile.entries.get(id as usize) else {
+            return String::new();
+        };
         let mut name = entry.name.clone();
         if !entry.tier.is_empty() {
             name.push_str(&format!(" ({})", entry.tier));
         }
         if !entry.cases.is_empty() {
-            let cases: Vec<String> =
-                entry.cases.iter().map(|case| format!("{} -> {}", case.class, case.target)).collect();
+            let cases: Vec<String> = entry
+                .cases
+                .iter()
+                .map(|case| format!("{} -> {}", case.class, case.target))
+                .collect();
             name.push_str(&format!(" - {} ({})", cases.len(), cases.join(", ")));
         }
         // Where a function is from matters for libraries and the kernel's modules.
@@ -405,7 +545,11 @@ fn range_name(site: &Site) -> Option<String> {
         pc.map_or_else(|| none.to_owned(), |pc| pc.to_string())
     };
     let mut name = if site.bounded {
-        format!("{}->{}", bytecode(site.from, "entry"), bytecode(site.to, "end"))
+        format!(
+            "{}->{}",
+            bytecode(site.from, "entry"),
+            bytecode(site.to, "end")
+        )
     } else if let Some(from) = site.from {
         match site.frame.line {
             Some(line) => format!("{from} (line {line})"),
@@ -429,7 +573,11 @@ fn range_name(site: &Site) -> Option<String> {
 fn place_of(frame: &vmscope_symbolizer::profile::Frame) -> Option<String> {
     let line = frame.line?;
     let file = frame.file.rsplit('/').next().unwrap_or(&frame.file);
-    Some(if file.is_empty() { format!("line {line}") } else { format!("{file}:{line}") })
+    Some(if file.is_empty() {
+        format!("line {line}")
+    } else {
+        format!("{file}:{line}")
+    })
 }
 
 /// A thread's role, as reports and the JSON schema name it.

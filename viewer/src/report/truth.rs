@@ -19,7 +19,11 @@ pub struct TruthLine {
 
 impl TruthLine {
     fn new(samples: Option<u64>, text: impl Into<String>, remedy: impl Into<String>) -> Self {
-        TruthLine { samples, text: text.into(), remedy: remedy.into() }
+        TruthLine {
+            samples,
+            text: text.into(),
+            remedy: remedy.into(),
+        }
     }
 }
 
@@ -40,19 +44,30 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     resolution(profile, summary, &mut lines);
     modules(profile, summary, &mut lines);
     for limit in &profile.trace.limits {
-        lines.push(TruthLine::new(None, limit.text.clone(), limit.remedy.clone()));
+        lines.push(TruthLine::new(
+            None,
+            limit.text.clone(),
+            limit.remedy.clone(),
+        ));
     }
     let truncated = profile.trace.samples.truncated_chains;
     if truncated > 0 {
         let text = "caller chains were cut off at their greatest depth";
-        lines.push(TruthLine::new(Some(truncated), text, "record with a greater --max-depth"));
+        lines.push(TruthLine::new(
+            Some(truncated),
+            text,
+            "record with a greater --max-depth",
+        ));
     }
     lines
 }
 
 fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
     let trace = &profile.trace;
-    let start = trace.session.as_ref().map_or(TimeNs(0), |session| session.time);
+    let start = trace
+        .session
+        .as_ref()
+        .map_or(TimeNs(0), |session| session.time);
     let at = |time: TimeNs| format!("{:.1} s", time.since(start).as_secs_f64());
     match &trace.end {
         None => lines.push(TruthLine::new(
@@ -65,12 +80,22 @@ fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
             "",
         )),
         Some(end) if matches!(end.reason, EndReason::WriteFailed | EndReason::EngineFailed) => {
-            let text = format!("the recording ends early, after {}: {}", at(end.time), end.detail);
+            let text = format!(
+                "the recording ends early, after {}: {}",
+                at(end.time),
+                end.detail
+            );
             lines.push(TruthLine::new(None, text, ""));
         }
         Some(_) => {}
     }
-    for Damage { offset, bytes, why, at_end } in &trace.ending.damages {
+    for Damage {
+        offset,
+        bytes,
+        why,
+        at_end,
+    } in &trace.ending.damages
+    {
         let (bytes, at_end) = (count(*bytes), if *at_end { ", at its end" } else { "" });
         lines.push(TruthLine::new(
             None,
@@ -78,34 +103,66 @@ fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
             "",
         ));
     }
-    let unlisted = trace.ending.damage_count.saturating_sub(trace.ending.damages.len() as u64);
+    let unlisted = trace
+        .ending
+        .damage_count
+        .saturating_sub(trace.ending.damages.len() as u64);
     if unlisted > 0 {
         let bytes = count(trace.ending.damaged_bytes);
         let text = format!("{unlisted} more damaged places, {bytes} bytes damaged in all");
         lines.push(TruthLine::new(None, text, ""));
     }
     for (number, what) in [
-        (trace.unknown_records, "records of kinds that this vmscope does not know were skipped"),
-        (trace.malformed_records, "records could not be decoded and were skipped"),
-        (trace.disordered_samples, "samples are out of time order: the code may have changed meanwhile"),
+        (
+            trace.unknown_records,
+            "records of kinds that this vmscope does not know were skipped",
+        ),
+        (
+            trace.malformed_records,
+            "records could not be decoded and were skipped",
+        ),
+        (
+            trace.disordered_samples,
+            "samples are out of time order: the code may have changed meanwhile",
+        ),
     ] {
         if number > 0 {
-            lines.push(TruthLine::new(None, format!("{} {what}", count(number)), ""));
+            lines.push(TruthLine::new(
+                None,
+                format!("{} {what}", count(number)),
+                "",
+            ));
         }
     }
 }
 
 fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let words = [
-        (LossReason::RingOverrun, "lost because the kernel's ring was full", "a lower --rate"),
-        (LossReason::Throttled, "throttled by the kernel", "a lower --rate"),
-        (LossReason::ChannelOverrun, "lost because the writer was held up", "a faster disk"),
+        (
+            LossReason::RingOverrun,
+            "lost because the kernel's ring was full",
+            "a lower --rate",
+        ),
+        (
+            LossReason::Throttled,
+            "throttled by the kernel",
+            "a lower --rate",
+        ),
+        (
+            LossReason::ChannelOverrun,
+            "lost because the writer was held up",
+            "a faster disk",
+        ),
         (LossReason::TooLarge, "too large to be recorded", ""),
         (LossReason::KeepLastFull, "not kept", ""),
         (LossReason::Undecodable, "that could not be decoded", ""),
         (LossReason::Other, "lost", ""),
     ];
-    let start = profile.trace.session.as_ref().map_or(TimeNs(0), |session| session.time);
+    let start = profile
+        .trace
+        .session
+        .as_ref()
+        .map_or(TimeNs(0), |session| session.time);
     for (reason, what, remedy) in words {
         let of_this = profile.trace.lost.iter().filter(|lost| {
             lost.reason == reason && lost.from <= summary.window.1 && lost.to >= summary.window.0
@@ -118,7 +175,11 @@ fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         }
         if lost > 0 {
             let second = |time: TimeNs| time.since(start).as_secs_f64();
-            let text = format!("{what}, between {:.1} s and {:.1} s", second(from), second(to));
+            let text = format!(
+                "{what}, between {:.1} s and {:.1} s",
+                second(from),
+                second(to)
+            );
             lines.push(TruthLine::new(Some(lost), text, remedy));
         }
     }
@@ -169,16 +230,27 @@ fn resolution(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) 
         lines.push(TruthLine::new(Some(quality.doubtful), text, ""));
     }
     if quality.approximate > 0 {
-        let text = format!("({}) are in ranges that are approximate", of_total(quality.approximate));
+        let text = format!(
+            "({}) are in ranges that are approximate",
+            of_total(quality.approximate)
+        );
         lines.push(TruthLine::new(Some(quality.approximate), text, ""));
     }
     if quality.method_only > 0 {
-        let what = if profile.is_native() { "function" } else { "method" };
+        let what = if profile.is_native() {
+            "function"
+        } else {
+            "method"
+        };
         let text = format!(
             "({}) are resolved to their {what} only, not to a place in it",
             of_total(quality.method_only)
         );
-        lines.push(TruthLine::new(Some(quality.method_only), text, "debug information"));
+        lines.push(TruthLine::new(
+            Some(quality.method_only),
+            text,
+            "debug information",
+        ));
     }
 }
 
@@ -195,12 +267,18 @@ fn modules(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
             }
         }
     }
-    for module in by_module.iter().filter(|(_, hit)| **hit > 0).filter_map(|(key, _)| trace.modules.get(key)) {
+    for module in by_module
+        .iter()
+        .filter(|(_, hit)| **hit > 0)
+        .filter_map(|(key, _)| trace.modules.get(key))
+    {
         let path = &module.path;
         let text = match &module.state {
             ModuleState::Deleted => format!("{path} was deleted while it ran"),
             ModuleState::Replaced => {
-                format!("{path} was replaced while it ran: the file there now is not the one that ran")
+                format!(
+                    "{path} was replaced while it ran: the file there now is not the one that ran"
+                )
             }
             ModuleState::Unreadable(why) => format!("{path} could not be read: {why}"),
             _ => continue,

@@ -23,7 +23,11 @@ pub fn percent(share: f64) -> String {
 /// `part` of `whole`; 0 when there is no whole.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 pub fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
 }
 
 /// A name that can't disturb the terminal: control characters, and those that change
@@ -60,7 +64,10 @@ pub fn fit(name: &str, columns: usize) -> String {
     let keep = columns.saturating_sub(3);
     let tail = keep / 3;
     let head = take_columns(name.chars(), keep - tail);
-    let end: String = take_columns(name.chars().rev(), tail).chars().rev().collect();
+    let end: String = take_columns(name.chars().rev(), tail)
+        .chars()
+        .rev()
+        .collect();
     let short = format!("{head}...{end}");
     let pad = columns.saturating_sub(short.width());
     format!("{short}{}", " ".repeat(pad))
@@ -110,7 +117,14 @@ mod tests {
 
     #[test]
     fn names_are_cut_in_the_middle_and_padded() {
-        assert_eq!(fit("SequenceableCollection>>replaceFrom:to:with:startingAt:", 20).width(), 20);
+        assert_eq!(
+            fit(
+                "SequenceableCollection>>replaceFrom:to:with:startingAt:",
+                20
+            )
+            .width(),
+            20
+        );
         assert_eq!(fit("abc", 5), "abc  ");
         assert_eq!(fit("abcdefghij", 7), "abc...j");
         assert_eq!(fit("漢字漢字漢字", 8).width(), 8);

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use vmscope_records::{
 
 use crate::{
     ElfFile, LiveMemory, MapEntry, MapsError, Memory, ModuleFile, ReadAt, Root, build_id_in_memory,
-    open_magic_link, read_maps,
+    open_magic_link, own_root, read_maps,
 };
 
 /// More files than this are not kept open: a process with that many libraries is not
@@ -263,6 +264,7 @@ impl Modules {
             device: entry.device,
             inode: entry.inode,
             size: found.file.as_ref().map_or(0, |file| file.len()),
+            main: is_program(pid, entry),
             state: found.state,
         };
         if found.file.as_ref().is_some_and(|f| f.holds_descriptor()) {
@@ -322,6 +324,9 @@ impl Opening {
             Way::Path,
             // The program itself, even when it has lost its name.
             Way::Link(format!("/proc/{pid}/exe")),
+            // A process that is over already has no root any more; ours may have been
+            // its, which the file's identity tells.
+            Way::OwnRoot,
         ];
         for way in ways {
             let (file, is_path) = match way {
@@ -330,6 +335,13 @@ impl Opening {
                     let path = entry.path().unwrap_or_default();
                     let root = Root::of_process(pid);
                     (root.and_then(|root| open_named(&root, path, entry)), true)
+                }
+                Way::OwnRoot => {
+                    let path = entry.path().unwrap_or_default();
+                    (
+                        own_root().and_then(|root| open_named(&root, path, entry)),
+                        false,
+                    )
                 }
             };
             let file = match file {
@@ -386,6 +398,19 @@ impl Opening {
 enum Way {
     Link(String),
     Path,
+    OwnRoot,
+}
+
+/// Whether a mapping's file is the program that the process runs.
+fn is_program(pid: Pid, entry: &MapEntry) -> bool {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe"));
+    program.is_ok_and(|program| {
+        let program = program.as_os_str().as_bytes();
+        let name = program
+            .strip_suffix(b" (deleted)".as_slice())
+            .unwrap_or(program);
+        entry.path().is_some_and(|path| path == name)
+    })
 }
 
 /// Opens `path`; a name that really ends in what the kernel appends to the names of

@@ -93,6 +93,12 @@ impl KeepLast {
         samples.map(|chunk| u64::from(chunk.records)).sum()
     }
 
+    /// Bytes of samples and lifetimes that are kept, compressed.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.chunk_bytes as u64
+    }
+
     /// Writes what is kept as a recording of its own, and goes on keeping.
     ///
     /// # Errors

@@ -1,0 +1,43 @@
+//! Making a recording self-contained: the symbols of the native code that was hit go
+//! into it when it has ended.
+
+use anyhow::{Context, Result};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use vmscope_records::Record;
+use vmscope_records::recording::{RecordingFile, Writer};
+use vmscope_symbolizer::Trace;
+use vmscope_target::Modules;
+
+use crate::binaries::SessionBinaries;
+use crate::report::{read_trace, resolve_missing};
+
+/// Adds the symbols of all native code that the recording at `path` hit, from the
+/// files that its session opened. Returns its trace, symbols included.
+///
+/// # Errors
+/// When the recording can't be read or added to. It is then as it was, or has its
+/// symbols in part; either way it is readable.
+pub fn embed_symbols(path: &Path, modules: &Modules) -> Result<Trace> {
+    let mut trace = read_trace(path)?;
+    let symbols = resolve_missing(&trace, &SessionBinaries(modules));
+    let shown = path.display();
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(nix::libc::O_NOFOLLOW)
+        .open(path)
+        .with_context(|| format!("cannot add symbols to {shown}"))?;
+    let store =
+        RecordingFile::append_to(file).with_context(|| format!("cannot add symbols to {shown}"))?;
+    let mut writer = Writer::resume(store);
+    for one in &symbols {
+        writer.put(Record::Symbols(one.clone()))?;
+    }
+    writer
+        .flush()
+        .with_context(|| format!("cannot add symbols to {shown}"))?;
+    trace.symbols.extend(symbols);
+    Ok(trace)
+}
