@@ -121,7 +121,6 @@ pub struct ConstituentMoved {
 
 /// What happened to a code zone between two looks at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "most changes are the large one")]
 pub enum CodeChange {
     /// A constituent came, or more is known about it.
     Seen(Constituent),
