@@ -28,6 +28,7 @@ mod consistent;
 mod core_file;
 mod elf;
 mod elf_file;
+mod elf_memory;
 mod file;
 mod keys;
 mod live;
@@ -49,10 +50,11 @@ pub use consistent::read_consistently;
 pub use core_file::{CoreFile, CoreInfo};
 pub use elf::{
     ElfError, ElfHeader, HEADER_BYTES, MAX_NOTE_BYTES, MAX_SECTIONS, MAX_SEGMENTS, RawSymbol,
-    Section, Segment, SymbolKind, parse_build_id, parse_header, parse_sections, parse_segments,
-    parse_symbols,
+    Section, Segment, SymbolKind, parse_build_id, parse_dynamic, parse_header, parse_sections,
+    parse_segments, parse_symbols,
 };
-pub use elf_file::{ElfFile, LoadBias, Symbol, build_id_in_memory};
+pub use elf_file::{ElfFile, LoadBias, Symbol};
+pub use elf_memory::{build_id_in_memory, symbols_in_memory};
 pub use file::{ModuleFile, ReadAt, Root, open_magic_link};
 pub use keys::KeySource;
 pub use live::LiveMemory;

@@ -12,6 +12,7 @@ use crate::opening::{Opening, header_of};
 use crate::{
     AttachError, CoreFile, ElfFile, LiveMemory, LoadBias, LoadedModule, MapEntry, MapsError,
     Memory, ReadAt, Root, Symbol, SymbolError, ThreadInfo, build_id_in_memory, read_maps,
+    symbols_in_memory,
 };
 
 /// A process (or what a core file keeps of one) as an adapter gets to see it: its
@@ -301,7 +302,8 @@ impl ProcessView {
     }
 
     /// The symbols of these names of a module at their run-time addresses, in the
-    /// order of `names`, in one pass.
+    /// order of `names`, in one pass. Where the file can't be opened (deleted, replaced
+    /// by an upgrade), those dynamic symbols that are in memory.
     ///
     /// # Errors
     ///
@@ -314,6 +316,16 @@ impl ProcessView {
         if let Some(given) = self.given.get(&module.path) {
             let find = |name: &&str| given.iter().find(|symbol| symbol.name == **name).cloned();
             return Ok(names.iter().map(find).collect());
+        }
+        if let Err(error) = self.elf(module) {
+            // Its dynamic symbols are in memory, whatever became of the file.
+            let header_at = module.mappings.first();
+            let header_at = header_at.and_then(|first| header_of(first, &module.mappings));
+            let found = header_at.map(|at| symbols_in_memory(self.memory(), at, names));
+            return match found {
+                Some(Ok(found)) if found.iter().any(Option::is_some) => Ok(found),
+                _ => Err(error),
+            };
         }
         let bias = self.bias(module)?;
         let found = self.elf(module)?.find(names, bias);

@@ -131,3 +131,25 @@ fn a_view_can_be_shared_between_threads() {
     sent::<crate::Look>();
     sent::<Box<dyn crate::Adapter>>();
 }
+
+#[test]
+fn dynamic_symbols_are_found_without_the_file() {
+    let me = ProcessView::open(Pid(std::process::id())).unwrap();
+    let maps = me.mappings().to_vec();
+    let memory = Arc::new(LiveMemory::new(me.pid()));
+    let without_files = ProcessView::made_up(me.pid(), memory, maps);
+    let libc = |view: &ProcessView| view.module(|name| name.starts_with("libc.so")).unwrap();
+    let names = ["getpid", "no such symbol"];
+    let found = without_files
+        .symbols(&libc(&without_files), &names)
+        .unwrap();
+    let expected = me.symbols(&libc(&me), &names).unwrap();
+    assert_eq!(
+        found[0].as_ref().unwrap().address,
+        expected[0].as_ref().unwrap().address
+    );
+    assert_eq!(found[1], None);
+    // None of them: then why the file can't be read is what matters.
+    let error = without_files.symbols(&libc(&without_files), &["no such symbol"]);
+    assert!(matches!(error, Err(SymbolError::NoFiles { .. })));
+}
