@@ -138,7 +138,6 @@ impl Recorder {
         let time = super::now();
         out.extend(found);
         for ThreadNews {
-            since: time,
             tid,
             name,
             role,

@@ -172,7 +172,11 @@ pub fn examine(pid: Pid) -> Result<ProcessFacts, AttachError> {
         command: split_command(&command),
         program: program.map_or_else(
             |_| String::new(),
-            |path| path.to_string_lossy().into_owned(),
+            |path| {
+                let path = path.to_string_lossy();
+                // The kernel's mark of a program that has lost its name.
+                path.strip_suffix(" (deleted)").unwrap_or(&path).to_owned()
+            },
         ),
         user: status.euid,
         tracer: (status.tracerpid > 0).then(|| Pid(positive(status.tracerpid))),

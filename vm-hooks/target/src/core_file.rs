@@ -46,9 +46,8 @@ pub struct CoreInfo {
     pub command: String,
     /// The threads, the one that died first.
     pub threads: Vec<Tid>,
-    /// What was mapped: the dumped memory, with the files of `NT_FILE` (of which
-    /// neither device nor inode are known; the inode is 1 to tell them from
-    /// anonymous memory).
+    /// What was mapped: the dumped memory, and the files of `NT_FILE`, of which only
+    /// the names are known ([`MapEntry::UNKNOWN_INODE`]).
     pub mappings: Vec<MapEntry>,
 }
 
@@ -268,7 +267,7 @@ fn parse_files(bytes: &[u8], header: &ElfHeader) -> Vec<MapEntry> {
                 end: Avma(end),
                 offset: FileOffset(pages.saturating_mul(page)),
                 device: 0,
-                inode: 1,
+                inode: MapEntry::UNKNOWN_INODE,
                 name: name.to_vec(),
                 readable: true,
                 writable: false,

@@ -5,7 +5,7 @@
 //! the caller reads a bounded range, checks the count, and hands over just that.
 
 use goblin::container::Ctx;
-use goblin::elf::{Elf, note, program_header, section_header, sym};
+use goblin::elf::{Elf, dynamic, note, program_header, section_header, sym};
 use vmscope_records::{Arch, BuildId};
 
 use crate::MemoryError;
@@ -296,6 +296,26 @@ pub(crate) fn notes<'a>(
         owner: note.name,
         content: note.desc,
     })
+}
+
+/// The entries of a dynamic section: tag and value, up to the one that ends it.
+///
+/// # Errors
+///
+/// [`ElfError::Malformed`].
+pub fn parse_dynamic(bytes: &[u8], header: &ElfHeader) -> Result<Vec<(u64, u64)>, ElfError> {
+    let whole = program_header::ProgramHeader {
+        p_type: program_header::PT_DYNAMIC,
+        p_filesz: bytes.len() as u64,
+        ..program_header::ProgramHeader::default()
+    };
+    let parsed = dynamic::Dynamic::parse(bytes, &[whole], header.ctx);
+    let parsed = parsed.map_err(|source| ElfError::Malformed {
+        what: "dynamic section",
+        source,
+    })?;
+    let entries = parsed.into_iter().flat_map(|dynamic| dynamic.dyns);
+    Ok(entries.map(|entry| (entry.d_tag, entry.d_val)).collect())
 }
 
 /// The build-id among the notes in `bytes`, which are aligned to `align`.

@@ -11,9 +11,7 @@ use crate::elf::{
     HEADER_BYTES, MAX_NOTE_BYTES, MAX_SECTIONS, MAX_SEGMENTS, parse_build_id, parse_header,
     parse_sections, parse_segments, parse_symbols,
 };
-use crate::{
-    ElfError, ElfHeader, MapEntry, Memory, RawSymbol, ReadAt, Section, Segment, SymbolKind,
-};
+use crate::{ElfError, ElfHeader, MapEntry, RawSymbol, ReadAt, Section, Segment, SymbolKind};
 
 /// More symbols than this in one table are not looked at. A browser has about a
 /// million.
@@ -25,9 +23,6 @@ const MAX_STRING_BYTES: u64 = 256 << 20;
 const SYMBOLS_AT_ONCE: usize = 1 << 14;
 /// Of a longer name only the beginning is shown to a visitor.
 const MAX_NAME_BYTES: usize = 4096;
-/// An image in memory with more program headers than this is not believed: real
-/// ones have about a dozen.
-const MAX_MEMORY_SEGMENTS: u16 = 4096;
 
 /// An ELF file that is open.
 pub struct ElfFile {
@@ -339,43 +334,7 @@ const PN_XNUM: u16 = 0xffff;
 /// another machine.
 const PAGE_BYTES: [u64; 3] = [4096, 16384, 65536];
 
-/// The build-id of an ELF image that is loaded in `memory` with its first page at
-/// `header_at`; `None` when it has none.
-///
-/// # Errors
-///
-/// [`ElfError`] when there is no ELF image, or it can't be read.
-pub fn build_id_in_memory(
-    memory: &dyn Memory,
-    header_at: Avma,
-) -> Result<Option<BuildId>, ElfError> {
-    let header = parse_header(&memory.read_vec(header_at, HEADER_BYTES as u64, HEADER_BYTES)?)?;
-    let cap = u64::from(MAX_MEMORY_SEGMENTS);
-    check("program headers", u64::from(header.segments), cap)?;
-    let length = usize::from(header.segments).saturating_mul(header.segment_bytes());
-    let table_at = Avma(header_at.get().wrapping_add(header.segments_at));
-    let segments = parse_segments(&memory.read_vec(table_at, length as u64, length)?, &header)?;
-    let first_page = segments
-        .iter()
-        .find(|segment| segment.kind == program_header::PT_LOAD && segment.offset == 0);
-    let linked_at = first_page.map_or(0, |segment| segment.address);
-    let bias = LoadBias(header_at.get().wrapping_sub(linked_at));
-    let notes = segments.iter();
-    for note in notes.filter(|segment| segment.kind == program_header::PT_NOTE) {
-        let length = note.file_bytes.min(MAX_NOTE_BYTES);
-        let cap = usize::try_from(MAX_NOTE_BYTES).unwrap_or(usize::MAX);
-        // A note that is not mapped (or not in the core file) hides no other.
-        let Ok(bytes) = memory.read_vec(bias.apply(note.address), length, cap) else {
-            continue;
-        };
-        if let Some(found) = parse_build_id(&bytes, note.align, &header) {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
-}
-
-fn symbol(name: String, raw: &RawSymbol, bias: LoadBias) -> Symbol {
+pub(crate) fn symbol(name: String, raw: &RawSymbol, bias: LoadBias) -> Symbol {
     let address = if raw.absolute {
         Avma(raw.value)
     } else {
@@ -389,7 +348,7 @@ fn symbol(name: String, raw: &RawSymbol, bias: LoadBias) -> Symbol {
     }
 }
 
-fn check(what: &'static str, count: u64, cap: u64) -> Result<(), ElfError> {
+pub(crate) fn check(what: &'static str, count: u64, cap: u64) -> Result<(), ElfError> {
     if count > cap {
         return Err(ElfError::TooMany { what, count, cap });
     }
@@ -413,7 +372,7 @@ fn read(
 
 /// A string table. Its strings are compared without looking for their ends, which a
 /// hostile file may have put far away.
-struct Strings(Vec<u8>);
+pub(crate) struct Strings(pub Vec<u8>);
 
 impl Strings {
     fn from(&self, at: u64) -> &[u8] {
@@ -421,17 +380,17 @@ impl Strings {
         self.0.get(at..).unwrap_or_default()
     }
 
-    fn begins(&self, at: u64, prefix: &[u8]) -> bool {
+    pub fn begins(&self, at: u64, prefix: &[u8]) -> bool {
         self.from(at).starts_with(prefix)
     }
 
-    fn is(&self, at: u64, name: &[u8]) -> bool {
+    pub fn is(&self, at: u64, name: &[u8]) -> bool {
         self.from(at)
             .strip_prefix(name)
             .is_some_and(|rest| rest.first() == Some(&0))
     }
 
-    fn name(&self, at: u64) -> &[u8] {
+    pub fn name(&self, at: u64) -> &[u8] {
         let bytes = self.from(at);
         let bytes = bytes.get(..MAX_NAME_BYTES).unwrap_or(bytes);
         bytes.split(|byte| *byte == 0).next().unwrap_or_default()

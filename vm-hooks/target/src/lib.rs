@@ -21,37 +21,47 @@
 )]
 
 mod adapter;
+mod adapter_error;
 mod attach;
+mod cadence;
 mod consistent;
 mod core_file;
 mod elf;
 mod elf_file;
+mod elf_memory;
 mod file;
+mod keys;
 mod live;
+mod loaded;
 mod look;
 mod maps;
 mod memory;
 mod modules;
+mod opening;
 mod process;
 pub mod testing;
 mod zone;
 
-pub use adapter::{
-    Adapter, AdapterError, AdapterFamily, EnvironmentChange, Recognised, SampleNeeds, recognise,
-};
+pub use adapter::{Adapter, AdapterFamily, EnvironmentChange, Recognised, SampleNeeds, recognise};
+pub use adapter_error::AdapterError;
 pub use attach::{AttachError, ProcessFacts, ThreadInfo, examine, list_threads};
+pub use cadence::Cadence;
 pub use consistent::read_consistently;
 pub use core_file::{CoreFile, CoreInfo};
 pub use elf::{
-    ElfError, ElfHeader, RawSymbol, Section, Segment, SymbolKind, parse_build_id, parse_header,
-    parse_sections, parse_segments, parse_symbols,
+    ElfError, ElfHeader, HEADER_BYTES, MAX_NOTE_BYTES, MAX_SECTIONS, MAX_SEGMENTS, RawSymbol,
+    Section, Segment, SymbolKind, parse_build_id, parse_dynamic, parse_header, parse_sections,
+    parse_segments, parse_symbols,
 };
-pub use elf_file::{ElfFile, LoadBias, Symbol, build_id_in_memory};
+pub use elf_file::{ElfFile, LoadBias, Symbol};
+pub use elf_memory::{build_id_in_memory, symbols_in_memory};
 pub use file::{ModuleFile, ReadAt, Root, open_magic_link};
+pub use keys::KeySource;
 pub use live::LiveMemory;
-pub use look::{Cadence, KeySource, Look, MAX_RECORDS_OF_A_LOOK, ThreadNews};
+pub use loaded::{LoadedModule, SymbolError};
+pub use look::{Look, MAX_RECORDS_OF_A_LOOK, ThreadNews};
 pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, read_maps};
 pub use memory::{Memory, MemoryError};
 pub use modules::{MAX_MODULES, MAX_OPEN_FILES, Modules, Sighting};
-pub use process::{LoadedModule, ProcessView, SymbolError, own_root};
+pub use process::{ProcessView, own_root};
 pub use zone::{CodeZone, SeenCode};

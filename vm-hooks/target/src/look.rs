@@ -2,76 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use vmscope_records::{
-    Class, ClassKey, CodeChange, Collection, CollectionKey, ConstituentKey, Counter,
-    CounterMeaning, Fact, Lifetime, Limit, LimitKind, LossReason, Lost, Method, MethodKey,
-    ObjectKey, ProcessKey, Record, Stream, ThreadKey, ThreadRole, Tid, TimeNs,
+    Class, CodeChange, Collection, Counter, CounterMeaning, Fact, Lifetime, Limit, LimitKind,
+    LossReason, Lost, Method, ProcessKey, Record, Stream, ThreadKey, ThreadRole, Tid, TimeNs,
 };
+
+use crate::KeySource;
 
 /// More records than this in one look are counted, not kept: some three times what
 /// the largest code caches hold.
 pub const MAX_RECORDS_OF_A_LOOK: usize = 1 << 20;
-
-/// Where the keys of a recording come from, unique although several adapters make
-/// them for several processes. Cheap to clone; all clones draw from one source.
-#[derive(Clone, Debug, Default)]
-pub struct KeySource(Arc<Keys>);
-
-#[derive(Debug, Default)]
-struct Keys {
-    constituents: AtomicU64,
-    methods: AtomicU64,
-    classes: AtomicU64,
-    collections: AtomicU64,
-    objects: AtomicU64,
-}
-
-/// The next number of a counter, from 1 on: 0 is what a forgotten key would be.
-fn next(counter: &AtomicU64) -> u64 {
-    // Only uniqueness is asked for, no order with anything else.
-    counter.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
-}
-
-impl KeySource {
-    /// A source for a new recording.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// A key for one life of a constituent.
-    #[must_use]
-    pub fn constituent(&self) -> ConstituentKey {
-        ConstituentKey(next(&self.0.constituents))
-    }
-
-    /// A key for a method.
-    #[must_use]
-    pub fn method(&self) -> MethodKey {
-        MethodKey(next(&self.0.methods))
-    }
-
-    /// A key for a class.
-    #[must_use]
-    pub fn class(&self) -> ClassKey {
-        ClassKey(next(&self.0.classes))
-    }
-
-    /// A key for a collection.
-    #[must_use]
-    pub fn collection(&self) -> CollectionKey {
-        CollectionKey(next(&self.0.collections))
-    }
-
-    /// A key for a sampled object.
-    #[must_use]
-    pub fn object(&self) -> ObjectKey {
-        ObjectKey(next(&self.0.objects))
-    }
-}
 
 /// What a VM tells about one of its threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -312,60 +253,9 @@ impl Look {
     }
 }
 
-/// How long to wait between looks: half as long after one that found much, half as
-/// long again after one that found nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cadence {
-    shortest: Duration,
-    longest: Duration,
-    current: Duration,
-    much: usize,
-}
-
-impl Cadence {
-    /// Between `shortest` and `longest`, beginning with the shortest; `much` changes
-    /// in one look are too many to have waited so long.
-    #[must_use]
-    pub fn new(shortest: Duration, longest: Duration, much: usize) -> Self {
-        Self {
-            shortest,
-            longest: longest.max(shortest),
-            current: shortest,
-            much: much.max(1),
-        }
-    }
-
-    /// Takes note of how many changes a look found.
-    pub fn found(&mut self, changes: usize) {
-        self.current = if changes >= self.much {
-            self.current / 2
-        } else if changes == 0 {
-            self.current.saturating_add(self.current / 2)
-        } else {
-            self.current
-        }
-        .clamp(self.shortest, self.longest);
-    }
-
-    /// How long to wait.
-    #[must_use]
-    pub fn pause(&self) -> Duration {
-        self.current
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_are_unique_over_clones() {
-        let keys = KeySource::new();
-        let other = keys.clone();
-        assert_eq!(keys.method(), MethodKey(1));
-        assert_eq!(other.method(), MethodKey(2));
-        assert_eq!(other.constituent(), ConstituentKey(1));
-    }
 
     #[test]
     fn what_does_not_fit_is_counted() {
@@ -377,19 +267,5 @@ mod tests {
         let (records, _) = look.finish();
         assert_eq!(records.len(), 3);
         assert!(matches!(&records[2], Record::Lost(lost) if lost.count == 3));
-    }
-
-    #[test]
-    fn the_cadence_follows_what_is_found() {
-        let ms = Duration::from_millis;
-        let mut cadence = Cadence::new(ms(100), ms(1000), 10);
-        for (found, pause) in [(0, 150), (0, 225), (3, 225), (10, 112), (99, 100)] {
-            cadence.found(found);
-            assert_eq!(cadence.pause().as_millis(), pause);
-        }
-        for _ in 0..20 {
-            cadence.found(0);
-        }
-        assert_eq!(cadence.pause(), ms(1000));
     }
 }

@@ -21,7 +21,8 @@ pub struct MapEntry {
     /// sees it: overlayfs and btrfs show another one in `stat(2)`. 0 for anonymous
     /// memory.
     pub device: u64,
-    /// The file's inode; 0 for anonymous memory.
+    /// The file's inode; 0 for anonymous memory, [`MapEntry::UNKNOWN_INODE`] in a core
+    /// file.
     pub inode: u64,
     /// The path as the target sees it, or the name of other memory (`[heap]`,
     /// `[vdso]`, `[anon:…]`, `//anon`); may be empty, need not be UTF-8, and ends in
@@ -40,6 +41,9 @@ pub struct MapEntry {
 const DELETED: &[u8] = b" (deleted)";
 
 impl MapEntry {
+    /// The inode of a mapping of a file where only its name is known (core files).
+    pub const UNKNOWN_INODE: u64 = u64::MAX;
+
     /// Packs a device's numbers as [`MapEntry::device`] and
     /// [`vmscope_records::Module::device`] have them.
     #[must_use]
@@ -53,7 +57,13 @@ impl MapEntry {
     pub fn path(&self) -> Option<&[u8]> {
         // `//anon`, `//toolong` and `//enomem` are perf's words for "no path"
         // (perf_event_mmap_event in kernel/events/core.c).
-        let is_file = self.inode != 0 && self.name.starts_with(b"/");
+        // What is neither a path nor anonymous (`anon_inode:[…]`) has no file. A core
+        // file's names need not be absolute.
+        let is_file = match self.inode {
+            0 => false,
+            Self::UNKNOWN_INODE => !self.name.is_empty(),
+            _ => self.name.starts_with(b"/"),
+        };
         is_file.then(|| self.name.strip_suffix(DELETED).unwrap_or(&self.name))
     }
 

@@ -3,31 +3,22 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 use std::sync::Arc;
 
-use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use vmscope_records::{
-    Avma, BuildId, FileOffset, Limit, LimitKind, Mapping, Module, ModuleKey, ModuleState, Pid,
-    ProcessKey, TimeNs,
+    Avma, FileOffset, Limit, LimitKind, Mapping, Module, ModuleKey, Pid, ProcessKey, TimeNs,
 };
 
-use crate::{
-    ElfFile, LiveMemory, MapEntry, MapsError, Memory, ModuleFile, ReadAt, Root, build_id_in_memory,
-    open_magic_link, own_root, read_maps,
-};
+use crate::opening::{Opening, is_program, read_vdso};
+use crate::{MapEntry, MapsError, ModuleFile, ReadAt, read_maps};
 
 /// More files than this are not kept open: a process with that many libraries is not
 /// known, and each takes a descriptor.
 pub const MAX_OPEN_FILES: usize = 4000;
 /// More modules than this get no key: what a hostile target maps and unmaps must not
 /// fill our memory.
-pub const MAX_MODULES: usize = 1 << 16;
-/// A vdso is two to four pages; a larger one is not kept.
-const MAX_VDSO_BYTES: u64 = 1 << 20;
+pub const MAX_MODULES: usize = 1 << 14;
 
 /// The registry of modules of a recording: one key for each distinct file that code
 /// is mapped from, in whichever process, and that file, open.
@@ -283,195 +274,6 @@ impl Modules {
         sighting.new_module = Some(record);
         sighting
     }
-}
-
-/// What came of opening a module.
-pub(crate) struct Opening {
-    pub state: ModuleState,
-    pub file: Option<Arc<ModuleFile>>,
-    pub build_id: Option<BuildId>,
-    /// Whether it was opened, or would have been with more descriptors.
-    opened: bool,
-}
-
-impl Opening {
-    fn of_vdso(image: &Arc<[u8]>) -> Self {
-        let file = (!image.is_empty()).then(|| Arc::new(ModuleFile::from_image(Arc::clone(image))));
-        Self {
-            state: ModuleState::Vdso,
-            build_id: file.clone().and_then(|file| build_id(&file)),
-            file,
-            opened: false,
-        }
-    }
-
-    /// Opens the file that `entry` of process `pid` is a mapping of, by whichever
-    /// way leads to it; `maps` are the process's mappings, if at hand.
-    pub fn of_file(pid: Pid, entry: &MapEntry, maps: Option<&[MapEntry]>) -> Self {
-        let mut other_file = false;
-        let mut failure: Option<io::Error> = None;
-        let mut memory_build_id = None;
-        let mut in_memory = || {
-            memory_build_id
-                .get_or_insert_with(|| mapped_build_id(pid, entry, maps))
-                .clone()
-        };
-        let (start, end) = (entry.start.get(), entry.end.get());
-        let ways = [
-            // The file itself, even one without a name; needs CAP_SYS_ADMIN or
-            // CAP_CHECKPOINT_RESTORE.
-            Way::Link(format!("/proc/{pid}/map_files/{start:x}-{end:x}")),
-            Way::Path,
-            // The program itself, even when it has lost its name.
-            Way::Link(format!("/proc/{pid}/exe")),
-            // A process that is over already has no root any more; ours may have been
-            // its, which the file's identity tells.
-            Way::OwnRoot,
-        ];
-        for way in ways {
-            let (file, is_path) = match way {
-                Way::Link(link) => (open_magic_link(Path::new(&link)), false),
-                Way::Path => {
-                    let path = entry.path().unwrap_or_default();
-                    let root = Root::of_process(pid);
-                    (root.and_then(|root| open_named(&root, path, entry)), true)
-                }
-                Way::OwnRoot => {
-                    let path = entry.path().unwrap_or_default();
-                    (
-                        own_root().and_then(|root| open_named(&root, path, entry)),
-                        false,
-                    )
-                }
-            };
-            let file = match file {
-                Ok(file) => Arc::new(file),
-                Err(error) => {
-                    if is_path {
-                        failure = Some(error);
-                    }
-                    continue;
-                }
-            };
-            let own = build_id(&file);
-            let same = file
-                .identity()
-                .is_ok_and(|identity| identity == (entry.device, entry.inode));
-            if same || (own.is_some() && own == in_memory()) {
-                return Self {
-                    state: ModuleState::Opened,
-                    build_id: own,
-                    file: Some(file),
-                    opened: true,
-                };
-            }
-            other_file |= is_path;
-        }
-        let too_many = |error: &io::Error| {
-            let errno = error.raw_os_error();
-            errno == Some(Errno::EMFILE as i32) || errno == Some(Errno::ENFILE as i32)
-        };
-        let is_missing = |error: &io::Error| {
-            error.kind() == io::ErrorKind::NotFound
-                || error.raw_os_error() == Some(Errno::ENOTDIR as i32)
-        };
-        let opened = failure.as_ref().is_some_and(too_many);
-        let state = match failure {
-            // A deleted file whose name was given to another one is replaced.
-            _ if other_file => ModuleState::Replaced,
-            Some(error) if is_missing(&error) => ModuleState::Deleted,
-            Some(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                ModuleState::Unreadable("not a regular file".to_owned())
-            }
-            Some(error) => ModuleState::Unreadable(error.to_string()),
-            None => ModuleState::Deleted,
-        };
-        Self {
-            state,
-            build_id: in_memory(),
-            file: None,
-            opened,
-        }
-    }
-}
-
-enum Way {
-    Link(String),
-    Path,
-    OwnRoot,
-}
-
-/// Whether a mapping's file is the program that the process runs.
-fn is_program(pid: Pid, entry: &MapEntry) -> bool {
-    let program = std::fs::read_link(format!("/proc/{pid}/exe"));
-    program.is_ok_and(|program| {
-        let program = program.as_os_str().as_bytes();
-        let name = program
-            .strip_suffix(b" (deleted)".as_slice())
-            .unwrap_or(program);
-        entry.path().is_some_and(|path| path == name)
-    })
-}
-
-/// Opens `path`; a name that really ends in what the kernel appends to the names of
-/// deleted files is tried too.
-fn open_named(root: &Root, path: &[u8], entry: &MapEntry) -> io::Result<ModuleFile> {
-    let plain = root.open(path);
-    if plain.is_err() && entry.is_marked_deleted() {
-        return root.open(&entry.name).or(plain);
-    }
-    plain
-}
-
-fn build_id(file: &Arc<ModuleFile>) -> Option<BuildId> {
-    let file: Arc<dyn ReadAt> = file.clone();
-    ElfFile::open(file).and_then(|elf| elf.build_id()).ok()?
-}
-
-/// The build-id of the file of `entry` as the process has it in its memory: the ELF
-/// header is at the nearest mapping before it of the beginning of the same file.
-fn mapped_build_id(pid: Pid, entry: &MapEntry, maps: Option<&[MapEntry]>) -> Option<BuildId> {
-    let read;
-    let maps = match maps {
-        Some(maps) => maps,
-        None => {
-            read = read_maps(pid).ok()?.entries;
-            &read
-        }
-    };
-    header_of(entry, maps)
-        .and_then(|at| build_id_in_memory(&LiveMemory::new(pid), at).ok())
-        .flatten()
-}
-
-/// Where the first page of the file of `entry` is mapped, among `maps` in ascending
-/// order.
-pub(crate) fn header_of(entry: &MapEntry, maps: &[MapEntry]) -> Option<Avma> {
-    let same = |other: &&MapEntry| {
-        other.start <= entry.start
-            && other.offset.get() == 0
-            && (other.device, other.inode) == (entry.device, entry.inode)
-            && other.path() == entry.path()
-    };
-    maps.iter().rfind(same).map(|first| first.start)
-}
-
-/// The vdso of a process; where its memory may not be read, our own, which the same
-/// kernel mapped, if it is as long. Empty where neither can be had.
-fn read_vdso(pid: Pid, entry: &MapEntry) -> Arc<[u8]> {
-    let image = |pid: Pid, entry: &MapEntry| {
-        let length = entry.end.offset_from(entry.start)?;
-        let cap = usize::try_from(MAX_VDSO_BYTES).ok()?;
-        LiveMemory::new(pid).read_vec(entry.start, length, cap).ok()
-    };
-    let own = || {
-        let me = Pid(std::process::id());
-        let maps = read_maps(me).ok()?;
-        let own = maps.entries.iter().find(|own| own.is_vdso())?;
-        let length = |entry: &MapEntry| entry.end.offset_from(entry.start);
-        (length(own) == length(entry)).then(|| image(me, own))?
-    };
-    image(pid, entry).or_else(own).unwrap_or_default().into()
 }
 
 #[cfg(test)]

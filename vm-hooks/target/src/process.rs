@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use vmscope_records::{Avma, ModuleState, Pid, ProcessKey, Tid};
 
 use crate::attach::{examine, explain, list_threads, start_ticks};
-use crate::modules::{Opening, header_of};
+use crate::opening::{Opening, header_of};
 use crate::{
-    AttachError, CoreFile, ElfError, ElfFile, LiveMemory, LoadBias, MapEntry, MapsError, Memory,
-    ReadAt, Root, Symbol, ThreadInfo, build_id_in_memory, read_maps,
+    AttachError, CoreFile, ElfFile, LiveMemory, LoadBias, LoadedModule, MapEntry, MapsError,
+    Memory, ReadAt, Root, Symbol, SymbolError, ThreadInfo, build_id_in_memory, read_maps,
+    symbols_in_memory,
 };
 
 /// A process (or what a core file keeps of one) as an adapter gets to see it: its
@@ -44,36 +45,6 @@ enum Source {
         threads: Vec<Tid>,
     },
     MadeUp,
-}
-
-/// A module of a process: one file and where it is mapped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadedModule {
-    /// Its path as the target sees it; need not be UTF-8.
-    pub path: Vec<u8>,
-    /// Its mappings, in ascending order of addresses.
-    pub mappings: Vec<MapEntry>,
-}
-
-impl LoadedModule {
-    /// The last part of its path, for people: bytes that are not UTF-8 are replaced.
-    #[must_use]
-    pub fn file_name(&self) -> String {
-        let last = self.path.rsplit(|byte| *byte == b'/').next();
-        String::from_utf8_lossy(last.unwrap_or_default()).into_owned()
-    }
-
-    /// Its first address.
-    #[must_use]
-    pub fn start(&self) -> Avma {
-        self.mappings.first().map_or(Avma(0), |first| first.start)
-    }
-
-    /// Whether code is mapped from it.
-    #[must_use]
-    pub fn has_code(&self) -> bool {
-        self.mappings.iter().any(|mapping| mapping.executable)
-    }
 }
 
 impl std::fmt::Debug for ProcessView {
@@ -331,7 +302,8 @@ impl ProcessView {
     }
 
     /// The symbols of these names of a module at their run-time addresses, in the
-    /// order of `names`, in one pass.
+    /// order of `names`, in one pass. Where the file can't be opened (deleted, replaced
+    /// by an upgrade), those dynamic symbols that are in memory.
     ///
     /// # Errors
     ///
@@ -344,6 +316,16 @@ impl ProcessView {
         if let Some(given) = self.given.get(&module.path) {
             let find = |name: &&str| given.iter().find(|symbol| symbol.name == **name).cloned();
             return Ok(names.iter().map(find).collect());
+        }
+        if let Err(error) = self.elf(module) {
+            // Its dynamic symbols are in memory, whatever became of the file.
+            let header_at = module.mappings.first();
+            let header_at = header_at.and_then(|first| header_of(first, &module.mappings));
+            let found = header_at.map(|at| symbols_in_memory(self.memory(), at, names));
+            return match found {
+                Some(Ok(found)) if found.iter().any(Option::is_some) => Ok(found),
+                _ => Err(error),
+            };
         }
         let bias = self.bias(module)?;
         let found = self.elf(module)?.find(names, bias);
@@ -431,7 +413,8 @@ impl ProcessView {
                 let dumped = header_of(entry, &self.mappings())
                     .and_then(|at| build_id_in_memory(self.memory.deref(), at).ok().flatten());
                 if own.is_none() || own != dumped {
-                    let (path, state) = (path(), ModuleState::Replaced);
+                    let why = "its build-id is not that in the core file".to_owned();
+                    let (path, state) = (path(), ModuleState::Unreadable(why));
                     return Err(SymbolError::NotOpened { path, state });
                 }
                 Ok(file)
@@ -452,50 +435,6 @@ pub fn own_root() -> std::io::Result<Root> {
 
 fn display(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
-}
-
-/// Why a module's symbols could not be looked up.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SymbolError {
-    /// The file that is mapped could not be opened.
-    #[error("the file of {path} can't be opened: {}", words(.state))]
-    NotOpened {
-        /// The module's path in the target.
-        path: String,
-        /// What became of it.
-        state: ModuleState,
-    },
-    /// There are no files behind this view.
-    #[error("the symbols of {path} are not known here: give the directory its binaries are below")]
-    NoFiles {
-        /// The module's path in the target.
-        path: String,
-    },
-    /// Its mappings fit none of its segments.
-    #[error("{path} is not mapped as its program headers say")]
-    NoBias {
-        /// The module's path in the target.
-        path: String,
-    },
-    /// It is not ELF as it should be.
-    #[error("the symbols of {path} can't be read")]
-    Elf {
-        /// The module's path in the target.
-        path: String,
-        /// What is wrong with it.
-        #[source]
-        source: ElfError,
-    },
-}
-
-fn words(state: &ModuleState) -> String {
-    match state {
-        ModuleState::Deleted => "it was deleted".to_owned(),
-        ModuleState::Replaced => "another file has its name now".to_owned(),
-        ModuleState::Unreadable(why) => why.clone(),
-        other => format!("{other:?}"),
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ fn synthetic() -> Vec<u8> {
     ] {
         files.extend_from_slice(&word.to_le_bytes());
     }
-    files.extend_from_slice(b"/bin/vm\0/lib/\xff.so\0");
+    files.extend_from_slice(b"vm\0/lib/\xff.so\0");
     let mut process = vec![0; 136];
     process[24..28].copy_from_slice(&77u32.to_le_bytes());
     process[40..42].copy_from_slice(b"vm");
@@ -53,7 +53,9 @@ fn memory_and_notes_of_a_core_file() {
     assert_eq!(info.threads, [Tid(78)]);
     assert_eq!(info.arch, Arch::X86_64);
     let names: Vec<_> = info.mappings.iter().map(MapEntry::display_name).collect();
-    assert_eq!(names, ["/bin/vm", "/lib/\u{fffd}.so", ""]);
+    assert_eq!(names, ["vm", "/lib/\u{fffd}.so", ""]);
+    assert_eq!(info.mappings[0].path(), Some(&b"vm"[..]));
+    assert_eq!(info.mappings[2].path(), None);
     assert_eq!(info.mappings[0].offset, FileOffset(0x3000));
     assert!(info.mappings[0].executable);
     assert!(!info.mappings[1].executable);

@@ -5,7 +5,7 @@ use vmscope_records::{FileOffset, Pid};
 
 use super::*;
 use crate::testing::{ElfImage, FakeMemory, ImageSegment};
-use crate::{LiveMemory, ModuleFile, read_maps};
+use crate::{LiveMemory, ModuleFile, build_id_in_memory, read_maps, symbols_in_memory};
 
 fn image() -> Vec<u8> {
     ElfImage::new(ET_DYN)
@@ -164,6 +164,7 @@ proptest! {
         let mut memory = FakeMemory::new();
         memory.put(Avma(0x1000), bytes.clone());
         let _ = build_id_in_memory(&memory, Avma(0x1000));
+        let _ = symbols_in_memory(&memory, Avma(0x1000), &["other"]);
         if let Ok(elf) = open(bytes) {
             let _ = elf.build_id();
             let _ = elf.find(&["other"], LoadBias(0));
@@ -178,5 +179,13 @@ proptest! {
     ) {
         let header = parse_header(&image()).unwrap();
         let _ = parse_build_id(&bytes, align, &header);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_dynamic_section_is_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let header = parse_header(&image()).unwrap();
+        let _ = crate::parse_dynamic(&bytes, &header);
     }
 }

@@ -1,6 +1,10 @@
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use vmscope_records::ModuleState;
+
 use super::*;
+use crate::opening::mapped_build_id;
 
 /// A child of ours that sleeps until it is dropped.
 struct Sleeper(Child);
@@ -52,8 +56,15 @@ fn sleep_program() -> &'static Path {
 
 fn copied(dir: &tempfile::TempDir) -> std::path::PathBuf {
     let copy = dir.path().join("sleeper");
-    std::fs::copy(sleep_program(), &copy).unwrap();
+    copy_program(sleep_program(), &copy);
     copy
+}
+
+/// Copies in another process: while one of ours has a program open for writing, a
+/// test that starts a child just then hands that on to it, and the program is busy.
+fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status();
+    assert!(copied.unwrap().success());
 }
 
 fn module_named<'a>(sightings: &'a [Sighting], part: &str) -> &'a Module {
@@ -113,7 +124,7 @@ fn a_replaced_program_is_not_taken_for_the_new_one() {
     let program = copied(&dir);
     let child = Sleeper::run(&program);
     std::fs::remove_file(&program).unwrap();
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    copy_program(&std::env::current_exe().unwrap(), &program);
     let maps = read_maps(child.pid()).unwrap().entries;
     let code = |entry: &&MapEntry| entry.executable && entry.path().is_some();
     let mut entry = maps.iter().find(code).unwrap().clone();

@@ -1,6 +1,6 @@
 use super::*;
-use crate::SymbolKind;
-use crate::testing::FakeMemory;
+use crate::testing::{ElfImage, FakeMemory, ImageSegment};
+use crate::{ModuleFile, SymbolKind};
 
 #[test]
 fn this_very_process() {
@@ -76,4 +76,80 @@ fn a_process_that_ended_is_not_alive() {
         view.memory().read_u8(view.mappings()[0].start),
         Err(crate::MemoryError::Gone { .. })
     ));
+}
+
+#[test]
+fn a_core_file_with_symbols_from_elsewhere() {
+    let mut files = Vec::new();
+    for word in [1u64, 0x1000, 0x40_0000, 0x40_1000, 0] {
+        files.extend_from_slice(&word.to_le_bytes());
+    }
+    files.extend_from_slice(b"vm\0");
+    let image = ElfImage::new(goblin::elf::header::ET_CORE)
+        .note(b"CORE\0", 0x4649_4c45, &files)
+        .segment(ImageSegment {
+            address: 0x40_0000,
+            bytes: vec![5; 0x1000],
+            memory_bytes: 0x1000,
+            executable: true,
+        })
+        .build();
+    let core = CoreFile::from_file(Arc::new(ModuleFile::from_image(image.clone().into()))).unwrap();
+    let symbol = Symbol {
+        name: "codeBase".to_owned(),
+        address: Avma(0x40_0010),
+        size: 8,
+        kind: SymbolKind::Object,
+    };
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("vm"), image).unwrap();
+    let root = Root::at(dir.path()).unwrap();
+    let view = ProcessView::from_core(core, Some(root));
+    let module = view.module(|name| name == "vm").unwrap();
+    assert!(module.has_code());
+    // The file of that name has no build-id that would prove it to be the same.
+    assert!(matches!(
+        view.symbols(&module, &["codeBase"]),
+        Err(SymbolError::NotOpened {
+            state: ModuleState::Unreadable(_),
+            ..
+        })
+    ));
+    let view = view.with_symbols("vm", vec![symbol.clone()]);
+    let found = view.symbols(&module, &["codeBase"]).unwrap();
+    assert_eq!(found, [Some(symbol)]);
+    assert_eq!(view.memory().read_u8(Avma(0x40_0010)).unwrap(), 5);
+    assert!(!view.is_live() && view.threads().unwrap().is_empty());
+}
+
+#[test]
+fn a_view_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn sent<T: Send>() {}
+    shared::<ProcessView>();
+    shared::<crate::Modules>();
+    sent::<crate::Look>();
+    sent::<Box<dyn crate::Adapter>>();
+}
+
+#[test]
+fn dynamic_symbols_are_found_without_the_file() {
+    let me = ProcessView::open(Pid(std::process::id())).unwrap();
+    let maps = me.mappings().to_vec();
+    let memory = Arc::new(LiveMemory::new(me.pid()));
+    let without_files = ProcessView::made_up(me.pid(), memory, maps);
+    let libc = |view: &ProcessView| view.module(|name| name.starts_with("libc.so")).unwrap();
+    let names = ["getpid", "no such symbol"];
+    let found = without_files
+        .symbols(&libc(&without_files), &names)
+        .unwrap();
+    let expected = me.symbols(&libc(&me), &names).unwrap();
+    assert_eq!(
+        found[0].as_ref().unwrap().address,
+        expected[0].as_ref().unwrap().address
+    );
+    assert_eq!(found[1], None);
+    // None of them: then why the file can't be read is what matters.
+    let error = without_files.symbols(&libc(&without_files), &["no such symbol"]);
+    assert!(matches!(error, Err(SymbolError::NoFiles { .. })));
 }
