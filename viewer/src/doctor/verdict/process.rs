@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 
 use super::super::facts::{Existence, MachineFacts, PerfProbe, ProcessFacts, Reading};
-use super::machine::{followable, limit_text};
+use super::rights::{followable, limit_text};
 use super::{Group, Mark, Row, as_admin, row};
 
 pub(super) fn rows(
