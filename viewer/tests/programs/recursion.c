@@ -46,6 +46,7 @@ static double cpu_seconds(void)
 /* Some 10 ms. */
 SEPARATE static uint64_t chain_c(uint64_t x)
 {
+	__asm__ volatile("/* chain_c: not to be folded with bottom */");
 	for (int i = 0; i < 50000; i++)
 		CHAIN(x);
 	KEEP_FRAME();
