@@ -89,6 +89,7 @@ struct ModuleJson<'a> {
     path: String,
     mark: &'static str,
     state: &'static str,
+    opened: bool,
     build_id: Option<&'a str>,
     symtab: bool,
     dynsym: bool,
@@ -206,6 +207,7 @@ fn module(module: &ModuleRow) -> ModuleJson<'_> {
             FileState::Unreadable(_) => "unreadable",
             FileState::NotElf => "not-elf",
         },
+        opened: module.opened,
         build_id: module.build_id.as_deref(),
         symtab: module.symbols.symtab,
         dynsym: module.symbols.dynsym,
@@ -245,6 +247,7 @@ mod tests {
             symbols: super::super::modules::Symbols::default(),
             dwarf: Dwarf::Separate("/usr/lib/debug/true".into()),
             state: FileState::Same,
+            opened: true,
         }];
         facts.process = Some(process);
         let text = render(&facts, &decide(&facts)).expect("JSON");

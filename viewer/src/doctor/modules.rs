@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use goblin::elf::Elf;
 use goblin::elf::note::{NT_GNU_BUILD_ID, NoteDataIterator};
 use goblin::elf::section_header::{SHT_NOBITS, SectionHeader};
 use nix::fcntl::OFlag;
-use procfs::process::{MMPermissions, MMapPath, MemoryMaps, Process};
+use procfs::process::{MMPermissions, MMapPath, MemoryMaps};
 
 /// Modules looked at; some programs map thousands of files.
 const MODULES_MAX: usize = 256;
@@ -51,7 +52,7 @@ pub enum Dwarf {
 /// Whether the file can be read, and is the one that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
-    /// It is.
+    /// It can, and it is.
     Same,
     /// Another file has its name now.
     Replaced,
@@ -76,82 +77,88 @@ pub struct ModuleRow {
     pub dwarf: Dwarf,
     /// Whether the file is the one that runs.
     pub state: FileState,
+    /// Whether the one that runs could be read, under whatever name.
+    pub opened: bool,
 }
 
-/// The modules of `pid`, and how many more it has than are looked at (256).
-///
-/// # Errors
-/// Where `/proc/PID/maps` can't be read.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "for those who have no maps at hand")
-)]
-pub fn modules(pid: i32) -> Result<(Vec<ModuleRow>, usize), procfs::ProcError> {
-    Ok(of_maps(pid, &Process::new(pid)?.maps()?))
-}
-
-/// The modules among `maps` of `pid`: files that are mapped executable, each once.
+/// The modules among `maps` of `pid`: files that are mapped executable, each once; and
+/// how many more there are than are looked at (256).
 pub fn of_maps(pid: i32, maps: &MemoryMaps) -> (Vec<ModuleRow>, usize) {
     let mut files = BTreeMap::new();
     for map in maps {
         if let MMapPath::Path(path) = &map.pathname
             && map.perms.contains(MMPermissions::EXECUTE)
         {
-            files.entry(path.clone()).or_insert(map.inode);
+            files
+                .entry(path.clone())
+                .or_insert((map.inode, map.address));
         }
     }
     let left_out = files.len().saturating_sub(MODULES_MAX);
-    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    let proc = PathBuf::from(format!("/proc/{pid}"));
     let rows = files.iter().take(MODULES_MAX);
-    (
-        rows.map(|(path, inode)| module(&root, path, *inode))
-            .collect(),
-        left_out,
-    )
+    let rows = rows
+        .map(|(path, (inode, range))| module(&proc, path, *inode, *range))
+        .collect();
+    (rows, left_out)
 }
 
-/// Looks at one module. `root` is where the process's file system begins.
-fn module(root: &Path, path: &Path, inode: u64) -> ModuleRow {
+/// Looks at one module. `proc` is the process's folder in `/proc`.
+fn module(proc: &Path, path: &Path, inode: u64, range: (u64, u64)) -> ModuleRow {
+    let root = proc.join("root");
+    let bytes = path.as_os_str().as_bytes();
+    let unlinked = bytes.strip_suffix(b" (deleted)");
+    let path = Path::new(std::ffi::OsStr::from_bytes(unlinked.unwrap_or(bytes)));
     let mut row = ModuleRow {
         path: path.to_owned(),
         build_id: None,
         symbols: Symbols::default(),
         dwarf: Dwarf::None,
         state: FileState::Same,
+        opened: false,
     };
-    if path.as_os_str().as_bytes().ends_with(b" (deleted)") {
-        row.state = FileState::Deleted;
-        return row;
-    }
-    let file = match open(&under(root, path)) {
-        Ok(file) => file,
-        Err(error) => {
-            row.state = match error.kind() {
-                std::io::ErrorKind::NotFound => FileState::Deleted,
-                _ => FileState::Unreadable(error.to_string()),
-            };
-            return row;
-        }
+    let on_disk = open(&under(&root, path));
+    row.state = match &on_disk {
+        // The inode alone: overlay and btrfs show a device in the maps that stat doesn't.
+        Ok(file) if unlinked.is_none() && is_inode(file, inode) => FileState::Same,
+        Ok(_) => FileState::Replaced,
+        Err(error) if error.kind() == ErrorKind::NotFound => FileState::Deleted,
+        Err(error) => FileState::Unreadable(error.to_string()),
     };
-    // The inode alone: overlay and btrfs show a device in the maps that stat doesn't.
-    if file.metadata().is_ok_and(|meta| meta.ino() != inode) {
-        row.state = FileState::Replaced;
-    }
+    let file = match row.state {
+        FileState::Same => on_disk.ok(),
+        _ => open_running(proc, inode, range),
+    };
+    let Some(file) = file else { return row };
     let Some(elf) = sections(&file) else {
         row.state = FileState::NotElf;
         return row;
     };
+    row.opened = true;
     row.symbols = elf.symbols;
     row.build_id = elf.build_id.clone();
     if elf.dwarf {
         row.dwarf = Dwarf::Embedded;
-    } else if let Some((path, debug)) = debug_file(root, path, &elf) {
+    } else if let Some((path, debug)) = debug_file(&root, path, &elf) {
         row.symbols.symtab |= debug.symbols.symtab;
         if debug.dwarf {
             row.dwarf = Dwarf::Separate(path);
         }
     }
     row
+}
+
+/// The file that runs, whatever has its name: by its mapping, which takes
+/// `CAP_CHECKPOINT_RESTORE` or `CAP_SYS_ADMIN`, and the program itself by `exe`.
+fn open_running(proc: &Path, inode: u64, (start, end): (u64, u64)) -> Option<File> {
+    [format!("map_files/{start:x}-{end:x}"), "exe".to_owned()]
+        .into_iter()
+        .filter_map(|link| open(&proc.join(link)).ok())
+        .find(|file| is_inode(file, inode))
+}
+
+fn is_inode(file: &File, inode: u64) -> bool {
+    file.metadata().is_ok_and(|meta| meta.ino() == inode)
 }
 
 /// What the section table of an ELF file tells.
@@ -274,7 +281,7 @@ fn open(path: &Path) -> std::io::Result<File> {
         return Ok(file);
     }
     Err(std::io::Error::new(
-        std::io::ErrorKind::InvalidInput,
+        ErrorKind::InvalidInput,
         "not a regular file",
     ))
 }

@@ -62,12 +62,11 @@ pub fn mark_word(mark: Mark) -> &'static str {
 
 /// How well a module's code can be named.
 pub fn module_mark(module: &ModuleRow) -> Mark {
-    match module.state {
-        FileState::Unreadable(_) | FileState::NotElf | FileState::Deleted => Mark::No,
-        FileState::Replaced => Mark::Limited,
-        FileState::Same if module.symbols.symtab && module.dwarf != Dwarf::None => Mark::Ok,
-        FileState::Same if has_symbols(module) || module.dwarf != Dwarf::None => Mark::Limited,
-        FileState::Same => Mark::No,
+    let lines = module.dwarf != Dwarf::None;
+    match module.opened {
+        true if module.symbols.symtab && lines => Mark::Ok,
+        true if has_symbols(module) || lines => Mark::Limited,
+        _ => Mark::No,
     }
 }
 
@@ -133,17 +132,17 @@ fn modules(out: &mut String, modules: &[ModuleRow], left_out: usize) {
 fn modules_todo(modules: &[ModuleRow]) -> Option<String> {
     let poor = modules
         .iter()
-        .filter(|module| module_mark(module) != Mark::Ok && module.state == FileState::Same);
+        .filter(|module| module.opened && module_mark(module) != Mark::Ok);
     let (mut with_id, mut without) = (false, false);
     for module in poor {
         with_id |= module.build_id.is_some();
         without |= module.build_id.is_none();
     }
-    if modules
-        .iter()
-        .any(|module| module.state == FileState::Replaced)
-    {
-        return Some("restart the program: a file on disk is not the one that runs".to_owned());
+    let gone = |module: &ModuleRow| {
+        !module.opened && matches!(module.state, FileState::Replaced | FileState::Deleted)
+    };
+    if modules.iter().any(gone) {
+        return Some("as root, or restart the program: files of it are gone from disk".to_owned());
     }
     match (with_id, without) {
         (true, _) => Some(
@@ -157,11 +156,15 @@ fn modules_todo(modules: &[ModuleRow]) -> Option<String> {
 }
 
 fn module_text(module: &ModuleRow) -> String {
-    match &module.state {
-        FileState::Deleted => return "the file is gone from disk".to_owned(),
-        FileState::Unreadable(why) => return format!("can't be opened: {why}"),
-        FileState::NotElf => return "not an ELF file".to_owned(),
-        FileState::Same | FileState::Replaced => {}
+    let state = match &module.state {
+        FileState::Same => String::new(),
+        FileState::Replaced => "another file has its name now".to_owned(),
+        FileState::Deleted => "the file is gone from disk".to_owned(),
+        FileState::Unreadable(why) => format!("can't be opened: {why}"),
+        FileState::NotElf => "not an ELF file".to_owned(),
+    };
+    if !module.opened {
+        return state;
     }
     let symbols = match module.symbols {
         symbols if symbols.symtab => "all functions",
@@ -174,11 +177,10 @@ fn module_text(module: &ModuleRow) -> String {
         Dwarf::Separate(path) => format!("lines in {}", path.display()),
         Dwarf::None => "no lines".to_owned(),
     };
-    let replaced = match module.state {
-        FileState::Replaced => "; the file on disk is not the one that runs",
-        _ => "",
-    };
-    format!("{symbols}, {dwarf}{replaced}")
+    match module.state {
+        FileState::Same => format!("{symbols}, {dwarf}"),
+        _ => format!("{state}; the one that runs has {symbols}, {dwarf}"),
+    }
 }
 
 fn push_wrapped(out: &mut String, text: &str, first: &str, rest: &str) {
@@ -226,6 +228,7 @@ mod tests {
             symbols: super::super::modules::Symbols::default(),
             dwarf: Dwarf::None,
             state: FileState::Same,
+            opened: true,
         }];
         facts.process = Some(process);
         let text = render(&facts, &decide(&facts));

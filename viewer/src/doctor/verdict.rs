@@ -2,7 +2,9 @@
 //! thing to do about it, said only where it would help *here*.
 
 mod machine;
+mod perf;
 mod process;
+mod rights;
 
 use super::facts::{Facts, MachineFacts};
 
@@ -60,16 +62,16 @@ pub struct Verdict {
 /// Decides.
 pub fn decide(facts: &Facts) -> Verdict {
     let mut rows = machine::rows(&facts.machine, facts.perf.as_ref());
-    let user = machine::can_sample_user(&facts.machine, facts.perf.as_ref());
+    let user = perf::can_sample_user(&facts.machine, facts.perf.as_ref());
     let mut works = user && !machine::kernel_too_old(&facts.machine);
     let mut what = String::from("`vmscope record -- COMMAND`");
     if let Some(target) = &facts.process {
-        let perf = facts.process_perf.as_ref();
-        rows.extend(process::rows(&facts.machine, target, perf));
-        works &= process::can_attach(&facts.machine, target, perf);
+        let probe = facts.process_perf.as_ref();
+        rows.extend(process::rows(&facts.machine, target, probe));
+        works &= process::can_attach(&facts.machine, target, probe);
         what = format!("`vmscope attach {}`", target.pid);
     }
-    let kernel = machine::can_sample_kernel(&facts.machine, facts.perf.as_ref());
+    let kernel = perf::can_sample_kernel(&facts.machine, facts.perf.as_ref());
     let summary = match (works, kernel) {
         (true, true) => format!("{what} would work, in user space and in the kernel."),
         (true, false) => format!("{what} would work, in user space alone."),

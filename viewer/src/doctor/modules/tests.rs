@@ -11,7 +11,10 @@ fn temporary(bytes: &[u8]) -> File {
 #[test]
 fn this_test_has_symbols_and_lines() {
     let pid = i32::try_from(std::process::id()).expect("a pid");
-    let (rows, left_out) = modules(pid).expect("our own maps");
+    let maps = procfs::process::Process::myself()
+        .and_then(|me| me.maps())
+        .expect("our maps");
+    let (rows, left_out) = of_maps(pid, &maps);
     let exe = std::env::current_exe().expect("a path");
     let me = rows
         .iter()
@@ -25,18 +28,27 @@ fn this_test_has_symbols_and_lines() {
 
 #[test]
 fn another_inode_is_another_file() {
+    let proc = Path::new("/proc/self");
     let exe = std::env::current_exe().expect("a path");
     let inode = std::fs::metadata(&exe).expect("the test itself").ino();
-    let root = Path::new("/");
-    assert_eq!(module(root, &exe, inode).state, FileState::Same);
-    assert_eq!(module(root, &exe, inode ^ 1).state, FileState::Replaced);
+    let look = |path: &Path, inode| {
+        let row = module(proc, path, inode, (0, 0));
+        (row.state, row.opened)
+    };
+    assert_eq!(look(&exe, inode), (FileState::Same, true));
+    assert_eq!(look(&exe, inode ^ 1), (FileState::Replaced, false));
     assert_eq!(
-        module(root, Path::new("/a/b (deleted)"), 1).state,
-        FileState::Deleted
+        look(Path::new("/no/such/file"), inode ^ 1),
+        (FileState::Deleted, false)
+    );
+    // Gone from where it was, and still there as /proc/self/exe.
+    assert_eq!(
+        look(Path::new("/no/such/file (deleted)"), inode),
+        (FileState::Deleted, true)
     );
     assert_eq!(
-        module(root, Path::new("/no/such/file"), 1).state,
-        FileState::Deleted
+        look(Path::new("/dev/null"), inode ^ 1).0,
+        FileState::Unreadable("not a regular file".to_owned())
     );
 }
 

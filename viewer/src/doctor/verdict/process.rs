@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 
 use super::super::facts::{Existence, MachineFacts, PerfProbe, ProcessFacts, Reading};
-use super::machine::{followable, limit_text};
+use super::rights::{followable, limit_text};
 use super::{Group, Mark, Row, as_admin, row};
 
 pub(super) fn rows(
@@ -203,7 +203,7 @@ fn threads(machine: &MachineFacts, process: &ProcessFacts) -> Row {
     let limit = machine.descriptors;
     let room = |descriptors| followable(descriptors, machine.cpus);
     if process.threads <= room(limit.soft) {
-        return make(Mark::Ok, "each is followed from its first instruction");
+        return make(Mark::Ok, "few enough: new ones are seen from their start");
     }
     let row = if process.threads.saturating_add(64) <= limit.soft {
         make(
