@@ -137,12 +137,7 @@ impl Recorder {
     pub fn take_look(&self, found: Vec<Record>, news: Vec<ThreadNews>, out: &mut Vec<Record>) {
         let time = super::now();
         out.extend(found);
-        for ThreadNews {
-            tid,
-            name,
-            role,
-        } in news
-        {
+        for ThreadNews { tid, name, role } in news {
             if let Some(thread) = self.threads.get(&tid) {
                 let (key, process) = (thread.key, None);
                 out.push(Record::ThreadUpdate(ThreadUpdate {

@@ -6,6 +6,7 @@
 //! that in the process's memory.
 
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use vmscope_records::{Avma, BuildId, ModuleState, Pid};
 
 use crate::{
     ElfFile, LiveMemory, MapEntry, Memory, ModuleFile, ReadAt, Root, build_id_in_memory,
-    open_magic_link, read_maps,
+    open_magic_link, own_root, read_maps,
 };
 
 /// A vdso is two to four pages; a larger one is not kept.
