@@ -78,7 +78,11 @@ fn position() -> impl Strategy<Value = f64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    // PROPTEST_CASES asks for more.
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases.max(1500),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn damage_never_panics(

@@ -372,6 +372,27 @@ fn split_dwarf_says_so_and_still_has_lines() {
 }
 
 #[test]
+fn functions_by_debug_information_alone() {
+    let dir = source();
+    let dir = dir.path();
+    let names = ["main", "hidden", "shown"];
+    let Some(hits) = run(dir, "cc -O1 -g -o p p.c -lm").and_then(|_| hits_of(dir, "p", &names))
+    else {
+        return;
+    };
+    let Some(_) = run(dir, "objcopy --strip-all --keep-section=.debug_* p bare") else {
+        return;
+    };
+    let symbols = resolve(&dir.join("bare"), &sorted(&hits), &Disk::default());
+    for (hit, name) in hits.iter().zip(names) {
+        let function = at(&symbols, *hit);
+        assert_eq!((&*function.name, function.start), (name, *hit));
+        assert_eq!(function.source, SymbolSource::DebugInfo);
+        assert!(function.sized && !function.lines.is_empty());
+    }
+}
+
+#[test]
 fn many_modules_at_once() {
     let dir = source();
     let dir = dir.path();

@@ -280,6 +280,9 @@ impl<'f> Elf<'f> {
 
     /// The segment that code at that file offset is loaded by, and its address.
     pub(crate) fn address_of(&self, offset: u64) -> Option<(Segment, u64)> {
+        if offset >= self.file.len() {
+            return None;
+        }
         self.segments
             .iter()
             .filter(|segment| segment.kind == PT_LOAD && segment.executable)

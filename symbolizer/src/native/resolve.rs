@@ -143,7 +143,11 @@ fn is_the_one_that_ran(module: &Module, elf: &Elf<'_>, file_len: u64) -> Result<
         (Some(expected), Some(actual)) => {
             Err(format!("{OTHER}: build-id {actual}, expected {expected}"))
         }
-        (Some(expected), None) => Err(format!("{OTHER}: no build-id, expected {expected}")),
+        (Some(expected), None) => {
+            let damage = elf.damage.as_ref();
+            let damage = damage.map_or(String::new(), |why| format!("; {}", describe(why)));
+            Err(format!("{OTHER}: no build-id, expected {expected}{damage}"))
+        }
         (None, _) if module.size != 0 && module.size != file_len => Err(format!(
             "{OTHER}: {file_len} bytes, expected {}",
             module.size
