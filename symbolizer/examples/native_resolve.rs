@@ -19,11 +19,11 @@ use vmscope_symbolizer::native::{
     Binaries, DebugFile, DebugFileRequest, FileBytes, ReadError, ResolveOptions, resolve_module,
 };
 
-struct Disk(File);
+struct Disk(File, u64);
 
 impl FileBytes for Disk {
     fn len(&self) -> u64 {
-        self.0.metadata().map_or(0, |meta| meta.len())
+        self.1
     }
 
     fn read_at(&self, offset: u64, len: usize) -> Result<Cow<'_, [u8]>, ReadError> {
@@ -43,7 +43,8 @@ struct ByPath;
 impl Binaries for ByPath {
     fn module(&self, module: &Module) -> Result<Arc<dyn FileBytes>, String> {
         let file = File::open(&module.path).map_err(|error| error.to_string())?;
-        Ok(Arc::new(Disk(file)))
+        let len = file.metadata().map_err(|error| error.to_string())?.len();
+        Ok(Arc::new(Disk(file, len)))
     }
 
     fn debug_file(&self, _: &DebugFileRequest<'_>) -> Vec<DebugFile> {

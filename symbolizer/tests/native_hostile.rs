@@ -6,9 +6,10 @@ mod native_support;
 
 use std::sync::OnceLock;
 
-use native_support::run;
+use native_support::{Disk, module, run};
 use proptest::prelude::*;
-use vmscope_symbolizer::native::fuzz_elf;
+use vmscope_records::FileOffset;
+use vmscope_symbolizer::native::{ResolveOptions, fuzz_elf, resolve_module};
 
 /// Small programs with all kinds of sections.
 fn seeds() -> &'static Vec<Vec<u8>> {
@@ -71,6 +72,55 @@ fn truncated_files_end_anywhere() {
     }
 }
 
+/// 100,000 inlined functions that all have the same list of 50,000 ranges: five
+/// billion ranges in a megabyte.
+#[test]
+fn amplified_ranges_run_out_of_steps() {
+    const PROGRAM: &str = "
+ .text
+ .globl _start
+_start:
+ .fill 4096, 1, 0x90
+ .section .debug_abbrev
+ .uleb128 1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0
+ .uleb128 2, 0x2e, 1, 0x03, 8, 0x11, 1, 0x12, 7, 0, 0
+ .uleb128 3, 0x1d, 0, 0x55, 0x17, 0, 0
+ .uleb128 0
+ .section .debug_info
+ .4byte 2f - 1f
+1: .2byte 4
+ .4byte 0
+ .byte 8
+ .uleb128 1
+ .8byte _start, 4096
+ .uleb128 2
+ .asciz \"outer\"
+ .8byte _start, 4096
+ .rept 100000
+ .uleb128 3
+ .4byte 0
+ .endr
+ .byte 0, 0
+2:
+ .section .debug_ranges
+ .rept 50000
+ .8byte 16, 64
+ .endr
+ .8byte 0, 0
+";
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    std::fs::write(dir.join("a.s"), PROGRAM).unwrap();
+    if run(dir, "cc -nostdlib -static -no-pie -o a a.s").is_none() {
+        return;
+    }
+    let options = ResolveOptions::default();
+    let hits: Vec<FileOffset> = (0x1000..0x1100).map(FileOffset).collect();
+    let symbols = resolve_module(&module(&dir.join("a")), &hits, &Disk::default(), &options);
+    assert!(symbols.note.contains("too large"), "{}", symbols.note);
+    assert!(!symbols.functions.is_empty());
+}
+
 /// Offsets of the debug and symbol sections' bytes and of the headers are where
 /// damage hurts: the last half of these small files.
 fn position() -> impl Strategy<Value = f64> {
@@ -78,7 +128,11 @@ fn position() -> impl Strategy<Value = f64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    // PROPTEST_CASES asks for more.
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases.max(1500),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn damage_never_panics(

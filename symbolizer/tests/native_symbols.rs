@@ -2,6 +2,7 @@
 //! split, against nm and objdump.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stderr,
     reason = "tests say what went wrong by failing, and what they left out on stderr"
 )]
@@ -139,12 +140,13 @@ fn plt_stubs_are_named_as_objdump_does() {
         let mut expected = Vec::new();
         let mut current = None;
         for line in text.lines() {
-            if let Some((address, label)) = line.split_once(" <") {
-                if line.ends_with(">:") && !address.starts_with(' ') {
-                    let name = label.trim_end_matches(">:");
-                    current = name.ends_with("@plt").then(|| name.to_owned());
-                    continue;
-                }
+            if let Some((address, label)) = line.split_once(" <")
+                && line.ends_with(">:")
+                && !address.starts_with(' ')
+            {
+                let name = label.trim_end_matches(">:");
+                current = name.ends_with("@plt").then(|| name.to_owned());
+                continue;
             }
             if let (Some(name), Some((address, _))) = (&current, line.split_once(":\t")) {
                 let address = u64::from_str_radix(address.trim(), 16).unwrap();
@@ -371,6 +373,27 @@ fn split_dwarf_says_so_and_still_has_lines() {
 }
 
 #[test]
+fn functions_by_debug_information_alone() {
+    let dir = source();
+    let dir = dir.path();
+    let names = ["main", "hidden", "shown"];
+    let Some(hits) = run(dir, "cc -O1 -g -o p p.c -lm").and_then(|_| hits_of(dir, "p", &names))
+    else {
+        return;
+    };
+    let Some(_) = run(dir, "objcopy --strip-all --keep-section=.debug_* p bare") else {
+        return;
+    };
+    let symbols = resolve(&dir.join("bare"), &sorted(&hits), &Disk::default());
+    for (hit, name) in hits.iter().zip(names) {
+        let function = at(&symbols, *hit);
+        assert_eq!((&*function.name, function.start), (name, *hit));
+        assert_eq!(function.source, SymbolSource::DebugInfo);
+        assert!(function.sized && !function.lines.is_empty());
+    }
+}
+
+#[test]
 fn many_modules_at_once() {
     let dir = source();
     let dir = dir.path();
@@ -396,6 +419,54 @@ fn many_modules_at_once() {
     assert!(!all[1].note.is_empty());
     assert!(all[2].functions.is_empty());
     assert_eq!(all[3].note, "not an ELF file");
+}
+
+/// The vdso, as a driver gives it: bytes from memory.
+#[test]
+fn vdso_functions() {
+    use std::os::unix::fs::FileExt;
+    use std::sync::Arc;
+    use vmscope_symbolizer::native::{
+        Binaries, DebugFile, DebugFileRequest, FileBytes, MemoryFile,
+    };
+
+    struct Vdso(Vec<u8>);
+    impl Binaries for Vdso {
+        fn module(&self, _: &Module) -> Result<Arc<dyn FileBytes>, String> {
+            Ok(Arc::new(MemoryFile(self.0.clone())))
+        }
+        fn debug_file(&self, _: &DebugFileRequest<'_>) -> Vec<DebugFile> {
+            Vec::new()
+        }
+        fn kernel_symbols(&self) -> Option<Vec<u8>> {
+            None
+        }
+    }
+
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let Some(line) = maps.lines().find(|line| line.ends_with("[vdso]")) else {
+        eprintln!("SKIPPED: this process has no vdso");
+        return;
+    };
+    let mut ends = line.split([' ', '-']);
+    let mut next = || u64::from_str_radix(ends.next().unwrap(), 16).unwrap();
+    let (start, end) = (next(), next());
+    let mut image = vec![0; usize::try_from(end - start).unwrap()];
+    let memory = std::fs::File::open("/proc/self/mem").unwrap();
+    memory.read_exact_at(&mut image, start).unwrap();
+    let hits: Vec<FileOffset> = (0..end - start).step_by(16).map(FileOffset).collect();
+    let vdso = Module {
+        state: ModuleState::Vdso,
+        ..module(Path::new("[vdso]"))
+    };
+    let symbols = resolve_module(&vdso, &hits, &Vdso(image), &ResolveOptions::default());
+    let names: Vec<&str> = symbols.functions.iter().map(|f| &*f.name).collect();
+    let wanted = if cfg!(target_arch = "aarch64") {
+        "__kernel_clock_gettime"
+    } else {
+        "__vdso_clock_gettime"
+    };
+    assert!(names.contains(&wanted), "{symbols:?}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub enum ReadError {
 /// has checked against [`FileBytes::len`]; a file that shrinks meanwhile is an
 /// error, not a panic, so a driver reads with `pread` rather than by mapping.
 pub trait FileBytes: Send + Sync {
-    /// The file's size in bytes.
+    /// The file's size in bytes. It is asked for before every read: a driver keeps it.
     fn len(&self) -> u64;
 
     /// Whether there are no bytes.

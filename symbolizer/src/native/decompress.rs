@@ -99,6 +99,7 @@ fn read_bounded(reader: impl Read, limit: u64) -> Result<Vec<u8>, DecompressErro
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests say what went wrong by failing")]
 mod tests {
     use std::io::Write;
 

@@ -74,6 +74,7 @@ impl Write for Bounded {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests say what went wrong by failing")]
 mod tests {
     use super::*;
 

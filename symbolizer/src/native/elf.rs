@@ -140,6 +140,8 @@ pub(crate) struct Elf<'f> {
     pub(crate) segments: Vec<Segment>,
     /// Section headers; none where the table is missing or damaged.
     pub(crate) sections: Vec<Section>,
+    /// Where code is loaded: ranges of addresses, ascending, without overlap.
+    code: Vec<(u64, u64)>,
     /// Why there are no sections though the header names some.
     pub(crate) damage: Option<ElfError>,
 }
@@ -169,6 +171,7 @@ impl<'f> Elf<'f> {
             machine: parsed.e_machine,
             segments: Vec::new(),
             sections: Vec::new(),
+            code: Vec::new(),
             damage: None,
         };
         let first = match elf.read_sections(&parsed) {
@@ -252,6 +255,19 @@ impl<'f> Elf<'f> {
                 align: header.p_align,
             })
             .collect();
+        let mut code: Vec<(u64, u64)> = self
+            .segments
+            .iter()
+            .filter(|segment| segment.kind == PT_LOAD && segment.executable)
+            .map(|s| (s.address, s.address.saturating_add(s.file_size)))
+            .collect();
+        code.sort_unstable();
+        for range in code {
+            match self.code.last_mut() {
+                Some(last) if range.0 <= last.1 => last.1 = last.1.max(range.1),
+                _ => self.code.push(range),
+            }
+        }
         Ok(())
     }
 
@@ -262,15 +278,11 @@ impl<'f> Elf<'f> {
             .position(|section| section.name == name)
     }
 
-    /// The section of code that holds the address.
-    pub(crate) fn code_section_at(&self, address: u64) -> Option<&Section> {
-        self.sections
-            .iter()
-            .find(|s| s.is_code() && (s.address..s.end()).contains(&address))
-    }
-
     /// The segment that code at that file offset is loaded by, and its address.
     pub(crate) fn address_of(&self, offset: u64) -> Option<(Segment, u64)> {
+        if offset >= self.file.len() {
+            return None;
+        }
         self.segments
             .iter()
             .filter(|segment| segment.kind == PT_LOAD && segment.executable)
@@ -283,13 +295,9 @@ impl<'f> Elf<'f> {
 
     /// Whether code is loaded at the address.
     pub(crate) fn is_code_address(&self, address: u64) -> bool {
-        self.segments.iter().any(|segment| {
-            segment.kind == PT_LOAD
-                && segment.executable
-                && address
-                    .checked_sub(segment.address)
-                    .is_some_and(|into| into < segment.file_size)
-        })
+        let next = self.code.partition_point(|range| range.0 <= address);
+        next.checked_sub(1)
+            .is_some_and(|index| address < self.code[index].1)
     }
 
     /// The bytes of a section, decompressed, at most `limit`.

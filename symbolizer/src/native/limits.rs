@@ -2,7 +2,7 @@
 //! programs have (the figures in the comments), and none is an error of its own:
 //! what lies past it is left out and the note says so.
 
-/// Program headers of one file. Real ones have 5 to 15.
+/// Program headers of one file. Real ones have 5 to 15, core files one per mapping.
 pub(crate) const PROGRAM_HEADERS: usize = 1024;
 /// Section headers of one file. Linked files have 25 to 60; the limit of ELF
 /// without extended numbering is 65,280.
@@ -59,8 +59,15 @@ pub(crate) const INLINE_DEPTH: usize = 256;
 /// to 50 ns each, so that the worst file costs seconds. 2,000 hits in a program of
 /// 300 MB of debug information take under 30 million.
 pub(crate) const DWARF_STEPS: u64 = 200_000_000;
-/// Steps that one table of abbreviations counts for.
-pub(crate) const ABBREVIATIONS_STEPS: u64 = 1000;
+/// Bytes of one table of abbreviations. Real ones have 1 to 10 KiB.
+pub(crate) const ABBREVIATIONS_BYTES: usize = 1 << 20;
+/// Bytes of the directories and files before one line program. Real ones have 1 to
+/// 100 KiB.
+pub(crate) const LINE_HEADER_BYTES: usize = 2 << 20;
+/// Bytes of all symbols' names of one module; later names are cut short.
+pub(crate) const ALL_NAMES_BYTES: usize = 64 << 20;
+/// Bytes of a name that is cut short.
+pub(crate) const CUT_NAME_BYTES: usize = 64;
 /// Bytes of one path made from DWARF.
 pub(crate) const PATH_BYTES: usize = 4096;
 /// Bytes of one debug section, decompressed.

@@ -176,28 +176,36 @@ fn find_names(elf: &Elf<'_>, wanted: &mut FxHashMap<Target, Option<String>>) {
         if !is_plt && section.name != ".rela.dyn" {
             continue;
         }
-        // .rela.plt comes after .rela.dyn in most files, and is the small one; but
-        // reading both takes milliseconds even in the largest programs.
+        // Most slots are in .rela.plt, which is small; .rela.dyn has millions of
+        // entries in the largest programs, and is read in pieces.
         let Some(entries) = section.size.checked_div(section.entry_size) else {
             continue;
         };
         if entries > limits::RELOCATIONS {
             continue;
         }
-        let Ok(bytes) = elf.piece(section.offset, section.size, "relocations") else {
-            continue;
-        };
-        let Ok(relocations) = RelocSection::parse(&bytes, 0, bytes.len(), true, elf.context) else {
-            continue;
-        };
-        for (index, relocation) in relocations.iter().enumerate() {
-            let slot = Target::Slot(relocation.r_offset);
-            let index = Target::Index(index as u64);
-            for target in [Some(slot), is_plt.then_some(index)].into_iter().flatten() {
-                if let Some(name @ None) = wanted.get_mut(&target) {
-                    *name = callee(elf, section.link, relocation.r_sym, relocation.r_addend);
+        let per_read = (limits::SYMBOL_READ_BYTES as u64 / section.entry_size).max(1);
+        let mut done = 0;
+        while done < entries {
+            let now = per_read.min(entries - done);
+            let from = section.offset.saturating_add(done * section.entry_size);
+            let Ok(bytes) = elf.piece(from, now * section.entry_size, "relocations") else {
+                break;
+            };
+            let Ok(relocations) = RelocSection::parse(&bytes, 0, bytes.len(), true, elf.context)
+            else {
+                break;
+            };
+            for (index, relocation) in (done..).zip(relocations.iter()) {
+                let slot = Target::Slot(relocation.r_offset);
+                let index = is_plt.then_some(Target::Index(index));
+                for target in [Some(slot), index].into_iter().flatten() {
+                    if let Some(name @ None) = wanted.get_mut(&target) {
+                        *name = callee(elf, section.link, relocation.r_sym, relocation.r_addend);
+                    }
                 }
             }
+            done += now;
         }
     }
 }

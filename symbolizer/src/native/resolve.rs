@@ -9,7 +9,7 @@ use super::assemble::{self, Known};
 use super::bytes::{Binaries, MemoryFile};
 use super::demangle::demangle;
 use super::dwarf::{self, Place, Sections};
-use super::elf::{Elf, ElfError};
+use super::elf::{Elf, ElfError, Section};
 use super::table::{Answer, Lookup, NameAt};
 use super::{debug_file, decompress, limits, notes, plt};
 
@@ -143,7 +143,11 @@ fn is_the_one_that_ran(module: &Module, elf: &Elf<'_>, file_len: u64) -> Result<
         (Some(expected), Some(actual)) => {
             Err(format!("{OTHER}: build-id {actual}, expected {expected}"))
         }
-        (Some(expected), None) => Err(format!("{OTHER}: no build-id, expected {expected}")),
+        (Some(expected), None) => {
+            let damage = elf.damage.as_ref();
+            let damage = damage.map_or(String::new(), |why| format!("; {}", describe(why)));
+            Err(format!("{OTHER}: no build-id, expected {expected}{damage}"))
+        }
         (None, _) if module.size != 0 && module.size != file_len => Err(format!(
             "{OTHER}: {file_len} bytes, expected {}",
             module.size
@@ -347,9 +351,16 @@ fn name_hits(
     answers: Vec<Answer>,
 ) -> Vec<Known> {
     let stubs = plt::stubs(elf, svmas);
+    let mut sections: Vec<&Section> = elf.sections.iter().filter(|s| s.is_code()).collect();
+    sections.sort_by_key(|section| section.address);
+    let mut names_bytes = 0_usize;
     let mut known: Vec<Known> = Vec::with_capacity(svmas.len());
     for (svma, answer) in svmas.iter().zip(answers) {
-        let section = elf.code_section_at(*svma);
+        let section = sections
+            .partition_point(|section| section.address <= *svma)
+            .checked_sub(1)
+            .map(|index| sections[index])
+            .filter(|section| *svma < section.end());
         let (low, high) = section.map_or((0, u64::MAX), |s| (s.address, s.end()));
         let next_stub = stubs.partition_point(|stub| stub.start <= *svma);
         let stub = next_stub
@@ -382,7 +393,7 @@ fn name_hits(
             } if *sized || (low <= *start && stub.is_none()) => best_name(tables, names),
             _ => None,
         };
-        let (linkage_name, source, sized) = match (name, stub, section) {
+        let (mut linkage_name, source, sized) = match (name, stub, section) {
             (Some((name, source)), ..) => {
                 let sized = matches!(answer, Answer::Symbol { sized: true, .. });
                 (name, source, sized)
@@ -393,6 +404,11 @@ fn name_hits(
                 (name, SymbolSource::None, false)
             }
         };
+        // Every symbol of a hostile file may name the same long string.
+        names_bytes = names_bytes.saturating_add(linkage_name.len());
+        while names_bytes > limits::ALL_NAMES_BYTES && linkage_name.len() > limits::CUT_NAME_BYTES {
+            linkage_name.pop();
+        }
         let (start, end) = match (source, stub) {
             (SymbolSource::Plt, Some(stub)) => (stub.start, stub.end),
             (_, _) if sized => (start, end),

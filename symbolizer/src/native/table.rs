@@ -308,6 +308,11 @@ fn rank(symbol: &Sym, is_code: &[bool]) -> Option<u8> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests say what went wrong by failing"
+)]
 mod tests {
     use proptest::prelude::*;
 

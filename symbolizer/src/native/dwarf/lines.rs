@@ -107,9 +107,8 @@ impl<'u, 'a> Files<'u, 'a> {
             push(&mut path, &self.text(directory)?);
         }
         push(&mut path, &self.text(file.path_name())?);
-        if path.len() > limits::PATH_BYTES {
-            let cut = path.floor_char_boundary(limits::PATH_BYTES);
-            path.truncate(cut);
+        while path.len() > limits::PATH_BYTES {
+            path.pop();
         }
         Some(path)
     }

@@ -11,6 +11,7 @@
 //! Source: DWARF 5, §2.17 (ranges), §3.3 (functions), §6.1.2 (address ranges),
 //! §6.2 (lines). Versions 2 to 5 are read.
 
+mod guard;
 mod lines;
 mod names;
 mod scopes;
@@ -263,6 +264,9 @@ fn walk_unit<'a>(
                 line,
             });
         }
+        // What comes out is bounded, too: names may be long, and chains deep.
+        let bytes = frames.iter().map(|f| f.function.len() + f.file.len());
+        budget.spend(bytes.sum::<usize>() as u64)?;
         let exactness = match row {
             // Whether more is inlined here is written in the .dwo file.
             Some(row) if row.line > 0 && split && outermost.is_none() => Exactness::Approximate,

@@ -56,7 +56,11 @@ impl<'a> Names<'a> {
             return &self.none;
         };
         if !self.known.contains_key(&key.0) {
-            let linkage_name = self.find(unit, entry, budget).unwrap_or_default();
+            let mut linkage_name = self.find(unit, entry, budget).unwrap_or_default();
+            // Demangling takes some 10 to 100 ns a byte.
+            if budget.spend(8 * linkage_name.len() as u64).is_err() {
+                linkage_name.clear();
+            }
             let name = Name {
                 name: demangle(&linkage_name),
                 linkage_name,

@@ -62,7 +62,10 @@ fn load<'f>(elf: &Elf<'f>, left: &mut u64) -> Result<DwarfSections<Cow<'f, [u8]>
         let Some(index) = index(elf, id).filter(|_| wanted) else {
             return Ok(Cow::Borrowed(&[][..]));
         };
-        let bytes = elf.section_bytes(index, limits::DEBUG_SECTION_BYTES.min(*left))?;
+        let bytes = match elf.section_bytes(index, limits::DEBUG_SECTION_BYTES.min(*left)) {
+            Err(ElfError::NoContents) => Cow::Borrowed(&[][..]),
+            bytes => bytes?,
+        };
         *left = left.saturating_sub(bytes.len() as u64);
         Ok(bytes)
     })

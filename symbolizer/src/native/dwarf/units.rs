@@ -5,8 +5,7 @@ use std::sync::Arc;
 use gimli::{Attribute, AttributeValue, DebugInfoOffset, Range, constants};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::limits;
-use super::{Budget, Dwarf, Shortfall, Slice, Stop, Unit};
+use super::{Budget, Dwarf, Shortfall, Slice, Stop, Unit, guard};
 
 /// Units that one hit is looked for in: more than one claims an address only in
 /// odd files.
@@ -54,19 +53,8 @@ pub(super) fn open<'a>(
     budget: &Budget,
 ) -> Result<Unit<'a>, Stop> {
     let header = dwarf.unit_header(DebugInfoOffset(offset))?;
-    budget.spend(limits::ABBREVIATIONS_STEPS)?;
-    let unit = dwarf.unit(header)?;
-    charge_files(&unit, budget)?;
-    Ok(unit)
-}
-
-/// The file table was read, however long it is; one table may serve many units.
-fn charge_files(unit: &Unit<'_>, budget: &Budget) -> Result<(), Stop> {
-    let files = unit
-        .line_program
-        .as_ref()
-        .map_or(0, |program| program.header().file_names().len());
-    budget.spend(files as u64)
+    let abbreviations = guard::abbreviations(dwarf, &header, budget)?;
+    guard::open(dwarf, header, abbreviations, budget)
 }
 
 /// The units that claim hits, largest first; and where all units begin.
@@ -192,8 +180,7 @@ fn from_root<'a>(
     let table = match abbreviations.get(&key) {
         Some(table) => Arc::clone(table),
         None => {
-            budget.spend(limits::ABBREVIATIONS_STEPS)?;
-            let table = dwarf.abbreviations(&header)?;
+            let table = guard::abbreviations(dwarf, &header, budget)?;
             // One table per unit is the rule; this helps where all share one.
             if abbreviations.len() < 64 {
                 abbreviations.insert(key, Arc::clone(&table));
@@ -201,8 +188,7 @@ fn from_root<'a>(
             table
         }
     };
-    let unit = Unit::new_with_abbreviations(dwarf, header, table)?;
-    charge_files(&unit, budget)?;
+    let unit = guard::open(dwarf, header, table, budget)?;
     let mut entries = unit.entries_raw(None)?;
     if let Some(abbreviation) = entries.read_abbreviation()? {
         let mut attributes = Vec::new();
