@@ -87,13 +87,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     "threads reckoned"
                 }
             }
-            EngineEvent::ProcessCpu {
+            EngineEvent::ThreadCpu { .. } => "thread accounts",
+            EngineEvent::ProcessEnded {
                 cpu, pid, cpu_user, ..
             } => {
-                process_cpu += cpu.0;
+                let cpu_ns = cpu.map_or(0, |cpu| cpu.0);
+                process_cpu += cpu_ns;
                 println!(
                     "process {pid} cpu {:.3} ms user {cpu_user:?}",
-                    cpu.0 as f64 / 1e6
+                    cpu_ns as f64 / 1e6
                 );
                 "process accounts"
             }

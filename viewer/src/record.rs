@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use vmscope_records::{DurationNs, EndReason, Pid};
 use vmscope_sampler::session::{Outcome, Readers, Session, SessionOptions};
 use vmscope_sampler::{
-    Engine, EngineError, HeldCommand, KernelEngine, KernelOptions, LaunchError, RunningCommand,
+    EngineError, HeldCommand, KernelEngine, KernelOptions, LaunchError, RunningCommand,
     SamplingRate,
 };
 use vmscope_symbolizer::profile_of;
@@ -142,10 +142,7 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     let signals = Signals::catch()?;
     let mut command = Command::new(program);
     command.args(arguments);
-    let held = match HeldCommand::start(command) {
-        Ok(held) => held,
-        Err(error) => return Err(error.into()),
-    };
+    let held = HeldCommand::start(command)?;
     let engine = KernelEngine::follow(&held, &options.kernel_options(rate, &Readers::default()))
         .map_err(explain)?;
     let words = args

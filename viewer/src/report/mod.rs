@@ -6,8 +6,7 @@ mod text;
 mod truth;
 mod words;
 
-pub use options::{RangeDetail, ReportOptions, SortBy};
-pub use truth::{TruthLine, truth_of};
+pub use options::ReportOptions;
 
 use crate::binaries::DiskBinaries;
 use anyhow::{Context, Result};

@@ -6,7 +6,7 @@ use super::words::{count, fit, harmless, percent, ratio, wrap};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::io::Write;
-use vmscope_records::{CounterMeaning, SampleClock, ThreadRole};
+use vmscope_records::{Counter, CounterMeaning, SampleClock, ThreadRole};
 use vmscope_symbolizer::profile::{EntryKind, Site};
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Summary};
 
@@ -434,15 +434,14 @@ impl Page<'_> {
 
     /// The VM's figures, by section, as differences where they are totals.
     fn counters(&self, out: &mut dyn Write) -> Result<()> {
-        let mut sections: BTreeMap<&str, BTreeMap<&str, (f64, f64, CounterMeaning, &str)>> =
-            BTreeMap::new();
+        let mut sections: BTreeMap<&str, BTreeMap<&str, (f64, &Counter)>> = BTreeMap::new();
         for counter in &self.profile.trace.counters {
-            let figure = sections
-                .entry(&counter.section)
-                .or_default()
+            let figures = sections.entry(&counter.section).or_default();
+            // The first value, and the newest with all that belongs to it.
+            figures
                 .entry(&counter.name)
-                .or_insert((counter.value, counter.value, counter.meaning, &counter.unit));
-            figure.1 = counter.value;
+                .or_insert((counter.value, counter))
+                .1 = counter;
         }
         let seconds = self
             .summary
@@ -452,15 +451,14 @@ impl Page<'_> {
             .as_secs_f64();
         for (section, figures) in sections {
             writeln!(out, "\n**{}**", harmless(section))?;
-            for (name, (first, last, meaning, unit)) in figures {
-                let name = harmless(name);
-                let unit = harmless(unit);
-                match meaning {
+            for (name, (first, newest)) in figures {
+                let (name, unit) = (harmless(name), harmless(&newest.unit));
+                let during = newest.value - first;
+                match newest.meaning {
                     CounterMeaning::Gauge => {
-                        writeln!(out, "{name}\t{last} {unit} ({:+})", last - first)?
+                        writeln!(out, "{name}\t{} {unit} ({during:+})", newest.value)?;
                     }
                     CounterMeaning::Total => {
-                        let during = last - first;
                         let rate = if seconds > 0.0 { during / seconds } else { 0.0 };
                         writeln!(out, "{name}\t{during} {unit} ({rate:.0} per second)")?;
                     }

@@ -7,7 +7,7 @@ pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -86,22 +86,11 @@ fn take_columns(chars: impl Iterator<Item = char>, columns: usize) -> String {
 
 /// Text in lines of at most `columns`, each after the first indented by `indent`.
 pub fn wrap(text: &str, columns: usize, indent: usize) -> String {
-    let mut lines = String::new();
-    let mut used = 0;
-    for word in harmless(text).split(' ').filter(|word| !word.is_empty()) {
-        let width = word.width();
-        if used > 0 && used + 1 + width > columns {
-            lines.push('\n');
-            lines.push_str(&" ".repeat(indent));
-            used = indent;
-        } else if used > 0 {
-            lines.push(' ');
-            used += 1;
-        }
-        lines.push_str(word);
-        used += width;
-    }
-    lines
+    let margin = " ".repeat(indent);
+    let options = textwrap::Options::new(columns)
+        .subsequent_indent(&margin)
+        .break_words(false);
+    textwrap::fill(&harmless(text), options)
 }
 
 #[cfg(test)]
