@@ -192,14 +192,16 @@ fn a_thread_storm_is_attached_to_and_no_thread_sampled_twice() {
         // Long enough for the test harness to start.
         std::thread::sleep(Duration::from_millis(200));
         let opened = KernelEngine::attach(Pid(storm.id()), &KernelOptions::default());
-        let mut engine = match opened {
-            Err(error) if forbidden(&error) => return,
-            engine => engine.expect("opens"),
-        };
         let mut events = Vec::new();
-        run(&mut engine, Duration::from_millis(800), &mut events);
+        let opened = opened.map(|mut engine| {
+            run(&mut engine, Duration::from_millis(800), &mut events);
+        });
         storm.kill().expect("can kill");
         storm.wait().expect("waits");
+        match opened {
+            Err(error) if forbidden(&error) => return,
+            opened => opened.expect("opens"),
+        }
         check_lives(&events);
         check_sampled_once(&events);
         let threads = ends(&events).len();
@@ -215,10 +217,12 @@ fn with_few_descriptors_each_thread_has_one_event() {
         max_descriptors: Some(64),
         ..KernelOptions::default()
     };
-    let mut engine = match KernelEngine::attach(Pid(two.id()), &options) {
-        Err(error) if forbidden(&error) => return,
-        engine => engine.expect("opens"),
-    };
+    let opened = KernelEngine::attach(Pid(two.id()), &options);
+    if opened.as_ref().is_err_and(forbidden) {
+        two.wait().expect("waits");
+        return;
+    }
+    let mut engine = opened.expect("opens");
     let limits = &engine.description().limits;
     assert!(
         limits
