@@ -62,7 +62,7 @@ impl KernelEngine {
         }
         match body {
             Body::Sample { pc, mode, detail } => {
-                self.count_sample(tid);
+                self.count_sample(tid, time);
                 out.push(EngineEvent::Sample(RawSample {
                     time: TimeNs(time),
                     pid: Pid(pid),
@@ -165,11 +165,11 @@ impl KernelEngine {
         false
     }
 
-    fn count_sample(&mut self, tid: u32) {
+    fn count_sample(&mut self, tid: u32, time: u64) {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
-        thread.count_sample();
+        thread.count_sample(time);
         if thread.samples < thread.redraw_at {
             return;
         }

@@ -48,7 +48,6 @@ const ENOUGH_TICKS: u64 = 10;
 /// compared at times: the largest of the last differences is the best.
 #[derive(Debug)]
 struct Counter {
-    /// Without one, the periods of the samples are counted instead.
     event: Option<OwnedFd>,
     /// Account minus counter, in ns, of the last comparisons.
     last: [Option<i64>; 4],
@@ -69,15 +68,12 @@ impl Counter {
         }
     }
 
-    fn count(&self, sampled_ns: u64) -> Option<u64> {
-        match &self.event {
-            Some(event) => sys::perf_count(event.as_fd()).ok(),
-            None => Some(sampled_ns),
-        }
+    fn count(&self) -> Option<u64> {
+        sys::perf_count(self.event.as_ref()?.as_fd()).ok()
     }
 
-    fn compare(&mut self, pid: u32, tid: u32, sampled_ns: u64) -> Option<()> {
-        let counted = self.count(sampled_ns)?;
+    fn compare(&mut self, pid: u32, tid: u32) -> Option<()> {
+        let counted = self.count()?;
         let all = proc::thread_cpu_ns(pid, tid).ok()?;
         let ahead = i64::try_from(all).ok()? - i64::try_from(counted).ok()?;
         *self.last.get_mut(self.next)? = Some(ahead);
@@ -114,6 +110,10 @@ pub(super) struct Thread {
     /// Re-draw the period at so many samples.
     pub redraw_at: u64,
     counter: Counter,
+    /// Without a counter: when /proc was last looked at, and its account.
+    account: Option<(u64, u64)>,
+    /// The periods of the samples since then.
+    since_ns: u64,
     /// Whether the counter ran since the thread is sampled, or began later.
     counted_from_start: bool,
     /// CPU time before it was sampled.
@@ -140,6 +140,8 @@ impl Thread {
             sampled_ns: 0,
             redraw_at: u64::MAX,
             counter: Counter::new(None),
+            account: None,
+            since_ns: 0,
             counted_from_start: false,
             cpu_before: 0,
             user_before: Some(0),
@@ -172,12 +174,16 @@ impl Thread {
             return;
         }
         let mut counter = Counter::new(Some(counter));
-        if counter.compare(self.pid, self.tid, 0).is_some() {
+        if counter.compare(self.pid, self.tid).is_some() {
             self.counter = counter;
         }
     }
 
-    pub fn count_sample(&mut self) {
+    pub fn count_sample(&mut self, time: u64) {
+        // Samples come out a round late: those from before the look are in its account.
+        if self.account.is_some_and(|(looked, _)| time > looked) {
+            self.since_ns = self.since_ns.saturating_add(self.period_ns);
+        }
         self.samples += 1;
         self.sampled_ns = self.sampled_ns.saturating_add(self.period_ns);
         self.ran = true;
@@ -185,10 +191,12 @@ impl Thread {
 
     fn counted(&self) -> Option<u64> {
         let counter = &self.counter;
-        let counted = counter.count(self.sampled_ns)?;
-        if counter.event.is_none() && counter.compared == 0 {
-            return None;
+        if counter.event.is_none() {
+            let (_, account) = self.account?;
+            let cpu = account.saturating_sub(self.cpu_before);
+            return Some(cpu.saturating_add(self.since_ns));
         }
+        let counted = counter.count()?;
         let (first, now) = (counter.first.unwrap_or(0), counter.now().unwrap_or(0));
         let ahead = if self.counted_from_start {
             now - first
@@ -202,7 +210,13 @@ impl Thread {
     pub fn poll(&mut self, user_too: bool) {
         self.ran = false;
         // One that has just ended keeps what was found before.
-        let _ = self.counter.compare(self.pid, self.tid, self.sampled_ns);
+        let _ = self.counter.compare(self.pid, self.tid);
+        if self.counter.event.is_none()
+            && let Ok(account) = proc::thread_cpu_ns(self.pid, self.tid)
+        {
+            self.account = Some((sys::monotonic_ns(), account));
+            self.since_ns = 0;
+        }
         if user_too {
             self.poll_user();
         }
