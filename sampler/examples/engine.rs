@@ -42,17 +42,33 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         opening.elapsed(),
         engine.description()
     );
-    println!("{:?}", raise_this_thread());
+    if std::env::var_os("NO_RT").is_none() {
+        println!("{:?}", raise_this_thread());
+    }
     let start = Instant::now();
     let mut events = Vec::new();
     let mut rounds = 0;
+    let wait = std::env::var("ROUND_MS").map_or(Ok(100), |text| text.parse())?;
+    let wait = Duration::from_millis(wait);
     while start.elapsed().as_secs_f64() < seconds {
         rounds += 1;
-        if engine.drain(Duration::from_millis(100), &mut events)? == EngineState::TargetGone {
+        let round = Instant::now();
+        let before = events.len();
+        let state = engine.drain(wait, &mut events)?;
+        if round.elapsed() > Duration::from_millis(2000) {
+            println!(
+                "round {rounds} took {:?} for {} events",
+                round.elapsed(),
+                events.len() - before
+            );
+        }
+        if state == EngineState::TargetGone {
             break;
         }
     }
+    let finishing = Instant::now();
     engine.finish(&mut events)?;
+    println!("finished in {:?}", finishing.elapsed());
     let sorted = events.is_sorted_by_key(EngineEvent::time);
     if let Some(running) = &mut running {
         running.wait()?;

@@ -116,9 +116,10 @@ pub struct RawThreadEnd {
     pub tid: Tid,
     /// CPU time while it was sampled, user and kernel.
     pub cpu: DurationNs,
-    /// Whether `cpu` was measured. Else the thread was over before it could be
-    /// asked (it lived less than a drain round, some 100 ms), and `cpu` is
-    /// reckoned from its samples, good to about one period per CPU it ran on.
+    /// Whether `cpu` was measured (at least up to a second before the end). Else the
+    /// thread was over before it could be asked, and `cpu` is reckoned from its
+    /// samples, good to about one period per CPU it ran on: take the promised samples
+    /// of short threads from [`EngineEvent::ProcessCpu`].
     pub cpu_measured: bool,
     /// The user part of `cpu`, where it is known.
     pub cpu_user: Option<DurationNs>,

@@ -71,12 +71,12 @@ pub struct KernelEngine {
     sorter: Sorter,
     threads: FxHashMap<u32, Thread>,
     processes: FxHashMap<u32, Process>,
-    /// Threads that started in this round.
-    newborn: Vec<u32>,
     /// Events that were throttled, and since when.
     throttled: FxHashMap<u64, u64>,
-    /// When the threads were last looked at in /proc.
+    /// When the threads were last looked for in /proc.
     last_look: u64,
+    /// When they were last asked for their CPU time.
+    last_ask: u64,
     /// Threads that were in /proc and not in the table at the last look: their start
     /// may only not have come out of the sorter yet.
     unknown: FxHashSet<u32>,
@@ -231,7 +231,6 @@ impl Engine for KernelEngine {
         let gone = self.wait(timeout)?;
         self.read_rings(out);
         self.release(out);
-        self.count_newborn();
         self.look_if_due(out);
         Ok(if gone {
             EngineState::TargetGone

@@ -62,7 +62,7 @@ impl KernelEngine {
         }
         match body {
             Body::Sample { pc, mode, detail } => {
-                self.count_sample(tid);
+                self.count_sample(tid, time);
                 out.push(EngineEvent::Sample(RawSample {
                     time: TimeNs(time),
                     pid: Pid(pid),
@@ -165,11 +165,11 @@ impl KernelEngine {
         false
     }
 
-    fn count_sample(&mut self, tid: u32) {
+    fn count_sample(&mut self, tid: u32, time: u64) {
         let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
-        thread.count_sample();
+        thread.count_sample(time);
         if thread.samples < thread.redraw_at {
             return;
         }
@@ -252,7 +252,6 @@ impl KernelEngine {
         thread.family = Some(family);
         self.threads.insert(tid, thread);
         self.processes.entry(pid).or_insert_with(Process::born);
-        self.newborn.push(tid);
         out.push(EngineEvent::ThreadStarted {
             time: TimeNs(time),
             pid: Pid(pid),
@@ -310,36 +309,16 @@ impl KernelEngine {
         }
     }
 
-    /// Opens counters on the threads that started in this round and still live.
-    pub(super) fn count_newborn(&mut self) {
-        let newborn = std::mem::take(&mut self.newborn);
-        let per_thread = self.sources.per_thread();
-        for tid in newborn {
-            let Some(thread) = self.threads.get_mut(&tid) else {
-                continue;
-            };
-            if per_thread {
-                // It has no events yet: found by the look, which is due now.
-                self.look_now = true;
-                continue;
-            }
-            if thread.counter().is_none()
-                && let Some(counter) = self.sources.open_counter(tid)
-            {
-                thread.count_the_rest(counter);
-            }
-        }
-    }
-
     /// Compares the table with /proc: at times, or when something was lost.
     pub(super) fn look_if_due(&mut self, out: &mut Vec<EngineEvent>) {
         let now = sys::monotonic_ns();
         let every = proc::POLL_EVERY.as_nanos();
         let due = u128::from(now.saturating_sub(self.last_look)) >= every;
-        if !(due || self.look_now || self.sources.per_thread()) || self.finished {
+        let ask = u128::from(now.saturating_sub(self.last_ask)) >= every;
+        if !(due || ask || self.look_now || self.sources.per_thread()) || self.finished {
             return;
         }
-        if !due && now.saturating_sub(self.last_look) < SOON_NS {
+        if !(due || ask) && now.saturating_sub(self.last_look) < SOON_NS {
             // What the rings held at the last look is to come out first.
             return;
         }
@@ -371,7 +350,10 @@ impl KernelEngine {
             self.end_missing(pid, &found, time, out);
         }
         self.unknown = unknown;
-        self.ask_threads(time, out);
+        if ask {
+            self.last_ask = now;
+            self.ask_threads(time, out);
+        }
     }
 
     fn open_late(&mut self, pid: u32, tid: u32, time: u64, out: &mut Vec<EngineEvent>) {

@@ -221,9 +221,9 @@ impl KernelEngine {
                 sorter: Sorter::default(),
                 threads: FxHashMap::default(),
                 processes: FxHashMap::default(),
-                newborn: Vec::new(),
                 throttled: FxHashMap::default(),
                 last_look: now,
+                last_ask: now,
                 unknown: FxHashSet::default(),
                 look_now: false,
                 duplicates: 0,
@@ -238,7 +238,7 @@ impl KernelEngine {
                     now,
                     LimitKind::EngineFallback,
                     format!(
-                        "{count} threads on {} CPUs need more descriptors than the {allowed} that may be open: \
+                        "{count} threads on {} CPUs need more descriptors than the {budget} that may be opened: \
                          each thread has one event, and new threads are found a tenth of a second late.",
                         cpus.len()
                     ),
