@@ -9,6 +9,7 @@
 )]
 
 use std::collections::HashMap;
+use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,7 @@ fn child_entry() {
         }
         Ok("spin") => spin(Duration::from_secs(2)),
         Ok("storm") => storm(Instant::now() + Duration::from_secs(2)),
+        Ok("waves") => waves(),
         Ok("two-threads") => {
             let other = std::thread::spawn(|| spin(Duration::from_millis(1500)));
             spin(Duration::from_millis(1500));
@@ -71,6 +73,25 @@ fn storm(end: Instant) {
             });
         }
     });
+}
+
+/// For each byte on stdin: one thread that starts others, one after the other, which
+/// then live for long enough to be sampled often. Whoever attaches meanwhile opens the
+/// starter, and finds threads that have inherited its events by then. The idle threads
+/// make attaching take a while.
+fn waves() {
+    for _ in 0..48 {
+        std::thread::spawn(|| std::thread::sleep(Duration::from_secs(600)));
+    }
+    let mut byte = [0];
+    while std::io::stdin().read_exact(&mut byte).is_ok() {
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| spin(Duration::from_millis(250)));
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        });
+    }
 }
 
 fn child(role: &str) -> Command {
@@ -164,6 +185,71 @@ fn check_sampled_once(events: &[EngineEvent]) {
         assert!(
             end.samples <= most,
             "more than {most} samples: sampled twice? {end:?}"
+        );
+    }
+}
+
+/// The distances between samples of each thread show whether two events sampled it:
+/// their ticks are a fixed part of the period apart, so that at least every other
+/// distance would be half a period or less. One event's ticks are a period of CPU time
+/// apart, hence no less of real time, but for one that came late.
+fn check_distances(events: &[EngineEvent]) -> usize {
+    let mut times: HashMap<u32, Vec<u64>> = HashMap::new();
+    for event in events {
+        if let EngineEvent::Sample(sample) = event {
+            times.entry(sample.tid.0).or_default().push(sample.time.0);
+        }
+    }
+    let period = KernelOptions::default().rate.period().0;
+    let mut judged = 0;
+    for (tid, times) in times.iter().filter(|(_, times)| times.len() >= 20) {
+        let distances = times.windows(2).map(|pair| pair[1] - pair[0]);
+        let short = distances
+            .filter(|&distance| distance < period * 6 / 10)
+            .count();
+        assert!(
+            4 * short < times.len(),
+            "{short} of {} samples of thread {tid} come early: sampled twice?",
+            times.len()
+        );
+        judged += 1;
+    }
+    judged
+}
+
+#[test]
+fn a_thread_that_was_inherited_and_found_is_sampled_once() {
+    let mut waves = child("waves")
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("can fork");
+    let mut stdin = waves.stdin.take().expect("is a pipe");
+    std::thread::sleep(Duration::from_millis(200));
+    let (mut judged, mut duplicates) = (0, 0);
+    // Whether a thread is started between the opening of its starter and the next look
+    // at /proc is chance: about one attempt in two has some.
+    for _ in 0..24 {
+        stdin.write_all(b"x").expect("is read");
+        let opened = KernelEngine::attach(Pid(waves.id()), &KernelOptions::default());
+        if opened.as_ref().is_err_and(forbidden) {
+            break;
+        }
+        let mut engine = opened.expect("opens");
+        let mut events = Vec::new();
+        run(&mut engine, Duration::from_millis(400), &mut events);
+        judged += check_distances(&events);
+        duplicates += engine.duplicates();
+        if judged > 20 && duplicates > 50 {
+            break;
+        }
+    }
+    waves.kill().expect("can kill");
+    waves.wait().expect("waits");
+    eprintln!("{duplicates} duplicates dropped, {judged} threads judged");
+    if judged > 0 {
+        assert!(
+            duplicates > 0,
+            "no thread was both inherited and found: nothing was tested"
         );
     }
 }
