@@ -3,9 +3,9 @@
 use super::writer::Store;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Room kept free behind the last chunk, so that on a full disk the end (why the
@@ -44,12 +44,15 @@ pub fn create_private(path: &Path) -> io::Result<File> {
 
 fn create_new(path: &Path) -> io::Result<File> {
     // create_new is O_EXCL: a symbolic link planted there is not followed.
-    OpenOptions::new()
+    let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(path)
+        .open(path)?;
+    // The umask may have taken the owner's own bits away.
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
 }
 
 /// Whether what is at `path` is a recording of this user, or an empty file.
@@ -121,7 +124,11 @@ impl RecordingFile {
             ) {
                 Ok(()) => return Ok(()),
                 Err(Errno::EINTR) => {}
-                Err(Errno::ENOSPC) => return Err(io::Error::from(Errno::ENOSPC)),
+                // No room, quota or size limit: the reserve of the chunk before is
+                // still there for the end.
+                Err(error @ (Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG)) => {
+                    return Err(error.into());
+                }
                 Err(_) => {
                     self.can_reserve = false;
                     return Ok(());
