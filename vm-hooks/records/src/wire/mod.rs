@@ -4,6 +4,7 @@
 //! `FORMAT.md` describes the encoding for readers in other languages; a field's
 //! number there is its number here, and is never used again for something else.
 
+mod budget;
 mod code;
 mod codes;
 mod heap;
@@ -33,6 +34,9 @@ pub enum WireError {
     /// Columns of a sample batch differ in length.
     #[error("sample columns of {0} differ in length")]
     Columns(&'static str),
+    /// More nested messages, texts or samples than a message of its size may have.
+    #[error("more parts than a message of its size may have")]
+    TooManyParts,
 }
 
 impl From<prost::DecodeError> for WireError {
@@ -64,8 +68,7 @@ macro_rules! kinds {
         /// does not know.
         pub(crate) fn decode_record(kind: u32, bytes: &[u8]) -> Option<Result<Record, WireError>> {
             Some(match kind {
-                $($number => messages::$variant::decode(bytes)
-                    .map_err(WireError::from)
+                $($number => budget::decode::<messages::$variant>(bytes)
                     .and_then(TryInto::try_into)
                     .map(Record::$variant),)+
                 _ => return None,
