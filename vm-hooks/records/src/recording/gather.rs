@@ -151,6 +151,25 @@ fn most_detail_bytes(detail: &SampleDetail) -> usize {
     32 + 10 * (addresses + registers) + 24 * detail.words.len() + stack
 }
 
+/// A recording of one chunk with that payload, whatever it is, behind headers that are
+/// right: what tests and fuzzers need to get past the checksums. A payload that is too
+/// large for a chunk is cut.
+#[must_use]
+pub fn plain_recording(payload: &[u8]) -> Vec<u8> {
+    let payload = &payload[..payload.len().min(MAX_RAW_BYTES)];
+    let header = ChunkHeader {
+        codec: Codec::Plain,
+        content: Content::STATE,
+        raw_bytes: payload.len(),
+        stored_bytes: payload.len(),
+        payload_crc: crc32fast::hash(payload),
+        from: TimeNs(0),
+        to: TimeNs(0),
+        records: 0,
+    };
+    [&frame::file_header()[..], &header.to_bytes(), payload].concat()
+}
+
 fn too_large(content: Content, time: TimeNs) -> Record {
     Record::Lost(Lost {
         stream: match content {

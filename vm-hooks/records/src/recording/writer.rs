@@ -160,6 +160,12 @@ impl<S: Store> Writer<S> {
         }
     }
 
+    /// Where chunks go.
+    #[must_use]
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
     /// How much has reached the store.
     #[must_use]
     pub fn written(&self) -> Written {

@@ -51,6 +51,10 @@ pub(crate) const SAMPLES_KIND: u32 = 11;
 /// The kinds' numbers, encoders and decoders in one table.
 macro_rules! kinds {
     ($($number:literal $variant:ident),+ $(,)?) => {
+        /// All kinds but the samples', by number and message.
+        #[cfg(test)]
+        const KINDS: &[(u32, &str)] = &[$(($number, stringify!($variant))),+];
+
         /// Appends `record`'s message to `out` and returns its kind. A sample is not
         /// written alone: `None`.
         pub(crate) fn encode_record(record: &Record, out: &mut Vec<u8>) -> Option<u32> {
@@ -83,3 +87,6 @@ kinds! {
     14 ConstituentMoved, 15 Method, 16 Collection, 17 Class, 18 Lifetime, 19 Counter,
     20 Fact, 21 Symbols, 22 Lost, 23 End, 24 ThreadCpu,
 }
+
+#[cfg(test)]
+mod tests;
