@@ -1,6 +1,6 @@
 //! Running steps, and telling how they went.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -40,6 +40,7 @@ enum Outcome {
 pub fn all(steps: &[&Step]) -> bool {
     let mut lines = Vec::new();
     let mut passed = true;
+    let _ = std::fs::remove_file(skipped_tests());
     for step in steps {
         println!("\n=== {}", step.name);
         let began = Instant::now();
@@ -62,6 +63,10 @@ pub fn all(steps: &[&Step]) -> bool {
         if !passed {
             break;
         }
+    }
+    if let Ok(skipped) = std::fs::read_to_string(skipped_tests()) {
+        println!("\nSKIPPED tests:\n{skipped}");
+        let _ = std::fs::remove_file(skipped_tests());
     }
     println!("\n{}", lines.join("\n"));
     let not_run = steps.len() - lines.len();
@@ -93,6 +98,12 @@ fn run(step: &Step) -> Outcome {
     }
 }
 
+/// Where tests that skip themselves say so (in `VMSCOPE_SKIPPED`): the runner hides what
+/// passing tests print.
+fn skipped_tests() -> PathBuf {
+    std::env::temp_dir().join(format!("vmscope-skipped-{}", std::process::id()))
+}
+
 fn succeeds(probe: &[&str]) -> bool {
     command_of(probe).is_some_and(|mut command| {
         let quiet = command
@@ -109,6 +120,7 @@ fn command_of(words: &[&str]) -> Option<Command> {
     // viewer/, whose example this is, lies in the repository's folder.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     command.args(arguments).current_dir(root);
+    command.env("VMSCOPE_SKIPPED", skipped_tests());
     // What the outer cargo set for this program is not meant for an inner one.
     for (key, _) in std::env::vars_os() {
         let name = key.to_string_lossy();

@@ -40,14 +40,20 @@ impl Random {
 }
 
 /// `seconds` of `threads` threads, each spinning in five functions of 40
-/// instructions, the first ones hotter than the last.
-fn typical(threads: u32, seconds: u64) -> Vec<Sample> {
+/// instructions, the first ones hotter than the last; of 100 samples `kernel` are in one
+/// of 200 places in the kernel.
+fn typical(threads: u32, seconds: u64, kernel: u64) -> Vec<Sample> {
     let mut random = Random(u64::from(threads));
     let mut samples = Vec::new();
     for thread in 0..threads {
         let phase = random.below(PERIOD_NS);
         for tick in 0..seconds * 1_000_000_000 / PERIOD_NS {
             let time = 1_000_000_000_000 + phase + tick * PERIOD_NS + random.below(2 * JITTER_NS);
+            if random.below(100) < kernel {
+                let pc = 0xffff_ffff_8100_0000 + random.below(200) * 0x1234;
+                samples.push(sample(time, thread + 1, pc, CpuMode::Kernel));
+                continue;
+            }
             let function = random.below(5).min(random.below(5));
             let pc = 0x5555_5556_0000 + function * 0x2a0 + random.below(40) * 4;
             samples.push(sample(time, thread + 1, pc, CpuMode::User));
@@ -129,9 +135,10 @@ fn main() {
     for threads in [1, 4, 32] {
         measure(
             &format!("typical, {threads} threads"),
-            &typical(threads, 600 / u64::from(threads)),
+            &typical(threads, 600 / u64::from(threads), 0),
         );
     }
+    measure("typical, 4 threads, 10 % kernel", &typical(4, 150, 10));
     measure("random, 47-bit addresses", &random(1 << 20, 47));
     measure("random, 64-bit addresses", &random(1 << 20, 64));
 }
