@@ -1,9 +1,10 @@
 //! How many parts a message may have for its size.
 //!
-//! An empty nested message takes two bytes in a file and up to 200 in memory: a
-//! chunk of 4 MiB, some hundred bytes when compressed, could ask for 400 MB. So the
+//! An empty nested message takes two bytes in a file and up to 160 in memory: a
+//! chunk of 4 MiB, some hundred bytes when compressed, could ask for 335 MB. So the
 //! parts are counted before a message is decoded. What a writer of honest records
-//! makes stays far below the bound: its nested messages take 8 bytes and more.
+//! makes stays below the bound: its nested messages take 8 bytes and more. What is left
+//! is 20 bytes of memory for one of a message: 84 MB for the largest chunk.
 
 use super::WireError;
 use prost::Message;

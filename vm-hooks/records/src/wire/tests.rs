@@ -53,3 +53,24 @@ fn every_kind_has_its_number() {
         super::SAMPLES_KIND.to_string()
     );
 }
+
+/// What `budget.rs` assumes: so much memory at most for a nested message of 8 bytes.
+#[test]
+fn nested_messages_are_as_small_as_their_budget_assumes() {
+    use super::messages as m;
+    let sizes = [
+        ("SampleDetail", size_of::<m::SampleDetail>()),
+        ("Word", size_of::<m::Word>()),
+        ("PicCase", size_of::<m::PicCase>()),
+        ("Chain", size_of::<m::Chain>()),
+        ("Phase", size_of::<m::Phase>()),
+        ("SpaceUse", size_of::<m::SpaceUse>()),
+        ("SurvivalBucket", size_of::<m::SurvivalBucket>()),
+        ("NativeFunction", size_of::<m::NativeFunction>()),
+        ("NativeLines", size_of::<m::NativeLines>()),
+        ("NativeFrame", size_of::<m::NativeFrame>()),
+    ];
+    for (name, bytes) in sizes {
+        assert!(bytes <= 200, "{name} takes {bytes} bytes: {sizes:?}");
+    }
+}
