@@ -285,10 +285,50 @@ fn a_finished_file_is_as_long_as_what_was_written_and_can_be_added_to() {
     let blocks = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&path).unwrap());
     assert!(blocks * 512 < 64 << 10, "{blocks} blocks");
 
-    let mut writer = Writer::resume(RecordingFile::append_to(file).unwrap());
-    writer.put(common::thread(5, 9)).unwrap();
-    writer.flush().unwrap();
+    add_a_thread(file);
     let read = common::read(&fs::read(&path).unwrap()).unwrap();
     assert_eq!(read.records.last(), Some(&common::thread(5, 9)));
     assert_eq!(read.samples().count(), 100);
+}
+
+fn add_a_thread(file: fs::File) {
+    let mut writer = Writer::resume(RecordingFile::append_to(file).unwrap());
+    writer.put(common::thread(5, 9)).unwrap();
+    writer.flush().unwrap();
+}
+
+#[test]
+fn what_is_added_to_a_torn_recording_is_not_taken_for_its_torn_chunk() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let records: Vec<Record> = noise(100).collect();
+    let whole = common::write(&records, &[50]);
+    for missing in [1, 20, 100, 500] {
+        fs::write(&path, &whole[..whole.len() - missing]).unwrap();
+        let before = common::read(&fs::read(&path).unwrap()).unwrap().records;
+        let file = fs::File::options()
+            .read(true)
+            .write(true)
+            .open(&path)
+            .unwrap();
+        add_a_thread(file);
+        let read = common::read(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(read.ending.damage_count, 0, "{missing} bytes missing");
+        assert_eq!(read.records[..before.len()], before);
+        assert_eq!(read.records.last(), Some(&common::thread(5, 9)));
+    }
+}
+
+#[test]
+fn nothing_is_added_to_what_is_no_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    fs::write(&path, "a letter of more than sixteen bytes").unwrap();
+    let file = fs::File::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .unwrap();
+    let error = RecordingFile::append_to(file).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidData);
 }

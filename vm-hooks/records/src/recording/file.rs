@@ -1,6 +1,8 @@
 //! The file that a recording is kept in.
 
+use super::reader::Reader;
 use super::writer::Store;
+use crate::Content;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 use std::fs::{File, OpenOptions, Permissions};
@@ -84,12 +86,27 @@ impl RecordingFile {
         }
     }
 
-    /// An ended recording that is to be added to: goes on behind its last byte.
+    /// A recording that is to be added to. A torn last chunk is cut off: what follows
+    /// would be taken for the rest of it.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// What the operating system says; `InvalidData` when it is no recording.
     pub fn append_to(mut file: File) -> io::Result<Self> {
-        let length = file.seek(SeekFrom::End(0))?;
+        let mut length = file.seek(SeekFrom::End(0))?;
+        let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        let mut reader = Reader::open(&mut file).map_err(invalid)?;
+        // From header to header: payloads do not matter here.
+        while reader
+            .next_chunk(Content::default())
+            .map_err(invalid)?
+            .is_some()
+        {}
+        if let Some(torn) = reader.ending().damages.last()
+            && torn.at_end
+        {
+            length = torn.offset;
+            file.set_len(length)?;
+        }
         Ok(RecordingFile {
             file,
             length,

@@ -67,7 +67,7 @@ pub struct Damage {
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
     /// What was skipped because it was damaged. At most [`Ending::MAX_DAMAGES`] are
-    /// listed; the rest only counted.
+    /// listed, the first ones and the last; the rest only counted.
     pub damages: Vec<Damage>,
     /// How many stretches were skipped.
     pub damage_count: u64,
@@ -295,9 +295,8 @@ impl<R: Read + Seek> Reader<R> {
         let ending = &mut self.ending;
         ending.damage_count += 1;
         ending.damaged_bytes += damage.bytes;
-        if ending.damages.len() < Ending::MAX_DAMAGES {
-            ending.damages.push(damage);
-        }
+        ending.damages.truncate(Ending::MAX_DAMAGES - 1);
+        ending.damages.push(damage);
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
