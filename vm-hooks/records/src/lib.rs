@@ -8,6 +8,15 @@
 //! The types here are plain and carry no serialization: what they look like on
 //! disk is the business of [`recording`], described in `FORMAT.md` beside it.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::panic,
+        reason = "a test says what failed by panicking"
+    )
+)]
+
 mod code;
 mod collection;
 mod counter;

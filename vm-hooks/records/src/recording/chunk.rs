@@ -35,6 +35,9 @@ impl Chunk {
             // The output is bounded by what the header claims, which is bounded too.
             Codec::Zstd => zstd::bulk::decompress(&stored, header.raw_bytes)
                 .map_err(|_| "a chunk can't be decompressed")?,
+            Codec::Unknown(_) => {
+                return Err("a chunk is compressed in a way that this version does not know");
+            }
         };
         if payload.len() != header.raw_bytes {
             return Err("a chunk is not as long as it claims");

@@ -1,11 +1,13 @@
 //! The file that a recording is kept in.
 
+use super::reader::Reader;
 use super::writer::Store;
+use crate::Content;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Room kept free behind the last chunk, so that on a full disk the end (why the
@@ -44,12 +46,15 @@ pub fn create_private(path: &Path) -> io::Result<File> {
 
 fn create_new(path: &Path) -> io::Result<File> {
     // create_new is O_EXCL: a symbolic link planted there is not followed.
-    OpenOptions::new()
+    let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(path)
+        .open(path)?;
+    // The umask may have taken the owner's own bits away.
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
 }
 
 /// Whether what is at `path` is a recording of this user, or an empty file.
@@ -81,12 +86,27 @@ impl RecordingFile {
         }
     }
 
-    /// An ended recording that is to be added to: goes on behind its last byte.
+    /// A recording that is to be added to. A torn last chunk is cut off: what follows
+    /// would be taken for the rest of it.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// What the operating system says; `InvalidData` when it is no recording.
     pub fn append_to(mut file: File) -> io::Result<Self> {
-        let length = file.seek(SeekFrom::End(0))?;
+        let mut length = file.seek(SeekFrom::End(0))?;
+        let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        let mut reader = Reader::open(&mut file).map_err(invalid)?;
+        // From header to header: payloads do not matter here.
+        while reader
+            .next_chunk(Content::default())
+            .map_err(invalid)?
+            .is_some()
+        {}
+        if let Some(torn) = reader.ending().damages.last()
+            && torn.at_end
+        {
+            length = torn.offset;
+            file.set_len(length)?;
+        }
         Ok(RecordingFile {
             file,
             length,
@@ -121,7 +141,11 @@ impl RecordingFile {
             ) {
                 Ok(()) => return Ok(()),
                 Err(Errno::EINTR) => {}
-                Err(Errno::ENOSPC) => return Err(io::Error::from(Errno::ENOSPC)),
+                // No room, quota or size limit: the reserve of the chunk before is
+                // still there for the end.
+                Err(error @ (Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG)) => {
+                    return Err(error.into());
+                }
                 Err(_) => {
                     self.can_reserve = false;
                     return Ok(());

@@ -34,6 +34,9 @@ pub(super) enum Codec {
     Plain,
     /// One zstd frame (RFC 8878).
     Zstd,
+    /// In a way that this version does not know: such a chunk is passed over by its
+    /// length, and noted.
+    Unknown(u8),
 }
 
 /// A chunk's header.
@@ -97,6 +100,7 @@ impl ChunkHeader {
         bytes[4] = match self.codec {
             Codec::Plain => 0,
             Codec::Zstd => 1,
+            Codec::Unknown(number) => number,
         };
         bytes[8..12].copy_from_slice(&self.content.0.to_le_bytes());
         bytes[12..16].copy_from_slice(&length(self.raw_bytes));
@@ -121,7 +125,7 @@ impl ChunkHeader {
         let codec = match bytes[4] {
             0 => Codec::Plain,
             1 => Codec::Zstd,
-            _ => return Err("a chunk is compressed in a way that this version does not know"),
+            number => Codec::Unknown(number),
         };
         let length = |at| usize::try_from(u32_at(bytes, at)).unwrap_or(usize::MAX);
         let header = ChunkHeader {

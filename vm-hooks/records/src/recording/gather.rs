@@ -3,7 +3,7 @@
 use super::chunk::put_frame;
 use super::frame::{self, ChunkHeader, Codec, MAX_RAW_BYTES};
 use crate::wire;
-use crate::{Content, LossReason, Lost, Record, Sample, Stream, TimeNs};
+use crate::{Content, LossReason, Lost, Record, Sample, SampleDetail, Stream, TimeNs};
 use std::collections::VecDeque;
 
 /// A chunk is closed at this size, well below what it may have: a record that is
@@ -28,6 +28,8 @@ const ZSTD_LEVEL: i32 = 3;
 #[derive(Clone, Debug)]
 pub(super) struct Finished {
     pub content: Content,
+    /// The earliest time in it.
+    pub from: TimeNs,
     /// The latest time in it.
     pub to: TimeNs,
     pub records: u32,
@@ -72,7 +74,11 @@ impl Gatherer {
         };
         gathering.put(kind, &self.scratch, 1, time, time);
         if gathering.payload.len() >= TARGET_RAW_BYTES {
-            self.close(content);
+            // What lifetimes refer to comes first: a file that ends here makes sense.
+            self.close(Content::STATE);
+            if content == Content::LIFETIMES {
+                self.close(content);
+            }
         }
     }
 
@@ -86,17 +92,12 @@ impl Gatherer {
     }
 
     fn put_sample(&mut self, sample: Sample) {
-        if let Some(detail) = &sample.detail {
-            let addresses = detail
-                .chain
-                .as_ref()
-                .map_or(0, |c| c.kernel.len() + c.user.len())
-                + detail.registers.as_ref().map_or(0, |r| r.values.len())
-                + 2 * detail.words.len();
-            // Ten bytes: the longest varint.
-            self.batch_detail_bytes +=
-                32 + 10 * addresses + detail.stack.as_ref().map_or(0, |s| s.bytes.len());
+        let detail_bytes = sample.detail.as_deref().map_or(0, most_detail_bytes);
+        if self.batch_detail_bytes + detail_bytes > MAX_BATCH_DETAIL_BYTES {
+            // One that is too large for any chunk takes no other sample with it.
+            self.close_batch();
         }
+        self.batch_detail_bytes += detail_bytes;
         self.batch.push(sample);
         if self.batch.len() >= MAX_BATCH || self.batch_detail_bytes >= MAX_BATCH_DETAIL_BYTES {
             self.close_batch();
@@ -118,6 +119,7 @@ impl Gatherer {
         let to = self.batch.iter().map(|sample| sample.time).max();
         if self.scratch.len() > MAX_RECORD_BYTES {
             // One sample with megabytes of stack: no engine makes it, an import might.
+            // It is alone in its batch.
             self.batch.clear();
             self.batch_detail_bytes = 0;
             return self.put(too_large(Content::SAMPLES, to.unwrap_or_default()));
@@ -137,6 +139,35 @@ impl Gatherer {
         };
         self.ready.extend(gathering.take(content));
     }
+}
+
+/// About the most bytes that `detail` can take in a message.
+fn most_detail_bytes(detail: &SampleDetail) -> usize {
+    let chain = detail.chain.as_ref();
+    let addresses = chain.map_or(0, |chain| chain.kernel.len() + chain.user.len());
+    let registers = detail.registers.as_ref().map_or(0, |r| r.values.len());
+    let stack = detail.stack.as_ref().map_or(0, |stack| stack.bytes.len());
+    // Ten bytes: the longest varint. A word is two, with their tags.
+    32 + 10 * (addresses + registers) + 24 * detail.words.len() + stack
+}
+
+/// A recording of one chunk with that payload, whatever it is, behind headers that are
+/// right: what tests and fuzzers need to get past the checksums. A payload that is too
+/// large for a chunk is cut.
+#[must_use]
+pub fn plain_recording(payload: &[u8]) -> Vec<u8> {
+    let payload = &payload[..payload.len().min(MAX_RAW_BYTES)];
+    let header = ChunkHeader {
+        codec: Codec::Plain,
+        content: Content::STATE,
+        raw_bytes: payload.len(),
+        stored_bytes: payload.len(),
+        payload_crc: crc32fast::hash(payload),
+        from: TimeNs(0),
+        to: TimeNs(0),
+        records: 0,
+    };
+    [&frame::file_header()[..], &header.to_bytes(), payload].concat()
 }
 
 fn too_large(content: Content, time: TimeNs) -> Record {
@@ -209,6 +240,7 @@ impl Gathering {
         bytes.extend_from_slice(&stored);
         Some(Finished {
             content,
+            from,
             to,
             records,
             bytes,

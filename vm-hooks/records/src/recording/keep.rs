@@ -4,8 +4,10 @@
 use super::gather::{Finished, Gatherer};
 use super::state::LastingState;
 use super::writer::{Store, WriteError, Writer, Written};
-use crate::{Content, DurationNs, Limit, LimitKind, Record, RecordingEnd, TimeNs};
-use std::collections::VecDeque;
+use crate::{
+    Content, DurationNs, Lifetime, Limit, LimitKind, MethodKey, Record, RecordingEnd, TimeNs,
+};
+use std::collections::{HashSet, VecDeque};
 
 /// A recording that is a circular buffer in time.
 ///
@@ -18,7 +20,9 @@ pub struct KeepLast {
     window: DurationNs,
     max_bytes: usize,
     gatherer: Gatherer,
-    chunks: VecDeque<Finished>,
+    chunks: VecDeque<Kept>,
+    /// The methods that the lifetimes being gathered refer to.
+    lifetime_methods: HashSet<MethodKey>,
     chunk_bytes: usize,
     state: LastingState,
     newest: TimeNs,
@@ -26,6 +30,14 @@ pub struct KeepLast {
     dropped_to: Option<TimeNs>,
     /// Whether `max_bytes` made the window shorter than asked for.
     squeezed: bool,
+}
+
+/// A chunk that is kept.
+#[derive(Debug)]
+struct Kept {
+    chunk: Finished,
+    /// The methods that its lifetimes refer to.
+    methods: HashSet<MethodKey>,
 }
 
 impl KeepLast {
@@ -38,6 +50,7 @@ impl KeepLast {
             max_bytes,
             gatherer: Gatherer::default(),
             chunks: VecDeque::new(),
+            lifetime_methods: HashSet::new(),
             chunk_bytes: 0,
             state: LastingState::default(),
             newest: TimeNs(0),
@@ -54,6 +67,12 @@ impl KeepLast {
         if record.content() == Content::STATE {
             self.state.put(record);
         } else {
+            if let Record::Lifetime(lifetime) = &record
+                && let Lifetime::Birth { site, .. } | Lifetime::Aggregate { site, .. } = &**lifetime
+            {
+                let methods = site.frames.iter().map(|(method, _)| *method);
+                self.lifetime_methods.extend(methods);
+            }
             self.gatherer.put(record);
             self.take_ready();
         }
@@ -65,7 +84,20 @@ impl KeepLast {
         self.gatherer.flush();
         self.take_ready();
         let horizon = self.newest.minus(self.window);
-        while let Some(oldest) = self.chunks.front() {
+        self.drop_chunks(horizon);
+        // A chunk that reaches into the window may begin before it: what its first
+        // samples refer to must stay.
+        let oldest = self.chunks.iter().map(|kept| kept.chunk.from).min();
+        self.state
+            .forget_before(oldest.map_or(horizon, |oldest| oldest.min(horizon)));
+        let lifetimes = self.chunks.iter().flat_map(|kept| &kept.methods);
+        self.state.sweep_methods(lifetimes);
+    }
+
+    /// Drops chunks that end before `horizon`, and the oldest of those that are too
+    /// many.
+    fn drop_chunks(&mut self, horizon: TimeNs) {
+        while let Some(Kept { chunk: oldest, .. }) = self.chunks.front() {
             let too_many = self.chunk_bytes > self.max_bytes && self.chunks.len() > 1;
             if oldest.to >= horizon && !too_many {
                 break;
@@ -75,12 +107,6 @@ impl KeepLast {
             self.chunk_bytes -= oldest.bytes.len();
             self.chunks.pop_front();
         }
-        self.state.forget_before(horizon);
-        let lifetimes = self
-            .chunks
-            .iter()
-            .any(|chunk| chunk.content == Content::LIFETIMES);
-        self.state.sweep_methods(lifetimes);
     }
 
     /// Samples that are kept.
@@ -89,6 +115,7 @@ impl KeepLast {
         let samples = self
             .chunks
             .iter()
+            .map(|kept| &kept.chunk)
             .filter(|chunk| chunk.content == Content::SAMPLES);
         samples.map(|chunk| u64::from(chunk.records)).sum()
     }
@@ -110,6 +137,12 @@ impl KeepLast {
     ) -> Result<(S, Written), WriteError> {
         self.flush();
         let mut writer = Writer::begin(store)?;
+        // Where this fails the end says so: the writer remembers.
+        let _ = self.write(&mut writer);
+        writer.end(end)
+    }
+
+    fn write<S: Store>(&self, writer: &mut Writer<S>) -> Result<(), WriteError> {
         for record in self.state.records() {
             writer.put(record)?;
         }
@@ -117,10 +150,16 @@ impl KeepLast {
             writer.put(Record::Limit(self.limit(dropped_to)))?;
         }
         writer.flush()?;
-        for chunk in &self.chunks {
-            writer.append_finished(chunk)?;
+        for kept in &self.chunks {
+            writer.append_finished(&kept.chunk)?;
         }
-        writer.end(end)
+        Ok(())
+    }
+
+    /// How many records are kept beside samples and lifetimes.
+    #[must_use]
+    pub fn state_records(&self) -> usize {
+        self.state.records().count()
     }
 
     fn limit(&self, dropped_to: TimeNs) -> Limit {
@@ -144,7 +183,16 @@ impl KeepLast {
     fn take_ready(&mut self) {
         while let Some(finished) = self.gatherer.ready.pop_front() {
             self.chunk_bytes += finished.bytes.len();
-            self.chunks.push_back(finished);
+            let methods = match finished.content {
+                Content::LIFETIMES => std::mem::take(&mut self.lifetime_methods),
+                _ => HashSet::new(),
+            };
+            self.chunks.push_back(Kept {
+                chunk: finished,
+                methods,
+            });
         }
+        // Not only when the second is over: stacks may fill gigabytes before.
+        self.drop_chunks(self.newest.minus(self.window));
     }
 }

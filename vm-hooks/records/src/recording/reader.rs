@@ -7,6 +7,12 @@ use super::frame::{
 use crate::{Content, TimeNs};
 use std::io::{self, Read, Seek, SeekFrom};
 
+/// The search for the next chunk behind a damage reads so much at first …
+const FIRST_SEARCH_BYTES: usize = 512;
+
+/// … and at most so much at once.
+const MAX_SEARCH_BYTES: usize = 64 << 10;
+
 /// A recording can't be read at all, or not further.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,7 +67,7 @@ pub struct Damage {
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
     /// What was skipped because it was damaged. At most [`Ending::MAX_DAMAGES`] are
-    /// listed; the rest only counted.
+    /// listed, the first ones and the last; the rest only counted.
     pub damages: Vec<Damage>,
     /// How many stretches were skipped.
     pub damage_count: u64,
@@ -83,6 +89,8 @@ pub struct Reader<R> {
     offset: u64,
     length: u64,
     version: (u16, u16),
+    /// Whether the file's header can't be read; its version is a guess then.
+    header_damaged: bool,
     ending: Ending,
 }
 
@@ -103,6 +111,7 @@ impl<R: Read + Seek> Reader<R> {
             offset: 0,
             length,
             version: (0, 0),
+            header_damaged: false,
             ending: Ending::default(),
         };
         let mut start = [0; FILE_HEADER_BYTES];
@@ -118,18 +127,28 @@ impl<R: Read + Seek> Reader<R> {
                 ReadError::NotARecording
             });
         }
-        match frame::judge_start(&start) {
-            FileStart::Foreign => Err(ReadError::NotARecording),
-            FileStart::Damaged => Err(ReadError::HeaderDamaged),
+        let refusal = match frame::judge_start(&start) {
+            FileStart::Foreign => ReadError::NotARecording,
+            FileStart::Damaged => ReadError::HeaderDamaged,
             FileStart::Recording(major, minor) if major != frame::VERSION_MAJOR => {
-                Err(ReadError::NewerVersion { major, minor })
+                return Err(ReadError::NewerVersion { major, minor });
             }
             FileStart::Recording(major, minor) => {
                 reader.version = (major, minor);
-                reader.offset = FILE_HEADER_BYTES as u64;
-                Ok(reader)
+                reader.rewind();
+                return Ok(reader);
             }
-        }
+        };
+        // A chunk right behind it shows that this is a recording all the same: a
+        // flipped bit in 16 bytes must not cost all the others.
+        let after = FILE_HEADER_BYTES as u64;
+        let Some(Ok(_)) = reader.header_at(after)? else {
+            return Err(refusal);
+        };
+        reader.version = (frame::VERSION_MAJOR, frame::VERSION_MINOR);
+        reader.header_damaged = true;
+        reader.rewind();
+        Ok(reader)
     }
 
     /// The recording's format version, major and minor.
@@ -142,6 +161,14 @@ impl<R: Read + Seek> Reader<R> {
     pub fn rewind(&mut self) {
         self.offset = FILE_HEADER_BYTES as u64;
         self.ending = Ending::default();
+        if self.header_damaged {
+            self.note(Damage {
+                offset: 0,
+                bytes: FILE_HEADER_BYTES as u64,
+                why: "the recording's header is damaged",
+                at_end: false,
+            });
+        }
     }
 
     /// How much of the file has been read, and how much there is, in bytes.
@@ -173,7 +200,8 @@ impl<R: Read + Seek> Reader<R> {
                 continue;
             }
             self.offset = body + stored;
-            if !header.content.meets(wanted) {
+            // A chunk that does not say what it holds may hold anything.
+            if header.content != Content::default() && !header.content.meets(wanted) {
                 self.ending.last_time = self.ending.last_time.max(header.to);
                 continue;
             }
@@ -198,50 +226,60 @@ impl<R: Read + Seek> Reader<R> {
     /// The header at the present offset, skipping to the next good one if need be.
     fn next_header(&mut self) -> Result<Option<ChunkHeader>, ReadError> {
         loop {
-            let left = self.length - self.offset;
-            if left == 0 {
+            let at = self.offset;
+            if at == self.length {
                 return Ok(None);
             }
-            if left < CHUNK_HEADER_BYTES as u64 {
-                let at = self.offset;
-                self.offset = self.length;
-                self.note(Damage {
-                    offset: at,
-                    bytes: left,
-                    why: "a chunk is cut off",
-                    at_end: true,
-                });
-                return Ok(None);
-            }
-            let mut bytes = [0; CHUNK_HEADER_BYTES];
-            self.read_at(self.offset, &mut bytes)?;
-            match ChunkHeader::parse(&bytes) {
-                Ok(header) => return Ok(Some(header)),
-                Err(why) => self.skip_from(self.offset, why)?,
+            match self.header_at(at)? {
+                Some(Ok(header)) => return Ok(Some(header)),
+                Some(Err(why)) => self.skip_from(at, why)?,
+                None => {
+                    self.offset = self.length;
+                    self.note(Damage {
+                        offset: at,
+                        bytes: self.length - at,
+                        why: "a chunk is cut off",
+                        at_end: true,
+                    });
+                }
             }
         }
     }
 
-    /// Moves on from a bad header at `at` to the next place where a chunk's first
-    /// bytes stand, or to the end; notes what was skipped.
+    /// The header at `offset`, or what is wrong with it; `None` where the file ends
+    /// before it does.
+    fn header_at(
+        &mut self,
+        offset: u64,
+    ) -> Result<Option<Result<ChunkHeader, &'static str>>, ReadError> {
+        let end = offset + CHUNK_HEADER_BYTES as u64;
+        if end > self.length {
+            return Ok(None);
+        }
+        let mut bytes = [0; CHUNK_HEADER_BYTES];
+        self.read_at(offset, &mut bytes)?;
+        Ok(Some(ChunkHeader::parse(&bytes)))
+    }
+
+    /// Moves on from a bad header at `at` to the next good one, or to the end; notes
+    /// what was skipped as one damage.
     fn skip_from(&mut self, at: u64, why: &'static str) -> Result<(), ReadError> {
-        // In blocks that overlap by what a magic number split in two needs.
-        let mut block = vec![0; 64 << 10];
+        // Blocks overlap by what a header split in two needs. They grow, so that many
+        // small damages do not each cost a large read.
+        let mut block = vec![0; FIRST_SEARCH_BYTES];
         let mut from = at + 1;
         let found = loop {
             let left = self.length.saturating_sub(from);
-            if left < CHUNK_MAGIC.len() as u64 {
+            if left < CHUNK_HEADER_BYTES as u64 {
                 break self.length;
             }
             let take = usize::try_from(left).unwrap_or(usize::MAX).min(block.len());
             self.read_at(from, &mut block[..take])?;
-            let position = block[..take]
-                .windows(CHUNK_MAGIC.len())
-                .position(|w| w == CHUNK_MAGIC);
-            if let Some(position) = position {
+            if let Some(position) = first_header(&block[..take]) {
                 break from + position as u64;
             }
-            from += (take - (CHUNK_MAGIC.len() - 1)) as u64;
+            from += (take - (CHUNK_HEADER_BYTES - 1)) as u64;
+            block.resize((2 * block.len()).min(MAX_SEARCH_BYTES), 0);
         };
         self.offset = found;
         self.note(Damage {
@@ -257,9 +295,8 @@ impl<R: Read + Seek> Reader<R> {
         let ending = &mut self.ending;
         ending.damage_count += 1;
         ending.damaged_bytes += damage.bytes;
-        if ending.damages.len() < Ending::MAX_DAMAGES {
-            ending.damages.push(damage);
-        }
+        ending.damages.truncate(Ending::MAX_DAMAGES - 1);
+        ending.damages.push(damage);
     }
 
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
@@ -268,4 +305,14 @@ impl<R: Read + Seek> Reader<R> {
             .and_then(|_| self.source.read_exact(buffer))
             .map_err(|source| ReadError::Io { offset, source })
     }
+}
+
+/// Where the first good header in `block` begins.
+fn first_header(block: &[u8]) -> Option<usize> {
+    let mut windows = block.windows(CHUNK_HEADER_BYTES);
+    windows.position(|window| {
+        window.starts_with(&CHUNK_MAGIC)
+            && <&[u8; CHUNK_HEADER_BYTES]>::try_from(window)
+                .is_ok_and(|bytes| ChunkHeader::parse(bytes).is_ok())
+    })
 }

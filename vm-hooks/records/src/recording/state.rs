@@ -1,25 +1,35 @@
 //! What must be kept of a running recording so that its newest part makes sense:
 //! the threads, mappings and code that are there now, or were in the window.
 
+use super::mappings::Mappings;
 use crate::{
-    Constituent, ConstituentGone, ConstituentKey, ConstituentMoved, Content, Mapping, MethodKey,
-    PcMap, Process, ProcessEnd, ProcessKey, Record, ThreadKey, TimeNs,
+    ClassKey, Constituent, ConstituentGone, ConstituentKey, ConstituentMoved, Content, Limit,
+    LimitKind, MethodKey, ModuleKey, PcMap, Process, ProcessEnd, ProcessKey, Record, ThreadKey,
+    TimeNs,
 };
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// Sweeping methods that nothing refers to any more pays from so many on.
 const METHODS_BEFORE_SWEEP: usize = 4096;
 
+/// So many different limits are kept.
+const MAX_LIMITS: usize = 256;
+
 /// Everything that is not a sample or a lifetime, without what has become
 /// irrelevant to the time since `horizon`.
 #[derive(Debug, Default)]
 pub(super) struct LastingState {
-    /// Session, limits, modules, classes, facts and other kinds that don't pass.
+    /// The newest session record and one of symbols for each owner.
     constant: Vec<Record>,
+    limits: Vec<Limit>,
+    /// Limits that there was no room for.
+    limits_left_out: u64,
+    facts: BTreeMap<(ProcessKey, String), Record>,
+    classes: BTreeMap<ClassKey, (ProcessKey, Record)>,
+    modules: BTreeMap<ModuleKey, (TimeNs, Record)>,
     processes: BTreeMap<ProcessKey, (Process, Option<ProcessEnd>)>,
-    /// A thread's start and end.
-    threads: BTreeMap<ThreadKey, (Vec<Record>, Option<TimeNs>)>,
-    mappings: BTreeMap<ProcessKey, Vec<MappingLife>>,
+    threads: BTreeMap<ThreadKey, ThreadLife>,
+    mappings: BTreeMap<ProcessKey, Mappings>,
     code: BTreeMap<ConstituentKey, CodeLife>,
     methods: HashMap<MethodKey, Record>,
     methods_after_sweep: usize,
@@ -31,13 +41,12 @@ pub(super) struct LastingState {
     passing: VecDeque<(TimeNs, Record)>,
 }
 
-/// A mapping, and when something else took its place.
+/// A thread's start and end.
 #[derive(Debug)]
-struct MappingLife {
-    record: Record,
-    start: u64,
-    end: u64,
-    gone: Option<TimeNs>,
+struct ThreadLife {
+    process: ProcessKey,
+    records: Vec<Record>,
+    ended: Option<TimeNs>,
 }
 
 /// A constituent's life so far.
@@ -52,61 +61,58 @@ impl LastingState {
     /// Takes a record into the state.
     pub fn put(&mut self, record: Record) {
         match record {
-            Record::Session(_)
-            | Record::Limit(_)
-            | Record::Module(_)
-            | Record::Class(_)
-            | Record::Fact(_)
-            | Record::Symbols(_) => self.put_constant(record),
-            Record::Process(process) => {
-                self.processes.insert(process.key, (process, None));
+            Record::Session(_) | Record::Symbols(_) => self.put_constant(record),
+            Record::Limit(limit) => self.put_limit(limit),
+            Record::Fact(ref fact) => {
+                self.facts.insert((fact.process, fact.name.clone()), record);
             }
+            Record::Class(ref class) => {
+                self.classes.insert(class.key, (class.process, record));
+            }
+            Record::Module(ref module) => {
+                self.modules.insert(module.key, (module.time, record));
+            }
+            Record::Process(process) => self.put_process(process),
             Record::ProcessEnd(end) => {
                 if let Some((_, slot)) = self.processes.get_mut(&end.key) {
                     *slot = Some(end);
                 }
             }
             Record::Thread(ref thread) => {
-                self.threads.insert(thread.key, (vec![record], None));
+                let life = ThreadLife {
+                    process: thread.process,
+                    ended: None,
+                    records: Vec::new(),
+                };
+                let life = self.threads.entry(thread.key).or_insert(life);
+                life.records.clear();
+                life.records.push(record);
             }
             Record::ThreadUpdate(update) => {
                 // Into the thread's start: so a thread that is renamed for ever needs
                 // no more room, and its newest name is the one that is shown anyway.
-                let records = self
-                    .threads
-                    .get_mut(&update.key)
-                    .map(|(records, _)| records);
-                if let Some(Record::Thread(thread)) = records.and_then(|r| r.first_mut()) {
+                let life = self.threads.get_mut(&update.key);
+                if let Some(Record::Thread(thread)) = life.and_then(|l| l.records.first_mut()) {
                     thread.name = update.name.unwrap_or(std::mem::take(&mut thread.name));
                     thread.role = update.role.unwrap_or(thread.role);
                     thread.process = update.process.unwrap_or(thread.process);
                 }
             }
             Record::ThreadEnd(ref end) => {
-                if let Some((records, ended)) = self.threads.get_mut(&end.key) {
-                    *ended = Some(end.time);
-                    records.push(record);
+                if let Some(life) = self.threads.get_mut(&end.key) {
+                    life.ended = Some(end.time);
+                    life.records.truncate(1);
+                    life.records.push(record);
                 }
             }
-            Record::Mapping(ref mapping) => {
-                let Mapping {
-                    process,
-                    start,
-                    end,
-                    time,
-                    ..
-                } = *mapping;
-                self.bury_mappings(process, start.0, end.0, time);
-                self.mappings.entry(process).or_default().push(MappingLife {
-                    record,
-                    start: start.0,
-                    end: end.0,
-                    gone: None,
-                });
+            Record::Mapping(mapping) => {
+                let mappings = self.mappings.entry(mapping.process).or_default();
+                mappings.map(mapping);
             }
             Record::Unmapping(ref unmapping) => {
                 let (start, end) = (unmapping.start.0, unmapping.end.0);
-                self.bury_mappings(unmapping.process, start, end, unmapping.time);
+                let mappings = self.mappings.entry(unmapping.process).or_default();
+                mappings.unmap(start, end, unmapping.time);
                 self.passing.push_back((unmapping.time, record));
             }
             Record::Constituent(constituent) => {
@@ -145,12 +151,11 @@ impl LastingState {
         }
     }
 
-    /// A session record replaces the one before; a fact the one of its name.
+    /// A session record replaces the one before; symbols those of their owner.
     fn put_constant(&mut self, record: Record) {
         let same = |other: &Record| match (other, &record) {
             (Record::Session(_), Record::Session(_)) => true,
-            (Record::Fact(a), Record::Fact(b)) => a.process == b.process && a.name == b.name,
-            (Record::Limit(a), Record::Limit(b)) => a.kind == b.kind && a.text == b.text,
+            (Record::Symbols(a), Record::Symbols(b)) => a.owner == b.owner,
             _ => false,
         };
         match self.constant.iter_mut().find(|other| same(other)) {
@@ -159,38 +164,46 @@ impl LastingState {
         }
     }
 
-    /// Marks mappings that lie wholly inside `[start, end)` as gone.
-    fn bury_mappings(&mut self, process: ProcessKey, start: u64, end: u64, time: TimeNs) {
-        for life in self.mappings.entry(process).or_default() {
-            if life.gone.is_none() && start <= life.start && life.end <= end {
-                life.gone = Some(time);
-            }
+    /// A limit that was told before is not told again; of more than a reader would
+    /// read the rest is counted.
+    fn put_limit(&mut self, limit: Limit) {
+        let same = |other: &Limit| other.kind == limit.kind && other.text == limit.text;
+        if self.limits.iter().any(same) {
+            return;
         }
+        if self.limits.len() < MAX_LIMITS {
+            self.limits.push(limit);
+        } else {
+            self.limits_left_out += 1;
+        }
+    }
+
+    /// A forked process gets its own copy of its parent's mappings: the parent may
+    /// end, or unmap what the child goes on using.
+    fn put_process(&mut self, process: Process) {
+        let parent = process.parent.and_then(|key| self.processes.get(&key));
+        if parent.is_some_and(|(parent, _)| parent.pid != process.pid)
+            && let Some(mappings) = process.parent.and_then(|key| self.mappings.get(&key))
+            && !self.mappings.contains_key(&process.key)
+        {
+            let forked = mappings.forked(process.key, process.time);
+            self.mappings.insert(process.key, forked);
+        }
+        self.processes.insert(process.key, (process, None));
     }
 
     /// Forgets what ended before `horizon`.
     pub fn forget_before(&mut self, horizon: TimeNs) {
-        let past = |time: &TimeNs| *time < horizon;
-        self.threads
-            .retain(|_, (_, ended)| !ended.as_ref().is_some_and(past));
-        for lives in self.mappings.values_mut() {
-            lives.retain(|life| !life.gone.as_ref().is_some_and(past));
+        let past = |time: TimeNs| time < horizon;
+        self.forget_processes(horizon);
+        self.threads.retain(|_, life| !life.ended.is_some_and(past));
+        for mappings in self.mappings.values_mut() {
+            mappings.forget_before(horizon);
         }
-        // A process whose children live on has mappings that are theirs too.
-        let parents: HashSet<ProcessKey> = self
-            .processes
-            .values()
-            .filter_map(|(process, _)| process.parent)
-            .collect();
-        let mappings = &mut self.mappings;
-        self.processes.retain(|key, (_, end)| {
-            let dead = end.as_ref().is_some_and(|end| end.time < horizon);
-            let keep = !dead || parents.contains(key);
-            if !keep {
-                mappings.remove(key);
-            }
-            keep
-        });
+        let used: HashSet<ModuleKey> = self.mappings.values().flat_map(Mappings::modules).collect();
+        // A new one may come before its mapping does.
+        self.modules
+            .retain(|key, (time, _)| used.contains(key) || !past(*time));
         self.code
             .retain(|_, life| life.gone.as_ref().is_none_or(|gone| gone.time >= horizon));
         for life in self.code.values_mut() {
@@ -221,14 +234,40 @@ impl LastingState {
             .retain(|key, _| self.threads.contains_key(key));
     }
 
-    /// Forgets methods that no code refers to. `lifetimes` says whether lifetime
-    /// chunks are kept, whose sites may refer to any.
-    pub fn sweep_methods(&mut self, lifetimes: bool) {
-        let due = self.methods.len() >= METHODS_BEFORE_SWEEP.max(2 * self.methods_after_sweep);
-        if lifetimes || !due {
+    /// Forgets processes that ended before `horizon`, and all that was theirs, whether
+    /// or not its own end was seen.
+    fn forget_processes(&mut self, horizon: TimeNs) {
+        let ended = |end: &Option<ProcessEnd>| end.as_ref().is_some_and(|e| e.time < horizon);
+        let gone: HashSet<ProcessKey> = self
+            .processes
+            .iter()
+            .filter_map(|(key, (_, end))| ended(end).then_some(*key))
+            .collect();
+        if gone.is_empty() {
             return;
         }
-        let mut used: HashSet<MethodKey> = HashSet::new();
+        self.processes.retain(|key, _| !gone.contains(key));
+        for (process, _) in self.processes.values_mut() {
+            process.parent = process.parent.filter(|key| !gone.contains(key));
+        }
+        self.mappings.retain(|key, _| !gone.contains(key));
+        self.threads.retain(|_, life| !gone.contains(&life.process));
+        self.code
+            .retain(|_, life| !gone.contains(&life.constituent.process));
+        self.facts.retain(|(process, _), _| !gone.contains(process));
+        self.classes
+            .retain(|_, (process, _)| !gone.contains(process));
+        self.counters
+            .retain(|(process, ..), _| !gone.contains(process));
+    }
+
+    /// Forgets methods that neither code nor `lifetimes` (the sites of those that are
+    /// kept) refer to.
+    pub fn sweep_methods<'a>(&mut self, lifetimes: impl Iterator<Item = &'a MethodKey>) {
+        if self.methods.len() < METHODS_BEFORE_SWEEP.max(2 * self.methods_after_sweep) {
+            return;
+        }
+        let mut used: HashSet<MethodKey> = lifetimes.copied().collect();
         for life in self.code.values() {
             let constituent = &life.constituent;
             used.extend(constituent.method);
@@ -247,21 +286,27 @@ impl LastingState {
         let processes = self.processes.values();
         let code = self.code.values();
         (self.constant.iter().cloned())
+            .chain(self.limits.iter().cloned().map(Record::Limit))
+            .chain(self.limits_left_out())
             .chain(
                 processes
                     .clone()
                     .map(|(process, _)| Record::Process(process.clone())),
             )
+            .chain(self.facts.values().cloned())
+            .chain(self.classes.values().map(|(_, record)| record.clone()))
+            .chain(self.modules.values().map(|(_, record)| record.clone()))
             .chain(
                 self.threads
                     .values()
-                    .flat_map(|(records, _)| records.iter().cloned()),
+                    .flat_map(|l| l.records.iter().cloned()),
             )
             .chain(
                 self.mappings
                     .values()
-                    .flatten()
-                    .map(|life| life.record.clone()),
+                    .flat_map(Mappings::iter)
+                    .cloned()
+                    .map(Record::Mapping),
             )
             .chain(self.methods.values().cloned())
             .chain(
@@ -282,5 +327,17 @@ impl LastingState {
             .chain(self.passing.iter().map(|(_, record)| record.clone()))
             .chain(processes.filter_map(|(_, end)| end.clone().map(Record::ProcessEnd)))
             .filter(|record| record.content() == Content::STATE)
+    }
+
+    fn limits_left_out(&self) -> Option<Record> {
+        let time = self.limits.last()?.time;
+        (self.limits_left_out > 0).then(|| {
+            Record::Limit(Limit {
+                time,
+                kind: LimitKind::Other,
+                text: format!("{} more limits are not listed", self.limits_left_out),
+                remedy: String::new(),
+            })
+        })
     }
 }

@@ -62,8 +62,25 @@ pub struct Writer<S> {
     store: S,
     gatherer: Gatherer,
     written: Written,
-    /// Whether the store refused a chunk: nothing but the end is written after that.
-    failed: bool,
+    /// Why the store refused a chunk: nothing but the end is written after that.
+    failed: Option<Failure>,
+}
+
+/// A store's refusal. [`io::Error`] can't be cloned: its kind and its words are kept.
+#[derive(Clone, Debug)]
+struct Failure {
+    kind: io::ErrorKind,
+    text: String,
+    written_bytes: u64,
+}
+
+impl Failure {
+    fn to_error(&self) -> WriteError {
+        WriteError {
+            written_bytes: self.written_bytes,
+            source: io::Error::new(self.kind, self.text.clone()),
+        }
+    }
 }
 
 impl<S: Store> Writer<S> {
@@ -84,7 +101,7 @@ impl<S: Store> Writer<S> {
             store,
             gatherer: Gatherer::default(),
             written: Written::default(),
-            failed: false,
+            failed: None,
         }
     }
 
@@ -107,20 +124,22 @@ impl<S: Store> Writer<S> {
         self.store_ready()
     }
 
-    /// Ends the recording. Where writing failed, now or before, the end says so and
-    /// goes to what the store set aside for it.
+    /// Ends the recording. Where writing failed, now or before, the end says so,
+    /// whatever `end` says, and goes to what the store set aside for it.
     ///
     /// # Errors
     /// [`WriteError`] when the recording is not all there; its end may be.
     pub fn end(mut self, mut end: RecordingEnd) -> Result<(S, Written), WriteError> {
-        let failure = if self.failed {
-            None
-        } else {
-            self.flush().err()
-        };
+        let failure = self.flush().err();
         if let Some(error) = &failure {
+            let detail = error.to_string();
+            end.detail = match end.reason {
+                EndReason::WriteFailed if !end.detail.is_empty() => {
+                    format!("{}; {detail}", end.detail)
+                }
+                _ => detail,
+            };
             end.reason = EndReason::WriteFailed;
-            end.detail = error.to_string();
         }
         end.samples = self.written.samples;
         let mut last = Gatherer::default();
@@ -141,6 +160,12 @@ impl<S: Store> Writer<S> {
         }
     }
 
+    /// Where chunks go.
+    #[must_use]
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
     /// How much has reached the store.
     #[must_use]
     pub fn written(&self) -> Written {
@@ -158,6 +183,11 @@ impl<S: Store> Writer<S> {
     }
 
     fn store_ready(&mut self) -> Result<(), WriteError> {
+        if let Some(failure) = &self.failed {
+            // Nothing will take it any more, and memory is bounded.
+            self.gatherer.ready.clear();
+            return Err(failure.to_error());
+        }
         while let Some(finished) = self.gatherer.ready.pop_front() {
             self.append_finished(&finished)?;
         }
@@ -165,20 +195,17 @@ impl<S: Store> Writer<S> {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        if self.failed {
-            let source = io::Error::other("writing failed before");
-            return Err(WriteError {
-                written_bytes: self.written.bytes,
-                source,
-            });
+        if let Some(failure) = &self.failed {
+            return Err(failure.to_error());
         }
-        self.store.append(bytes).map_err(|source| {
-            self.failed = true;
-            WriteError {
+        if let Err(source) = self.store.append(bytes) {
+            let failure = self.failed.insert(Failure {
+                kind: source.kind(),
+                text: source.to_string(),
                 written_bytes: self.written.bytes,
-                source,
-            }
-        })?;
+            });
+            return Err(failure.to_error());
+        }
         self.written.bytes += bytes.len() as u64;
         Ok(())
     }

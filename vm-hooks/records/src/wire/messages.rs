@@ -1,6 +1,7 @@
 //! The messages, field by field. Times are nanoseconds of `CLOCK_MONOTONIC`,
 //! addresses run-time addresses unless they are called offsets.
 
+use super::budget::{self, Budget, Parts};
 use prost::Message;
 
 /// Declares messages: `number name: kind` for a field, as FORMAT.md lists them.
@@ -10,7 +11,24 @@ macro_rules! messages {
     };
     (@one $name:ident { $($tag:literal $field:ident: $spec:tt),* }) => {
         messages!(@build $name [] $($tag $field: $spec,)*);
+
+        impl Parts for $name {
+            fn spend(bytes: &[u8], budget: &mut Budget) -> Result<(), super::WireError> {
+                budget::each_part(bytes, |number, part| match number {
+                    $($tag => messages!(@spend $spec part budget),)*
+                    _ => Ok(()),
+                })
+            }
+        }
     };
+    (@spend [repeated text] $part:ident $budget:ident) => { $budget.text() };
+    (@spend [$how:ident <$inner:ty>] $part:ident $budget:ident) => {
+        $budget.message().and_then(|()| <$inner>::spend($part, $budget))
+    };
+    (@spend $plain:tt $part:ident $budget:ident) => {{
+        let _ = ($part, &$budget);
+        Ok(())
+    }};
     (@build $name:ident [$($done:tt)*]) => {
         #[derive(Clone, PartialEq, Message)]
         pub(crate) struct $name { $($done)* }
@@ -164,7 +182,7 @@ messages! {
 
     Symbols { 1 module: optional u32, 2 functions: repeated <NativeFunction>, 3 note: text }
     NativeFunction {
-        1 start: u64, 2 size: u64, 3 linkage_name: text, 4 name: text, 5 source: u32,
+        1 start: u64, 2 size: u64, 3 linkage_name: optional text, 4 name: text, 5 source: u32,
         6 sized: flag, 7 lines: repeated <NativeLines>,
     }
     NativeLines { 1 start: u64, 2 size: u64, 3 frames: repeated <NativeFrame>, 4 exactness: u32 }

@@ -4,6 +4,7 @@
 //! `FORMAT.md` describes the encoding for readers in other languages; a field's
 //! number there is its number here, and is never used again for something else.
 
+mod budget;
 mod code;
 mod codes;
 mod heap;
@@ -33,6 +34,9 @@ pub enum WireError {
     /// Columns of a sample batch differ in length.
     #[error("sample columns of {0} differ in length")]
     Columns(&'static str),
+    /// More nested messages, texts or samples than a message of its size may have.
+    #[error("more parts than a message of its size may have")]
+    TooManyParts,
 }
 
 impl From<prost::DecodeError> for WireError {
@@ -47,6 +51,10 @@ pub(crate) const SAMPLES_KIND: u32 = 11;
 /// The kinds' numbers, encoders and decoders in one table.
 macro_rules! kinds {
     ($($number:literal $variant:ident),+ $(,)?) => {
+        /// All kinds but the samples', by number and message.
+        #[cfg(test)]
+        const KINDS: &[(u32, &str)] = &[$(($number, stringify!($variant))),+];
+
         /// Appends `record`'s message to `out` and returns its kind. A sample is not
         /// written alone: `None`.
         pub(crate) fn encode_record(record: &Record, out: &mut Vec<u8>) -> Option<u32> {
@@ -64,8 +72,7 @@ macro_rules! kinds {
         /// does not know.
         pub(crate) fn decode_record(kind: u32, bytes: &[u8]) -> Option<Result<Record, WireError>> {
             Some(match kind {
-                $($number => messages::$variant::decode(bytes)
-                    .map_err(WireError::from)
+                $($number => budget::decode::<messages::$variant>(bytes)
                     .and_then(TryInto::try_into)
                     .map(Record::$variant),)+
                 _ => return None,
@@ -80,3 +87,6 @@ kinds! {
     14 ConstituentMoved, 15 Method, 16 Collection, 17 Class, 18 Lifetime, 19 Counter,
     20 Fact, 21 Symbols, 22 Lost, 23 End, 24 ThreadCpu,
 }
+
+#[cfg(test)]
+mod tests;

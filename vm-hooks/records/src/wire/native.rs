@@ -47,11 +47,7 @@ impl From<&NativeFunction> for m::NativeFunction {
             start: r.start.0,
             size: r.size,
             // Most names of C are not mangled: said once is enough.
-            linkage_name: if r.linkage_name == r.name {
-                String::new()
-            } else {
-                r.linkage_name.clone()
-            },
+            linkage_name: (r.linkage_name != r.name).then(|| r.linkage_name.clone()),
             name: r.name.clone(),
             source: r.source.code(),
             sized: r.sized,
@@ -96,11 +92,7 @@ impl TryFrom<m::NativeFunction> for NativeFunction {
         Ok(NativeFunction {
             start: FileOffset(r.start),
             size: r.size,
-            linkage_name: if r.linkage_name.is_empty() {
-                r.name.clone()
-            } else {
-                r.linkage_name
-            },
+            linkage_name: r.linkage_name.unwrap_or_else(|| r.name.clone()),
             name: r.name,
             source: SymbolSource::from_code(r.source),
             sized: r.sized,

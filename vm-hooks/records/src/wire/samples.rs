@@ -3,11 +3,15 @@
 
 use super::codes::Code;
 use super::process::arch_of;
-use super::{WireError, messages as m};
+use super::{WireError, budget, messages as m};
 use crate::{
     Avma, CallChain, CpuMode, Registers, Sample, SampleDetail, StackBytes, ThreadKey, TimeNs, Word,
 };
 use prost::Message;
+
+/// The most samples in a batch that a reader accepts: what it must be ready to
+/// allocate for one. The writer makes much smaller ones.
+const MAX_BATCH_SAMPLES: usize = 1 << 16;
 
 /// Appends the message for `samples` to `out`.
 pub(crate) fn encode_samples(samples: &[Sample], out: &mut Vec<u8>) {
@@ -44,8 +48,11 @@ pub(crate) fn encode_samples(samples: &[Sample], out: &mut Vec<u8>) {
 /// # Errors
 /// [`WireError`] when it is not a message or its columns do not fit together.
 pub(crate) fn decode_samples(bytes: &[u8]) -> Result<Vec<Sample>, WireError> {
-    let batch = m::SampleBatch::decode(bytes)?;
+    let batch: m::SampleBatch = budget::decode(bytes)?;
     let count = batch.time_deltas.len();
+    if count > MAX_BATCH_SAMPLES {
+        return Err(WireError::TooManyParts);
+    }
     let modes_fit = batch.modes.is_empty() || batch.modes.len() == count;
     if batch.threads.len() != count || batch.pc_deltas.len() != count || !modes_fit {
         return Err(WireError::Columns("samples"));

@@ -1,0 +1,162 @@
+//! The steps of each task, in the order in which they are run: what is quick and fails
+//! often comes first.
+
+use crate::run::{Need, Step};
+
+/// A step that needs nothing but the toolchain.
+const fn plain(name: &'static str, command: &'static [&'static str]) -> Step {
+    Step {
+        name,
+        command,
+        env: &[],
+        needs: None,
+    }
+}
+
+/// What CI runs, and README's second command.
+pub const TEST: &[Step] = &[
+    plain("format", &["cargo", "fmt", "--all", "--check"]),
+    plain(
+        "lints",
+        &[
+            "cargo",
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    ),
+    Step {
+        name: "tests",
+        command: &["cargo", "nextest", "run", "--workspace", "--locked"],
+        env: &[],
+        needs: Some(Need {
+            probe: &["cargo", "nextest", "--version"],
+            instead: &["cargo", "test", "--workspace", "--all-targets", "--locked"],
+            hint: "cargo-nextest is not installed: cargo test does it",
+        }),
+    },
+    plain(
+        "documentation tests",
+        &["cargo", "test", "--workspace", "--doc", "--locked"],
+    ),
+    Step {
+        name: "documentation",
+        command: &["cargo", "doc", "--workspace", "--no-deps", "--locked"],
+        env: &[("RUSTDOCFLAGS", "-D warnings")],
+        needs: None,
+    },
+    Step {
+        name: "aarch64 compiles",
+        command: &[
+            "cargo",
+            "check",
+            "--workspace",
+            "--locked",
+            "--target",
+            "aarch64-unknown-linux-gnu",
+        ],
+        // A check links nothing: the machine's own C compiler will do for zstd's sources.
+        env: &[
+            ("CC_aarch64_unknown_linux_gnu", "cc"),
+            ("AR_aarch64_unknown_linux_gnu", "ar"),
+        ],
+        needs: Some(Need {
+            probe: &[
+                "sh",
+                "-c",
+                "rustup target list --installed | grep -q '^aarch64-unknown-linux-gnu$'",
+            ],
+            instead: &[],
+            hint: "rustup target add aarch64-unknown-linux-gnu",
+        }),
+    },
+    plain("fuzzing, short", &[".ci/fuzz", "20000", "30"]),
+];
+
+/// What takes longer or needs more.
+pub const DEEP: &[Step] = &[
+    plain(
+        "fuzzing, minutes for each target",
+        &[".ci/fuzz", "-1", "300"],
+    ),
+    Step {
+        name: "property tests, many cases",
+        command: &["cargo", "test", "--workspace", "--release", "--locked"],
+        env: &[("PROPTEST_CASES", "20000")],
+        needs: None,
+    },
+    Step {
+        name: "miri on the records",
+        // Compression and files are beyond miri; the encoding is not.
+        command: &[
+            "rustup",
+            "run",
+            "nightly",
+            "cargo",
+            "miri",
+            "test",
+            "-p",
+            "vmscope-records",
+            "--lib",
+        ],
+        env: &[
+            ("CARGO_TARGET_DIR", "target/miri"),
+            ("MIRIFLAGS", "-Zmiri-disable-isolation"),
+        ],
+        needs: Some(Need {
+            probe: &["rustup", "run", "nightly", "cargo", "miri", "--version"],
+            instead: &[],
+            hint: "rustup toolchain install nightly --component miri",
+        }),
+    },
+    Step {
+        name: "licences, duplicates, advisories",
+        command: &["cargo", "deny", "check"],
+        env: &[],
+        needs: Some(Need {
+            probe: &["cargo", "deny", "--version"],
+            instead: &[],
+            hint: "cargo install cargo-deny --locked",
+        }),
+    },
+    plain(
+        "benches build",
+        &["cargo", "bench", "--workspace", "--no-run", "--locked"],
+    ),
+    plain(
+        "live truth tests, ten times",
+        &[
+            "sh",
+            "-ec",
+            "for run in 1 2 3 4 5 6 7 8 9 10; do echo \"run $run\"; \
+             cargo test --workspace --release --locked -- truth; done",
+        ],
+    ),
+    plain(
+        "bytes per sample",
+        &[
+            "cargo",
+            "run",
+            "--release",
+            "--locked",
+            "-p",
+            "vmscope-records",
+            "--example",
+            "bytes_per_sample",
+        ],
+    ),
+    Step {
+        name: "benchmark",
+        command: &[".ci/bench"],
+        env: &[],
+        needs: Some(Need {
+            probe: &["test", "-x", ".ci/bench"],
+            instead: &[],
+            hint: ".ci/bench is not there",
+        }),
+    },
+];

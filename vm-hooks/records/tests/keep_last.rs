@@ -1,0 +1,414 @@
+//! Keeping only the newest: bounded for hours, and complete in what it saves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what failed by panicking"
+)]
+
+mod common;
+
+use common::{Everything, end, read, sample, thread};
+use proptest::prelude::*;
+use std::collections::HashSet;
+use vmscope_records::recording::KeepLast;
+use vmscope_records::*;
+
+const SECOND: u64 = 1_000_000_000;
+const PERIOD: u64 = 713_927;
+
+fn mapping(time: u64, process: u32, start: u64, end: u64, module: u32) -> Record {
+    Record::Mapping(Mapping {
+        process: ProcessKey(process),
+        time: TimeNs(time),
+        start: Avma(start),
+        end: Avma(end),
+        offset: FileOffset(0),
+        module: Some(ModuleKey(module)),
+        name: String::new(),
+        executable: true,
+    })
+}
+
+fn module(time: u64, key: u32) -> Record {
+    Record::Module(Module {
+        key: ModuleKey(key),
+        time: TimeNs(time),
+        path: format!("/tmp/made-by-the-target-{key}.so"),
+        build_id: None,
+        device: 1,
+        inode: u64::from(key),
+        size: 4096,
+        state: ModuleState::Opened,
+    })
+}
+
+fn process(time: u64, key: u32, parent: Option<u32>) -> Record {
+    Record::Process(Process {
+        key: ProcessKey(key),
+        time: TimeNs(time),
+        pid: Pid(key),
+        parent: parent.map(ProcessKey),
+        name: "target".to_owned(),
+    })
+}
+
+fn thread_end(time: u64, key: u32) -> Record {
+    Record::ThreadEnd(ThreadEnd {
+        key: ThreadKey(key),
+        time: TimeNs(time),
+        alive: false,
+        cpu: DurationNs(PERIOD),
+        cpu_user: None,
+    })
+}
+
+fn constituent(time: u64, key: u64) -> [Record; 2] {
+    let method = Record::Method(Box::new(Method {
+        key: MethodKey(key),
+        time: TimeNs(time),
+        name: format!("method {key}"),
+        ..Method::default()
+    }));
+    let constituent = Record::Constituent(Box::new(Constituent {
+        key: ConstituentKey(key),
+        process: ProcessKey(1),
+        since: TimeNs(time),
+        absent_at: None,
+        start: Avma(0x1000 * key),
+        end: Avma(0x1000 * key + 0x800),
+        kind: ConstituentKind::Method,
+        tier: String::new(),
+        name: format!("method {key}"),
+        method: Some(MethodKey(key)),
+        cases: Vec::new(),
+        map: PcMap::None,
+    }));
+    [method, constituent]
+}
+
+fn gone(time: u64, key: u64) -> Record {
+    Record::ConstituentGone(ConstituentGone {
+        key: ConstituentKey(key),
+        last_seen: TimeNs(time),
+        time: TimeNs(time),
+        reason: GoneReason::Recycled,
+    })
+}
+
+fn counter(time: u64, name: &str) -> Record {
+    Record::Counter(Counter {
+        process: ProcessKey(1),
+        time: TimeNs(time),
+        section: "GCs".to_owned(),
+        name: name.to_owned(),
+        unit: String::new(),
+        meaning: CounterMeaning::Total,
+        value: 1.0,
+    })
+}
+
+/// What a target with everything in flux tells in its `second`: threads that live one
+/// second, processes that come and go without a word of their threads' ends, modules,
+/// mappings that overlap in part, code that is recompiled and moved, counters,
+/// collections, lifetimes, limits that all differ.
+fn busy_second(second: u32, keep: &mut KeepLast) {
+    let start = u64::from(second) * SECOND;
+    let key = second + 10;
+    let long = u64::from(key);
+    keep.put(thread(start, key));
+    keep.put(process(start, key, Some(1)));
+    keep.put(Record::Thread(Thread {
+        key: ThreadKey(1_000_000 + key),
+        process: ProcessKey(key),
+        tid: Tid(5),
+        time: TimeNs(start),
+        name: String::new(),
+        role: ThreadRole::Other,
+        cpu_before: DurationNs(0),
+    }));
+    keep.put(Record::Fact(Fact {
+        process: ProcessKey(key),
+        time: TimeNs(start),
+        name: "collector".to_owned(),
+        value: "none".to_owned(),
+    }));
+    keep.put(module(start, key));
+    // Each overlaps the one before by half and is never covered as a whole.
+    keep.put(mapping(start, 1, 0x1000 * long, 0x1000 * (long + 2), key));
+    keep.put(Record::Unmapping(Unmapping {
+        process: ProcessKey(1),
+        time: TimeNs(start),
+        start: Avma(0x1000 * long),
+        end: Avma(0x1000 * (long + 1)),
+    }));
+    constituent(start, long)
+        .into_iter()
+        .for_each(|record| keep.put(record));
+    keep.put(gone(start, long - 5));
+    keep.put(Record::ConstituentMoved(ConstituentMoved {
+        key: ConstituentKey(5),
+        last_seen: TimeNs(start),
+        time: TimeNs(start),
+        to: Avma(long << 20),
+    }));
+    keep.put(Record::Collection(Box::new(Collection {
+        key: CollectionKey(long),
+        process: ProcessKey(1),
+        time: TimeNs(start),
+        ..Collection::default()
+    })));
+    keep.put(Record::Lifetime(Box::new(Lifetime::Birth {
+        object: ObjectKey(long),
+        process: ProcessKey(1),
+        time: TimeNs(start),
+        thread: ThreadKey(1),
+        class: ClassKey(1),
+        bytes: 16,
+        site: AllocationSite {
+            frames: vec![(MethodKey(long), BytecodePc(3))],
+        },
+        weight: 1.0,
+        allocated_bytes: None,
+    })));
+    keep.put(Record::Limit(Limit {
+        time: TimeNs(start),
+        kind: LimitKind::NotSampled,
+        text: format!("thread {key} could not be sampled"),
+        remedy: String::new(),
+    }));
+    for tick in 0..SECOND / PERIOD {
+        let time = start + tick * PERIOD;
+        let thread = if tick % 2 == 0 { 1 } else { key };
+        keep.put(sample(time, thread, 0x1000 * long + tick % 50));
+    }
+    let stop = start + SECOND - 1;
+    keep.put(counter(stop, "scavenges"));
+    for thread in [1, key] {
+        keep.put(Record::ThreadCpu(ThreadCpu {
+            key: ThreadKey(thread),
+            time: TimeNs(stop),
+            cpu: DurationNs(PERIOD * long),
+            cpu_user: None,
+        }));
+    }
+    keep.put(thread_end(stop, key));
+    keep.put(Record::ProcessEnd(ProcessEnd {
+        key: ProcessKey(key),
+        time: TimeNs(stop),
+    }));
+    keep.flush();
+}
+
+/// Whatever samples and code in the file refer to is in the file.
+fn assert_complete(saved: &Everything) {
+    let mut threads = HashSet::new();
+    let mut modules = HashSet::new();
+    let mut methods = HashSet::new();
+    let mut processes = HashSet::new();
+    for record in &saved.records {
+        match record {
+            Record::Thread(thread) => _ = threads.insert(thread.key),
+            Record::Module(module) => _ = modules.insert(module.key),
+            Record::Method(method) => _ = methods.insert(method.key),
+            Record::Process(process) => _ = processes.insert(process.key),
+            _ => {}
+        }
+    }
+    for record in &saved.records {
+        match record {
+            Record::Sample(sample) => {
+                assert!(threads.contains(&sample.thread), "{sample:?} has no thread");
+            }
+            Record::Mapping(mapping) => {
+                assert!(
+                    mapping.module.is_none_or(|key| modules.contains(&key)),
+                    "{mapping:?}"
+                );
+            }
+            Record::Constituent(code) => {
+                assert!(
+                    code.method.is_none_or(|key| methods.contains(&key)),
+                    "{code:?}"
+                );
+            }
+            Record::Process(process) => {
+                assert!(
+                    process.parent.is_none_or(|key| processes.contains(&key)),
+                    "{process:?}"
+                );
+            }
+            Record::Lifetime(lifetime) => {
+                if let Lifetime::Birth { site, .. } = &**lifetime {
+                    assert!(site.frames.iter().all(|(key, _)| methods.contains(key)));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn hours_take_no_more_memory_than_minutes() {
+    let window = 30;
+    let mut keep = KeepLast::new(DurationNs(window * SECOND), 64 << 20);
+    keep.put(process(0, 1, None));
+    keep.put(thread(0, 1));
+    constituent(0, 5)
+        .into_iter()
+        .for_each(|record| keep.put(record));
+    let mut after_minutes = 0;
+    for second in 0..3 * 3600 {
+        busy_second(second, &mut keep);
+        if second == 1200 {
+            after_minutes = keep.state_records();
+        }
+    }
+    // Methods are swept in batches of up to 4096, limits kept up to 256.
+    let after_hours = keep.state_records();
+    assert!(after_minutes < 7_000, "{after_minutes}");
+    assert!(
+        after_hours < 7_000,
+        "{after_minutes} after 20 minutes, {after_hours} after 3 hours"
+    );
+
+    let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
+    let saved = read(&bytes).unwrap();
+    assert_complete(&saved);
+    let newest = 3 * 3600 * SECOND;
+    let oldest = saved.samples().map(|sample| sample.time.0).min().unwrap();
+    // A chunk is a second: that is how coarse the window's edge is.
+    let kept = (newest - oldest) / SECOND;
+    assert!((window..=window + 1).contains(&kept), "{kept} s");
+    let expected = (window..=window + 1).map(|seconds| seconds * (SECOND / PERIOD));
+    let count = saved.samples().count() as u64;
+    assert!(
+        expected.clone().min() <= Some(count) && Some(count) <= expected.max(),
+        "{count}"
+    );
+    // The last value before the window is kept, so that differences in it are known.
+    let counters: Vec<u64> = (saved.records.iter())
+        .filter_map(|record| match record {
+            Record::Counter(counter) => Some(counter.time.0),
+            _ => None,
+        })
+        .collect();
+    assert!(counters.iter().any(|&time| time < oldest), "{counters:?}");
+    // The code that lives all the time is where it was moved last before the window.
+    let moves = |record: &&Record| matches!(record, Record::ConstituentMoved(_));
+    let moves = saved.records.iter().filter(moves).count() as u64;
+    assert!(moves <= window + 3, "{moves}");
+    let limit = |kind| {
+        let of_kind = move |r: &&Record| matches!(r, Record::Limit(limit) if limit.kind == kind);
+        saved.records.iter().filter(of_kind).count()
+    };
+    assert_eq!(
+        (
+            limit(LimitKind::OnlyNewestKept),
+            limit(LimitKind::NotSampled)
+        ),
+        (1, 256)
+    );
+
+    // It goes on: the second file is later, and complete as well.
+    for second in 3 * 3600..3 * 3600 + 10 {
+        busy_second(second, &mut keep);
+    }
+    let (bytes, _) = keep.save(Vec::new(), end(EndReason::Interrupted)).unwrap();
+    let second = read(&bytes).unwrap();
+    assert_complete(&second);
+    let later = second.samples().map(|sample| sample.time.0).min().unwrap();
+    assert_eq!(later - oldest, 10 * SECOND);
+    assert_eq!(second.end().unwrap().reason, EndReason::Interrupted);
+}
+
+#[test]
+fn a_child_keeps_what_its_parent_unmapped_after_the_fork() {
+    let mut keep = KeepLast::new(DurationNs(10 * SECOND), 1 << 20);
+    keep.put(process(0, 1, None));
+    keep.put(module(0, 3));
+    keep.put(mapping(0, 1, 0x1000, 0x2000, 3));
+    keep.put(process(SECOND, 2, Some(1)));
+    keep.put(Record::ProcessEnd(ProcessEnd {
+        key: ProcessKey(1),
+        time: TimeNs(2 * SECOND),
+    }));
+    keep.put(thread(100 * SECOND, 1));
+    keep.flush();
+    let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
+    let saved = read(&bytes).unwrap();
+    assert_complete(&saved);
+    assert!(
+        saved
+            .records
+            .contains(&mapping(SECOND, 2, 0x1000, 0x2000, 3))
+    );
+    assert!(
+        !saved
+            .records
+            .iter()
+            .any(|record| matches!(record, Record::Process(p) if p.key.0 == 1))
+    );
+}
+
+#[test]
+fn what_does_not_fit_shortens_the_window_and_is_told() {
+    let mut keep = KeepLast::new(DurationNs(3600 * SECOND), 10_000);
+    keep.put(process(0, 1, None));
+    keep.put(thread(0, 1));
+    for second in 0..100 {
+        busy_second(second, &mut keep);
+    }
+    let (bytes, written) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
+    assert!(written.sample_bytes < 12_000);
+    let saved = read(&bytes).unwrap();
+    assert_complete(&saved);
+    let told =
+        |record: &Record| matches!(record, Record::Limit(l) if l.text.contains("did not fit"));
+    assert!(saved.records.iter().any(told));
+}
+
+proptest! {
+    /// Threads that come and go at random: whenever it is saved, every sample that is
+    /// kept has its thread, none is missing in the window, and none is older than it
+    /// by more than a flush.
+    #[test]
+    fn every_kept_sample_has_its_thread(
+        lives in prop::collection::vec((0..60_000_u64, 1..20_000_u64), 1..40),
+        window in 1..30_u64,
+        flush_ms in 100..2_000_u64,
+        until in 1..80_000_u64,
+    ) {
+        let ms = 1_000_000;
+        let mut keep = KeepLast::new(DurationNs(window * SECOND), 1 << 30);
+        let mut put = Vec::new();
+        for now in 0..until {
+            for (index, &(start, length)) in lives.iter().enumerate() {
+                let key = u32::try_from(index).unwrap();
+                if now == start {
+                    keep.put(thread(now * ms, key));
+                }
+                if (start..start + length).contains(&now) && now % 7 == 0 {
+                    keep.put(sample(now * ms, key, now));
+                    put.push(now * ms);
+                }
+                if now == start + length {
+                    keep.put(thread_end(now * ms, key));
+                }
+            }
+            if now % flush_ms == 0 {
+                keep.flush();
+            }
+        }
+        let newest = put.last().copied().unwrap_or(0);
+        let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
+        let saved = read(&bytes).unwrap();
+        assert_complete(&saved);
+        let kept: Vec<u64> = saved.samples().map(|sample| sample.time.0).collect();
+        // An end may be newer than the newest sample.
+        let horizon = (until * ms).saturating_sub(window * SECOND);
+        let within = put.iter().filter(|&&time| time >= horizon).count();
+        prop_assert!(kept.len() >= within, "{} of {within} kept", kept.len());
+        let reach = window * SECOND + flush_ms * ms;
+        prop_assert!(kept.iter().all(|&time| time + reach >= newest));
+    }
+}

@@ -1,0 +1,138 @@
+//! What is written is what is read, for every kind of record.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what failed by panicking"
+)]
+
+mod common;
+
+use common::strategies;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use vmscope_records::recording::KeepLast;
+use vmscope_records::*;
+
+/// Samples in time order, as a writer must be given them.
+fn in_order(mut records: Vec<Record>) -> Vec<Record> {
+    let mut times: Vec<TimeNs> = samples_of(&records).map(|sample| sample.time).collect();
+    times.sort_unstable();
+    let mut times = times.into_iter();
+    for record in &mut records {
+        if let Record::Sample(sample) = record {
+            sample.time = times.next().unwrap();
+        }
+    }
+    records
+}
+
+fn samples_of(records: &[Record]) -> impl Iterator<Item = &Sample> {
+    records.iter().filter_map(|record| match record {
+        Record::Sample(sample) => Some(sample),
+        _ => None,
+    })
+}
+
+fn of(records: &[Record], content: Content) -> Vec<&Record> {
+    let wanted =
+        |record: &&Record| record.content() == content && !matches!(record, Record::End(_));
+    records.iter().filter(wanted).collect()
+}
+
+proptest! {
+    /// Each stream comes back as it was put in, in its order, wherever it was flushed.
+    #[test]
+    fn every_kind_is_read_as_written(
+        records in vec(strategies::any_record(), 0..40).prop_map(in_order),
+        flushes in vec(0..40_usize, 0..4),
+    ) {
+        let read = common::read(&common::write(&records, &flushes)).unwrap();
+        prop_assert!(read.malformed.is_empty(), "{:?}", read.malformed);
+        prop_assert_eq!(read.unknown, 0);
+        prop_assert_eq!(read.ending.damage_count, 0);
+        for content in [Content::STATE, Content::LIFETIMES, Content::SAMPLES] {
+            prop_assert_eq!(of(&read.records, content), of(&records, content));
+        }
+        let end = read.end().unwrap();
+        prop_assert_eq!(end.samples, samples_of(&records).count() as u64);
+        prop_assert_eq!(&end.detail, "so it goes");
+    }
+
+    /// What `KeepLast` saves of a short recording, all of it in the window, reads back:
+    /// all samples and lifetimes, and no record that was not put in.
+    #[test]
+    fn what_is_kept_is_read_as_written(
+        records in vec(strategies::any_record(), 0..40).prop_map(in_order),
+    ) {
+        let mut keep = KeepLast::new(DurationNs(u64::MAX), usize::MAX);
+        for record in &records {
+            keep.put(record.clone());
+        }
+        let (bytes, _) = keep.save(Vec::new(), common::end(EndReason::Saved)).unwrap();
+        let read = common::read(&bytes).unwrap();
+        prop_assert!(read.malformed.is_empty(), "{:?}", read.malformed);
+        for content in [Content::LIFETIMES, Content::SAMPLES] {
+            prop_assert_eq!(of(&read.records, content), of(&records, content));
+        }
+        prop_assert_eq!(read.end().unwrap().reason, EndReason::Saved);
+    }
+}
+
+/// The list of strategies is complete: a kind that is added must be added there.
+#[test]
+fn there_is_a_strategy_for_every_kind() {
+    let mut kinds: Vec<_> = common::every_kind()
+        .iter()
+        .map(std::mem::discriminant)
+        .collect();
+    kinds.dedup();
+    // 24 kinds, the end among them, which the writer completes itself.
+    assert_eq!(kinds.len(), 23);
+}
+
+/// A sample that no chunk can hold is counted as lost, alone: its neighbours are kept.
+#[test]
+fn a_sample_that_is_too_large_takes_no_other_with_it() {
+    let mut records: Vec<Record> = (0..100).map(|n| common::sample(n, 1, n)).collect();
+    let Record::Sample(huge) = &mut records[50] else {
+        unreachable!()
+    };
+    huge.detail = Some(Box::new(SampleDetail {
+        stack: Some(StackBytes {
+            sp: Avma(0),
+            bytes: vec![1; 5 << 20],
+        }),
+        ..SampleDetail::default()
+    }));
+    let read = common::read(&common::write(&records, &[])).unwrap();
+    assert_eq!(read.samples().count(), 99);
+    let lost: Vec<&Lost> = (read.records.iter())
+        .filter_map(|record| match record {
+            Record::Lost(lost) => Some(lost),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(lost.len(), 1);
+    assert_eq!((lost[0].count, lost[0].reason), (1, LossReason::TooLarge));
+    assert_eq!(lost[0].stream, Stream::Samples);
+}
+
+/// What lifetimes refer to is in the file before them, also where a chunk of lifetimes
+/// becomes full between two flushes.
+#[test]
+fn state_comes_before_the_lifetimes_that_refer_to_it() {
+    let class = Record::Class(Class {
+        key: ClassKey(1),
+        process: ProcessKey(1),
+        name: "Ball".into(),
+    });
+    let mut records = vec![class.clone()];
+    records.extend((0..100_000).map(|n| {
+        Record::Lifetime(Box::new(Lifetime::StillAlive {
+            object: ObjectKey(n),
+            time: TimeNs(n),
+        }))
+    }));
+    let read = common::read(&common::write(&records, &[])).unwrap();
+    assert_eq!(read.records[0], class);
+}
