@@ -133,6 +133,9 @@ fn a_newer_minor_version_is_read_without_what_is_unknown() {
     let end = ProcessEnd {
         key: ProcessKey(7),
         time: TimeNs(9),
+        alive: false,
+        cpu: None,
+        cpu_user: None,
     };
     assert_eq!(got.records, [Record::ProcessEnd(end)]);
 }

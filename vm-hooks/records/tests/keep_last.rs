@@ -38,6 +38,7 @@ fn module(time: u64, key: u32) -> Record {
         device: 1,
         inode: u64::from(key),
         size: 4096,
+        main: false,
         state: ModuleState::Opened,
     })
 }
@@ -58,6 +59,7 @@ fn thread_end(time: u64, key: u32) -> Record {
         time: TimeNs(time),
         alive: false,
         cpu: DurationNs(PERIOD),
+        cpu_measured: true,
         cpu_user: None,
     })
 }
@@ -195,6 +197,9 @@ fn busy_second(second: u32, keep: &mut KeepLast) {
     keep.put(Record::ProcessEnd(ProcessEnd {
         key: ProcessKey(key),
         time: TimeNs(stop),
+        alive: false,
+        cpu: None,
+        cpu_user: None,
     }));
     keep.flush();
 }
@@ -331,6 +336,9 @@ fn a_child_keeps_what_its_parent_unmapped_after_the_fork() {
     keep.put(Record::ProcessEnd(ProcessEnd {
         key: ProcessKey(1),
         time: TimeNs(2 * SECOND),
+        alive: false,
+        cpu: None,
+        cpu_user: None,
     }));
     keep.put(thread(100 * SECOND, 1));
     keep.flush();

@@ -149,10 +149,14 @@ fn process() -> impl Strategy<Value = Record> {
 }
 
 fn process_end() -> impl Strategy<Value = Record> {
-    (any::<u32>(), time()).prop_map(|(key, time)| {
+    let cpu = (option::of(duration()), option::of(duration()));
+    (any::<u32>(), time(), any::<bool>(), cpu).prop_map(|(key, time, alive, (cpu, cpu_user))| {
         Record::ProcessEnd(ProcessEnd {
             key: ProcessKey(key),
             time,
+            alive,
+            cpu,
+            cpu_user,
         })
     })
 }
@@ -182,16 +186,23 @@ fn thread() -> impl Strategy<Value = Record> {
 }
 
 fn thread_update() -> impl Strategy<Value = Record> {
-    (any::<u32>(), time(), option::of(text()), option::of(role())).prop_map(
-        |(key, time, name, role)| {
+    let process = option::of(any::<u32>());
+    (
+        any::<u32>(),
+        time(),
+        option::of(text()),
+        option::of(role()),
+        process,
+    )
+        .prop_map(|(key, time, name, role, process)| {
             Record::ThreadUpdate(ThreadUpdate {
                 key: ThreadKey(key),
                 time,
                 name,
                 role,
+                process: process.map(ProcessKey),
             })
-        },
-    )
+        })
 }
 
 fn thread_cpu() -> impl Strategy<Value = Record> {
@@ -213,14 +224,16 @@ fn thread_end() -> impl Strategy<Value = Record> {
         time(),
         any::<bool>(),
         duration(),
+        any::<bool>(),
         option::of(duration()),
     )
-        .prop_map(|(key, time, alive, cpu, cpu_user)| {
+        .prop_map(|(key, time, alive, cpu, cpu_measured, cpu_user)| {
             Record::ThreadEnd(ThreadEnd {
                 key: ThreadKey(key),
                 time,
                 alive,
                 cpu,
+                cpu_measured,
                 cpu_user,
             })
         })
@@ -235,22 +248,33 @@ fn module() -> impl Strategy<Value = Record> {
         text().prop_map(ModuleState::Unreadable),
     ];
     let id = option::of(vec(any::<u8>(), 1..=64));
-    (any::<u32>(), time(), text(), id, any::<[u64; 3]>(), state).prop_map(
-        |(key, time, path, id, [device, inode, size], state)| {
-            let build_id = id.and_then(|bytes| BuildId::new(&bytes));
-            let key = ModuleKey(key);
-            Record::Module(Module {
-                key,
-                time,
-                path,
-                build_id,
-                device,
-                inode,
-                size,
-                state,
-            })
-        },
+    let main = any::<bool>();
+    (
+        any::<u32>(),
+        time(),
+        text(),
+        id,
+        any::<[u64; 3]>(),
+        main,
+        state,
     )
+        .prop_map(
+            |(key, time, path, id, [device, inode, size], main, state)| {
+                let build_id = id.and_then(|bytes| BuildId::new(&bytes));
+                let key = ModuleKey(key);
+                Record::Module(Module {
+                    key,
+                    time,
+                    path,
+                    build_id,
+                    device,
+                    inode,
+                    size,
+                    main,
+                    state,
+                })
+            },
+        )
 }
 
 fn mapping() -> impl Strategy<Value = Record> {
