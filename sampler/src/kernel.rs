@@ -20,10 +20,13 @@ mod decode;
 mod follow;
 mod open;
 mod order;
+mod probe;
 mod proc;
 mod ring;
 mod sources;
 mod threads;
+
+pub use probe::{Probe, probe};
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;

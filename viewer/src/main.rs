@@ -77,9 +77,24 @@ fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
             0
         }
         Command::Doctor(args) => {
-            let works = doctor::run(&args, |_| None, out)?;
+            let works = doctor::run(&args, probe, out)?;
             if works { 0 } else { TARGET }
         }
+    })
+}
+
+/// Tries what the default recording would open, for the doctor.
+fn probe(pid: Option<i32>) -> Option<doctor::facts::PerfProbe> {
+    let pid = match pid {
+        Some(pid) => Some(vmscope_records::Pid(u32::try_from(pid).ok()?)),
+        None => None,
+    };
+    let tried = vmscope_sampler::kernel::probe(pid);
+    let errno =
+        |error: std::io::Error| nix::errno::Errno::from_raw(error.raw_os_error().unwrap_or(0));
+    Some(doctor::facts::PerfProbe {
+        user: tried.user.map_err(errno),
+        kernel: tried.kernel.map_err(errno),
     })
 }
 

@@ -5,7 +5,7 @@ use super::mappings::Mappings;
 use crate::{
     ClassKey, Constituent, ConstituentGone, ConstituentKey, ConstituentMoved, Content, Limit,
     LimitKind, MethodKey, ModuleKey, PcMap, Process, ProcessEnd, ProcessKey, Record, ThreadKey,
-    TimeNs,
+    ThreadUpdate, TimeNs,
 };
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -91,11 +91,25 @@ impl LastingState {
             Record::ThreadUpdate(update) => {
                 // Into the thread's start: so a thread that is renamed for ever needs
                 // no more room, and its newest name is the one that is shown anyway.
-                let life = self.threads.get_mut(&update.key);
-                if let Some(Record::Thread(thread)) = life.and_then(|l| l.records.first_mut()) {
+                let Some(life) = self.threads.get_mut(&update.key) else {
+                    return;
+                };
+                if let Some(Record::Thread(thread)) = life.records.first_mut() {
                     thread.name = update.name.unwrap_or(std::mem::take(&mut thread.name));
                     thread.role = update.role.unwrap_or(thread.role);
-                    thread.process = update.process.unwrap_or(thread.process);
+                }
+                if let Some(process) = update.process {
+                    // It is in the new address space from its time on only.
+                    life.process = process;
+                    let (key, time) = (update.key, update.time);
+                    let record = Record::ThreadUpdate(ThreadUpdate {
+                        key,
+                        time,
+                        name: None,
+                        role: None,
+                        process: Some(process),
+                    });
+                    self.passing.push_back((time, record));
                 }
             }
             Record::ThreadEnd(ref end) => {
@@ -226,6 +240,12 @@ impl LastingState {
                         counter.name.clone(),
                     );
                     self.counters.insert(key, Record::Counter(counter));
+                }
+                Some((_, Record::ThreadUpdate(update))) => {
+                    let life = self.threads.get_mut(&update.key);
+                    if let Some(Record::Thread(thread)) = life.and_then(|l| l.records.first_mut()) {
+                        thread.process = update.process.unwrap_or(thread.process);
+                    }
                 }
                 _ => {}
             }
