@@ -4,6 +4,15 @@
 //! An [`Engine`] turns a live process into [`EngineEvent`]s in time order. The one
 //! here is [`kernel::KernelEngine`], on `perf_event_open`.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::panic,
+        reason = "tests may fail by panicking"
+    )
+)]
+
 pub mod engine;
 pub mod kernel;
 pub mod launch;

@@ -88,8 +88,9 @@ impl Drain {
             return;
         }
         match self.out.try_send(Message::Events(events)) {
-            // A writer that is gone has said why; the session stops for it.
-            Ok(()) | Err(TrySendError::Disconnected(_)) => {}
+            Ok(()) => {}
+            // A writer that is gone takes nothing any more: there is no point in going on.
+            Err(TrySendError::Disconnected(_)) => self.progress.ask_to_stop(EndReason::WriteFailed),
             Err(TrySendError::Full(Message::Events(events))) => overrun.keep(events),
             Err(TrySendError::Full(_)) => {}
         }
@@ -126,5 +127,120 @@ impl Overrun {
             to: self.to,
             tid: None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{EngineDescription, RawSample};
+    use crossbeam_channel::bounded;
+    use vmscope_records::{Avma, CpuMode, DurationNs, Pid, SampleClock, Tid};
+
+    /// Three samples and a renaming each round, for ten rounds.
+    struct Script {
+        description: EngineDescription,
+        round: u64,
+    }
+
+    impl Engine for Script {
+        fn description(&self) -> &EngineDescription {
+            &self.description
+        }
+
+        fn drain(
+            &mut self,
+            _: Duration,
+            out: &mut Vec<EngineEvent>,
+        ) -> Result<EngineState, EngineError> {
+            if self.round == 10 {
+                return Ok(EngineState::TargetGone);
+            }
+            let (pid, tid) = (Pid(1), Tid(1));
+            for sample in 0..3 {
+                out.push(EngineEvent::Sample(RawSample {
+                    time: TimeNs(self.round * 10 + sample),
+                    pid,
+                    tid,
+                    pc: Avma(0),
+                    mode: CpuMode::User,
+                    detail: None,
+                }));
+            }
+            let time = TimeNs(self.round * 10 + 5);
+            let name = format!("round {}", self.round);
+            out.push(EngineEvent::Renamed {
+                time,
+                pid,
+                tid,
+                name,
+            });
+            self.round += 1;
+            Ok(EngineState::Running)
+        }
+
+        fn finish(&mut self, _: &mut Vec<EngineEvent>) -> Result<(), EngineError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_writer_that_is_held_up_costs_samples_which_are_counted_and_nothing_else() {
+        let (out, inbox) = bounded(2);
+        let description = EngineDescription {
+            name: "script",
+            clock: SampleClock::Cpu,
+            period: DurationNs(1),
+            kernel_included: true,
+            limits: Vec::new(),
+        };
+        let drain = Drain {
+            engine: Box::new(Script {
+                description,
+                round: 0,
+            }),
+            out,
+            progress: Arc::new(Progress::default()),
+            deadline: None,
+        };
+        let (scheduling, _words) = bounded(1);
+        let running = std::thread::spawn(move || drain.run(&scheduling));
+        // Nobody reads until the script is over: then the thread waits with what is left.
+        while !inbox.is_full() {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        let mut samples = 0;
+        let mut lost = 0;
+        let mut names = Vec::new();
+        let mut reason = None;
+        for message in &inbox {
+            match message {
+                Message::Events(events) => {
+                    for event in events {
+                        match event {
+                            EngineEvent::Sample(_) => samples += 1,
+                            EngineEvent::Renamed { name, .. } => names.push(name),
+                            EngineEvent::Lost { count, reason, .. } => {
+                                assert_eq!(reason, LossReason::ChannelOverrun);
+                                lost += count;
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                Message::End(why, _) => {
+                    reason = Some(why);
+                    break;
+                }
+                _ => {}
+            }
+        }
+        running.join().unwrap().unwrap();
+        assert_eq!(reason, Some(EndReason::TargetExited));
+        assert_eq!(samples + lost, 30, "{samples} delivered, {lost} lost");
+        assert!(lost > 0);
+        let told: Vec<String> = (0..10).map(|round| format!("round {round}")).collect();
+        assert_eq!(names, told, "what is not a sample waits, in its order");
     }
 }

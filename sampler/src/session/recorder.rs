@@ -9,11 +9,16 @@ use vmscope_records::{
 };
 use vmscope_target::{MapEntry, Modules, Sighting, ThreadNews};
 
+/// News of so many threads waits for them: more threads than any process has.
+const MAX_EARLY_NEWS: usize = 1 << 16;
+
 /// Keeps the keys of processes and threads, and the modules' files.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     processes: HashMap<Pid, ProcessState>,
     threads: HashMap<Tid, ThreadState>,
+    /// What adapters say of threads that the engine has not told of.
+    early_news: HashMap<Tid, ThreadNews>,
     next_process: u32,
     next_thread: u32,
     pub modules: Modules,
@@ -133,20 +138,18 @@ impl Recorder {
         }
     }
 
-    /// Takes what a look of an adapter found; its thread news get their keys here.
-    pub fn take_look(&self, found: Vec<Record>, news: Vec<ThreadNews>, out: &mut Vec<Record>) {
+    /// Takes what a look of an adapter found; its thread news get their keys here. A VM
+    /// may know of a thread before the engine has told of it: that news waits.
+    pub fn take_look(&mut self, found: Vec<Record>, news: Vec<ThreadNews>, out: &mut Vec<Record>) {
         let time = super::now();
         out.extend(found);
-        for ThreadNews { tid, name, role } in news {
-            if let Some(thread) = self.threads.get(&tid) {
-                let (key, process) = (thread.key, None);
-                out.push(Record::ThreadUpdate(ThreadUpdate {
-                    key,
-                    time,
-                    name,
-                    role,
-                    process,
-                }));
+        for news in news {
+            match self.threads.get(&news.tid) {
+                Some(thread) => out.push(told(thread.key, time, news)),
+                None if self.early_news.len() < MAX_EARLY_NEWS => {
+                    self.early_news.insert(news.tid, news);
+                }
+                None => {}
             }
         }
     }
@@ -253,6 +256,9 @@ impl Recorder {
             role,
             cpu_before,
         }));
+        if let Some(news) = self.early_news.remove(&tid) {
+            out.push(told(key, time, news));
+        }
         key
     }
 
@@ -341,6 +347,14 @@ impl Recorder {
                 .map(Record::Limit),
         );
     }
+}
+
+/// What an adapter says of a thread, as a record.
+fn told(key: ThreadKey, time: TimeNs, news: ThreadNews) -> Record {
+    update(key, time, |update| {
+        update.name = news.name;
+        update.role = news.role;
+    })
 }
 
 fn update(key: ThreadKey, time: TimeNs, change: impl FnOnce(&mut ThreadUpdate)) -> Record {

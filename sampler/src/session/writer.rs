@@ -37,6 +37,15 @@ pub(super) struct Finished {
     pub failure: Option<SinkError>,
 }
 
+/// Says that the recording is over when the writer ends, however it does.
+struct Done(Arc<Progress>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        self.0.done.store(true, Ordering::Release);
+    }
+}
+
 pub(super) struct WriterThread {
     sink: Option<Sink>,
     progress: Arc<Progress>,
@@ -75,6 +84,7 @@ impl WriterThread {
         pid: Pid,
         launched: bool,
     ) -> Result<Finished, SessionError> {
+        let _done = Done(Arc::clone(&self.progress));
         self.records
             .push(Record::Session(Box::new(self.session.clone())));
         self.records.extend(
@@ -156,7 +166,6 @@ impl WriterThread {
                 }
             }
         }
-        self.progress.done.store(true, Ordering::Release);
         Finished {
             reason: if self.failure.is_some() {
                 EndReason::WriteFailed
