@@ -67,8 +67,9 @@ impl AtWork {
 }
 
 impl Looks {
-    /// Runs until the recording is over or there is nobody to ask.
+    /// Runs until the recording is over or there is nobody to ask, and says so.
     pub fn run(mut self) {
+        let _over = Over(self.out.clone());
         let began = Instant::now();
         self.greet();
         loop {
@@ -131,6 +132,16 @@ impl Looks {
             // A writer that is gone ends the session by itself.
             let _ = self.out.send(Message::Vm(first.adapter.identity()));
         }
+    }
+}
+
+/// Tells the writer that no more looks come, however the thread ends.
+struct Over(Sender<Message>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        // A writer that is gone does not wait for it.
+        let _ = self.0.send(Message::LooksOver);
     }
 }
 

@@ -67,6 +67,7 @@ impl Drain {
         };
         self.progress.ask_to_stop(reason);
         let mut events = overrun.take_held_back();
+        let ended = now();
         let finished = self.engine.finish(&mut events);
         events.extend(overrun.loss());
         let detail = match (&failure, &finished) {
@@ -75,7 +76,7 @@ impl Drain {
         };
         // The end may wait: nothing is sampled any more.
         let _ = self.out.send(Message::Events(events));
-        let _ = self.out.send(Message::End(reason, detail));
+        let _ = self.out.send(Message::End(ended, reason, detail));
         match failure {
             Some(error) => Err(error),
             None => finished,
@@ -229,7 +230,7 @@ mod tests {
                         }
                     }
                 }
-                Message::End(why, _) => {
+                Message::End(_, why, _) => {
                     reason = Some(why);
                     break;
                 }

@@ -201,10 +201,13 @@ enum Message {
     Looked(Vec<Record>, Vec<ThreadNews>),
     /// From the adapters: which VM it is.
     Vm(VmIdentity),
+    /// From the adapters' thread: there is no more to come.
+    LooksOver,
     /// Save a copy (`--keep-last`), and answer.
     Save(PathBuf, Sender<Result<Saved, SinkError>>),
-    /// The engine is finished: end the recording.
-    End(EndReason, String),
+    /// The engine is finished, since when and why: end the recording, when the
+    /// adapters are finished too.
+    End(TimeNs, EndReason, String),
 }
 
 /// A recording in progress.

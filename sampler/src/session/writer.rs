@@ -110,7 +110,9 @@ impl WriterThread {
         self.put_records();
         self.flush();
         let mut flushed = Instant::now();
-        let (reason, detail) = loop {
+        let mut looks_over = false;
+        let mut ending = None;
+        let (ended, reason, detail) = loop {
             let left = FLUSH_EVERY.saturating_sub(flushed.elapsed());
             match inbox.recv_timeout(left) {
                 Ok(Message::Events(events)) => {
@@ -133,29 +135,26 @@ impl WriterThread {
                     // Whoever asked may be gone; the copy is there all the same.
                     let _ = answer.send(self.save(path));
                 }
-                Ok(Message::End(reason, detail)) => break (reason, detail),
+                Ok(Message::LooksOver) => looks_over = true,
+                Ok(Message::End(time, reason, detail)) => ending = Some((time, reason, detail)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    break (EndReason::Other, "the draining thread is gone".to_owned());
+                    let why = "the draining thread is gone".to_owned();
+                    break (now(), EndReason::Other, why);
                 }
+            }
+            if looks_over && let Some(ending) = ending.take() {
+                break ending;
             }
             if flushed.elapsed() >= FLUSH_EVERY {
                 self.flush();
                 flushed = Instant::now();
             }
         };
-        // What adapters had still under way.
-        while let Ok(message) = inbox.try_recv() {
-            if let Message::Looked(records, threads) = message {
-                self.recorder.take_look(records, threads, &mut self.records);
-            }
-        }
-        self.put_records();
-        Ok(self.finish(reason, detail))
+        Ok(self.finish(ended, reason, detail))
     }
 
-    fn finish(mut self, reason: EndReason, detail: String) -> Finished {
-        let ended = now();
+    fn finish(mut self, ended: TimeNs, reason: EndReason, detail: String) -> Finished {
         let end = self.end(ended, reason, detail);
         let mut written = Written::default();
         if let Some(sink) = self.sink.take() {
