@@ -39,6 +39,7 @@ mod limits;
 mod notes;
 mod plt;
 mod resolve;
+mod survey;
 mod table;
 
 pub use bytes::{
@@ -48,3 +49,4 @@ pub use bytes::{
 pub use fuzz::fuzz_elf;
 pub use kernel::resolve_kernel;
 pub use resolve::{ResolveOptions, resolve_all, resolve_module};
+pub use survey::{DwarfPlace, Survey, survey};

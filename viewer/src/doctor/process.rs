@@ -1,13 +1,10 @@
 //! Gathers the facts of one process from `/proc/PID`, and tries to read a word of it.
 
-use std::io::IoSliceMut;
-
 use nix::errno::Errno;
 use nix::sys::signal::kill;
-use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
-use procfs::ProcError;
-use procfs::process::{MMPermissions, MMapPath, MemoryMaps, Process, StatFlags};
+use procfs::process::{Process, StatFlags};
+use vmscope_target::{LiveMemory, Maps, Memory as _, MemoryError, read_maps};
 
 use super::facts::{Existence, ProcessFacts, Reading};
 use super::{gather, modules};
@@ -56,13 +53,19 @@ pub fn look(pid: i32) -> ProcessFacts {
     if facts.existence != Existence::Process {
         return facts;
     }
-    match process.maps() {
+    let Ok(target) = u32::try_from(pid).map(vmscope_records::Pid) else {
+        return facts;
+    };
+    match read_maps(target) {
         Ok(maps) => {
             facts.maps = Reading::Done;
-            facts.memory = read_a_word(pid, &maps);
-            (facts.modules, facts.modules_left_out) = modules::of_maps(pid, &maps);
+            facts.memory = read_a_word(target, &maps);
+            if let Ok((rows, left_out)) = modules::of_process(target) {
+                facts.modules = rows;
+                facts.modules_left_out = left_out;
+            }
         }
-        Err(error) => facts.maps = Reading::Failed(errno(&error)),
+        Err(error) => facts.maps = Reading::Failed(errno(&error.source)),
     }
     facts
 }
@@ -84,40 +87,23 @@ fn existence(process: &Process, pid: i32, tgid: i32, state: &str) -> Existence {
     }
 }
 
-/// Reads eight bytes at the start of a readable mapping. That of the program file, where
-/// there is one: it can't be taken away while we look, nor fault on a device.
-fn read_a_word(pid: i32, maps: &MemoryMaps) -> Reading {
-    let readable = |map: &&procfs::process::MemoryMap| {
-        map.perms.contains(MMPermissions::READ) && matches!(map.pathname, MMapPath::Path(_))
-    };
-    let Some(map) = maps.into_iter().find(readable) else {
+/// Reads eight bytes at the start of a readable mapping. That of a file, where there
+/// is one: it can't be taken away while we look, nor fault on a device.
+fn read_a_word(pid: vmscope_records::Pid, maps: &Maps) -> Reading {
+    let mut entries = maps.entries.iter();
+    let Some(map) = entries.find(|map| map.readable && map.path().is_some()) else {
         return Reading::NotTried;
     };
-    let Ok(base) = usize::try_from(map.address.0) else {
-        return Reading::NotTried;
-    };
-    let mut word = [0_u8; 8];
-    let remote = [RemoteIoVec {
-        base,
-        len: word.len(),
-    }];
-    match process_vm_readv(
-        Pid::from_raw(pid),
-        &mut [IoSliceMut::new(&mut word)],
-        &remote,
-    ) {
+    match LiveMemory::new(pid).read_u64(map.start) {
         Ok(_) => Reading::Done,
-        Err(errno) => Reading::Failed(errno),
+        Err(MemoryError::Denied { .. }) => Reading::Failed(Errno::EPERM),
+        Err(MemoryError::Gone { .. }) => Reading::Failed(Errno::ESRCH),
+        Err(_) => Reading::Failed(Errno::EIO),
     }
 }
 
-fn errno(error: &ProcError) -> Errno {
-    match error {
-        ProcError::PermissionDenied(_) => Errno::EACCES,
-        ProcError::NotFound(_) => Errno::ESRCH,
-        ProcError::Io(io, _) => io.raw_os_error().map_or(Errno::EIO, Errno::from_raw),
-        _ => Errno::EIO,
-    }
+fn errno(error: &std::io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }
 
 #[cfg(test)]
