@@ -149,14 +149,23 @@ pub const DEEP: &[Step] = &[
             "bytes_per_sample",
         ],
     ),
+    plain(
+        "release build",
+        &["cargo", "build", "--release", "--locked"],
+    ),
     Step {
-        name: "benchmark",
-        command: &[".ci/bench"],
+        name: "benchmark against perf",
+        command: &[
+            "python3",
+            "viewer/benches/against_perf.py",
+            "--vmscope",
+            "target/release/vmscope",
+        ],
         env: &[],
         needs: Some(Need {
-            probe: &["test", "-x", ".ci/bench"],
+            probe: &["perf", "--version"],
             instead: &[],
-            hint: ".ci/bench is not there",
+            hint: "apt-get install linux-perf",
         }),
     },
 ];
