@@ -206,6 +206,10 @@ fn delivery(summary: &Summary, lines: &mut Vec<TruthLine>) {
         );
         lines.push(TruthLine::new(Some(missing), text, ""));
     }
+    if summary.after_last_cpu > 0 {
+        let text = "were taken after their threads' CPU time was last read: they count as promised";
+        lines.push(TruthLine::new(Some(summary.after_last_cpu), text, ""));
+    }
     if summary.threads_without_cpu > 0 {
         let text = format!(
             "the CPU time of {} threads is not known, so that less was promised than they used",
