@@ -14,13 +14,15 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Says loudly that a test proves nothing here.
-///
-/// Not by eprintln!, which the test harness keeps to itself where a test passes.
 pub fn skipped(why: &str) {
-    let message = format!("SKIPPED: {why}\n");
-    std::io::stderr()
-        .write_all(message.as_bytes())
-        .expect("stderr");
+    say(&format!("SKIPPED: {why}"));
+}
+
+/// Says something on stderr: not by eprintln!, which the test harness keeps to itself
+/// where a test passes.
+pub fn say(text: &str) {
+    let mut stderr = std::io::stderr();
+    writeln!(stderr, "{text}").expect("stderr");
 }
 
 /// Looks again and again until `look` finds something.
