@@ -88,6 +88,10 @@ pub struct Summary {
     pub promised: Option<f64>,
     /// Threads that are part of the filter, but whose CPU time is not known.
     pub threads_without_cpu: u64,
+    /// Samples taken after their thread's CPU time was last read, where a recording was
+    /// cut off or saved in mid-course: what was promised there is not known, and they
+    /// count as promised.
+    pub after_last_cpu: u64,
     /// Samples known to be lost in the window.
     pub lost: u64,
     /// 95 % half-width of each entry's share (of all filtered samples), by batch
@@ -103,6 +107,8 @@ impl Summary {
         let samples = &trace.samples;
         let mut by_place = vec![0u64; trace.places.len()];
         let mut by_thread = vec![0u64; trace.threads.len()];
+        let mut late_by_thread = vec![0u64; trace.threads.len()];
+        let last_cpu: Vec<TimeNs> = trace.threads.iter().map(last_reading).collect();
         let everything = filter.threads.is_none() && filter.from.is_none() && filter.to.is_none();
         let rows = samples
             .times
@@ -115,6 +121,8 @@ impl Summary {
                 total += 1;
                 add(&mut by_place, place, 1);
                 add(&mut by_thread, thread, 1);
+                let is_late = last_cpu.get(thread as usize).is_some_and(|at| time > *at);
+                add(&mut late_by_thread, thread, u64::from(is_late));
             }
         }
         let mut sites = vec![0; profile.sites.len()];
@@ -154,10 +162,11 @@ impl Summary {
             quality,
             promised: None,
             threads_without_cpu: 0,
+            after_last_cpu: 0,
             lost: lost(profile, window),
             errors: errors(profile, filter, total),
         };
-        summary.count_threads(profile, filter, &by_thread);
+        summary.count_threads(profile, filter, &by_thread, &late_by_thread);
         summary
     }
 
@@ -176,13 +185,21 @@ impl Summary {
         clippy::cast_precision_loss,
         reason = "nanoseconds of a recording are below 2^52"
     )]
-    fn count_threads(&mut self, profile: &Profile, filter: &Filter, by_thread: &[u64]) {
+    fn count_threads(
+        &mut self,
+        profile: &Profile,
+        filter: &Filter,
+        by_thread: &[u64],
+        late_by_thread: &[u64],
+    ) {
         let session = profile.trace.session.as_ref();
         let period = session.map_or(0.0, |session| session.period.0 as f64);
         let kernel = session.is_none_or(|session| session.kernel_included);
         let mut promised = 0.0;
         let mut known = false;
-        for ((thread, &samples), index) in profile.trace.threads.iter().zip(by_thread).zip(0u32..) {
+        let counted = by_thread.iter().zip(late_by_thread);
+        let threads = profile.trace.threads.iter().zip(counted).zip(0u32..);
+        for ((thread, (&samples, &late)), index) in threads {
             if !filter.takes_thread(index) {
                 continue;
             }
@@ -195,7 +212,8 @@ impl Summary {
             match sampled {
                 Some(cpu) => {
                     known = true;
-                    promised += cpu.0 as f64 / period.max(1.0);
+                    promised += cpu.0 as f64 / period.max(1.0) + late as f64;
+                    self.after_last_cpu += late;
                 }
                 None => self.threads_without_cpu += u64::from(samples > 0),
             }
@@ -212,6 +230,7 @@ impl Summary {
             // The processes' own accounts include threads too short to be asked.
             if let Some(cpu) = process_cpu(profile, kernel) {
                 self.promised = Some(cpu / period.max(1.0));
+                self.after_last_cpu = 0;
             }
         }
         self.threads
@@ -269,6 +288,13 @@ fn window(profile: &Profile, filter: &Filter) -> (TimeNs, TimeNs) {
     let from = filter.from.map_or(start, |from| from.max(start));
     let to = filter.to.map_or(end, |to| to.min(end));
     (from, to.max(from))
+}
+
+/// When a thread's CPU time was last read.
+fn last_reading(thread: &TraceThread) -> TimeNs {
+    let read = thread.cpu.iter().map(|cpu| cpu.time);
+    let read = read.chain(thread.end.as_ref().map(|end| end.time));
+    read.max().unwrap_or(TimeNs(0))
 }
 
 /// CPU time (its user part) that a thread used in a window: interpolated between the

@@ -35,8 +35,12 @@ pub fn embed_symbols(path: &Path, modules: &Modules) -> Result<Trace> {
     for one in &symbols {
         writer.put(Record::Symbols(one.clone()))?;
     }
-    writer
-        .flush()
+    let store = writer
+        .close()
+        .with_context(|| format!("cannot add symbols to {shown}"))?;
+    // Gives back what the store set aside.
+    store
+        .finish()
         .with_context(|| format!("cannot add symbols to {shown}"))?;
     trace.symbols.extend(symbols);
     Ok(trace)

@@ -109,8 +109,13 @@ fn code_of(error: &anyhow::Error) -> u8 {
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+        let kind = match cause.downcast_ref::<std::io::Error>() {
+            Some(error) => Some(error.kind()),
+            // It names the sources of the error inside, not that error.
+            None => cause
+                .downcast_ref::<serde_json::Error>()
+                .and_then(serde_json::Error::io_error_kind),
+        };
+        kind == Some(std::io::ErrorKind::BrokenPipe)
     })
 }

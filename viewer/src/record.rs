@@ -3,7 +3,9 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -37,14 +39,17 @@ const DEFAULT_DEPTH: u16 = 127;
 #[derive(Args, Clone, Debug)]
 pub struct RecordOptions {
     /// Samples a second of each thread that runs
-    #[arg(long, value_name = "HZ", default_value_t = SamplingRate::DEFAULT.hz())]
+    #[arg(long, value_name = "HZ", default_value_t = SamplingRate::DEFAULT.hz(),
+          allow_negative_numbers = true)]
     rate: f64,
     /// End after so many seconds (a command that was started is asked to end)
-    #[arg(long, value_name = "SECS", value_parser = positive_seconds)]
+    #[arg(long, value_name = "SECS", value_parser = positive_seconds,
+          allow_negative_numbers = true)]
     duration: Option<Duration>,
     /// Keep only the newest so many seconds, in memory; saved at the end, and a copy at
     /// each SIGUSR1
-    #[arg(long, value_name = "SECS", value_parser = positive_seconds)]
+    #[arg(long, value_name = "SECS", value_parser = positive_seconds,
+          allow_negative_numbers = true)]
     keep_last: Option<Duration>,
     /// The recording's file
     #[arg(long, short, value_name = "FILE", default_value = DEFAULT_OUTPUT)]
@@ -140,6 +145,8 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     let options = &args.options;
     let rate = SamplingRate::from_hz(options.rate)?;
     let signals = Signals::catch()?;
+    // A word mistyped is not to cost the recording that is there already.
+    find_program(program)?;
     let mut command = Command::new(program);
     command.args(arguments);
     let held = HeldCommand::start(command)?;
@@ -175,6 +182,30 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
             Err(error.into())
         }
     }
+}
+
+/// Looks for a program as exec will, to fail before anything is touched. What else may
+/// keep it from running (it may be no program) shows itself in the exec.
+fn find_program(program: &OsStr) -> Result<(), LaunchError> {
+    let candidates: Vec<PathBuf> = if program.as_bytes().contains(&b'/') {
+        vec![PathBuf::from(program)]
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+        let folders = std::env::split_paths(&path);
+        folders.map(|folder| folder.join(program)).collect()
+    };
+    let mut source = std::io::Error::from(std::io::ErrorKind::NotFound);
+    for candidate in candidates {
+        let may_run = nix::unistd::access(&candidate, nix::unistd::AccessFlags::X_OK);
+        match may_run.map_err(std::io::Error::from) {
+            Ok(()) if !candidate.is_dir() => return Ok(()),
+            Ok(()) => source = std::io::ErrorKind::PermissionDenied.into(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => source = error,
+        }
+    }
+    let program = program.to_string_lossy().into_owned();
+    Err(LaunchError::Exec { program, source })
 }
 
 /// The exit code that a command's failure to start stands for, as shells have it.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::flag;
 
 /// What shells report of a program that Ctrl-C ended.
@@ -20,6 +20,8 @@ pub struct Signals {
 impl Signals {
     /// Catches SIGINT, SIGTERM and SIGHUP (the end; the second of them ends vmscope at
     /// once, and what is in the file by then stays readable) and SIGUSR1 (a copy).
+    /// SIGXFSZ is caught too, or a limit on the size of files would kill vmscope: so
+    /// the write fails, which ends the recording properly.
     ///
     /// # Errors
     /// What the operating system says.
@@ -32,6 +34,7 @@ impl Signals {
             flag::register(signal, Arc::clone(&end))?;
         }
         flag::register(SIGUSR1, Arc::clone(&save))?;
+        flag::register(SIGXFSZ, Arc::default())?;
         Ok(Signals { end, save })
     }
 

@@ -165,6 +165,15 @@ impl KernelEngine {
                 "sysctl kernel.perf_event_paranoid=1 (or lower), or run with CAP_PERFMON",
             ));
         }
+        if recipe.extras.chain_depth.is_some() {
+            limits.push(limit(
+                now,
+                LimitKind::Other,
+                "Callers are found by frame pointers: below code that keeps none, callers are missing or wrong, \
+                 and compilers leave them out of functions that call nothing (then that function's own caller is missing).",
+                "compile with -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer",
+            ));
+        }
         let allowed = sys::raise_open_files().unwrap_or(1024);
         let budget = allowed
             .min(options.max_descriptors.unwrap_or(u64::MAX))

@@ -16,13 +16,14 @@ pub struct ReportOptions {
     #[arg(long, value_name = "TID|NAME", value_delimiter = ',')]
     pub threads: Vec<String>,
     /// Only samples from this second of the recording on
-    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
     pub from: Option<f64>,
     /// Only samples before this second of the recording
-    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
     pub to: Option<f64>,
     /// Gather entries with a smaller share of their group in ...others...
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent,
+          allow_negative_numbers = true)]
     pub min_share: f64,
     /// Order of the entries
     #[arg(long, value_enum, default_value_t = SortBy::Samples)]

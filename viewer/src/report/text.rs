@@ -11,10 +11,10 @@ use vmscope_symbolizer::profile::{EntryKind, Site};
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Summary};
 
 /// Narrower than this, names could not be told apart.
-const MIN_WIDTH: usize = 60;
+const MIN_WIDTH: usize = 64;
 
 /// Columns of everything but the name: both percentages, samples, cumulative.
-const FIXED_COLUMNS: usize = 2 * 10 + 11 + 12 + 4;
+const FIXED_COLUMNS: usize = 8 + 2 + 10 + 2 + 1 + 11 + 2 + 12;
 
 /// Groups of entries, in the order of the report: heading, regions.
 const NATIVE_GROUPS: [(&str, &[Region]); 5] = [
@@ -218,25 +218,25 @@ impl Page<'_> {
                 .session
                 .as_ref()
                 .map_or(0, |session| session.period.0);
-            writeln!(
-                out,
-                "{} of {:.0} promised samples delivered ({}), {} lost; one every {} ns of a thread's {}",
+            let clock = match self
+                .profile
+                .trace
+                .session
+                .as_ref()
+                .map(|session| session.clock)
+            {
+                Some(SampleClock::Wall) => "life",
+                _ => "CPU time",
+            };
+            let line = format!(
+                "{} of {:.0} promised samples delivered ({}), {} lost; one every {} ns of a thread's {clock}",
                 count(summary.total),
                 promised,
                 percent(delivered),
                 count(summary.lost),
                 count(period),
-                match self
-                    .profile
-                    .trace
-                    .session
-                    .as_ref()
-                    .map(|session| session.clock)
-                {
-                    Some(SampleClock::Wall) => "life",
-                    _ => "CPU time",
-                },
-            )?;
+            );
+            writeln!(out, "{}", wrap(&line, self.width, 2))?;
         }
         let native = self.profile.is_native();
         let what = if native {
@@ -244,13 +244,13 @@ impl Page<'_> {
         } else {
             "the VM"
         };
-        writeln!(
-            out,
+        let line = format!(
             "{} samples in {what} ({} samples in the entire program) {} of total",
             count(summary.vm),
             count(summary.total),
             percent(summary.share(summary.vm)),
-        )?;
+        );
+        writeln!(out, "{}", wrap(&line, self.width, 2))?;
         if !native {
             writeln!(out)?;
             let generated = summary.regions[Region::Generated as usize];
@@ -311,7 +311,8 @@ impl Page<'_> {
                 SortBy::Name => by_name(),
             }
         });
-        let name_columns = self.width.saturating_sub(FIXED_COLUMNS);
+        // One more for the space behind a name.
+        let name_columns = self.width.saturating_sub(FIXED_COLUMNS) + 1;
         writeln!(out)?;
         writeln!(
             out,

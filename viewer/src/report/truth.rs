@@ -2,7 +2,7 @@
 
 use super::words::{count, percent, ratio};
 use vmscope_records::recording::Damage;
-use vmscope_records::{EndReason, LossReason, ModuleState, TimeNs};
+use vmscope_records::{EndReason, LossReason, ModuleState, ThreadEnd, TimeNs};
 use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Profile, Summary};
 
@@ -40,7 +40,7 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     let mut lines = Vec::new();
     how_it_ended(profile, &mut lines);
     losses(profile, summary, &mut lines);
-    delivery(summary, &mut lines);
+    delivery(profile, summary, &mut lines);
     resolution(profile, summary, &mut lines);
     modules(profile, summary, &mut lines);
     for limit in &profile.trace.limits {
@@ -191,7 +191,7 @@ fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     clippy::cast_sign_loss,
     reason = "counts of samples are far below 2^52 and not negative"
 )]
-fn delivery(summary: &Summary, lines: &mut Vec<TruthLine>) {
+fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let Some(promised) = summary.promised else {
         let text = "how many samples were promised is not known: no thread's CPU time was read";
         lines.push(TruthLine::new(None, text, ""));
@@ -200,11 +200,25 @@ fn delivery(summary: &Summary, lines: &mut Vec<TruthLine>) {
     let delivered = summary.total as f64 / promised.max(1.0);
     if promised >= ENOUGH_PROMISED && delivered < GOOD_DELIVERY {
         let missing = (promised - summary.total as f64) as u64;
-        let text = format!(
+        let mut text = format!(
             "promised by the threads' CPU time but not delivered ({} arrived)",
             percent(delivered)
         );
-        lines.push(TruthLine::new(Some(missing), text, ""));
+        let mut remedy = "";
+        let unseen = unseen_threads(profile, summary);
+        if unseen > 0 {
+            let unseen = count(unseen);
+            text.push_str(&format!(
+                "; {unseen} threads ended before their first sample, which comes a period \
+                 after their start, and what they ran does not show"
+            ));
+            remedy = "a higher --rate";
+        }
+        lines.push(TruthLine::new(Some(missing), text, remedy));
+    }
+    if summary.after_last_cpu > 0 {
+        let text = "were taken after their threads' CPU time was last read: they count as promised";
+        lines.push(TruthLine::new(Some(summary.after_last_cpu), text, ""));
     }
     if summary.threads_without_cpu > 0 {
         let text = format!(
@@ -213,6 +227,23 @@ fn delivery(summary: &Summary, lines: &mut Vec<TruthLine>) {
         );
         lines.push(TruthLine::new(None, text, ""));
     }
+}
+
+/// Threads that ended in the window without a sample in the whole recording.
+fn unseen_threads(profile: &Profile, summary: &Summary) -> u64 {
+    let trace = &profile.trace;
+    let mut seen = vec![false; trace.threads.len()];
+    for &thread in &trace.samples.threads {
+        if let Some(slot) = seen.get_mut(thread as usize) {
+            *slot = true;
+        }
+    }
+    let (from, to) = summary.window;
+    let unseen = trace.threads.iter().zip(seen).filter(|(thread, seen)| {
+        let ended = |end: &ThreadEnd| !end.alive && (from..=to).contains(&end.time);
+        !seen && thread.end.as_ref().is_some_and(ended)
+    });
+    unseen.count() as u64
 }
 
 fn resolution(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {

@@ -3,3 +3,44 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub mod programs;
+pub mod targets;
+pub mod vmscope;
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// How long anything that is awaited may take on a machine that is busy with other
+/// things. Nobody waits that long for what works.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Says loudly that a test proves nothing here.
+pub fn skipped(why: &str) {
+    say(&format!("SKIPPED: {why}"));
+}
+
+/// Says something on stderr: not by eprintln!, which the test harness keeps to itself
+/// where a test passes.
+pub fn say(text: &str) {
+    let mut stderr = std::io::stderr();
+    writeln!(stderr, "{text}").expect("stderr");
+}
+
+/// Looks again and again until `look` finds something.
+///
+/// # Panics
+/// When it does not come to pass.
+pub fn await_that<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let since = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(since.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether this process is root's.
+pub fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}

@@ -166,6 +166,16 @@ impl<S: Store> Writer<S> {
         &self.store
     }
 
+    /// Hands everything to the store and gives that back: for what is added to a
+    /// recording that has its end already.
+    ///
+    /// # Errors
+    /// [`WriteError`] when the store does not take it.
+    pub fn close(mut self) -> Result<S, WriteError> {
+        self.flush()?;
+        Ok(self.store)
+    }
+
     /// How much has reached the store.
     #[must_use]
     pub fn written(&self) -> Written {

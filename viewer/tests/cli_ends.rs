@@ -1,0 +1,256 @@
+//! How recordings end, and how they are cut off: whatever kills whom, what was recorded
+//! up to the last second before is there, and the report says where it ends and why.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::targets::Target;
+use common::vmscope::{Folder, Run, Working, await_samples, can_sample, command, report, trace_of};
+use common::{await_that, programs};
+use nix::sys::signal::Signal;
+use vmscope_records::{EndReason, Limit, LimitKind, TimeNs};
+use vmscope_symbolizer::Trace;
+
+/// `vmscope attach` with these options, to `target` and into `output`.
+fn attach(target: &Target, output: &Path, options: &[&str]) -> Working {
+    let mut command = command(["attach", &target.pid().to_string()]);
+    command.arg("--output").arg(output).args(options);
+    Working::start(command)
+}
+
+/// Two threads at work; `None`, said, where they can't be sampled.
+fn target() -> Option<Target> {
+    if !can_sample() {
+        return None;
+    }
+    Target::known_shares(2)
+}
+
+fn trace(path: &Path) -> Trace {
+    trace_of(path).expect("a recording")
+}
+
+fn reason(trace: &Trace) -> Option<EndReason> {
+    trace.end.as_ref().map(|end| end.reason)
+}
+
+fn now() -> TimeNs {
+    let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).expect("a clock");
+    TimeNs(u64::try_from(std::time::Duration::from(time).as_nanos()).expect("a time"))
+}
+
+/// Both of its workers' shares are in the report.
+fn shows_the_shares(run: Run) -> Run {
+    run.prints("share_a")
+        .prints("share_d")
+        .prints("share-0")
+        .prints("share-1")
+}
+
+#[test]
+fn killed_in_mid_recording_it_is_there_up_to_the_last_second() {
+    let Some(target) = target() else { return };
+    let folder = Folder::new();
+    let output = folder.file("out.vmscope");
+    let working = attach(&target, &output, &[]);
+    await_samples(&output, 3000);
+    let killed = now();
+    working.signal(Signal::SIGKILL);
+    let run = working.end();
+    let by_signal = run.status.code().is_none();
+    run.check(by_signal, "it was killed");
+
+    let trace = trace(&output);
+    assert_eq!(trace.end, None);
+    let last = trace.samples.times.last().expect("samples").0;
+    // A second of the wall clock, or of the busiest moment: what is late is what the
+    // machine did not let us do in time.
+    let missing = std::time::Duration::from_nanos(killed.0.saturating_sub(last));
+    assert!(
+        missing.as_secs_f64() < 1.0,
+        "the last {missing:?} are missing"
+    );
+    // And nothing is missing before: no second without samples of two busy threads.
+    let times = trace.samples.times.windows(2);
+    let gap = times
+        .map(|pair| pair[1].since(pair[0]).0)
+        .max()
+        .expect("samples");
+    assert!(gap < 1_000_000_000, "a gap of {gap} ns");
+    let document = report(&output, &["--json"]).code(0).json();
+    let samples = &document["samples"];
+    let (total, promised) = (samples["total"].as_f64(), samples["promised"].as_f64());
+    let delivered = total.expect("a number") / promised.expect("a number");
+    // CPU times are told about once a second; what came later counts as promised.
+    assert!((0.8..1.2).contains(&delivered), "{samples}");
+    assert_eq!(document["session"]["complete"], false);
+    let text = report(&output, &[]).code(0);
+    shows_the_shares(
+        text.prints("What limits the truth of this report: - the recording was cut off"),
+    );
+}
+
+#[test]
+fn a_target_that_is_killed_ends_a_complete_recording() {
+    let Some(target) = target() else { return };
+    let folder = Folder::new();
+    let output = folder.file("out.vmscope");
+    let working = attach(&target, &output, &[]);
+    await_samples(&output, 1000);
+    target.signal(Signal::SIGKILL);
+    shows_the_shares(working.end().code(0));
+    let trace = trace(&output);
+    assert_eq!(reason(&trace), Some(EndReason::TargetExited));
+    let document = report(&output, &["--json"]).code(0).json();
+    assert_eq!(document["session"]["complete"], true);
+}
+
+#[test]
+fn signals_end_a_complete_recording_and_the_target_goes_on() {
+    let Some(mut target) = target() else { return };
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let folder = Folder::new();
+        let output = folder.file("out.vmscope");
+        let working = attach(&target, &output, &[]);
+        await_samples(&output, 500);
+        working.signal(signal);
+        shows_the_shares(working.end().code(0));
+        assert_eq!(
+            reason(&trace(&output)),
+            Some(EndReason::Interrupted),
+            "{signal}"
+        );
+        assert!(target.is_running(), "{signal} ended the target");
+    }
+}
+
+#[test]
+fn a_second_signal_leaves_a_readable_recording() {
+    let Some(mut target) = target() else { return };
+    let folder = Folder::new();
+    let output = folder.file("out.vmscope");
+    let working = attach(&target, &output, &[]);
+    await_samples(&output, 1000);
+    working.signal(Signal::SIGINT);
+    working.signal(Signal::SIGINT);
+    let run = working.end();
+    // The two may arrive as one: then it is a proper end.
+    let right = matches!(run.status.code(), Some(0 | 130));
+    run.check(right, "0 or 130");
+    shows_the_shares(report(&output, &[]).code(0));
+    assert!(target.is_running());
+}
+
+#[test]
+fn a_duration_ends_it() {
+    let Some(mut target) = target() else { return };
+    let folder = Folder::new();
+    let output = folder.file("out.vmscope");
+    let working = attach(&target, &output, &["--duration", "0.7"]);
+    shows_the_shares(working.end().code(0));
+    let attached = trace(&output);
+    assert_eq!(reason(&attached), Some(EndReason::DurationOver));
+    let begin = attached.session.as_ref().expect("a session").time;
+    let last = attached.samples.times.last().expect("samples").since(begin);
+    assert!(last.0 < 1_700_000_000, "{last:?}");
+    assert!(target.is_running());
+
+    // A command that was started is asked to end.
+    let program = programs::build(programs::KNOWN_SHARES).expect("built before");
+    let mut command = command(["record", "--duration", "0.5", "--output"]);
+    command.arg(&output).arg("--").arg(program).arg("--forever");
+    let run = Working::start(command).end().code(0);
+    assert_eq!(reason(&trace(&output)), Some(EndReason::DurationOver));
+    shows_the_shares(run.prints("process_cpu_seconds"));
+}
+
+/// Asks for copies until one shows that something was dropped; returns that one.
+fn await_dropped(working: &mut Working, folder: &Folder) -> PathBuf {
+    let output = folder.file("out.vmscope");
+    await_that("signals are caught", || output.exists().then_some(()));
+    for number in 1..2000 {
+        working.signal(Signal::SIGUSR1);
+        let line = working.await_line("saved ");
+        let name = format!("out.{number}.vmscope");
+        assert!(line.contains(&name), "{line}");
+        let copy = folder.file(&name);
+        if trace(&copy).limits.iter().any(is_dropped) {
+            return copy;
+        }
+    }
+    panic!("nothing is ever dropped");
+}
+
+fn is_dropped(limit: &Limit) -> bool {
+    limit.kind == LimitKind::OnlyNewestKept
+}
+
+/// What --keep-last 1 leaves: at least the newest second, of chunks of half a second and
+/// what was under way (a round of the drain, the time that the machine did not let us),
+/// so not much more.
+fn keeps_about_a_second(path: &Path) {
+    let kept = trace(path);
+    let times = &kept.samples.times;
+    let (first, last) = (
+        times.first().expect("samples"),
+        times.last().expect("samples"),
+    );
+    let span = last.since(*first).as_secs_f64();
+    assert!((0.9..2.5).contains(&span), "{span} s in {}", path.display());
+    let document = report(path, &["--json"]).code(0).json();
+    let seconds = document["session"]["seconds"].as_f64().expect("a number");
+    assert!((seconds - span).abs() < 0.5, "{seconds} {span}");
+    // Delivery is of that window: the CPU time before is not promised.
+    let samples = &document["samples"];
+    let (total, promised) = (samples["total"].as_f64(), samples["promised"].as_f64());
+    let delivered = total.expect("a number") / promised.expect("a number");
+    assert!((0.8..1.2).contains(&delivered), "{delivered}: {samples}");
+    shows_the_shares(report(path, &[]).code(0).prints("only the newest"));
+}
+
+#[test]
+fn only_the_newest_is_kept_and_saved_on_signals() {
+    let Some(mut target) = target() else { return };
+    let folder = Folder::new();
+    let mut working = attach(&target, &folder.file("out.vmscope"), &["--keep-last", "1"]);
+    let copy = await_dropped(&mut working, &folder);
+    assert_eq!(reason(&trace(&copy)), Some(EndReason::Saved));
+    keeps_about_a_second(&copy);
+    // It goes on; Ctrl-C saves it too, and the target goes on.
+    working.signal(Signal::SIGINT);
+    shows_the_shares(working.end().code(0));
+    assert_eq!(
+        reason(&trace(&folder.file("out.vmscope"))),
+        Some(EndReason::Interrupted)
+    );
+    keeps_about_a_second(&folder.file("out.vmscope"));
+    assert!(target.is_running());
+}
+
+#[test]
+fn only_the_newest_is_kept_and_saved_at_the_targets_end() {
+    let Some(target) = target() else { return };
+    let folder = Folder::new();
+    let output = folder.file("out.vmscope");
+    let mut working = attach(&target, &output, &["--keep-last", "1"]);
+    await_dropped(&mut working, &folder);
+    target.signal(Signal::SIGKILL);
+    working.end().code(0);
+    assert_eq!(reason(&trace(&output)), Some(EndReason::TargetExited));
+    keeps_about_a_second(&output);
+}
+
+#[test]
+fn sigusr1_without_keep_last_says_what_it_is_for() {
+    let Some(target) = target() else { return };
+    let folder = Folder::new();
+    let output = folder.file("out.vmscope");
+    let mut working = attach(&target, &output, &[]);
+    await_samples(&output, 100);
+    working.signal(Signal::SIGUSR1);
+    working.await_line("--keep-last");
+    working.signal(Signal::SIGINT);
+    working.end().code(0);
+    assert_eq!(folder.names(), ["out.vmscope"]);
+}

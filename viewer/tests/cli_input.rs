@@ -1,0 +1,375 @@
+//! What users get wrong, and what goes wrong around them: a clear message on stderr, an
+//! exit code that is not 0, nothing left behind that looks whole.
+
+mod common;
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use common::targets::Target;
+use common::vmscope::{Folder, Run, can_sample, command, report, run, vmscope};
+use common::{await_that, is_root, programs, skipped};
+
+/// Nobody's uid on every Linux.
+const NOBODY: u32 = 65534;
+
+/// `vmscope attach PID` into `folder`, for a little while.
+fn attach(pid: u32, folder: &Folder) -> Run {
+    let mut command = command(["attach", &pid.to_string(), "--duration", "0.2"]);
+    command.arg("--output").arg(folder.file("out.vmscope"));
+    run(command)
+}
+
+/// `vmscope record` of a command, into `folder`.
+fn record(folder: &Folder, options: &[&str], program: &[&str]) -> Run {
+    let mut command = command(["record", "--output"]);
+    command.arg(folder.file("out.vmscope")).args(options);
+    run({
+        command.arg("--").args(program);
+        command
+    })
+}
+
+#[track_caller]
+fn nothing_is_left(folder: &Folder) {
+    assert_eq!(folder.names(), [""; 0], "something was left behind");
+}
+
+#[test]
+fn pids_that_are_no_targets() {
+    let folder = Folder::new();
+    // No Linux has so many pids.
+    attach(2_147_483_647, &folder)
+        .code(1)
+        .says("no process 2147483647");
+    attach(0, &folder).code(1).says("no process 0");
+    for pid in ["-1", "one", "4294967296", ""] {
+        vmscope(["attach", pid]).code(2).says("PID");
+    }
+    nothing_is_left(&folder);
+}
+
+#[test]
+fn a_zombie_is_no_target() {
+    let folder = Folder::new();
+    let mut child = Command::new("true").spawn().expect("true starts");
+    let stat = format!("/proc/{}/stat", child.id());
+    await_that("it is a zombie", || {
+        let text = std::fs::read_to_string(&stat).expect("it is not reaped");
+        text.contains(") Z ").then_some(())
+    });
+    attach(child.id(), &folder).code(1).says("zombie");
+    child.wait().expect("our child");
+    attach(child.id(), &folder)
+        .code(1)
+        .says(&format!("no process {}", child.id()));
+    nothing_is_left(&folder);
+}
+
+#[test]
+fn a_kernel_thread_is_no_target() {
+    let folder = Folder::new();
+    let name = std::fs::read_to_string("/proc/2/comm").unwrap_or_default();
+    if name.trim() != "kthreadd" {
+        return skipped("no kernel threads are to be seen here");
+    }
+    attach(2, &folder).code(1).says("a thread of the kernel");
+    nothing_is_left(&folder);
+}
+
+#[test]
+fn a_thread_is_no_process() {
+    let folder = Folder::new();
+    let Some(target) = Target::known_shares(1) else {
+        return;
+    };
+    let pid = target.pid();
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it lives");
+    let mut tids = tasks.map(|task| task.expect("a task").file_name());
+    let tid = tids.find_map(|tid| {
+        let tid: u32 = tid.to_str()?.parse().ok()?;
+        (tid != pid).then_some(tid)
+    });
+    let says = format!("attach to {pid}");
+    attach(tid.expect("its worker"), &folder)
+        .code(1)
+        .says(&says);
+    nothing_is_left(&folder);
+}
+
+#[test]
+fn somebody_elses_process_is_told_apart() {
+    if !is_root() {
+        return skipped("only root can be somebody else");
+    }
+    if !can_sample() {
+        return;
+    }
+    let Some(target) = Target::known_shares(1) else {
+        return;
+    };
+    let folder = Folder::new();
+    let set = std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777));
+    set.expect("our folder");
+    // The build's folder may be closed to others.
+    let binary = folder.file("vmscope");
+    std::fs::copy(env!("CARGO_BIN_EXE_vmscope"), &binary).expect("a copy");
+    let mut command = Command::new(&binary);
+    command
+        .args(["attach", &target.pid().to_string()])
+        .current_dir(folder.path())
+        .uid(NOBODY)
+        .gid(NOBODY);
+    run(command)
+        .code(1)
+        .says("belongs to")
+        .says(&target.pid().to_string());
+    assert_eq!(folder.names(), ["vmscope"]);
+}
+
+#[test]
+fn processes_that_exit_while_they_are_attached_to() {
+    if !can_sample() {
+        return;
+    }
+    for round in 0..24 {
+        let folder = Folder::new();
+        // From gone at once to gone in mid-recording.
+        let mut child = Command::new("sleep")
+            .arg(format!("0.0{round:02}"))
+            .spawn()
+            .expect("sleep starts");
+        let pid = child.id();
+        let reaper = std::thread::spawn(move || child.wait());
+        let run = attach(pid, &folder);
+        match run.status.code() {
+            Some(0) => assert_eq!(folder.names(), ["out.vmscope"]),
+            _ => {
+                run.code(1).says(&pid.to_string());
+                nothing_is_left(&folder);
+            }
+        }
+        reaper.join().expect("no panic").expect("our child");
+    }
+}
+
+#[test]
+fn commands_that_can_not_be_run() {
+    if !can_sample() {
+        return;
+    }
+    let folder = Folder::new();
+    record(&folder, &[], &["./no such program"])
+        .code(127)
+        .says("no such program");
+    record(&folder, &[], &["/proc/version"])
+        .code(126)
+        .says("/proc/version");
+    record(&folder, &[], &["/"])
+        .code(126)
+        .says("cannot run `/`");
+    nothing_is_left(&folder);
+    vmscope(["record", "--"]).code(2).says("CMD");
+}
+
+#[test]
+fn a_command_that_can_not_be_run_costs_no_earlier_recording() {
+    if !can_sample() {
+        return;
+    }
+    let folder = Folder::new();
+    record(&folder, &["--quiet"], &["true"]).code(0);
+    let before = std::fs::read(folder.file("out.vmscope")).expect("a recording");
+    record(&folder, &[], &["./no such program"]).code(127);
+    assert_eq!(folder.names(), ["out.vmscope"]);
+    let after = std::fs::read(folder.file("out.vmscope")).expect("a recording");
+    assert!(before == after, "the earlier recording was touched");
+}
+
+#[test]
+fn a_commands_end_is_passed_on() {
+    if !can_sample() {
+        return;
+    }
+    let folder = Folder::new();
+    record(&folder, &[], &["sh", "-c", "exit 3"]).code(3);
+    record(&folder, &[], &["false"]).code(1).prints("Threads");
+    record(&folder, &[], &["sh", "-c", "kill -SEGV $$"]).code(128 + 11);
+    record(&folder, &[], &["sh", "-c", "kill -KILL $$"]).code(128 + 9);
+    record(&folder, &[], &["true"]).code(0);
+    assert_eq!(folder.names(), ["out.vmscope"]);
+    report(&folder.file("out.vmscope"), &[])
+        .code(0)
+        .prints("true");
+}
+
+#[test]
+fn rates_that_can_not_be_had() {
+    let folder = Folder::new();
+    for rate in ["0", "1000000", "NaN", "inf", "-5", "0.0000001"] {
+        record(&folder, &["--rate", rate], &["true"])
+            .code(2)
+            .says("rate");
+        let mut command = command(["attach", &std::process::id().to_string()]);
+        command.arg("--output").arg(folder.file("out.vmscope"));
+        command.arg(format!("--rate={rate}"));
+        run(command).code(2).says("rate");
+    }
+    for duration in ["0", "-1", "NaN", "1e300"] {
+        let options = [&format!("--duration={duration}")[..]];
+        record(&folder, &options, &["true"]).code(2).says("seconds");
+    }
+    nothing_is_left(&folder);
+}
+
+#[test]
+fn outputs_that_are_not_ours_to_write() {
+    if !can_sample() {
+        return;
+    }
+    let folder = Folder::new();
+    let output = folder.file("out.vmscope");
+    std::fs::write(&output, "somebody's letter").expect("a file");
+    record(&folder, &[], &["true"])
+        .code(2)
+        .says("not replaced")
+        .says("out.vmscope");
+    let text = std::fs::read_to_string(&output).expect("it is there");
+    assert_eq!(text, "somebody's letter");
+    std::fs::remove_file(&output).expect("it is there");
+
+    let letter = folder.file("letter");
+    symlink(&letter, &output).expect("a link");
+    record(&folder, &["--keep-last", "1"], &["true"])
+        .code(2)
+        .says("not replaced");
+    assert!(!letter.exists(), "the link was followed");
+    std::fs::remove_file(&output).expect("it is there");
+
+    std::fs::create_dir(&output).expect("a folder");
+    record(&folder, &[], &["true"]).code(2).says("out.vmscope");
+    std::fs::remove_dir(&output).expect("it is empty");
+
+    let lost = folder.file("no such folder/out.vmscope");
+    let mut command = command(["record", "--output"]);
+    command.arg(&lost).args(["--", "true"]);
+    run(command).code(2).says("no such folder/out.vmscope");
+    nothing_is_left(&folder);
+}
+
+#[test]
+fn a_folder_that_is_read_only() {
+    if !can_sample() {
+        return;
+    }
+    let folder = Folder::new();
+    let inner = folder.file("inner");
+    std::fs::create_dir(&inner).expect("a folder");
+    let vmscope = env!("CARGO_BIN_EXE_vmscope");
+    // For root, permissions are none; a read-only mount is.
+    let script = if is_root() {
+        "mount -t tmpfs -o ro none \"$1\" && exec \"$2\" record --output \"$1/out.vmscope\" -- true"
+    } else {
+        "chmod 555 \"$1\" && exec \"$2\" record --output \"$1/out.vmscope\" -- true"
+    };
+    let Some(mut shell) = shell(script) else {
+        return;
+    };
+    shell.arg(&inner).arg(vmscope);
+    run(shell).code(2).says("out.vmscope").says("--output");
+    assert_eq!(folder.names(), ["inner"]);
+}
+
+/// A shell with mounts of its own where we are root; `None`, said, where that is not
+/// permitted.
+fn shell(script: &str) -> Option<Command> {
+    let mut command = if is_root() {
+        let mut try_it = Command::new("unshare");
+        let output = try_it
+            .args(["-m", "mount", "-t", "tmpfs", "none", "/mnt"])
+            .stdin(Stdio::null())
+            .output();
+        if !output.is_ok_and(|output| output.status.success()) {
+            skipped("no mounts can be made here");
+            return None;
+        }
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh"]);
+        command
+    } else {
+        Command::new("sh")
+    };
+    command.args(["-c", script, "sh"]).stdin(Stdio::null());
+    Some(command)
+}
+
+#[test]
+fn a_disk_that_is_full_in_mid_recording() {
+    if !can_sample() {
+        return;
+    }
+    if !is_root() {
+        return skipped("only root can make a small disk");
+    }
+    let Some(program) = programs::build(programs::KNOWN_SHARES) else {
+        return;
+    };
+    let folder = Folder::new();
+    let script = "mount -t tmpfs -o size=112k none \"$1\" && \"$2\" record --rate 5000 \
+                  --output \"$1/out.vmscope\" -- \"$3\" --cycles 600; code=$?; \
+                  cp \"$1/out.vmscope\" \"$4\"; exit $code";
+    let Some(mut shell) = shell(script) else {
+        return;
+    };
+    let inner = folder.file("inner");
+    std::fs::create_dir(&inner).expect("a folder");
+    let saved = folder.file("saved.vmscope");
+    shell
+        .arg(&inner)
+        .arg(env!("CARGO_BIN_EXE_vmscope"))
+        .arg(program)
+        .arg(&saved);
+    run(shell)
+        .code(2)
+        .says("the recording ended early")
+        .says("No space left")
+        .prints("the recording ends early");
+    let after = report(&saved, &[]);
+    after
+        .code(0)
+        .prints("the recording ends early")
+        .prints("No space left")
+        .prints("share_d");
+}
+
+#[test]
+fn a_file_that_may_not_grow() {
+    if !can_sample() {
+        return;
+    }
+    let Some(program) = programs::build(programs::KNOWN_SHARES) else {
+        return;
+    };
+    let folder = Folder::new();
+    // SIGXFSZ ends whoever does not expect it. The unit is 512 or 1024 bytes.
+    let mut shell = Command::new("sh");
+    shell
+        .args([
+            "-c",
+            "ulimit -f 80; exec \"$1\" record --rate 5000 --output \"$2\" -- \"$3\" --cycles 600",
+            "sh",
+            env!("CARGO_BIN_EXE_vmscope"),
+        ])
+        .arg(folder.file("out.vmscope"))
+        .arg(program);
+    run(shell)
+        .code(2)
+        .says("the recording ended early")
+        .says("too large");
+    let again = report(&folder.file("out.vmscope"), &[]);
+    again
+        .code(0)
+        .prints("the recording ends early")
+        .prints("share_d");
+}

@@ -1,0 +1,82 @@
+//! Processes to be profiled.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+
+use super::programs::{self, Program};
+
+/// A program that runs, and has said that it is ready. Dropped, it is killed.
+#[derive(Debug)]
+pub struct Target {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Target {
+    /// Starts a program that prints `ready PID` as its first line.
+    pub fn ready(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("its first line");
+        assert!(line.starts_with("ready"), "{command:?} said `{line}`");
+        Target { child, stdout }
+    }
+
+    /// known_shares, going on until it is asked to end; `None` where it can't be built.
+    pub fn known_shares(threads: u32) -> Option<Self> {
+        Self::forever(programs::KNOWN_SHARES, threads)
+    }
+
+    fn forever(program: Program, threads: u32) -> Option<Self> {
+        Some(Self::forever_at(&programs::build(program)?, threads))
+    }
+
+    /// The known_shares at `path`.
+    pub fn forever_at(path: &Path, threads: u32) -> Self {
+        let mut command = Command::new(path);
+        command.args(["--forever", "--threads", &threads.to_string()]);
+        Self::ready(command)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("our child").is_none()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.pid()).expect("a pid");
+        kill(nix::unistd::Pid::from_raw(pid), signal).expect("it is not reaped yet");
+    }
+
+    /// Asks it to end, and returns what it printed after `ready`.
+    pub fn end(mut self) -> String {
+        self.signal(Signal::SIGTERM);
+        self.wait()
+    }
+
+    /// Waits for its end, and returns what it printed after `ready`.
+    pub fn wait(&mut self) -> String {
+        let mut text = String::new();
+        self.stdout.read_to_string(&mut text).expect("UTF-8");
+        self.child.wait().expect("our child");
+        text
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
