@@ -6,7 +6,7 @@ use crate::trace::{Place, Trace};
 use crate::zone::CodeIndex;
 use rustc_hash::FxHashMap;
 use vmscope_records::{
-    ChainFrame, Constituent, ConstituentKind, Exactness, FileOffset, Method, ModuleKey,
+    ChainFrame, Constituent, ConstituentKind, Exactness, FileOffset, Method, MethodKey, ModuleKey,
     NativeFrame, PcMap, Position, SymbolOwner, SymbolSource, Symbols,
 };
 
@@ -17,6 +17,7 @@ use vmscope_records::{
 pub fn profile_of(trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile {
     let mut builder = Builder {
         trace: &trace,
+        separator: separator_of(&trace),
         table: SymbolTable::new(trace.symbols.iter().chain(&symbols)),
         inlined,
         entries: Interner::default(),
@@ -66,8 +67,13 @@ impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
     }
 }
 
+/// No VM puts more between class and method.
+const MAX_SEPARATOR: usize = 2;
+
 struct Builder<'a> {
     trace: &'a Trace,
+    /// Between class and method: see [`separator_of`].
+    separator: &'a str,
     table: SymbolTable<'a>,
     inlined: bool,
     entries: Interner<Entry>,
@@ -214,12 +220,13 @@ impl Builder<'_> {
         {
             return self.covered_site(constituent, innermost, outer, cover.exactness);
         }
-        let entry = self.constituent_entry(constituent, &constituent.name);
+        let entry = self.constituent_entry(constituent);
         let own = self.own_frame(constituent);
         let (range, exactness) = match &constituent.map {
             PcMap::Boundary { exactness, .. } => {
                 (constituent.map.boundary_range(offset), *exactness)
             }
+            PcMap::None if !has_an_inside(constituent) => (None, Exactness::Exact),
             _ => (None, Exactness::MethodOnly),
         };
         self.sites.put(Site {
@@ -229,14 +236,7 @@ impl Builder<'_> {
             bounded: range.is_some(),
             frame: own,
             via: Vec::new(),
-            exactness: if constituent.kind == ConstituentKind::Method
-                || constituent.kind == ConstituentKind::Block
-            {
-                exactness
-            } else {
-                // A trampoline or a PIC has no inside: its name is the whole answer.
-                Exactness::Exact
-            },
+            exactness,
         })
     }
 
@@ -248,13 +248,15 @@ impl Builder<'_> {
         outer: &[ChainFrame],
         exactness: Exactness,
     ) -> SiteId {
-        let frame = self.frame(innermost);
-        let name = if outer.is_empty() {
-            constituent.name.clone()
+        let mut frame = self.frame(innermost);
+        let entry = if outer.is_empty() {
+            // The constituent's own name tells its kind of entry (on-stack
+            // replacement, for instance), which the method's does not.
+            frame.name.clone_from(&constituent.name);
+            self.constituent_entry(constituent)
         } else {
-            frame.name.clone()
+            self.inlined_entry(constituent, &frame.name, innermost.method)
         };
-        let entry = self.constituent_entry(constituent, &name);
         let via = outer.iter().map(|frame| self.frame(frame)).collect();
         let from = frame.bytecode;
         self.sites.put(Site {
@@ -268,21 +270,36 @@ impl Builder<'_> {
         })
     }
 
-    fn constituent_entry(&mut self, constituent: &Constituent, name: &str) -> EntryId {
-        let region = match constituent.kind {
-            ConstituentKind::Interpreter => Region::Interpreter,
-            _ => Region::Generated,
-        };
+    fn constituent_entry(&mut self, constituent: &Constituent) -> EntryId {
         let method = constituent
             .method
             .and_then(|key| self.trace.methods.get(&key));
         self.entries.put(Entry {
-            name: name.to_owned(),
-            region,
+            name: constituent.name.clone(),
+            region: region_of(constituent),
             kind: EntryKind::Code(constituent.kind.clone()),
             tier: constituent.tier.clone(),
             module: method.map_or_else(String::new, |method| method.class.clone()),
             cases: constituent.cases.iter().map(Case::from).collect(),
+        })
+    }
+
+    /// The entry of a method that runs inlined in a constituent: the same as that of
+    /// its own code of that tier, and the same wherever else it is inlined.
+    fn inlined_entry(
+        &mut self,
+        constituent: &Constituent,
+        name: &str,
+        method: MethodKey,
+    ) -> EntryId {
+        let method = self.trace.methods.get(&method);
+        self.entries.put(Entry {
+            name: name.to_owned(),
+            region: region_of(constituent),
+            kind: EntryKind::Code(ConstituentKind::Method),
+            tier: constituent.tier.clone(),
+            module: method.map_or_else(String::new, |method| method.class.clone()),
+            cases: Vec::new(),
         })
     }
 
@@ -306,7 +323,10 @@ impl Builder<'_> {
             Position::Bytecode(pc) => (method.and_then(|m| line_of(m, pc)), Some(pc)),
         };
         Frame {
-            name: method.map_or_else(|| "(unknown method)".to_owned(), full_name),
+            name: method.map_or_else(
+                || "(unknown method)".to_owned(),
+                |method| full_name(method, self.separator),
+            ),
             file: method.map_or_else(String::new, |method| method.file.clone()),
             line,
             bytecode,
@@ -314,13 +334,52 @@ impl Builder<'_> {
     }
 }
 
-/// A method's name with its class, as VMProfiler writes it for Smalltalk and Java
-/// tools for Java; the adapters' names carry their own separator otherwise.
-fn full_name(method: &Method) -> String {
+/// A method's name with its class, as this VM's constituents are named.
+fn full_name(method: &Method, separator: &str) -> String {
     if method.class.is_empty() {
         method.name.clone()
     } else {
-        format!("{}.{}", method.class, method.name)
+        format!("{}{separator}{}", method.class, method.name)
+    }
+}
+
+/// What stands between class and method in the names of a VM's constituents (`>>` in
+/// Smalltalk, `.` in Java): methods that are inlined have to be called the same. A
+/// full stop where no constituent shows it.
+fn separator_of(trace: &Trace) -> &str {
+    let of_one = |constituent: &'_ Constituent| {
+        let method = trace.methods.get(&constituent.method?)?;
+        let from = constituent
+            .name
+            .strip_prefix(&method.class)
+            .filter(|_| !method.class.is_empty())?;
+        let between = from.strip_suffix(&method.name)?;
+        (1..=MAX_SEPARATOR).contains(&between.len()).then(|| {
+            constituent.name.len() - from.len()..constituent.name.len() - method.name.len()
+        })
+    };
+    trace
+        .code
+        .constituents
+        .iter()
+        .find_map(|constituent| constituent.name.get(of_one(constituent)?))
+        .unwrap_or(".")
+}
+
+/// Whether a sample somewhere in a constituent leaves open where in a method it is. A
+/// trampoline or a PIC has no inside: its name is the whole answer.
+fn has_an_inside(constituent: &Constituent) -> bool {
+    constituent.method.is_some()
+        || matches!(
+            constituent.kind,
+            ConstituentKind::Method | ConstituentKind::Block
+        )
+}
+
+fn region_of(constituent: &Constituent) -> Region {
+    match constituent.kind {
+        ConstituentKind::Interpreter => Region::Interpreter,
+        _ => Region::Generated,
     }
 }
 

@@ -32,8 +32,12 @@ pub(crate) struct Spaces {
 }
 
 impl Spaces {
-    /// A process begins. `forked` says that it has its parent's mappings.
+    /// A process begins. `forked` says that it has its parent's mappings. One that
+    /// has begun already is only told again, with a better name perhaps.
     pub fn begin(&mut self, process: &Process, forked: bool) {
+        if self.pieces.contains_key(&process.key) {
+            return;
+        }
         let inherited = (process.parent.filter(|_| forked))
             .and_then(|parent| self.pieces.get(&parent))
             .cloned();

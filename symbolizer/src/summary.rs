@@ -2,8 +2,10 @@
 
 use crate::profile::{EntryKind, Profile, Region};
 use crate::trace::TraceThread;
-use rustc_hash::FxHashSet;
-use vmscope_records::{DurationNs, Exactness, LossReason, Stream, TimeNs};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_records::{
+    DurationNs, Exactness, LossReason, Lost, ProcessEnd, ProcessKey, Stream, TimeNs,
+};
 
 /// Batches for the error of a share (TRUTH.md §4 wants at least 30).
 const BATCHES: usize = 32;
@@ -133,12 +135,12 @@ impl Summary {
         let mut quality = Quality::default();
         for (&count, site) in sites.iter().zip(&profile.sites) {
             add(&mut entries, site.entry, count);
-            let kind = profile
-                .entries
-                .get(site.entry as usize)
-                .map(|entry| &entry.kind);
+            let entry = profile.entries.get(site.entry as usize);
+            let (kind, region) = (entry.map(|e| &e.kind), entry.map(|e| e.region));
             match (kind, site.exactness) {
                 (Some(EntryKind::Doubtful), _) => quality.doubtful += count,
+                // Where a thread waits is the whole answer.
+                _ if region == Some(Region::Idle) => quality.exact += count,
                 (Some(EntryKind::Unnamed) | None, _) => quality.unresolved += count,
                 (_, Exactness::Exact) => quality.exact += count,
                 (_, Exactness::Approximate) => quality.approximate += count,
@@ -163,7 +165,7 @@ impl Summary {
             promised: None,
             threads_without_cpu: 0,
             after_last_cpu: 0,
-            lost: lost(profile, window),
+            lost: lost(profile, filter, window),
             errors: errors(profile, filter, total),
         };
         summary.count_threads(profile, filter, &by_thread, &late_by_thread);
@@ -195,6 +197,7 @@ impl Summary {
         let session = profile.trace.session.as_ref();
         let period = session.map_or(0.0, |session| session.period.0 as f64);
         let kernel = session.is_none_or(|session| session.kernel_included);
+        let begin = session.map_or(TimeNs(0), |session| session.time);
         let mut promised = 0.0;
         let mut known = false;
         let counted = by_thread.iter().zip(late_by_thread);
@@ -203,11 +206,11 @@ impl Summary {
             if !filter.takes_thread(index) {
                 continue;
             }
-            let cpu = cpu_in(thread, self.window, false);
+            let cpu = cpu_in(thread, begin, self.window, false);
             let sampled = if kernel {
                 cpu
             } else {
-                cpu_in(thread, self.window, true)
+                cpu_in(thread, begin, self.window, true)
             };
             match sampled {
                 Some(cpu) => {
@@ -250,15 +253,20 @@ fn process_cpu(profile: &Profile, kernel: bool) -> Option<f64> {
         .limits
         .iter()
         .any(|limit| limit.kind == vmscope_records::LimitKind::OnlyNewestKept);
-    if newest_only || trace.process_ends.len() < trace.processes.len() || trace.processes.is_empty()
-    {
+    if newest_only || trace.processes.is_empty() {
         return None;
     }
-    let of_one = |end: &vmscope_records::ProcessEnd| if kernel { end.cpu } else { end.cpu_user };
-    trace
+    let of_one = |end: &ProcessEnd| if kernel { end.cpu } else { end.cpu_user };
+    // The newest of each: an end may be told again.
+    let ends: FxHashMap<ProcessKey, &ProcessEnd> = trace
         .process_ends
         .iter()
-        .map(|end| Some(of_one(end)?.0 as f64))
+        .map(|end| (end.key, end))
+        .collect();
+    trace
+        .processes
+        .keys()
+        .map(|key| Some(of_one(ends.get(key)?)?.0 as f64))
         .sum()
 }
 
@@ -299,12 +307,18 @@ fn last_reading(thread: &TraceThread) -> TimeNs {
 
 /// CPU time (its user part) that a thread used in a window: interpolated between the
 /// times at which it was read.
-fn cpu_in(thread: &TraceThread, window: (TimeNs, TimeNs), user: bool) -> Option<DurationNs> {
+fn cpu_in(
+    thread: &TraceThread,
+    begin: TimeNs,
+    window: (TimeNs, TimeNs),
+    user: bool,
+) -> Option<DurationNs> {
     let end = thread
         .end
         .as_ref()
         .map(|end| (end.time, end.cpu, end.cpu_user));
-    let points: Vec<(TimeNs, u64)> = std::iter::once((thread.thread.time, 0))
+    // The account begins with the recording, however old the thread is.
+    let points: Vec<(TimeNs, u64)> = std::iter::once((thread.thread.time.max(begin), 0))
         .chain(
             (thread
                 .cpu
@@ -337,7 +351,7 @@ fn interpolate(points: &[(TimeNs, u64)], time: TimeNs) -> u64 {
     ) {
         (Some(&(t0, v0)), Some(&(t1, v1))) => {
             let part = time.since(t0).0 as f64 / (t1.since(t0).0.max(1)) as f64;
-            v0 + (v1.saturating_sub(v0) as f64 * part) as u64
+            v0.saturating_add((v1.saturating_sub(v0) as f64 * part) as u64)
         }
         (Some(&(_, value)), None) | (None, Some(&(_, value))) => value,
         (None, None) => 0,
@@ -345,14 +359,22 @@ fn interpolate(points: &[(TimeNs, u64)], time: TimeNs) -> u64 {
 }
 
 /// Samples lost in spans that meet the window.
-fn lost(profile: &Profile, window: (TimeNs, TimeNs)) -> u64 {
-    let in_window = profile.trace.lost.iter().filter(|lost| {
+fn lost(profile: &Profile, filter: &Filter, window: (TimeNs, TimeNs)) -> u64 {
+    let trace = &profile.trace;
+    // A loss whose thread is not known may be anybody's.
+    let is_of_filter = |lost: &Lost| {
+        let thread = lost.thread.and_then(|key| trace.number_of(key));
+        thread.is_none_or(|thread| filter.takes_thread(thread))
+    };
+    let in_window = trace.lost.iter().filter(|lost| {
         matches!(lost.stream, Stream::Samples | Stream::Any)
             && lost.reason != LossReason::KeepLastFull
             && lost.from <= window.1
             && lost.to >= window.0
+            && is_of_filter(lost)
     });
-    in_window.map(|lost| lost.count).sum()
+    // Saturating: a damaged recording may claim anything.
+    in_window.fold(0, |sum, lost| lost.count.saturating_add(sum))
 }
 
 /// The error of each entry's share by batch means.

@@ -19,7 +19,9 @@ impl Hits {
     /// All native places of `trace` whose symbols the recording does not hold.
     #[must_use]
     pub fn missing_in(trace: &Trace) -> Self {
-        let known: FxHashSet<SymbolOwner> = trace.symbols.iter().map(|s| s.owner).collect();
+        // What could not be read when it was recorded may be readable here.
+        let named = trace.symbols.iter().filter(|s| !s.functions.is_empty());
+        let known: FxHashSet<SymbolOwner> = named.map(|symbols| symbols.owner).collect();
         let mut by_module: FxHashMap<ModuleKey, Vec<FileOffset>> = FxHashMap::default();
         let mut kernel = Vec::new();
         for place in &trace.places {
@@ -28,7 +30,7 @@ impl Hits {
                     by_module.entry(module).or_default().push(offset);
                 }
                 Place::Kernel(address) if !known.contains(&SymbolOwner::Kernel) => {
-                    kernel.push(address)
+                    kernel.push(address);
                 }
                 _ => {}
             }
@@ -62,7 +64,12 @@ impl<'a> SymbolTable<'a> {
             functions.extend(&symbols.functions);
         }
         for functions in table.functions.values_mut() {
-            functions.sort_by_key(|function| function.start);
+            // Told twice, the one that says more counts.
+            functions.sort_by_key(|function| {
+                let says = (function.lines.len(), function.size);
+                (function.start, std::cmp::Reverse(says))
+            });
+            functions.dedup_by_key(|function| function.start);
         }
         table
     }

@@ -1,15 +1,20 @@
 //! A recording read and put in order: every sample with its place in the address
 //! space and the code zone as they were at its time, before anything has a name.
 
-use crate::space::{Mapped, Spaces};
-use crate::zone::{Claim, Code, CodeIndex, ZoneEvent, Zones};
+mod chains;
+mod place;
+mod state;
+
+pub use chains::{ChainNode, ChainTree};
+
+use crate::zone::{Code, CodeIndex};
 use rustc_hash::FxHashMap;
 use std::io::{Read, Seek};
-use vmscope_records::recording::{Ending, Item, ReadError, Reader};
+use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
-    Avma, CallChain, Collection, Content, Counter, CpuMode, Fact, FileOffset, Limit, Lost, Mapping,
-    Method, MethodKey, Module, ModuleKey, Process, ProcessEnd, ProcessKey, Record, RecordingEnd,
-    Sample, Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs, Unmapping,
+    Avma, Collection, Counter, Fact, FileOffset, Limit, Lost, Method, MethodKey, Module, ModuleKey,
+    Process, ProcessEnd, ProcessKey, RecordingEnd, Session, Symbols, Thread, ThreadCpu, ThreadEnd,
+    ThreadKey, TimeNs,
 };
 
 /// A recording can't be made into a profile.
@@ -70,47 +75,11 @@ pub struct Samples {
     pub truncated_chains: u64,
 }
 
-/// A caller chain as a path in a tree that all chains share.
-#[derive(Clone, Copy, Debug)]
-pub struct ChainNode {
-    /// The caller's caller; [`ChainTree::NONE`] at the outermost.
-    pub parent: u32,
-    /// The caller's place: of the call, not of the return address.
-    pub place: u32,
-}
-
-/// The tree of all caller chains.
-#[derive(Clone, Debug, Default)]
-pub struct ChainTree {
-    nodes: Vec<ChainNode>,
-    index: FxHashMap<(u32, u32), u32>,
-}
-
-impl ChainTree {
-    /// No caller.
-    pub const NONE: u32 = u32::MAX;
-
-    fn child(&mut self, parent: u32, place: u32) -> u32 {
-        if let Some(&node) = self.index.get(&(parent, place)) {
-            return node;
-        }
-        let Ok(node) = u32::try_from(self.nodes.len()) else {
-            return parent;
-        };
-        self.nodes.push(ChainNode { parent, place });
-        self.index.insert((parent, place), node);
-        node
-    }
-
-    /// The places from the direct caller outwards.
-    pub fn callers(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
-        let mut next = node;
-        std::iter::from_fn(move || {
-            let node = self.nodes.get(next as usize)?;
-            // A parent is always older than its child: this ends.
-            next = node.parent;
-            Some(node.place)
-        })
+impl Samples {
+    fn reserve(&mut self, more: usize) {
+        self.times.reserve(more);
+        self.threads.reserve(more);
+        self.places.reserve(more);
     }
 }
 
@@ -161,17 +130,6 @@ pub struct Trace {
     thread_index: FxHashMap<ThreadKey, u32>,
 }
 
-/// A change of an address space or a code zone.
-#[derive(Debug)]
-enum Change {
-    Begin(Process, bool),
-    Map(Mapping),
-    Unmap(Unmapping),
-    Zone(ZoneEvent),
-    /// A thread goes on in another address space.
-    Exec(u32, ProcessKey),
-}
-
 impl Trace {
     /// Reads a recording, whole or damaged.
     ///
@@ -179,17 +137,13 @@ impl Trace {
     /// [`TraceError`] when there is nothing in it that can be reported.
     pub fn read<R: Read + Seek>(reader: &mut Reader<R>) -> Result<Self, TraceError> {
         let mut trace = Trace::default();
-        let mut changes = trace.read_state(reader)?;
-        let zone = trace.code.events();
-        changes.extend(
-            zone.into_iter()
-                .map(|(time, event)| (time, Change::Zone(event))),
-        );
-        changes.sort_by_key(|(time, _)| *time);
-        trace.place_samples(reader, changes)?;
+        let changes = trace.read_state(reader)?;
         if trace.session.is_none() {
             return Err(TraceError::NoSession);
         }
+        let state_ending = reader.ending().clone();
+        trace.place_samples(reader, changes)?;
+        trace.ending = both(state_ending, reader.ending().clone());
         Ok(trace)
     }
 
@@ -201,260 +155,38 @@ impl Trace {
             .map(|thread| thread.thread.process)
     }
 
-    /// The first pass: everything but samples. Returns what changes with time.
-    fn read_state<R: Read + Seek>(
-        &mut self,
-        reader: &mut Reader<R>,
-    ) -> Result<Vec<(TimeNs, Change)>, TraceError> {
-        let mut changes = Vec::new();
-        reader.rewind();
-        while let Some(chunk) = reader.next_chunk(Content(!Content::SAMPLES.0))? {
-            for item in chunk.items() {
-                match item {
-                    Item::Record(record) => self.take(record, &mut changes),
-                    Item::Samples(_) => {}
-                    Item::Unknown(_) => self.unknown_records += 1,
-                    Item::Malformed(..) => self.malformed_records += 1,
-                }
-            }
-        }
-        Ok(changes)
-    }
-
-    fn take(&mut self, record: Record, changes: &mut Vec<(TimeNs, Change)>) {
-        match record {
-            Record::Session(session) => self.session = Some(*session),
-            Record::Limit(limit) => self.limits.push(limit),
-            Record::Process(process) => {
-                let parent = process
-                    .parent
-                    .and_then(|parent| self.processes.get(&parent));
-                let forked = parent.is_some_and(|parent| parent.pid != process.pid);
-                changes.push((process.time, Change::Begin(process.clone(), forked)));
-                self.processes.insert(process.key, process);
-            }
-            // An end changes nothing that a sample could fall in.
-            Record::ProcessEnd(end) => self.process_ends.push(end),
-            Record::Thread(thread) => {
-                let key = thread.key;
-                self.thread_slot(key).thread = thread;
-            }
-            Record::ThreadUpdate(update) => {
-                if let Some(process) = update.process {
-                    let thread = self.thread_number(update.key);
-                    changes.push((update.time, Change::Exec(thread, process)));
-                }
-                let slot = &mut self.thread_slot(update.key).thread;
-                slot.name = update.name.unwrap_or(std::mem::take(&mut slot.name));
-                slot.role = update.role.unwrap_or(slot.role);
-            }
-            Record::ThreadCpu(cpu) => self.thread_slot(cpu.key).cpu.push(cpu),
-            Record::ThreadEnd(end) => {
-                let key = end.key;
-                self.thread_slot(key).end = Some(end);
-            }
-            Record::Module(module) => {
-                self.modules.insert(module.key, module);
-            }
-            Record::Mapping(mapping) => changes.push((mapping.time, Change::Map(mapping))),
-            Record::Unmapping(unmap) => changes.push((unmap.time, Change::Unmap(unmap))),
-            Record::Constituent(constituent) => self.code.seen(*constituent),
-            Record::ConstituentGone(gone) => self.code.gone(gone),
-            Record::ConstituentMoved(moved) => self.code.moved(moved),
-            Record::Method(method) => {
-                self.methods.insert(method.key, *method);
-            }
-            Record::Collection(collection) => self.collections.push(*collection),
-            Record::Counter(counter) => self.counters.push(counter),
-            Record::Fact(fact) => self.facts.push(fact),
-            Record::Symbols(symbols) => self.symbols.push(symbols),
-            Record::Lost(lost) => self.lost.push(lost),
-            Record::End(end) => self.end = Some(end),
-            // Lifetimes have a reader of their own.
-            _ => {}
-        }
-    }
-
-    fn thread_slot(&mut self, key: ThreadKey) -> &mut TraceThread {
-        let index = self.thread_number(key) as usize;
-        // thread_number has just made sure that it is there.
-        &mut self.threads[index]
-    }
-
-    /// The index of a thread; one that the recording refers to without having told
-    /// of it gets a nameless entry.
-    fn thread_number(&mut self, key: ThreadKey) -> u32 {
-        if let Some(&index) = self.thread_index.get(&key) {
-            return index;
-        }
-        // More than 2^32 threads would not fit into memory either.
-        let index = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
-        let thread = Thread {
-            key,
-            process: ProcessKey(u32::MAX),
-            tid: vmscope_records::Tid(0),
-            time: TimeNs(0),
-            name: String::new(),
-            role: vmscope_records::ThreadRole::Other,
-            cpu_before: vmscope_records::DurationNs(0),
-        };
-        self.threads.push(TraceThread {
-            thread,
-            end: None,
-            cpu: Vec::new(),
-        });
-        self.thread_index.insert(key, index);
-        index
-    }
-
-    /// The second pass: the samples, with the changes applied as their time comes.
-    fn place_samples<R: Read + Seek>(
-        &mut self,
-        reader: &mut Reader<R>,
-        changes: Vec<(TimeNs, Change)>,
-    ) -> Result<(), TraceError> {
-        let mut now = World::default();
-        let mut places: FxHashMap<Place, u32> = FxHashMap::default();
-        let mut changes = changes.into_iter().peekable();
-        let mut latest = TimeNs(0);
-        reader.rewind();
-        while let Some(chunk) = reader.next_chunk(Content::SAMPLES)? {
-            for item in chunk.items() {
-                let batch = match item {
-                    Item::Samples(batch) => batch,
-                    Item::Record(_) => continue,
-                    Item::Unknown(_) => {
-                        self.unknown_records += 1;
-                        continue;
-                    }
-                    Item::Malformed(..) => {
-                        self.malformed_records += 1;
-                        continue;
-                    }
-                };
-                for sample in batch {
-                    self.disordered_samples += u64::from(sample.time < latest);
-                    latest = latest.max(sample.time);
-                    while let Some((_, change)) = changes.next_if(|(time, _)| *time <= sample.time)
-                    {
-                        now.apply(change, &self.code);
-                    }
-                    self.place_sample(&sample, &now, &mut places);
-                }
-            }
-        }
-        self.ending = reader.ending().clone();
-        Ok(())
-    }
-
-    fn place_sample(&mut self, sample: &Sample, now: &World, index: &mut FxHashMap<Place, u32>) {
-        let thread = self.thread_number(sample.thread);
-        let moved = now.exec.get(&thread).copied();
-        let process = moved
-            .or_else(|| self.process_of(thread))
-            .unwrap_or_default();
-        let place = now.place(process, sample.pc, sample.mode);
-        let place = intern(place, &mut self.places, index);
-        let node = match sample
-            .detail
-            .as_ref()
-            .and_then(|detail| detail.chain.as_ref())
-        {
-            Some(chain) => self.chain_node(chain, sample.mode, process, now, index),
-            None => ChainTree::NONE,
-        };
-        let samples = &mut self.samples;
-        if node != ChainTree::NONE && samples.chains.is_empty() {
-            samples.chains.resize(samples.times.len(), ChainTree::NONE);
-        }
-        if node != ChainTree::NONE || !samples.chains.is_empty() {
-            samples.chains.push(node);
-        }
-        samples.times.push(sample.time);
-        samples.threads.push(thread);
-        samples.places.push(place);
-    }
-
-    fn chain_node(
-        &mut self,
-        chain: &CallChain,
-        mode: CpuMode,
-        process: ProcessKey,
-        now: &World,
-        index: &mut FxHashMap<Place, u32>,
-    ) -> u32 {
-        self.samples.truncated_chains += u64::from(chain.truncated);
-        let mut node = ChainTree::NONE;
-        // From the outermost inwards. A return address belongs to the call before it;
-        // the user pc below a kernel sample is no return address.
-        for (depth, address) in chain.user.iter().enumerate().rev() {
-            let is_pc = depth == 0 && mode == CpuMode::Kernel;
-            let call = if is_pc {
-                *address
-            } else {
-                Avma(address.0.saturating_sub(1))
-            };
-            let place = intern(
-                now.place(process, call, CpuMode::User),
-                &mut self.places,
-                index,
-            );
-            node = self.chains.child(node, place);
-        }
-        for address in chain.kernel.iter().rev() {
-            let call = Avma(address.0.saturating_sub(1));
-            let place = intern(Place::Kernel(call), &mut self.places, index);
-            node = self.chains.child(node, place);
-        }
-        node
+    /// The index of a thread in [`Trace::threads`].
+    #[must_use]
+    pub fn number_of(&self, thread: ThreadKey) -> Option<u32> {
+        self.thread_index.get(&thread).copied()
     }
 }
 
-/// Everything that changes with time, as it is now.
-#[derive(Debug, Default)]
-struct World {
-    spaces: Spaces,
-    zones: Zones,
-    /// The address spaces of threads that left the one they started in.
-    exec: FxHashMap<u32, ProcessKey>,
-}
-
-impl World {
-    fn apply(&mut self, change: Change, code: &Code) {
-        match change {
-            Change::Begin(process, forked) => self.spaces.begin(&process, forked),
-            Change::Map(mapping) => self.spaces.map(&mapping),
-            Change::Unmap(unmapping) => self.spaces.unmap(&unmapping),
-            Change::Zone(event) => self.zones.apply(event, code),
-            Change::Exec(thread, process) => {
-                self.exec.insert(thread, process);
-            }
-        }
+/// What two passes over one file met. Each decodes its own chunks, so each may find
+/// damage that the other passes over; what is wrong with headers, both find.
+fn both(first: Ending, second: Ending) -> Ending {
+    let all_listed = |ending: &Ending| ending.damage_count == ending.damages.len() as u64;
+    let complete = all_listed(&first) && all_listed(&second);
+    let (count, bytes) = (
+        first.damage_count.max(second.damage_count),
+        first.damaged_bytes.max(second.damaged_bytes),
+    );
+    let mut damages = first.damages;
+    damages.extend(second.damages);
+    damages.sort_by_key(|damage| damage.offset);
+    damages.dedup_by_key(|damage| damage.offset);
+    let listed = damages.len() as u64;
+    let listed_bytes = damages.iter().map(|damage| damage.bytes).sum();
+    damages.truncate(Ending::MAX_DAMAGES);
+    Ending {
+        damages,
+        // Where not all are listed, at least so many.
+        damage_count: if complete { listed } else { count.max(listed) },
+        damaged_bytes: if complete {
+            listed_bytes
+        } else {
+            bytes.max(listed_bytes)
+        },
+        last_time: first.last_time.max(second.last_time),
     }
-
-    fn place(&self, process: ProcessKey, address: Avma, mode: CpuMode) -> Place {
-        match mode {
-            CpuMode::Kernel => return Place::Kernel(address),
-            CpuMode::Idle => return Place::Idle,
-            _ => {}
-        }
-        match self.zones.lookup(process, address) {
-            Some(Claim::One(code, offset)) => return Place::Code(code, offset),
-            Some(Claim::Doubtful) => return Place::Doubtful,
-            None => {}
-        }
-        match self.spaces.lookup(process, address) {
-            Some(Mapped::File(module, offset)) => Place::Native(module, offset),
-            Some(Mapped::Anonymous) => Place::Generated,
-            None => Place::Unmapped,
-        }
-    }
-}
-
-fn intern(place: Place, places: &mut Vec<Place>, index: &mut FxHashMap<Place, u32>) -> u32 {
-    *index.entry(place).or_insert_with(|| {
-        places.push(place);
-        // More than 2^32 distinct places would not fit into memory either.
-        u32::try_from(places.len() - 1).unwrap_or(u32::MAX)
-    })
 }

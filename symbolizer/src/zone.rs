@@ -26,17 +26,56 @@ pub(crate) struct Code {
     gone: FxHashMap<CodeIndex, ConstituentGone>,
 }
 
-/// What happens to the zone at a time. The order is the order at equal times.
+/// What happens to the zone at a time. The order is the order at equal times: what
+/// was there leaves before what is there comes, and only what has come can fade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ZoneEvent {
     /// It is not there any more.
     Leaves { code: CodeIndex, start: u64 },
+    /// From here on it is there.
+    Is { code: CodeIndex, start: u64 },
     /// From here on it may be gone.
     Fades { code: CodeIndex, start: u64 },
     /// From here on it may be there.
     MayBe { code: CodeIndex, start: u64 },
-    /// From here on it is there.
-    Is { code: CodeIndex, start: u64 },
+}
+
+/// A constituent's stay at one place.
+#[derive(Clone, Copy, Debug)]
+struct Stay {
+    code: CodeIndex,
+    start: u64,
+    /// From when on it may have been there.
+    maybe: TimeNs,
+    /// From when on it was.
+    from: TimeNs,
+    /// From when on it may be gone; `None` where its end is not told.
+    fades: Option<TimeNs>,
+    /// When it is gone.
+    until: Option<TimeNs>,
+}
+
+impl Stay {
+    /// Its events. Times that run backwards leave what is certain out.
+    fn put(self, events: &mut Vec<(TimeNs, ZoneEvent)>) {
+        let (code, start) = (self.code, self.start);
+        let ended_by = |time: TimeNs| self.until.is_some_and(|until| until <= time);
+        if self.maybe < self.from && !ended_by(self.maybe) {
+            events.push((self.maybe, ZoneEvent::MayBe { code, start }));
+        }
+        if !ended_by(self.from) {
+            events.push((self.from, ZoneEvent::Is { code, start }));
+            // Code whose end is not told ends when other code is seen in its place,
+            // and that may have been so since it may be there.
+            let fades = self.fades.unwrap_or(self.from).max(self.from);
+            if !ended_by(fades) {
+                events.push((fades, ZoneEvent::Fades { code, start }));
+            }
+        }
+        if let Some(until) = self.until.filter(|&until| until > self.maybe) {
+            events.push((until, ZoneEvent::Leaves { code, start }));
+        }
+    }
 }
 
 impl Code {
@@ -86,32 +125,35 @@ impl Code {
         }
         let mut events = Vec::with_capacity(4 * self.constituents.len());
         for (constituent, code) in self.constituents.iter().zip(0..) {
-            let mut start = constituent.start.0;
-            let arrival = constituent
-                .absent_at
-                .filter(|&absent| absent < constituent.since);
-            events.extend(arrival.map(|time| (time, ZoneEvent::MayBe { code, start })));
-            events.push((constituent.since, ZoneEvent::Is { code, start }));
+            let mut stay = Stay {
+                code,
+                start: constituent.start.0,
+                maybe: constituent.absent_at.unwrap_or(constituent.since),
+                from: constituent.since,
+                fades: None,
+                until: None,
+            };
             let mut steps = moves.remove(&code).unwrap_or_default();
             steps.sort_by_key(|moved| moved.time);
             for moved in steps {
-                let to = moved.to.0;
-                if moved.last_seen < moved.time {
-                    events.push((moved.last_seen, ZoneEvent::Fades { code, start }));
-                    events.push((moved.last_seen, ZoneEvent::MayBe { code, start: to }));
+                let (fades, until) = (Some(moved.last_seen), Some(moved.time));
+                Stay {
+                    fades,
+                    until,
+                    ..stay
                 }
-                events.push((moved.time, ZoneEvent::Leaves { code, start }));
-                events.push((moved.time, ZoneEvent::Is { code, start: to }));
-                start = to;
+                .put(&mut events);
+                stay.start = moved.to.0;
+                stay.maybe = moved.last_seen;
+                stay.from = moved.time;
             }
             if let Some(gone) = self.gone.get(&code) {
-                if gone.last_seen < gone.time {
-                    events.push((gone.last_seen, ZoneEvent::Fades { code, start }));
-                }
-                events.push((gone.time, ZoneEvent::Leaves { code, start }));
+                stay.fades = Some(gone.last_seen);
+                stay.until = Some(gone.time);
             }
+            stay.put(&mut events);
         }
-        events.sort_by_key(|&(time, event)| (time, event));
+        events.sort_unstable();
         events
     }
 }
@@ -136,10 +178,16 @@ struct Placed {
 /// The zones of all processes at one time.
 #[derive(Debug, Default)]
 pub(crate) struct Zones {
-    /// What is there, by process and first address; not overlapping.
-    firm: FxHashMap<ProcessKey, BTreeMap<u64, Placed>>,
+    by_process: FxHashMap<ProcessKey, Zone>,
+}
+
+/// The zone of a process at one time: constituents by first address, not overlapping.
+#[derive(Debug, Default)]
+struct Zone {
+    /// What is there.
+    firm: BTreeMap<u64, Placed>,
     /// What may have come already.
-    maybe: FxHashMap<ProcessKey, BTreeMap<u64, Placed>>,
+    maybe: BTreeMap<u64, Placed>,
 }
 
 impl Zones {
@@ -158,8 +206,7 @@ impl Zones {
             code,
             fading: false,
         };
-        let firm = self.firm.entry(constituent.process).or_default();
-        let maybe = self.maybe.entry(constituent.process).or_default();
+        let Zone { firm, maybe } = self.by_process.entry(constituent.process).or_default();
         let is_it = |zone: &BTreeMap<u64, Placed>| zone.get(&start).is_some_and(|p| p.code == code);
         match event {
             ZoneEvent::MayBe { .. } => put(maybe, start, placed),
@@ -175,8 +222,10 @@ impl Zones {
                 }
             }
             ZoneEvent::Leaves { .. } => {
-                if is_it(firm) {
-                    firm.remove(&start);
+                for zone in [firm, maybe] {
+                    if is_it(zone) {
+                        zone.remove(&start);
+                    }
                 }
             }
         }
@@ -184,29 +233,19 @@ impl Zones {
 
     /// Who claims `address` in `process` now.
     pub fn lookup(&self, process: ProcessKey, address: Avma) -> Option<Claim> {
-        let firm = self
-            .firm
-            .get(&process)
-            .and_then(|zone| find(zone, address.0));
-        let one = |(start, placed): (u64, Placed)| {
-            Some(Claim::One(
-                placed.code,
-                u32::try_from(address.0 - start).ok()?,
-            ))
+        let zone = self.by_process.get(&process)?;
+        let firm = find(&zone.firm, address.0);
+        let maybe = match firm {
+            Some((_, placed)) if !placed.fading => None,
+            _ => find(&zone.maybe, address.0),
         };
-        match firm {
-            Some((_, placed)) if !placed.fading => one(firm?),
-            _ => {
-                let maybe = self
-                    .maybe
-                    .get(&process)
-                    .and_then(|zone| find(zone, address.0));
-                match (firm, maybe) {
-                    (Some(_), Some(_)) => Some(Claim::Doubtful),
-                    (Some(found), None) | (None, Some(found)) => one(found),
-                    (None, None) => None,
-                }
+        match (firm, maybe) {
+            (Some(_), Some(_)) => Some(Claim::Doubtful),
+            (Some((start, placed)), None) | (None, Some((start, placed))) => {
+                let offset = u32::try_from(address.0 - start).ok()?;
+                Some(Claim::One(placed.code, offset))
             }
+            (None, None) => None,
         }
     }
 }
@@ -341,6 +380,46 @@ mod tests {
         assert_eq!(who(&code, 15, 120), Ok(Some(1)));
         assert_eq!(who(&code, 20, 120), Ok(Some(2)));
         assert_eq!(who(&code, 20, 180), Ok(None), "half a method is no method");
+    }
+
+    #[test]
+    fn code_that_one_look_saw_may_be_gone_right_after_it() {
+        let mut code = Code::default();
+        code.seen(constituent(1, 10, Some(5), 100, 200));
+        code.gone(gone(1, 10, 20));
+        code.seen(constituent(2, 20, Some(10), 100, 200));
+        assert_eq!(
+            who(&code, 10, 150),
+            Err(()),
+            "both may be there after the look"
+        );
+        assert_eq!(who(&code, 15, 150), Err(()));
+        assert_eq!(who(&code, 20, 150), Ok(Some(2)));
+    }
+
+    #[test]
+    fn code_whose_end_is_not_told_ends_where_other_code_may_begin() {
+        let mut code = Code::default();
+        code.seen(constituent(1, 10, None, 100, 200));
+        code.seen(constituent(2, 30, Some(20), 100, 200));
+        assert_eq!(who(&code, 15, 150), Ok(Some(1)));
+        assert_eq!(who(&code, 25, 150), Err(()));
+        assert_eq!(who(&code, 30, 150), Ok(Some(2)));
+    }
+
+    #[test]
+    fn times_that_run_backwards_leave_nothing_behind() {
+        let mut code = Code::default();
+        code.seen(constituent(1, 30, None, 100, 200));
+        code.gone(gone(1, 40, 20));
+        code.seen(constituent(2, 30, None, 300, 400));
+        code.gone(gone(2, 30, 30));
+        code.seen(constituent(3, 50, Some(20), 500, 600));
+        code.gone(gone(3, 50, 40));
+        assert_eq!(who(&code, 60, 150), Ok(None));
+        assert_eq!(who(&code, 60, 350), Ok(None));
+        assert_eq!(who(&code, 30, 550), Ok(Some(3)), "it may have been there");
+        assert_eq!(who(&code, 60, 550), Ok(None));
     }
 
     #[test]

@@ -160,12 +160,6 @@ impl<S: Store> Writer<S> {
         }
     }
 
-    /// Where chunks go.
-    #[must_use]
-    pub fn store(&self) -> &S {
-        &self.store
-    }
-
     /// Hands everything to the store and gives that back: for what is added to a
     /// recording that has its end already.
     ///

@@ -1,0 +1,47 @@
+//! Caller chains, shared.
+
+use rustc_hash::FxHashMap;
+
+/// A caller chain as a path in a tree that all chains share.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainNode {
+    /// The caller's caller; [`ChainTree::NONE`] at the outermost.
+    pub parent: u32,
+    /// The caller's place: of the call, not of the return address.
+    pub place: u32,
+}
+
+/// The tree of all caller chains.
+#[derive(Clone, Debug, Default)]
+pub struct ChainTree {
+    nodes: Vec<ChainNode>,
+    index: FxHashMap<(u32, u32), u32>,
+}
+
+impl ChainTree {
+    /// No caller.
+    pub const NONE: u32 = u32::MAX;
+
+    pub(super) fn child(&mut self, parent: u32, place: u32) -> u32 {
+        if let Some(&node) = self.index.get(&(parent, place)) {
+            return node;
+        }
+        let Ok(node) = u32::try_from(self.nodes.len()) else {
+            return parent;
+        };
+        self.nodes.push(ChainNode { parent, place });
+        self.index.insert((parent, place), node);
+        node
+    }
+
+    /// The places from the direct caller outwards.
+    pub fn callers(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut next = node;
+        std::iter::from_fn(move || {
+            let node = self.nodes.get(next as usize)?;
+            // A parent is always older than its child: this ends.
+            next = node.parent;
+            Some(node.place)
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! The first pass: everything but samples.
+
+use super::{Trace, TraceError, TraceThread};
+use std::io::{Read, Seek};
+use vmscope_records::recording::{Item, Reader};
+use vmscope_records::{
+    Content, DurationNs, Mapping, Process, ProcessKey, Record, Thread, ThreadKey, ThreadRole,
+    ThreadUpdate, Tid, TimeNs, Unmapping,
+};
+
+/// A change of an address space, or of the one that a thread is in.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// A process begins. Whether it was forked depends on its parent, which may be
+    /// told later: see [`Trace::is_fork`].
+    Begin(Process),
+    Map(Mapping),
+    Unmap(Unmapping),
+    /// A thread goes on in another address space.
+    Exec(u32, ProcessKey),
+}
+
+impl Trace {
+    /// Reads everything but samples. Returns what changes with time, in its order.
+    pub(super) fn read_state<R: Read + Seek>(
+        &mut self,
+        reader: &mut Reader<R>,
+    ) -> Result<Vec<(TimeNs, Change)>, TraceError> {
+        let mut changes = Vec::new();
+        let mut updates = Vec::new();
+        reader.rewind();
+        while let Some(chunk) = reader.next_chunk(Content(!Content::SAMPLES.0))? {
+            for item in chunk.items() {
+                match item {
+                    Item::Record(Record::ThreadUpdate(update)) => updates.push(update),
+                    Item::Record(record) => self.take(record, &mut changes),
+                    Item::Samples(_) => {}
+                    Item::Unknown(_) => self.unknown_records += 1,
+                    Item::Malformed(..) => self.malformed_records += 1,
+                }
+            }
+        }
+        self.update_threads(updates, &mut changes);
+        for thread in &mut self.threads {
+            thread.cpu.sort_by_key(|cpu| cpu.time);
+        }
+        // Stable: records of one time stay in the order in which they were told.
+        changes.sort_by_key(|(time, _)| *time);
+        Ok(changes)
+    }
+
+    fn take(&mut self, record: Record, changes: &mut Vec<(TimeNs, Change)>) {
+        match record {
+            Record::Session(session) => self.session = Some(*session),
+            Record::Limit(limit) => self.limits.push(limit),
+            Record::Process(process) => {
+                changes.push((process.time, Change::Begin(process.clone())));
+                self.processes.insert(process.key, process);
+            }
+            // An end changes nothing that a sample could fall in.
+            Record::ProcessEnd(end) => self.process_ends.push(end),
+            Record::Thread(thread) => {
+                let key = thread.key;
+                self.thread_slot(key).thread = thread;
+            }
+            Record::ThreadCpu(cpu) => self.thread_slot(cpu.key).cpu.push(cpu),
+            Record::ThreadEnd(end) => {
+                let key = end.key;
+                self.thread_slot(key).end = Some(end);
+            }
+            Record::Module(module) => {
+                self.modules.insert(module.key, module);
+            }
+            Record::Mapping(mapping) => changes.push((mapping.time, Change::Map(mapping))),
+            Record::Unmapping(unmap) => changes.push((unmap.time, Change::Unmap(unmap))),
+            Record::Constituent(constituent) => self.code.seen(*constituent),
+            Record::ConstituentGone(gone) => self.code.gone(gone),
+            Record::ConstituentMoved(moved) => self.code.moved(moved),
+            Record::Method(method) => {
+                self.methods.insert(method.key, *method);
+            }
+            Record::Collection(collection) => self.collections.push(*collection),
+            Record::Counter(counter) => self.counters.push(counter),
+            Record::Fact(fact) => self.facts.push(fact),
+            Record::Symbols(symbols) => self.symbols.push(symbols),
+            Record::Lost(lost) => self.lost.push(lost),
+            Record::End(end) => self.end = Some(end),
+            // Lifetimes have a reader of their own; samples come in the second pass.
+            _ => {}
+        }
+    }
+
+    /// Applies updates in the order of their times, once every thread was told.
+    fn update_threads(
+        &mut self,
+        mut updates: Vec<ThreadUpdate>,
+        changes: &mut Vec<(TimeNs, Change)>,
+    ) {
+        updates.sort_by_key(|update| update.time);
+        for update in updates {
+            if let Some(process) = update.process {
+                let thread = self.thread_number(update.key);
+                changes.push((update.time, Change::Exec(thread, process)));
+            }
+            let slot = &mut self.thread_slot(update.key).thread;
+            slot.name = update.name.unwrap_or(std::mem::take(&mut slot.name));
+            slot.role = update.role.unwrap_or(slot.role);
+        }
+    }
+
+    /// Whether a process starts with its parent's mappings: an exec keeps the pid.
+    pub(super) fn is_fork(&self, process: &Process) -> bool {
+        let parent = process
+            .parent
+            .and_then(|parent| self.processes.get(&parent));
+        parent.is_some_and(|parent| parent.pid != process.pid)
+    }
+
+    fn thread_slot(&mut self, key: ThreadKey) -> &mut TraceThread {
+        let index = self.thread_number(key) as usize;
+        // thread_number has just made sure that it is there.
+        &mut self.threads[index]
+    }
+
+    /// The index of a thread; one that the recording refers to without having told
+    /// of it gets a nameless entry.
+    pub(super) fn thread_number(&mut self, key: ThreadKey) -> u32 {
+        if let Some(&index) = self.thread_index.get(&key) {
+            return index;
+        }
+        // More than 2^32 threads would not fit into memory either.
+        let index = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
+        let thread = Thread {
+            key,
+            process: ProcessKey(u32::MAX),
+            tid: Tid(0),
+            time: TimeNs(0),
+            name: String::new(),
+            role: ThreadRole::Other,
+            cpu_before: DurationNs(0),
+        };
+        self.threads.push(TraceThread {
+            thread,
+            end: None,
+            cpu: Vec::new(),
+        });
+        self.thread_index.insert(key, index);
+        index
+    }
+}

@@ -1,0 +1,328 @@
+//! Where samples fall: address spaces and files as they were at the sample's time.
+
+mod recordings;
+
+use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function, names, read};
+use vmscope_records::recording::ReadError;
+use vmscope_records::{
+    Avma, CpuMode, FileOffset, ModuleKey, ProcessKey, Record, SymbolOwner, Symbols, ThreadKey,
+    ThreadRole, ThreadUpdate, TimeNs,
+};
+use vmscope_symbolizer::symbols::Hits;
+use vmscope_symbolizer::trace::Place;
+use vmscope_symbolizer::{Filter, Profile, Region, Summary, TraceError};
+
+fn regions(profile: &Profile) -> Vec<(Region, u64)> {
+    let summary = Summary::of(profile, &Filter::default());
+    let all = Region::ALL.into_iter().zip(summary.regions);
+    all.filter(|(_, samples)| *samples > 0).collect()
+}
+
+#[test]
+fn a_library_loaded_where_another_was_gets_its_own_samples_only() {
+    let (first, second) = (ModuleKey(2), ModuleKey(3));
+    let mut recording = Recording::of("native");
+    recording
+        .module(first, "/lib/first.so", false)
+        .module(second, "/lib/second.so", false)
+        .symbols(first, &[(0x10, 0x100, "one")])
+        .symbols(second, &[(0x1010, 0x100, "two")])
+        .map(PROCESS, 100, 0x7000, 0x8000, 0, Some(first))
+        .unmap(PROCESS, 200, 0x7000, 0x8000)
+        .map(PROCESS, 300, 0x7000, 0x8000, 0x1000, Some(second));
+    for time in [50, 100, 150, 200, 250, 300, 350] {
+        recording.sample(time, THREAD, 0x7020);
+    }
+    let profile = recording.end(400).profile();
+    let nowhere = "(not mapped)";
+    assert_eq!(
+        names(&profile),
+        [nowhere, "one", "one", nowhere, nowhere, "two", "two"]
+    );
+}
+
+#[test]
+fn records_that_come_late_count_from_their_own_time() {
+    let library = ModuleKey(2);
+    let mut recording = Recording::of("native");
+    recording
+        .sample(100, THREAD, 0x7020)
+        .sample(300, THREAD, 0x7020)
+        .module(library, "/lib/x.so", false)
+        .map(PROCESS, 200, 0x7000, 0x8000, 0, Some(library))
+        .symbols(library, &[(0, 0x1000, "late")]);
+    assert_eq!(names(&recording.profile()), ["(not mapped)", "late"]);
+}
+
+#[test]
+fn a_fork_has_its_parents_mappings_and_an_exec_has_not() {
+    let (child, image) = (ProcessKey(2), ProcessKey(3));
+    let thread = ThreadKey(2);
+    let mut recording = Recording::of("native");
+    recording
+        .symbols(PROGRAM, &[(0, 0x1000, "old")])
+        .process(child, 100, 200, Some(PROCESS))
+        .thread(thread, child, 100, "child", ThreadRole::Other)
+        .process(image, 200, 200, Some(child))
+        .put(Record::ThreadUpdate(ThreadUpdate {
+            key: thread,
+            time: TimeNs(200),
+            name: None,
+            role: None,
+            process: Some(image),
+        }))
+        .module(ModuleKey(2), "/bin/new", true)
+        .map(
+            image,
+            210,
+            PROGRAM_AT,
+            PROGRAM_AT + 0x1000,
+            0,
+            Some(ModuleKey(2)),
+        )
+        .symbols(ModuleKey(2), &[(0, 0x1000, "new")]);
+    for time in [150, 205, 220] {
+        recording.sample(time, thread, PROGRAM_AT + 8);
+        recording.sample(time, THREAD, PROGRAM_AT + 8);
+    }
+    assert_eq!(
+        names(&recording.profile()),
+        ["old", "old", "(not mapped)", "old", "new", "old"]
+    );
+}
+
+#[test]
+fn a_fork_told_before_its_parent_has_its_mappings_all_the_same() {
+    // As a recording that kept the newest only may be written.
+    let (child, thread) = (ProcessKey(2), ThreadKey(2));
+    let mut recording = Recording::empty();
+    recording
+        .put(Record::Session(Box::new(recordings::session("native"))))
+        .process(child, 100, 200, Some(PROCESS))
+        .process(PROCESS, 0, 100, None)
+        .thread(thread, child, 100, "child", ThreadRole::Other)
+        .module(PROGRAM, "/bin/program", true)
+        .map(
+            PROCESS,
+            0,
+            PROGRAM_AT,
+            PROGRAM_AT + 0x1000,
+            0,
+            Some(PROGRAM),
+        )
+        .symbols(PROGRAM, &[(0, 0x1000, "shared")])
+        .sample(150, thread, PROGRAM_AT + 8);
+    assert_eq!(names(&recording.profile()), ["shared"]);
+}
+
+#[test]
+fn a_process_that_is_told_again_keeps_its_mappings() {
+    let mut recording = Recording::of("native");
+    recording
+        .symbols(PROGRAM, &[(0, 0x1000, "main")])
+        .process(PROCESS, 50, 100, None)
+        .sample(100, THREAD, PROGRAM_AT);
+    assert_eq!(names(&recording.profile()), ["main"]);
+}
+
+#[test]
+fn the_newest_name_of_a_thread_is_shown_in_whatever_order_it_was_told() {
+    let update = |time, name: &str| {
+        Record::ThreadUpdate(ThreadUpdate {
+            key: THREAD,
+            time: TimeNs(time),
+            name: Some(name.into()),
+            role: None,
+            process: None,
+        })
+    };
+    let mut recording = Recording::empty();
+    recording
+        .put(Record::Session(Box::new(recordings::session("native"))))
+        .put(update(200, "newest"))
+        .put(update(100, "older"))
+        .thread(THREAD, PROCESS, 0, "oldest", ThreadRole::Mutator);
+    let trace = recording.read().unwrap();
+    assert_eq!(trace.threads[0].thread.name, "newest");
+    assert_eq!(trace.threads[0].thread.role, ThreadRole::Mutator);
+}
+
+#[test]
+fn every_kind_of_place_has_its_region() {
+    let library = ModuleKey(2);
+    let mut recording = Recording::of("VM");
+    recording
+        .module(library, "/lib/libx.so.1", false)
+        .map(PROCESS, 0, 0x7000, 0x8000, 0, Some(library))
+        .map(PROCESS, 0, 0x9000, 0xa000, 0, None)
+        .map(PROCESS, 0, 0xb000, 0xc000, 0, Some(ModuleKey(99)))
+        .constituent(code(1, 0, 0x9000, 0x9100))
+        .sample(1, THREAD, PROGRAM_AT)
+        .sample(2, THREAD, 0x7000)
+        .sample(3, THREAD, 0x9010)
+        .sample(4, THREAD, 0x9800)
+        .sample_in(5, THREAD, 0xffff_8000_0000_0000, CpuMode::Kernel)
+        .sample_in(6, THREAD, PROGRAM_AT, CpuMode::Idle)
+        .sample(7, THREAD, 0x10)
+        .sample(8, THREAD, 0xb000);
+    let profile = recording.profile();
+    assert_eq!(
+        names(&profile),
+        [
+            "(no symbol) vm",
+            "(no symbol) libx.so.1",
+            "m1",
+            "(generated code, unnamed)",
+            "(no symbol) [kernel]",
+            "(not running)",
+            "(not mapped)",
+            // A module that was never told of.
+            "(no symbol)",
+        ]
+    );
+    assert_eq!(
+        regions(&profile),
+        [
+            (Region::Generated, 2),
+            (Region::Vm, 1),
+            (Region::Library, 1),
+            (Region::Kernel, 1),
+            (Region::Idle, 1),
+            (Region::Unknown, 2),
+        ]
+    );
+    let quality = Summary::of(&profile, &Filter::default()).quality;
+    assert_eq!(quality.unresolved, 6, "{quality:?}");
+}
+
+#[test]
+fn a_thread_that_was_never_told_of_is_counted() {
+    let mut recording = Recording::of("native");
+    recording.sample(1, ThreadKey(77), PROGRAM_AT);
+    let profile = recording.profile();
+    assert_eq!(names(&profile), ["(not mapped)"]);
+    let summary = Summary::of(&profile, &Filter::default());
+    assert_eq!((summary.total, summary.threads[0].samples), (1, 1));
+}
+
+#[test]
+fn only_what_the_recording_does_not_name_is_asked_of_the_machine() {
+    let (known, nameless) = (ModuleKey(2), ModuleKey(3));
+    let mut recording = Recording::of("native");
+    recording
+        .module(known, "/lib/known.so", false)
+        .module(nameless, "/lib/nameless.so", false)
+        .map(PROCESS, 0, 0x7000, 0x8000, 0, Some(known))
+        .map(PROCESS, 0, 0x9000, 0xa000, 0, Some(nameless))
+        .symbols(known, &[(0, 0x1000, "f")])
+        // What could not be read when it was recorded may be readable here.
+        .symbols(nameless, &[])
+        .sample(1, THREAD, 0x7010)
+        .sample(2, THREAD, 0x9020)
+        .sample(3, THREAD, 0x9010)
+        .sample(4, THREAD, 0x9010)
+        .sample(5, THREAD, PROGRAM_AT + 4)
+        .sample_in(6, THREAD, 0xffff_8000_0000_0000, CpuMode::Kernel);
+    let hits = Hits::missing_in(&recording.read().unwrap());
+    let asked: Vec<_> = hits
+        .modules
+        .iter()
+        .map(|(module, offsets)| (module.key, offsets.clone()))
+        .collect();
+    assert_eq!(
+        asked,
+        [
+            (PROGRAM, vec![FileOffset(4)]),
+            (nameless, vec![FileOffset(0x10), FileOffset(0x20)])
+        ]
+    );
+    assert_eq!(hits.kernel, [Avma(0xffff_8000_0000_0000)]);
+}
+
+#[test]
+fn symbols_told_twice_name_a_function_once() {
+    let mut with_lines = function(0, 0x100, "f");
+    with_lines.lines = vec![vmscope_records::NativeLines {
+        start: FileOffset(0),
+        end: FileOffset(0x100),
+        frames: vec![vmscope_records::NativeFrame {
+            function: "f".into(),
+            file: "f.c".into(),
+            line: 7,
+        }],
+        exactness: vmscope_records::Exactness::Exact,
+    }];
+    let mut recording = Recording::of("native");
+    recording
+        .put(Record::Symbols(Symbols {
+            owner: SymbolOwner::Module(PROGRAM),
+            functions: vec![with_lines],
+            note: String::new(),
+        }))
+        .symbols(PROGRAM, &[(0, 0x100, "f")])
+        .sample(1, THREAD, PROGRAM_AT + 4);
+    let profile = recording.profile();
+    assert_eq!(names(&profile), ["f"]);
+    assert_eq!(profile.sites[0].frame.line, Some(7), "the better one wins");
+}
+
+#[test]
+fn without_a_session_there_is_nothing_to_report_on() {
+    let mut recording = Recording::empty();
+    recording.sample(1, THREAD, 1);
+    assert!(matches!(recording.read(), Err(TraceError::NoSession)));
+    let nothing = Recording::empty().read();
+    assert!(matches!(nothing, Err(TraceError::NoSession)));
+    assert!(matches!(read(&[]), Err(TraceError::Read(ReadError::Empty))));
+}
+
+#[test]
+fn a_recording_without_samples_or_end_is_a_profile_of_nothing() {
+    let profile = Recording::of("native").profile();
+    assert!(profile.trace.end.is_none() && profile.entries.is_empty());
+    let summary = Summary::of(&profile, &Filter::default());
+    assert_eq!((summary.total, summary.vm), (0, 0));
+    assert!(summary.errors.is_empty() && summary.threads.is_empty());
+    assert_eq!(summary.share(0), 0.0);
+}
+
+#[test]
+fn damage_outside_the_samples_is_told_too() {
+    let mut recording = Recording::of("native");
+    recording.sample(1, THREAD, PROGRAM_AT);
+    let mut bytes = recording.bytes();
+    recording.method(1, "C", "m");
+    // One more chunk of state, whose payload is then flipped: it can't be decoded.
+    let whole = Recording::of("native").bytes();
+    let chunk = &whole[16..];
+    let at = bytes.len();
+    bytes.extend_from_slice(chunk);
+    bytes[at + 50] ^= 0xff;
+    let trace = read(&bytes).unwrap();
+    assert_eq!(trace.samples.times.len(), 1);
+    assert_eq!(trace.ending.damage_count, 1, "{:?}", trace.ending);
+    assert_eq!(trace.ending.damages[0].offset, at as u64);
+    assert!(trace.ending.damages[0].at_end);
+}
+
+#[test]
+fn damage_that_both_passes_meet_is_told_once() {
+    let mut recording = Recording::of("native");
+    recording.sample(1, THREAD, PROGRAM_AT);
+    let mut bytes = recording.bytes();
+    bytes.extend_from_slice(b"VMSCtorn");
+    let trace = read(&bytes).unwrap();
+    assert_eq!(trace.ending.damage_count, 1, "{:?}", trace.ending);
+    assert_eq!(trace.ending.damaged_bytes, 8);
+}
+
+#[test]
+fn samples_out_of_order_are_counted() {
+    let mut recording = Recording::of("native");
+    for time in [5, 3, 4, 9] {
+        recording.sample(time, THREAD, PROGRAM_AT);
+    }
+    let trace = recording.read().unwrap();
+    assert_eq!(trace.disordered_samples, 2);
+    assert_eq!(trace.places, [Place::Native(PROGRAM, FileOffset(0))]);
+}
