@@ -1,6 +1,8 @@
 //! How recordings end, and how they are cut off: whatever kills whom, what was recorded
 //! up to the last second before is there, and the report says where it ends and why.
 
+#![allow(clippy::panic, reason = "tests fail by it")]
+
 mod common;
 
 use std::path::{Path, PathBuf};

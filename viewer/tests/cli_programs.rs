@@ -1,6 +1,8 @@
 //! Whole recordings of programs: what they keep when the program is gone, which threads
 //! and processes they follow, what an ordinary user gets, caller chains.
 
+#![allow(clippy::panic, reason = "tests fail by it")]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,8 @@
 //! The report's options do what they say, and its JSON keeps its schema
 //! (docs/report-json.md).
 
+#![allow(clippy::panic, reason = "tests fail by it")]
+
 mod common;
 
 use std::collections::BTreeSet;

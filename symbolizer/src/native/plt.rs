@@ -51,6 +51,8 @@ enum Target {
     Slot(u64),
     /// By the index of its relocation in `.rela.plt`.
     Index(u64),
+    /// Nothing: the first entry, by which the others call the dynamic linker.
+    Linker,
 }
 
 /// Whether the section holds stubs.
@@ -94,6 +96,7 @@ pub(crate) fn stubs(elf: &Elf<'_>, hits: &[u64]) -> Vec<Stub> {
         names.insert(*target, None);
     }
     find_names(elf, &mut names);
+    names.insert(Target::Linker, Some("[lazy binding]".to_owned()));
     found
         .into_iter()
         .filter_map(|(start, end, target)| {
@@ -131,7 +134,7 @@ fn x86_64(section: &Section, code: &[u8], hit: u64) -> Option<(u64, u64, Target)
             Target::Slot(next.wrapping_add_signed(displacement))
         }
         [0x68, a, b, c, d, ..] => Target::Index(u32::from_le_bytes([*a, *b, *c, *d]).into()),
-        // The first entry, which calls the dynamic linker.
+        [0xff, 0x35, ..] if at == 0 => Target::Linker,
         _ => return None,
     };
     Some((start, start.saturating_add(size), target))
@@ -272,7 +275,8 @@ mod tests {
         let lazy = b"\xff\x35\x02\x20\0\0\xff\x25\x04\x20\0\0\x0f\x1f\x40\0\
             \xff\x25\x02\x20\0\0\x68\x05\0\0\0\xe9\xe0\xff\xff\xff";
         let plt = section(".plt", 16, lazy.len());
-        assert_eq!(x86_64(&plt, lazy, 0x100a), None);
+        let first = (0x1000, 0x1010, Target::Linker);
+        assert_eq!(x86_64(&plt, lazy, 0x100a), Some(first));
         let stub = (0x1010, 0x1020, Target::Slot(0x1016 + 0x2002));
         assert_eq!(x86_64(&plt, lazy, 0x1010), Some(stub));
         assert_eq!(x86_64(&plt, lazy, 0x101f), Some(stub));

@@ -1,6 +1,7 @@
 //! What the integration tests share.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(clippy::panic, reason = "tests fail by it")]
 
 pub mod programs;
 pub mod targets;
