@@ -4,7 +4,8 @@ use crate::profile::{Case, Entry, EntryId, EntryKind, Frame, Profile, Region, Si
 use crate::symbols::SymbolTable;
 use crate::trace::{Place, Trace};
 use crate::zone::CodeIndex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
 use vmscope_records::{
     ChainFrame, Constituent, ConstituentKind, Exactness, FileOffset, Method, MethodKey, ModuleKey,
     NativeFrame, PcMap, Position, SymbolOwner, SymbolSource, Symbols,
@@ -22,6 +23,7 @@ pub fn profile_of(trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile
         inlined,
         entries: Interner::default(),
         sites: Interner::default(),
+        site_of_piece: FxHashMap::default(),
     };
     let site_of_place = trace
         .places
@@ -38,31 +40,42 @@ pub fn profile_of(trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile
     }
 }
 
-/// Values, each once, by index.
+/// Values, each once, by index; found by their hash, so that none is kept twice.
 #[derive(Debug)]
 struct Interner<T> {
     values: Vec<T>,
-    index: FxHashMap<T, u32>,
+    /// The newest value of each hash.
+    newest: FxHashMap<u64, u32>,
+    /// Of each value, the one before of the same hash.
+    before: Vec<Option<u32>>,
 }
 
 impl<T> Default for Interner<T> {
     fn default() -> Self {
         Interner {
             values: Vec::new(),
-            index: FxHashMap::default(),
+            newest: FxHashMap::default(),
+            before: Vec::new(),
         }
     }
 }
 
-impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
+impl<T: Eq + std::hash::Hash> Interner<T> {
     fn put(&mut self, value: T) -> u32 {
-        if let Some(&index) = self.index.get(&value) {
-            return index;
+        let hash = FxBuildHasher.hash_one(&value);
+        let newest = self.newest.get(&hash).copied();
+        let mut next = newest;
+        while let Some(index) = next {
+            if self.values.get(index as usize) == Some(&value) {
+                return index;
+            }
+            next = self.before.get(index as usize).copied().flatten();
         }
         // There are at most as many as places, which are counted in 32 bits.
         let index = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
-        self.values.push(value.clone());
-        self.index.insert(value, index);
+        self.values.push(value);
+        self.before.push(newest);
+        self.newest.insert(hash, index);
         index
     }
 }
@@ -78,6 +91,9 @@ struct Builder<'a> {
     inlined: bool,
     entries: Interner<Entry>,
     sites: Interner<Site>,
+    /// The site of each piece of a constituent's map that was hit: a piece has many
+    /// addresses.
+    site_of_piece: FxHashMap<(CodeIndex, usize), SiteId>,
 }
 
 impl Builder<'_> {
@@ -212,9 +228,20 @@ impl Builder<'_> {
     }
 
     fn code_site(&mut self, code: CodeIndex, offset: u32) -> SiteId {
-        let Some(constituent) = self.trace.code.constituents.get(code as usize) else {
+        let trace = self.trace;
+        let Some(constituent) = trace.code.constituents.get(code as usize) else {
             return self.plain_site("(not mapped)", Region::Unknown, EntryKind::Unnamed);
         };
+        let piece = (code, piece_of(&constituent.map, offset));
+        if let Some(&site) = self.site_of_piece.get(&piece) {
+            return site;
+        }
+        let site = self.new_code_site(constituent, offset);
+        self.site_of_piece.insert(piece, site);
+        site
+    }
+
+    fn new_code_site(&mut self, constituent: &Constituent, offset: u32) -> SiteId {
         if let Some((cover, chain)) = constituent.map.cover(offset)
             && let Some((innermost, outer)) = chain.split_first()
         {
@@ -330,6 +357,23 @@ impl Builder<'_> {
             file: method.map_or_else(String::new, |method| method.file.clone()),
             line,
             bytecode,
+        }
+    }
+}
+
+/// Which piece of a map an offset lies in: all offsets of one have the same answer.
+/// Gaps between covers are pieces too, and all alike.
+fn piece_of(map: &PcMap, offset: u32) -> usize {
+    match map {
+        PcMap::None => 0,
+        PcMap::Boundary { entries, .. } => entries.partition_point(|&(mc, _)| mc <= offset),
+        PcMap::Covers { covers, .. } => {
+            let after = covers.partition_point(|cover| cover.start <= offset);
+            let cover = after.checked_sub(1).and_then(|index| covers.get(index));
+            match cover {
+                Some(cover) if offset < cover.end => after,
+                _ => 0,
+            }
         }
     }
 }

@@ -38,6 +38,14 @@ const ENOUGH_PROMISED: f64 = 200.0;
 #[must_use]
 pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     let mut lines = Vec::new();
+    if summary.total == 0 {
+        let what = if profile.trace.samples.times.is_empty() {
+            "no samples were taken: the threads hardly ran, or nothing reached the recording"
+        } else {
+            "no samples are among those threads in that time"
+        };
+        lines.push(TruthLine::new(None, what, ""));
+    }
     how_it_ended(profile, &mut lines);
     losses(profile, summary, &mut lines);
     delivery(profile, summary, &mut lines);
@@ -167,9 +175,9 @@ fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         let of_this = profile.trace.lost.iter().filter(|lost| {
             lost.reason == reason && lost.from <= summary.window.1 && lost.to >= summary.window.0
         });
-        let (mut lost, mut from, mut to) = (0, TimeNs(u64::MAX), TimeNs(0));
+        let (mut lost, mut from, mut to) = (0u64, TimeNs(u64::MAX), TimeNs(0));
         for loss in of_this {
-            lost += loss.count;
+            lost = loss.count.saturating_add(lost);
             from = from.min(loss.from);
             to = to.max(loss.to);
         }

@@ -15,6 +15,11 @@ pub fn count(number: u64) -> String {
     grouped
 }
 
+/// A count of things, in the right number.
+pub fn some(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
 /// A share as a percentage with two digits.
 pub fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)

@@ -1,0 +1,105 @@
+//! The report as text, in the form of VMProfiler's (the paper's Figure 7).
+
+mod head;
+mod names;
+mod sections;
+mod tables;
+mod totals;
+
+pub(super) use sections::role_name;
+
+use super::options::ReportOptions;
+use anyhow::Result;
+use std::io::Write;
+use vmscope_symbolizer::{Filter, Profile, Region, Summary};
+
+/// Narrower than this, names could not be told apart.
+const MIN_WIDTH: usize = 60;
+
+/// Groups of entries, in the order of the report: heading, regions.
+const NATIVE_GROUPS: [(&str, &[Region]); 5] = [
+    (
+        "program code",
+        &[
+            Region::Vm,
+            Region::Interpreter,
+            Region::Gc,
+            Region::Compiler,
+        ],
+    ),
+    ("generated code", &[Region::Generated]),
+    ("library code", &[Region::Library]),
+    ("kernel code", &[Region::Kernel]),
+    ("the rest", &[Region::Idle, Region::Unknown]),
+];
+const VM_GROUPS: [(&str, &[Region]); 5] = [
+    ("generated vm code", &[Region::Generated]),
+    (
+        "vanilla vm code",
+        &[
+            Region::Vm,
+            Region::Interpreter,
+            Region::Gc,
+            Region::Compiler,
+        ],
+    ),
+    ("library code", &[Region::Library]),
+    ("kernel code", &[Region::Kernel]),
+    ("the rest", &[Region::Idle, Region::Unknown]),
+];
+
+/// Writes the whole report.
+pub(super) fn write(
+    profile: &Profile,
+    summary: &Summary,
+    filter: &Filter,
+    options: &ReportOptions,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let page = Page {
+        profile,
+        summary,
+        options,
+        width: width(options),
+        sites_of: sites_of(profile, summary),
+    };
+    page.truth(out)?;
+    page.head(filter, out)?;
+    page.totals(out)?;
+    let groups = if profile.is_native() {
+        NATIVE_GROUPS
+    } else {
+        VM_GROUPS
+    };
+    for (heading, regions) in groups {
+        page.group(heading, regions, out)?;
+    }
+    page.counters(out)?;
+    page.threads(out)?;
+    Ok(())
+}
+
+fn width(options: &ReportOptions) -> usize {
+    let terminal = || terminal_size::terminal_size().map(|(columns, _)| columns.0);
+    usize::from(options.width.or_else(terminal).unwrap_or(100)).max(MIN_WIDTH)
+}
+
+struct Page<'a> {
+    profile: &'a Profile,
+    summary: &'a Summary,
+    options: &'a ReportOptions,
+    width: usize,
+    /// The sites of each entry that have samples.
+    sites_of: Vec<Vec<usize>>,
+}
+
+fn sites_of(profile: &Profile, summary: &Summary) -> Vec<Vec<usize>> {
+    let mut sites_of = vec![Vec::new(); profile.entries.len()];
+    let counted = profile.sites.iter().zip(&summary.sites).enumerate();
+    for (index, (site, _)) in counted.filter(|(_, (_, samples))| **samples > 0) {
+        if let Some(list) = sites_of.get_mut(site.entry as usize) {
+            list.push(index);
+        }
+    }
+    sites_of
+}

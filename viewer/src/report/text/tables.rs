@@ -1,0 +1,169 @@
+//! The tables of entries, with their ranges.
+
+use super::Page;
+use super::names::range_name;
+use crate::report::options::{RangeDetail, SortBy};
+use crate::report::words::{count, fit, percent, ratio, some};
+use anyhow::Result;
+use std::io::Write;
+use vmscope_symbolizer::profile::{EntryKind, Site};
+use vmscope_symbolizer::{EntryId, Region};
+
+/// Columns of everything but the name: both percentages, samples, cumulative.
+const FIXED_COLUMNS: usize = 2 * 10 + 11 + 12 + 5;
+
+impl Page<'_> {
+    /// A table: `% of group (% of total) name (samples) (cumulative)`.
+    pub(super) fn group(
+        &self,
+        heading: &str,
+        regions: &[Region],
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let all: Vec<EntryId> = (0..)
+            .zip(&self.profile.entries)
+            .filter(|(_, entry)| regions.contains(&entry.region))
+            .map(|(id, _)| id)
+            .filter(|&id| self.samples_of(id) > 0)
+            .collect();
+        let total: u64 = all.iter().map(|&id| self.samples_of(id)).sum();
+        if total == 0 {
+            return Ok(());
+        }
+        let mut entries = all;
+        // Names break ties, so that a report of the same recording is the same text.
+        entries.sort_by_cached_key(|&id| {
+            let samples = match self.options.sort {
+                SortBy::Samples => self.samples_of(id),
+                SortBy::Name => 0,
+            };
+            (std::cmp::Reverse(samples), self.name_of(id))
+        });
+        // As wide as both percentages and the name.
+        let left = self.width.saturating_sub(FIXED_COLUMNS) + 23;
+        let title = format!("% of {heading} (% of total)");
+        writeln!(out)?;
+        writeln!(
+            out,
+            "{title:<left$}{:>11}  {:>12}",
+            "(samples)", "(cumulative)"
+        )?;
+        let (mut cumulative, mut others, mut other_count) = (0, 0, 0u64);
+        for id in entries {
+            let samples = self.samples_of(id);
+            if ratio(samples, total) * 100.0 < self.options.min_share {
+                others += samples;
+                other_count += 1;
+                continue;
+            }
+            cumulative += samples;
+            self.line(
+                ratio(samples, total),
+                Some(self.summary.share(samples)),
+                &self.name_of(id),
+                samples,
+                ratio(cumulative, total),
+                out,
+            )?;
+            self.ranges(id, samples, out)?;
+        }
+        if others > 0 {
+            let name = format!("...others... ({})", some(other_count, "entry", "entries"));
+            let share = ratio(others, total);
+            let all = ratio(cumulative + others, total);
+            self.line(
+                share,
+                Some(self.summary.share(others)),
+                &name,
+                others,
+                all,
+                out,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn line(
+        &self,
+        of_group: f64,
+        of_total: Option<f64>,
+        name: &str,
+        samples: u64,
+        cumulative: f64,
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        // Ranges have no share of the total: their column is the indentation.
+        let (first, second) = match of_total {
+            Some(of_total) => (percent(of_group), format!("({})", percent(of_total))),
+            None => (String::new(), percent(of_group)),
+        };
+        let text = format!(
+            "{first:>8}  {second:>10}{}{} {:>11}  {:>12}",
+            "  ",
+            fit(name, self.width.saturating_sub(FIXED_COLUMNS)),
+            format!("({})", count(samples)),
+            format!("({})", percent(cumulative)),
+        );
+        writeln!(out, "{}", text.trim_end())?;
+        Ok(())
+    }
+
+    /// The ranges of an entry, in code order, with their shares of it.
+    fn ranges(&self, id: EntryId, total: u64, out: &mut dyn Write) -> Result<()> {
+        let entry = self.profile.entries.get(id as usize);
+        let split = match self.options.ranges {
+            RangeDetail::None => false,
+            RangeDetail::All => true,
+            RangeDetail::Auto => {
+                entry.is_some_and(|entry| matches!(entry.kind, EntryKind::Code(_)))
+            }
+        };
+        if !split {
+            return Ok(());
+        }
+        let mut rows: Vec<(&Site, u64)> = (self.sites_of.get(id as usize).into_iter().flatten())
+            .filter_map(|&site| {
+                let samples = *self.summary.sites.get(site)?;
+                Some((self.profile.sites.get(site)?, samples))
+            })
+            .collect();
+        if rows.iter().all(|(site, _)| range_name(site).is_none()) {
+            return Ok(());
+        }
+        rows.sort_by(|(a, _), (b, _)| {
+            let place =
+                |site: &Site| (site.from, site.to, site.frame.file.clone(), site.frame.line);
+            place(a)
+                .cmp(&place(b))
+                .then_with(|| range_name(a).cmp(&range_name(b)))
+        });
+        let (mut cumulative, mut others, mut other_count) = (0, 0, 0u64);
+        for (site, samples) in rows {
+            if ratio(samples, total) * 100.0 < self.options.min_share {
+                others += samples;
+                other_count += 1;
+                continue;
+            }
+            cumulative += samples;
+            let mut name = range_name(site).unwrap_or_else(|| "(place not known)".to_owned());
+            if site.exactness == vmscope_records::Exactness::Approximate {
+                name.insert(0, '~');
+            }
+            let name = format!("  {name}");
+            self.line(
+                ratio(samples, total),
+                None,
+                &name,
+                samples,
+                ratio(cumulative, total),
+                out,
+            )?;
+        }
+        if others > 0 {
+            let name = format!("  ...others... ({})", some(other_count, "range", "ranges"));
+            let all = ratio(cumulative + others, total);
+            self.line(ratio(others, total), None, &name, others, all, out)?;
+        }
+        Ok(())
+    }
+}
