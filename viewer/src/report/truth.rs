@@ -3,8 +3,9 @@
 use super::words::{count, percent, ratio};
 use vmscope_records::recording::Damage;
 use vmscope_records::{EndReason, LossReason, ModuleState, ThreadEnd, TimeNs};
+use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::trace::Place;
-use vmscope_symbolizer::{Profile, Summary};
+use vmscope_symbolizer::{Profile, Region, Summary};
 
 /// One thing that limits what a report can truthfully say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,12 +255,31 @@ fn unseen_threads(profile: &Profile, summary: &Summary) -> u64 {
     unseen.count() as u64
 }
 
+/// Samples in executable memory of no file that no adapter knows.
+fn unnamed_generated(profile: &Profile, summary: &Summary) -> u64 {
+    let of_entry = profile.entries.iter().zip(&summary.entries);
+    of_entry
+        .filter(|(entry, _)| entry.kind == EntryKind::Unnamed && entry.region == Region::Generated)
+        .map(|(_, samples)| samples)
+        .sum()
+}
+
 fn resolution(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let quality = &summary.quality;
     let of_total = |part| percent(ratio(part, summary.total));
-    if quality.unresolved > 0 {
-        let text = format!("({}) have no name", of_total(quality.unresolved));
-        lines.push(TruthLine::new(Some(quality.unresolved), text, ""));
+    let generated = unnamed_generated(profile, summary);
+    if generated > 0 {
+        let text = format!(
+            "({}) are in generated code that nobody named: a JIT's, of a kind that vmscope does \
+             not read yet",
+            of_total(generated)
+        );
+        lines.push(TruthLine::new(Some(generated), text, ""));
+    }
+    let unresolved = quality.unresolved.saturating_sub(generated);
+    if unresolved > 0 {
+        let text = format!("({}) have no name", of_total(unresolved));
+        lines.push(TruthLine::new(Some(unresolved), text, ""));
     }
     if quality.doubtful > 0 {
         let text = format!(

@@ -48,6 +48,16 @@ impl Page<'_> {
         }
         if self.summary.total > 0 {
             writeln!(out, "{}", wrap(&exact, self.width, 2))?;
+            let error = self.summary.errors.iter().copied().reduce(f64::max);
+            if let Some(error) = error {
+                // Of the entry that is known worst; --json has each one's own.
+                let points = error * 100.0;
+                let line = format!(
+                    "The entries' shares of the total are good to ±{points:.1} points or better \
+                     (95 %, by batch means)."
+                );
+                writeln!(out, "{}", wrap(&line, self.width, 2))?;
+            }
         }
         writeln!(out)?;
         Ok(())
