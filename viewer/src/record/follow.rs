@@ -1,0 +1,131 @@
+//! Watching a session until it ends, and what comes after that.
+
+use anyhow::Result;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use vmscope_records::EndReason;
+use vmscope_sampler::session::{Outcome, Session};
+use vmscope_symbolizer::profile_of;
+
+use super::live_line::{LiveLine, bytes};
+use super::options::RecordOptions;
+use crate::embed::embed_symbols;
+use crate::report;
+use crate::signals::Signals;
+
+/// How often the live line is drawn and signals are looked at.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How following a session ended.
+pub(super) struct Followed {
+    /// Whether the target is to be asked to end.
+    pub(super) asked: bool,
+    /// Whether everything that should be in the recording is.
+    pub(super) complete: bool,
+}
+
+/// Watches a session until it ends, makes its recording self-contained and reports.
+pub(super) fn follow(
+    session: Session,
+    options: &RecordOptions,
+    signals: &Signals,
+    out: &mut dyn Write,
+) -> Result<Followed> {
+    let mut line = LiveLine::new(!options.quiet);
+    let mut copies = 0;
+    while !session.progress().is_done() {
+        if signals.end_asked() {
+            session.stop(EndReason::Interrupted);
+        }
+        if signals.take_save() {
+            copies += 1;
+            save_copy(&session, options, copies, &mut line);
+        }
+        line.draw(&session);
+        std::thread::sleep(TICK);
+    }
+    line.clear();
+    let outcome = session.finish()?;
+    let asked = matches!(
+        outcome.reason,
+        EndReason::Interrupted | EndReason::DurationOver
+    );
+    let complete = finish(&outcome, options, out)?;
+    Ok(Followed { asked, complete })
+}
+
+/// Embeds the symbols, says what was recorded, and reports.
+fn finish(outcome: &Outcome, options: &RecordOptions, out: &mut dyn Write) -> Result<bool> {
+    let path = &options.output;
+    let mut complete = outcome.failure.is_none();
+    if let Some(failure) = &outcome.failure {
+        say(&format!("the recording ended early: {failure}"));
+    }
+    let trace = match embed_symbols(path, &outcome.modules) {
+        Ok(trace) => trace,
+        Err(error) => {
+            say(&format!("the recording holds no symbols: {error:#}"));
+            complete = false;
+            report::read_trace(path)?
+        }
+    };
+    say(&format!(
+        "{} samples in {:.1} s, {} lost; {} in {}",
+        outcome.written.samples,
+        outcome.took.as_secs_f64(),
+        outcome.lost,
+        bytes(std::fs::metadata(path).map_or(0, |metadata| metadata.len())),
+        path.display(),
+    ));
+    if !options.quiet {
+        let profile = profile_of(trace, Vec::new(), !options.report.no_inline);
+        report::write(&profile, &options.report, out)?;
+        out.flush()?;
+    }
+    Ok(complete)
+}
+
+fn save_copy(session: &Session, options: &RecordOptions, number: u32, line: &mut LiveLine) {
+    line.clear();
+    if options.keep_last.is_none() {
+        say("SIGUSR1 saves a copy with --keep-last only: this recording is in its file already");
+        return;
+    }
+    let path = numbered(&options.output, number);
+    match session.save_copy(&path) {
+        Ok(saved) => {
+            // The modules stay with the session: what can be opened by name is embedded.
+            let embedded = embed_symbols(&path, &vmscope_target::Modules::new());
+            let note = embedded
+                .err()
+                .map_or_else(String::new, |error| format!(" ({error:#})"));
+            say(&format!(
+                "saved {} samples in {}{note}",
+                saved.written.samples,
+                path.display()
+            ));
+        }
+        Err(error) => say(&format!("the copy was not saved: {error}")),
+    }
+}
+
+/// `out.vmscope` → `out.1.vmscope`.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    let stem = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let name = match path.extension() {
+        Some(extension) => format!("{stem}.{number}.{}", extension.to_string_lossy()),
+        None => format!("{stem}.{number}"),
+    };
+    path.with_file_name(name)
+}
+
+/// Says something to the user beside the data: on stderr.
+pub(super) fn say(text: &str) {
+    // Where stderr is closed, nobody listens.
+    let _ = writeln!(std::io::stderr(), "vmscope: {text}");
+}

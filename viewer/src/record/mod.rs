@@ -1,0 +1,173 @@
+//! `vmscope record` and `vmscope attach`: from a live process to a recording and its
+//! report.
+
+mod command;
+mod follow;
+mod live_line;
+mod options;
+
+pub use command::launch_code;
+pub use options::{DEFAULT_OUTPUT, RecordOptions};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use std::io::Write;
+use std::process::Command;
+use vmscope_records::{EndReason, Pid};
+use vmscope_sampler::session::{Readers, Session};
+use vmscope_sampler::{EngineError, HeldCommand, KernelEngine, SamplingRate};
+use vmscope_target::{AdapterFamily, AttachError, ProcessView, examine};
+
+use command::{end_command, exit_code, find_program};
+use follow::follow;
+
+use crate::signals::Signals;
+
+/// `vmscope record`.
+#[derive(Args, Clone, Debug)]
+pub struct RecordArgs {
+    #[command(flatten)]
+    options: RecordOptions,
+    /// The command to run, after `--`
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
+    command: Vec<std::ffi::OsString>,
+}
+
+/// `vmscope attach`.
+#[derive(Args, Clone, Debug)]
+pub struct AttachArgs {
+    /// The process to attach to
+    pid: u32,
+    #[command(flatten)]
+    options: RecordOptions,
+}
+
+/// How a recording went, for the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Well.
+    Well,
+    /// The command that was started ended with this code.
+    Command(u8),
+    /// What was recorded is there, but not all of what should have been.
+    Incomplete,
+}
+
+/// The VMs that vmscope knows: one line for each family.
+fn families() -> Vec<Box<dyn AdapterFamily>> {
+    Vec::new()
+}
+
+/// Starts a command and records it until it ends.
+///
+/// # Errors
+/// When it can't be started, sampled or recorded.
+pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
+    let Some((program, arguments)) = args.command.split_first() else {
+        bail!("no command")
+    };
+    let options = &args.options;
+    let rate = SamplingRate::from_hz(options.rate)?;
+    let signals = Signals::catch()?;
+    // A word mistyped is not to cost the recording that is there already.
+    find_program(program)?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let held = HeldCommand::start(command)?;
+    let engine = KernelEngine::follow(&held, &options.kernel_options(rate, &Readers::default()))
+        .map_err(explain)?;
+    let words = args
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let session_options = options.session_options(held.pid(), true, words);
+    let session = Session::start(
+        Box::new(engine),
+        Readers::later(families()),
+        session_options,
+    )?;
+    match held.release() {
+        Ok(mut child) => {
+            let ended = follow(session, options, &signals, out);
+            let status = end_command(&mut child, ended.as_ref().is_ok_and(|e| e.asked), options)?;
+            let ended = ended?;
+            Ok(match status.and_then(exit_code) {
+                Some(code) if code != 0 => Ended::Command(code),
+                _ if ended.complete => Ended::Well,
+                _ => Ended::Incomplete,
+            })
+        }
+        Err(error) => {
+            session.stop(EndReason::Interrupted);
+            // The recording of nothing goes the way of the command.
+            let _ = session.finish();
+            let _ = std::fs::remove_file(&options.output);
+            Err(error.into())
+        }
+    }
+}
+
+/// Attaches to a running process and records it until it ends, or until Ctrl-C.
+///
+/// # Errors
+/// When it can't be attached to, sampled or recorded.
+pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
+    let options = &args.options;
+    let rate = SamplingRate::from_hz(options.rate)?;
+    let pid = Pid(args.pid);
+    let signals = Signals::catch()?;
+    let facts = examine(pid)?;
+    let families = families();
+    let readers = if families.is_empty() {
+        Readers::default()
+    } else {
+        Readers::of(ProcessView::open(pid)?, families)
+    };
+    let engine =
+        KernelEngine::attach(pid, &options.kernel_options(rate, &readers)).map_err(explain)?;
+    let command = if facts.command.is_empty() {
+        vec![facts.name]
+    } else {
+        facts.command
+    };
+    let session = Session::start(
+        Box::new(engine),
+        readers,
+        options.session_options(pid, false, command),
+    )?;
+    let ended = follow(session, options, &signals, out)?;
+    Ok(if ended.complete {
+        Ended::Well
+    } else {
+        Ended::Incomplete
+    })
+}
+
+/// Adds what helps to an engine's error.
+fn explain(error: EngineError) -> anyhow::Error {
+    let hint = matches!(error, EngineError::Forbidden { .. });
+    let error = anyhow::Error::new(error);
+    if hint {
+        error.context("`vmscope doctor` says what can be sampled here")
+    } else {
+        error
+    }
+}
+
+/// Whether an error is about the target, not about vmscope.
+#[must_use]
+pub fn is_about_target(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<AttachError>().is_some()
+        || matches!(
+            error.downcast_ref::<EngineError>(),
+            Some(
+                EngineError::NoSuchProcess { .. }
+                    | EngineError::ExitedWhileAttaching { .. }
+                    | EngineError::Zombie { .. }
+                    | EngineError::KernelThread { .. }
+                    | EngineError::NotAProcess { .. }
+                    | EngineError::SomeoneElses { .. }
+            )
+        )
+}
