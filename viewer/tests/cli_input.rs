@@ -367,9 +367,11 @@ fn a_file_that_may_not_grow() {
         .code(2)
         .says("the recording ended early")
         .says("too large");
-    let again = report(&folder.file("out.vmscope"), &[]);
-    again
+    // There may be no room left for the end itself: then it is like any that was cut off.
+    let again = report(&folder.file("out.vmscope"), &[])
         .code(0)
-        .prints("the recording ends early")
         .prints("share_d");
+    let is_said = ["the recording ends early", "the recording was cut off"];
+    let is_said = is_said.iter().any(|text| again.stdout.contains(text));
+    again.check(is_said, "that it is not whole");
 }

@@ -1,12 +1,11 @@
 //! Processes to be profiled.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 
-use super::programs::{self, Program};
+use super::programs;
 
 /// A program that runs, and has said that it is ready. Dropped, it is killed.
 #[derive(Debug)]
@@ -32,18 +31,14 @@ impl Target {
 
     /// known_shares, going on until it is asked to end; `None` where it can't be built.
     pub fn known_shares(threads: u32) -> Option<Self> {
-        Self::forever(programs::KNOWN_SHARES, threads)
+        Self::known_shares_with(&["--threads", &threads.to_string()])
     }
 
-    fn forever(program: Program, threads: u32) -> Option<Self> {
-        Some(Self::forever_at(&programs::build(program)?, threads))
-    }
-
-    /// The known_shares at `path`.
-    pub fn forever_at(path: &Path, threads: u32) -> Self {
-        let mut command = Command::new(path);
-        command.args(["--forever", "--threads", &threads.to_string()]);
-        Self::ready(command)
+    /// The same with these arguments.
+    pub fn known_shares_with(arguments: &[&str]) -> Option<Self> {
+        let mut command = Command::new(programs::build(programs::KNOWN_SHARES)?);
+        command.arg("--forever").args(arguments);
+        Some(Self::ready(command))
     }
 
     pub fn pid(&self) -> u32 {

@@ -22,7 +22,12 @@
  * a busy one) is in the range's seconds, and its samples have kernel addresses.
  *
  *   known_shares [--threads N=2] [--cycles N | --seconds CPU_SECONDS | --forever]
- *                [--loops A,B,C,D,L1,L2=2000,4000,6000,8000,3000,5000]
+ *                [--loops A,B,C,D,L1,L2=2000,4000,6000,8000,3000,5000] [--jitter PERCENT=0]
+ *
+ * A cycle of some 4.2 ms is about six periods of 714 us: where it is so nearly, samples
+ * fall on the same six places of it again and again, and tell of nothing else. With
+ * --jitter all counts of a cycle are changed by one random factor of up to so many per
+ * cent either way: no two cycles are of one length, and the shares stay as they are.
  *
  * --seconds are seconds of CPU time of each thread. --forever prints `ready PID` on a line
  * by itself and goes on until SIGTERM or SIGINT. At the end one JSON object is printed:
@@ -61,6 +66,9 @@ static const char *const function_of[RANGES] = {
 	"share_a", "share_b", "share_c", "share_d", "share_two_lines", "share_two_lines",
 };
 static uint64_t loops[RANGES] = {2000, 4000, 6000, 8000, 3000, 5000};
+/* Counts are scaled in fixed point. */
+#define SCALE_BITS 12
+static uint64_t jitter_percent;
 static uint64_t cycles_wanted;
 static double seconds_wanted;
 static volatile sig_atomic_t stop;
@@ -70,6 +78,7 @@ struct worker {
 	pid_t tid;
 	char name[16];
 	uint64_t cycles;
+	uint64_t scale, random;
 	int64_t ns[RANGES];
 	int64_t cpu_ns;
 };
@@ -84,7 +93,7 @@ static int64_t now_ns(clockid_t clock)
 /* Each function stamps by itself, so that nothing but the loop is between the stamps. */
 #define RANGE(index, w, x)                                             \
 	do {                                                           \
-		uint64_t left = loops[index];                          \
+		uint64_t left = loops[index] * (w)->scale >> SCALE_BITS; \
 		int64_t begin = now_ns(CLOCK_THREAD_CPUTIME_ID);       \
 		do {                                                   \
 			CHAIN(x);                                      \
@@ -135,7 +144,14 @@ static void *work(void *argument)
 
 	w->tid = (pid_t)syscall(SYS_gettid);
 	pthread_setname_np(pthread_self(), w->name);
+	w->random = (uint64_t)w->tid * 2 + 1;
 	while (!stop) {
+		/* xorshift64 */
+		w->random ^= w->random << 13;
+		w->random ^= w->random >> 7;
+		w->random ^= w->random << 17;
+		w->scale = (1u << SCALE_BITS) - (jitter_percent << SCALE_BITS) / 100;
+		w->scale += w->random % ((jitter_percent << SCALE_BITS) / 50 + 1);
 		x = share_a(w, x);
 		x = share_b(w, x);
 		x = share_c(w, x);
@@ -212,12 +228,16 @@ int main(int argc, char **argv)
 			seconds_wanted = atof(value);
 		else if (!strcmp(argv[i], "--loops"))
 			parse_loops(value);
+		else if (!strcmp(argv[i], "--jitter"))
+			jitter_percent = strtoull(value, NULL, 10);
 		else
 			usage("unknown option; the head of known_shares.c lists them");
 		i++;
 	}
 	if (threads < 1 || threads > THREADS_MAX)
 		usage("--threads takes 1 to 256");
+	if (jitter_percent > 50)
+		usage("--jitter takes 0 to 50");
 	if (!forever && !cycles_wanted && seconds_wanted <= 0)
 		seconds_wanted = 1;
 
