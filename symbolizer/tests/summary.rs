@@ -1,5 +1,11 @@
 //! Counting: windows, threads, what was promised, and how sure a share is.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests may fail by panicking"
+)]
+
 mod recordings;
 
 use recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD};

@@ -5,6 +5,12 @@
 //! that only the simulation knows; an adapter looks at it now and then and tells what
 //! it sees.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests may fail by panicking"
+)]
+
 mod recordings;
 
 use proptest::prelude::*;

@@ -1,5 +1,11 @@
 //! Samples in generated code: ranges, chains, caches, and what of it is certain.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests may fail by panicking"
+)]
+
 mod recordings;
 
 use recordings::{PROCESS, Recording, THREAD, code, names};

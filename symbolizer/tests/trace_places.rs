@@ -1,5 +1,11 @@
 //! Where samples fall: address spaces and files as they were at the sample's time.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests may fail by panicking"
+)]
+
 mod recordings;
 
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function, names, read};
