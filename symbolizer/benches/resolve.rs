@@ -2,7 +2,8 @@
 //!
 //! Two recordings of a million samples each. *native*: 8 threads, 20,000 distinct
 //! addresses in 32 libraries with their symbols. *jit*: 100,000 constituents that come
-//! and go at 2,000 places, so that each address is used again 50 times.
+//! and go at 2,000 places, so that each address is used again 50 times: some half a
+//! million distinct ranges, the worst case for giving names.
 
 #![allow(
     missing_docs,
