@@ -39,6 +39,7 @@ const ENOUGH_PROMISED: f64 = 200.0;
 #[must_use]
 pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     let mut lines = Vec::new();
+    how_it_ended(profile, &mut lines);
     if summary.total == 0 {
         let what = if profile.trace.samples.times.is_empty() {
             "no samples were taken: the threads hardly ran, or nothing reached the recording"
@@ -47,7 +48,6 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
         };
         lines.push(TruthLine::new(None, what, ""));
     }
-    how_it_ended(profile, &mut lines);
     losses(profile, summary, &mut lines);
     delivery(profile, summary, &mut lines);
     resolution(profile, summary, &mut lines);
