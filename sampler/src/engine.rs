@@ -119,7 +119,7 @@ pub struct RawThreadEnd {
     /// Whether `cpu` was measured (at least up to a second before the end). Else the
     /// thread was over before it could be asked, and `cpu` is reckoned from its
     /// samples, good to about one period per CPU it ran on: take the promised samples
-    /// of short threads from [`EngineEvent::ProcessCpu`].
+    /// of short threads from [`EngineEvent::ProcessEnded`].
     pub cpu_measured: bool,
     /// The user part of `cpu`, where it is known.
     pub cpu_user: Option<DurationNs>,
