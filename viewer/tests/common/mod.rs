@@ -6,6 +6,7 @@
 pub mod programs;
 pub mod targets;
 pub mod vmscope;
+pub mod whole;
 
 use std::io::Write;
 use std::time::{Duration, Instant};

@@ -1,72 +1,52 @@
-//! Whether reports tell the truth (TRUTH.md §2, §3, §4, §6), of the kernel engine on
-//! native programs. docs/truth.md has the figures.
-//!
-//! # False alarms
-//!
-//! A share is compared with what the program's own clock says, in units of its standard
-//! error, which is estimated from the recording's own samples by the means of 64 batches
-//! of consecutive ones. The ratio follows Student's t with 63 degrees of freedom: it
-//! exceeds [`T`] = 7.0 by chance in 2e-9 of all cases. There are at most 100 comparisons in
-//! this suite (5 functions, 6 lines, 6 lines of each of 2 threads: 23 in each of 4
-//! recordings; 6 for causality), so that one run of the suite has a false alarm with a
-//! probability below 2e-7: less than the one in a million that TRUTH.md §4 allows. Nothing
-//! is tried again. Recordings end after a number of cycles or samples, never at a time.
-//!
-//! Ticks that come late because the host had taken the virtual CPU away are promised and
-//! not delivered. Where they would have fallen nobody knows, so their part of all
-//! promised samples is added to the bound: on an idle machine some tenths of a per cent.
-
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
+//! A recording of known_shares beside what the program says of itself, and how the two
+//! are compared.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::programs;
-use common::targets::Target;
-use common::vmscope::{Folder, Working, await_samples, can_sample, command, profile, report, run};
-use nix::sys::signal::Signal;
 use serde_json::Value;
 use vmscope_symbolizer::Profile;
 
+use crate::common::vmscope::{Folder, can_sample, command, profile, report, run};
+use crate::common::{programs, say};
+
 /// Batches of consecutive samples (TRUTH.md §4 wants at least 30).
-const BATCHES: usize = 64;
+pub const BATCHES: usize = 64;
 
 /// See the head of this file.
-const T: f64 = 7.0;
+pub const T: f64 = 7.0;
 
 /// Cycles of each of the two threads in a recording: some 2.1 s of CPU time of each, some
 /// 2,900 samples.
-const CYCLES: &str = "500";
+pub const CYCLES: &str = "500";
 
 /// How the cycles' lengths differ, in per cent. A program whose cycle is a multiple of the
 /// period is sampled at the same places of it for ever, which no statistics over its
 /// samples can see: docs/truth.md counts that among what is known to be wrong.
-const JITTER: &str = "20";
+pub const JITTER: &str = "20";
 
 /// A source line of a function: what has a known share.
-type Range = (String, u64);
+pub type Range = (String, u64);
 
 /// A share, and the standard error of it.
 #[derive(Clone, Copy, Debug)]
-struct Share {
-    share: f64,
-    error: f64,
+pub struct Share {
+    pub share: f64,
+    pub error: f64,
 }
 
 /// A recording of known_shares, and what the program said of itself.
-struct Measured {
-    profile: Profile,
+pub struct Measured {
+    pub profile: Profile,
     /// What `report --json` says.
-    document: Value,
-    program: Value,
+    pub document: Value,
+    pub program: Value,
     /// What the host took of the CPUs meanwhile.
-    stolen_ns: f64,
+    pub stolen_ns: f64,
 }
 
 impl Measured {
-    fn new(recording: &Path, program: Value, stolen_before: f64) -> Self {
+    pub fn new(recording: &Path, program: Value, stolen_before: f64) -> Self {
         let stolen_ns = stolen_ns() - stolen_before;
         let (profile, _) = profile(recording);
         let document = report(recording, &["--json"]).code(0).json();
@@ -79,7 +59,7 @@ impl Measured {
     }
 
     /// `vmscope record` of known_shares with these loop counts.
-    fn of_command(loops: &str) -> Option<Self> {
+    pub fn of_command(loops: &str) -> Option<Self> {
         let program = programs::build(programs::KNOWN_SHARES)?;
         if !can_sample() {
             return None;
@@ -96,20 +76,20 @@ impl Measured {
     }
 
     /// Delivered and promised samples (TRUTH.md §2).
-    fn delivery(&self) -> (f64, f64) {
+    pub fn delivery(&self) -> (f64, f64) {
         let samples = &self.document["samples"];
         (number(&samples["total"]), number(&samples["promised"]))
     }
 
     /// The part of the promised samples that were not delivered.
-    fn missing(&self) -> f64 {
+    pub fn missing(&self) -> f64 {
         let (delivered, promised) = self.delivery();
         ((promised - delivered) / promised).max(0.0)
     }
 
     /// Each range's part of the time in all of them, by the program's own clock; of all
     /// threads or of one.
-    fn truth(&self, tid: Option<u64>) -> BTreeMap<Range, f64> {
+    pub fn truth(&self, tid: Option<u64>) -> BTreeMap<Range, f64> {
         let mut seconds = BTreeMap::new();
         for thread in list(&self.program["threads"]) {
             if tid.is_some_and(|tid| thread["tid"].as_u64() != Some(tid)) {
@@ -124,7 +104,7 @@ impl Measured {
     }
 
     /// Each range's part of the samples in all of them, with its error.
-    fn shares(&self, tid: Option<u64>) -> BTreeMap<Range, Share> {
+    pub fn shares(&self, tid: Option<u64>) -> BTreeMap<Range, Share> {
         let trace = &self.profile.trace;
         let known: Vec<Range> = self.truth(tid).into_keys().collect();
         // Which range each place of the recording is in.
@@ -153,7 +133,7 @@ impl Measured {
     }
 
     /// The same by function: the two lines of one function together.
-    fn by_function(&self) -> Vec<(String, Share, f64)> {
+    pub fn by_function(&self) -> Vec<(String, Share, f64)> {
         let truth = self.truth(None);
         let known: Vec<Range> = truth.keys().cloned().collect();
         let trace = &self.profile.trace;
@@ -187,7 +167,7 @@ impl Measured {
         all
     }
 
-    fn tids(&self) -> Vec<u64> {
+    pub fn tids(&self) -> Vec<u64> {
         let threads = list(&self.program["threads"]).iter();
         threads
             .filter_map(|thread| thread["tid"].as_u64())
@@ -195,7 +175,7 @@ impl Measured {
     }
 
     /// Every share there is against the program's own clock.
-    fn agrees_with_its_clock(&self, what: &str) {
+    pub fn agrees_with_its_clock(&self, what: &str) {
         let missing = self.missing();
         let mut worst = Worst::default();
         for (function, share, truth) in self.by_function() {
@@ -211,7 +191,7 @@ impl Measured {
             }
         }
         let (delivered, promised) = self.delivery();
-        common::say(&format!(
+        say(&format!(
             "{what}: {delivered} samples of {promised:.0} promised ({:.2} %), \
              {} comparisons: greatest error {:.2} points, {:.1} standard errors; \
              widest bound {:.2} points",
@@ -227,7 +207,7 @@ impl Measured {
     /// TRUTH.md §2. What the host takes away can't be made up for, and is known as stolen
     /// time on most machines; a guest's own load takes little. docs/truth.md says what is
     /// delivered: this bound is for any machine that a test may run on.
-    fn is_delivered(&self) {
+    pub fn is_delivered(&self) {
         let (delivered, promised) = self.delivery();
         let period = number(&self.document["session"]["period_ns"]);
         let least = 0.97 * promised - self.stolen_ns / period;
@@ -242,24 +222,24 @@ impl Measured {
 
 /// How much of all CPUs' time the host has taken since the machine started: the eighth
 /// figure of /proc/stat, in ticks of 10 ms.
-fn stolen_ns() -> f64 {
+pub fn stolen_ns() -> f64 {
     let text = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
     let ticks = text.split_whitespace().nth(8);
     ticks.and_then(|ticks| ticks.parse().ok()).unwrap_or(0.0) * 1e7
 }
 
 /// The greatest of what was compared.
-#[derive(Default)]
-struct Worst {
-    comparisons: usize,
-    difference: f64,
-    in_errors: f64,
-    bound: f64,
+#[derive(Debug, Default)]
+pub struct Worst {
+    pub comparisons: usize,
+    pub difference: f64,
+    pub in_errors: f64,
+    pub bound: f64,
 }
 
 impl Worst {
     #[track_caller]
-    fn compare(&mut self, name: &str, share: Share, truth: f64, missing: f64) {
+    pub fn compare(&mut self, name: &str, share: Share, truth: f64, missing: f64) {
         let Share { share, error } = share;
         let (difference, bound) = ((share - truth).abs(), T * error + missing);
         assert!(
@@ -278,7 +258,7 @@ impl Worst {
 
 /// A share in `hits`, and its standard error by batch means.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn batch_means(hits: &[usize], counts: impl Fn(usize) -> bool) -> Share {
+pub fn batch_means(hits: &[usize], counts: impl Fn(usize) -> bool) -> Share {
     let part = |hits: &[usize]| {
         let counted = hits.iter().filter(|hit| counts(**hit)).count();
         counted as f64 / hits.len() as f64
@@ -306,100 +286,15 @@ impl IntoValuesWith for BTreeMap<Range, f64> {
     }
 }
 
-fn range_of(range: &Value) -> Range {
+pub fn range_of(range: &Value) -> Range {
     let function = range["function"].as_str().expect("a name").to_owned();
     (function, range["line"].as_u64().expect("a line"))
 }
 
-fn number(value: &Value) -> f64 {
+pub fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value}"))
 }
 
-fn list(value: &Value) -> &[Value] {
+pub fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("{value}"))
-}
-
-/// The program's own counts, spelt out where one of them is changed.
-const LOOPS: &str = "2000,4000,6000,8000,3000,5000";
-
-#[test]
-fn known_shares_are_reported_within_their_error() {
-    // Several runs: each lays out its memory and its time anew.
-    for number in 1..=3 {
-        let Some(measured) = Measured::of_command(LOOPS) else {
-            return;
-        };
-        measured.agrees_with_its_clock(&format!("record, run {number}"));
-    }
-}
-
-#[test]
-fn known_shares_of_a_running_process_too() {
-    if !can_sample() {
-        return;
-    }
-    let Some(mut target) = Target::known_shares_with(&["--threads", "2", "--jitter", JITTER])
-    else {
-        return;
-    };
-    let stolen = stolen_ns();
-    let folder = Folder::new();
-    let recording = folder.file("out.vmscope");
-    let mut command = command(["attach", "--quiet", &target.pid().to_string(), "--output"]);
-    command.arg(&recording);
-    let working = Working::start(command);
-    await_samples(&recording, 5000);
-    // Its own account covers its whole life; its shares are the same all the time.
-    target.signal(Signal::SIGTERM);
-    let program = serde_json::from_str(&target.wait()).expect("its report");
-    working.end().code(0);
-    Measured::new(&recording, program, stolen).agrees_with_its_clock("attach");
-}
-
-/// TRUTH.md §6: `share_b` is made to take twice as long by its loop count alone. From the
-/// shares s before, this follows for those after: 2 s_b / (1 + s_b) for it, and
-/// s_i / (1 + s_b) for each other, as the others take as long as before.
-#[test]
-fn a_range_slowed_down_grows_by_that_and_no_other_does() {
-    let slower = LOOPS.replacen("4000", "8000", 1);
-    let before = Measured::of_command(LOOPS);
-    let (Some(before), Some(after)) = (before, Measured::of_command(&slower)) else {
-        return;
-    };
-    let (old, new) = (before.shares(None), after.shares(None));
-    let slowed = old.iter().find(|((function, _), _)| function == "share_b");
-    let b = *slowed.expect("it is a range").1;
-    let missing = before.missing() + after.missing();
-    let mut worst = Worst::default();
-    for (range, share) in &old {
-        // By the derivatives of the prediction, as if all errors had one sign.
-        let whole = 1.0 + b.share;
-        let (predicted, error) = if range.0 == "share_b" {
-            (2.0 * b.share / whole, 2.0 * b.error / whole.powi(2))
-        } else {
-            let error = share.error / whole + share.share * b.error / whole.powi(2);
-            (share.share / whole, error)
-        };
-        let measured = Share {
-            share: new[range].share,
-            error: new[range].error + error,
-        };
-        let name = format!("{} line {}", range.0, range.1);
-        worst.compare(&name, measured, predicted, missing);
-    }
-    let grown = new[slowed.expect("it is a range").0].share - b.share;
-    common::say(&format!(
-        "causality: share_b {:.2} % -> {:.2} %; {} comparisons: greatest error {:.2} points, \
-         {:.1} standard errors; widest bound {:.2} points",
-        100.0 * b.share,
-        100.0 * (b.share + grown),
-        worst.comparisons,
-        100.0 * worst.difference,
-        worst.in_errors,
-        100.0 * worst.bound,
-    ));
-    // The bounds would not have let it pass for unchanged.
-    assert!(grown > T * b.error, "{grown} {b:?}");
-    before.is_delivered();
-    after.is_delivered();
 }

@@ -1,0 +1,50 @@
+//! Whole recordings of a program, each in a folder of its own.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::programs::{self, Program};
+use super::targets::Target;
+use super::vmscope::{Folder, Run, can_sample, command, report, run};
+
+/// `vmscope record` of a program into `folder`; the run's stdout is both reports'.
+pub fn record(folder: &Folder, options: &[&str], program: &Path, arguments: &[&str]) -> Run {
+    let mut command = command(["record", "--output"]);
+    command.arg(folder.file("out.vmscope")).args(options);
+    command.arg("--").arg(program).args(arguments);
+    run(command)
+}
+
+/// `vmscope attach` to a target into `folder`, for a while.
+pub fn attach(folder: &Folder, target: &Target) -> Run {
+    let mut command = command(["attach", &target.pid().to_string(), "--duration", "0.5"]);
+    command.arg("--output").arg(folder.file("out.vmscope"));
+    run(command)
+}
+
+/// The program, where it can be built and sampled.
+pub fn build(program: Program) -> Option<PathBuf> {
+    let path = programs::build(program)?;
+    can_sample().then_some(path)
+}
+
+/// The lines of a program's own report, those that are JSON.
+pub fn said(text: &str) -> Vec<Value> {
+    let lines = text.lines().filter(|line| line.starts_with("{\""));
+    lines
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect()
+}
+
+/// The report of the recording in `folder`.
+pub fn json(folder: &Folder) -> Value {
+    report(&folder.file("out.vmscope"), &["--json"])
+        .code(0)
+        .json()
+}
+
+/// A list in JSON.
+pub fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("{value}"))
+}
