@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::report::truth::{TruthLine, truth_of};
-use crate::report::words::{count, percent, ratio, wrap};
+use crate::report::words::{percent, ratio, some, wrap};
 use anyhow::Result;
 use std::io::Write;
 use vmscope_records::SampleClock;
@@ -37,7 +37,7 @@ impl Page<'_> {
             remedy,
         } in &lines
         {
-            let number = samples.map_or_else(String::new, |n| format!("{} samples ", count(n)));
+            let number = samples.map_or_else(String::new, |n| some(n, "sample", "samples") + " ");
             let remedy = if remedy.is_empty() {
                 String::new()
             } else {

@@ -1,7 +1,7 @@
 //! Seconds, frequency, and how the samples divide.
 
 use super::Page;
-use crate::report::words::{count, percent, ratio, wrap};
+use crate::report::words::{count, percent, ratio, some, wrap};
 use anyhow::Result;
 use std::io::Write;
 use vmscope_records::SampleClock;
@@ -115,7 +115,8 @@ impl Page<'_> {
             };
             if number > 0 {
                 let share = percent(summary.share(number));
-                writeln!(out, "{} samples in {name} {share} of total", count(number))?;
+                let samples = some(number, "sample", "samples");
+                writeln!(out, "{samples} in {name} {share} of total")?;
             }
         }
         Ok(())
