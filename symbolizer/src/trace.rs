@@ -128,6 +128,8 @@ pub struct Trace {
     pub chains: ChainTree,
     pub(crate) code: Code,
     thread_index: FxHashMap<ThreadKey, u32>,
+    /// Whether samples are kept, or their places only.
+    keep_samples: bool,
 }
 
 impl Trace {
@@ -136,7 +138,27 @@ impl Trace {
     /// # Errors
     /// [`TraceError`] when there is nothing in it that can be reported.
     pub fn read<R: Read + Seek>(reader: &mut Reader<R>) -> Result<Self, TraceError> {
-        let mut trace = Trace::default();
+        Self::read_keeping(reader, true)
+    }
+
+    /// Reads a recording for the distinct places of its samples alone: what finding
+    /// out which symbols it needs takes, in memory that does not grow with its
+    /// samples. [`Trace::samples`] and the threads' CPU times stay empty.
+    ///
+    /// # Errors
+    /// [`TraceError`] when there is nothing in it that can be reported.
+    pub fn read_places<R: Read + Seek>(reader: &mut Reader<R>) -> Result<Self, TraceError> {
+        Self::read_keeping(reader, false)
+    }
+
+    fn read_keeping<R: Read + Seek>(
+        reader: &mut Reader<R>,
+        keep_samples: bool,
+    ) -> Result<Self, TraceError> {
+        let mut trace = Trace {
+            keep_samples,
+            ..Trace::default()
+        };
         let changes = trace.read_state(reader)?;
         if trace.session.is_none() {
             return Err(TraceError::NoSession);

@@ -9,14 +9,15 @@
 mod recordings;
 
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function, names, read};
-use vmscope_records::recording::ReadError;
+use std::io::Cursor;
+use vmscope_records::recording::{ReadError, Reader};
 use vmscope_records::{
     Avma, CpuMode, FileOffset, ModuleKey, ProcessKey, Record, SymbolOwner, Symbols, ThreadKey,
     ThreadRole, ThreadUpdate, TimeNs,
 };
 use vmscope_symbolizer::symbols::Hits;
 use vmscope_symbolizer::trace::Place;
-use vmscope_symbolizer::{Filter, Profile, Region, Summary, TraceError};
+use vmscope_symbolizer::{Filter, Profile, Region, Summary, Trace, TraceError};
 
 fn regions(profile: &Profile) -> Vec<(Region, u64)> {
     let summary = Summary::of(profile, &Filter::default());
@@ -331,4 +332,22 @@ fn samples_out_of_order_are_counted() {
     let trace = recording.read().unwrap();
     assert_eq!(trace.disordered_samples, 2);
     assert_eq!(trace.places, [Place::Native(PROGRAM, FileOffset(0))]);
+}
+
+#[test]
+fn reading_for_places_alone_finds_the_same_places_and_keeps_no_sample() {
+    let mut recording = Recording::of("native");
+    for time in 1..=1000 {
+        recording.sample(time, THREAD, PROGRAM_AT + time % 7);
+    }
+    let bytes = recording.end(1001).bytes();
+    let whole = read(&bytes).unwrap();
+    let mut reader = Reader::open(Cursor::new(&bytes)).unwrap();
+    let places = Trace::read_places(&mut reader).unwrap();
+    assert_eq!(places.places, whole.places);
+    assert_eq!(places.places.len(), 7);
+    assert_eq!(whole.samples.times.len(), 1000);
+    assert!(places.samples.times.is_empty());
+    let hits = |trace| Hits::missing_in(trace).modules.len();
+    assert_eq!(hits(&places), hits(&whole));
 }

@@ -11,16 +11,16 @@ use vmscope_symbolizer::Trace;
 use vmscope_target::Modules;
 
 use crate::binaries::SessionBinaries;
-use crate::report::{read_trace, resolve_missing};
+use crate::report::{open_recording, resolve_missing};
 
 /// Adds the symbols of all native code that the recording at `path` hit, from the
-/// files that its session opened. Returns its trace, symbols included.
+/// files that its session opened, in memory that does not grow with its length.
 ///
 /// # Errors
 /// When the recording can't be read or added to. It is then as it was, or has its
 /// symbols in part; either way it is readable.
-pub fn embed_symbols(path: &Path, modules: &Modules) -> Result<Trace> {
-    let mut trace = read_trace(path)?;
+pub fn embed_symbols(path: &Path, modules: &Modules) -> Result<()> {
+    let trace = Trace::read_places(&mut open_recording(path)?)?;
     let symbols = resolve_missing(&trace, &SessionBinaries(modules));
     let shown = path.display();
     let file = OpenOptions::new()
@@ -32,8 +32,8 @@ pub fn embed_symbols(path: &Path, modules: &Modules) -> Result<Trace> {
     let store =
         RecordingFile::append_to(file).with_context(|| format!("cannot add symbols to {shown}"))?;
     let mut writer = Writer::resume(store);
-    for one in &symbols {
-        writer.put(Record::Symbols(one.clone()))?;
+    for one in symbols {
+        writer.put(Record::Symbols(one))?;
     }
     let store = writer
         .close()
@@ -42,6 +42,5 @@ pub fn embed_symbols(path: &Path, modules: &Modules) -> Result<Trace> {
     store
         .finish()
         .with_context(|| format!("cannot add symbols to {shown}"))?;
-    trace.symbols.extend(symbols);
-    Ok(trace)
+    Ok(())
 }

@@ -18,8 +18,10 @@ use vmscope_target::Modules;
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
 
 /// A copy that was saved in mid-recording.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Saved {
+    /// The modules that were seen by then, with their open files.
+    pub modules: Modules,
     /// Where to.
     pub path: PathBuf,
     /// How much.
@@ -202,7 +204,12 @@ impl WriterThread {
             return Err(SinkError::Create { path, source });
         };
         let written = sink.save_copy(&path, end)?;
-        Ok(Saved { path, written })
+        let modules = self.recorder.modules.clone();
+        Ok(Saved {
+            modules,
+            path,
+            written,
+        })
     }
 
     fn put_records(&mut self) {

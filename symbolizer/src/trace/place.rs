@@ -46,7 +46,9 @@ impl Trace {
                         continue;
                     }
                 };
-                self.samples.reserve(batch.len());
+                if self.keep_samples {
+                    self.samples.reserve(batch.len());
+                }
                 for sample in batch {
                     self.disordered_samples += u64::from(sample.time < latest);
                     latest = latest.max(sample.time);
@@ -83,6 +85,9 @@ impl Trace {
         let node = chain.map_or(ChainTree::NONE, |chain| {
             self.chain_node(chain, sample.mode, process, now)
         });
+        if !self.keep_samples {
+            return;
+        }
         let samples = &mut self.samples;
         if node != ChainTree::NONE && samples.chains.is_empty() {
             samples.chains.resize(samples.times.len(), ChainTree::NONE);

@@ -63,7 +63,8 @@ impl Trace {
                 let key = thread.key;
                 self.thread_slot(key).thread = thread;
             }
-            Record::ThreadCpu(cpu) => self.thread_slot(cpu.key).cpu.push(cpu),
+            Record::ThreadCpu(cpu) if self.keep_samples => self.thread_slot(cpu.key).cpu.push(cpu),
+            Record::ThreadCpu(_) => {}
             Record::ThreadEnd(end) => {
                 let key = end.key;
                 self.thread_slot(key).end = Some(end);

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vmscope_records::EndReason;
 use vmscope_sampler::session::{Outcome, Session};
-use vmscope_symbolizer::profile_of;
 
 use super::live_line::{LiveLine, bytes};
 use super::options::RecordOptions;
@@ -62,14 +61,10 @@ fn finish(outcome: &Outcome, options: &RecordOptions, out: &mut dyn Write) -> Re
     if let Some(failure) = &outcome.failure {
         say(&format!("the recording ended early: {failure}"));
     }
-    let trace = match embed_symbols(path, &outcome.modules) {
-        Ok(trace) => trace,
-        Err(error) => {
-            say(&format!("the recording holds no symbols: {error:#}"));
-            complete = false;
-            report::read_trace(path)?
-        }
-    };
+    if let Err(error) = embed_symbols(path, &outcome.modules) {
+        say(&format!("the recording holds no symbols: {error:#}"));
+        complete = false;
+    }
     say(&format!(
         "{} samples in {:.1} s, {} lost; {} in {}",
         outcome.written.samples,
@@ -79,8 +74,7 @@ fn finish(outcome: &Outcome, options: &RecordOptions, out: &mut dyn Write) -> Re
         path.display(),
     ));
     if !options.quiet {
-        let profile = profile_of(trace, Vec::new(), !options.report.no_inline);
-        report::write(&profile, &options.report, out)?;
+        report::run(path, &options.report, out)?;
         out.flush()?;
     }
     Ok(complete)
@@ -95,8 +89,7 @@ fn save_copy(session: &Session, options: &RecordOptions, number: u32, line: &mut
     let path = numbered(&options.output, number);
     match session.save_copy(&path) {
         Ok(saved) => {
-            // The modules stay with the session: what can be opened by name is embedded.
-            let embedded = embed_symbols(&path, &vmscope_target::Modules::new());
+            let embedded = embed_symbols(&path, &saved.modules);
             let note = embedded
                 .err()
                 .map_or_else(String::new, |error| format!(" ({error:#})"));

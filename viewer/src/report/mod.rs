@@ -35,11 +35,18 @@ pub fn open_profile(path: &Path, inlined: bool) -> Result<Profile> {
 /// # Errors
 /// When it is not a recording, or holds nothing.
 pub fn read_trace(path: &Path) -> Result<Trace> {
+    let mut reader = open_recording(path)?;
+    Trace::read(&mut reader).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Opens a recording.
+///
+/// # Errors
+/// When it is not there, or is no recording.
+pub fn open_recording(path: &Path) -> Result<Reader<BufReader<File>>> {
     let shown = path.display();
     let file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
-    let mut reader =
-        Reader::open(BufReader::new(file)).with_context(|| format!("cannot read {shown}"))?;
-    Trace::read(&mut reader).with_context(|| format!("cannot read {shown}"))
+    Reader::open(BufReader::new(file)).with_context(|| format!("cannot read {shown}"))
 }
 
 /// The symbols of all native code that a trace hit and whose symbols it lacks.

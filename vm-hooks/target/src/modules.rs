@@ -25,7 +25,7 @@ pub const MAX_MODULES: usize = 1 << 14;
 ///
 /// Keys are shared between processes by device, inode and path. As long as a file is
 /// open its inode can't be given to another one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Modules {
     keys: HashMap<Identity, ModuleKey>,
     known: Vec<Known>,
@@ -47,7 +47,7 @@ enum Identity {
     Vdso(Arc<[u8]>),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     record: Module,
     file: Option<Arc<ModuleFile>>,

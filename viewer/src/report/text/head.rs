@@ -53,7 +53,7 @@ impl Page<'_> {
                 // Of the entry that is known worst; --json has each one's own.
                 let points = error * 100.0;
                 let line = format!(
-                    "The entries' shares of the total are good to ±{points:.1} points or better \
+                    "The entries' shares of the total are good to ±{points:.2} points or better \
                      (95 %, by batch means)."
                 );
                 writeln!(out, "{}", wrap(&line, self.width, 2))?;
