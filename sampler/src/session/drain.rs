@@ -2,7 +2,7 @@
 
 use super::{Message, Progress, now};
 use crate::engine::{Engine, EngineError, EngineEvent, EngineState};
-use crate::priority::raise_this_thread;
+use crate::priority::{Scheduling, raise_this_thread};
 use crossbeam_channel::{Sender, TrySendError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,9 +33,9 @@ struct Overrun {
 
 impl Drain {
     /// Runs until the target is gone or the session is asked to stop.
-    pub fn run(mut self, scheduling: &Sender<String>) -> Result<(), EngineError> {
+    pub fn run(mut self, scheduling: &Sender<Scheduling>) -> Result<(), EngineError> {
         // If the session is gone already, it does not want to know.
-        let _ = scheduling.send(raise_this_thread().words);
+        let _ = scheduling.send(raise_this_thread());
         let mut overrun = Overrun::default();
         let mut failure = None;
         let reason = loop {

@@ -18,6 +18,7 @@ pub use sink::SinkError;
 pub use writer::Saved;
 
 use crate::engine::{Engine, EngineError, EngineEvent};
+use crate::priority::Scheduling;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use sink::Sink;
 use std::path::{Path, PathBuf};
@@ -26,7 +27,9 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use vmscope_records::recording::Written;
-use vmscope_records::{DurationNs, EndReason, Pid, ProcessKey, Record, TimeNs, VmIdentity};
+use vmscope_records::{
+    DurationNs, EndReason, Limit, LimitKind, Pid, ProcessKey, Record, TimeNs, VmIdentity,
+};
 use vmscope_target::{
     AdapterFamily, KeySource, Modules, ProcessView, Recognised, SampleNeeds, ThreadNews, recognise,
 };
@@ -282,7 +285,13 @@ impl Session {
             deadline: options.duration.map(|duration| began.plus(duration.into())),
         };
         let drain = spawn("drain", move || drain.run(&scheduling_known))?;
-        let words = scheduling.recv().unwrap_or_default();
+        // A thread that is gone at once ends the session by itself.
+        let scheduling = scheduling.recv().unwrap_or_else(|_| Scheduling {
+            words: "unknown".to_owned(),
+            real_time: false,
+        });
+        let mut limits = description.limits.clone();
+        limits.extend((!scheduling.real_time).then(|| no_real_time(&scheduling.words, began)));
 
         let session = describe::session(
             &description,
@@ -290,16 +299,10 @@ impl Session {
             options.pid,
             options.launched,
             options.command,
-            words,
+            scheduling.words,
             began,
         );
-        let writer = writer::WriterThread::new(
-            sink,
-            Arc::clone(&progress),
-            session,
-            description.limits,
-            began,
-        );
+        let writer = writer::WriterThread::new(sink, Arc::clone(&progress), session, limits, began);
         let (pid, launched) = (options.pid, options.launched);
         let writer = spawn("writer", move || writer.run(&from_others, pid, launched))?;
         // The first process of a recording: the recorder counts from there.
@@ -382,6 +385,19 @@ impl Session {
             modules: finished.modules,
             failure: finished.failure.map(Into::into).or(failure),
         })
+    }
+}
+
+/// What it means that the draining thread has no real-time priority.
+fn no_real_time(words: &str, time: TimeNs) -> Limit {
+    Limit {
+        time,
+        kind: LimitKind::NoRealTime,
+        text: format!(
+            "the draining thread has no real-time priority ({words}): where the target keeps all \
+             CPUs busy, rings may overrun before it has its turn; what is lost so is counted"
+        ),
+        remedy: "CAP_SYS_NICE, or an rtprio limit of 1".to_owned(),
     }
 }
 
