@@ -190,8 +190,9 @@ pub enum EngineEvent {
     },
     /// A thread ended, or the recording did.
     ThreadEnded(Box<RawThreadEnd>),
-    /// How much CPU time a living thread has used: told about once a second while it
-    /// changes.
+    /// How much CPU time a living thread has used: told some times a second while it
+    /// changes. Its time is that of the reading, which is ahead of what comes out
+    /// around it: the one exception to the order of events.
     ThreadCpu {
         /// When it was read.
         time: TimeNs,

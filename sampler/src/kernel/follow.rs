@@ -15,6 +15,11 @@ use crate::sys;
 /// A thread with so many periods of CPU time and no sample has no events.
 const UNSAMPLED_PERIODS: u64 = 20;
 
+/// How often threads that ran are asked for their CPU time: between two readings it is
+/// taken to have grown evenly, so this is how sharp the edge of a window is (of
+/// `--keep-last`, of a report's). A reading takes some 5 µs.
+const ASK_EVERY_NS: u64 = 250_000_000;
+
 /// Looks are never closer together: two rounds of the sorter.
 const SOON_NS: u64 = 90_000_000;
 
@@ -309,16 +314,28 @@ impl KernelEngine {
         }
     }
 
-    /// Compares the table with /proc: at times, or when something was lost.
+    /// Asks the threads for their CPU time, and compares the table with /proc, when
+    /// either is due.
     pub(super) fn look_if_due(&mut self, out: &mut Vec<EngineEvent>) {
-        let now = sys::monotonic_ns();
-        let every = proc::POLL_EVERY.as_nanos();
-        let due = u128::from(now.saturating_sub(self.last_look)) >= every;
-        let ask = u128::from(now.saturating_sub(self.last_ask)) >= every;
-        if !(due || ask || self.look_now || self.sources.per_thread()) || self.finished {
+        if self.finished {
             return;
         }
-        if !(due || ask) && now.saturating_sub(self.last_look) < SOON_NS {
+        let now = sys::monotonic_ns();
+        if now.saturating_sub(self.last_ask) >= ASK_EVERY_NS {
+            self.last_ask = now;
+            self.ask_threads(self.sorter.horizon(), out);
+        }
+        self.compare_with_proc(now, out);
+    }
+
+    /// Compares the table with /proc: at times, or when something was lost.
+    fn compare_with_proc(&mut self, now: u64, out: &mut Vec<EngineEvent>) {
+        let every = proc::POLL_EVERY.as_nanos();
+        let due = u128::from(now.saturating_sub(self.last_look)) >= every;
+        if !(due || self.look_now || self.sources.per_thread()) {
+            return;
+        }
+        if !due && now.saturating_sub(self.last_look) < SOON_NS {
             // What the rings held at the last look is to come out first.
             return;
         }
@@ -350,10 +367,6 @@ impl KernelEngine {
             self.end_missing(pid, &found, time, out);
         }
         self.unknown = unknown;
-        if ask {
-            self.last_ask = now;
-            self.ask_threads(time, out);
-        }
     }
 
     fn open_late(&mut self, pid: u32, tid: u32, time: u64, out: &mut Vec<EngineEvent>) {
@@ -394,7 +407,7 @@ impl KernelEngine {
         let ran = self.threads.values_mut().filter(|thread| thread.ran);
         for thread in ran.take(LOOKS) {
             thread.poll(exclude_kernel);
-            out.extend(thread.cpu_now(time));
+            out.extend(thread.cpu_now(sys::monotonic_ns()));
         }
         let enough = UNSAMPLED_PERIODS * self.sources.recipe.period_ns;
         let silent = self.threads.values().filter(|thread| {

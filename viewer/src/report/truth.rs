@@ -1,6 +1,6 @@
 //! What limits the truth of a report (TRUTH.md): said before anything else.
 
-use super::words::{count, percent, ratio};
+use super::words::{count, percent, ratio, some};
 use vmscope_records::recording::Damage;
 use vmscope_records::{EndReason, LossReason, ModuleState, ThreadEnd, TimeNs};
 use vmscope_symbolizer::profile::EntryKind;
@@ -231,8 +231,8 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     }
     if summary.threads_without_cpu > 0 {
         let text = format!(
-            "the CPU time of {} threads is not known, so that less was promised than they used",
-            count(summary.threads_without_cpu)
+            "the CPU time of {} is not known, so that less was promised than they used",
+            some(summary.threads_without_cpu, "thread", "threads")
         );
         lines.push(TruthLine::new(None, text, ""));
     }

@@ -111,7 +111,7 @@ pub struct ThreadEnd {
     pub cpu_user: Option<DurationNs>,
 }
 
-/// How much CPU time a thread had used at a time: written about once a second while
+/// How much CPU time a thread had used at a time: written some times a second while
 /// it changes, so that promised samples are known for every window of time, and in
 /// a recording that was cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
