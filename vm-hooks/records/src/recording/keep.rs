@@ -61,7 +61,11 @@ impl KeepLast {
 
     /// Adds a record.
     pub fn put(&mut self, record: Record) {
-        if let Some(time) = record.time() {
+        // A reading of CPU time is ahead of the samples that are still on their way: by
+        // its time the window would be shorter than asked for.
+        if let Some(time) = record.time()
+            && !matches!(record, Record::ThreadCpu(_))
+        {
             self.newest = self.newest.max(time);
         }
         if record.content() == Content::STATE {
