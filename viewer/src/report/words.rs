@@ -89,12 +89,11 @@ fn take_columns(chars: impl Iterator<Item = char>, columns: usize) -> String {
     fits.collect()
 }
 
-/// Text in lines of at most `columns`, each after the first indented by `indent`.
+/// Text in lines of at most `columns`, each after the first indented by `indent`. A word
+/// that is longer than a line (a path) is broken.
 pub fn wrap(text: &str, columns: usize, indent: usize) -> String {
     let margin = " ".repeat(indent);
-    let options = textwrap::Options::new(columns)
-        .subsequent_indent(&margin)
-        .break_words(false);
+    let options = textwrap::Options::new(columns).subsequent_indent(&margin);
     textwrap::fill(&harmless(text), options)
 }
 
