@@ -8,7 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use common::targets::Target;
-use common::vmscope::{Folder, Run, can_sample, command, report, run, vmscope};
+use common::vmscope::{
+    Folder, Run, can_sample, command, nothing_is_left, record, report, run, vmscope,
+};
 use common::{await_that, is_root, skipped};
 
 /// Nobody's uid on every Linux.
@@ -19,21 +21,6 @@ fn attach(pid: u32, folder: &Folder) -> Run {
     let mut command = command(["attach", &pid.to_string(), "--duration", "0.2"]);
     command.arg("--output").arg(folder.file("out.vmscope"));
     run(command)
-}
-
-/// `vmscope record` of a command, into `folder`.
-fn record(folder: &Folder, options: &[&str], program: &[&str]) -> Run {
-    let mut command = command(["record", "--output"]);
-    command.arg(folder.file("out.vmscope")).args(options);
-    run({
-        command.arg("--").args(program);
-        command
-    })
-}
-
-#[track_caller]
-fn nothing_is_left(folder: &Folder) {
-    assert_eq!(folder.names(), [""; 0], "something was left behind");
 }
 
 #[test]

@@ -6,23 +6,8 @@ mod common;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
-use common::vmscope::{Folder, Run, can_sample, command, report, run};
+use common::vmscope::{Folder, can_sample, command, nothing_is_left, record, report, run};
 use common::{is_root, programs, skipped};
-
-/// `vmscope record` of a command, into `folder`.
-fn record(folder: &Folder, options: &[&str], program: &[&str]) -> Run {
-    let mut command = command(["record", "--output"]);
-    command.arg(folder.file("out.vmscope")).args(options);
-    run({
-        command.arg("--").args(program);
-        command
-    })
-}
-
-#[track_caller]
-fn nothing_is_left(folder: &Folder) {
-    assert_eq!(folder.names(), [""; 0], "something was left behind");
-}
 
 #[test]
 fn outputs_that_are_not_ours_to_write() {

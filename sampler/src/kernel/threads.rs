@@ -25,7 +25,7 @@
 //! contexts unlike, and the kernel would no longer swap them; switching them costs some
 //! 0.3 % of the ticks where such threads share a CPU (measured: two spinning threads on
 //! a loaded machine of two CPUs, 99.6 % delivered with counters, 99.9 % without). Their
-//! account in /proc is looked at once a second, and what came after the last look is
+//! account in /proc is looked at four times a second, and what came after the last look is
 //! reckoned from their samples; all of it, where they lived shorter.
 
 use std::os::fd::{AsFd as _, OwnedFd};

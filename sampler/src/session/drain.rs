@@ -6,7 +6,7 @@ use crate::priority::{Scheduling, raise_this_thread};
 use crossbeam_channel::{Sender, TrySendError};
 use std::sync::Arc;
 use std::time::Duration;
-use vmscope_records::{EndReason, LossReason, TimeNs};
+use vmscope_records::{EndReason, Limit, LimitKind, LossReason, TimeNs};
 
 /// How long it sleeps at most. Ten wake-ups a second cost nothing that shows.
 const ROUND: Duration = Duration::from_millis(100);
@@ -29,6 +29,8 @@ struct Overrun {
     from: Option<TimeNs>,
     to: TimeNs,
     held_back: Vec<EngineEvent>,
+    /// What could not even be held back.
+    dropped: u64,
 }
 
 impl Drain {
@@ -70,6 +72,7 @@ impl Drain {
         let ended = now();
         let finished = self.engine.finish(&mut events);
         events.extend(overrun.loss());
+        events.extend(overrun.told_of_dropped());
         let detail = match (&failure, &finished) {
             (Some(error), _) | (None, Err(error)) => error.to_string(),
             (None, Ok(())) => String::new(),
@@ -107,9 +110,25 @@ impl Overrun {
             match event {
                 EngineEvent::Sample(_) => self.samples += 1,
                 other if self.held_back.len() < MAX_HELD_BACK => self.held_back.push(other),
-                _ => {}
+                _ => self.dropped += 1,
             }
         }
+    }
+
+    /// What was dropped beside samples, to be told at the end.
+    fn told_of_dropped(&self) -> Option<EngineEvent> {
+        (self.dropped > 0).then(|| {
+            EngineEvent::Limit(Limit {
+                time: self.to,
+                kind: LimitKind::NotSampled,
+                text: format!(
+                    "{} starts and ends of threads, and mappings, were lost because the writer was \
+                     held up: samples of them have no name",
+                    self.dropped
+                ),
+                remedy: "a faster disk".to_owned(),
+            })
+        })
     }
 
     fn take_held_back(&mut self) -> Vec<EngineEvent> {

@@ -17,27 +17,7 @@ use vmscope_records::Symbols;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::native::{Binaries, ResolveOptions, resolve_all, resolve_kernel};
 use vmscope_symbolizer::symbols::Hits;
-use vmscope_symbolizer::{Filter, Profile, Summary, Trace, profile_of};
-
-/// Opens a recording and makes its profile, resolving from the files on this machine
-/// what the recording does not hold itself.
-///
-/// # Errors
-/// When it is not a recording, or holds nothing.
-pub fn open_profile(path: &Path, inlined: bool) -> Result<Profile> {
-    let trace = read_trace(path)?;
-    let symbols = resolve_missing(&trace, &DiskBinaries);
-    Ok(profile_of(trace, symbols, inlined))
-}
-
-/// Reads a recording.
-///
-/// # Errors
-/// When it is not a recording, or holds nothing.
-pub fn read_trace(path: &Path) -> Result<Trace> {
-    let mut reader = open_recording(path)?;
-    Trace::read(&mut reader).with_context(|| format!("cannot read {}", path.display()))
-}
+use vmscope_symbolizer::{Summary, Trace, profile_of};
 
 /// Opens a recording.
 ///
@@ -65,26 +45,23 @@ pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries) -> Vec<Symbols> {
     symbols
 }
 
-/// Writes the report of `path` to `out`.
+/// Writes the report of `path` to `out`, resolving from the files on this machine what
+/// the recording does not hold itself.
 ///
 /// # Errors
 /// When the recording can't be read, a thread or time that was asked for is not in
 /// it, or `out` takes nothing.
 pub fn run(path: &Path, options: &ReportOptions, out: &mut dyn Write) -> Result<()> {
-    let profile = open_profile(path, !options.no_inline)?;
-    write(&profile, options, out)
-}
-
-/// Writes a profile's report to `out`.
-///
-/// # Errors
-/// When a thread or time that was asked for is not in it, or `out` takes nothing.
-pub fn write(profile: &Profile, options: &ReportOptions, out: &mut dyn Write) -> Result<()> {
-    let filter: Filter = options.filter(profile)?;
-    let summary = Summary::of(profile, &filter);
+    let mut reader = open_recording(path)?;
+    let trace = Trace::read(&mut reader);
+    let trace = trace.with_context(|| format!("cannot read {}", path.display()))?;
+    let symbols = resolve_missing(&trace, &DiskBinaries);
+    let profile = profile_of(trace, symbols, !options.no_inline);
+    let filter = options.filter(&profile)?;
+    let summary = Summary::of(&profile, &filter);
     if options.json {
-        json::write(profile, &summary, &filter, out)
+        json::write(&profile, &summary, &filter, out)
     } else {
-        text::write(profile, &summary, &filter, options, out)
+        text::write(&profile, &summary, &filter, options, out)
     }
 }

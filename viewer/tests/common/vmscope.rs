@@ -258,3 +258,18 @@ impl Folder {
         names
     }
 }
+
+/// `vmscope record` of a command, into `folder`.
+pub fn record(folder: &Folder, options: &[&str], program: &[&str]) -> Run {
+    let mut command = command(["record", "--output"]);
+    command.arg(folder.file("out.vmscope")).args(options);
+    run({
+        command.arg("--").args(program);
+        command
+    })
+}
+
+#[track_caller]
+pub fn nothing_is_left(folder: &Folder) {
+    assert_eq!(folder.names(), [""; 0], "something was left behind");
+}
