@@ -1,71 +1,8 @@
 //! The profile: what all of vmscope's views and reports show.
 
 use crate::trace::Trace;
+pub use vmscope_records::Region;
 use vmscope_records::{BytecodePc, ConstituentKind, Exactness, PicCase, SymbolSource, Symbols};
-
-/// The coarsest answer to "where": the regions of DESIGN.md §5.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Region {
-    /// Generated code: methods, PICs, trampolines, stubs.
-    Generated,
-    /// The VM's interpreter.
-    Interpreter,
-    /// The garbage collector.
-    Gc,
-    /// A JIT compiler.
-    Compiler,
-    /// The VM's own other code; for a native program, the program.
-    Vm,
-    /// Shared libraries.
-    Library,
-    /// The kernel.
-    Kernel,
-    /// The thread did not run.
-    Idle,
-    /// Not known.
-    Unknown,
-}
-
-impl Region {
-    /// All regions, in the order in which reports show them.
-    pub const ALL: [Region; 9] = [
-        Region::Generated,
-        Region::Interpreter,
-        Region::Gc,
-        Region::Compiler,
-        Region::Vm,
-        Region::Library,
-        Region::Kernel,
-        Region::Idle,
-        Region::Unknown,
-    ];
-
-    /// Its name in the JSON schema.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Region::Generated => "generated",
-            Region::Interpreter => "interpreter",
-            Region::Gc => "gc",
-            Region::Compiler => "compiler",
-            Region::Vm => "vm",
-            Region::Library => "library",
-            Region::Kernel => "kernel",
-            Region::Idle => "idle",
-            Region::Unknown => "unknown",
-        }
-    }
-
-    /// Whether it is the VM in VMProfiler's sense: its executable, its plugins and
-    /// its code zone.
-    #[must_use]
-    pub const fn is_vm(self) -> bool {
-        matches!(
-            self,
-            Region::Generated | Region::Interpreter | Region::Gc | Region::Compiler | Region::Vm
-        )
-    }
-}
 
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

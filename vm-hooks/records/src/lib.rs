@@ -28,6 +28,7 @@ mod pcmap;
 mod process;
 mod record;
 pub mod recording;
+mod region;
 mod sample;
 mod session;
 mod wire;
@@ -51,6 +52,7 @@ pub use process::{
     ThreadUpdate, Unmapping,
 };
 pub use record::{Content, Record};
+pub use region::{Region, RegionRule, RegionRules};
 pub use sample::{CallChain, CpuMode, Registers, Sample, SampleDetail, StackBytes, Word};
 pub use session::{Limit, LimitKind, SampleClock, Session, VmIdentity};
 pub use wire::WireError;

@@ -2,8 +2,8 @@
 
 use crate::{
     Class, Collection, Constituent, ConstituentGone, ConstituentMoved, Counter, Fact, Lifetime,
-    Limit, Lost, Mapping, Method, Module, Process, ProcessEnd, RecordingEnd, Sample, Session,
-    Symbols, Thread, ThreadCpu, ThreadEnd, ThreadUpdate, TimeNs, Unmapping,
+    Limit, Lost, Mapping, Method, Module, Process, ProcessEnd, RecordingEnd, RegionRules, Sample,
+    Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadUpdate, TimeNs, Unmapping,
 };
 
 /// One record of a recording (DESIGN.md §2).
@@ -32,6 +32,7 @@ pub enum Record {
     Lifetime(Box<Lifetime>),
     Counter(Counter),
     Fact(Fact),
+    RegionRules(RegionRules),
     Symbols(Symbols),
     Lost(Lost),
     End(RecordingEnd),
@@ -97,6 +98,7 @@ impl Record {
             },
             Record::Counter(r) => r.time,
             Record::Fact(r) => r.time,
+            Record::RegionRules(r) => r.time,
             Record::Lost(r) => r.to,
             Record::End(r) => r.time,
             Record::Class(_) | Record::Symbols(_) => return None,

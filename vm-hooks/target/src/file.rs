@@ -9,19 +9,15 @@
 //! What this does not guard against: a target that mounts a file system of its own
 //! (FUSE) answers `open` and `read` when it likes, or never.
 
-use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use nix::errno::Errno;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, fstat, major, minor};
-use vmscope_records::Pid;
 
 use crate::MapEntry;
 
@@ -120,14 +116,35 @@ impl ModuleFile {
     ///
     /// What the system says.
     pub fn identity(&self) -> io::Result<(u64, u64)> {
-        let Content::File { file, .. } = &self.0 else {
+        let Some(metadata) = self.metadata()? else {
             return Ok((0, 0));
         };
-        let metadata = file.metadata()?;
-        let part = |number| u32::try_from(number).unwrap_or(u32::MAX);
-        let (major, minor) = (major(metadata.dev()), minor(metadata.dev()));
-        let device = MapEntry::pack_device(part(major), part(minor));
-        Ok((device, metadata.ino()))
+        Ok(identity_of(metadata.dev(), metadata.ino()))
+    }
+
+    /// What `stat` says of it now; `None` for an image.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn metadata(&self) -> io::Result<Option<Metadata>> {
+        match &self.0 {
+            Content::File { file, .. } => file.metadata().map(Some),
+            Content::Image(_) => Ok(None),
+        }
+    }
+
+    /// How many bytes there are now: unlike [`ReadAt::len`], which says how many there
+    /// were when it was opened, for a file that grows.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn len_now(&self) -> io::Result<u64> {
+        Ok(match self.metadata()? {
+            Some(metadata) => metadata.len(),
+            None => self.len(),
+        })
     }
 
     /// Whether it takes one of our descriptors.
@@ -166,58 +183,12 @@ impl ReadAt for ModuleFile {
     }
 }
 
-/// A directory that paths of a target are resolved in.
-#[derive(Debug)]
-pub struct Root(OwnedFd);
-
-impl Root {
-    /// The root directory of process `pid`, in its mount namespace.
-    ///
-    /// # Errors
-    ///
-    /// What the system says: `EACCES` for another user's process, `ENOENT` for one
-    /// that is gone.
-    pub fn of_process(pid: Pid) -> io::Result<Self> {
-        Self::at(Path::new(&format!("/proc/{pid}/root")))
-    }
-
-    /// The directory `path` of our own, for core files of other machines.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub fn at(path: &Path) -> io::Result<Self> {
-        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        Ok(Self(nix::fcntl::open(path, flags, Mode::empty())?))
-    }
-
-    /// Opens the regular file `path`, whose links and `..` never lead out of this
-    /// root.
-    ///
-    /// # Errors
-    ///
-    /// What the system says: `ENOENT` when there is none; and
-    /// [`io::ErrorKind::InvalidInput`] when it is not a regular file.
-    pub fn open(&self, path: &[u8]) -> io::Result<ModuleFile> {
-        let how = OpenHow::new()
-            .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
-            .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
-        let mut attempts = 0;
-        loop {
-            match openat2(self.0.as_fd(), Path::new(OsStr::from_bytes(path)), how) {
-                Ok(found) => return reopen(&found),
-                // A `..` was resolved while something was renamed: openat2(2) says
-                // to try again.
-                Err(Errno::EAGAIN) if attempts < MAX_ATTEMPTS => attempts += 1,
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
+/// A device, packed as [`MapEntry::device`] is, and an inode.
+pub(crate) fn identity_of(device: u64, inode: u64) -> (u64, u64) {
+    let part = |number| u32::try_from(number).unwrap_or(u32::MAX);
+    let device = MapEntry::pack_device(part(major(device)), part(minor(device)));
+    (device, inode)
 }
-
-/// How often a path is resolved anew when renames get in the way. Each attempt
-/// fails only if there was a rename in the very microseconds it took.
-const MAX_ATTEMPTS: u32 = 16;
 
 /// Opens what one of the kernel's own links (`/proc/PID/exe`,
 /// `/proc/PID/map_files/…`) points to, if that is a regular file. Such a link leads
@@ -234,7 +205,7 @@ pub fn open_magic_link(link: &Path) -> io::Result<ModuleFile> {
 }
 
 /// Opens the file behind an `O_PATH` descriptor for reading, if it is a regular one.
-fn reopen(found: &OwnedFd) -> io::Result<ModuleFile> {
+pub(crate) fn reopen(found: &OwnedFd) -> io::Result<ModuleFile> {
     let kind = fstat(found)?.st_mode & nix::libc::S_IFMT;
     if kind != nix::libc::S_IFREG {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -247,8 +218,6 @@ fn reopen(found: &OwnedFd) -> io::Result<ModuleFile> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
     use super::*;
 
     #[test]
@@ -258,41 +227,5 @@ mod tests {
         assert!(image.read_at(8, 3).is_err());
         assert!(image.read_at(u64::MAX, 1).is_err());
         assert!(image.read_at(0, usize::MAX).is_err());
-    }
-
-    #[test]
-    fn links_never_lead_out_of_the_root() {
-        let dir = tempfile::tempdir().unwrap();
-        let inside = dir.path().join("root");
-        std::fs::create_dir(&inside).unwrap();
-        std::fs::write(dir.path().join("secret"), "secret").unwrap();
-        std::fs::write(inside.join("secret"), "inside").unwrap();
-        symlink(dir.path().join("secret"), inside.join("absolute")).unwrap();
-        symlink("../secret", inside.join("relative")).unwrap();
-        symlink("/secret", inside.join("good")).unwrap();
-        let root = Root::at(&inside).unwrap();
-        let text = |path: &[u8]| root.open(path).and_then(|file| file.read_at(0, 6));
-        assert!(text(b"/absolute").is_err());
-        assert_eq!(text(b"/relative").unwrap(), b"inside");
-        assert_eq!(text(b"/good").unwrap(), b"inside");
-        assert_eq!(text(b"/../../secret").unwrap(), b"inside");
-    }
-
-    #[test]
-    fn neither_fifos_nor_directories_nor_devices_are_opened() {
-        let dir = tempfile::tempdir().unwrap();
-        nix::unistd::mkfifo(&dir.path().join("fifo"), Mode::S_IRWXU).unwrap();
-        let root = Root::at(dir.path()).unwrap();
-        // Opening a FIFO for reading would wait for a writer for ever.
-        assert_eq!(
-            root.open(b"/fifo").unwrap_err().kind(),
-            io::ErrorKind::InvalidInput
-        );
-        assert!(root.open(b"/").is_err());
-        assert!(root.open(b"/\0").is_err());
-        let system = Root::at(Path::new("/")).unwrap();
-        assert!(system.open(b"/dev/null").is_err());
-        // A magic link of the kernel's, which would lead anywhere.
-        assert!(system.open(b"/proc/self/exe").is_err());
     }
 }

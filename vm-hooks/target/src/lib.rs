@@ -39,6 +39,7 @@ mod memory;
 mod modules;
 mod opening;
 mod process;
+mod root;
 pub mod testing;
 mod zone;
 
@@ -55,7 +56,7 @@ pub use elf::{
 };
 pub use elf_file::{ElfFile, LoadBias, Symbol};
 pub use elf_memory::{build_id_in_memory, symbols_in_memory};
-pub use file::{ModuleFile, ReadAt, Root, open_magic_link};
+pub use file::{ModuleFile, ReadAt, open_magic_link};
 pub use keys::KeySource;
 pub use live::LiveMemory;
 pub use loaded::{LoadedModule, SymbolError};
@@ -64,4 +65,5 @@ pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, 
 pub use memory::{Memory, MemoryError};
 pub use modules::{MAX_MODULES, MAX_OPEN_FILES, Modules, Sighting};
 pub use process::{ProcessView, own_root};
+pub use root::Root;
 pub use zone::{CodeZone, SeenCode};

@@ -11,8 +11,8 @@ use crate::attach::{examine, explain, list_threads, start_ticks};
 use crate::opening::{Opening, header_of};
 use crate::{
     AttachError, CoreFile, ElfFile, LiveMemory, LoadBias, LoadedModule, MapEntry, MapsError,
-    Memory, ReadAt, Root, Symbol, SymbolError, ThreadInfo, build_id_in_memory, read_maps,
-    symbols_in_memory,
+    Memory, ModuleFile, ReadAt, Root, Symbol, SymbolError, ThreadInfo, build_id_in_memory,
+    read_maps, symbols_in_memory,
 };
 
 /// A process (or what a core file keeps of one) as an adapter gets to see it: its
@@ -32,6 +32,8 @@ pub struct ProcessView {
     maps: RwLock<Arc<[MapEntry]>>,
     /// Open ELF files by path.
     files: Mutex<HashMap<Vec<u8>, Arc<ElfFile>>>,
+    /// Files that were opened when their mappings appeared, by path.
+    kept: Mutex<HashMap<Vec<u8>, Arc<ModuleFile>>>,
     /// Symbols that were given by the caller, by the module's path.
     given: HashMap<Vec<u8>, Vec<Symbol>>,
 }
@@ -45,6 +47,8 @@ enum Source {
         threads: Vec<Tid>,
     },
     MadeUp,
+    /// A process that was over before it could be looked at.
+    Departed,
 }
 
 impl std::fmt::Debug for ProcessView {
@@ -112,6 +116,19 @@ impl ProcessView {
         Self::new(pid, memory, mappings, Source::MadeUp)
     }
 
+    /// A process that is gone already, of which only is known what was mapped into it
+    /// while it ran: there is no memory, and of its files there are those that were
+    /// kept ([`ProcessView::keep`]).
+    #[must_use]
+    pub fn departed(pid: Pid, mappings: Vec<MapEntry>) -> Self {
+        Self::new(
+            pid,
+            Arc::new(LiveMemory::new(pid)),
+            mappings,
+            Source::Departed,
+        )
+    }
+
     fn new(pid: Pid, memory: Arc<dyn Memory>, maps: Vec<MapEntry>, source: Source) -> Self {
         Self {
             key: ProcessKey(0),
@@ -124,6 +141,7 @@ impl ProcessView {
             source,
             maps: RwLock::new(maps.into()),
             files: Mutex::new(HashMap::new()),
+            kept: Mutex::new(HashMap::new()),
             given: HashMap::new(),
         }
     }
@@ -199,6 +217,7 @@ impl ProcessView {
     pub fn is_alive(&self) -> bool {
         match self.source {
             Source::Live { start_ticks: then } => start_ticks(self.pid) == Some(then),
+            Source::Departed => false,
             _ => true,
         }
     }
@@ -208,6 +227,51 @@ impl ProcessView {
     pub fn mappings(&self) -> Arc<[MapEntry]> {
         let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&maps)
+    }
+
+    /// Takes a file that was opened when its mapping appeared: it is used wherever
+    /// `path` is asked for, also when its name, or the process, is gone.
+    pub fn keep(&self, path: &[u8], file: Arc<ModuleFile>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(path.to_vec(), file);
+    }
+
+    /// The file that `entry` is a mapping of: the one that was kept, or whichever way
+    /// leads to it, if it is that file.
+    ///
+    /// # Errors
+    ///
+    /// [`SymbolError`] when it can't be opened, or is another file by now.
+    pub fn open_mapped(&self, entry: &MapEntry) -> Result<Arc<ModuleFile>, SymbolError> {
+        let path = entry.path().unwrap_or_default();
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = kept.get(path) {
+            return Ok(Arc::clone(file));
+        }
+        drop(kept);
+        if !matches!(self.source, Source::Live { .. } | Source::Departed) {
+            return Err(SymbolError::NoFiles {
+                path: display(path),
+            });
+        }
+        let maps = self.mappings();
+        let opening = Opening::of_file(self.pid, entry, Some(&maps));
+        opening.file.ok_or_else(|| SymbolError::NotOpened {
+            path: display(path),
+            state: opening.state,
+        })
+    }
+
+    /// Where its paths are resolved: its own root directory.
+    ///
+    /// # Errors
+    ///
+    /// What the system says: `ENOENT` when the process is gone, or is none.
+    pub fn root(&self) -> std::io::Result<Root> {
+        match self.source {
+            Source::Live { .. } => Root::of_process(self.pid),
+            _ => Err(std::io::ErrorKind::NotFound.into()),
+        }
     }
 
     /// Reads the mappings again.
@@ -374,7 +438,7 @@ impl ProcessView {
                     name: String::new(),
                 })
                 .collect()),
-            Source::MadeUp => Ok(Vec::new()),
+            Source::MadeUp | Source::Departed => Ok(Vec::new()),
         }
     }
 
@@ -385,17 +449,7 @@ impl ProcessView {
             return Err(SymbolError::NoBias { path: path() });
         };
         match &self.source {
-            Source::Live { .. } => {
-                let maps = self.mappings();
-                let opening = Opening::of_file(self.pid, entry, Some(&maps));
-                match opening.file {
-                    Some(file) => Ok(file),
-                    None => Err(SymbolError::NotOpened {
-                        path: path(),
-                        state: opening.state,
-                    }),
-                }
-            }
+            Source::Live { .. } | Source::Departed => Ok(self.open_mapped(entry)?),
             Source::Core {
                 root: Some(root), ..
             } => {

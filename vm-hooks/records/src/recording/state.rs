@@ -25,6 +25,7 @@ pub(super) struct LastingState {
     /// Limits that there was no room for.
     limits_left_out: u64,
     facts: BTreeMap<(ProcessKey, String), Record>,
+    rules: BTreeMap<(ProcessKey, String), Record>,
     classes: BTreeMap<ClassKey, (ProcessKey, Record)>,
     modules: BTreeMap<ModuleKey, (TimeNs, Record)>,
     processes: BTreeMap<ProcessKey, (Process, Option<ProcessEnd>)>,
@@ -65,6 +66,9 @@ impl LastingState {
             Record::Limit(limit) => self.put_limit(limit),
             Record::Fact(ref fact) => {
                 self.facts.insert((fact.process, fact.name.clone()), record);
+            }
+            Record::RegionRules(ref rules) => {
+                self.rules.insert((rules.process, rules.vm.clone()), record);
             }
             Record::Class(ref class) => {
                 self.classes.insert(class.key, (class.process, record));
@@ -275,6 +279,7 @@ impl LastingState {
         self.code
             .retain(|_, life| !gone.contains(&life.constituent.process));
         self.facts.retain(|(process, _), _| !gone.contains(process));
+        self.rules.retain(|(process, _), _| !gone.contains(process));
         self.classes
             .retain(|_, (process, _)| !gone.contains(process));
         self.counters
@@ -314,6 +319,7 @@ impl LastingState {
                     .map(|(process, _)| Record::Process(process.clone())),
             )
             .chain(self.facts.values().cloned())
+            .chain(self.rules.values().cloned())
             .chain(self.classes.values().map(|(_, record)| record.clone()))
             .chain(self.modules.values().map(|(_, record)| record.clone()))
             .chain(

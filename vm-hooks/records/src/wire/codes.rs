@@ -3,7 +3,7 @@
 
 use crate::{
     BoundaryRule, CounterMeaning, CpuMode, EndReason, Exactness, GoneReason, LimitKind, LossReason,
-    SampleClock, Stream, SymbolSource, ThreadRole,
+    Region, SampleClock, Stream, SymbolSource, ThreadRole,
 };
 
 /// An enumeration with a number for each value.
@@ -39,6 +39,10 @@ codes! {
         Other = 0, KernelExcluded = 1, NoRealTime = 2, EngineFallback = 3, NotSampled = 4,
         NoSymbols = 5, MemoryUnreadable = 6, AdapterIncomplete = 7, OnlyNewestKept = 8,
     } else Other;
+    Region {
+        Unknown = 0, Generated = 1, Interpreter = 2, Gc = 3, Compiler = 4, Vm = 5, Library = 6,
+        Kernel = 7, Idle = 8,
+    } else Unknown;
     CounterMeaning { Gauge = 0, Total = 1 } else Gauge;
     Stream { Any = 0, Samples = 1, Process = 2, Adapter = 3, Lifetimes = 4 } else Any;
     LossReason {

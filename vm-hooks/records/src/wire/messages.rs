@@ -179,6 +179,11 @@ messages! {
         6 meaning: u32, 7 value: f64,
     }
     Fact { 1 process: u32, 2 time: u64, 3 name: text, 4 value: text }
+    RegionRules { 1 process: u32, 2 time: u64, 3 vm: text, 4 rules: repeated <RegionRule> }
+    RegionRule {
+        1 module: text, 2 prefix: text, 3 contains: text, 4 suffix: text, 5 region: u32,
+        6 part: text, 7 strip: flag,
+    }
 
     Symbols { 1 module: optional u32, 2 functions: repeated <NativeFunction>, 3 note: text }
     NativeFunction {

@@ -85,7 +85,7 @@ kinds! {
     1 Session, 2 Limit, 3 Process, 4 ProcessEnd, 5 Thread, 6 ThreadUpdate, 7 ThreadEnd,
     8 Module, 9 Mapping, 10 Unmapping, 12 Constituent, 13 ConstituentGone,
     14 ConstituentMoved, 15 Method, 16 Collection, 17 Class, 18 Lifetime, 19 Counter,
-    20 Fact, 21 Symbols, 22 Lost, 23 End, 24 ThreadCpu,
+    20 Fact, 21 Symbols, 22 Lost, 23 End, 24 ThreadCpu, 25 RegionRules,
 }
 
 #[cfg(test)]

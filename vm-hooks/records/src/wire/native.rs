@@ -1,14 +1,43 @@
-//! Native symbols to messages and back.
+//! Native symbols and what they tell to messages and back.
 
 use super::codes::Code;
 use super::process::plain;
 use super::{WireError, messages as m};
 use crate::{
-    Exactness, FileOffset, ModuleKey, NativeFrame, NativeFunction, NativeLines, SymbolOwner,
-    SymbolSource, Symbols,
+    Exactness, FileOffset, ModuleKey, NativeFrame, NativeFunction, NativeLines, ProcessKey, Region,
+    RegionRule, RegionRules, SymbolOwner, SymbolSource, Symbols, TimeNs,
 };
 
 plain!(NativeFrame { function = function: same, file = file: same, line = line: same });
+plain!(RegionRule {
+    module = module: same, prefix = prefix: same, contains = contains: same,
+    suffix = suffix: same, region = region: (code Region), part = part: same, strip = strip: same,
+});
+
+impl From<&RegionRules> for m::RegionRules {
+    fn from(r: &RegionRules) -> Self {
+        m::RegionRules {
+            process: r.process.0,
+            time: r.time.0,
+            vm: r.vm.clone(),
+            rules: r.rules.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl TryFrom<m::RegionRules> for RegionRules {
+    type Error = WireError;
+
+    fn try_from(r: m::RegionRules) -> Result<Self, WireError> {
+        let rules = r.rules.into_iter().map(TryInto::try_into);
+        Ok(RegionRules {
+            process: ProcessKey(r.process),
+            time: TimeNs(r.time),
+            vm: r.vm,
+            rules: rules.collect::<Result<_, _>>()?,
+        })
+    }
+}
 
 impl From<&Symbols> for m::Symbols {
     fn from(r: &Symbols) -> Self {

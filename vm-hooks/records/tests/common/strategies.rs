@@ -723,6 +723,30 @@ fn fact() -> impl Strategy<Value = Record> {
     })
 }
 
+fn region_rules() -> impl Strategy<Value = Record> {
+    let texts = (text(), text(), text(), text(), text());
+    let region = prop::sample::select(Region::ALL.to_vec());
+    let rule = (texts, region, any::<bool>()).prop_map(
+        |((module, prefix, contains, suffix, part), region, strip)| RegionRule {
+            module,
+            prefix,
+            contains,
+            suffix,
+            region,
+            part,
+            strip,
+        },
+    );
+    (any::<u32>(), time(), text(), vec(rule, 0..4)).prop_map(|(process, time, vm, rules)| {
+        Record::RegionRules(RegionRules {
+            process: ProcessKey(process),
+            time,
+            vm,
+            rules,
+        })
+    })
+}
+
 fn symbols() -> impl Strategy<Value = Record> {
     use SymbolSource::{
         DebugInfo, DynamicSymbols, Kallsyms, MiniDebugInfo, None, Plt, SymbolTable,
@@ -834,6 +858,7 @@ pub fn all() -> Vec<BoxedStrategy<Record>> {
         lifetime().boxed(),
         counter().boxed(),
         fact().boxed(),
+        region_rules().boxed(),
         symbols().boxed(),
         lost().boxed(),
         sample().boxed(),

@@ -1,0 +1,180 @@
+//! A directory that a target's paths are resolved in, and never lead out of.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat2};
+use nix::sys::stat::{Mode, fstatat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use vmscope_records::Pid;
+
+use crate::ModuleFile;
+use crate::file::{identity_of, reopen};
+
+/// A directory that paths of a target are resolved in.
+#[derive(Debug)]
+pub struct Root(OwnedFd);
+
+impl Root {
+    /// The root directory of process `pid`, in its mount namespace.
+    ///
+    /// # Errors
+    ///
+    /// What the system says: `EACCES` for another user's process, `ENOENT` for one
+    /// that is gone.
+    pub fn of_process(pid: Pid) -> io::Result<Self> {
+        Self::at(Path::new(&format!("/proc/{pid}/root")))
+    }
+
+    /// The directory `path` of our own, for core files of other machines.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        Ok(Self(nix::fcntl::open(path, flags, Mode::empty())?))
+    }
+
+    /// Opens the regular file `path`, whose links and `..` never lead out of this
+    /// root.
+    ///
+    /// # Errors
+    ///
+    /// What the system says: `ENOENT` when there is none; and
+    /// [`io::ErrorKind::InvalidInput`] when it is not a regular file.
+    pub fn open(&self, path: &[u8]) -> io::Result<ModuleFile> {
+        reopen(&self.find(path, OFlag::empty())?)
+    }
+
+    /// The same, if `path` itself is no symbolic link: for files in folders where
+    /// anybody may put one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Root::open`]; [`io::ErrorKind::InvalidInput`] for a link, too.
+    pub fn open_no_link(&self, path: &[u8]) -> io::Result<ModuleFile> {
+        reopen(&self.find(path, OFlag::O_NOFOLLOW)?)
+    }
+
+    /// Removes `path` if it is the file with that [`ModuleFile::identity`], and says
+    /// whether it was.
+    ///
+    /// # Errors
+    ///
+    /// What the system says; a file that is gone already is no error.
+    pub fn remove(&self, path: &[u8], identity: (u64, u64)) -> io::Result<bool> {
+        let Some(slash) = path.iter().rposition(|byte| *byte == b'/') else {
+            return Ok(false);
+        };
+        let (folder, name) = path.split_at(slash + 1);
+        let name = Path::new(OsStr::from_bytes(name));
+        let gone = |error: Errno| matches!(error, Errno::ENOENT | Errno::ENOTDIR);
+        // Whatever happens to the path meanwhile, it is this folder.
+        let folder = match self.find(folder, OFlag::O_DIRECTORY) {
+            Ok(folder) => folder,
+            Err(error) if gone(error) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let found = match fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(found) => found,
+            Err(error) if gone(error) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        if identity_of(found.st_dev, found.st_ino) != identity {
+            return Ok(false);
+        }
+        unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir)?;
+        Ok(true)
+    }
+
+    fn find(&self, path: &[u8], flags: OFlag) -> nix::Result<OwnedFd> {
+        let how = OpenHow::new()
+            .flags(OFlag::O_PATH | OFlag::O_CLOEXEC | flags)
+            .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
+        let mut attempts = 0;
+        loop {
+            match openat2(self.0.as_fd(), Path::new(OsStr::from_bytes(path)), how) {
+                // A `..` was resolved while something was renamed: openat2(2) says
+                // to try again.
+                Err(Errno::EAGAIN) if attempts < MAX_ATTEMPTS => attempts += 1,
+                found => return found,
+            }
+        }
+    }
+}
+
+/// How often a path is resolved anew when renames get in the way. Each attempt
+/// fails only if there was a rename in the very microseconds it took.
+const MAX_ATTEMPTS: u32 = 16;
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::ReadAt;
+
+    #[test]
+    fn links_never_lead_out_of_the_root() {
+        let dir = tempfile::tempdir().unwrap();
+        let inside = dir.path().join("root");
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(dir.path().join("secret"), "secret").unwrap();
+        std::fs::write(inside.join("secret"), "inside").unwrap();
+        symlink(dir.path().join("secret"), inside.join("absolute")).unwrap();
+        symlink("../secret", inside.join("relative")).unwrap();
+        symlink("/secret", inside.join("good")).unwrap();
+        let root = Root::at(&inside).unwrap();
+        let text = |path: &[u8]| root.open(path).and_then(|file| file.read_at(0, 6));
+        assert!(text(b"/absolute").is_err());
+        assert_eq!(text(b"/relative").unwrap(), b"inside");
+        assert_eq!(text(b"/good").unwrap(), b"inside");
+        assert_eq!(text(b"/../../secret").unwrap(), b"inside");
+    }
+
+    #[test]
+    fn neither_fifos_nor_directories_nor_devices_are_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        nix::unistd::mkfifo(&dir.path().join("fifo"), Mode::S_IRWXU).unwrap();
+        let root = Root::at(dir.path()).unwrap();
+        // Opening a FIFO for reading would wait for a writer for ever.
+        assert_eq!(
+            root.open(b"/fifo").unwrap_err().kind(),
+            io::ErrorKind::InvalidInput
+        );
+        assert!(root.open(b"/").is_err());
+        assert!(root.open(b"/\0").is_err());
+        let system = Root::at(Path::new("/")).unwrap();
+        assert!(system.open(b"/dev/null").is_err());
+        // A magic link of the kernel's, which would lead anywhere.
+        assert!(system.open(b"/proc/self/exe").is_err());
+    }
+
+    #[test]
+    fn only_the_very_file_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| dir.path().join(name);
+        std::fs::write(file("one"), "1").unwrap();
+        std::fs::write(file("two"), "2").unwrap();
+        symlink("two", file("link")).unwrap();
+        let root = Root::at(dir.path()).unwrap();
+        let one = root.open(b"/one").unwrap().identity().unwrap();
+        let two = root.open_no_link(b"/two").unwrap().identity().unwrap();
+        assert!(root.open(b"/link").is_ok());
+        assert!(root.open_no_link(b"/link").is_err());
+        assert!(!root.remove(b"/two", one).unwrap(), "another file");
+        assert!(
+            !root.remove(b"/link", two).unwrap(),
+            "a link to it is not it"
+        );
+        assert!(!root.remove(b"/none", one).unwrap());
+        assert!(!root.remove(b"/none/one", one).unwrap());
+        assert!(root.remove(b"/one", one).unwrap());
+        assert!(!file("one").exists() && file("two").exists() && file("link").exists());
+    }
+}
