@@ -34,6 +34,20 @@ pub(crate) enum DumpClock {
     Unknown,
 }
 
+/// What a time namespace adds to `CLOCK_MONOTONIC`, in nanoseconds, by the text of
+/// `/proc/PID/timens_offsets` (`time_namespaces(7)`: seconds and nanoseconds).
+pub(crate) fn ahead_of(timens_offsets: &str) -> Option<i64> {
+    let line = timens_offsets.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        // Older kernels number the clocks: CLOCK_MONOTONIC is 1.
+        matches!(words.next()?, "monotonic" | "1").then_some(words)
+    });
+    let mut words = line?;
+    let seconds: i64 = words.next()?.parse().ok()?;
+    let nanoseconds: i64 = words.next()?.parse().ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
+}
+
 impl DumpClock {
     /// Judges by the time of a dump's first piece of code. `ahead` is what the
     /// target's time namespace adds to `CLOCK_MONOTONIC`; `started` when the process
@@ -90,6 +104,15 @@ mod tests {
         assert_eq!(judge(450_000_000, 0), DumpClock::Unknown, "microseconds");
         assert_eq!(judge(0, 0), DumpClock::Unknown);
         assert_eq!(judge(u64::MAX, 0), DumpClock::Unknown);
+    }
+
+    #[test]
+    fn offsets_of_time_namespaces_are_read() {
+        let text = "monotonic      -12345         250000000\nboottime 7 0\n";
+        assert_eq!(ahead_of(text), Some(-12_344_750_000_000));
+        assert_eq!(ahead_of("boottime 7 0\n"), None);
+        assert_eq!(ahead_of("monotonic 9223372036854775807 0"), None);
+        assert_eq!(ahead_of(""), None);
     }
 
     #[test]

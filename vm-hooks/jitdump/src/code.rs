@@ -222,6 +222,11 @@ impl LiveCode {
             file,
             line,
         } = self.kind.split(&piece.name);
+        // Where the name does not tell, the first position does.
+        let (file, line) = match piece.lines.first() {
+            Some(first) if file.is_empty() => (first.file.to_string(), first.line),
+            _ => (file, line),
+        };
         let has_method = matches!(kind, ConstituentKind::Method | ConstituentKind::Block);
         let method = has_method
             .then(|| self.method(&name, &file, line, since, look))
@@ -350,3 +355,6 @@ fn line_bias(kind: VmKind, piece: &Piece) -> u64 {
         0
     }
 }
+
+#[cfg(test)]
+mod tests;
