@@ -14,6 +14,9 @@
     )
 )]
 
+mod clock;
+mod code;
 pub mod dump;
+pub mod litter;
 pub mod perf_map;
 pub mod vm;

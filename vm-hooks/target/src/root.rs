@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -90,6 +90,20 @@ impl Root {
         }
         unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir)?;
         Ok(true)
+    }
+
+    /// The names in folder `path`, the first `cap` of them.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn names_in(&self, path: &[u8], cap: usize) -> io::Result<Vec<Vec<u8>>> {
+        let folder = self.find(path, OFlag::O_DIRECTORY)?;
+        let link = format!("/proc/self/fd/{}", folder.as_raw_fd());
+        let names = std::fs::read_dir(link)?.take(cap);
+        names
+            .map(|entry| Ok(entry?.file_name().as_bytes().to_vec()))
+            .collect()
     }
 
     fn find(&self, path: &[u8], flags: OFlag) -> nix::Result<OwnedFd> {

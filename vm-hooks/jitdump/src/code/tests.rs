@@ -1,0 +1,237 @@
+use std::sync::Arc;
+
+use vmscope_records::{ProcessKey, Record};
+use vmscope_target::KeySource;
+
+use super::*;
+
+fn look() -> Look {
+    Look::new(
+        KeySource::new(),
+        ProcessKey(3),
+        Arc::new(|| TimeNs(1_000_000)),
+    )
+}
+
+fn piece(name: &str, since: u64, start: u64, size: u64) -> Piece {
+    Piece {
+        start: Avma(start),
+        size,
+        name: name.to_owned(),
+        since: TimeNs(since),
+        absent_at: None,
+        lines: Vec::new(),
+    }
+}
+
+/// What was told: `+name start-end @since`, `-name @last_seen..time`, `>name to @time`.
+fn told(look: Look) -> Vec<String> {
+    let mut names = HashMap::new();
+    let (records, _) = look.finish();
+    records
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Constituent(c) => {
+                names.insert(c.key, c.name.clone());
+                let absent = c.absent_at.map_or(String::new(), |time| format!("{time}<"));
+                Some(format!(
+                    "+{} {}-{} @{absent}{}",
+                    c.name, c.start.0, c.end.0, c.since
+                ))
+            }
+            Record::ConstituentGone(gone) => {
+                let name = names.get(&gone.key).map_or("?", String::as_str);
+                Some(format!("-{name} @{}..{}", gone.last_seen, gone.time))
+            }
+            Record::ConstituentMoved(moved) => {
+                let name = names.get(&moved.key).map_or("?", String::as_str);
+                Some(format!(">{name} {} @{}", moved.to.0, moved.time))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_put_over_other_code_ends_it() {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
+    let mut look = look();
+    live.load(piece("a", 10, 100, 100), false, &mut look);
+    live.load(piece("b", 20, 200, 100), false, &mut look);
+    live.load(piece("c", 30, 150, 60), false, &mut look);
+    live.load(piece("c", 40, 150, 60), false, &mut look);
+    assert_eq!(
+        told(look),
+        [
+            "+a 100-200 @10",
+            "+b 200-300 @20",
+            "-b @30..30",
+            "-a @30..30",
+            "+c 150-210 @30",
+        ],
+        "told twice, it is the same code"
+    );
+}
+
+#[test]
+fn times_that_run_backwards_never_put_code_under_older_code() {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
+    let mut look = look();
+    live.load(piece("a", 50, 100, 100), false, &mut look);
+    live.load(piece("b", 40, 100, 100), false, &mut look);
+    assert_eq!(live.disordered, 1);
+    assert_eq!(
+        told(look),
+        ["+a 100-200 @50", "-a @50..50", "+b 100-200 @50"]
+    );
+}
+
+#[test]
+fn of_a_long_past_only_what_is_left_is_told() {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(100));
+    let mut look = look();
+    live.load(piece("dead", 10, 100, 100), true, &mut look);
+    live.load(piece("old", 20, 100, 100), true, &mut look);
+    live.load(piece("moved", 30, 500, 50), true, &mut look);
+    live.moved(Avma(500), Avma(600), 50, TimeNs(40), &mut look);
+    live.load(piece("dies", 50, 300, 100), true, &mut look);
+    live.load(piece("new", 110, 300, 100), true, &mut look);
+    live.moved(Avma(600), Avma(700), 50, TimeNs(120), &mut look);
+    live.tell(&mut look);
+    live.tell(&mut look);
+    assert_eq!(
+        told(look),
+        [
+            "+dies 300-400 @50",
+            "-dies @110..110",
+            "+moved 600-650 @40",
+            ">moved 700 @120",
+            "+old 100-200 @20",
+            "+new 300-400 @110",
+        ]
+    );
+}
+
+#[test]
+fn of_code_whose_coming_was_not_seen_the_old_may_be_over_since_the_look_before() {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
+    let mut look = look();
+    let seen = |name, since, absent: u64| Piece {
+        absent_at: Some(TimeNs(absent)),
+        ..piece(name, since, 100, 100)
+    };
+    live.load(seen("a", 20, 10), false, &mut look);
+    live.load(seen("b", 40, 30), false, &mut look);
+    live.load(seen("c", 40, 30), false, &mut look);
+    assert_eq!(
+        told(look),
+        [
+            "+a 100-200 @10<20",
+            "-a @30..40",
+            "+b 100-200 @30<40",
+            "-b @30..40",
+            "+c 100-200 @30<40",
+        ]
+    );
+}
+
+#[test]
+fn what_can_not_be_is_counted() {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
+    let mut look = look();
+    live.load(piece("none", 1, 100, 0), false, &mut look);
+    live.load(piece("huge", 1, 100, 1 << 33), false, &mut look);
+    live.load(piece("beyond", 1, u64::MAX - 1, 16), false, &mut look);
+    live.moved(Avma(5), Avma(6), 1, TimeNs(1), &mut look);
+    assert_eq!(live.unusable, 4);
+    assert!(told(look).is_empty());
+}
+
+/// The covers of the one constituent that was told: offsets, line, file.
+fn covers(look: Look) -> Vec<(u32, u32, u32, String)> {
+    let (records, _) = look.finish();
+    let mut files = HashMap::new();
+    let mut all = Vec::new();
+    for record in records {
+        match record {
+            Record::Method(method) => {
+                files.insert(method.key, method.file.clone());
+            }
+            Record::Constituent(constituent) => {
+                let PcMap::Covers { covers, chains } = &constituent.map else {
+                    continue;
+                };
+                for cover in covers {
+                    let frame = chains[cover.chain as usize][0];
+                    let Position::Line(line) = frame.position else {
+                        continue;
+                    };
+                    all.push((cover.start, cover.end, line, files[&frame.method].clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+fn lines(of: &[(u64, u32, &str)]) -> Vec<LineStart> {
+    of.iter()
+        .map(|&(address, line, file)| LineStart {
+            address: Avma(address),
+            line,
+            column: 0,
+            file: file.into(),
+        })
+        .collect()
+}
+
+#[test]
+fn a_source_position_holds_until_the_next_and_equal_ones_are_one() {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
+    let mut look = look();
+    let positions = [
+        (110, 5, "f.js"),
+        (120, 5, "f.js"),
+        (130, 9, "g.js"),
+        (130, 6, "f.js"),
+        (150, 9, "g.js"),
+        (170, 0, "f.js"),
+        (190, 5, "f.js"),
+        (900, 7, "f.js"),
+    ];
+    let piece = Piece {
+        lines: lines(&positions),
+        ..piece("f", 1, 100, 100)
+    };
+    live.load(piece, false, &mut look);
+    let (f, g) = ("f.js".to_owned(), "g.js".to_owned());
+    assert_eq!(
+        covers(look),
+        [
+            (10, 30, 5, f.clone()),
+            (30, 50, 6, f.clone()),
+            (50, 70, 9, g),
+            (90, 100, 5, f),
+        ]
+    );
+}
+
+#[test]
+fn what_v8_adds_to_its_addresses_is_taken_off_again() {
+    for (kind, positions, first) in [
+        (VmKind::V8, [(1064, 3, "x"), (1070, 4, "x")], 0),
+        (VmKind::Other, [(1064, 3, "x"), (1070, 4, "x")], 64),
+        (VmKind::Other, [(1064, 3, "x"), (1110, 4, "x")], 0),
+        (VmKind::V8, [(1000, 3, "x"), (1070, 4, "x")], 0),
+    ] {
+        let mut live = LiveCode::new(kind, TimeNs(0));
+        let mut look = look();
+        let piece = Piece {
+            lines: lines(&positions),
+            ..piece("JS:*f x:1:1", 1, 1000, 100)
+        };
+        live.load(piece, false, &mut look);
+        assert_eq!(covers(look)[0].0, first, "{kind:?} {positions:?}");
+    }
+}
