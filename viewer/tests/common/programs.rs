@@ -67,15 +67,31 @@ pub const RECURSION: Program = Program {
     ..KNOWN_SHARES
 };
 
+/// A small JIT whose addresses are reused all the time.
+pub const JIT_CHURN: Program = Program {
+    source: "jit_churn.c",
+    ..KNOWN_SHARES
+};
+
 /// All of them.
-pub const ALL: [Program; 6] = [
+pub const ALL: [Program; 7] = [
     KNOWN_SHARES,
     SHORT_THREADS,
     THREAD_STORM,
     FORK_EXEC,
     INLINED,
     RECURSION,
+    JIT_CHURN,
 ];
+
+/// A program of `tests/programs` that needs no compiler.
+pub fn script(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name);
+    assert!(path.exists(), "{}", path.display());
+    path
+}
 
 /// The path of the compiled program; `None`, said on stderr, where the machine lacks the
 /// compiler. A test that gets `None` returns: it has proved nothing.

@@ -1,0 +1,253 @@
+//! Truth in time (TRUTH.md §7): code whose addresses are reused all the time.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::{Profile, Region};
+
+use crate::common::programs::{self, JIT_CHURN};
+use crate::common::targets::Target;
+use crate::common::vmscope::{Folder, Working, can_sample, command};
+use crate::common::{say, whole};
+use crate::measured::{Worst, batch_means, list, number};
+use crate::node::Recorded;
+
+const KINDS: [&str; 4] = ["alpha", "beta", "gamma", "steady"];
+const LINES: [u32; 4] = [10, 20, 30, 40];
+
+/// One time that code was run: which kind, in which slot, from when to when.
+struct Ran {
+    kind: usize,
+    begin: u64,
+    end: u64,
+}
+
+/// The program's own log, in the order of time.
+fn log_of(path: &Path) -> Vec<Ran> {
+    let text = std::fs::read_to_string(path).expect("the program's log");
+    let lines = text.lines().map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let time = |at: usize| words[at].parse().expect("nanoseconds");
+        let kind = KINDS.iter().position(|kind| *kind == words[0]);
+        Ran {
+            kind: kind.expect("a kind"),
+            begin: time(2),
+            end: time(3),
+        }
+    });
+    lines.collect()
+}
+
+/// What became of the samples, each by itself.
+#[derive(Debug, Default)]
+struct Asked {
+    /// Named for the code that ran then.
+    right: [usize; 4],
+    /// Named for other code.
+    wrong: usize,
+    /// The kinds of the samples so named, in order of time.
+    named: Vec<usize>,
+    /// Said to be in doubt, or to be of code without a name, while some code ran.
+    doubtful: usize,
+    unnamed: usize,
+    /// Of those named right, without the right line.
+    without_line: usize,
+}
+
+fn ask(profile: &Profile, log: &[Ran]) -> Asked {
+    let mut asked = Asked::default();
+    let samples = &profile.trace.samples;
+    for (time, &place) in samples.times.iter().zip(&samples.places) {
+        let time = time.0;
+        let after = log.partition_point(|ran| ran.begin <= time);
+        let ran = after.checked_sub(1).map(|at| &log[at]);
+        let ran = ran.filter(|ran| time <= ran.end).map(|ran| ran.kind);
+        let site = &profile.sites[profile.site_of_place[place as usize] as usize];
+        let entry = &profile.entries[site.entry as usize];
+        if let Some(kind) = KINDS.iter().position(|kind| *kind == entry.name) {
+            asked.named.push(kind);
+            if ran == Some(kind) {
+                asked.right[kind] += 1;
+                asked.without_line += usize::from(site.frame.line != Some(LINES[kind]));
+            } else {
+                asked.wrong += 1;
+            }
+        } else if ran.is_some() {
+            asked.doubtful += usize::from(entry.kind == EntryKind::Doubtful);
+            // In the vDSO, which the program reads its clocks by, a place may have no name.
+            let code = matches!(entry.region, Region::Generated | Region::Unknown);
+            asked.unnamed += usize::from(code && entry.kind == EntryKind::Unnamed);
+        }
+    }
+    asked
+}
+
+/// A kind's part in the sum of these seconds.
+fn part(program: &Value, kind: usize, which: &str) -> f64 {
+    let kinds = list(&program["kinds"]);
+    let all: f64 = kinds.iter().map(|kind| number(&kind[which])).sum();
+    number(&kinds[kind][which]) / all
+}
+
+/// The shares, against the program's clock; and how wrong a reader would be that looks at
+/// the code once, at the end.
+fn shares_are_true(what: &str, program: &Value, document: &Value, asked: &Asked) {
+    let samples = &document["samples"];
+    let (delivered, promised) = (number(&samples["total"]), number(&samples["promised"]));
+    let missing = ((promised - delivered) / promised).max(0.0);
+    let (mut worst, mut at_end) = (Worst::default(), 0_f64);
+    for (kind, name) in KINDS.iter().enumerate() {
+        let truth = part(program, kind, "seconds");
+        let share = batch_means(&asked.named, |hit| hit == kind);
+        worst.compare(name, share, truth, missing);
+        at_end = at_end.max((part(program, kind, "seconds_of_last") - truth).abs());
+    }
+    say(&format!(
+        "{what}: {} samples, none named wrong; greatest error of a share {:.2} points, {:.1} \
+         standard errors, bound {:.2}; of a reader that looks at the end: {:.1} points",
+        asked.named.len(),
+        100.0 * worst.difference,
+        worst.in_errors,
+        100.0 * worst.bound,
+        100.0 * at_end,
+    ));
+    assert!(at_end > 0.2, "the program proves nothing: {program}");
+}
+
+/// A recording of jit_churn, which told the times of its code.
+fn churned(arguments: &[&str]) -> Option<(Recorded, Asked)> {
+    let program = programs::build(JIT_CHURN)?;
+    if !can_sample() {
+        return None;
+    }
+    let log = Folder::new();
+    let file = log.file("log");
+    let file = file.to_str().expect("UTF-8");
+    let arguments = [&["--log", file], arguments].concat();
+    let recorded = Recorded::of(&[], &program, arguments);
+    let asked = ask(&recorded.profile, &log_of(&log.file("log")));
+    Some((recorded, asked))
+}
+
+/// All that a dump tells is known, so nothing may be wrong, or missing.
+fn all_are_right(recorded: &Recorded, asked: &Asked) {
+    let told = format!("{:?}", (asked.right, asked.wrong, asked.doubtful));
+    recorded.check(asked.wrong == 0, &format!("samples named wrong: {told}"));
+    let (doubtful, unnamed) = (asked.doubtful, asked.unnamed);
+    recorded.check(doubtful == 0, &format!("{doubtful} doubtful: {told}"));
+    recorded.check(unnamed == 0, &format!("{unnamed} unnamed: {told}"));
+    recorded.check(asked.named.len() > 1000, &told);
+    let without = asked.without_line;
+    recorded.check(without == 0, &format!("{without} without their line"));
+}
+
+#[test]
+fn each_sample_is_of_the_code_that_was_there_then() {
+    let Some((recorded, asked)) = churned(&["--lives", "3000", "--ms", "1.7"]) else {
+        return;
+    };
+    all_are_right(&recorded, &asked);
+    shares_are_true("jitdump", &recorded.said[0], &recorded.document, &asked);
+}
+
+/// What is told is held back, and comes long after the code has run.
+#[test]
+fn what_is_told_late_counts_from_its_own_time() {
+    let Some((recorded, asked)) = churned(&["--lives", "3000", "--ms", "1.7", "--buffered"]) else {
+        return;
+    };
+    all_are_right(&recorded, &asked);
+    shares_are_true("held back", &recorded.said[0], &recorded.document, &asked);
+}
+
+/// Far more lives than samples, at addresses that are reused hundreds of times each.
+#[test]
+fn fifty_thousand_lives() {
+    let arguments = ["--lives", "50000", "--ms", "0.06", "--slots", "200"];
+    let Some((recorded, asked)) = churned(&arguments) else {
+        return;
+    };
+    all_are_right(&recorded, &asked);
+    shares_are_true("many", &recorded.said[0], &recorded.document, &asked);
+}
+
+/// Attaching: what was told before counts too.
+#[test]
+fn a_dump_that_began_before_the_recording() {
+    let Some(program) = programs::build(JIT_CHURN) else {
+        return;
+    };
+    if !can_sample() {
+        return;
+    }
+    let (folder, place) = (Folder::new(), Folder::new());
+    let mut churn = Command::new(program);
+    churn.args(["--lives", "3000", "--wait", "--log"]);
+    churn.arg(folder.file("log")).current_dir(place.path());
+    let mut target = Target::ready(churn);
+    let mut attach = command(["attach", "--quiet", &target.pid().to_string(), "--output"]);
+    attach.arg(folder.file("out.vmscope"));
+    let working = Working::start(attach);
+    let program: Value = serde_json::from_str(&target.wait()).expect("its report");
+    let run = working.end().code(0);
+    let log = log_of(&folder.file("log"));
+    let recorded = Recorded::read(&folder, place, run);
+    let asked = ask(&recorded.profile, &log);
+    recorded.check(asked.wrong == 0, &format!("{asked:?}"));
+    recorded.check(asked.named.len() > 1000, &format!("{asked:?}"));
+    recorded.check(asked.unnamed + asked.doubtful == 0, &format!("{asked:?}"));
+    // The dump is the program's: it was there before us.
+    let dump = format!("jit-{}.dump", number(&program["pid"]));
+    assert_eq!(recorded.place.names(), [dump]);
+}
+
+/// A perf map has no times: what can't be known is in doubt, and nobody gets it.
+#[test]
+fn a_map_without_times_leaves_samples_in_doubt() {
+    let arguments = [
+        "--told", "map", "--lives", "150", "--ms", "30", "--slots", "2",
+    ];
+    let Some((recorded, asked)) = churned(&arguments) else {
+        return;
+    };
+    recorded.check(asked.wrong == 0, &format!("{} named wrong", asked.wrong));
+    recorded.check(asked.doubtful > 0, "nothing is in doubt");
+    // What never changed is known from when it was first seen.
+    let program = &recorded.said[0];
+    let period = number(&recorded.document["session"]["period_ns"]);
+    let promised = number(&list(&program["kinds"])[3]["seconds"]) * 1e9 / period;
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    let steady = asked.right[3] as f64;
+    recorded.check(
+        steady > 0.8 * promised,
+        &format!("steady: {steady} of {promised}"),
+    );
+    say(&format!(
+        "perf map: none named wrong; right {:?}, in doubt {}, unnamed {}",
+        asked.right, asked.doubtful, asked.unnamed
+    ));
+    assert_eq!(
+        recorded.document["samples"]["doubtful"].as_u64(),
+        Some(whole_doubtful(&recorded))
+    );
+}
+
+/// The doubtful by entries.
+fn whole_doubtful(recorded: &Recorded) -> u64 {
+    let entries = whole::list(&recorded.document["entries"]).iter();
+    let doubtful = entries.filter(|entry| entry["kind"] == "doubtful");
+    doubtful.filter_map(|entry| entry["samples"].as_u64()).sum()
+}
+
+/// Nothing is told: what runs is code without a name, and the program's own has its own.
+#[test]
+fn code_that_nobody_tells_of_is_unnamed() {
+    let arguments = ["--told", "nothing", "--lives", "500"];
+    let Some((recorded, asked)) = churned(&arguments) else {
+        return;
+    };
+    recorded.check(asked.named.is_empty(), &format!("{asked:?}"));
+    recorded.check(asked.unnamed > 500, &format!("{asked:?}"));
+}

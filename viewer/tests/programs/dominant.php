@@ -1,0 +1,33 @@
+<?php
+// Most of the time is spent in one function of known name: php dominant.php [SECONDS=2]
+
+function dominant(int $n): int {
+    $x = 1;
+    for ($i = 0; $i < $n; $i++) {
+        $x = ($x * 5 + $i) & 0xffffff;
+    }
+    return $x;
+}
+
+function minor(int $n): int {
+    $x = 1;
+    for ($i = 0; $i < $n; $i++) {
+        $x = ($x * 3 + $i) & 0xffffff;
+    }
+    return $x;
+}
+
+$until = hrtime(true) + 1e9 * (float) ($argv[1] ?? 2);
+$inDominant = 0;
+$inMinor = 0;
+$sum = 0;
+while (hrtime(true) < $until) {
+    $begin = hrtime(true);
+    $sum += dominant(900000);
+    $between = hrtime(true);
+    $sum += minor(100000);
+    $inDominant += $between - $begin;
+    $inMinor += hrtime(true) - $between;
+}
+echo json_encode(['pid' => getmypid(), 'dominant' => $inDominant / 1e9, 'minor' => $inMinor / 1e9,
+    'odd' => $sum % 2]), "\n";
