@@ -10,9 +10,9 @@ What is measured, and how:
               --perf-prof; `perf record -k CLOCK_MONOTONIC -e cpu-clock` and `vmscope attach`
               are attached to it at the same time, at the same period. `perf inject --jit` and
               `perf script` say which function perf gives each sample to; vmscope's report
-              says it of its own. Only the main thread is compared, only user samples, from the
-              instant that both were there to the one that the first of them left, by perf's
-              own times. Functions are compared by name and tier: perf's names are V8's
+              says it of its own. Only the main thread is compared, only user samples, from two
+              seconds after both were started on, when both have read what is there, to the
+              end of the process. Functions are compared by name and tier: perf's names are V8's
               (`JS:*fib FILE:1:2`), the marks * + ^ ~ are TurboFan, Maglev, Sparkplug and
               Ignition. Each share has its standard error: perf's by the means of 32 batches
               of consecutive samples, vmscope's as its report gives it (its 95 % half-width
@@ -99,9 +99,15 @@ def environment(scratch):
     return {**os.environ, "HOME": str(scratch), "JITDUMPDIR": str(scratch)}
 
 
+# Seconds after which both samplers are at work.
+SETTLED = 2
+
+
 def both(args, scratch, node, seconds, period):
-    """Both attached at once; returns perf's file and vmscope's."""
+    """Both attached at once; returns perf's file, vmscope's, and when they were started, on
+    CLOCK_MONOTONIC."""
     theirs, ours = node.folder / "perf.data", node.folder / "out.vmscope"
+    since = time.monotonic_ns()
     perf = subprocess.Popen(
         perf_command(args, scratch, "record", "-q", "-N", "-k", "CLOCK_MONOTONIC", "-e",
                      "cpu-clock", "-c", period, "-p", node.pid, "-o", theirs),
@@ -110,7 +116,7 @@ def both(args, scratch, node, seconds, period):
         [args.vmscope, "attach", "--quiet", "--rate", f"{1e9 / period:.3f}", "--output", ours,
          str(node.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE)
-    time.sleep(seconds)
+    time.sleep(SETTLED + seconds)
     try:
         node.end()
         for name, process in (("perf", perf), ("vmscope", vmscope)):
@@ -122,7 +128,7 @@ def both(args, scratch, node, seconds, period):
             if process.poll() is None:
                 process.kill()
                 process.communicate()
-    return theirs, ours
+    return theirs, ours, since
 
 
 def inject(args, scratch, theirs):
@@ -136,24 +142,46 @@ SAMPLE = re.compile(r"^\s*(\d+)\s+(\d+)\.(\d+):\s+([0-9a-f]+)\s+(.*?)\s+\(([^()]
 JS = re.compile(r"^JS:([*+^~])(\S*) (.*?)(?::\d+:\d+)?(?:\+0x[0-9a-f]+)?$")
 
 
+def native_name(symbol):
+    """A native function's name without what demanglers write differently: return type,
+    parameters, how a namespace without a name is called; and a builtin's without V8's
+    prefix."""
+    symbol = symbol.replace("(anonymous namespace)", "{anonymous}")
+    symbol = re.sub(r"\.(constprop|isra|part|cold|lto_priv)[.0-9]*|@+[A-Z][\w.]*$", "", symbol)
+    depth, begin, end = 0, 0, len(symbol)
+    for at, letter in enumerate(symbol):
+        if letter == "<":
+            depth += 1
+        elif letter == ">":
+            depth -= 1
+        elif letter == " " and depth == 0:
+            begin = at + 1
+        elif letter == "(" and depth == 0:
+            end = at
+            break
+    name = symbol[begin:end] if begin < end else symbol
+    for prefix, suffix in (("Builtin:", ""), ("BytecodeHandler:", ""),
+                           ("Builtins_", "Handler"), ("Builtins_", "")):
+        if name.startswith(prefix) and name.endswith(suffix):
+            return name[len(prefix):len(name) - len(suffix)]
+    return name
+
+
 def perf_name(symbol, module):
     """The function and tier by which vmscope knows what perf calls so."""
     js = JS.match(symbol)
     if js:
         return js.group(2) or "(anonymous)", TIERS[js.group(1)]
     symbol = re.sub(r"\+0x[0-9a-f]+$", "", symbol)
-    for prefix, suffix in (("Builtin:", ""), ("BytecodeHandler:", ""),
-                           ("Builtins_", "Handler"), ("Builtins_", "")):
-        if symbol.startswith(prefix) and symbol.endswith(suffix):
-            return symbol[len(prefix):len(symbol) - len(suffix)], ""
     if symbol.startswith("RegExp:"):
         return "RegExp", ""
     if symbol == "[unknown]":
-        return f"[unknown] in {pathlib.Path(module).name}", ""
-    return symbol, ""
+        module = pathlib.Path(module).name
+        return "[unnamed]" + (f" in {module}" if ".so" in module else ""), ""
+    return native_name(symbol), ""
 
 
-def in_perf(args, scratch, injected, tid):
+def in_perf(args, scratch, injected, tid, since):
     """(time in ns, name) of each user sample of a thread, in the order of time."""
     text = run(perf_command(args, scratch, "script", "-i", injected, "--ns", "-F",
                             "tid,time,ip,sym,dso"), env=environment(scratch))
@@ -168,8 +196,9 @@ def in_perf(args, scratch, injected, tid):
         # Kernel addresses are the upper half's.
         if int(thread) != tid or int(pc, 16) >= 1 << 63:
             continue
-        samples.append((int(seconds) * 10**9 + int(nanos.ljust(9, "0")),
-                        perf_name(symbol, module)))
+        at = int(seconds) * 10**9 + int(nanos.ljust(9, "0"))
+        if at >= since:
+            samples.append((at, perf_name(symbol, module)))
     return sorted(samples)
 
 
@@ -186,15 +215,14 @@ def vmscope_name(entry):
     if entry["kind"] == "regexp":
         return "RegExp", ""
     if entry["kind"] in ("unnamed", "doubtful"):
-        return f"[{entry['kind']}] {entry['module']}", ""
+        return f"[{entry['kind']}]" + (f" in {entry['module']}" if entry["module"] else ""), ""
     tier = entry["tier"] if entry["tier"] in TIERS.values() else ""
-    # perf prints demangled names without their parameters.
-    return re.sub(r"\(.*$", "", name) if not tier and "::" in name else name, tier
+    return (name if tier else native_name(name)), tier
 
 
 def in_vmscope(args, ours, tid):
     """Shares of the thread's user samples, with their standard errors, and their number."""
-    document = json.loads(run([args.vmscope, "report", "--json", "--threads", tid, ours]))
+    document = json.loads(run([args.vmscope, "report", "--json", "--threads", tid, "--from", SETTLED, ours]))
     user = [entry for entry in document["entries"] if entry["region"] != "kernel"]
     total = sum(entry["samples"] for entry in user)
     if not total:
@@ -216,8 +244,9 @@ def agreement(args, scratch):
     for number in range(args.runs):
         say(f"agreement: run {number + 1} of {args.runs}")
         with Node(args, scratch, "bench.js") as node:
-            theirs, ours = both(args, scratch, node, args.seconds or 20, PERIOD_NS)
-            perf_samples = in_perf(args, scratch, inject(args, scratch, theirs), node.pid)
+            theirs, ours, since = both(args, scratch, node, args.seconds or 20, PERIOD_NS)
+            perf_samples = in_perf(args, scratch, inject(args, scratch, theirs), node.pid,
+                                       since + SETTLED * 10**9)
             mine, total = in_vmscope(args, ours, node.pid)
         names = [name for _, name in perf_samples]
         if len(names) < 20 * BATCHES:
@@ -274,7 +303,7 @@ def speed(args, scratch):
     seconds = args.seconds or 785_000 / args.rate
     say(f"speed: {seconds:.0f} s at {args.rate:.0f} Hz, both attached")
     with Node(args, scratch, "bench.js") as node:
-        theirs, ours = both(args, scratch, node, seconds, period)
+        theirs, ours, _ = both(args, scratch, node, seconds, period)
         dump = next(node.folder.glob("jit-*.dump"))
         counts = json.loads(run([args.vmscope, "report", "--json", ours]))["samples"]["total"]
         text = run(perf_command(args, scratch, "report", "--stats", "-i", theirs),
@@ -405,7 +434,7 @@ def main():
     for name in chosen:
         with tempfile.TemporaryDirectory(prefix="jit_against_perf.") as folder:
             try:
-                good = parts[name](args, pathlib.Path(folder).resolve(), ) and good
+                good = parts[name](args, pathlib.Path(folder).resolve()) and good
             except (Failed, OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
                 good = False
                 say(f"{name}: {type(error).__name__}: {error}")
