@@ -99,14 +99,14 @@ fn nearly_all_has_a_name_and_each_line_of_a_hot_loop_its_samples() {
 /// Workers and child processes: each one's functions are its own.
 #[test]
 fn workers_and_child_processes() {
-    let Some(recorded) = Recorded::node(&[], "family.js", &["--seconds", "1"]) else {
+    let Some(recorded) = Recorded::node(&[], "family.js", &[]) else {
         return;
     };
     recorded.check(recorded.said.len() == 4, &format!("{:?}", recorded.said));
     for member in &recorded.said {
         let name = &member["function"];
         let samples = recorded.samples(|entry| entry["name"] == *name && entry["tier"] != "");
-        recorded.check(samples >= 500, &format!("{name} has {samples} samples"));
+        recorded.check(samples >= 200, &format!("{name} has {samples} samples"));
     }
     recorded.check(
         recorded.named() >= 0.97,

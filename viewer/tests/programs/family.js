@@ -1,7 +1,8 @@
 // A process, a worker in it, and a child process with a worker of its own: each spends
 // most of its time in a function named for it.
 //
-//   node family.js [--seconds CPU_SECONDS=1]     of each of the four
+//   node family.js [--rounds N=80]     of ten million turns of a loop in each of the four, some
+//                                      0.8 s
 //
 // Prints one JSON object for each, as they end: {"role":, "pid":, "function":}.
 'use strict';
@@ -9,8 +10,8 @@
 const { Worker, isMainThread, workerData } = require('node:worker_threads');
 const { fork } = require('node:child_process');
 
-const at = process.argv.indexOf('--seconds');
-const seconds = at < 0 ? 1 : Number(process.argv[at + 1]);
+const at = process.argv.indexOf('--rounds');
+const rounds = at < 0 ? 80 : Number(process.argv[at + 1]);
 
 /* Written out four times: they are to be four functions with names of their own. */
 function busyParent(n) { let x = 1; for (let i = 0; i < n; i++) x = (Math.imul(x, 5) + i) | 0; return x; }
@@ -18,13 +19,8 @@ function busyParentsWorker(n) { let x = 1; for (let i = 0; i < n; i++) x = (Math
 function busyChild(n) { let x = 1; for (let i = 0; i < n; i++) x = (Math.imul(x, 5) + i) | 0; return x; }
 function busyChildsWorker(n) { let x = 1; for (let i = 0; i < n; i++) x = (Math.imul(x, 5) + i) | 0; return x; }
 
-/** About so many seconds of one thread, by a count taken at the start. */
 function spend(busy, role) {
-  busy(1e5);
-  const begin = process.hrtime.bigint();
-  busy(1e7);
-  const each = Number(process.hrtime.bigint() - begin);
-  for (let left = seconds * 1e9; left > 0; left -= each) busy(1e7);
+  for (let i = 0; i < rounds; i++) busy(1e7);
   process.stdout.write(`${JSON.stringify({ role, pid: process.pid, function: busy.name })}\n`);
 }
 
