@@ -2,7 +2,7 @@
 //!
 //! What V8, .NET, Erlang, PHP, CPython, Julia, wasmtime and others can write for
 //! `perf` is read here while it is being written: [`dump`] and [`perf_map`] hold the
-//! formats, [`vm`] what is particular to each of the VMs.
+//! formats, [`find`] and [`follow`] find such files and read them as they grow, [`vm`] is what is particular to each of the VMs.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -15,5 +15,10 @@
 )]
 
 pub mod dump;
+pub mod find;
+mod flaws;
+pub mod follow;
 pub mod perf_map;
 pub mod vm;
+
+pub use flaws::{Flaws, Seen};
