@@ -15,5 +15,6 @@
 )]
 
 pub mod dump;
+pub mod launch;
 pub mod perf_map;
 pub mod vm;
