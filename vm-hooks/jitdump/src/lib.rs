@@ -19,9 +19,11 @@ mod clock;
 mod code;
 pub mod dump;
 pub mod find;
-pub mod flaws;
+mod flaws;
 pub mod follow;
 pub mod launch;
 pub mod litter;
 pub mod perf_map;
 pub mod vm;
+
+pub use flaws::{Flaws, Seen};
