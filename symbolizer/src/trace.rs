@@ -4,6 +4,7 @@
 mod chains;
 mod place;
 mod state;
+mod world;
 
 pub use chains::{ChainNode, ChainTree};
 
