@@ -2,6 +2,7 @@
 
 mod json;
 mod options;
+mod parts;
 mod text;
 mod truth;
 mod words;
