@@ -12,15 +12,8 @@ pub struct ReportOptions {
     /// Print JSON (a documented schema: docs/report-json.md) instead of text
     #[arg(long)]
     pub json: bool,
-    /// Only these threads: thread ids, or names with `*` for any text
-    #[arg(long, value_name = "TID|NAME", value_delimiter = ',')]
-    pub threads: Vec<String>,
-    /// Only samples from this second of the recording on
-    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
-    pub from: Option<f64>,
-    /// Only samples before this second of the recording
-    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
-    pub to: Option<f64>,
+    #[command(flatten)]
+    pub narrow: NarrowOptions,
     /// Gather entries with a smaller share of their group in ...others...
     #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent,
           allow_negative_numbers = true)]
@@ -37,6 +30,20 @@ pub struct ReportOptions {
     /// Width of the text in columns (default: the terminal's, else 100)
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<u16>,
+}
+
+/// Which samples count: what reports and exports can be narrowed to.
+#[derive(Args, Clone, Debug, Default)]
+pub struct NarrowOptions {
+    /// Only these threads: thread ids, or names with `*` for any text
+    #[arg(long, value_name = "TID|NAME", value_delimiter = ',')]
+    pub threads: Vec<String>,
+    /// Only samples from this second of the recording on
+    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
+    pub from: Option<f64>,
+    /// Only samples before this second of the recording
+    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
+    pub to: Option<f64>,
 }
 
 /// The order of a report's entries.
@@ -73,7 +80,7 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-impl ReportOptions {
+impl NarrowOptions {
     /// The filter that the options ask for.
     ///
     /// # Errors
