@@ -128,6 +128,8 @@ const PALER: u16 = 96;
 
 fn palette(labels: &[Label]) -> PaletteMap {
     let mut palette = PaletteMap::default();
+    // inferno's frame for everything has no name.
+    palette.insert("", Color::new(ROOT[0], ROOT[1], ROOT[2]));
     for label in labels {
         let of_region = |region| COLORS.iter().find(|(other, ..)| *other == region);
         let base = label

@@ -17,7 +17,7 @@ use vmscope_symbolizer::{Filter, Profile, Summary};
 
 use crate::record::DEFAULT_OUTPUT;
 use crate::report::words::{count, some};
-use crate::report::{NarrowOptions, load_profile};
+use crate::report::{NarrowOptions, load_profile, seconds};
 use output::Output;
 
 /// `vmscope export`.
@@ -46,6 +46,9 @@ pub struct ExportArgs {
     no_inline: bool,
     #[command(flatten)]
     narrow: NarrowOptions,
+    /// Only samples before this second of the recording
+    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
+    until: Option<f64>,
 }
 
 /// The formats there are.
@@ -95,7 +98,7 @@ pub fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<()> {
     // Before the work, which may take seconds.
     output.check(args.force)?;
     let profile = load_profile(&args.file, !args.no_inline)?;
-    let filter = args.narrow.filter(&profile)?;
+    let filter = args.narrow.filter(&profile, args.until)?;
     let summary = Summary::of(&profile, &filter);
     if summary.total == 0 {
         bail!("there is nothing to export: no samples are in that part of the recording");

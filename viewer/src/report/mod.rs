@@ -6,7 +6,7 @@ mod text;
 pub(crate) mod truth;
 pub(crate) mod words;
 
-pub use options::{NarrowOptions, ReportOptions};
+pub use options::{NarrowOptions, ReportOptions, seconds};
 
 use crate::binaries::DiskBinaries;
 use anyhow::{Context, Result};
@@ -67,7 +67,7 @@ pub fn load_profile(path: &Path, inlined: bool) -> Result<Profile> {
 /// it, or `out` takes nothing.
 pub fn run(path: &Path, options: &ReportOptions, out: &mut dyn Write) -> Result<()> {
     let profile = load_profile(path, !options.no_inline)?;
-    let filter = options.narrow.filter(&profile)?;
+    let filter = options.narrow.filter(&profile, options.to)?;
     let summary = Summary::of(&profile, &filter);
     if options.json {
         json::write(&profile, &summary, &filter, out)

@@ -14,6 +14,10 @@ pub struct ReportOptions {
     pub json: bool,
     #[command(flatten)]
     pub narrow: NarrowOptions,
+    /// Only samples before this second of the recording
+    #[arg(long, visible_alias = "until", value_name = "SECS", value_parser = seconds,
+          allow_negative_numbers = true)]
+    pub to: Option<f64>,
     /// Gather entries with a smaller share of their group in ...others...
     #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent,
           allow_negative_numbers = true)]
@@ -41,9 +45,6 @@ pub struct NarrowOptions {
     /// Only samples from this second of the recording on
     #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
     pub from: Option<f64>,
-    /// Only samples before this second of the recording
-    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
-    pub to: Option<f64>,
 }
 
 /// The order of a report's entries.
@@ -66,7 +67,8 @@ pub enum RangeDetail {
     None,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+/// A point in time of a recording, in seconds.
+pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
         _ => Err("give a number of seconds, 0 or more".to_owned()),
@@ -81,21 +83,22 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 impl NarrowOptions {
-    /// The filter that the options ask for.
+    /// The filter that the options ask for, `to` being the second before which samples
+    /// count.
     ///
     /// # Errors
     /// When no thread matches, or the window is empty.
-    pub fn filter(&self, profile: &Profile) -> Result<Filter> {
+    pub fn filter(&self, profile: &Profile, to: Option<f64>) -> Result<Filter> {
         let start = beginning(profile);
         let at = |secs: f64| {
             let offset = std::time::Duration::try_from_secs_f64(secs).unwrap_or_default();
             start.plus(DurationNs::from(offset))
         };
-        let (from, to) = (self.from.map(at), self.to.map(at));
+        let (from, to) = (self.from.map(at), to.map(at));
         if let (Some(from), Some(to)) = (from, to)
             && from >= to
         {
-            bail!("the window is empty: --from must be before --to");
+            bail!("the window is empty: --from must be before --until");
         }
         let threads = if self.threads.is_empty() {
             None
