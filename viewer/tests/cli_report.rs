@@ -211,7 +211,7 @@ fn windows_and_threads_narrow_the_report() {
         .says("nobody");
     report(&path, &["--from", "2", "--to", "1"])
         .code(2)
-        .says("--from must be before --to");
+        .says("--from must be before --until");
     report(&path, &["--from", "-1"]).code(2).says("seconds");
     report(&path, &["--from", "99999"])
         .code(0)
