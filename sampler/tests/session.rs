@@ -191,6 +191,7 @@ fn options(output: &Path) -> SessionOptions {
         output: output.to_owned(),
         keep_last: None,
         duration: None,
+        environment: Vec::new(),
     }
 }
 

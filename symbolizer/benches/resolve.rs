@@ -1,9 +1,12 @@
 //! How fast a recording becomes a profile: `cargo bench -p vmscope-symbolizer`.
 //!
-//! Two recordings of a million samples each. *native*: 8 threads, 20,000 distinct
-//! addresses in 32 libraries with their symbols. *jit*: 100,000 constituents that come
-//! and go at 2,000 places, so that each address is used again 50 times: some half a
-//! million distinct ranges, the worst case for giving names.
+//! Of a million samples each (`tests/recordings/shapes.rs`):
+//! *native*: 8 threads, 20,000 distinct addresses in 32 libraries with their symbols.
+//! *still*: 2,000 constituents that stay: resolving without time.
+//! *jit*: 100,000 constituents that come and go at the same 2,000 places, so that each
+//! address is used again 50 times: some half a million distinct ranges, the worst case
+//! for giving names. *exact*: the same, their times known exactly, their ends untold.
+//! *node*: 2,200 constituents at the start, then 20 a second, with source lines.
 
 #![allow(
     missing_docs,
@@ -16,107 +19,34 @@ mod recordings;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use recordings::{Draw, PROCESS, Recording, read};
+use recordings::read;
+use recordings::shapes::{self, PERIOD, THREADS};
 use std::sync::LazyLock;
-use vmscope_records::{
-    BoundaryRule, BytecodePc, Constituent, Exactness, ModuleKey, PcMap, ThreadKey, ThreadRole,
-    TimeNs,
-};
+use vmscope_records::TimeNs;
 use vmscope_symbolizer::{Filter, Profile, Summary, profile_of};
 
 const SAMPLES: u64 = 1_000_000;
-const THREADS: u64 = 8;
-/// The default period.
-const PERIOD: u64 = 713_927;
 
-static NATIVE: LazyLock<Vec<u8>> = LazyLock::new(native);
-static JIT: LazyLock<Vec<u8>> = LazyLock::new(jit);
+static NATIVE: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::native(SAMPLES));
+static STILL: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::jit(SAMPLES, 2_000, false));
+static JIT: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::jit(SAMPLES, 100_000, true));
+static EXACT: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::jit(SAMPLES, 100_000, false));
+static NODE: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::node(SAMPLES));
 
 fn main() {
     divan::main();
 }
 
-fn threads(recording: &mut Recording) {
-    for key in 1..=THREADS {
-        let key = ThreadKey(u32::try_from(key).unwrap());
-        recording.thread(key, PROCESS, 0, "worker", ThreadRole::Mutator);
-    }
-}
-
-fn thread_of(draw: &mut Draw) -> ThreadKey {
-    ThreadKey(u32::try_from(1 + draw.below(THREADS)).unwrap())
-}
-
-/// Few addresses get most samples, as in real programs.
-fn skewed(draw: &mut Draw, below: u64) -> u64 {
-    let unit = draw.unit();
-    ((unit * unit * unit) * below as f64) as u64
-}
-
-fn native() -> Vec<u8> {
-    let mut draw = Draw(1);
-    let mut recording = Recording::of("native");
-    threads(&mut recording);
-    for library in 0..32u64 {
-        let key = ModuleKey(u32::try_from(10 + library).unwrap());
-        let names: Vec<String> = (0..100)
-            .map(|n| format!("function_{library}_{n}"))
-            .collect();
-        let functions: Vec<(u64, u64, &str)> = names
-            .iter()
-            .enumerate()
-            .map(|(n, name)| (n as u64 * 0x100, 0x100, name.as_str()))
-            .collect();
-        let start = 0x7f00_0000_0000 + library * 0x100_0000;
-        recording
-            .module(key, &format!("/lib/lib{library}.so"), false)
-            .map(PROCESS, 0, start, start + 0x10_0000, 0, Some(key))
-            .symbols(key, &functions);
-    }
-    for index in 0..SAMPLES {
-        let place = skewed(&mut draw, 20_000);
-        let pc = 0x7f00_0000_0000 + place % 32 * 0x100_0000 + place / 32 * 0x28;
-        recording.sample(index * PERIOD / THREADS, thread_of(&mut draw), pc);
-    }
-    recording.end(SAMPLES * PERIOD / THREADS).bytes()
-}
-
-fn jit() -> Vec<u8> {
-    const CODES: u64 = 100_000;
-    const PLACES: u64 = 2_000;
-    let mut draw = Draw(2);
-    let mut recording = Recording::of("Cog");
-    threads(&mut recording);
-    let entries: Vec<(u32, BytecodePc)> = (1..20).map(|n| (n * 0x30, BytecodePc(n * 4))).collect();
-    let every = SAMPLES * PERIOD / THREADS / CODES;
-    for key in 0..CODES {
-        // The one that had the place before goes when this one is seen.
-        let (now, before) = ((key + 1) * every, key * every);
-        if let Some(old) = key.checked_sub(PLACES) {
-            recording.gone(old, before, now);
-        }
-        let start = 0x1000_0000 + key % PLACES * 0x400;
-        recording.constituent(Constituent {
-            absent_at: Some(TimeNs(before)),
-            map: PcMap::Boundary {
-                rule: BoundaryRule::AfterInstruction,
-                exactness: Exactness::Exact,
-                entries: entries.clone(),
-            },
-            ..recordings::code(key, now, start, start + 0x400)
-        });
-    }
-    for index in 0..SAMPLES {
-        let pc = 0x1000_0000 + skewed(&mut draw, PLACES * 8) * 0x80;
-        recording.sample(index * PERIOD / THREADS, thread_of(&mut draw), pc);
-    }
-    recording.end(SAMPLES * PERIOD / THREADS).bytes()
-}
-
-const KINDS: [&str; 2] = ["native", "jit"];
+const KINDS: [&str; 5] = ["native", "still", "jit", "exact", "node"];
 
 fn bytes_of(kind: &str) -> &'static [u8] {
-    if kind == "native" { &NATIVE } else { &JIT }
+    match kind {
+        "native" => &NATIVE,
+        "still" => &STILL,
+        "jit" => &JIT,
+        "exact" => &EXACT,
+        _ => &NODE,
+    }
 }
 
 fn profile(kind: &str) -> Profile {

@@ -6,7 +6,8 @@
 //!
 //! The way of a sample: [`trace`] puts it into the address space and the code zone
 //! *as they were at its time* and keeps the place; [`symbols`] names the places;
-//! [`profile`] is what comes of it; [`summary`] counts it under a filter.
+//! [`profile`] is what comes of it; [`summary`] counts it under a filter, [`stacks`] with
+//! its callers.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -22,6 +23,7 @@ mod build;
 pub mod native;
 pub mod profile;
 mod space;
+pub mod stacks;
 pub mod summary;
 pub mod symbols;
 pub mod trace;

@@ -1,6 +1,8 @@
 //! The profile: what all of vmscope's views and reports show.
 
 use crate::trace::Trace;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 pub use vmscope_records::Region;
 use vmscope_records::{BytecodePc, ConstituentKind, Exactness, PicCase, SymbolSource, Symbols};
 
@@ -32,13 +34,35 @@ pub struct Entry {
     pub region: Region,
     /// What it is.
     pub kind: EntryKind,
-    /// Which compiler or level made it; empty for native code.
+    /// Which compiler or level made it; of native code, the part of its region that a
+    /// VM's adapter tells apart (`scavenger`); may be empty.
     pub tier: String,
     /// The file it is in (its last component), `[kernel]` or `[module]` of the kernel,
     /// or a method's class; may be empty.
     pub module: String,
+    /// The source file of a method, as its VM names it; empty where it does not, and for
+    /// native code.
+    pub file: String,
+    /// The line at which a method begins, 1-based, where it is known.
+    pub line: Option<u32>,
     /// The cases of a PIC.
     pub cases: Vec<Case>,
+}
+
+impl Entry {
+    /// An entry of which nothing but its name and kind is known.
+    pub(crate) fn named(name: &str, kind: EntryKind) -> Self {
+        Entry {
+            name: name.to_owned(),
+            region: Region::Unknown,
+            kind,
+            tier: String::new(),
+            module: String::new(),
+            file: String::new(),
+            line: None,
+            cases: Vec::new(),
+        }
+    }
 }
 
 /// A case of a PIC, by names.
@@ -63,9 +87,9 @@ impl From<&PicCase> for Case {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The method or function.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its source file; may be empty.
-    pub file: String,
+    pub file: Arc<str>,
     /// The source line, where known.
     pub line: Option<u32>,
     /// The bytecode, where known.
@@ -73,7 +97,7 @@ pub struct Frame {
 }
 
 /// A range inside an entry: what the samples of a method are split into.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Whose.
     pub entry: EntryId,
@@ -92,6 +116,17 @@ pub struct Site {
     pub via: Vec<Frame>,
     /// What this is worth.
     pub exactness: Exactness,
+}
+
+/// By what differs between the sites of an entry: there are many sites, and names are
+/// long.
+impl Hash for Site {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.entry, self.from, self.to, self.frame.line).hash(state);
+        for outer in &self.via {
+            (outer.line, outer.bytecode).hash(state);
+        }
+    }
 }
 
 /// A profile: every sample has a site, every site an entry.

@@ -28,6 +28,12 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether a sample of that thread (its index in the trace) and time is counted.
+    #[must_use]
+    pub fn takes(&self, thread: u32, time: TimeNs) -> bool {
+        self.takes_thread(thread) && self.takes_time(time)
+    }
+
     fn takes_thread(&self, thread: u32) -> bool {
         self.threads
             .as_ref()

@@ -4,17 +4,21 @@
 mod chains;
 mod place;
 mod state;
+mod world;
+
+pub(crate) use state::MAX_RULES;
 
 pub use chains::{ChainNode, ChainTree};
 
 use crate::zone::{Code, CodeIndex};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
     Avma, Collection, Counter, Fact, FileOffset, Limit, Lost, Method, MethodKey, Module, ModuleKey,
-    Process, ProcessEnd, ProcessKey, RecordingEnd, Session, Symbols, Thread, ThreadCpu, ThreadEnd,
-    ThreadKey, TimeNs,
+    Process, ProcessEnd, ProcessKey, RecordingEnd, RegionRules, Session, Symbols, Thread,
+    ThreadCpu, ThreadEnd, ThreadKey, TimeNs,
 };
 
 /// A recording can't be made into a profile.
@@ -108,6 +112,8 @@ pub struct Trace {
     pub collections: Vec<Collection>,
     /// What was lost.
     pub lost: Vec<Lost>,
+    /// What VMs' adapters tell of native code, the newest of each process and VM.
+    pub region_rules: BTreeMap<(ProcessKey, String), RegionRules>,
     /// Native symbols that are in the recording.
     pub symbols: Vec<Symbols>,
     /// The proper end, where there is one.

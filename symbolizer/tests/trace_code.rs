@@ -158,7 +158,7 @@ fn equal_chains_are_one_range_wherever_their_code_lies() {
         (inlined.frame.line, inlined.via[0].line),
         (Some(10), Some(11))
     );
-    assert_eq!(inlined.via[0].name, "Outer.run");
+    assert_eq!(&*inlined.via[0].name, "Outer.run");
     assert_eq!(inlined.exactness, Exactness::Exact);
     for gap in [3, 5] {
         assert_eq!(site_of(&profile, gap).exactness, Exactness::MethodOnly);

@@ -6,6 +6,7 @@
 mod binaries;
 mod doctor;
 mod embed;
+mod export;
 mod record;
 mod report;
 mod signals;
@@ -44,6 +45,8 @@ enum Command {
         #[command(flatten)]
         options: report::ReportOptions,
     },
+    /// Write a recording for other tools: flame graphs, the Firefox Profiler, pprof
+    Export(export::ExportArgs),
     /// Say what can be sampled here, what can't, and what to do about it
     Doctor(doctor::DoctorArgs),
 }
@@ -74,6 +77,10 @@ fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Attach(args) => code_of_recording(record::attach(&args, out)?),
         Command::Report { file, options } => {
             report::run(&file, &options, out)?;
+            0
+        }
+        Command::Export(args) => {
+            export::run(&args, out)?;
             0
         }
         Command::Doctor(args) => {

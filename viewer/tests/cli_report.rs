@@ -102,7 +102,7 @@ fn the_json_keeps_its_schema_and_its_sums_agree() {
     sums_agree(&narrowed);
 
     // The fields that were promised.
-    assert_eq!(document["schema"], "vmscope-report/1.0");
+    assert_eq!(document["schema"], "vmscope-report/1.1");
     for (part, fields) in [
         (
             "session",
@@ -163,7 +163,7 @@ fn the_json_keeps_its_schema_and_its_sums_agree() {
         );
     }
     for (words, what) in [
-        ("vmscope-report/1.0", "the version"),
+        ("vmscope-report/1.1", "the version"),
         ("method only", "exactness"),
     ] {
         assert!(page.contains(words), "{what}");
@@ -211,7 +211,7 @@ fn windows_and_threads_narrow_the_report() {
         .says("nobody");
     report(&path, &["--from", "2", "--to", "1"])
         .code(2)
-        .says("--from must be before --to");
+        .says("--from must be before --until");
     report(&path, &["--from", "-1"]).code(2).says("seconds");
     report(&path, &["--from", "99999"])
         .code(0)

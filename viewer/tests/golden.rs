@@ -4,9 +4,10 @@
 #[path = "../../symbolizer/tests/recordings/mod.rs"]
 mod recordings;
 
-use std::path::Path;
-use std::process::Command;
+#[path = "common/golden.rs"]
+mod golden_file;
 
+use golden_file::{golden, report};
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, session};
 use unicode_width::UnicodeWidthStr;
 use vmscope_records::{
@@ -17,36 +18,6 @@ use vmscope_records::{
 
 const SECOND: u64 = 1_000_000_000;
 const ZONE: u64 = 0x1000_0000;
-
-fn report(file: &[u8], arguments: &[&str]) -> String {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("x.vmscope");
-    std::fs::write(&path, file).expect("a file");
-    let output = Command::new(env!("CARGO_BIN_EXE_vmscope"))
-        .arg("report")
-        .arg(&path)
-        .args(arguments)
-        .output()
-        .expect("vmscope");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-fn golden(name: &str, file: &[u8], arguments: &[&str]) {
-    let text = report(file, arguments);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &text).expect("a golden file");
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(text == wanted, "{name} is not:\n{text}");
-}
 
 /// Samples at an address, spread over the recording.
 struct Spread(Vec<(u64, ThreadKey, u64, CpuMode)>);

@@ -2,24 +2,31 @@
 //!
 //! Three threads: the *drain* thread empties the engine's rings at the best
 //! priority it can get and does nothing else; the *writer* gives keys, opens
-//! modules, encodes and writes; the *adapters* thread asks the VM's adapters what is
+//! modules, encodes and writes; the *adapters* thread asks the VMs' adapters what is
 //! new. The first hands over to the second through a bounded channel and never
-//! waits for it: what does not fit is counted as lost. The third waits.
+//! waits for it: what does not fit is counted as lost. The third has a channel of its
+//! own, and waits; it hears of processes from the second through a table ([`news`]),
+//! for which nobody waits.
 
 mod adapters;
 mod describe;
 mod drain;
+mod mapped;
+mod news;
+mod readers;
 mod recorder;
 mod sink;
 mod writer;
 
 pub use describe::{command_line, now};
+pub use readers::Readers;
 pub use sink::SinkError;
 pub use writer::Saved;
 
 use crate::engine::{Engine, EngineError, EngineEvent};
 use crate::priority::Scheduling;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use news::News;
 use sink::Sink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,62 +37,15 @@ use vmscope_records::recording::Written;
 use vmscope_records::{
     DurationNs, EndReason, Limit, LimitKind, Pid, ProcessKey, Record, TimeNs, VmIdentity,
 };
-use vmscope_target::{
-    AdapterFamily, KeySource, Modules, ProcessView, Recognised, SampleNeeds, ThreadNews, recognise,
-};
+use vmscope_target::{KeySource, Modules, ThreadNews};
 
 /// How many batches of events may wait for the writer: at ten a second, it may be
 /// held up for half a minute (a slow disk, a file system that hangs) before samples
 /// are lost.
 const BATCHES_IN_FLIGHT: usize = 256;
 
-/// What reads the target's VM: adapters that know it already, and whom to ask as
-/// long as there are none.
-#[derive(Default)]
-pub struct Readers {
-    view: Option<ProcessView>,
-    recognised: Recognised,
-    families: Vec<Box<dyn AdapterFamily>>,
-}
-
-impl std::fmt::Debug for Readers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Readers")
-            .field("recognised", &self.recognised)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Readers {
-    /// Asks `families` about a process that runs already.
-    #[must_use]
-    pub fn of(view: ProcessView, families: Vec<Box<dyn AdapterFamily>>) -> Self {
-        let recognised = recognise(&families, &view);
-        Readers {
-            view: Some(view),
-            recognised,
-            families,
-        }
-    }
-
-    /// `families`, to be asked about a process that has yet to start.
-    #[must_use]
-    pub fn later(families: Vec<Box<dyn AdapterFamily>>) -> Self {
-        Readers {
-            families,
-            ..Readers::default()
-        }
-    }
-
-    /// What each sample must carry, for the engine.
-    #[must_use]
-    pub fn sample_needs(&self) -> SampleNeeds {
-        let adapters = self.recognised.adapters.iter();
-        adapters.fold(SampleNeeds::default(), |all, (_, one)| {
-            all.with(&one.sample_needs())
-        })
-    }
-}
+/// How many looks may wait for the writer: their thread does then, too.
+const LOOKS_IN_FLIGHT: usize = 16;
 
 /// What to record, and where to.
 #[derive(Debug)]
@@ -104,6 +64,9 @@ pub struct SessionOptions {
     pub keep_last: Option<DurationNs>,
     /// End after so long.
     pub duration: Option<Duration>,
+    /// What was changed in the environment of a command that was started, each as
+    /// `NAME=value`.
+    pub environment: Vec<String>,
 }
 
 /// What can go wrong with a session.
@@ -200,17 +163,21 @@ fn reason_code(reason: EndReason) -> u8 {
 enum Message {
     /// From the engine, in time order.
     Events(Vec<EngineEvent>),
-    /// From the adapters: what a look found, and what it knows of threads.
-    Looked(Vec<Record>, Vec<ThreadNews>),
-    /// From the adapters: which VM it is.
-    Vm(VmIdentity),
-    /// From the adapters' thread: there is no more to come.
-    LooksOver,
     /// Save a copy (`--keep-last`), and answer.
     Save(PathBuf, Sender<Result<Saved, SinkError>>),
     /// The engine is finished, since when and why: end the recording, when the
     /// adapters are finished too.
     End(TimeNs, EndReason, String),
+}
+
+/// What the writer is sent by the adapters' thread; the end of their channel says that
+/// there is no more to come.
+#[derive(Debug)]
+enum Found {
+    /// What a look found, and what it knows of threads.
+    Looked(Vec<Record>, Vec<ThreadNews>),
+    /// Which VM it is.
+    Vm(VmIdentity),
 }
 
 /// A recording in progress.
@@ -275,6 +242,7 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let progress = Arc::new(Progress::default());
         let (to_writer, from_others) = bounded(BATCHES_IN_FLIGHT);
+        let (found, from_adapters) = bounded(LOOKS_IN_FLIGHT);
         let (scheduling_known, scheduling) = bounded(1);
         let description = engine.description().clone();
 
@@ -302,25 +270,27 @@ impl Session {
             scheduling.words,
             began,
         );
-        let writer = writer::WriterThread::new(sink, Arc::clone(&progress), session, limits, began);
+        let news = (!readers.is_empty()).then(|| News::of(options.pid));
+        let writer = writer::WriterThread::new(
+            sink,
+            Arc::clone(&progress),
+            session,
+            limits,
+            options.environment,
+            news.clone(),
+        );
         let (pid, launched) = (options.pid, options.launched);
-        let writer = spawn("writer", move || writer.run(&from_others, pid, launched))?;
+        let writer = spawn("writer", move || {
+            writer.run(&from_others, from_adapters, pid, launched)
+        })?;
         // The first process of a recording: the recorder counts from there.
         let key = ProcessKey(0);
-        let at_work = readers.recognised.adapters.into_iter();
-        let looks = adapters::Looks {
-            pid: options.pid,
-            key,
-            view: readers.view.map(|view| view.with_key(key)),
-            adapters: at_work
-                .map(|(family, one)| adapters::AtWork::new(family, one))
-                .collect(),
-            families: readers.families,
-            keys: KeySource::new(),
-            out: to_writer.clone(),
-            progress: Arc::clone(&progress),
-        };
-        let adapters = spawn("adapters", move || looks.run())?;
+        let teller = adapters::Teller::new(KeySource::new(), found);
+        let adapters = spawn("adapters", move || {
+            if let Some(news) = news {
+                readers.at_work(key, began, news, teller).run();
+            }
+        })?;
         Ok(Session {
             progress,
             to_writer,
@@ -417,3 +387,6 @@ fn join<T>(thread: JoinHandle<T>, name: &'static str) -> Result<T, SessionError>
 
 /// A receiver of messages, for the writer.
 type Inbox = Receiver<Message>;
+
+/// A receiver of what adapters found.
+type FromAdapters = Receiver<Found>;

@@ -1,6 +1,7 @@
 //! From an engine's events to records: who gets which key, and which files belong
 //! to which mappings.
 
+use super::news::News;
 use crate::engine::{EngineEvent, RawMapping, RawSample, RawThreadEnd};
 use std::collections::HashMap;
 use vmscope_records::{
@@ -21,6 +22,8 @@ pub(super) struct Recorder {
     early_news: HashMap<Tid, ThreadNews>,
     next_process: u32,
     next_thread: u32,
+    /// Where address spaces are told of, if anybody wants to know.
+    news: Option<News>,
     pub modules: Modules,
     /// Samples recorded.
     pub samples: u64,
@@ -42,6 +45,14 @@ struct ThreadState {
 }
 
 impl Recorder {
+    /// A recorder that tells `news` of address spaces.
+    pub fn telling(news: Option<News>) -> Self {
+        Recorder {
+            news,
+            ..Recorder::default()
+        }
+    }
+
     /// Turns one event into records, appended to `out`.
     pub fn take(&mut self, event: EngineEvent, out: &mut Vec<Record>) {
         match event {
@@ -112,6 +123,10 @@ impl Recorder {
                     cpu_user,
                 }));
                 self.processes.remove(&pid);
+                // One that lives on is looked at once more when all is over.
+                if let Some(news) = self.news.as_ref().filter(|_| !alive) {
+                    news.over(key, time);
+                }
             }
             EngineEvent::Mapped(mapping) => self.map(&mapping, out),
             EngineEvent::Lost {
@@ -167,8 +182,11 @@ impl Recorder {
         out: &mut Vec<Record>,
     ) -> Result<ProcessKey, vmscope_target::MapsError> {
         let key = self.new_process(pid, time, None, name, out);
-        for sighting in self.modules.scan(pid, time)? {
-            self.sighted(key, time, sighting, out);
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.used = true;
+        }
+        for (entry, sighting) in self.modules.scan(pid, time)? {
+            self.sighted(key, time, entry, sighting, out);
         }
         Ok(key)
     }
@@ -223,6 +241,9 @@ impl Recorder {
         self.next_process += 1;
         self.processes
             .insert(pid, ProcessState { key, used: false });
+        if let Some(news) = &self.news {
+            news.began(key, pid, parent, &name, time);
+        }
         out.push(Record::Process(Process {
             key,
             time,
@@ -267,8 +288,12 @@ impl Recorder {
     fn exec(&mut self, time: TimeNs, pid: Pid, tid: Tid, name: String, out: &mut Vec<Record>) {
         let old = self.process(pid, time, out);
         let used = self.processes.get(&pid).is_some_and(|process| process.used);
-        if !used {
+        let is_read = self.news.as_ref().is_some_and(|news| news.is_claimed(old));
+        if !used && !is_read {
             // The exec by which a launched command begins.
+            if let Some(news) = &self.news {
+                news.began_anew(old, &name);
+            }
             let parent = None;
             out.push(Record::Process(Process {
                 key: old,
@@ -293,6 +318,9 @@ impl Recorder {
             cpu_user: cpu,
         };
         out.push(Record::ProcessEnd(end));
+        if let Some(news) = &self.news {
+            news.over(old, time);
+        }
         let new = self.new_process(pid, time, Some(old), name.clone(), out);
         out.push(update(thread, time, |update| {
             update.name = Some(name);
@@ -333,11 +361,22 @@ impl Recorder {
             executable: raw.executable,
         };
         let sighting = self.modules.see(raw.pid, &entry, raw.time);
-        self.sighted(key, raw.time, sighting, out);
+        self.sighted(key, raw.time, entry, sighting, out);
     }
 
-    fn sighted(&mut self, key: ProcessKey, time: TimeNs, seen: Sighting, out: &mut Vec<Record>) {
+    fn sighted(
+        &mut self,
+        key: ProcessKey,
+        time: TimeNs,
+        entry: MapEntry,
+        seen: Sighting,
+        out: &mut Vec<Record>,
+    ) {
         let mapping = seen.mapping(key, time);
+        if let Some(news) = self.news.as_ref().filter(|_| seen.executable) {
+            let file = seen.module.and_then(|module| self.modules.file(module));
+            news.mapped(key, entry, file);
+        }
         out.extend(seen.new_module.map(Record::Module));
         out.push(Record::Mapping(mapping));
         out.extend(

@@ -2,8 +2,9 @@
 
 use super::recorder::Recorder;
 use super::sink::{Sink, SinkError};
-use super::{Inbox, Message, Progress, SessionError, now};
-use crossbeam_channel::RecvTimeoutError;
+use super::{Found, FromAdapters, Inbox, Message, News, Progress, SessionError, now};
+use crate::engine::EngineEvent;
+use crossbeam_channel::{never, select};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::path::PathBuf;
@@ -11,7 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vmscope_records::recording::Written;
-use vmscope_records::{EndReason, Limit, Pid, Record, RecordingEnd, Session, TimeNs};
+use vmscope_records::{
+    EndReason, Fact, Limit, Pid, ProcessKey, Record, RecordingEnd, Session, TimeNs,
+};
 use vmscope_target::Modules;
 
 /// How often chunks are closed and written: what a crash may cost.
@@ -40,11 +43,14 @@ pub(super) struct Finished {
 }
 
 /// Says that the recording is over when the writer ends, however it does.
-struct Done(Arc<Progress>);
+struct Done(Arc<Progress>, Option<News>);
 
 impl Drop for Done {
     fn drop(&mut self) {
         self.0.done.store(true, Ordering::Release);
+        if let Some(news) = &self.1 {
+            news.close();
+        }
     }
 }
 
@@ -53,6 +59,8 @@ pub(super) struct WriterThread {
     progress: Arc<Progress>,
     session: Session,
     limits: Vec<Limit>,
+    environment: Vec<String>,
+    news: Option<News>,
     recorder: Recorder,
     records: Vec<Record>,
     began: TimeNs,
@@ -65,14 +73,18 @@ impl WriterThread {
         progress: Arc<Progress>,
         session: Session,
         limits: Vec<Limit>,
-        began: TimeNs,
+        environment: Vec<String>,
+        news: Option<News>,
     ) -> Self {
+        let began = session.time;
         WriterThread {
             sink: Some(sink),
             progress,
             session,
             limits,
-            recorder: Recorder::default(),
+            environment,
+            recorder: Recorder::telling(news.clone()),
+            news,
             records: Vec::new(),
             began,
             failure: None,
@@ -83,10 +95,11 @@ impl WriterThread {
     pub fn run(
         mut self,
         inbox: &Inbox,
+        mut from_adapters: FromAdapters,
         pid: Pid,
         launched: bool,
     ) -> Result<Finished, SessionError> {
-        let _done = Done(Arc::clone(&self.progress));
+        let _done = Done(Arc::clone(&self.progress), self.news.clone());
         self.records
             .push(Record::Session(Box::new(self.session.clone())));
         self.records.extend(
@@ -94,6 +107,14 @@ impl WriterThread {
                 .into_iter()
                 .map(Record::Limit),
         );
+        if !self.environment.is_empty() {
+            self.records.push(Record::Fact(Fact {
+                process: ProcessKey(0),
+                time: self.began,
+                name: "environment".to_owned(),
+                value: self.environment.join(" "),
+            }));
+        }
         if !launched {
             let name = comm(pid);
             let begun = self
@@ -116,34 +137,30 @@ impl WriterThread {
         let mut ending = None;
         let (ended, reason, detail) = loop {
             let left = FLUSH_EVERY.saturating_sub(flushed.elapsed());
-            match inbox.recv_timeout(left) {
-                Ok(Message::Events(events)) => {
-                    for event in events {
-                        self.recorder.take(event, &mut self.records);
-                    }
-                    self.put_records();
-                }
-                Ok(Message::Looked(records, threads)) => {
-                    self.recorder.take_look(records, threads, &mut self.records);
-                    self.put_records();
-                }
-                Ok(Message::Vm(identity)) => {
-                    self.session.vm = identity;
-                    self.records
-                        .push(Record::Session(Box::new(self.session.clone())));
-                    self.put_records();
-                }
-                Ok(Message::Save(path, answer)) => {
+            select! {
+                recv(inbox) -> message => match message {
+                    Ok(Message::Events(events)) => self.take_events(events),
                     // Whoever asked may be gone; the copy is there all the same.
-                    let _ = answer.send(self.save(path));
-                }
-                Ok(Message::LooksOver) => looks_over = true,
-                Ok(Message::End(time, reason, detail)) => ending = Some((time, reason, detail)),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    let why = "the draining thread is gone".to_owned();
-                    break (now(), EndReason::Other, why);
-                }
+                    Ok(Message::Save(path, answer)) => drop(answer.send(self.save(path))),
+                    Ok(Message::End(time, reason, detail)) => {
+                        ending = Some((time, reason, detail));
+                        if let Some(news) = &self.news {
+                            news.close();
+                        }
+                    }
+                    Err(_) => {
+                        let why = "the draining thread is gone".to_owned();
+                        break (now(), EndReason::Other, why);
+                    }
+                },
+                recv(from_adapters) -> found => match found {
+                    Ok(found) => self.take_found(found),
+                    Err(_) => {
+                        looks_over = true;
+                        from_adapters = never();
+                    }
+                },
+                default(left) => {}
             }
             if looks_over && let Some(ending) = ending.take() {
                 break ending;
@@ -154,6 +171,27 @@ impl WriterThread {
             }
         };
         Ok(self.finish(ended, reason, detail))
+    }
+
+    fn take_events(&mut self, events: Vec<EngineEvent>) {
+        for event in events {
+            self.recorder.take(event, &mut self.records);
+        }
+        self.put_records();
+    }
+
+    fn take_found(&mut self, found: Found) {
+        match found {
+            Found::Looked(records, threads) => {
+                self.recorder.take_look(records, threads, &mut self.records);
+            }
+            Found::Vm(identity) => {
+                self.session.vm = identity;
+                self.records
+                    .push(Record::Session(Box::new(self.session.clone())));
+            }
+        }
+        self.put_records();
     }
 
     fn finish(mut self, ended: TimeNs, reason: EndReason, detail: String) -> Finished {

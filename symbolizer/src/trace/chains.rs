@@ -34,6 +34,24 @@ impl ChainTree {
         node
     }
 
+    /// How many nodes there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether no sample has a caller.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// A node; `None` for [`ChainTree::NONE`] and for what is not in the tree.
+    #[must_use]
+    pub fn node(&self, node: u32) -> Option<ChainNode> {
+        self.nodes.get(node as usize).copied()
+    }
+
     /// The places from the direct caller outwards.
     pub fn callers(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let mut next = node;

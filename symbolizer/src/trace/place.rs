@@ -1,20 +1,14 @@
 //! The second pass: the samples, each put where its address was at its time.
 //!
 //! What changes with time is applied as its time comes, so that a lookup costs the
-//! same however often addresses were reused. A program repeats its addresses: as long
-//! as nothing changes, a small cache answers for the maps.
+//! same however often addresses were reused.
 
 use super::state::Change;
-use super::{ChainTree, Place, Trace, TraceError};
-use crate::space::{Mapped, Spaces};
-use crate::zone::{Claim, Code, ZoneEvent, Zones};
-use rustc_hash::FxHashMap;
+use super::world::World;
+use super::{ChainTree, Trace, TraceError};
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{Avma, CallChain, Content, CpuMode, ProcessKey, Sample, ThreadKey, TimeNs};
-
-/// Slots of the cache: 2^13, 32 bytes each.
-const CACHE_BITS: u32 = 13;
 
 impl Trace {
     /// Reads the samples, with the changes applied as their time comes.
@@ -24,9 +18,14 @@ impl Trace {
         changes: Vec<(TimeNs, Change)>,
     ) -> Result<(), TraceError> {
         // Address spaces and code zones do not see each other: two streams.
-        let mut zone_events = self.code.events().into_iter().peekable();
+        let history = self.code.history();
+        self.code.forget_changes();
+        let mut zone_events = history.events.into_iter().peekable();
         let mut changes = changes.into_iter().peekable();
-        let mut now = World::new(self.threads.iter().map(|thread| thread.thread.process));
+        let process_of = self.threads.iter().map(|thread| thread.thread.process);
+        let mut now = World::new(process_of, history.stays);
+        // When the next of both comes.
+        let mut next = TimeNs(0);
         let mut last = LastThread::default();
         let mut latest = TimeNs(0);
         reader.rewind();
@@ -52,24 +51,30 @@ impl Trace {
                 for sample in batch {
                     self.disordered_samples += u64::from(sample.time < latest);
                     latest = latest.max(sample.time);
-                    while let Some((_, change)) = changes.next_if(|(time, _)| *time <= sample.time)
-                    {
-                        let forked = match &change {
-                            Change::Begin(process) => self.is_fork(process),
-                            _ => false,
-                        };
-                        now.change(change, forked);
-                    }
-                    while let Some((_, event)) =
-                        zone_events.next_if(|(time, _)| *time <= sample.time)
-                    {
-                        now.zone(event, &self.code);
+                    if next <= sample.time {
+                        while let Some((_, change)) =
+                            changes.next_if(|(time, _)| *time <= sample.time)
+                        {
+                            let forked = match &change {
+                                Change::Begin(process) => self.is_fork(process),
+                                _ => false,
+                            };
+                            now.change(change, forked);
+                        }
+                        while let Some(event) =
+                            zone_events.next_if(|event| event.time <= sample.time)
+                        {
+                            now.zone(event);
+                        }
+                        let change = changes.peek().map_or(TimeNs(u64::MAX), |(time, _)| *time);
+                        let event = zone_events.peek().map_or(TimeNs(u64::MAX), |e| e.time);
+                        next = change.min(event);
                     }
                     self.place_sample(&sample, &mut now, &mut last);
                 }
             }
         }
-        self.places = now.places;
+        self.places = now.into_places();
         Ok(())
     }
 
@@ -135,124 +140,4 @@ impl Trace {
 struct LastThread {
     key: Option<ThreadKey>,
     index: u32,
-}
-
-/// Everything that changes with time, as it is now.
-#[derive(Debug)]
-struct World {
-    spaces: Spaces,
-    zones: Zones,
-    /// The address space that each thread of the trace is in.
-    process_of: Vec<ProcessKey>,
-    /// Counts the changes: what the cache knows from before one is void.
-    epoch: u64,
-    cache: Vec<Known>,
-    places: Vec<Place>,
-    index: FxHashMap<Place, u32>,
-}
-
-/// A slot of the cache: where an address of a process was, in an epoch.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    address: Avma,
-    epoch: u64,
-    process: ProcessKey,
-    place: u32,
-}
-
-impl World {
-    fn new(process_of: impl Iterator<Item = ProcessKey>) -> Self {
-        // No epoch is 0.
-        let nothing = Known {
-            address: Avma(0),
-            epoch: 0,
-            process: ProcessKey(0),
-            place: 0,
-        };
-        World {
-            spaces: Spaces::default(),
-            zones: Zones::default(),
-            process_of: process_of.collect(),
-            epoch: 1,
-            cache: vec![nothing; 1 << CACHE_BITS],
-            places: Vec::new(),
-            index: FxHashMap::default(),
-        }
-    }
-
-    fn change(&mut self, change: Change, forked: bool) {
-        self.epoch += 1;
-        match change {
-            Change::Begin(process) => self.spaces.begin(&process, forked),
-            Change::Map(mapping) => self.spaces.map(&mapping),
-            Change::Unmap(unmapping) => self.spaces.unmap(&unmapping),
-            Change::Exec(thread, process) => {
-                if let Some(slot) = self.process_of.get_mut(thread as usize) {
-                    *slot = process;
-                }
-            }
-        }
-    }
-
-    fn zone(&mut self, event: ZoneEvent, code: &Code) {
-        self.epoch += 1;
-        self.zones.apply(event, code);
-    }
-
-    /// A thread that was never told of is in no process.
-    fn process_of(&self, thread: u32) -> ProcessKey {
-        let process = self.process_of.get(thread as usize);
-        process.copied().unwrap_or(ProcessKey(u32::MAX))
-    }
-
-    /// The index of the place of an address, found or made.
-    fn place(&mut self, process: ProcessKey, address: Avma, mode: CpuMode) -> u32 {
-        match mode {
-            CpuMode::Kernel => return self.intern(Place::Kernel(address)),
-            CpuMode::Idle => return self.intern(Place::Idle),
-            _ => {}
-        }
-        // Fibonacci hashing: the upper bits of the product depend on all of the address.
-        let hash = (address.0 ^ u64::from(process.0)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = usize::try_from(hash >> (64 - CACHE_BITS)).unwrap_or(0);
-        if let Some(known) = self.cache.get(slot)
-            && known.epoch == self.epoch
-            && known.address == address
-            && known.process == process
-        {
-            return known.place;
-        }
-        let place = self.find(process, address);
-        let place = self.intern(place);
-        if let Some(known) = self.cache.get_mut(slot) {
-            *known = Known {
-                address,
-                epoch: self.epoch,
-                process,
-                place,
-            };
-        }
-        place
-    }
-
-    fn find(&self, process: ProcessKey, address: Avma) -> Place {
-        match self.zones.lookup(process, address) {
-            Some(Claim::One(code, offset)) => return Place::Code(code, offset),
-            Some(Claim::Doubtful) => return Place::Doubtful,
-            None => {}
-        }
-        match self.spaces.lookup(process, address) {
-            Some(Mapped::File(module, offset)) => Place::Native(module, offset),
-            Some(Mapped::Anonymous) => Place::Generated,
-            None => Place::Unmapped,
-        }
-    }
-
-    fn intern(&mut self, place: Place) -> u32 {
-        *self.index.entry(place).or_insert_with(|| {
-            self.places.push(place);
-            // More than 2^32 distinct places would not fit into memory either.
-            u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
-        })
-    }
 }

@@ -4,9 +4,12 @@ use super::{Trace, TraceError, TraceThread};
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
-    Content, DurationNs, Mapping, Process, ProcessKey, Record, Thread, ThreadKey, ThreadRole,
-    ThreadUpdate, Tid, TimeNs, Unmapping,
+    Content, DurationNs, Mapping, Process, ProcessKey, Record, RegionRules, Thread, ThreadKey,
+    ThreadRole, ThreadUpdate, Tid, TimeNs, Unmapping,
 };
+
+/// No VM is described by more rules: each is compared with each function.
+pub(crate) const MAX_RULES: usize = 4096;
 
 /// A change of an address space, or of the one that a thread is in.
 #[derive(Debug)]
@@ -83,11 +86,25 @@ impl Trace {
             Record::Collection(collection) => self.collections.push(*collection),
             Record::Counter(counter) => self.counters.push(counter),
             Record::Fact(fact) => self.facts.push(fact),
+            Record::RegionRules(rules) => self.take_rules(rules),
             Record::Symbols(symbols) => self.symbols.push(symbols),
             Record::Lost(lost) => self.lost.push(lost),
             Record::End(end) => self.end = Some(end),
             // Lifetimes have a reader of their own; samples come in the second pass.
             _ => {}
+        }
+    }
+
+    /// The newest rules of a process and VM replace the older ones.
+    fn take_rules(&mut self, rules: RegionRules) {
+        if rules.rules.len() > MAX_RULES {
+            self.malformed_records += 1;
+            return;
+        }
+        let key = (rules.process, rules.vm.clone());
+        let known = self.region_rules.get(&key);
+        if known.is_none_or(|known| known.time <= rules.time) {
+            self.region_rules.insert(key, rules);
         }
     }
 

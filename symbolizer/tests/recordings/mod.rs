@@ -8,6 +8,8 @@
     reason = "tests may fail by panicking"
 )]
 
+pub mod shapes;
+
 use std::cell::RefCell;
 use std::io::Cursor;
 use std::rc::Rc;

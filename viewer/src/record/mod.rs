@@ -2,6 +2,7 @@
 //! report.
 
 mod command;
+mod environment;
 mod follow;
 mod live_line;
 mod options;
@@ -28,6 +29,11 @@ use crate::signals::Signals;
 pub struct RecordArgs {
     #[command(flatten)]
     options: RecordOptions,
+    /// Leave the command's environment alone. By default VMs are asked through it to
+    /// write down what code they generate (NODE_OPTIONS=--perf-prof and the like), which
+    /// its children inherit; the report says what was changed
+    #[arg(long)]
+    no_jit_env: bool,
     /// The command to run, after `--`
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<std::ffi::OsString>,
@@ -73,20 +79,24 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     find_program(program)?;
     let mut command = Command::new(program);
     command.args(arguments);
-    let held = HeldCommand::start(command)?;
-    let engine = KernelEngine::follow(&held, &options.kernel_options(rate, &Readers::default()))
-        .map_err(explain)?;
-    let words = args
-        .command
-        .iter()
+    let words: Vec<String> = (args.command.iter())
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let session_options = options.session_options(held.pid(), true, words);
-    let session = Session::start(
-        Box::new(engine),
-        Readers::later(families()),
-        session_options,
-    )?;
+    let readers = Readers::later(families());
+    let environment = if args.no_jit_env {
+        Vec::new()
+    } else {
+        environment::prepare(&mut command, &words, &readers)
+    };
+    let held = HeldCommand::start(command)?;
+    if !args.no_jit_env {
+        readers.launched(held.pid());
+    }
+    let engine =
+        KernelEngine::follow(&held, &options.kernel_options(rate, &readers)).map_err(explain)?;
+    let mut session_options = options.session_options(held.pid(), true, words);
+    session_options.environment = environment;
+    let session = Session::start(Box::new(engine), readers, session_options)?;
     match held.release() {
         Ok(mut child) => {
             let ended = follow(session, options, &signals, out);

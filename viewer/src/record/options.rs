@@ -82,6 +82,7 @@ impl RecordOptions {
             output: self.output.clone(),
             keep_last: self.keep_last.map(DurationNs::from),
             duration: self.duration,
+            environment: Vec::new(),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The report as JSON; the schema is described in docs/report-json.md.
 
+use super::parts::parts_of;
 use super::text::role_name;
-use super::truth::truth_of;
+use super::truth::{truth_of, unnamed_generated};
 use anyhow::Result;
 use serde::Serialize;
 use std::io::Write;
@@ -10,7 +11,7 @@ use vmscope_symbolizer::profile::{EntryKind, Frame};
 use vmscope_symbolizer::{Filter, Profile, Region, Summary};
 
 /// The schema's version: a later minor one adds fields, a major one changes some.
-const SCHEMA: &str = "vmscope-report/1.0";
+const SCHEMA: &str = "vmscope-report/1.1";
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -18,6 +19,7 @@ struct Report<'a> {
     session: SessionPart<'a>,
     samples: SamplesPart,
     regions: Vec<RegionPart>,
+    parts: Vec<PartPart<'a>>,
     threads: Vec<ThreadPart<'a>>,
     entries: Vec<EntryPart<'a>>,
 }
@@ -77,6 +79,7 @@ struct SamplesPart {
     promised: Option<f64>,
     lost: u64,
     unresolved: u64,
+    unnamed_generated: u64,
     doubtful: u64,
     approximate: u64,
     method_only: u64,
@@ -86,6 +89,13 @@ struct SamplesPart {
 #[derive(Serialize)]
 struct RegionPart {
     region: &'static str,
+    samples: u64,
+}
+
+#[derive(Serialize)]
+struct PartPart<'a> {
+    region: &'static str,
+    part: &'a str,
     samples: u64,
 }
 
@@ -106,6 +116,9 @@ struct EntryPart<'a> {
     kind: &'a str,
     tier: &'a str,
     module: &'a str,
+    /// Where the method begins.
+    file: Option<&'a str>,
+    line: Option<u32>,
     samples: u64,
     /// 95 % half-width of the share of all samples, 0 to 1 (TRUTH.md §4).
     share_error: Option<f64>,
@@ -155,6 +168,7 @@ pub(super) fn write(
             promised: summary.promised,
             lost: summary.lost,
             unresolved: summary.quality.unresolved,
+            unnamed_generated: unnamed_generated(profile, summary),
             doubtful: summary.quality.doubtful,
             approximate: summary.quality.approximate,
             method_only: summary.quality.method_only,
@@ -166,6 +180,14 @@ pub(super) fn write(
             .map(|(region, samples)| RegionPart {
                 region: region.name(),
                 samples,
+            })
+            .collect(),
+        parts: parts_of(profile, summary)
+            .into_iter()
+            .map(|part| PartPart {
+                region: part.region.name(),
+                part: part.name,
+                samples: part.samples,
             })
             .collect(),
         threads: thread_parts(profile, summary),
@@ -290,6 +312,8 @@ fn entry_parts<'a>(profile: &'a Profile, summary: &Summary) -> Vec<EntryPart<'a>
                 kind: kind_name(&entry.kind),
                 tier: &entry.tier,
                 module: &entry.module,
+                file: (!entry.file.is_empty()).then_some(&entry.file),
+                line: entry.line,
                 samples,
                 share_error: summary.errors.get(index).copied(),
                 cases: (entry.cases.iter())
@@ -302,7 +326,10 @@ fn entry_parts<'a>(profile: &'a Profile, summary: &Summary) -> Vec<EntryPart<'a>
             }
         })
         .collect();
-    entries.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.name.cmp(b.name)));
+    entries.sort_by(|a, b| {
+        let by_name = || (a.name, a.tier, a.file, a.line).cmp(&(b.name, b.tier, b.file, b.line));
+        b.samples.cmp(&a.samples).then_with(by_name)
+    });
     entries
 }
 
@@ -319,7 +346,7 @@ fn frame_part(frame: &Frame) -> FramePart<'_> {
 }
 
 /// What an entry is, as the schema names it.
-fn kind_name(kind: &EntryKind) -> &str {
+pub(super) fn kind_name(kind: &EntryKind) -> &str {
     match kind {
         EntryKind::Code(kind) => match kind {
             ConstituentKind::Method => "method",

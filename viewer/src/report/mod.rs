@@ -2,11 +2,12 @@
 
 mod json;
 mod options;
+mod parts;
 mod text;
-mod truth;
-mod words;
+pub(crate) mod truth;
+pub(crate) mod words;
 
-pub use options::ReportOptions;
+pub use options::{NarrowOptions, ReportOptions, seconds};
 
 use crate::binaries::DiskBinaries;
 use anyhow::{Context, Result};
@@ -17,7 +18,7 @@ use vmscope_records::Symbols;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::native::{Binaries, ResolveOptions, resolve_all, resolve_kernel};
 use vmscope_symbolizer::symbols::Hits;
-use vmscope_symbolizer::{Summary, Trace, profile_of};
+use vmscope_symbolizer::{Profile, Summary, Trace, profile_of};
 
 /// Opens a recording.
 ///
@@ -45,6 +46,20 @@ pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries) -> Vec<Symbols> {
     symbols
 }
 
+/// The profile of the recording at `path`, resolved from the files on this machine
+/// where it does not hold its symbols itself. With `inlined`, a sample in an inlined
+/// native function belongs to that.
+///
+/// # Errors
+/// When the recording can't be read.
+pub fn load_profile(path: &Path, inlined: bool) -> Result<Profile> {
+    let mut reader = open_recording(path)?;
+    let trace = Trace::read(&mut reader);
+    let trace = trace.with_context(|| format!("cannot read {}", path.display()))?;
+    let symbols = resolve_missing(&trace, &DiskBinaries);
+    Ok(profile_of(trace, symbols, inlined))
+}
+
 /// Writes the report of `path` to `out`, resolving from the files on this machine what
 /// the recording does not hold itself.
 ///
@@ -52,12 +67,8 @@ pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries) -> Vec<Symbols> {
 /// When the recording can't be read, a thread or time that was asked for is not in
 /// it, or `out` takes nothing.
 pub fn run(path: &Path, options: &ReportOptions, out: &mut dyn Write) -> Result<()> {
-    let mut reader = open_recording(path)?;
-    let trace = Trace::read(&mut reader);
-    let trace = trace.with_context(|| format!("cannot read {}", path.display()))?;
-    let symbols = resolve_missing(&trace, &DiskBinaries);
-    let profile = profile_of(trace, symbols, !options.no_inline);
-    let filter = options.filter(&profile)?;
+    let profile = load_profile(path, !options.no_inline)?;
+    let filter = options.narrow.filter(&profile, options.to)?;
     let summary = Summary::of(&profile, &filter);
     if options.json {
         json::write(&profile, &summary, &filter, out)

@@ -12,14 +12,11 @@ pub struct ReportOptions {
     /// Print JSON (a documented schema: docs/report-json.md) instead of text
     #[arg(long)]
     pub json: bool,
-    /// Only these threads: thread ids, or names with `*` for any text
-    #[arg(long, value_name = "TID|NAME", value_delimiter = ',')]
-    pub threads: Vec<String>,
-    /// Only samples from this second of the recording on
-    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
-    pub from: Option<f64>,
+    #[command(flatten)]
+    pub narrow: NarrowOptions,
     /// Only samples before this second of the recording
-    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, visible_alias = "until", value_name = "SECS", value_parser = seconds,
+          allow_negative_numbers = true)]
     pub to: Option<f64>,
     /// Gather entries with a smaller share of their group in ...others...
     #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent,
@@ -37,6 +34,17 @@ pub struct ReportOptions {
     /// Width of the text in columns (default: the terminal's, else 100)
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<u16>,
+}
+
+/// Which samples count: what reports and exports can be narrowed to.
+#[derive(Args, Clone, Debug, Default)]
+pub struct NarrowOptions {
+    /// Only these threads: thread ids, or names with `*` for any text
+    #[arg(long, value_name = "TID|NAME", value_delimiter = ',')]
+    pub threads: Vec<String>,
+    /// Only samples from this second of the recording on
+    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
+    pub from: Option<f64>,
 }
 
 /// The order of a report's entries.
@@ -59,7 +67,8 @@ pub enum RangeDetail {
     None,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+/// A point in time of a recording, in seconds.
+pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
         _ => Err("give a number of seconds, 0 or more".to_owned()),
@@ -73,22 +82,23 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-impl ReportOptions {
-    /// The filter that the options ask for.
+impl NarrowOptions {
+    /// The filter that the options ask for, `to` being the second before which samples
+    /// count.
     ///
     /// # Errors
     /// When no thread matches, or the window is empty.
-    pub fn filter(&self, profile: &Profile) -> Result<Filter> {
+    pub fn filter(&self, profile: &Profile, to: Option<f64>) -> Result<Filter> {
         let start = beginning(profile);
         let at = |secs: f64| {
             let offset = std::time::Duration::try_from_secs_f64(secs).unwrap_or_default();
             start.plus(DurationNs::from(offset))
         };
-        let (from, to) = (self.from.map(at), self.to.map(at));
+        let (from, to) = (self.from.map(at), to.map(at));
         if let (Some(from), Some(to)) = (from, to)
             && from >= to
         {
-            bail!("the window is empty: --from must be before --to");
+            bail!("the window is empty: --from must be before --until");
         }
         let threads = if self.threads.is_empty() {
             None

@@ -256,7 +256,7 @@ fn unseen_threads(profile: &Profile, summary: &Summary) -> u64 {
 }
 
 /// Samples in executable memory of no file that no adapter knows.
-fn unnamed_generated(profile: &Profile, summary: &Summary) -> u64 {
+pub(super) fn unnamed_generated(profile: &Profile, summary: &Summary) -> u64 {
     let of_entry = profile.entries.iter().zip(&summary.entries);
     of_entry
         .filter(|(entry, _)| entry.kind == EntryKind::Unnamed && entry.region == Region::Generated)
@@ -269,9 +269,13 @@ fn resolution(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) 
     let of_total = |part| percent(ratio(part, summary.total));
     let generated = unnamed_generated(profile, summary);
     if generated > 0 {
+        let why = if profile.is_native() {
+            "a JIT's, of a kind that vmscope does not read yet"
+        } else {
+            "the VM wrote no names for it"
+        };
         let text = format!(
-            "({}) are in generated code that nobody named: a JIT's, of a kind that vmscope does \
-             not read yet",
+            "({}) are in generated code that is not named: {why}",
             of_total(generated)
         );
         lines.push(TruthLine::new(Some(generated), text, ""));

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::panic, reason = "tests fail by it")]
 
+pub mod pprof;
 pub mod programs;
 pub mod targets;
 pub mod vmscope;

@@ -2,7 +2,8 @@
 //!
 //! What V8, .NET, Erlang, PHP, CPython, Julia, wasmtime and others can write for
 //! `perf` is read here while it is being written: [`dump`] and [`perf_map`] hold the
-//! formats, [`vm`] what is particular to each of the VMs.
+//! formats, [`follow`] reads such files as they grow, [`find`] knows where they are, and
+//! [`vm`] what is particular to each of the VMs.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -17,6 +18,12 @@
 mod clock;
 mod code;
 pub mod dump;
+pub mod find;
+mod flaws;
+pub mod follow;
+pub mod launch;
 pub mod litter;
 pub mod perf_map;
 pub mod vm;
+
+pub use flaws::{Flaws, Seen};

@@ -1,8 +1,23 @@
 //! What is particular to each of the VMs that write such files: how to recognise
 //! one, how it names its code, which of its own functions belong to which part of it.
 
-use vmscope_records::{ConstituentKind, RegionRule, VmIdentity};
-use vmscope_target::ProcessView;
+mod beam;
+mod cpython;
+mod dotnet;
+mod hint;
+mod julia;
+mod luajit;
+mod mono;
+mod name;
+mod php;
+mod recognise;
+mod rows;
+mod v8;
+mod wasmtime;
+
+use vmscope_records::{ConstituentKind, RegionRule, ThreadRole, VmIdentity};
+
+pub use recognise::recognise;
 
 /// A VM of a kind that can describe its code in files.
 #[derive(Clone, Debug)]
@@ -11,8 +26,17 @@ pub struct Vm {
     pub kind: VmKind,
     /// What it says it is.
     pub identity: VmIdentity,
-    /// What its native functions tell.
+    /// What its native functions tell, by their symbols; the first that fits counts.
     pub rules: Vec<RegionRule>,
+}
+
+impl Vm {
+    /// For `attach`, when this VM has told nothing: how to start it so that its code
+    /// has names. One sentence.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        self.kind.hint(&self.identity.kind)
+    }
 }
 
 /// The VMs whose conventions are known.
@@ -54,23 +78,52 @@ pub struct CodeName {
     pub line: u32,
 }
 
-/// Which of these VMs `process` runs, by its program and modules.
-#[must_use]
-pub fn recognise(process: &ProcessView) -> Option<Vm> {
-    let _ = process;
-    None
-}
-
 impl VmKind {
-    /// Takes a name apart by this VM's conventions.
+    /// Takes a name apart by this VM's conventions. What does not follow them may
+    /// follow another VM's that is embedded in the same process (wasmtime in Python);
+    /// what follows none stays whole, and is a method.
     #[must_use]
     pub fn split(self, name: &str) -> CodeName {
-        CodeName {
-            name: name.to_owned(),
-            kind: ConstituentKind::Method,
-            tier: String::new(),
-            file: String::new(),
-            line: 0,
+        let own = match self {
+            VmKind::V8 => v8::split(name),
+            VmKind::DotNet => foreign(name).or_else(|| dotnet::split(name)),
+            VmKind::Beam => beam::split(name),
+            VmKind::Php => php::split(name),
+            VmKind::CPython => cpython::split(name),
+            VmKind::Mono => foreign(name).or_else(|| mono::split(name)),
+            VmKind::Wasmtime => wasmtime::split(name),
+            VmKind::Julia => julia::split(name),
+            VmKind::Other => None,
+        };
+        own.or_else(|| foreign(name))
+            .unwrap_or_else(|| CodeName::new(name, ConstituentKind::Method, ""))
+    }
+
+    /// How to start a VM of this kind, which `name` may tell more of.
+    pub(crate) fn hint(self, name: &str) -> &'static str {
+        hint::hint(self, name)
+    }
+
+    /// What a thread of that name (at most 15 bytes, as the kernel keeps it) does in
+    /// this VM; `None` where its name does not tell.
+    #[must_use]
+    pub fn role_of_thread(self, name: &str) -> Option<ThreadRole> {
+        match self {
+            VmKind::V8 => v8::role_of_thread(name),
+            VmKind::Beam => beam::role_of_thread(name),
+            VmKind::Mono => mono::role_of_thread(name),
+            _ => None,
         }
     }
 }
+
+/// Names by which a VM can be told in any process.
+fn foreign(name: &str) -> Option<CodeName> {
+    wasmtime::split(name)
+        .or_else(|| cpython::split(name))
+        .or_else(|| php::split(name))
+        .or_else(|| luajit::split(name))
+}
+
+#[cfg(test)]
+mod tests;

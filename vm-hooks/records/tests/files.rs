@@ -331,3 +331,36 @@ fn nothing_is_added_to_what_is_no_recording() {
     let error = RecordingFile::append_to(file).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData);
 }
+
+#[test]
+fn chunks_of_samples_with_chains_are_never_too_large_to_be_read() {
+    const COUNT: u64 = 6_000;
+    let mut writer = Writer::begin(Vec::new()).unwrap();
+    let mut state = 1_u64;
+    for n in 0..COUNT {
+        let chain = std::iter::repeat_with(|| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            Avma(state)
+        });
+        let detail = SampleDetail {
+            chain: Some(CallChain {
+                user: chain.take(127).collect(),
+                ..CallChain::default()
+            }),
+            ..SampleDetail::default()
+        };
+        let Record::Sample(sample) = common::sample(n, 1, n) else {
+            panic!("no sample");
+        };
+        let sample = Sample {
+            detail: Some(Box::new(detail)),
+            ..sample
+        };
+        // Nobody flushes for a long time.
+        writer.put(Record::Sample(sample)).unwrap();
+    }
+    let everything = common::read(&writer.close().unwrap()).unwrap();
+    assert_eq!(everything.samples().count() as u64, COUNT);
+}

@@ -4,14 +4,22 @@
 //!
 //! ```text
 //!   record -- CMD   family.launch_environment      before the target starts
-//!   attach, exec    family.recognise ─→ adapter    again a little later while it says None:
-//!                                                  a VM's library may not be mapped yet
+//!                   family.launched                it has a pid, and has yet to start
+//!   each program    family.recognise ─→ adapter    again while it says None and code is mapped:
+//!                                                  a VM's library may not be there yet
 //!   once            adapter.identity, sample_needs
 //!   ┌───────────→   adapter.look                   what is new, into a Look
 //!   │               adapter.pc_map                 for constituents that samples hit
 //!   └─ next_look    (a pause)
-//!   at the end      adapter.finish                 also when the target is gone already
+//!   at its end      adapter.finish                 the process is over, or runs another program,
+//!                                                  or the recording is over
+//!   at the end      family.recording_over
 //! ```
+//!
+//! A program is an address space: the process that is recorded, each of its children
+//! and grandchildren, and what each of them becomes by an exec. Of one that was over
+//! before anybody could ask, the view is [`ProcessView::departed`]: the adapter that
+//! is made for it has one look and its `finish`.
 //!
 //! An adapter runs on a thread of its own beside the sampling; it never stops its
 //! target, never writes to it, and believes nothing that it reads: every count has a
@@ -19,9 +27,10 @@
 //! [`crate::read_consistently`]. What it can't read it says ([`AdapterError`],
 //! [`Look::limit`], [`Look::lost`]) instead of guessing.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use vmscope_records::{Avma, ConstituentKey, PcMap, VmIdentity};
+use vmscope_records::{Avma, ConstituentKey, PcMap, Pid, VmIdentity};
 
 use crate::{AdapterError, Look, ProcessView};
 
@@ -32,8 +41,10 @@ pub trait AdapterFamily: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// Makes an adapter if `process` runs a VM of this family, `None` if not (or not
-    /// yet). Must be cheap where it is none: look at the names of modules and symbols
-    /// before reading memory.
+    /// yet). Must be cheap where it is none, since every program of the recording is
+    /// asked about, each compiler of a build among them: look at the names of modules
+    /// and symbols before reading memory. The process may be over
+    /// ([`ProcessView::departed`]). Whom it has recognised it is not asked about again.
     ///
     /// # Errors
     ///
@@ -44,10 +55,32 @@ pub trait AdapterFamily: Send + Sync {
     /// What `record` should change in the environment of the command that it is about
     /// to start, so that its VM tells more about itself. None by default: a profile
     /// should not need it.
-    fn launch_environment(&self, command: &[String]) -> Vec<EnvironmentChange> {
-        let _ = command;
+    fn launch_environment(&self, launch: &Launch) -> Vec<EnvironmentChange> {
+        let _ = launch;
         Vec::new()
     }
+
+    /// The command for which [`AdapterFamily::launch_environment`] was asked has become
+    /// process `pid`, which does not run yet. Nothing by default.
+    fn launched(&self, pid: Pid) {
+        let _ = pid;
+    }
+
+    /// There is nothing more to come: the recording is over, or never began. Called
+    /// once, after the last adapter's `finish`, however the recording ended (but by
+    /// SIGKILL); the target may still run. Nothing by default.
+    fn recording_over(&self) {}
+}
+
+/// A command that is about to be started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// The program and its arguments; what is not UTF-8 in them is replaced.
+    pub command: Vec<String>,
+    /// The working folder that it starts in; empty where it is not known.
+    pub folder: PathBuf,
+    /// Whether files can be made in `folder`.
+    pub folder_is_writable: bool,
 }
 
 /// One change to the environment of a command.
@@ -60,7 +93,7 @@ pub enum EnvironmentChange {
         /// Its value.
         value: String,
     },
-    /// This is added at the end of what the variable holds.
+    /// This is added at the end of what the variable holds, unless it is there already.
     Append {
         /// Its name.
         name: String,
@@ -77,7 +110,9 @@ pub trait Adapter: Send {
     fn identity(&self) -> VmIdentity;
 
     /// What each sample should carry so that this adapter's code can be resolved.
-    /// Asked once, before sampling begins. Nothing by default.
+    /// Asked once, before sampling begins, of what is attached to. (A command that is
+    /// started, and what it starts, is recognised only when it runs and is sampled
+    /// already: then nobody asks.) Nothing by default.
     fn sample_needs(&self) -> SampleNeeds {
         SampleNeeds::default()
     }
@@ -115,8 +150,10 @@ pub trait Adapter: Send {
     /// while it is quiet ([`crate::Cadence`] does that).
     fn next_look(&self) -> Duration;
 
-    /// The last look. The process may be gone: then only what can be told without it
-    /// (files that it has left) is. By default a look like any other.
+    /// The last look, soon after the process ended or began another program, or at the
+    /// recording's end. The process may be gone (`process` is not
+    /// [`ProcessView::is_alive`] then, and has no memory): then only what can be told
+    /// without it (files that it has left) is. By default a look like any other.
     ///
     /// # Errors
     ///

@@ -43,7 +43,9 @@ mod root;
 pub mod testing;
 mod zone;
 
-pub use adapter::{Adapter, AdapterFamily, EnvironmentChange, Recognised, SampleNeeds, recognise};
+pub use adapter::{
+    Adapter, AdapterFamily, EnvironmentChange, Launch, Recognised, SampleNeeds, recognise,
+};
 pub use adapter_error::AdapterError;
 pub use attach::{AttachError, ProcessFacts, ThreadInfo, examine, list_threads};
 pub use cadence::Cadence;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vmscope_records::{
     Class, CodeChange, Collection, Counter, CounterMeaning, Fact, Lifetime, Limit, LimitKind,
-    LossReason, Lost, Method, ProcessKey, Record, Stream, ThreadKey, ThreadRole, Tid, TimeNs,
+    LossReason, Lost, Method, ProcessKey, Record, RegionRule, RegionRules, Stream, ThreadKey, ThreadRole, Tid, TimeNs,
 };
 
 use crate::KeySource;
@@ -156,6 +156,17 @@ impl Look {
         if self.has_room() {
             self.threads.push(news);
         }
+    }
+
+    /// Which of the VM's native functions belong to which part of it; `vm` is the
+    /// adapter's own word for the VM.
+    pub fn rules(&mut self, vm: &str, rules: Vec<RegionRule>) {
+        self.push(Record::RegionRules(RegionRules {
+            process: self.process,
+            time: self.now(),
+            vm: vm.to_owned(),
+            rules,
+        }));
     }
 
     /// A fact for the report's header.

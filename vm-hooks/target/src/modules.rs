@@ -120,17 +120,21 @@ impl Modules {
         }
     }
 
-    /// All executable mappings that process `pid` has now. (A sample's pc lies in
+    /// All executable mappings that process `pid` has now, each as `/proc/PID/maps` has
+    /// it and as the recording wants it. (A sample's pc lies in
     /// one; what becomes executable later is told by the kernel.)
     ///
     /// # Errors
     ///
     /// [`MapsError`] when the mappings can't be read.
-    pub fn scan(&mut self, pid: Pid, time: TimeNs) -> Result<Vec<Sighting>, MapsError> {
+    pub fn scan(&mut self, pid: Pid, time: TimeNs) -> Result<Vec<(MapEntry, Sighting)>, MapsError> {
         let maps = read_maps(pid)?;
         let executable = maps.entries.iter().filter(|entry| entry.executable);
         Ok(executable
-            .map(|entry| self.sight(pid, entry, time, Some(&maps.entries)))
+            .map(|entry| {
+                let sighting = self.sight(pid, entry, time, Some(&maps.entries));
+                (entry.clone(), sighting)
+            })
             .collect())
     }
 

@@ -116,19 +116,6 @@ impl ProcessView {
         Self::new(pid, memory, mappings, Source::MadeUp)
     }
 
-    /// A process that is gone already, of which only is known what was mapped into it
-    /// while it ran: there is no memory, and of its files there are those that were
-    /// kept ([`ProcessView::keep`]).
-    #[must_use]
-    pub fn departed(pid: Pid, mappings: Vec<MapEntry>) -> Self {
-        Self::new(
-            pid,
-            Arc::new(LiveMemory::new(pid)),
-            mappings,
-            Source::Departed,
-        )
-    }
-
     fn new(pid: Pid, memory: Arc<dyn Memory>, maps: Vec<MapEntry>, source: Source) -> Self {
         Self {
             key: ProcessKey(0),
@@ -222,6 +209,16 @@ impl ProcessView {
         }
     }
 
+    /// When it started, in clock ticks since the machine did (`proc_pid_stat(5)`);
+    /// `None` for what is no live process.
+    #[must_use]
+    pub fn start_ticks(&self) -> Option<u64> {
+        match self.source {
+            Source::Live { start_ticks } => Some(start_ticks),
+            _ => None,
+        }
+    }
+
     /// What is mapped, as of the last [`ProcessView::refresh`], in ascending order.
     #[must_use]
     pub fn mappings(&self) -> Arc<[MapEntry]> {
@@ -280,12 +277,27 @@ impl ProcessView {
     ///
     /// [`MapsError`] when they can't be read; what was known before stays.
     pub fn refresh(&self) -> Result<(), MapsError> {
-        if self.is_live() {
-            let fresh = read_maps(self.pid)?.entries;
+        self.refresh_if(|_| true).map(drop)
+    }
+
+    /// Reads the mappings again, and takes them if `is_it` says that they are those of
+    /// the program that this is a view of: whether it did. What is no live process has
+    /// the mappings that it had.
+    ///
+    /// # Errors
+    ///
+    /// [`MapsError`] when they can't be read; what was known before stays.
+    pub fn refresh_if(&self, is_it: impl FnOnce(&[MapEntry]) -> bool) -> Result<bool, MapsError> {
+        if !self.is_live() {
+            return Ok(is_it(&self.mappings()));
+        }
+        let fresh = read_maps(self.pid)?.entries;
+        let accepted = is_it(&fresh);
+        if accepted {
             let mut maps = self.maps.write().unwrap_or_else(PoisonError::into_inner);
             *maps = fresh.into();
         }
-        Ok(())
+        Ok(accepted)
     }
 
     /// The mapping that `at` lies in.
@@ -491,5 +503,6 @@ fn display(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
+mod departed;
 #[cfg(test)]
 mod tests;

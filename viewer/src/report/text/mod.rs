@@ -2,6 +2,7 @@
 
 mod head;
 mod names;
+mod parts;
 mod sections;
 mod tables;
 mod totals;
@@ -10,8 +11,9 @@ pub(super) use sections::role_name;
 
 use super::options::ReportOptions;
 use anyhow::Result;
+use rustc_hash::FxHashSet;
 use std::io::Write;
-use vmscope_symbolizer::{Filter, Profile, Region, Summary};
+use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Summary};
 
 /// Narrower than this, names could not be told apart.
 const MIN_WIDTH: usize = 60;
@@ -62,10 +64,12 @@ pub(super) fn write(
         options,
         width: width(options),
         sites_of: sites_of(profile, summary),
+        namesakes: names::namesakes(profile, summary),
     };
     page.truth(out)?;
     page.head(filter, out)?;
     page.totals(out)?;
+    page.parts(out)?;
     let groups = if profile.is_native() {
         NATIVE_GROUPS
     } else {
@@ -91,6 +95,8 @@ struct Page<'a> {
     width: usize,
     /// The sites of each entry that have samples.
     sites_of: Vec<Vec<usize>>,
+    /// Entries that only their files' whole paths tell apart.
+    namesakes: FxHashSet<EntryId>,
 }
 
 fn sites_of(profile: &Profile, summary: &Summary) -> Vec<Vec<usize>> {

@@ -39,15 +39,7 @@ impl Page<'_> {
             };
             (std::cmp::Reverse(samples), self.name_of(id))
         });
-        // As wide as both percentages and the name.
-        let left = self.width.saturating_sub(FIXED_COLUMNS) + 23;
-        let title = format!("% of {heading} (% of total)");
-        writeln!(out)?;
-        writeln!(
-            out,
-            "{title:<left$}{:>11}  {:>12}",
-            "(samples)", "(cumulative)"
-        )?;
+        self.table_head(&format!("% of {heading} (% of total)"), out)?;
         let (mut cumulative, mut others, mut other_count) = (0, 0, 0u64);
         for id in entries {
             let samples = self.samples_of(id);
@@ -83,7 +75,19 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn line(
+    pub(super) fn table_head(&self, title: &str, out: &mut dyn Write) -> Result<()> {
+        // As wide as both percentages and the name.
+        let left = self.width.saturating_sub(FIXED_COLUMNS) + 23;
+        writeln!(out)?;
+        writeln!(
+            out,
+            "{title:<left$}{:>11}  {:>12}",
+            "(samples)", "(cumulative)"
+        )?;
+        Ok(())
+    }
+
+    pub(super) fn line(
         &self,
         of_group: f64,
         of_total: Option<f64>,

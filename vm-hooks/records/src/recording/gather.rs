@@ -101,11 +101,6 @@ impl Gatherer {
         self.batch.push(sample);
         if self.batch.len() >= MAX_BATCH || self.batch_detail_bytes >= MAX_BATCH_DETAIL_BYTES {
             self.close_batch();
-            if self.samples.payload.len() >= TARGET_RAW_BYTES {
-                // What samples refer to comes first: a file that ends here makes sense.
-                self.close(Content::STATE);
-                self.close(Content::SAMPLES);
-            }
         }
     }
 
@@ -129,6 +124,11 @@ impl Gatherer {
             .put(wire::SAMPLES_KIND, &self.scratch, count, from, to);
         self.batch.clear();
         self.batch_detail_bytes = 0;
+        if self.samples.payload.len() >= TARGET_RAW_BYTES {
+            // What samples refer to comes first: a file that ends here makes sense.
+            self.close(Content::STATE);
+            self.close(Content::SAMPLES);
+        }
     }
 
     fn close(&mut self, content: Content) {

@@ -67,6 +67,11 @@ fn copy_program(from: &Path, to: &Path) {
     assert!(copied.unwrap().success());
 }
 
+fn sightings(scanned: Result<Vec<(MapEntry, Sighting)>, MapsError>) -> Vec<Sighting> {
+    let scanned = scanned.unwrap().into_iter();
+    scanned.map(|(_, sighting)| sighting).collect()
+}
+
 fn module_named<'a>(sightings: &'a [Sighting], part: &str) -> &'a Module {
     let modules = || sightings.iter().filter_map(|s| s.new_module.as_ref());
     let found = modules().find(|module| module.path.contains(part));
@@ -77,7 +82,7 @@ fn module_named<'a>(sightings: &'a [Sighting], part: &str) -> &'a Module {
 fn the_modules_of_a_child() {
     let child = Sleeper::run(sleep_program());
     let mut modules = Modules::new();
-    let seen = modules.scan(child.pid(), TimeNs(7)).unwrap();
+    let seen = sightings(modules.scan(child.pid(), TimeNs(7)));
     let program = module_named(&seen, "sleep");
     assert_eq!(program.state, ModuleState::Opened);
     assert!(
@@ -98,7 +103,7 @@ fn the_modules_of_a_child() {
 
     // A second process shares the keys, and brings no new modules.
     let other = Sleeper::run(sleep_program());
-    let again = modules.scan(other.pid(), TimeNs(8)).unwrap();
+    let again = sightings(modules.scan(other.pid(), TimeNs(8)));
     assert!(again.iter().all(|sighting| sighting.new_module.is_none()));
     assert_eq!(again[0].module, seen[0].module);
     assert!(modules.take_limits(TimeNs(9)).is_empty());
@@ -111,7 +116,7 @@ fn a_deleted_program_is_still_opened() {
     let child = Sleeper::run(&program);
     std::fs::remove_file(&program).unwrap();
     let mut modules = Modules::new();
-    let seen = modules.scan(child.pid(), TimeNs(0)).unwrap();
+    let seen = sightings(modules.scan(child.pid(), TimeNs(0)));
     let module = module_named(&seen, "sleeper");
     assert_eq!(module.state, ModuleState::Opened);
     assert!(module.path.ends_with("sleeper"), "{}", module.path);
@@ -169,7 +174,7 @@ fn another_device_number_is_settled_by_the_build_id() {
 fn files_beyond_the_limit_are_known_but_not_kept_open() {
     let child = Sleeper::run(sleep_program());
     let mut modules = Modules::with_max_open_files(1);
-    let seen = modules.scan(child.pid(), TimeNs(0)).unwrap();
+    let seen = sightings(modules.scan(child.pid(), TimeNs(0)));
     let open = modules
         .iter()
         .filter(|(_, file)| file.is_some_and(|file| file.holds_descriptor()));

@@ -153,3 +153,32 @@ fn dynamic_symbols_are_found_without_the_file() {
     let error = without_files.symbols(&libc(&without_files), &["no such symbol"]);
     assert!(matches!(error, Err(SymbolError::NoFiles { .. })));
 }
+
+#[test]
+fn a_process_that_is_over_has_its_names_and_no_memory() {
+    let live = ProcessView::open(Pid(std::process::id())).unwrap();
+    assert!(live.start_ticks().is_some());
+    let (program, mappings) = (live.program().to_owned(), live.mappings());
+    let here = mappings.first().unwrap().start;
+    assert!(live.memory().read_u8(here).is_ok());
+    let file = b"7fff00000000-7fff00001000 r-xp 00000000 00:2a 7 /tmp/jit-1.dump";
+    let told = [crate::parse_line(file).unwrap(), mappings[0].clone()];
+    let over = live.into_departed(told.iter().cloned());
+    assert!(!over.is_alive() && !over.is_live());
+    assert_eq!(over.start_ticks(), None);
+    assert_eq!(over.program(), program);
+    assert_eq!(over.mappings().len(), mappings.len() + 1);
+    assert_eq!(over.mapping_at(told[0].start), Some(told[0].clone()));
+    over.refresh().unwrap();
+    assert!(matches!(
+        over.memory().read_u8(here),
+        Err(crate::MemoryError::Gone { .. })
+    ));
+    assert!(over.threads().unwrap().is_empty() && over.root().is_err());
+
+    let told = mappings.iter().rev().cloned().collect();
+    let over = ProcessView::departed(Pid(std::process::id()), told).called("vm", "/opt/vm");
+    assert_eq!((over.name(), over.program()), ("vm", "/opt/vm"));
+    assert_eq!(over.mapping_at(here), mappings.first().cloned());
+    assert!(over.memory().read_u8(here).is_err());
+}

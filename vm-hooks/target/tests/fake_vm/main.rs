@@ -429,7 +429,11 @@ fn families_recognise_their_own_vm_and_say_why_not() {
     assert_eq!(adapter.identity().kind, "fake");
     let needs = adapter.sample_needs();
     assert_eq!(needs.clone().with(&needs), needs);
-    assert!(families[0].launch_environment(&[]).is_empty());
+    assert!(
+        families[0]
+            .launch_environment(&vmscope_target::Launch::default())
+            .is_empty()
+    );
 
     memory.change(|memory| put_u64(memory, HEADER, 0));
     let failures = found(&vm).failures;

@@ -1,0 +1,222 @@
+//! One adapter at work: its looks, and where what they find goes.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender;
+use vmscope_records::{
+    CodeChange, Constituent, ConstituentKind, Limit, LimitKind, PcMap, Record, VmIdentity,
+};
+use vmscope_target::{Adapter, AdapterError, KeySource, Look, ProcessView};
+
+use crate::session::{Found, now};
+
+/// Constituents of all adapters whose pc maps are still to be read; beyond that they
+/// are read by nobody and resolve to their method only.
+const MAX_MAPS_WAITING: usize = 1 << 20;
+
+/// How long pc maps are read before the next look has its turn.
+const MAPS_FOR: Duration = Duration::from_millis(50);
+
+/// So many different troubles are told.
+const MAX_TROUBLES: usize = 200;
+
+/// An adapter at work.
+pub(in crate::session) struct AtWork {
+    family: &'static str,
+    adapter: Box<dyn Adapter>,
+    due: Instant,
+    waiting: VecDeque<Constituent>,
+    has_looked: bool,
+    /// Whether there is no point in another look, but for the last one.
+    is_stopped: bool,
+    /// Nor in the last one.
+    is_useless: bool,
+}
+
+/// Where what is found goes.
+pub(in crate::session) struct Teller {
+    keys: KeySource,
+    out: Sender<Found>,
+    /// What was said already.
+    told: HashSet<String>,
+    /// Constituents of all adapters that wait for their pc maps.
+    waiting: usize,
+}
+
+impl AtWork {
+    pub fn new(family: &'static str, adapter: Box<dyn Adapter>) -> Self {
+        AtWork {
+            family,
+            adapter,
+            due: Instant::now(),
+            waiting: VecDeque::new(),
+            has_looked: false,
+            is_stopped: false,
+            is_useless: false,
+        }
+    }
+
+    /// Which VM it reads.
+    pub fn identity(&self) -> VmIdentity {
+        self.adapter.identity()
+    }
+
+    /// When it wants its next turn; `None` where it can't go on.
+    pub fn due(&self) -> Option<Instant> {
+        (!self.is_stopped).then_some(self.due)
+    }
+
+    /// Its turn, of a process that lives.
+    pub fn turn(&mut self, view: &ProcessView, teller: &mut Teller) {
+        self.look(view, teller);
+        if !self.is_stopped {
+            self.read_maps(view, teller);
+        }
+        self.due = Instant::now() + self.adapter.next_look();
+    }
+
+    /// Puts its turn off: its process can't be looked at now.
+    pub fn wait(&mut self, time: Duration) {
+        self.due = Instant::now() + time;
+    }
+
+    /// Its end: a look if it had none, and the last one.
+    pub fn finish(mut self, view: &ProcessView, teller: &mut Teller) {
+        if !self.has_looked {
+            self.look(view, teller);
+        }
+        if !self.is_useless {
+            let mut look = teller.begin(view);
+            let result = self.adapter.finish(view, &mut look);
+            teller.send(look);
+            if let Err(error) = result {
+                teller.trouble(self.family, &error);
+            }
+        }
+        teller.waiting -= self.waiting.len();
+    }
+
+    fn look(&mut self, view: &ProcessView, teller: &mut Teller) {
+        self.has_looked = true;
+        let mut look = teller.begin(view);
+        let result = self.adapter.look(view, &mut look);
+        teller.send_and_note(look, &mut self.waiting);
+        if let Err(error) = result {
+            teller.trouble(self.family, &error);
+            self.is_stopped = error.is_final();
+            // A process that is gone may have left files.
+            self.is_useless = self.is_stopped && !matches!(error, AdapterError::Gone { .. });
+        }
+    }
+
+    /// Reads pc maps that the look left for later.
+    fn read_maps(&mut self, view: &ProcessView, teller: &mut Teller) {
+        let until = Instant::now() + MAPS_FOR;
+        let mut look = teller.begin(view);
+        while let Some(mut constituent) = self.waiting.pop_front() {
+            teller.waiting -= 1;
+            match self.adapter.pc_map(view, constituent.key, &mut look) {
+                Ok(PcMap::None) | Err(AdapterError::Absent { .. }) => {}
+                Ok(map) => {
+                    constituent.map = map;
+                    look.code(CodeChange::Seen(constituent));
+                }
+                Err(error) => {
+                    teller.trouble(self.family, &error);
+                    if error.is_final() {
+                        teller.waiting -= self.waiting.len();
+                        self.waiting.clear();
+                    }
+                }
+            }
+            if Instant::now() > until {
+                break;
+            }
+        }
+        teller.send(look);
+    }
+}
+
+impl Teller {
+    pub fn new(keys: KeySource, out: Sender<Found>) -> Self {
+        Teller {
+            keys,
+            out,
+            told: HashSet::new(),
+            waiting: 0,
+        }
+    }
+
+    /// Says which VM the recording is of.
+    pub fn vm(&self, identity: VmIdentity) {
+        // A writer that is gone ends the session by itself.
+        let _ = self.out.send(Found::Vm(identity));
+    }
+
+    /// Says what an adapter can't do, or a family; what is said already is not said
+    /// again. That a process is gone is no trouble: its end is in the recording.
+    pub fn trouble(&mut self, family: &str, error: &AdapterError) {
+        if matches!(error, AdapterError::Gone { .. }) {
+            return;
+        }
+        let text = format!("{family} adapter: {error}");
+        self.limit(text, error.remedy());
+    }
+
+    /// Says what limits the recording, once.
+    pub fn limit(&mut self, mut text: String, mut remedy: &str) {
+        if self.told.len() == MAX_TROUBLES {
+            "further troubles of adapters are not listed".clone_into(&mut text);
+            remedy = "";
+        } else if self.told.len() > MAX_TROUBLES {
+            return;
+        }
+        if self.told.insert(text.clone()) {
+            let limit = Limit {
+                time: now(),
+                kind: LimitKind::AdapterIncomplete,
+                text,
+                remedy: remedy.to_owned(),
+            };
+            let found = Found::Looked(vec![Record::Limit(limit)], Vec::new());
+            // A writer that is gone ends the session by itself.
+            let _ = self.out.send(found);
+        }
+    }
+
+    fn begin(&self, view: &ProcessView) -> Look {
+        Look::new(self.keys.clone(), view.key(), Arc::new(now))
+    }
+
+    /// Sends what a look found, and notes in `waiting` what is without a pc map.
+    fn send_and_note(&mut self, look: Look, waiting: &mut VecDeque<Constituent>) {
+        let (records, threads) = look.finish();
+        for record in &records {
+            if let Record::Constituent(constituent) = record {
+                let has_inside = matches!(
+                    constituent.kind,
+                    ConstituentKind::Method | ConstituentKind::Block
+                );
+                let wants_map = has_inside && constituent.map == PcMap::None;
+                if wants_map && self.waiting < MAX_MAPS_WAITING {
+                    waiting.push_back((**constituent).clone());
+                    self.waiting += 1;
+                }
+            }
+        }
+        if !records.is_empty() || !threads.is_empty() {
+            // A writer that is gone ends the session by itself.
+            let _ = self.out.send(Found::Looked(records, threads));
+        }
+    }
+
+    fn send(&self, look: Look) {
+        let (records, threads) = look.finish();
+        if !records.is_empty() || !threads.is_empty() {
+            // A writer that is gone ends the session by itself.
+            let _ = self.out.send(Found::Looked(records, threads));
+        }
+    }
+}

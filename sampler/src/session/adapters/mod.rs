@@ -1,0 +1,184 @@
+//! The adapters' thread: asks which VM runs in each address space of the recording,
+//! and its adapters what is new in its code zone, at the pace that they want.
+//!
+//! What it knows of processes comes from the writer ([`super::news`]), which hears of
+//! them from the engine, some tenths of a second late. So a process may have begun
+//! another program, or be over, when it is asked: what is read of a live process is
+//! compared with what the kernel told of it, and of one that is over there are the
+//! files that were opened when they were mapped.
+
+mod at_work;
+mod watched;
+
+pub(super) use at_work::{AtWork, Teller};
+pub(super) use watched::Watched;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use vmscope_records::ProcessKey;
+use vmscope_target::AdapterFamily;
+
+use super::news::{News, Space};
+
+/// How soon this thread notices news.
+const NAP: Duration = Duration::from_millis(50);
+
+/// More adapters than this are not at work at once.
+const MAX_ADAPTERS: usize = 1024;
+
+/// How long processes that are over are asked about after the recording has ended.
+const END_FOR: Duration = Duration::from_secs(10);
+
+/// The VM families of a recording; told when it is over, however it ends.
+#[derive(Default)]
+pub(super) struct Families(pub Vec<Box<dyn AdapterFamily>>);
+
+impl Drop for Families {
+    fn drop(&mut self) {
+        for family in &self.0 {
+            family.recording_over();
+        }
+    }
+}
+
+/// The thread.
+pub(super) struct Looks {
+    pub families: Families,
+    pub news: News,
+    pub teller: Teller,
+    /// Address spaces that are known and not over.
+    pub watched: HashMap<ProcessKey, Watched>,
+    /// Whether the recording's VM was told, and is that of the main process.
+    pub greeted: Option<bool>,
+    /// When adapters last had their turns.
+    pub last_turns: Instant,
+    /// Address spaces that nobody could be asked about.
+    pub not_asked: u64,
+}
+
+impl Looks {
+    pub fn new(families: Families, news: News, teller: Teller) -> Self {
+        Looks {
+            families,
+            news,
+            teller,
+            watched: HashMap::new(),
+            greeted: None,
+            last_turns: Instant::now(),
+            not_asked: 0,
+        }
+    }
+
+    /// Runs until there is no more news.
+    pub fn run(mut self) {
+        for watched in self.watched.values() {
+            greet(&mut self.greeted, watched, &self.teller);
+        }
+        loop {
+            let (batch, goes_on) = self.news.take();
+            let began = Instant::now();
+            for space in batch {
+                let in_time = goes_on || began.elapsed() < END_FOR;
+                self.take(space, in_time);
+                if goes_on && self.last_turns.elapsed() > NAP {
+                    self.turns();
+                }
+            }
+            if !goes_on {
+                break;
+            }
+            self.turns();
+            let next = self.watched.values().filter_map(Watched::due).min();
+            let pause = next.map_or(NAP, |due| due.saturating_duration_since(Instant::now()));
+            self.news.wait(pause.min(NAP));
+        }
+        self.end();
+    }
+
+    /// Takes news of an address space; one that is over is looked at for the last time,
+    /// by those who read it in any case.
+    fn take(&mut self, space: Space, in_time: bool) {
+        let key = space.key;
+        if !space.is_over() {
+            match self.watched.get_mut(&key) {
+                Some(watched) => watched.update(space),
+                None => {
+                    self.watched.insert(key, Watched::new(space));
+                }
+            }
+            return;
+        }
+        let mut watched = match self.watched.remove(&key) {
+            Some(watched) => watched.over(space),
+            None => Watched::new(space),
+        };
+        let families = if in_time { &self.families.0[..] } else { &[] };
+        self.not_asked += u64::from(!in_time);
+        watched.depart(families, &mut self.teller);
+        greet(&mut self.greeted, &watched, &self.teller);
+        watched.finish(&mut self.teller);
+    }
+
+    /// Whoever is due has a turn.
+    fn turns(&mut self) {
+        let mut at_work: usize = self.watched.values().map(|one| one.adapters.len()).sum();
+        for watched in self.watched.values_mut() {
+            if watched.is_to_be_asked() {
+                let before = watched.adapters.len();
+                if at_work < MAX_ADAPTERS {
+                    watched.ask(&self.families.0, &self.news, &mut self.teller);
+                } else {
+                    watched.give_up();
+                    self.not_asked += 1;
+                }
+                at_work += watched.adapters.len() - before;
+                greet(&mut self.greeted, watched, &self.teller);
+            }
+            watched.turns(&mut self.teller);
+        }
+        self.last_turns = Instant::now();
+    }
+
+    /// The recording is over: those who live on are looked at for the last time, and
+    /// what could not be looked at is told.
+    fn end(mut self) {
+        let began = Instant::now();
+        for watched in self.watched.values_mut() {
+            if watched.is_unanswered() && began.elapsed() < END_FOR {
+                watched.ask(&self.families.0, &self.news, &mut self.teller);
+                greet(&mut self.greeted, watched, &self.teller);
+            }
+            watched.finish(&mut self.teller);
+        }
+        let missed = self.news.missed();
+        let not_asked = missed.spaces + self.not_asked;
+        if not_asked > 0 {
+            let text = format!(
+                "{not_asked} programs were not asked for their VM, because there were too many: \
+                 generated code of theirs has no names"
+            );
+            self.teller.limit(text, "");
+        }
+        if missed.mappings > 0 {
+            let text = format!(
+                "{} mappings of processes with too many files were not noted: what they hold of \
+                 generated code may have no names",
+                missed.mappings
+            );
+            self.teller.limit(text, "");
+        }
+    }
+}
+
+/// Says which VM the recording is of: the main process's first one, else that of
+/// whatever process was the first to have one.
+fn greet(greeted: &mut Option<bool>, watched: &Watched, teller: &Teller) {
+    let main = watched.space.main;
+    if let Some(first) = watched.adapters.first()
+        && greeted.is_none_or(|was_main| main && !was_main)
+    {
+        *greeted = Some(main);
+        teller.vm(first.identity());
+    }
+}

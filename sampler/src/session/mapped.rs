@@ -1,0 +1,229 @@
+//! What is executable in an address space, as the kernel told it: kept so that a
+//! process can be looked at when it is over.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use vmscope_target::{MapEntry, ModuleFile, ProcessView};
+
+/// More files with code are not kept of one process: the largest have some hundreds.
+const MAX_FILES: usize = 1024;
+
+/// More of anonymous memory is not kept: where it lies tells nothing when the process
+/// is over.
+const MAX_ANONYMOUS: usize = 16;
+
+/// What all of this may take, in bytes, counting each name: several thousand processes
+/// with several hundred libraries each.
+const MAX_BYTES: usize = 64 << 20;
+
+/// What an entry takes beside its name.
+const ENTRY_BYTES: usize = size_of::<Mapped>() + 32;
+
+/// A range of an address space that is executable, and its file.
+#[derive(Clone, Debug)]
+pub(super) struct Mapped {
+    pub entry: MapEntry,
+    /// The file, opened when its mapping was told; `None` for memory without one, and
+    /// where it could not be opened.
+    pub file: Option<Arc<ModuleFile>>,
+}
+
+/// What is mapped executable into an address space, in the order it was told; of what
+/// is mapped again and again the newest.
+#[derive(Debug)]
+pub(super) struct MappedCode {
+    list: Vec<Mapped>,
+    bytes: usize,
+    budget: Budget,
+}
+
+/// How many bytes all the lists together take.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Budget(Arc<AtomicUsize>);
+
+/// What became of a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It is new.
+    New,
+    /// It is known, or tells nothing.
+    Known,
+    /// There was no room.
+    NoRoom,
+}
+
+impl MappedCode {
+    /// Nothing is mapped.
+    pub fn new(budget: Budget) -> Self {
+        MappedCode {
+            list: Vec::new(),
+            bytes: 0,
+            budget,
+        }
+    }
+
+    /// All of it.
+    pub fn iter(&self) -> impl Iterator<Item = &Mapped> {
+        self.list.iter()
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Takes a mapping.
+    pub fn take(&mut self, mapped: Mapped) -> Taken {
+        let entry = &mapped.entry;
+        let is_file = entry.path().is_some();
+        let same = |other: &Mapped| {
+            let other = &other.entry;
+            if is_file {
+                (other.device, other.inode, other.offset, &other.name)
+                    == (entry.device, entry.inode, entry.offset, &entry.name)
+            } else {
+                other.path().is_none() && other.start == entry.start
+            }
+        };
+        // Most that is mapped again was mapped last.
+        if let Some(known) = self.list.iter_mut().rev().find(|other| same(other)) {
+            let news = is_file && known.file.is_none() && mapped.file.is_some();
+            known.entry.start = mapped.entry.start;
+            known.entry.end = mapped.entry.end;
+            known.file = known.file.take().or(mapped.file);
+            return if news { Taken::New } else { Taken::Known };
+        }
+        let alike = |other: &&Mapped| other.entry.path().is_some() == is_file;
+        let max = if is_file { MAX_FILES } else { MAX_ANONYMOUS };
+        let bytes = ENTRY_BYTES + entry.name.len();
+        if self.list.iter().filter(alike).count() >= max || !self.budget.take(bytes) {
+            return if is_file { Taken::NoRoom } else { Taken::Known };
+        }
+        self.bytes += bytes;
+        self.list.push(mapped);
+        Taken::New
+    }
+
+    /// Gives a view the files.
+    pub fn keep_in(&self, view: &ProcessView) {
+        for mapped in &self.list {
+            if let (Some(path), Some(file)) = (mapped.entry.path(), &mapped.file) {
+                view.keep(path, Arc::clone(file));
+            }
+        }
+    }
+
+    /// Whether `maps`, in ascending order, may be those of the program that this was
+    /// told of: something of it is where it was. Another program, begun by an exec, lies
+    /// elsewhere.
+    pub fn is_seen_in(&self, maps: &[MapEntry]) -> bool {
+        let mut files = self.list.iter().filter(|one| one.entry.path().is_some());
+        let is_there = |mapped: &Mapped| {
+            let told = &mapped.entry;
+            let after = maps.partition_point(|entry| entry.start <= told.start);
+            let there = after.checked_sub(1).and_then(|at| maps.get(at));
+            let there = there.filter(|entry| entry.contains(told.start));
+            // overlayfs may show other numbers, or another name, in one place than in
+            // the other.
+            there.is_some_and(|there| {
+                there.path() == told.path()
+                    || (there.device, there.inode) == (told.device, told.inode)
+            })
+        };
+        self.is_empty() || files.any(is_there)
+    }
+}
+
+impl Clone for MappedCode {
+    /// A copy is counted, even where it is more than there should be: copies are made
+    /// of what is about to change only, which [`MappedCode::take`] then bounds.
+    fn clone(&self) -> Self {
+        self.budget.0.fetch_add(self.bytes, Ordering::Relaxed);
+        MappedCode {
+            list: self.list.clone(),
+            bytes: self.bytes,
+            budget: self.budget.clone(),
+        }
+    }
+}
+
+impl Drop for MappedCode {
+    fn drop(&mut self) {
+        self.budget.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Budget {
+    /// Takes so many bytes, if there is room.
+    fn take(&self, bytes: usize) -> bool {
+        let fits = self.0.load(Ordering::Relaxed).saturating_add(bytes) <= MAX_BYTES;
+        if fits {
+            self.0.fetch_add(bytes, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// Whether another list may be copied.
+    pub fn has_room(&self) -> bool {
+        self.0.load(Ordering::Relaxed) < MAX_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vmscope_records::{Avma, FileOffset};
+
+    fn file(start: u64, inode: u64, name: &str) -> Mapped {
+        let entry = MapEntry {
+            start: Avma(start),
+            end: Avma(start + 0x1000),
+            offset: FileOffset(0),
+            device: 1,
+            inode,
+            name: name.as_bytes().to_vec(),
+            readable: true,
+            writable: false,
+            executable: true,
+        };
+        Mapped { entry, file: None }
+    }
+
+    #[test]
+    fn what_is_mapped_for_ever_takes_no_more_room() {
+        let budget = Budget::default();
+        let mut code = MappedCode::new(budget.clone());
+        assert_eq!(code.take(file(0x1000, 1, "/lib/a.so")), Taken::New);
+        assert_eq!(code.take(file(0x5000, 1, "/lib/a.so")), Taken::Known);
+        for at in 0..100_000 {
+            assert_ne!(code.take(file(at << 12, 0, "")), Taken::NoRoom);
+        }
+        assert_eq!(code.iter().count(), 1 + MAX_ANONYMOUS);
+        let mut no_room = 0;
+        for inode in 2..3000 {
+            no_room += usize::from(code.take(file(0, inode, "/tmp/x")) == Taken::NoRoom);
+        }
+        assert_eq!(no_room, 2998 - (MAX_FILES - 1));
+        let copy = code.clone();
+        let one = copy.bytes;
+        assert_eq!(budget.0.load(Ordering::Relaxed), 2 * one);
+        drop((code, copy));
+        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn another_program_is_told_apart() {
+        let mut code = MappedCode::new(Budget::default());
+        let told = file(0x4000_0000, 7, "/usr/bin/vm");
+        let same = [told.entry.clone()];
+        let moved = [file(0x5000_0000, 7, "/usr/bin/vm").entry];
+        assert!(
+            code.is_seen_in(&same) && code.is_seen_in(&moved),
+            "nothing is known"
+        );
+        code.take(told);
+        assert!(code.is_seen_in(&same));
+        assert!(!code.is_seen_in(&moved));
+    }
+}

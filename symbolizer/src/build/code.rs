@@ -1,0 +1,272 @@
+//! Sites of generated code: by constituents and their pc maps.
+
+use super::Builder;
+use crate::profile::{Case, Entry, EntryId, EntryKind, Frame, Region, Site, SiteId};
+use crate::trace::Trace;
+use crate::zone::CodeIndex;
+use std::sync::Arc;
+use vmscope_records::{
+    BytecodePc, ChainFrame, Constituent, ConstituentKind, Exactness, Method, MethodKey, PcMap,
+    Position,
+};
+
+/// No VM puts more between class and method.
+const MAX_SEPARATOR: usize = 2;
+
+/// What all sites of a constituent have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Whole {
+    entry: EntryId,
+    name: Arc<str>,
+}
+
+/// What all frames of a method have in common.
+#[derive(Clone, Debug)]
+pub(super) struct MethodTexts {
+    name: Arc<str>,
+    file: Arc<str>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn code_site(&mut self, code: CodeIndex, offset: u32) -> SiteId {
+        let Some(constituent) = self.trace.code.constituents.get(code as usize) else {
+            return self.plain_site("(not mapped)", Region::Unknown, EntryKind::Unnamed);
+        };
+        let piece = (code, piece_of(&constituent.map, offset));
+        if let Some(&site) = self.site_of_piece.get(&piece) {
+            return site;
+        }
+        let site = self.new_code_site(code, constituent, offset);
+        self.site_of_piece.insert(piece, site);
+        site
+    }
+
+    fn new_code_site(
+        &mut self,
+        code: CodeIndex,
+        constituent: &'a Constituent,
+        offset: u32,
+    ) -> SiteId {
+        if let Some((cover, chain)) = constituent.map.cover(offset)
+            && let Some((innermost, outer)) = chain.split_first()
+        {
+            return self.covered_site(code, constituent, innermost, outer, cover.exactness);
+        }
+        let whole = self.whole(code, constituent);
+        let file = (constituent.method).and_then(|key| self.trace.methods.get(&key));
+        let own = Frame {
+            name: whole.name,
+            file: self.texts.put(file.map_or("", |method| &method.file)),
+            line: None,
+            bytecode: None,
+        };
+        let (range, exactness) = match &constituent.map {
+            PcMap::Boundary { exactness, .. } => {
+                (constituent.map.boundary_range(offset), *exactness)
+            }
+            PcMap::None if !has_an_inside(constituent) => (None, Exactness::Exact),
+            _ => (None, Exactness::MethodOnly),
+        };
+        self.sites.put(Site {
+            entry: whole.entry,
+            from: range.and_then(|range| range.from),
+            to: range.and_then(|range| range.to),
+            bounded: range.is_some(),
+            frame: own,
+            via: Vec::new(),
+            exactness,
+        })
+    }
+
+    /// The site of a piece of a covers map: it belongs to the innermost method.
+    fn covered_site(
+        &mut self,
+        code: CodeIndex,
+        constituent: &'a Constituent,
+        innermost: &ChainFrame,
+        outer: &[ChainFrame],
+        exactness: Exactness,
+    ) -> SiteId {
+        let mut frame = self.frame(innermost);
+        let entry = if outer.is_empty() {
+            // The constituent's own name tells its kind of entry (on-stack
+            // replacement, for instance), which the method's does not.
+            let whole = self.whole(code, constituent);
+            frame.name = whole.name;
+            whole.entry
+        } else {
+            self.inlined_entry(constituent, &frame.name, innermost.method)
+        };
+        let via = outer.iter().map(|frame| self.frame(frame)).collect();
+        let from = frame.bytecode;
+        self.sites.put(Site {
+            entry,
+            from,
+            to: None,
+            bounded: false,
+            frame,
+            via,
+            exactness,
+        })
+    }
+
+    fn whole(&mut self, code: CodeIndex, constituent: &'a Constituent) -> Whole {
+        if let Some(whole) = self.whole_of_code.get(&code) {
+            return whole.clone();
+        }
+        let method = constituent.method;
+        let entry = Entry {
+            cases: constituent.cases.iter().map(Case::from).collect(),
+            ..self.method_entry(constituent, &constituent.name, &constituent.kind, method)
+        };
+        let whole = Whole {
+            entry: self.entries.put(entry),
+            name: self.texts.put(&constituent.name),
+        };
+        self.whole_of_code.insert(code, whole.clone());
+        whole
+    }
+
+    /// The entry of a method that runs inlined in a constituent: the same as that of
+    /// its own code of that tier, and the same wherever else it is inlined.
+    fn inlined_entry(
+        &mut self,
+        constituent: &Constituent,
+        name: &str,
+        method: MethodKey,
+    ) -> EntryId {
+        let kind = ConstituentKind::Method;
+        let entry = self.method_entry(constituent, name, &kind, Some(method));
+        self.entries.put(entry)
+    }
+
+    /// Methods of one name are told apart by where they are in the source.
+    fn method_entry(
+        &self,
+        constituent: &Constituent,
+        name: &str,
+        kind: &ConstituentKind,
+        method: Option<MethodKey>,
+    ) -> Entry {
+        let method = method.and_then(|key| self.trace.methods.get(&key));
+        let text = |of: fn(&Method) -> &String| method.map_or_else(String::new, |m| of(m).clone());
+        Entry {
+            region: region_of(constituent),
+            tier: constituent.tier.clone(),
+            module: text(|method| &method.class),
+            file: text(|method| &method.file),
+            line: method.map(|method| method.line).filter(|&line| line != 0),
+            ..Entry::named(name, EntryKind::Code(kind.clone()))
+        }
+    }
+
+    fn frame(&mut self, frame: &ChainFrame) -> Frame {
+        let method = self.trace.methods.get(&frame.method);
+        let (line, bytecode) = match frame.position {
+            Position::Unknown => (None, None),
+            Position::Line(line) => (Some(line), None),
+            Position::Bytecode(pc) => (method.and_then(|m| line_of(m, pc)), Some(pc)),
+        };
+        let MethodTexts { name, file } = self.method_texts(frame.method);
+        Frame {
+            name,
+            file,
+            line,
+            bytecode,
+        }
+    }
+
+    fn method_texts(&mut self, key: MethodKey) -> MethodTexts {
+        if let Some(texts) = self.texts_of_method.get(&key) {
+            return texts.clone();
+        }
+        let texts = match self.trace.methods.get(&key) {
+            Some(method) => MethodTexts {
+                name: self.texts.put(&full_name(method, self.separator)),
+                file: self.texts.put(&method.file),
+            },
+            None => MethodTexts {
+                name: self.texts.put("(unknown method)"),
+                file: self.texts.put(""),
+            },
+        };
+        self.texts_of_method.insert(key, texts.clone());
+        texts
+    }
+}
+
+/// Which piece of a map an offset lies in: all offsets of one have the same answer.
+/// Gaps between covers are pieces too, and all alike.
+fn piece_of(map: &PcMap, offset: u32) -> u32 {
+    let piece = match map {
+        PcMap::None => 0,
+        PcMap::Boundary { entries, .. } => entries.partition_point(|&(mc, _)| mc <= offset),
+        PcMap::Covers { covers, .. } => {
+            let after = covers.partition_point(|cover| cover.start <= offset);
+            let cover = after.checked_sub(1).and_then(|index| covers.get(index));
+            match cover {
+                Some(cover) if offset < cover.end => after,
+                _ => 0,
+            }
+        }
+    };
+    // Starts are distinct 32-bit offsets: more pieces than that can't be asked for.
+    u32::try_from(piece).unwrap_or(u32::MAX)
+}
+
+/// A method's name with its class, as this VM's constituents are named.
+fn full_name(method: &Method, separator: &str) -> String {
+    if method.class.is_empty() {
+        method.name.clone()
+    } else {
+        format!("{}{separator}{}", method.class, method.name)
+    }
+}
+
+/// What stands between class and method in the names of a VM's constituents (`>>` in
+/// Smalltalk, `.` in Java): methods that are inlined have to be called the same. A
+/// full stop where no constituent shows it.
+pub(super) fn separator_of(trace: &Trace) -> &str {
+    let of_one = |constituent: &'_ Constituent| {
+        let method = trace.methods.get(&constituent.method?)?;
+        let from = constituent
+            .name
+            .strip_prefix(&method.class)
+            .filter(|_| !method.class.is_empty())?;
+        let between = from.strip_suffix(&method.name)?;
+        (1..=MAX_SEPARATOR).contains(&between.len()).then(|| {
+            constituent.name.len() - from.len()..constituent.name.len() - method.name.len()
+        })
+    };
+    trace
+        .code
+        .constituents
+        .iter()
+        .find_map(|constituent| constituent.name.get(of_one(constituent)?))
+        .unwrap_or(".")
+}
+
+/// Whether a sample somewhere in a constituent leaves open where in a method it is. A
+/// trampoline or a PIC has no inside: its name is the whole answer.
+fn has_an_inside(constituent: &Constituent) -> bool {
+    constituent.method.is_some()
+        || matches!(
+            constituent.kind,
+            ConstituentKind::Method | ConstituentKind::Block
+        )
+}
+
+fn region_of(constituent: &Constituent) -> Region {
+    match constituent.kind {
+        ConstituentKind::Interpreter => Region::Interpreter,
+        _ => Region::Generated,
+    }
+}
+
+fn line_of(method: &Method, pc: BytecodePc) -> Option<u32> {
+    let after = method.lines.partition_point(|entry| entry.from <= pc);
+    method
+        .lines
+        .get(after.checked_sub(1)?)
+        .map(|entry| entry.line)
+}

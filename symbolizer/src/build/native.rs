@@ -1,0 +1,176 @@
+//! Sites of native code: by symbols, lines, and the rules that a VM's adapter told.
+
+use super::{Builder, frame_named};
+use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId};
+use vmscope_records::{
+    Exactness, FileOffset, ModuleKey, NativeFrame, NativeFunction, NativeLines, SymbolOwner,
+    SymbolSource,
+};
+
+/// What is known of a native place without its symbol.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    region: Region,
+    /// The file's name, or the kernel's.
+    module: &'a str,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn native_site(&mut self, key: ModuleKey, offset: FileOffset) -> SiteId {
+        let module = self.trace.modules.get(&key);
+        let path = module.map_or("", |module| module.path.as_str());
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let region = match module {
+            Some(module) if module.main => Region::Vm,
+            Some(_) => Region::Library,
+            None => Region::Unknown,
+        };
+        let around = Around {
+            region,
+            module: name,
+        };
+        self.symbol_site(SymbolOwner::Module(key), offset, around)
+    }
+
+    pub(super) fn kernel_site(&mut self, at: FileOffset) -> SiteId {
+        let around = Around {
+            region: Region::Kernel,
+            module: "[kernel]",
+        };
+        self.symbol_site(SymbolOwner::Kernel, at, around)
+    }
+
+    /// The site of a place that has its name from a symbol.
+    fn symbol_site(&mut self, owner: SymbolOwner, at: FileOffset, around: Around) -> SiteId {
+        let found = self.table.lookup(owner, at);
+        let found = found.filter(|(function, _)| !function.name.is_empty());
+        // A piece has many addresses. It is known by its first, its function by its own.
+        let piece = found.map(|(function, piece)| {
+            (
+                owner,
+                function.start,
+                piece.map_or(FileOffset(u64::MAX), |piece| piece.start),
+            )
+        });
+        // All that has no name in a module is alike.
+        let piece = piece.unwrap_or((owner, FileOffset(u64::MAX), FileOffset(u64::MAX)));
+        if let Some(&site) = self.site_of_native.get(&piece) {
+            return site;
+        }
+        let site = match found {
+            Some((function, piece)) => self.function_site(function, piece, around),
+            None => self.nameless_site(around),
+        };
+        self.site_of_native.insert(piece, site);
+        site
+    }
+
+    fn nameless_site(&mut self, around: Around) -> SiteId {
+        let Around { region, module } = around;
+        let name = if module.is_empty() {
+            "(no symbol)".to_owned()
+        } else {
+            format!("(no symbol) {module}")
+        };
+        // Only a rule for everything fits what has no name.
+        let told = self.regions.of(module, "");
+        let entry = self.entries.put(Entry {
+            region: told.map_or(region, |told| told.region),
+            tier: told.map_or_else(String::new, |told| told.part.to_owned()),
+            module: module.to_owned(),
+            ..Entry::named(&name, EntryKind::Unnamed)
+        });
+        self.whole_entry(entry, &name)
+    }
+
+    fn function_site(
+        &mut self,
+        function: &'a NativeFunction,
+        piece: Option<&'a NativeLines>,
+        around: Around,
+    ) -> SiteId {
+        let told = self.regions.of(around.module, &function.name);
+        // What was inlined belongs where the function belongs that it was inlined into.
+        let region = told.map_or(around.region, |told| told.region);
+        let part = told.map_or("", |told| told.part);
+        let own_name = told.map_or(function.name.as_str(), |told| told.name);
+        let frames = piece.map_or(&[][..], |piece| piece.frames.as_slice());
+        let exactness = match piece {
+            Some(piece) => piece.exactness,
+            None => Exactness::MethodOnly,
+        };
+        let last = frames.len().saturating_sub(1);
+        let mut chain: Vec<Frame> = Vec::with_capacity(frames.len());
+        for (depth, frame) in frames.iter().enumerate() {
+            chain.push(self.native_frame(frame, (depth == last).then_some(own_name), own_name));
+        }
+        let mut chain = chain.into_iter();
+        let frame = match chain.next() {
+            Some(frame) => frame,
+            None => frame_named(self.texts.put(own_name)),
+        };
+        let via: Vec<Frame> = chain.collect();
+        let (name, source) = if self.inlined && !via.is_empty() {
+            (&*frame.name, SymbolSource::DebugInfo)
+        } else {
+            (own_name, function.source)
+        };
+        let entry = self.entries.put(Entry {
+            region,
+            tier: part.to_owned(),
+            module: around.module.to_owned(),
+            ..Entry::named(name, EntryKind::Function(kind_of_source(source)))
+        });
+        let exactness = if function.sized {
+            exactness
+        } else {
+            worse(exactness)
+        };
+        self.sites.put(Site {
+            entry,
+            from: None,
+            to: None,
+            bounded: false,
+            frame,
+            via,
+            exactness,
+        })
+    }
+
+    /// A frame by its debug information. The symbol names the outermost function better
+    /// than DWARF, which may leave out namespaces and parameters.
+    fn native_frame(
+        &mut self,
+        frame: &NativeFrame,
+        outermost: Option<&str>,
+        function: &str,
+    ) -> Frame {
+        let name = match outermost {
+            Some(name) => name,
+            None if frame.function.is_empty() => function,
+            None => &frame.function,
+        };
+        Frame {
+            name: self.texts.put(name),
+            file: self.texts.put(&frame.file),
+            line: (frame.line != 0).then_some(frame.line),
+            bytecode: None,
+        }
+    }
+}
+
+/// Where a name comes from matters to a reader for stubs and made-up names only; a
+/// function that has both a symbol and DWARF is one entry.
+fn kind_of_source(source: SymbolSource) -> SymbolSource {
+    match source {
+        SymbolSource::Plt | SymbolSource::Kallsyms => source,
+        _ => SymbolSource::SymbolTable,
+    }
+}
+
+fn worse(exactness: Exactness) -> Exactness {
+    match exactness {
+        Exactness::Exact => Exactness::Approximate,
+        other => other,
+    }
+}

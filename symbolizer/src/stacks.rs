@@ -1,0 +1,195 @@
+//! Samples with their callers: the stacks that exports are made of.
+//!
+//! A trace keeps the callers of a sample as places: addresses. Here they become
+//! [`Site`](crate::Site)s, so that what has the same name is one node however many
+//! addresses it has, and the tree grows with the program, not with the samples.
+
+use crate::profile::{Profile, SiteId};
+use crate::summary::Filter;
+use crate::trace::{ChainTree, Trace};
+use rustc_hash::FxHashMap;
+use vmscope_records::TimeNs;
+
+/// A stack as a path in a tree that all stacks share: its innermost site, and the node
+/// that it was called from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StackNode {
+    /// The caller; [`StackTree::NONE`] where it is the outermost.
+    pub parent: u32,
+    /// Where: of the call for a caller, of the sample for the innermost.
+    pub site: SiteId,
+}
+
+/// The tree of all stacks. A node is always younger than its parent.
+#[derive(Clone, Debug, Default)]
+pub struct StackTree {
+    nodes: Vec<StackNode>,
+    index: FxHashMap<StackNode, u32>,
+}
+
+/// A sample by its stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackSample {
+    /// When.
+    pub time: TimeNs,
+    /// Index in [`Trace::threads`].
+    pub thread: u32,
+    /// A node of the tree.
+    pub node: u32,
+}
+
+/// How many samples a thread has of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackCount {
+    /// Index in [`Trace::threads`].
+    pub thread: u32,
+    /// A node of the tree.
+    pub node: u32,
+    /// More than none.
+    pub samples: u64,
+}
+
+impl StackTree {
+    /// No caller.
+    pub const NONE: u32 = u32::MAX;
+
+    /// All nodes, parents before their children.
+    #[must_use]
+    pub fn nodes(&self) -> &[StackNode] {
+        &self.nodes
+    }
+
+    /// The nodes of a stack, innermost first.
+    pub fn path(&self, node: u32) -> impl Iterator<Item = StackNode> + '_ {
+        let mut next = node;
+        std::iter::from_fn(move || {
+            let node = *self.nodes.get(next as usize)?;
+            // A parent is always older than its child: this ends.
+            next = node.parent;
+            Some(node)
+        })
+    }
+
+    fn child(&mut self, parent: u32, site: SiteId) -> u32 {
+        let node = StackNode { parent, site };
+        *self.index.entry(node).or_insert_with(|| {
+            self.nodes.push(node);
+            // There are at most as many as samples and nodes of their chains together,
+            // which would not fit into memory.
+            u32::try_from(self.nodes.len() - 1).unwrap_or(Self::NONE)
+        })
+    }
+}
+
+/// Hands every sample that the filter takes to `visit`, in the order of the recording,
+/// and returns the tree that their nodes are of.
+pub fn each_stack(
+    profile: &Profile,
+    filter: &Filter,
+    mut visit: impl FnMut(StackSample),
+) -> StackTree {
+    let samples = &profile.trace.samples;
+    let rows = samples
+        .times
+        .iter()
+        .zip(&samples.threads)
+        .zip(&samples.places);
+    let mut walker = Walker::new(profile);
+    for (index, ((&time, &thread), &place)) in rows.enumerate() {
+        if !filter.takes(thread, time) {
+            continue;
+        }
+        let chain = samples.chains.get(index).copied();
+        let node = walker.node(chain.unwrap_or(ChainTree::NONE), place);
+        visit(StackSample { time, thread, node });
+    }
+    walker.tree
+}
+
+/// Counts the samples that the filter takes by thread and stack, in the order of each
+/// one's first sample. Takes memory by distinct stacks, not by samples.
+#[must_use]
+pub fn count_stacks(profile: &Profile, filter: &Filter) -> (StackTree, Vec<StackCount>) {
+    let mut counts: Vec<StackCount> = Vec::new();
+    let mut index: FxHashMap<(u32, u32), usize> = FxHashMap::default();
+    let tree = each_stack(profile, filter, |StackSample { thread, node, .. }| {
+        let slot = *index.entry((thread, node)).or_insert_with(|| {
+            counts.push(StackCount {
+                thread,
+                node,
+                samples: 0,
+            });
+            counts.len() - 1
+        });
+        if let Some(count) = counts.get_mut(slot) {
+            count.samples += 1;
+        }
+    });
+    (tree, counts)
+}
+
+/// Turns chains of places into stacks of sites, each node of a chain once.
+struct Walker<'a> {
+    trace: &'a Trace,
+    site_of_place: &'a [SiteId],
+    /// Of each node of the trace's chains its node of the tree, `NONE` before it was
+    /// first asked for.
+    known: Vec<u32>,
+    tree: StackTree,
+    /// Nodes of a chain that are not known yet; kept for its room.
+    path: Vec<u32>,
+}
+
+impl<'a> Walker<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        Walker {
+            trace: &profile.trace,
+            site_of_place: &profile.site_of_place,
+            known: vec![StackTree::NONE; profile.trace.chains.len()],
+            tree: StackTree::default(),
+            path: Vec::new(),
+        }
+    }
+
+    fn site(&self, place: u32) -> SiteId {
+        // Every place has a site: the profile was made of the same trace.
+        self.site_of_place
+            .get(place as usize)
+            .copied()
+            .unwrap_or(SiteId::MAX)
+    }
+
+    fn node(&mut self, chain: u32, place: u32) -> u32 {
+        let parent = self.callers(chain);
+        let site = self.site(place);
+        self.tree.child(parent, site)
+    }
+
+    /// The node of a chain's innermost caller.
+    fn callers(&mut self, chain: u32) -> u32 {
+        self.path.clear();
+        let mut next = chain;
+        let mut node = StackTree::NONE;
+        while let Some(one) = self.trace.chains.node(next) {
+            match self.known.get(next as usize) {
+                Some(&known) if known != StackTree::NONE => {
+                    node = known;
+                    break;
+                }
+                _ => self.path.push(next),
+            }
+            next = one.parent;
+        }
+        while let Some(chain) = self.path.pop() {
+            let Some(one) = self.trace.chains.node(chain) else {
+                continue;
+            };
+            let site = self.site(one.place);
+            node = self.tree.child(node, site);
+            if let Some(known) = self.known.get_mut(chain as usize) {
+                *known = node;
+            }
+        }
+        node
+    }
+}

@@ -1,0 +1,226 @@
+//! Everything that changes with time, as it is now: where an address is.
+//!
+//! A program repeats its addresses: a small cache answers for the maps. What changes
+//! voids the cache for the addresses that it concerns alone, so that code which comes
+//! and goes at one place leaves what is known of others.
+
+use super::Place;
+use super::state::Change;
+use crate::space::{Mapped, Spaces};
+use crate::zone::{Changed, Claim, Stay, ZoneEvent, Zones};
+use rustc_hash::FxHashMap;
+use vmscope_records::{Avma, CpuMode, ProcessKey};
+
+/// Slots of the cache: 2^14, 24 bytes each.
+const CACHE_BITS: u32 = 14;
+
+/// Slots for the kernel's addresses, whose places never change: 2^10.
+const KERNEL_BITS: u32 = 10;
+
+/// Addresses that become void together: 2^10 bytes.
+const GRAIN_BITS: u32 = 10;
+
+/// Slots for the times at which grains became void: 2^13. Grains that share one become
+/// void together.
+const STAMP_BITS: u32 = 13;
+
+/// A change of more grains than this voids everything.
+const MANY_GRAINS: u64 = 256;
+
+/// The golden ratio's part of 2^64: the upper bits of a product with it depend on all
+/// bits of the other factor (Fibonacci hashing).
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[derive(Debug)]
+pub(super) struct World {
+    spaces: Spaces,
+    zones: Zones,
+    /// The address space that each thread of the trace is in.
+    process_of: Vec<ProcessKey>,
+    /// Counts the changes.
+    clock: u64,
+    /// The last change that voided everything.
+    void: u64,
+    /// The last change of each grain.
+    stamps: Vec<u64>,
+    cache: Vec<Known>,
+    kernel: Vec<(Avma, u32)>,
+    places: Vec<Place>,
+    index: FxHashMap<Place, u32>,
+}
+
+/// A slot of the cache: where an address of a process was, after so many changes.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    address: Avma,
+    at: u64,
+    process: ProcessKey,
+    place: u32,
+}
+
+impl World {
+    pub(super) fn new(process_of: impl Iterator<Item = ProcessKey>, stays: Vec<Stay>) -> Self {
+        // Nothing is known from time 0.
+        let nothing = Known {
+            address: Avma(0),
+            at: 0,
+            process: ProcessKey(0),
+            place: 0,
+        };
+        World {
+            spaces: Spaces::default(),
+            zones: Zones::new(stays),
+            process_of: process_of.collect(),
+            clock: 1,
+            void: 1,
+            stamps: vec![0; 1 << STAMP_BITS],
+            cache: vec![nothing; 1 << CACHE_BITS],
+            // The kernel has nothing at 0.
+            kernel: vec![(Avma(0), 0); 1 << KERNEL_BITS],
+            places: Vec::new(),
+            index: FxHashMap::default(),
+        }
+    }
+
+    pub(super) fn into_places(self) -> Vec<Place> {
+        self.places
+    }
+
+    pub(super) fn change(&mut self, change: Change, forked: bool) {
+        match change {
+            Change::Begin(process) => {
+                self.spaces.begin(&process, forked);
+                self.void_all();
+            }
+            Change::Map(mapping) => {
+                self.spaces.map(&mapping);
+                self.void(mapping.process, mapping.start.0, mapping.end.0);
+            }
+            Change::Unmap(unmapping) => {
+                self.spaces.unmap(&unmapping);
+                self.void(unmapping.process, unmapping.start.0, unmapping.end.0);
+            }
+            // The address spaces stay as they are.
+            Change::Exec(thread, process) => {
+                if let Some(slot) = self.process_of.get_mut(thread as usize) {
+                    *slot = process;
+                }
+            }
+        }
+    }
+
+    pub(super) fn zone(&mut self, event: ZoneEvent) {
+        if let Some(Changed {
+            process,
+            start,
+            end,
+        }) = self.zones.apply(event)
+        {
+            self.void(process, start, end);
+        }
+    }
+
+    /// Voids what is known of `[start, end)`.
+    fn void(&mut self, process: ProcessKey, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        let (first, last) = (start >> GRAIN_BITS, (end - 1) >> GRAIN_BITS);
+        if last - first >= MANY_GRAINS {
+            self.void_all();
+            return;
+        }
+        self.clock += 1;
+        for grain in first..=last {
+            if let Some(stamp) = self.stamps.get_mut(stamp_slot(process, grain)) {
+                *stamp = self.clock;
+            }
+        }
+    }
+
+    fn void_all(&mut self) {
+        self.clock += 1;
+        self.void = self.clock;
+    }
+
+    /// A thread that was never told of is in no process.
+    pub(super) fn process_of(&self, thread: u32) -> ProcessKey {
+        let process = self.process_of.get(thread as usize);
+        process.copied().unwrap_or(ProcessKey(u32::MAX))
+    }
+
+    /// The index of the place of an address, found or made.
+    pub(super) fn place(&mut self, process: ProcessKey, address: Avma, mode: CpuMode) -> u32 {
+        match mode {
+            CpuMode::Kernel => return self.kernel_place(address),
+            CpuMode::Idle => return self.intern(Place::Idle),
+            _ => {}
+        }
+        let slot = slot(address.0 ^ u64::from(process.0), CACHE_BITS);
+        let grain = stamp_slot(process, address.0 >> GRAIN_BITS);
+        let void = self.stamps.get(grain).map_or(self.void, |stamp| *stamp);
+        let void = void.max(self.void);
+        if let Some(known) = self.cache.get(slot)
+            && known.at >= void
+            && known.address == address
+            && known.process == process
+        {
+            return known.place;
+        }
+        let place = self.find(process, address);
+        let place = self.intern(place);
+        if let Some(known) = self.cache.get_mut(slot) {
+            *known = Known {
+                address,
+                at: self.clock,
+                process,
+                place,
+            };
+        }
+        place
+    }
+
+    fn kernel_place(&mut self, address: Avma) -> u32 {
+        let slot = slot(address.0, KERNEL_BITS);
+        if let Some((known, place)) = self.kernel.get(slot)
+            && *known == address
+            && address.0 != 0
+        {
+            return *place;
+        }
+        let place = self.intern(Place::Kernel(address));
+        if let Some(known) = self.kernel.get_mut(slot) {
+            *known = (address, place);
+        }
+        place
+    }
+
+    fn find(&self, process: ProcessKey, address: Avma) -> Place {
+        match self.zones.lookup(process, address) {
+            Some(Claim::One(code, offset)) => return Place::Code(code, offset),
+            Some(Claim::Doubtful) => return Place::Doubtful,
+            None => {}
+        }
+        match self.spaces.lookup(process, address) {
+            Some(Mapped::File(module, offset)) => Place::Native(module, offset),
+            Some(Mapped::Anonymous) => Place::Generated,
+            None => Place::Unmapped,
+        }
+    }
+
+    fn intern(&mut self, place: Place) -> u32 {
+        *self.index.entry(place).or_insert_with(|| {
+            self.places.push(place);
+            // More than 2^32 distinct places would not fit into memory either.
+            u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+}
+
+fn slot(key: u64, bits: u32) -> usize {
+    usize::try_from(key.wrapping_mul(GOLDEN) >> (64 - bits)).unwrap_or(0)
+}
+
+fn stamp_slot(process: ProcessKey, grain: u64) -> usize {
+    slot(grain ^ u64::from(process.0) << 40, STAMP_BITS)
+}

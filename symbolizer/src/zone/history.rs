@@ -1,0 +1,219 @@
+//! What happened to the code zones of a recording, in the order of its times.
+
+use rustc_hash::FxHashMap;
+use vmscope_records::{
+    Constituent, ConstituentGone, ConstituentKey, ConstituentMoved, ProcessKey, TimeNs,
+};
+
+/// Index of a constituent in [`Code::constituents`].
+pub(crate) type CodeIndex = u32;
+
+/// Index of a stay in [`History::stays`].
+pub(crate) type StayIndex = u32;
+
+/// All constituents of a recording, each once, with the newest that is known of it.
+#[derive(Debug, Default)]
+pub(crate) struct Code {
+    pub constituents: Vec<Constituent>,
+    by_key: FxHashMap<ConstituentKey, CodeIndex>,
+    moves: Vec<(CodeIndex, ConstituentMoved)>,
+    gone: FxHashMap<CodeIndex, ConstituentGone>,
+}
+
+/// A constituent's stay at one place; never empty.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stay {
+    pub code: CodeIndex,
+    pub process: ProcessKey,
+    pub start: u64,
+    /// The first address after it.
+    pub end: u64,
+    /// Whether it may have been there before it was seen.
+    pub maybe: bool,
+    /// Whether it may be gone as soon as it was seen.
+    pub fades_at_once: bool,
+}
+
+/// What happens to a stay. The order is the order at equal times: what was there
+/// leaves before what is there comes, and only what has come can fade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Step {
+    /// It is not there any more.
+    Leaves,
+    /// From here on it is there.
+    Is,
+    /// From here on it may be gone.
+    Fades,
+    /// From here on it may be there.
+    MayBe,
+}
+
+/// A step of a stay at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ZoneEvent {
+    pub time: TimeNs,
+    pub step: Step,
+    pub stay: StayIndex,
+}
+
+/// All stays, and what happens to them.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    /// In the order in which their constituents were told.
+    pub stays: Vec<Stay>,
+    /// In time order.
+    pub events: Vec<ZoneEvent>,
+}
+
+/// The times of a stay.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    /// From when on it may have been there.
+    maybe: TimeNs,
+    /// From when on it was.
+    from: TimeNs,
+    /// From when on it may be gone; `None` where its end is not told.
+    fades: Option<TimeNs>,
+    /// When it is gone.
+    until: Option<TimeNs>,
+}
+
+impl History {
+    /// Puts a stay. Times that run backwards leave what is certain out.
+    fn put(&mut self, stay: Stay, times: Times) {
+        let Ok(index) = StayIndex::try_from(self.stays.len()) else {
+            return;
+        };
+        if stay.start >= stay.end {
+            return;
+        }
+        let before = self.events.len();
+        let mut add = |time, step| {
+            let stay = index;
+            self.events.push(ZoneEvent { time, step, stay });
+        };
+        let ended_by = |time: TimeNs| times.until.is_some_and(|until| until <= time);
+        let maybe = times.maybe < times.from && !ended_by(times.maybe);
+        if maybe {
+            add(times.maybe, Step::MayBe);
+        }
+        // Code whose end is not told ends when other code is seen in its place,
+        // and that may have been so since it may be there.
+        let fades = times.fades.unwrap_or(times.from).max(times.from);
+        if !ended_by(times.from) {
+            add(times.from, Step::Is);
+            if fades > times.from && !ended_by(fades) {
+                add(fades, Step::Fades);
+            }
+        }
+        if let Some(until) = times.until.filter(|&until| until > times.maybe) {
+            add(until, Step::Leaves);
+        }
+        if self.events.len() > before {
+            self.stays.push(Stay {
+                maybe,
+                fades_at_once: fades == times.from,
+                ..stay
+            });
+        }
+    }
+}
+
+impl Code {
+    /// Takes a constituent, or what more is known of one.
+    pub fn seen(&mut self, constituent: Constituent) {
+        if let Some(&index) = self.by_key.get(&constituent.key) {
+            if let Some(known) = self.constituents.get_mut(index as usize) {
+                // It was there since it was first seen, at the place it had then.
+                let (since, absent_at) = (known.since, known.absent_at);
+                let (start, end) = (known.start, known.end);
+                *known = Constituent {
+                    since,
+                    absent_at,
+                    start,
+                    end,
+                    ..constituent
+                };
+            }
+            return;
+        }
+        let Ok(index) = CodeIndex::try_from(self.constituents.len()) else {
+            return;
+        };
+        self.by_key.insert(constituent.key, index);
+        self.constituents.push(constituent);
+    }
+
+    /// Takes a move.
+    pub fn moved(&mut self, moved: ConstituentMoved) {
+        if let Some(&index) = self.by_key.get(&moved.key) {
+            self.moves.push((index, moved));
+        }
+    }
+
+    /// Takes an end.
+    pub fn gone(&mut self, gone: ConstituentGone) {
+        if let Some(&index) = self.by_key.get(&gone.key) {
+            self.gone.insert(index, gone);
+        }
+    }
+
+    /// All stays and events.
+    pub fn history(&self) -> History {
+        let mut moves: FxHashMap<CodeIndex, Vec<&ConstituentMoved>> = FxHashMap::default();
+        for (index, moved) in &self.moves {
+            moves.entry(*index).or_default().push(moved);
+        }
+        let count = self.constituents.len();
+        let mut history = History {
+            stays: Vec::with_capacity(count),
+            events: Vec::with_capacity(count),
+        };
+        for (constituent, code) in self.constituents.iter().zip(0..) {
+            let size = constituent.end.0.saturating_sub(constituent.start.0);
+            let at = |start: u64| Stay {
+                code,
+                process: constituent.process,
+                start,
+                end: start.saturating_add(size),
+                maybe: false,
+                fades_at_once: false,
+            };
+            let mut start = constituent.start.0;
+            let mut times = Times {
+                maybe: constituent.absent_at.unwrap_or(constituent.since),
+                from: constituent.since,
+                fades: None,
+                until: None,
+            };
+            let mut steps = moves.remove(&code).unwrap_or_default();
+            steps.sort_by_key(|moved| moved.time);
+            for moved in steps {
+                times.fades = Some(moved.last_seen);
+                times.until = Some(moved.time);
+                history.put(at(start), times);
+                start = moved.to.0;
+                times = Times {
+                    maybe: moved.last_seen,
+                    from: moved.time,
+                    fades: None,
+                    until: None,
+                };
+            }
+            if let Some(gone) = self.gone.get(&code) {
+                times.fades = Some(gone.last_seen);
+                times.until = Some(gone.time);
+            }
+            history.put(at(start), times);
+        }
+        history.events.sort_unstable();
+        history
+    }
+
+    /// Forgets what only the history needs.
+    pub fn forget_changes(&mut self) {
+        self.by_key = FxHashMap::default();
+        self.moves = Vec::new();
+        self.gone = FxHashMap::default();
+    }
+}

@@ -1,0 +1,154 @@
+//! How many of a set of overlapping ranges cover an address, and which one where it is
+//! one.
+//!
+//! All ranges that will ever be in the set are known beforehand, so their ends are
+//! numbered, and a binary indexed tree (Fenwick, 1994) over the ends holds what begins
+//! and stops there. Adding, removing and asking cost the logarithm of their number,
+//! however much they overlap.
+
+use super::history::StayIndex;
+
+/// A set of ranges.
+#[derive(Debug, Default)]
+pub(super) struct Overlaps {
+    /// All ends, ascending, each once.
+    ends: Vec<u64>,
+    /// The tree: `tree[i]` is the sum over the ends `i - (i & -i) .. i`, 1-based.
+    tree: Vec<Sum>,
+    /// How many ranges are in the set now.
+    len: usize,
+}
+
+/// How many ranges, and the sum of their numbers: of one range, its number.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    count: u64,
+    stays: u64,
+}
+
+/// Who covers an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cover {
+    Nobody,
+    One(StayIndex),
+    Several,
+}
+
+impl Overlaps {
+    /// The empty set, to which ranges with these ends can be added.
+    pub fn new(mut ends: Vec<u64>) -> Self {
+        ends.sort_unstable();
+        ends.dedup();
+        ends.shrink_to_fit();
+        let tree = vec![Sum::default(); ends.len() + 1];
+        Overlaps { ends, tree, len: 0 }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub fn add(&mut self, start: u64, end: u64, stay: StayIndex) {
+        let one = Sum {
+            count: 1,
+            stays: u64::from(stay),
+        };
+        self.put(start, one);
+        self.put(end, one.negated());
+        self.len += 1;
+    }
+
+    /// Removes a range that was added.
+    pub fn remove(&mut self, start: u64, end: u64, stay: StayIndex) {
+        let one = Sum {
+            count: 1,
+            stays: u64::from(stay),
+        };
+        self.put(start, one.negated());
+        self.put(end, one);
+        self.len = self.len.saturating_sub(1);
+    }
+
+    pub fn at(&self, address: u64) -> Cover {
+        if self.is_empty() {
+            return Cover::Nobody;
+        }
+        let mut index = self.ends.partition_point(|&end| end <= address);
+        let mut sum = Sum::default();
+        while let Some(part) = self.tree.get(index).filter(|_| index > 0) {
+            sum = sum.plus(*part);
+            index &= index - 1;
+        }
+        match (sum.count, StayIndex::try_from(sum.stays)) {
+            (0, _) => Cover::Nobody,
+            (1, Ok(stay)) => Cover::One(stay),
+            _ => Cover::Several,
+        }
+    }
+
+    fn put(&mut self, end: u64, what: Sum) {
+        let Ok(place) = self.ends.binary_search(&end) else {
+            return;
+        };
+        let mut index = place + 1;
+        while let Some(part) = self.tree.get_mut(index) {
+            *part = part.plus(what);
+            index += index & index.wrapping_neg();
+        }
+    }
+}
+
+impl Sum {
+    fn plus(self, other: Sum) -> Sum {
+        Sum {
+            count: self.count.wrapping_add(other.count),
+            stays: self.stays.wrapping_add(other.stays),
+        }
+    }
+
+    fn negated(self) -> Sum {
+        Sum {
+            count: self.count.wrapping_neg(),
+            stays: self.stays.wrapping_neg(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cover, Overlaps};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_scanning(
+            ranges in prop::collection::vec((0u64..50, 1u64..20), 1..40),
+            stays in prop::collection::vec(any::<bool>(), 40),
+        ) {
+            let ends = |&(start, size): &(u64, u64)| [start, start + size];
+            let mut set = Overlaps::new(ranges.iter().flat_map(ends).collect());
+            for (&(start, size), number) in ranges.iter().zip(0..) {
+                set.add(start, start + size, number);
+            }
+            for ((&(start, size), number), stay) in ranges.iter().zip(0..).zip(&stays) {
+                if !stay {
+                    set.remove(start, start + size, number);
+                }
+            }
+            let left = || ranges.iter().zip(0u32..).zip(&stays).filter(|(_, stay)| **stay);
+            prop_assert_eq!(set.is_empty(), left().count() == 0);
+            for address in 0..80 {
+                let covering: Vec<u32> = left()
+                    .filter(|((range, _), _)| range.0 <= address && address < range.0 + range.1)
+                    .map(|((_, number), _)| number)
+                    .collect();
+                let wanted = match covering.as_slice() {
+                    [] => Cover::Nobody,
+                    [one] => Cover::One(*one),
+                    _ => Cover::Several,
+                };
+                prop_assert_eq!(set.at(address), wanted, "at {}", address);
+            }
+        }
+    }
+}

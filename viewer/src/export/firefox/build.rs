@@ -1,0 +1,358 @@
+//! From sites to the tables that all threads share.
+
+use super::super::Export;
+use super::super::frames::{Frame, frames_of, part, region_name};
+use super::tables::{Category, Lib, Shared};
+use crate::report::words::harmless;
+use rustc_hash::FxHashMap;
+use vmscope_records::{Arch, BuildId, ConstituentKind, FileOffset, Module, ModuleKey, SymbolOwner};
+use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::stacks::StackTree;
+use vmscope_symbolizer::symbols::SymbolTable;
+use vmscope_symbolizer::trace::Place;
+use vmscope_symbolizer::{Region, SiteId};
+
+/// A library, in the front end's numbering of resources.
+const RESOURCE_IS_LIBRARY: u32 = 1;
+
+/// The shared tables in the making.
+pub(super) struct Tables<'a> {
+    export: &'a Export<'a>,
+    symbols: SymbolTable<'a>,
+    pub shared: Shared,
+    pub libs: Vec<Lib>,
+    pub categories: Vec<Category>,
+    /// Whether any function is the VM's own (`isJS`).
+    pub has_methods: bool,
+    strings: FxHashMap<String, u32>,
+    sources: FxHashMap<u32, u32>,
+    subcategories: FxHashMap<(u32, String), u32>,
+    resources: FxHashMap<ModuleKey, u32>,
+    funcs: FxHashMap<Func, u32>,
+    frames: FxHashMap<FrameKey, u32>,
+    native_symbols: FxHashMap<(ModuleKey, FileOffset), u32>,
+    stacks: FxHashMap<(Option<u32>, u32), u32>,
+    /// The frames of each site that was met, the outermost first.
+    site_frames: Vec<Option<Box<[u32]>>>,
+    /// A native place of each site that has one.
+    native: Vec<Option<(ModuleKey, FileOffset)>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Func {
+    name: u32,
+    is_method: bool,
+    resource: Option<u32>,
+    source: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct FrameKey {
+    func: u32,
+    category: (u32, u32),
+    line: Option<u32>,
+    inline_depth: u32,
+    native_symbol: Option<u32>,
+}
+
+impl<'a> Tables<'a> {
+    pub(super) fn new(export: &'a Export<'a>) -> Self {
+        let profile = export.profile;
+        let is_native = profile.is_native();
+        let category = |region: &Region| Category {
+            name: region_name(*region, is_native).to_owned(),
+            color: color(*region),
+            subcategories: vec!["Other".to_owned()],
+        };
+        let symbols = profile.trace.symbols.iter().chain(&profile.resolved_now);
+        let mut native = vec![None; profile.sites.len()];
+        for (place, &site) in profile.trace.places.iter().zip(&profile.site_of_place) {
+            if let Place::Native(module, offset) = *place
+                && let Some(slot) = native.get_mut(site as usize)
+            {
+                slot.get_or_insert((module, offset));
+            }
+        }
+        Tables {
+            export,
+            symbols: SymbolTable::new(symbols),
+            shared: Shared::default(),
+            libs: Vec::new(),
+            categories: Region::ALL.iter().map(category).collect(),
+            has_methods: false,
+            strings: FxHashMap::default(),
+            sources: FxHashMap::default(),
+            subcategories: FxHashMap::default(),
+            resources: FxHashMap::default(),
+            funcs: FxHashMap::default(),
+            frames: FxHashMap::default(),
+            native_symbols: FxHashMap::default(),
+            stacks: FxHashMap::default(),
+            site_frames: vec![None; profile.sites.len()],
+            native,
+        }
+    }
+
+    /// Puts all stacks in; of each node of the tree its stack. A node is younger than
+    /// its parent.
+    pub(super) fn put_stacks(&mut self, tree: &StackTree) -> Vec<Option<u32>> {
+        let mut stack_of_node: Vec<Option<u32>> = Vec::with_capacity(tree.nodes().len());
+        for node in tree.nodes() {
+            let parent = stack_of_node.get(node.parent as usize);
+            let mut stack = parent.copied().flatten();
+            let frames = self.frames_of_site(node.site);
+            for &frame in &frames {
+                stack = Some(self.stack(stack, frame));
+            }
+            if let Some(slot) = self.site_frames.get_mut(node.site as usize) {
+                *slot = Some(frames);
+            }
+            stack_of_node.push(stack);
+        }
+        stack_of_node
+    }
+
+    fn stack(&mut self, prefix: Option<u32>, frame: u32) -> u32 {
+        let table = &mut self.shared.stack_table;
+        *self.stacks.entry((prefix, frame)).or_insert_with(|| {
+            table.prefix.push(prefix);
+            table.frame.push(frame);
+            table.length += 1;
+            index_of_last(table.length)
+        })
+    }
+
+    /// The frames of a site, taken out of the place where they are kept.
+    fn frames_of_site(&mut self, site: SiteId) -> Box<[u32]> {
+        let kept = self.site_frames.get_mut(site as usize);
+        if let Some(frames) = kept.and_then(Option::take) {
+            return frames;
+        }
+        let export = self.export;
+        let frames = frames_of(export.profile, site, export.inlined);
+        frames.map(|frame| self.frame(site, &frame)).collect()
+    }
+
+    fn frame(&mut self, site: SiteId, frame: &Frame<'_>) -> u32 {
+        let native = self.native.get(site as usize).copied().flatten();
+        let resource = native.and_then(|(module, _)| self.resource(module));
+        let file = frame.file();
+        let source = (!file.is_empty()).then(|| self.source(&file));
+        let func = Func {
+            name: self.string(&frame.name()),
+            is_method: is_method(frame),
+            resource,
+            source,
+        };
+        let key = FrameKey {
+            func: self.func(func),
+            category: self.category(frame),
+            line: frame.place.line,
+            inline_depth: frame.inline_depth,
+            native_symbol: native.and_then(|(module, at)| self.native_symbol(module, at)),
+        };
+        let table = &mut self.shared.frame_table;
+        *self.frames.entry(key).or_insert_with(|| {
+            table.address.push(-1);
+            table.inline_depth.push(key.inline_depth);
+            table.category.push(key.category.0);
+            table.subcategory.push(key.category.1);
+            table.func.push(key.func);
+            table.native_symbol.push(key.native_symbol);
+            table.inner_window_id.push(0);
+            table.line.push(key.line);
+            table.column.push(());
+            table.length += 1;
+            index_of_last(table.length)
+        })
+    }
+
+    fn func(&mut self, func: Func) -> u32 {
+        let table = &mut self.shared.func_table;
+        self.has_methods |= func.is_method;
+        *self.funcs.entry(func).or_insert_with(|| {
+            table.name.push(func.name);
+            table.is_js.push(func.is_method);
+            table.relevant_for_js.push(false);
+            table.resource.push(func.resource.map_or(-1, i64::from));
+            table.source.push(func.source);
+            table.line_number.push(());
+            table.column_number.push(());
+            table.length += 1;
+            index_of_last(table.length)
+        })
+    }
+
+    /// Region and part of it.
+    fn category(&mut self, frame: &Frame<'_>) -> (u32, u32) {
+        // As `new` has made them.
+        let region = frame.entry.region as u32;
+        let part = part(frame.entry);
+        if part.is_empty() {
+            return (region, 0);
+        }
+        let categories = &mut self.categories;
+        let key = (region, harmless(part));
+        let subcategory = *self
+            .subcategories
+            .entry(key)
+            .or_insert_with_key(|(_, part)| {
+                let list = categories.get_mut(region as usize);
+                let list = list.map(|category| &mut category.subcategories);
+                list.map_or(0, |list| {
+                    list.push(part.clone());
+                    index_of_last(list.len())
+                })
+            });
+        (region, subcategory)
+    }
+
+    fn string(&mut self, text: &str) -> u32 {
+        if let Some(&index) = self.strings.get(text) {
+            return index;
+        }
+        let list = &mut self.shared.string_array;
+        list.push(text.to_owned());
+        let index = index_of_last(list.len());
+        self.strings.insert(text.to_owned(), index);
+        index
+    }
+
+    fn source(&mut self, file: &str) -> u32 {
+        let name = self.string(file);
+        let table = &mut self.shared.sources;
+        *self.sources.entry(name).or_insert_with(|| {
+            table.id.push(());
+            table.filename.push(name);
+            table.length += 1;
+            index_of_last(table.length)
+        })
+    }
+
+    /// The resource of a module, which has the index of its library.
+    fn resource(&mut self, key: ModuleKey) -> Option<u32> {
+        if let Some(&resource) = self.resources.get(&key) {
+            return Some(resource);
+        }
+        let module = self.export.profile.trace.modules.get(&key)?;
+        let lib = lib(module, self.arch());
+        let name = self.string(&lib.name);
+        self.libs.push(lib);
+        let table = &mut self.shared.resource_table;
+        table.lib.push(index_of_last(self.libs.len()));
+        table.name.push(name);
+        table.host.push(());
+        table.kind.push(RESOURCE_IS_LIBRARY);
+        table.length += 1;
+        let resource = index_of_last(table.length);
+        self.resources.insert(key, resource);
+        Some(resource)
+    }
+
+    fn native_symbol(&mut self, module: ModuleKey, at: FileOffset) -> Option<u32> {
+        let owner = SymbolOwner::Module(module);
+        let (function, _) = self.symbols.lookup(owner, at)?;
+        if let Some(&known) = self.native_symbols.get(&(module, function.start)) {
+            return Some(known);
+        }
+        let lib = self.resource(module)?;
+        let name = self.string(&harmless(&function.name));
+        let table = &mut self.shared.native_symbols;
+        table.lib_index.push(lib);
+        table.address.push(function.start.0);
+        table.name.push(name);
+        let size = function.size;
+        table.function_size.push((size != 0).then_some(size));
+        table.length += 1;
+        let index = index_of_last(table.length);
+        self.native_symbols.insert((module, function.start), index);
+        Some(index)
+    }
+
+    fn arch(&self) -> &'static str {
+        let session = self.export.profile.trace.session.as_ref();
+        match session.map(|session| session.arch) {
+            Some(Arch::X86_64) => "x86_64",
+            Some(Arch::Aarch64) => "aarch64",
+            _ => "",
+        }
+    }
+}
+
+/// The index of the last of so many. Tables are made of places, which are counted in 32
+/// bits.
+fn index_of_last(length: usize) -> u32 {
+    u32::try_from(length.saturating_sub(1)).unwrap_or(u32::MAX)
+}
+
+/// The VM's methods are what the front end calls JavaScript: it can show them alone.
+fn is_method(frame: &Frame<'_>) -> bool {
+    frame.entry.region == Region::Generated
+        && matches!(
+            frame.entry.kind,
+            EntryKind::Code(ConstituentKind::Method | ConstituentKind::Block)
+        )
+}
+
+/// One of the front end's colors. One category has to be grey.
+fn color(region: Region) -> &'static str {
+    match region {
+        Region::Generated => "green",
+        Region::Interpreter => "lightblue",
+        Region::Gc => "red",
+        Region::Compiler => "purple",
+        Region::Vm => "yellow",
+        Region::Library => "blue",
+        Region::Kernel => "orange",
+        Region::Idle => "transparent",
+        Region::Unknown => "grey",
+    }
+}
+
+fn lib(module: &Module, arch: &'static str) -> Lib {
+    let path = harmless(&module.path);
+    let name = path.rsplit('/').next().unwrap_or(&path).to_owned();
+    Lib {
+        arch,
+        debug_name: name.clone(),
+        debug_path: path.clone(),
+        breakpad_id: breakpad_id(module.build_id.as_ref()),
+        code_id: module.build_id.as_ref().map(ToString::to_string),
+        name,
+        path,
+    }
+}
+
+/// A build-id as Breakpad writes it: its first 16 bytes as a GUID, whose first three
+/// fields are little-endian, and an age of 0.
+fn breakpad_id(build_id: Option<&BuildId>) -> String {
+    let mut guid = [0u8; 16];
+    let bytes = build_id.map_or(&[][..], BuildId::as_bytes);
+    for (slot, byte) in guid.iter_mut().zip(bytes) {
+        *slot = *byte;
+    }
+    for field in [0..4, 4..6, 6..8] {
+        if let Some(field) = guid.get_mut(field) {
+            field.reverse();
+        }
+    }
+    let digits: String = guid.iter().map(|byte| format!("{byte:02X}")).collect();
+    digits + "0"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::breakpad_id;
+    use vmscope_records::BuildId;
+
+    #[test]
+    fn a_breakpad_id_is_a_guid_and_an_age() {
+        let bytes: Vec<u8> = (0..20).collect();
+        let id = BuildId::new(&bytes);
+        assert_eq!(
+            breakpad_id(id.as_ref()),
+            "030201000504070608090A0B0C0D0E0F0"
+        );
+        assert_eq!(breakpad_id(None), "0".repeat(33));
+    }
+}

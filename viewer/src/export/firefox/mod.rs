@@ -1,0 +1,222 @@
+//! A processed profile for the Firefox Profiler (profiler.firefox.com): every sample with
+//! its time, on the thread that it was taken on.
+
+mod build;
+mod tables;
+
+use super::Export;
+use super::who::{self, Who};
+use crate::report::truth::truth_of;
+use crate::report::words::{count, harmless};
+use anyhow::Result;
+use build::Tables;
+use flate2::{Compression, GzBuilder};
+use std::io::Write;
+use tables::{
+    CpuDeltas, Document, Extensions, ExtraEntry, ExtraSection, Markers, Meta, SampleUnits, Samples,
+    Stacks, Thread, TimeDeltas, VERSION, milliseconds,
+};
+use vmscope_records::{ProcessKey, SampleClock, TimeNs};
+use vmscope_symbolizer::stacks::{StackSample, each_stack};
+
+/// Enough is gained by the fastest.
+const LEVEL: Compression = Compression::fast();
+
+/// Writes the profile, gzip'd where that is asked for (the front end takes both).
+pub(super) fn write(export: &Export<'_>, compressed: bool, out: &mut dyn Write) -> Result<()> {
+    let mut rows = vec![Rows::default(); export.profile.trace.threads.len()];
+    let begin = begin(export);
+    let tree = each_stack(export.profile, export.filter, |sample| {
+        if let Some(rows) = rows.get_mut(sample.thread as usize) {
+            rows.put(sample, begin);
+        }
+    });
+    for rows in &mut rows {
+        rows.sort();
+    }
+    let mut tables = Tables::new(export);
+    let stack_of_node = tables.put_stacks(&tree);
+    let document = Document {
+        meta: meta(export, &mut tables),
+        libs: std::mem::take(&mut tables.libs),
+        shared: &tables.shared,
+        threads: threads(export, &rows, &stack_of_node),
+        pages: [],
+        counters: [],
+        profiler_overhead: [],
+    };
+    if compressed {
+        // No time and no name in the header: equal recordings give equal files.
+        let gzip = GzBuilder::new().write(out, LEVEL);
+        let mut buffer = std::io::BufWriter::new(gzip);
+        serde_json::to_writer(&mut buffer, &document)?;
+        let gzip = buffer
+            .into_inner()
+            .map_err(std::io::IntoInnerError::into_error)?;
+        gzip.finish()?;
+    } else {
+        serde_json::to_writer(&mut *out, &document)?;
+    }
+    Ok(())
+}
+
+/// The samples of a thread: nanoseconds since the recording's beginning, and nodes of
+/// the tree.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    times: Vec<u64>,
+    nodes: Vec<u32>,
+}
+
+impl Rows {
+    fn put(&mut self, sample: StackSample, begin: TimeNs) {
+        self.times.push(sample.time.since(begin).0);
+        self.nodes.push(sample.node);
+    }
+
+    /// The front end wants times that ascend. A recording's do, unless it is damaged.
+    fn sort(&mut self) {
+        if self.times.is_sorted() {
+            return;
+        }
+        let mut rows: Vec<(u64, u32)> = (self.times.iter().copied())
+            .zip(self.nodes.iter().copied())
+            .collect();
+        rows.sort_by_key(|(time, _)| *time);
+        (self.times, self.nodes) = rows.into_iter().unzip();
+    }
+}
+
+fn begin(export: &Export<'_>) -> TimeNs {
+    let session = export.profile.trace.session.as_ref();
+    session.map_or(TimeNs(0), |session| session.time)
+}
+
+fn threads<'a>(
+    export: &Export<'_>,
+    rows: &'a [Rows],
+    stack_of_node: &'a [Option<u32>],
+) -> Vec<Thread<'a>> {
+    let trace = &export.profile.trace;
+    let begin = begin(export);
+    let at = |time: TimeNs| milliseconds(time.since(begin).0);
+    let process_start = |key: ProcessKey| {
+        let process = trace.processes.get(&key);
+        process.map_or(0.0, |process| at(process.time))
+    };
+    let process_end = |key: ProcessKey| {
+        let mut ends = trace.process_ends.iter();
+        let end = ends.find(|end| end.key == key && !end.alive);
+        end.map(|end| at(end.time))
+    };
+    let session = trace.session.as_ref();
+    let clock = session.map(|session| session.clock);
+    let period = match (session, clock) {
+        (Some(session), Some(SampleClock::Cpu)) => Some(session.period.0),
+        _ => None,
+    };
+    let mut all: Vec<(Who, usize)> = who::threads(trace).into_iter().zip(0..).collect();
+    // Processes one after the other, the first thread of each first.
+    all.sort_by_key(|(who, index)| (who.process, !who.is_main(), *index));
+    let with_samples = all.into_iter().filter_map(|(who, index)| {
+        let rows = rows.get(index).filter(|rows| !rows.times.is_empty())?;
+        Some((who, trace.threads.get(index)?, rows))
+    });
+    let of_one = |(who, thread, rows): (Who, &vmscope_symbolizer::trace::TraceThread, &'a Rows)| {
+        let end = thread.end.as_ref().filter(|end| !end.alive);
+        Thread {
+            process_type: "default",
+            process_startup_time: process_start(who.process),
+            process_shutdown_time: process_end(who.process),
+            register_time: at(thread.thread.time),
+            unregister_time: end.map(|end| at(end.time)),
+            paused_ranges: [],
+            is_main_thread: who.is_main(),
+            name: who.name,
+            process_name: who.process_name,
+            pid: who.pid.to_string(),
+            tid: who.tid.0,
+            show_markers_in_timeline: false,
+            samples: Samples {
+                length: rows.times.len(),
+                weight_type: "samples",
+                weight: None,
+                stack: Stacks {
+                    nodes: &rows.nodes,
+                    stack_of_node,
+                },
+                time_deltas: TimeDeltas(&rows.times),
+                thread_cpu_delta: CpuDeltas {
+                    times: &rows.times,
+                    period,
+                },
+            },
+            markers: Markers::default(),
+        }
+    };
+    with_samples.map(of_one).collect()
+}
+
+fn meta(export: &Export<'_>, tables: &mut Tables<'_>) -> Meta {
+    let session = export.profile.trace.session.as_ref();
+    let command = session.map_or_else(String::new, |session| harmless(&session.command.join(" ")));
+    let product = match session.map(|session| &session.vm) {
+        Some(vm) if vm.kind != "native" => harmless(&format!("{} {}", vm.kind, vm.version)),
+        _ => {
+            let program = command.split(' ').next().unwrap_or("");
+            program.rsplit('/').next().unwrap_or("").to_owned()
+        }
+    };
+    Meta {
+        interval: session.map_or(1.0, |session| milliseconds(session.period.0)),
+        start_time: session.map_or(0.0, |session| milliseconds(session.wall_clock_unix_ns)),
+        process_type: 0,
+        product: product.trim_end().to_owned(),
+        oscpu: session.map_or_else(String::new, |session| harmless(&session.kernel)),
+        logical_cpus: session.map_or(0, |session| session.cpus),
+        stackwalk: u32::from(!export.profile.trace.samples.chains.is_empty()),
+        debug: false,
+        version: 24,
+        preprocessed_profile_version: VERSION,
+        // There is nothing that the front end should look for.
+        symbolicated: true,
+        uses_only_one_stack_type: !tables.has_methods,
+        source_code_is_not_on_searchfox: true,
+        imported_from: session.map_or_else(String::new, |session| harmless(&session.producer)),
+        arguments: command,
+        sample_units: SampleUnits {
+            time: "ms",
+            event_delay: "ms",
+            thread_cpu_delta: "ns",
+        },
+        categories: std::mem::take(&mut tables.categories),
+        extensions: Extensions::default(),
+        marker_schema: [],
+        paused_ranges: [],
+        extra: limits(export),
+    }
+}
+
+/// What limits the truth of the profile.
+fn limits(export: &Export<'_>) -> Vec<ExtraSection> {
+    let lines = truth_of(export.profile, export.summary);
+    let entries: Vec<ExtraEntry> = lines
+        .into_iter()
+        .map(|line| {
+            let samples = line.samples.map(|n| format!("{} samples ", count(n)));
+            let text = samples.unwrap_or_default() + &line.text;
+            ExtraEntry {
+                label: "limit".to_owned(),
+                format: "string",
+                value: harmless(&text),
+            }
+        })
+        .collect();
+    if entries.is_empty() {
+        return Vec::new();
+    }
+    vec![ExtraSection {
+        label: "What limits the truth of this profile",
+        entries,
+    }]
+}

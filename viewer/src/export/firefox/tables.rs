@@ -1,0 +1,311 @@
+//! The processed profile of the Firefox Profiler, version 60, as its front end's types
+//! and its upgraders define it (github.com/firefox-devtools/profiler, `src/types/profile.ts`,
+//! `src/profile-logic/processed-profile-versioning.ts`). Tables are kept in columns, as
+//! they are written. What we have nothing for is written empty.
+
+use serde::{Serialize, Serializer};
+
+/// The version of the format. Front ends take older profiles; this is the first whose
+/// threads share their tables.
+pub(super) const VERSION: u32 = 60;
+
+/// The document.
+#[derive(Debug, Serialize)]
+pub(super) struct Document<'a> {
+    pub meta: Meta,
+    pub libs: Vec<Lib>,
+    pub shared: &'a Shared,
+    pub threads: Vec<Thread<'a>>,
+    pub pages: [(); 0],
+    pub counters: [(); 0],
+    #[serde(rename = "profilerOverhead")]
+    pub profiler_overhead: [(); 0],
+}
+
+/// What the profile is of.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Meta {
+    /// Milliseconds between two samples of a thread.
+    pub interval: f64,
+    /// Milliseconds since the Unix epoch; all times are since then.
+    pub start_time: f64,
+    pub process_type: u32,
+    pub product: String,
+    pub oscpu: String,
+    #[serde(rename = "logicalCPUs")]
+    pub logical_cpus: u32,
+    pub stackwalk: u32,
+    pub debug: bool,
+    /// The version of the format that Firefox itself writes: not used.
+    pub version: u32,
+    pub preprocessed_profile_version: u32,
+    pub symbolicated: bool,
+    pub uses_only_one_stack_type: bool,
+    pub source_code_is_not_on_searchfox: bool,
+    pub imported_from: String,
+    pub arguments: String,
+    pub sample_units: SampleUnits,
+    pub categories: Vec<Category>,
+    pub extensions: Extensions,
+    pub marker_schema: [(); 0],
+    pub paused_ranges: [(); 0],
+    pub extra: Vec<ExtraSection>,
+}
+
+/// The units of the samples' columns.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SampleUnits {
+    pub time: &'static str,
+    pub event_delay: &'static str,
+    #[serde(rename = "threadCPUDelta")]
+    pub thread_cpu_delta: &'static str,
+}
+
+/// A color and a heading for frames.
+#[derive(Debug, Serialize)]
+pub(super) struct Category {
+    pub name: String,
+    pub color: &'static str,
+    /// The first is always `Other`.
+    pub subcategories: Vec<String>,
+}
+
+/// The browser's extensions: none.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Extensions {
+    pub length: u32,
+    #[serde(rename = "baseURL")]
+    pub base_url: [(); 0],
+    pub id: [(); 0],
+    pub name: [(); 0],
+}
+
+/// Lines under the profile's information.
+#[derive(Debug, Serialize)]
+pub(super) struct ExtraSection {
+    pub label: &'static str,
+    pub entries: Vec<ExtraEntry>,
+}
+
+/// One of them.
+#[derive(Debug, Serialize)]
+pub(super) struct ExtraEntry {
+    pub label: String,
+    pub format: &'static str,
+    pub value: String,
+}
+
+/// A file that code is mapped from.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Lib {
+    pub arch: &'static str,
+    pub name: String,
+    pub path: String,
+    pub debug_name: String,
+    pub debug_path: String,
+    pub breakpad_id: String,
+    pub code_id: Option<String>,
+}
+
+/// The tables that all threads refer to.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Shared {
+    pub string_array: Vec<String>,
+    pub sources: Sources,
+    pub stack_table: StackTable,
+    pub frame_table: FrameTable,
+    pub func_table: FuncTable,
+    pub resource_table: ResourceTable,
+    pub native_symbols: NativeSymbols,
+}
+
+/// Source files.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Sources {
+    pub length: usize,
+    pub id: Vec<()>,
+    /// Strings.
+    pub filename: Vec<u32>,
+}
+
+/// Stacks, each a frame called from another stack.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct StackTable {
+    pub length: usize,
+    pub frame: Vec<u32>,
+    pub prefix: Vec<Option<u32>>,
+}
+
+/// Places in functions.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FrameTable {
+    pub length: usize,
+    /// −1: a frame gathers all addresses of a line.
+    pub address: Vec<i64>,
+    pub inline_depth: Vec<u32>,
+    pub category: Vec<u32>,
+    pub subcategory: Vec<u32>,
+    pub func: Vec<u32>,
+    pub native_symbol: Vec<Option<u32>>,
+    #[serde(rename = "innerWindowID")]
+    pub inner_window_id: Vec<u32>,
+    pub line: Vec<Option<u32>>,
+    pub column: Vec<()>,
+}
+
+/// Functions.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FuncTable {
+    pub length: usize,
+    /// Strings.
+    pub name: Vec<u32>,
+    #[serde(rename = "isJS")]
+    pub is_js: Vec<bool>,
+    #[serde(rename = "relevantForJS")]
+    pub relevant_for_js: Vec<bool>,
+    /// −1 where there is none.
+    pub resource: Vec<i64>,
+    /// Sources.
+    pub source: Vec<Option<u32>>,
+    pub line_number: Vec<()>,
+    pub column_number: Vec<()>,
+}
+
+/// What functions are from.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct ResourceTable {
+    pub length: usize,
+    pub lib: Vec<u32>,
+    /// Strings.
+    pub name: Vec<u32>,
+    pub host: Vec<()>,
+    /// 1: a library.
+    #[serde(rename = "type")]
+    pub kind: Vec<u32>,
+}
+
+/// Functions by their symbols: what others were inlined into.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NativeSymbols {
+    pub length: usize,
+    pub lib_index: Vec<u32>,
+    /// Offsets in the file.
+    pub address: Vec<u64>,
+    /// Strings.
+    pub name: Vec<u32>,
+    pub function_size: Vec<Option<u64>>,
+}
+
+/// A thread with its samples.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Thread<'a> {
+    pub process_type: &'static str,
+    pub process_startup_time: f64,
+    pub process_shutdown_time: Option<f64>,
+    pub register_time: f64,
+    pub unregister_time: Option<f64>,
+    pub paused_ranges: [(); 0],
+    pub name: String,
+    pub is_main_thread: bool,
+    pub process_name: String,
+    pub pid: String,
+    pub tid: u32,
+    pub show_markers_in_timeline: bool,
+    pub samples: Samples<'a>,
+    pub markers: Markers,
+}
+
+/// Markers: none.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Markers {
+    pub length: u32,
+    pub category: [(); 0],
+    pub data: [(); 0],
+    pub name: [(); 0],
+    pub start_time: [(); 0],
+    pub end_time: [(); 0],
+    pub phase: [(); 0],
+}
+
+/// The samples of a thread.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Samples<'a> {
+    pub length: usize,
+    pub weight_type: &'static str,
+    pub weight: Option<()>,
+    /// Stacks.
+    pub stack: Stacks<'a>,
+    /// Milliseconds since the sample before.
+    pub time_deltas: TimeDeltas<'a>,
+    /// CPU time since the sample before, in nanoseconds.
+    #[serde(rename = "threadCPUDelta")]
+    pub thread_cpu_delta: CpuDeltas<'a>,
+}
+
+/// Nodes of the symbolizer's tree, written as the stacks that they are here.
+#[derive(Debug)]
+pub(super) struct Stacks<'a> {
+    pub nodes: &'a [u32],
+    pub stack_of_node: &'a [Option<u32>],
+}
+
+/// Times in nanoseconds, ascending, written as distances.
+#[derive(Debug)]
+pub(super) struct TimeDeltas<'a>(pub &'a [u64]);
+
+/// The CPU time that each sample stands for.
+#[derive(Debug)]
+pub(super) struct CpuDeltas<'a> {
+    pub times: &'a [u64],
+    /// Of one sample; `None` where samples do not follow a CPU clock.
+    pub period: Option<u64>,
+}
+
+impl Serialize for Stacks<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let stack = |&node: &u32| self.stack_of_node.get(node as usize).copied().flatten();
+        serializer.collect_seq(self.nodes.iter().map(stack))
+    }
+}
+
+impl Serialize for TimeDeltas<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(deltas(self.0).map(milliseconds))
+    }
+}
+
+impl Serialize for CpuDeltas<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // No thread uses more CPU time than passes.
+        let used = |passed: u64| self.period.map(|period| period.min(passed));
+        serializer.collect_seq(deltas(self.times).map(used))
+    }
+}
+
+/// Each time's distance from the one before, the first one's from 0.
+fn deltas(times: &[u64]) -> impl Iterator<Item = u64> {
+    let before = std::iter::once(&0).chain(times);
+    times
+        .iter()
+        .zip(before)
+        .map(|(time, before)| time.saturating_sub(*before))
+}
+
+/// Nanoseconds as milliseconds.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "nanoseconds of a recording are below 2^52"
+)]
+pub(super) fn milliseconds(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}

@@ -1,0 +1,114 @@
+//! Where an export goes: to the standard output, or to a file that is the user's alone
+//! and there as a whole or not at all.
+
+use super::Format;
+use anyhow::{Context, Result, bail};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes that are gathered before they are written.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Where to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    /// The standard output.
+    Stdout,
+    /// A file.
+    File(PathBuf),
+}
+
+impl Output {
+    /// What was asked for; else what users of a format expect.
+    pub(super) fn choose(asked: Option<&Path>, recording: &Path, format: Format) -> Self {
+        match asked {
+            Some(path) if path == Path::new("-") => Output::Stdout,
+            Some(path) => Output::File(path.to_owned()),
+            None if format == Format::Collapsed && !std::io::stdout().is_terminal() => {
+                Output::Stdout
+            }
+            None => Output::File(recording.with_extension(format.extension())),
+        }
+    }
+
+    /// Whether what has a compressed form is written in it: unless a name says otherwise.
+    pub(super) fn is_compressed(&self, format: Format) -> bool {
+        match (self, format) {
+            (_, Format::Collapsed | Format::Flamegraph) => false,
+            (Output::Stdout, Format::Firefox) => false,
+            (Output::Stdout, Format::Pprof) => true,
+            (Output::File(path), Format::Firefox) => !has_extension(path, "json"),
+            (Output::File(path), Format::Pprof) => !has_extension(path, "pb"),
+        }
+    }
+
+    /// Says early what [`Output::write`] would find out in the end.
+    pub(super) fn check(&self, force: bool) -> Result<()> {
+        let Output::File(path) = self else {
+            return Ok(());
+        };
+        let shown = path.display();
+        let metadata = match std::fs::symlink_metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            other => other.with_context(|| format!("cannot write {shown}"))?,
+        };
+        let is_own = metadata.is_file() && metadata.uid() == nix::unistd::geteuid().as_raw();
+        if !is_own {
+            bail!(
+                "{shown} is there and is no file of yours: it is not replaced; --output writes elsewhere"
+            );
+        }
+        if !force {
+            bail!(
+                "{shown} is there already and was not replaced: --force replaces it, --output writes elsewhere"
+            );
+        }
+        Ok(())
+    }
+
+    /// Lets `produce` write. A file appears under its name when it is whole; it is
+    /// readable by its owner alone.
+    pub(super) fn write(
+        &self,
+        force: bool,
+        stdout: &mut dyn Write,
+        produce: impl FnOnce(&mut dyn Write) -> Result<()>,
+    ) -> Result<()> {
+        let path = match self {
+            Output::Stdout => return produce(stdout),
+            Output::File(path) => path,
+        };
+        let shown = path.display();
+        let cannot = || format!("cannot write {shown} (--output writes elsewhere)");
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        // Created with O_EXCL and mode 0600, removed when dropped.
+        let draft = tempfile::Builder::new()
+            .prefix(".vmscope-export-")
+            .tempfile_in(folder)
+            .with_context(cannot)?;
+        let mut buffer = BufWriter::with_capacity(BUFFER_BYTES, draft);
+        produce(&mut buffer).with_context(cannot)?;
+        let draft = buffer
+            .into_inner()
+            .map_err(std::io::IntoInnerError::into_error)
+            .with_context(cannot)?;
+        // Something may have come there meanwhile.
+        self.check(force)?;
+        let kept = if force {
+            draft.persist(path)
+        } else {
+            draft.persist_noclobber(path)
+        };
+        kept.map_err(|error| error.error).with_context(cannot)?;
+        Ok(())
+    }
+}
+
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
+}

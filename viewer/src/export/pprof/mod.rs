@@ -1,0 +1,361 @@
+//! A `profile.proto` for pprof: a sample for each stack of each thread, a location for
+//! each site, with what was inlined there.
+
+mod proto;
+
+use super::frames::{frames_of, part, tier};
+use super::{Export, who};
+use crate::report::truth::truth_of;
+use crate::report::words::{count, harmless};
+use anyhow::Result;
+use flate2::{Compression, GzBuilder};
+use proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType, tags};
+use rustc_hash::FxHashMap;
+use std::io::Write;
+use vmscope_records::{DurationNs, ModuleKey, SampleClock};
+use vmscope_symbolizer::SiteId;
+use vmscope_symbolizer::stacks::{StackCount, count_stacks};
+use vmscope_symbolizer::trace::Place;
+use who::Who;
+
+/// Enough is gained by the fastest.
+const LEVEL: Compression = Compression::fast();
+
+/// Writes the profile, gzip'd where that is asked for (every reader takes both).
+pub(super) fn write(export: &Export<'_>, compressed: bool, out: &mut dyn Write) -> Result<()> {
+    if compressed {
+        // No time and no name in the header: equal recordings give equal files.
+        let mut encoder = GzBuilder::new().write(out, LEVEL);
+        Encoder::new(export, &mut encoder).write()?;
+        encoder.finish()?;
+        Ok(())
+    } else {
+        Encoder::new(export, out).write()
+    }
+}
+
+/// Which file a location is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Home {
+    Module(ModuleKey),
+    Kernel,
+    Generated,
+}
+
+/// Writes message after message, so that memory grows with the program, not with the
+/// profile.
+struct Encoder<'a> {
+    export: &'a Export<'a>,
+    out: &'a mut dyn Write,
+    /// The bytes of one message; kept for its room.
+    bytes: Vec<u8>,
+    strings: FxHashMap<String, i64>,
+    functions: FxHashMap<(i64, i64), u64>,
+    mappings: FxHashMap<Home, u64>,
+    /// The location of each site, 0 where it has none yet.
+    locations: Vec<u64>,
+    location_count: u64,
+    /// Of each site the file that the first of its places is in.
+    homes: Vec<Option<Home>>,
+    /// The labels that all samples of a thread have.
+    thread_labels: FxHashMap<u32, Vec<Label>>,
+}
+
+impl<'a> Encoder<'a> {
+    fn new(export: &'a Export<'a>, out: &'a mut dyn Write) -> Self {
+        let sites = export.profile.sites.len();
+        Encoder {
+            export,
+            out,
+            bytes: Vec::new(),
+            strings: FxHashMap::default(),
+            functions: FxHashMap::default(),
+            mappings: FxHashMap::default(),
+            locations: vec![0; sites],
+            location_count: 0,
+            homes: homes(export),
+            thread_labels: FxHashMap::default(),
+        }
+    }
+
+    fn write(mut self) -> Result<()> {
+        // The table of strings begins with the empty one.
+        self.string("")?;
+        self.main_mapping()?;
+        self.head()?;
+        let (tree, counts) = count_stacks(self.export.profile, self.export.filter);
+        let threads = who::threads(&self.export.profile.trace);
+        let session = self.export.profile.trace.session.as_ref();
+        let period = session.map_or(0, |session| signed(session.period.0));
+        for StackCount {
+            thread,
+            node,
+            samples,
+        } in counts
+        {
+            let mut locations = Vec::new();
+            let mut leaf = None;
+            for one in tree.path(node) {
+                leaf = leaf.or(Some(one.site));
+                locations.push(self.location(one.site)?);
+            }
+            let mut labels = self.labels_of_thread(thread, threads.get(thread as usize))?;
+            self.labels_of_leaf(leaf, &mut labels)?;
+            let samples = signed(samples);
+            let sample = Sample {
+                location_id: locations,
+                value: vec![samples, samples.saturating_mul(period)],
+                label: labels,
+            };
+            self.put(tags::SAMPLE, &sample)?;
+        }
+        Ok(())
+    }
+
+    /// Everything that is there once.
+    fn head(&mut self) -> Result<()> {
+        let export = self.export;
+        let session = export.profile.trace.session.as_ref();
+        let clock = match session.map(|session| session.clock) {
+            Some(SampleClock::Wall) => "wall",
+            _ => "cpu",
+        };
+        let time = ValueType {
+            kind: self.string(clock)?,
+            unit: self.string("nanoseconds")?,
+        };
+        let samples = ValueType {
+            kind: self.string("samples")?,
+            unit: self.string("count")?,
+        };
+        let (from, to) = export.summary.window;
+        let begin = session.map_or(0, |session| {
+            let since = from.since(session.time);
+            session.wall_clock_unix_ns.saturating_add(since.0)
+        });
+        let period = session.map_or(DurationNs(0), |session| session.period);
+        let mut comment = Vec::new();
+        for line in comments(export) {
+            comment.push(self.string(&harmless(&line))?);
+        }
+        let profile = Profile {
+            default_sample_type: time.kind,
+            sample_type: vec![samples, time.clone()],
+            time_nanos: signed(begin),
+            duration_nanos: signed(to.since(from).0),
+            period_type: Some(time),
+            period: signed(period.0),
+            comment,
+        };
+        self.bytes.clear();
+        prost::Message::encode(&profile, &mut self.bytes)?;
+        self.out.write_all(&self.bytes)?;
+        Ok(())
+    }
+
+    fn put<M: prost::Message>(&mut self, tag: u32, message: &M) -> Result<()> {
+        self.bytes.clear();
+        prost::encoding::message::encode(tag, message, &mut self.bytes);
+        self.out.write_all(&self.bytes)?;
+        Ok(())
+    }
+
+    fn string(&mut self, text: &str) -> Result<i64> {
+        if let Some(&index) = self.strings.get(text) {
+            return Ok(index);
+        }
+        let index = i64::try_from(self.strings.len())?;
+        let text = text.to_owned();
+        self.bytes.clear();
+        prost::encoding::string::encode(tags::STRING, &text, &mut self.bytes);
+        self.out.write_all(&self.bytes)?;
+        self.strings.insert(text, index);
+        Ok(index)
+    }
+
+    /// The location of a site, written when it is first asked for.
+    fn location(&mut self, site: SiteId) -> Result<u64> {
+        if let Some(&known) = self.locations.get(site as usize)
+            && known != 0
+        {
+            return Ok(known);
+        }
+        let export = self.export;
+        let mut lines = Vec::new();
+        for frame in frames_of(export.profile, site, export.inlined) {
+            let (name, file) = (self.string(&frame.name())?, self.string(&frame.file())?);
+            lines.push(Line {
+                function_id: self.function(name, file)?,
+                line: i64::from(frame.line()),
+            });
+        }
+        // The innermost comes first here.
+        lines.reverse();
+        let home = self.homes.get(site as usize).copied().flatten();
+        let mapping_id = match home {
+            Some(home) => self.mapping(home)?,
+            None => 0,
+        };
+        self.location_count += 1;
+        let id = self.location_count;
+        let location = Location {
+            id,
+            mapping_id,
+            line: lines,
+        };
+        self.put(tags::LOCATION, &location)?;
+        if let Some(slot) = self.locations.get_mut(site as usize) {
+            *slot = id;
+        }
+        Ok(id)
+    }
+
+    fn function(&mut self, name: i64, filename: i64) -> Result<u64> {
+        if let Some(&id) = self.functions.get(&(name, filename)) {
+            return Ok(id);
+        }
+        let id = self.functions.len() as u64 + 1;
+        self.functions.insert((name, filename), id);
+        let function = Function {
+            id,
+            name,
+            system_name: name,
+            filename,
+        };
+        self.put(tags::FUNCTION, &function)?;
+        Ok(id)
+    }
+
+    /// The program comes first: readers take the first mapping for it.
+    fn main_mapping(&mut self) -> Result<()> {
+        let modules = &self.export.profile.trace.modules;
+        let main = modules.values().filter(|module| module.main);
+        if let Some(main) = main.map(|module| module.key).min() {
+            self.mapping(Home::Module(main))?;
+        }
+        Ok(())
+    }
+
+    fn mapping(&mut self, home: Home) -> Result<u64> {
+        if let Some(&id) = self.mappings.get(&home) {
+            return Ok(id);
+        }
+        let id = self.mappings.len() as u64 + 1;
+        self.mappings.insert(home, id);
+        let (name, build_id) = match home {
+            Home::Module(key) => {
+                let module = self.export.profile.trace.modules.get(&key);
+                let path = module.map_or("", |module| module.path.as_str());
+                let build_id = module.and_then(|module| module.build_id.as_ref());
+                (harmless(path), build_id.map(ToString::to_string))
+            }
+            // As perf and its converters call them.
+            Home::Kernel => ("[kernel.kallsyms]".to_owned(), None),
+            Home::Generated => ("[generated code]".to_owned(), None),
+        };
+        let mapping = Mapping {
+            id,
+            filename: self.string(&name)?,
+            build_id: self.string(&build_id.unwrap_or_default())?,
+            // So that no reader looks for names that we do not have.
+            has_functions: true,
+            has_filenames: true,
+            has_line_numbers: true,
+            has_inline_frames: true,
+        };
+        self.put(tags::MAPPING, &mapping)?;
+        Ok(id)
+    }
+
+    fn labels_of_thread(&mut self, thread: u32, who: Option<&Who>) -> Result<Vec<Label>> {
+        if let Some(labels) = self.thread_labels.get(&thread) {
+            return Ok(labels.clone());
+        }
+        let mut labels = Vec::new();
+        if let Some(who) = who {
+            labels.push(self.text_label("thread", &who.name)?);
+            labels.push(self.number_label("tid", who.tid.0)?);
+            labels.push(self.text_label("process", &who.process_name)?);
+            labels.push(self.number_label("pid", who.pid.0)?);
+        }
+        self.thread_labels.insert(thread, labels.clone());
+        Ok(labels)
+    }
+
+    fn labels_of_leaf(&mut self, leaf: Option<SiteId>, labels: &mut Vec<Label>) -> Result<()> {
+        let profile = self.export.profile;
+        let entry = leaf.and_then(|site| {
+            let site = profile.sites.get(site as usize)?;
+            profile.entries.get(site.entry as usize)
+        });
+        let Some(entry) = entry else {
+            return Ok(());
+        };
+        labels.push(self.text_label("region", entry.region.name())?);
+        if !tier(entry).is_empty() {
+            labels.push(self.text_label("tier", &harmless(tier(entry)))?);
+        }
+        if part(entry) != tier(entry) && !part(entry).is_empty() {
+            labels.push(self.text_label("part", &harmless(part(entry)))?);
+        }
+        Ok(())
+    }
+
+    fn text_label(&mut self, key: &str, text: &str) -> Result<Label> {
+        Ok(Label {
+            key: self.string(key)?,
+            string: self.string(text)?,
+            number: 0,
+        })
+    }
+
+    fn number_label(&mut self, key: &str, number: u32) -> Result<Label> {
+        Ok(Label {
+            key: self.string(key)?,
+            string: 0,
+            number: i64::from(number),
+        })
+    }
+}
+
+/// Where the first place of each site is.
+fn homes(export: &Export<'_>) -> Vec<Option<Home>> {
+    let profile = export.profile;
+    let mut homes = vec![None; profile.sites.len()];
+    for (place, &site) in profile.trace.places.iter().zip(&profile.site_of_place) {
+        let home = match *place {
+            Place::Native(module, _) => Home::Module(module),
+            Place::Kernel(_) => Home::Kernel,
+            Place::Code(..) | Place::Generated | Place::Doubtful => Home::Generated,
+            Place::Unmapped | Place::Idle => continue,
+        };
+        if let Some(slot) = homes.get_mut(site as usize) {
+            slot.get_or_insert(home);
+        }
+    }
+    homes
+}
+
+/// What `pprof -comments` shows: what this is, and what limits its truth.
+fn comments(export: &Export<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(session) = &export.profile.trace.session {
+        lines.push(session.producer.clone());
+        lines.push(session.command.join(" "));
+        let vm = format!("{} {}", session.vm.kind, session.vm.version);
+        lines.push(vm.trim_end().to_owned());
+    }
+    for line in truth_of(export.profile, export.summary) {
+        let samples = line.samples.map(|n| format!("{} samples ", count(n)));
+        lines.push(format!(
+            "limit: {}{}",
+            samples.unwrap_or_default(),
+            line.text
+        ));
+    }
+    lines
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

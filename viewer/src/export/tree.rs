@@ -1,0 +1,296 @@
+//! Stacks by what they show: the tree that collapsed stacks and flame graphs are made
+//! of. Frames that look the same are one node, and children are in the order of their
+//! names, so that equal recordings give equal files.
+
+use super::frames::{Frame, field, frames_of, mark};
+use super::{Export, who};
+use rustc_hash::FxHashMap;
+use vmscope_symbolizer::stacks::{StackCount, StackTree, count_stacks};
+use vmscope_symbolizer::{Region, SiteId};
+
+/// A name longer than this is shortened in its middle.
+const LONGEST_NAME: usize = 1000;
+
+/// No parent.
+const NONE: u32 = u32::MAX;
+
+/// What a frame shows.
+#[derive(Clone, Debug)]
+pub(super) struct Label {
+    /// Its text, fit to be a field of a line.
+    pub text: String,
+    /// Where the code belongs; `None` for processes and threads.
+    pub region: Option<Region>,
+    /// Whether it was inlined.
+    pub inlined: bool,
+}
+
+/// How frames are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// With marks alone.
+    Marks,
+    /// With marks, and the words for those that a picture does not show.
+    Words,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    parent: u32,
+    label: u32,
+    /// Samples whose innermost frame it is.
+    own: u64,
+}
+
+/// The tree.
+#[derive(Debug, Default)]
+pub(super) struct LabelTree {
+    nodes: Vec<Node>,
+    /// What frames show, each once.
+    pub labels: Vec<Label>,
+}
+
+impl LabelTree {
+    /// The tree of all samples that are exported.
+    pub(super) fn of(export: &Export<'_>, style: Style) -> Self {
+        let (stacks, counts) = count_stacks(export.profile, export.filter);
+        let mut builder = Builder {
+            export,
+            style,
+            stacks: &stacks,
+            tree: LabelTree::default(),
+            label_index: FxHashMap::default(),
+            node_index: FxHashMap::default(),
+            site_labels: vec![None; export.profile.sites.len()],
+            known: FxHashMap::default(),
+            path: Vec::new(),
+        };
+        builder.build(&counts);
+        builder.tree
+    }
+
+    /// Samples of each node and all that was called from it.
+    fn totals(&self) -> Vec<u64> {
+        let mut totals: Vec<u64> = self.nodes.iter().map(|node| node.own).collect();
+        // Children are younger than their parents.
+        for (index, node) in self.nodes.iter().enumerate().rev() {
+            let total = totals.get(index).copied().unwrap_or(0);
+            if let Some(parent) = totals.get_mut(node.parent as usize) {
+                *parent += total;
+            }
+        }
+        totals
+    }
+
+    /// Hands every stack with its count to `line`, in the order of their names. What has
+    /// fewer than `least` samples, all that was called from it included, is no frame of
+    /// its own: its samples stay with its caller.
+    pub(super) fn each_line<E>(
+        &self,
+        least: u64,
+        mut line: impl FnMut(&str, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let totals = self.totals();
+        let total_of = |node: u32| totals.get(node as usize).copied().unwrap_or(0);
+        let order = self.order();
+        let mut path = String::new();
+        // Nodes to visit, each with the length of its parent's path.
+        let mut open: Vec<(u32, usize)> = Vec::new();
+        let push = |open: &mut Vec<(u32, usize)>, parent: u32, length: usize| -> u64 {
+            let mut kept = 0;
+            let children = order.children(parent);
+            // The last that is pushed comes first.
+            for &child in children.iter().rev() {
+                if total_of(child) >= least {
+                    open.push((child, length));
+                    kept += total_of(child);
+                }
+            }
+            kept
+        };
+        push(&mut open, NONE, 0);
+        while let Some((index, length)) = open.pop() {
+            let Some(node) = self.nodes.get(index as usize) else {
+                continue;
+            };
+            path.truncate(length);
+            if length > 0 {
+                path.push(';');
+            }
+            if let Some(label) = self.labels.get(node.label as usize) {
+                path.push_str(&label.text);
+            }
+            let kept = push(&mut open, index, path.len());
+            let own = total_of(index).saturating_sub(kept);
+            if own > 0 {
+                line(&path, own)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn order(&self) -> Order {
+        let mut by_text: Vec<usize> = (0..self.labels.len()).collect();
+        by_text.sort_unstable_by_key(|&label| self.labels.get(label).map(|label| &label.text));
+        let mut rank = vec![0usize; self.labels.len()];
+        for (place, label) in by_text.into_iter().enumerate() {
+            if let Some(slot) = rank.get_mut(label) {
+                *slot = place;
+            }
+        }
+        let key = |&index: &u32| {
+            let node = self.nodes.get(index as usize);
+            node.map(|node| (node.parent, rank.get(node.label as usize).copied()))
+        };
+        let count = u32::try_from(self.nodes.len()).unwrap_or(NONE);
+        let mut nodes: Vec<u32> = (0..count).collect();
+        nodes.sort_unstable_by_key(key);
+        let parents = nodes.iter().filter_map(|&index| {
+            let node = self.nodes.get(index as usize)?;
+            Some(node.parent)
+        });
+        let parents = parents.collect();
+        Order { nodes, parents }
+    }
+}
+
+/// Nodes by parent, then by name.
+struct Order {
+    nodes: Vec<u32>,
+    /// Of each of them its parent, ascending.
+    parents: Vec<u32>,
+}
+
+impl Order {
+    fn children(&self, parent: u32) -> &[u32] {
+        let from = self.parents.partition_point(|&other| other < parent);
+        let to = self.parents.partition_point(|&other| other <= parent);
+        self.nodes.get(from..to).unwrap_or(&[])
+    }
+}
+
+struct Builder<'a, 'e> {
+    export: &'a Export<'e>,
+    style: Style,
+    stacks: &'a StackTree,
+    tree: LabelTree,
+    label_index: FxHashMap<String, u32>,
+    node_index: FxHashMap<(u32, u32), u32>,
+    /// The labels of each site that was met, the outermost first.
+    site_labels: Vec<Option<Box<[u32]>>>,
+    /// The tree's node of each stack under each root.
+    known: FxHashMap<(u32, u32), u32>,
+    path: Vec<u32>,
+}
+
+impl Builder<'_, '_> {
+    fn build(&mut self, counts: &[StackCount]) {
+        let threads = who::threads(&self.export.profile.trace);
+        let mut roots: Vec<Option<u32>> = vec![None; threads.len()];
+        for count in counts {
+            let thread = count.thread as usize;
+            let (Some(who), Some(&root)) = (threads.get(thread), roots.get(thread)) else {
+                continue;
+            };
+            let root = root.unwrap_or_else(|| self.root(who));
+            if let Some(slot) = roots.get_mut(thread) {
+                *slot = Some(root);
+            }
+            let node = self.node(root, count.node);
+            if let Some(node) = self.tree.nodes.get_mut(node as usize) {
+                node.own += count.samples;
+            }
+        }
+    }
+
+    fn root(&mut self, who: &who::Who) -> u32 {
+        let process = self.label(&who.process_name, "", None, false);
+        let root = self.child(NONE, process);
+        if !self.export.by_thread {
+            return root;
+        }
+        // As async-profiler writes threads.
+        let thread = format!("[{} tid={}]", who.name, who.tid);
+        let thread = self.label(&thread, "", None, false);
+        self.child(root, thread)
+    }
+
+    fn label(&mut self, name: &str, mark: &str, region: Option<Region>, inlined: bool) -> u32 {
+        let text = format!("{}{mark}", field(name, LONGEST_NAME));
+        let labels = &mut self.tree.labels;
+        *self.label_index.entry(text).or_insert_with_key(|text| {
+            labels.push(Label {
+                text: text.clone(),
+                region,
+                inlined,
+            });
+            // Each has a text of its own in memory.
+            u32::try_from(labels.len() - 1).unwrap_or(NONE)
+        })
+    }
+
+    fn child(&mut self, parent: u32, label: u32) -> u32 {
+        let nodes = &mut self.tree.nodes;
+        *self.node_index.entry((parent, label)).or_insert_with(|| {
+            nodes.push(Node {
+                parent,
+                label,
+                own: 0,
+            });
+            u32::try_from(nodes.len() - 1).unwrap_or(NONE)
+        })
+    }
+
+    fn node(&mut self, root: u32, stack: u32) -> u32 {
+        self.path.clear();
+        let mut node = root;
+        let mut next = stack;
+        while let Some(one) = self.stacks.nodes().get(next as usize) {
+            if let Some(&known) = self.known.get(&(root, next)) {
+                node = known;
+                break;
+            }
+            self.path.push(next);
+            next = one.parent;
+        }
+        while let Some(stack) = self.path.pop() {
+            let Some(&one) = self.stacks.nodes().get(stack as usize) else {
+                continue;
+            };
+            node = self.under(node, one.site);
+            self.known.insert((root, stack), node);
+        }
+        node
+    }
+
+    /// The node of a site's innermost frame under `parent`.
+    fn under(&mut self, parent: u32, site: SiteId) -> u32 {
+        let slot = site as usize;
+        if self.site_labels.get(slot).is_none_or(Option::is_none) {
+            let export = self.export;
+            let frames = frames_of(export.profile, site, export.inlined);
+            let labels = frames.map(|frame| self.frame_label(&frame)).collect();
+            if let Some(slot) = self.site_labels.get_mut(slot) {
+                *slot = Some(labels);
+            }
+        }
+        let labels = self.site_labels.get_mut(slot).and_then(Option::take);
+        let mut node = parent;
+        for &label in labels.iter().flat_map(|labels| labels.iter()) {
+            node = self.child(node, label);
+        }
+        if let Some(slot) = self.site_labels.get_mut(slot) {
+            *slot = labels;
+        }
+        node
+    }
+
+    fn frame_label(&mut self, frame: &Frame<'_>) -> u32 {
+        let mut name = frame.name();
+        if self.style == Style::Words && frame.is_inlined() {
+            name.push_str(" (inlined)");
+        }
+        let region = Some(frame.entry.region);
+        self.label(&name, mark(frame), region, frame.is_inlined())
+    }
+}

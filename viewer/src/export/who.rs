@@ -1,0 +1,95 @@
+//! Whose a sample is: the process and the thread, by the names that users know.
+
+use crate::report::words::harmless;
+use rustc_hash::FxHashMap;
+use vmscope_records::{Pid, Process, ProcessKey, Tid};
+use vmscope_symbolizer::Trace;
+
+/// A thread and its process.
+#[derive(Clone, Debug)]
+pub(super) struct Who {
+    /// The address space it ran in, the last where it went on in another (exec).
+    pub process: ProcessKey,
+    /// Its process.
+    pub pid: Pid,
+    /// What that runs.
+    pub process_name: String,
+    /// Its id.
+    pub tid: Tid,
+    /// Its name.
+    pub name: String,
+}
+
+impl Who {
+    /// Whether it is its process's first thread.
+    pub(super) fn is_main(&self) -> bool {
+        self.tid.0 == self.pid.0
+    }
+}
+
+/// All threads of a trace, by index.
+pub(super) fn threads(trace: &Trace) -> Vec<Who> {
+    let execs = execs(trace);
+    let of_one = |index: u32| -> Option<Who> {
+        let thread = &trace.threads.get(index as usize)?.thread;
+        let first = trace.processes.get(&thread.process);
+        // What goes on after an exec is the process's first thread.
+        let last = match first {
+            Some(process) if process.pid.0 == thread.tid.0 => last_of(process, &execs),
+            other => other,
+        };
+        Some(Who {
+            process: last.map_or(thread.process, |process| process.key),
+            pid: last.map_or(Pid(0), |process| process.pid),
+            process_name: process_name(trace, last),
+            tid: thread.tid,
+            name: match harmless(&thread.name) {
+                name if name.trim().is_empty() => "(no name)".to_owned(),
+                name => name,
+            },
+        })
+    };
+    let count = u32::try_from(trace.threads.len()).unwrap_or(u32::MAX);
+    (0..count).filter_map(of_one).collect()
+}
+
+/// Of each address space the one that it exec'ed into.
+fn execs(trace: &Trace) -> FxHashMap<ProcessKey, &Process> {
+    let pid_of = |key| trace.processes.get(&key).map(|process| process.pid);
+    let after = trace.processes.values().filter_map(|process| {
+        let before = process.parent?;
+        (pid_of(before) == Some(process.pid)).then_some((before, process))
+    });
+    after.collect()
+}
+
+fn last_of<'a>(
+    first: &'a Process,
+    execs: &FxHashMap<ProcessKey, &'a Process>,
+) -> Option<&'a Process> {
+    let mut last = first;
+    // A damaged recording may go round in a circle.
+    for _ in 0..=execs.len() {
+        match execs.get(&last.key) {
+            Some(next) => last = next,
+            None => return Some(last),
+        }
+    }
+    Some(first)
+}
+
+fn process_name(trace: &Trace, process: Option<&Process>) -> String {
+    let Some(process) = process else {
+        return "(unknown process)".to_owned();
+    };
+    if !process.name.trim().is_empty() {
+        return harmless(&process.name);
+    }
+    let session = trace.session.as_ref();
+    let program = session
+        .filter(|session| session.pid == process.pid)
+        .and_then(|session| session.command.first())
+        .and_then(|program| program.rsplit('/').next())
+        .filter(|name| !name.is_empty());
+    program.map_or_else(|| format!("pid {}", process.pid), harmless)
+}

@@ -1,0 +1,186 @@
+//! What `record` changes in the environment of the command that it starts, so that
+//! its VM tells more about itself.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+
+use vmscope_sampler::session::Readers;
+use vmscope_target::{EnvironmentChange, Launch};
+
+/// The variables that come out of `changes`, given what is set (`current`), with their
+/// new values. Nothing is changed to what it is already.
+fn changed(
+    changes: Vec<EnvironmentChange>,
+    current: impl Fn(&str) -> Option<OsString>,
+) -> BTreeMap<String, OsString> {
+    let mut new: BTreeMap<String, OsString> = BTreeMap::new();
+    for change in changes {
+        let (EnvironmentChange::SetDefault { name, .. } | EnvironmentChange::Append { name, .. }) =
+            &change;
+        // No system call takes such a name, or a value with a NUL.
+        if name.is_empty() || name.contains(['=', '\0']) {
+            continue;
+        }
+        let old = new.get(name).cloned().or_else(|| current(name));
+        match change {
+            EnvironmentChange::SetDefault { name, value } => {
+                if old.is_none() && !value.contains('\0') {
+                    new.insert(name, value.into());
+                }
+            }
+            EnvironmentChange::Append {
+                name,
+                separator,
+                value,
+            } => {
+                let mut all = old.unwrap_or_default();
+                if value.contains('\0') || holds(&all, &separator, &value) {
+                    continue;
+                }
+                if !all.is_empty() {
+                    all.push(separator);
+                }
+                all.push(value);
+                new.insert(name, all);
+            }
+        }
+    }
+    new
+}
+
+/// Whether `value` is there already, between separators.
+fn holds(all: &OsStr, separator: &str, value: &str) -> bool {
+    let (all, separator, value) = (all.as_bytes(), separator.as_bytes(), value.as_bytes());
+    if separator.is_empty() || value.is_empty() {
+        return all.ends_with(value);
+    }
+    let at = |at: usize| all.get(at..).unwrap_or_default();
+    (0..all.len()).any(|start| {
+        let begins = start == 0 || all.get(..start).is_some_and(|b| b.ends_with(separator));
+        let rest = at(start).strip_prefix(value);
+        begins && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(separator))
+    })
+}
+
+/// Asks the families what `command` should have in its environment and puts it there;
+/// each variable that was changed as `NAME=value`.
+pub(super) fn prepare(command: &mut Command, words: &[String], readers: &Readers) -> Vec<String> {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let flags = nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK;
+    let launch = Launch {
+        command: words.to_vec(),
+        folder_is_writable: nix::unistd::access(".", flags).is_ok(),
+        folder,
+    };
+    let new = changed(readers.launch_environment(&launch), |name| {
+        std::env::var_os(name)
+    });
+    let mut told = Vec::new();
+    for (name, value) in new {
+        told.push(format!("{name}={}", value.to_string_lossy()));
+        command.env(name, value);
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn default(name: &str, value: &str) -> EnvironmentChange {
+        EnvironmentChange::SetDefault {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    fn append(name: &str, separator: &str, value: &str) -> EnvironmentChange {
+        EnvironmentChange::Append {
+            name: name.to_owned(),
+            separator: separator.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    fn told(changes: Vec<EnvironmentChange>, current: &[(&str, &str)]) -> Vec<String> {
+        let current = |name: &str| {
+            let mut set = current.iter();
+            set.find(|(other, _)| *other == name)
+                .map(|(_, value)| OsString::from(value))
+        };
+        let new = changed(changes, current).into_iter();
+        new.map(|(name, value)| format!("{name}={}", value.to_string_lossy()))
+            .collect()
+    }
+
+    #[test]
+    fn what_the_user_set_stays() {
+        let changes = || vec![default("DOTNET_PerfMapEnabled", "1")];
+        assert_eq!(told(changes(), &[]), ["DOTNET_PerfMapEnabled=1"]);
+        let set = [("DOTNET_PerfMapEnabled", "0")];
+        assert_eq!(told(changes(), &set), [""; 0]);
+        let empty = [("DOTNET_PerfMapEnabled", "")];
+        assert_eq!(told(changes(), &empty), [""; 0], "set to nothing is set");
+        let two = vec![default("A", "1"), default("A", "2")];
+        assert_eq!(told(two, &[]), ["A=1"]);
+    }
+
+    #[test]
+    fn options_are_added_at_the_end_and_once() {
+        let changes = || vec![append("NODE_OPTIONS", " ", "--perf-prof")];
+        assert_eq!(told(changes(), &[]), ["NODE_OPTIONS=--perf-prof"]);
+        assert_eq!(
+            told(changes(), &[("NODE_OPTIONS", "")]),
+            ["NODE_OPTIONS=--perf-prof"]
+        );
+        assert_eq!(
+            told(changes(), &[("NODE_OPTIONS", "--perf-prof-unwinding-info")]),
+            ["NODE_OPTIONS=--perf-prof-unwinding-info --perf-prof"]
+        );
+        for held in [
+            "--perf-prof",
+            "-a --perf-prof",
+            "--perf-prof -b",
+            "-a --perf-prof -b",
+        ] {
+            assert_eq!(
+                told(changes(), &[("NODE_OPTIONS", held)]),
+                [""; 0],
+                "{held}"
+            );
+        }
+        let twice = [
+            changes(),
+            changes(),
+            vec![append("NODE_OPTIONS", " ", "-x")],
+        ]
+        .concat();
+        assert_eq!(told(twice, &[]), ["NODE_OPTIONS=--perf-prof -x"]);
+    }
+
+    #[test]
+    fn what_no_environment_can_hold_is_left_out() {
+        let bad = vec![
+            default("A=B", "1"),
+            default("", "1"),
+            default("A", "1\0"),
+            append("B\0", " ", "1"),
+            append("B", "", ""),
+        ];
+        assert_eq!(told(bad, &[]), [""; 0]);
+    }
+
+    #[test]
+    fn a_command_gets_what_was_asked_for() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $VMSCOPE_TEST_A:$VMSCOPE_TEST_B"]);
+        command.env("VMSCOPE_TEST_B", "b");
+        for (name, value) in changed(vec![default("VMSCOPE_TEST_A", "a")], |_| None) {
+            command.env(name, value);
+        }
+        let output = command.output().expect("a shell");
+        assert_eq!(output.stdout, b"a:b\n");
+    }
+}

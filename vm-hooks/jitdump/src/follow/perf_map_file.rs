@@ -1,0 +1,166 @@
+//! Following a perf map.
+
+use std::sync::Arc;
+
+use vmscope_target::{ModuleFile, ReadAt as _};
+
+use super::window::Window;
+use super::{FileError, Progress};
+use crate::Flaws;
+use crate::perf_map::{Decoder, Entry, MAX_LINE_BYTES, MapFlaw};
+
+/// How much of what was read last is compared to see that it is still there.
+const TAIL_BYTES: usize = 64;
+
+/// A perf map that is followed.
+#[derive(Debug)]
+pub struct PerfMapFile {
+    path: String,
+    window: Window,
+    decoder: Decoder,
+    /// How long it was when it was last read to its end.
+    length: u64,
+    /// The last bytes that were taken in.
+    tail: Vec<u8>,
+}
+
+impl PerfMapFile {
+    /// The perf map `file`, called `path` in messages.
+    #[must_use]
+    pub fn new(file: Arc<ModuleFile>, path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            window: Window::new(file),
+            decoder: Decoder::new(),
+            length: 0,
+            tail: Vec::new(),
+        }
+    }
+
+    /// Its path, as messages call it.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The file itself.
+    #[must_use]
+    pub fn file(&self) -> &Arc<ModuleFile> {
+        self.window.file()
+    }
+
+    /// How much of it was read, in bytes.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.decoder.offset()
+    }
+
+    /// What was wrong so far, since the file was begun anew.
+    #[must_use]
+    pub fn flaws(&self) -> &Flaws<MapFlaw> {
+        self.decoder.flaws()
+    }
+
+    /// Reads what is new, at most `at_most` entries, and appends it to `entries`.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`]; what was read before the error is in `entries`.
+    pub fn poll(
+        &mut self,
+        at_most: usize,
+        entries: &mut Vec<Entry>,
+    ) -> Result<Progress, FileError> {
+        let length = self.file().len_now();
+        let length = length.map_err(|source| self.unreadable(source))?;
+        if length != self.length && self.is_rewritten(length)? {
+            self.decoder = Decoder::new();
+            self.window.forget();
+            self.tail.clear();
+            self.length = 0;
+            return Ok(Progress::Rewritten);
+        }
+        for _ in 0..at_most {
+            match self.next(length)? {
+                Some(entry) => entries.push(entry),
+                None => {
+                    self.keep_tail();
+                    self.window.forget();
+                    self.length = length;
+                    return Ok(Progress::CaughtUp);
+                }
+            }
+        }
+        Ok(Progress::More)
+    }
+
+    /// Reads what is left, when nothing will be added any more: a last line without an
+    /// end counts.
+    ///
+    /// # Errors
+    ///
+    /// As [`PerfMapFile::poll`]; it is to be called until it says
+    /// [`Progress::CaughtUp`].
+    pub fn finish(
+        &mut self,
+        at_most: usize,
+        entries: &mut Vec<Entry>,
+    ) -> Result<Progress, FileError> {
+        let progress = self.poll(at_most, entries)?;
+        if progress == Progress::CaughtUp {
+            let offset = self.decoder.offset();
+            let read = self.window.read(offset, MAX_LINE_BYTES, self.length);
+            read.map_err(|source| self.unreadable(source))?;
+            entries.extend(self.decoder.finish(self.window.from(offset)));
+            self.window.forget();
+        }
+        Ok(progress)
+    }
+
+    fn next(&mut self, length: u64) -> Result<Option<Entry>, FileError> {
+        loop {
+            let from = self.window.from(self.decoder.offset());
+            if let Some(entry) = self.decoder.step(from) {
+                return Ok(Some(entry));
+            }
+            let offset = self.decoder.offset();
+            let at_hand = self.window.from(offset).len();
+            self.keep_tail();
+            let read = self.window.read(offset, MAX_LINE_BYTES + 1, length);
+            if read.map_err(|source| self.unreadable(source))? <= at_hand {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Whether what was read is not what the file has there now.
+    fn is_rewritten(&mut self, length: u64) -> Result<bool, FileError> {
+        let offset = self.decoder.offset();
+        if length < offset {
+            return Ok(true);
+        }
+        self.keep_tail();
+        let mut now = vec![0; self.tail.len()];
+        let from = offset.saturating_sub(now.len() as u64);
+        let got = self.file().read_some(from, &mut now);
+        let got = got.map_err(|source| self.unreadable(source))?;
+        now.truncate(got);
+        Ok(now != self.tail)
+    }
+
+    /// Remembers the last bytes that were taken in, before the window goes on.
+    fn keep_tail(&mut self) {
+        let taken = self.window.take_before(self.decoder.offset());
+        let last = taken.len().saturating_sub(TAIL_BYTES);
+        self.tail.extend(taken.skip(last));
+        let surplus = self.tail.len().saturating_sub(TAIL_BYTES);
+        self.tail.drain(..surplus);
+    }
+
+    fn unreadable(&self, source: std::io::Error) -> FileError {
+        FileError::Read {
+            path: self.path.clone(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! How VMs are told to describe their code, through the environment of the command
+//! that is recorded, and of all that it starts.
+//!
+//! | variable | who reads it | checked with |
+//! |---|---|---|
+//! | `NODE_OPTIONS` | Node.js, Electron; takes `--perf-prof` since 8 (`doc/api/cli.md`) | 8.17, 10.24, 12.22, 16.20, 20.20, 22.23, 24.21 |
+//! | `DENO_V8_FLAGS` | Deno, flags separated by commas (`cli/args/flags.rs`) | 2.9 |
+//! | `PYTHONPERFSUPPORT` | CPython since 3.12 (`Doc/using/cmdline.rst`) | 2.7, 3.6, 3.11 (do nothing), 3.12, 3.13 |
+//! | `DOTNET_PerfMapEnabled` | .NET since 6 (`docs/core/runtime-config/debugging-profiling.md`) | not at hand |
+//! | `MONO_ENV_OPTIONS` | Mono (`mono(1)`) | 6.8 |
+//! | `ERL_ZFLAGS` | Erlang (`erl(1)`), `+JPperf` since OTP 24 | OTP 25 |
+//! | `ENABLE_JITPROFILING` | Julia (`doc/src/manual/environment-variables.md`) | not at hand |
+//!
+//! A VM that does not know a flag in its variable does not start. So flags that only
+//! newer versions know are set only where the command names the VM; variables that
+//! older versions do not look at are always set, because the VM may be started by
+//! what is started (npm, a shell, a test runner). PHP and Ruby can't be told this way.
+
+use vmscope_target::EnvironmentChange;
+
+/// What to change in the environment of `command`. Where the folder that it is
+/// started in can't be written to, V8, which writes its dump there, is asked for a
+/// perf map (in `/tmp`) instead.
+#[must_use]
+pub fn launch_environment(command: &[String], folder_is_writable: bool) -> Vec<EnvironmentChange> {
+    let v8 = if folder_is_writable {
+        "--perf-prof"
+    } else {
+        "--perf-basic-prof"
+    };
+    let mut changes = vec![
+        append("NODE_OPTIONS", " ", v8),
+        append("DENO_V8_FLAGS", ",", v8),
+        set_default("PYTHONPERFSUPPORT", "1"),
+        // 2: jitdump alone. It has the same names and tiers as the perf map (3), and
+        // the times beside; 1 writes both and costs both.
+        set_default("DOTNET_PerfMapEnabled", "2"),
+    ];
+    let program = command.first().map_or("", |program| file_name(program));
+    match program {
+        // Both files: OTP 24 has no way to ask for the dump alone.
+        "erl" | "erlc" | "escript" | "elixir" | "elixirc" | "iex" | "mix" | "rebar3" | "gleam" => {
+            changes.push(append("ERL_ZFLAGS", " ", "+JPperf true"));
+        }
+        "mono" | "mono-sgen" | "mcs" | "csharp" => {
+            changes.push(append("MONO_ENV_OPTIONS", " ", "--jitmap"));
+        }
+        // Run by Mono through binfmt_misc, if by anything.
+        _ if program.ends_with(".exe") => {
+            changes.push(append("MONO_ENV_OPTIONS", " ", "--jitmap"));
+        }
+        _ if program == "julia" || program.starts_with("julia-") => {
+            changes.push(set_default("ENABLE_JITPROFILING", "1"));
+        }
+        _ => {}
+    }
+    changes
+}
+
+/// What can't be done through the environment for `command`: how to start it instead,
+/// one sentence; `None` where there is nothing to say.
+#[must_use]
+pub fn launch_hint(command: &[String]) -> Option<&'static str> {
+    let program = command.first().map_or("", |program| file_name(program));
+    let told = command
+        .iter()
+        .any(|argument| argument.contains("opcache.jit_debug") || argument.contains("--yjit-perf"));
+    let versioned = |name: &str| {
+        let rest = program.strip_prefix(name);
+        rest.is_some_and(|rest| {
+            rest.bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.')
+        })
+    };
+    match () {
+        () if told => None,
+        () if versioned("php") => Some(crate::vm::VmKind::Php.hint("PHP")),
+        () if versioned("ruby") => Some(crate::vm::VmKind::Other.hint("Ruby")),
+        () => None,
+    }
+}
+
+fn file_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+fn append(name: &str, separator: &str, value: &str) -> EnvironmentChange {
+    EnvironmentChange::Append {
+        name: name.to_owned(),
+        separator: separator.to_owned(),
+        value: value.to_owned(),
+    }
+}
+
+fn set_default(name: &str, value: &str) -> EnvironmentChange {
+    EnvironmentChange::SetDefault {
+        name: name.to_owned(),
+        value: value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(command: &[&str], writable: bool) -> Vec<(String, String)> {
+        let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+        let changes = launch_environment(&command, writable).into_iter();
+        changes
+            .map(|change| match change {
+                EnvironmentChange::SetDefault { name, value }
+                | EnvironmentChange::Append { name, value, .. } => (name, value),
+            })
+            .collect()
+    }
+
+    fn holds(changes: &[(String, String)], name: &str, value: &str) -> bool {
+        changes.contains(&(name.to_owned(), value.to_owned()))
+    }
+
+    #[test]
+    fn v8_writes_where_it_can() {
+        let node = changed(&["npm", "test"], true);
+        assert!(holds(&node, "NODE_OPTIONS", "--perf-prof"));
+        assert!(holds(&node, "DENO_V8_FLAGS", "--perf-prof"));
+        let node = changed(&["node", "x.js"], false);
+        assert!(holds(&node, "NODE_OPTIONS", "--perf-basic-prof"));
+    }
+
+    #[test]
+    fn flags_that_can_stop_a_vm_are_for_that_vm_alone() {
+        let names = |command: &[&str]| -> Vec<String> {
+            let changes = changed(command, true).into_iter();
+            changes.map(|(name, _)| name).collect()
+        };
+        let common = [
+            "NODE_OPTIONS",
+            "DENO_V8_FLAGS",
+            "PYTHONPERFSUPPORT",
+            "DOTNET_PerfMapEnabled",
+        ];
+        assert_eq!(names(&["sh", "-c", "erl"]), common);
+        assert_eq!(names(&[]), common);
+        assert_eq!(names(&["/usr/bin/erl"]).last().unwrap(), "ERL_ZFLAGS");
+        assert_eq!(names(&["./x.exe"]).last().unwrap(), "MONO_ENV_OPTIONS");
+        assert_eq!(names(&["julia"]).last().unwrap(), "ENABLE_JITPROFILING");
+    }
+
+    #[test]
+    fn who_can_not_be_told_is_said() {
+        let hint = |command: &[&str]| {
+            let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+            launch_hint(&command)
+        };
+        assert!(
+            hint(&["/usr/bin/php8.2", "x.php"])
+                .unwrap()
+                .contains("jit_debug")
+        );
+        assert!(hint(&["ruby", "x.rb"]).unwrap().contains("--yjit-perf"));
+        assert_eq!(hint(&["php", "-d", "opcache.jit_debug=32", "x.php"]), None);
+        assert_eq!(hint(&["phpize"]), None);
+        assert_eq!(hint(&["node", "x.js"]), None);
+    }
+}

@@ -1,0 +1,26 @@
+//! Julia (LLVM's listener for perf; names as `src/codegen.cpp` makes them).
+
+use vmscope_records::{ConstituentKind, Region};
+
+use super::CodeName;
+use super::name::number;
+use super::rows::{Asked::Any, Row};
+
+pub(super) const COMPILER: &[Row] = &[(Any, Region::Compiler, "")];
+pub(super) const RUNTIME: &[Row] = &[(Any, Region::Vm, "")];
+
+/// `julia_fib_123` (the method), `japi1_fib_123` (with arguments in an array),
+/// `jfptr_fib_123` (from the one way of calling to the other). The number is no part
+/// of the name.
+pub(super) fn split(name: &str) -> Option<CodeName> {
+    let (kind, rest) = if let Some(rest) = name.strip_prefix("julia_") {
+        (ConstituentKind::Method, rest)
+    } else if let Some(rest) = name.strip_prefix("japi1_") {
+        (ConstituentKind::Method, rest)
+    } else {
+        (ConstituentKind::Adapter, name.strip_prefix("jfptr_")?)
+    };
+    let (function, count) = rest.rsplit_once('_')?;
+    number(count)?;
+    Some(CodeName::new(function, kind, ""))
+}

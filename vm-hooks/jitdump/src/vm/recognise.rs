@@ -1,0 +1,323 @@
+//! Which VM a process runs, told by the names of its modules, and what little its
+//! memory adds.
+
+use vmscope_records::{RegionRule, VmIdentity};
+use vmscope_target::{LoadedModule, ProcessView};
+
+use super::rows::{Row, rules};
+use super::{Vm, VmKind, beam, cpython, dotnet, julia, mono, php, v8};
+
+/// A program with less code than this has no V8 in it (Node.js: 26 MB of code), so
+/// its symbols need not be searched.
+const LEAST_V8_BYTES: u64 = 8 << 20;
+/// Longer than any version is.
+const MAX_VERSION_BYTES: u64 = 32;
+
+/// `v8::V8::GetVersion()`, exported by whatever embeds V8 and lets add-ons be loaded.
+const V8_VERSION: &str = "_ZN2v82V810GetVersionEv";
+/// `node::per_process::metadata`, a structure that begins with the version.
+const NODE_METADATA: &str = "_ZN4node11per_process8metadataE";
+/// Since CPython 3.11, a word with the version in its upper bytes.
+const PY_VERSION: &str = "Py_Version";
+
+/// Which of these VMs `process` runs, by its program and modules; of several, the one
+/// that is more than an extension of the other. Only where these tell nothing and
+/// the program is large are its symbols searched.
+#[must_use]
+pub fn recognise(process: &ProcessView) -> Option<Vm> {
+    let modules = Modules::of(process);
+    let by_name = [
+        v8_by_name, dotnet, beam, mono, julia, php, cpython, by_library, ruby, luajit,
+    ];
+    by_name
+        .iter()
+        .find_map(|recognise| recognise(process, &modules))
+        .or_else(|| v8_by_symbol(process, &modules))
+}
+
+/// The modules that code is mapped from, the program first.
+struct Modules {
+    all: Vec<(String, LoadedModule)>,
+}
+
+impl Modules {
+    fn of(process: &ProcessView) -> Self {
+        let program = process.program().as_bytes();
+        let mut all: Vec<_> = process
+            .modules()
+            .into_iter()
+            .filter(LoadedModule::has_code)
+            .map(|module| (module.file_name(), module))
+            .collect();
+        // Stable: where the program is not known, it is the first in memory.
+        all.sort_by_key(|(_, module)| module.path != program);
+        Self { all }
+    }
+
+    fn program(&self) -> Option<&(String, LoadedModule)> {
+        self.all.first()
+    }
+
+    /// The modules whose names `is_it` knows.
+    fn find(&self, is_it: impl Fn(&str) -> bool) -> Vec<&(String, LoadedModule)> {
+        self.all.iter().filter(|(name, _)| is_it(name)).collect()
+    }
+
+    /// The rules of `rows` for those modules.
+    fn rules(&self, rows: &[Row], is_it: impl Fn(&str) -> bool) -> Vec<RegionRule> {
+        rules(rows, &names(&self.find(is_it)))
+    }
+}
+
+fn names(modules: &[&(String, LoadedModule)]) -> Vec<String> {
+    modules.iter().map(|(name, _)| name.clone()).collect()
+}
+
+fn vm(kind: VmKind, name: &str, version: String, rules: Vec<RegionRule>) -> Vm {
+    let identity = VmIdentity {
+        kind: name.to_owned(),
+        version,
+    };
+    Vm {
+        kind,
+        identity,
+        rules,
+    }
+}
+
+/// Whether `name` is `program`, perhaps with a version (`php8.2`, `python3`,
+/// `mono-sgen` not).
+fn is_program(name: &str, program: &str) -> bool {
+    let rest = name.strip_prefix(program);
+    rest.is_some_and(|rest| {
+        rest.bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    })
+}
+
+/// Whether `name` is the library `lib`, in whatever version.
+fn is_library(name: &str, lib: &str) -> bool {
+    let rest = name.strip_prefix(lib);
+    rest.is_some_and(|rest| rest.contains(".so"))
+}
+
+fn code_bytes(module: &LoadedModule) -> u64 {
+    let code = module.mappings.iter().filter(|mapping| mapping.executable);
+    code.map(|mapping| mapping.end.0.saturating_sub(mapping.start.0))
+        .sum()
+}
+
+fn v8_by_name(process: &ProcessView, modules: &Modules) -> Option<Vm> {
+    let product = |name: &str| match name {
+        "node" | "nodejs" => Some("Node.js"),
+        "deno" => Some("Deno"),
+        "electron" => Some("Electron"),
+        "d8" => Some("V8"),
+        _ if is_library(name, "libnode") => Some("Node.js"),
+        _ if is_library(name, "libv8") => Some("V8"),
+        _ => None,
+    };
+    let large = |module: &LoadedModule| code_bytes(module) >= LEAST_V8_BYTES;
+    let found = modules.find(|name| product(name).is_some());
+    let (name, module) = found.iter().find(|(_, module)| large(module))?;
+    let version = match product(name)? {
+        "Node.js" => node_version(process, module),
+        _ => None,
+    };
+    // A small `node` beside `libnode.so` has Node.js's own code too.
+    let rules = v8::rules(&names(&found));
+    Some(vm(
+        VmKind::V8,
+        product(name)?,
+        version.unwrap_or_default(),
+        rules,
+    ))
+}
+
+/// Programs that embed V8 under a name of their own.
+fn v8_by_symbol(process: &ProcessView, modules: &Modules) -> Option<Vm> {
+    let (name, module) = modules.program()?;
+    if code_bytes(module) < LEAST_V8_BYTES {
+        return None;
+    }
+    let found = process.symbols(module, &[V8_VERSION, NODE_METADATA]).ok()?;
+    found.first()?.as_ref()?;
+    let is_node = found.get(1).is_some_and(Option::is_some);
+    let version = node_version(process, module).unwrap_or_default();
+    let product = if is_node { "Node.js" } else { "V8" };
+    let rules = v8::rules(std::slice::from_ref(name));
+    Some(vm(VmKind::V8, product, version, rules))
+}
+
+/// Node.js's version, from the C++ string (libstdc++: address, length) that its
+/// `metadata` begins with.
+fn node_version(process: &ProcessView, module: &LoadedModule) -> Option<String> {
+    let found = process.symbols(module, &[NODE_METADATA]).ok()?;
+    let metadata = found.first()?.as_ref()?.address;
+    let memory = process.memory();
+    let text = memory.read_u64(metadata).ok()?;
+    let length = memory.read_u64(metadata.checked_add(8)?).ok()?;
+    if length == 0 || length > MAX_VERSION_BYTES {
+        return None;
+    }
+    let mut bytes = vec![0; usize::try_from(length).ok()?];
+    memory
+        .read_into(vmscope_records::Avma(text), &mut bytes)
+        .ok()?;
+    let version = String::from_utf8(bytes).ok()?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-+".contains(&byte);
+    let begins = version
+        .bytes()
+        .next()
+        .is_some_and(|byte| byte.is_ascii_digit());
+    (begins && version.bytes().all(plain)).then_some(version)
+}
+
+fn dotnet(_: &ProcessView, modules: &Modules) -> Option<Vm> {
+    let found = modules.find(|name| name == "libcoreclr.so");
+    let (_, runtime) = found.first()?;
+    let mut rules = modules.rules(dotnet::COMPILER, |name| name == "libclrjit.so");
+    rules.extend(modules.rules(dotnet::COLLECTOR, |name| {
+        name.starts_with("libclrgc") && name.contains(".so")
+    }));
+    rules.extend(modules.rules(dotnet::RUNTIME, |name| name == "libcoreclr.so"));
+    // …/shared/Microsoft.NETCore.App/8.0.4/libcoreclr.so
+    let version =
+        folder(runtime).filter(|folder| folder.starts_with(|first: char| first.is_ascii_digit()));
+    Some(vm(
+        VmKind::DotNet,
+        ".NET",
+        version.unwrap_or_default(),
+        rules,
+    ))
+}
+
+fn beam(_: &ProcessView, modules: &Modules) -> Option<Vm> {
+    let is_it = |name: &str| matches!(name, "beam.smp" | "beam.jit.smp" | "beam.emu.smp");
+    let found = modules.find(is_it);
+    let (_, emulator) = found.first()?;
+    // …/erts-13.1.5/bin/beam.smp
+    let path = String::from_utf8_lossy(&emulator.path).into_owned();
+    let version = path.split('/').find_map(|part| part.strip_prefix("erts-"));
+    let version = version.map(|version| format!("ERTS {version}"));
+    let rules = modules.rules(beam::ROWS, is_it);
+    Some(vm(
+        VmKind::Beam,
+        "Erlang",
+        version.unwrap_or_default(),
+        rules,
+    ))
+}
+
+fn mono(_: &ProcessView, modules: &Modules) -> Option<Vm> {
+    let is_it = |name: &str| {
+        matches!(name, "mono" | "mono-sgen" | "mono-boehm")
+            || is_library(name, "libmonosgen-2.0")
+            || is_library(name, "libmonoboehm-2.0")
+    };
+    modules.find(is_it).first()?;
+    let mut rules = modules.rules(mono::ROWS, is_it);
+    rules.extend(modules.rules(mono::AHEAD, |name| {
+        name.ends_with(".dll.so") || name.ends_with(".exe.so")
+    }));
+    Some(vm(VmKind::Mono, "Mono", String::new(), rules))
+}
+
+fn julia(_: &ProcessView, modules: &Modules) -> Option<Vm> {
+    let is_it = |name: &str| is_library(name, "libjulia-internal");
+    let found = modules.find(is_it);
+    let (name, _) = found.first()?;
+    // libjulia-internal.so.1.10.5
+    let version = name
+        .split_once(".so.")
+        .map(|(_, version)| version.to_owned());
+    let mut rules = modules.rules(julia::COMPILER, |name| {
+        is_library(name, "libjulia-codegen") || is_library(name, "libLLVM")
+    });
+    rules.extend(modules.rules(julia::RUNTIME, is_it));
+    Some(vm(
+        VmKind::Julia,
+        "Julia",
+        version.unwrap_or_default(),
+        rules,
+    ))
+}
+
+fn php(_: &ProcessView, modules: &Modules) -> Option<Vm> {
+    let is_it = |name: &str| {
+        ["php", "php-fpm", "php-cgi", "phpdbg"]
+            .iter()
+            .any(|program| is_program(name, program))
+            || (is_library(name, "libphp") && !name.starts_with("libphp-"))
+    };
+    let found = modules.find(is_it);
+    let (name, _) = found.first()?;
+    let mut rules = modules.rules(php::ROWS, is_it);
+    rules.extend(modules.rules(php::OPCACHE, |name| name == "opcache.so"));
+    Some(vm(VmKind::Php, "PHP", digits(name), rules))
+}
+
+fn cpython(process: &ProcessView, modules: &Modules) -> Option<Vm> {
+    let is_it = |name: &str| is_program(name, "python") || is_library(name, "libpython");
+    let found = modules.find(is_it);
+    let (name, _) = found.first()?;
+    // The library knows, where there is one, else the program.
+    let version = found
+        .iter()
+        .rev()
+        .find_map(|(_, module)| python_version(process, module));
+    let rules = modules.rules(cpython::ROWS, is_it);
+    Some(vm(
+        VmKind::CPython,
+        "CPython",
+        version.unwrap_or_else(|| digits(name)),
+        rules,
+    ))
+}
+
+/// From `Py_Version`: 0x030c01f0 is 3.12.1.
+fn python_version(process: &ProcessView, module: &LoadedModule) -> Option<String> {
+    let found = process.symbols(module, &[PY_VERSION]).ok()?;
+    let at = found.first()?.as_ref()?.address;
+    let word = process.memory().read_u32(at).ok()?;
+    let [major, minor, micro, _] = word.to_be_bytes();
+    (major == 3).then(|| format!("{major}.{minor}.{micro}"))
+}
+
+/// Wasmtime as a library of its own; linked into a program it is told by its names.
+fn by_library(_: &ProcessView, modules: &Modules) -> Option<Vm> {
+    let is_it = |name: &str| name == "wasmtime" || is_library(name, "libwasmtime");
+    modules.find(is_it).first()?;
+    Some(vm(VmKind::Wasmtime, "Wasmtime", String::new(), Vec::new()))
+}
+
+fn ruby(_: &ProcessView, modules: &Modules) -> Option<Vm> {
+    let is_it = |name: &str| is_program(name, "ruby") || is_library(name, "libruby");
+    let found = modules.find(is_it);
+    let (name, _) = found.first()?;
+    Some(vm(VmKind::Other, "Ruby", digits(name), Vec::new()))
+}
+
+fn luajit(_: &ProcessView, modules: &Modules) -> Option<Vm> {
+    let is_it = |name: &str| name.starts_with("luajit") || is_library(name, "libluajit");
+    modules.find(is_it).first()?;
+    Some(vm(VmKind::Other, "LuaJIT", String::new(), Vec::new()))
+}
+
+/// The version in a module's name (`php8.2`, `libpython3.12.so.1.0`); empty where
+/// there is none.
+fn digits(name: &str) -> String {
+    let name = name.split(".so").next().unwrap_or(name);
+    let begin = name.find(|first: char| first.is_ascii_digit());
+    let version = begin.map_or("", |at| &name[at..]);
+    version.to_owned()
+}
+
+/// The name of the folder that a module is in.
+fn folder(module: &LoadedModule) -> Option<String> {
+    let path = String::from_utf8_lossy(&module.path).into_owned();
+    path.rsplit('/').nth(1).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! V8: Node.js, Deno, Electron.
+
+mod rules;
+
+use vmscope_records::{ConstituentKind, ThreadRole};
+
+use super::CodeName;
+use super::name::line_behind;
+
+pub(super) use rules::of as rules;
+
+/// What V8's compiler made when V8 was built.
+pub(super) const BUILTIN: &str = "builtin";
+/// The interpreter's code for one bytecode.
+pub(super) const BYTECODE_HANDLER: &str = "bytecode handler";
+/// What calls the handlers, or is called by them to call.
+pub(super) const INTERPRETER_ENTRY: &str = "interpreter entry";
+
+/// Takes apart what V8 writes into a jitdump or a perf map: `Tag:name`, for functions
+/// with the tier's mark and the place (`src/logging/log.cc`, `CodeEventLogger`).
+pub(super) fn split(name: &str) -> Option<CodeName> {
+    // Since V8 13: `RegExp.> src: 'a+' flags: 'g'`.
+    if let Some(rest) = name.strip_prefix("RegExp.> src: '") {
+        let (source, flags) = rest.rsplit_once("' flags: '").unwrap_or((rest, ""));
+        return Some(regexp(source, flags.trim_end_matches('\'')));
+    }
+    let (tag, rest) = name.split_once(':')?;
+    Some(match tag {
+        "Builtin" => builtin(rest),
+        "BytecodeHandler" | "Handler" => handler(rest),
+        "RegExp" => regexp(rest, ""),
+        "JS" | "LazyCompile" | "Function" | "Script" | "Eval" => match wasm(rest) {
+            Some(function) => function,
+            None => function(tag, rest),
+        },
+        // `js-to-wasm:i:i`, `wasm-to-js:…`: from one calling convention to the other.
+        "Stub" if rest.contains("-to-") => CodeName::new(rest, ConstituentKind::Adapter, "wasm"),
+        "Stub" | "Callback" => CodeName::new(rest, ConstituentKind::Stub, &tag.to_lowercase()),
+        _ => return None,
+    })
+}
+
+/// Builtins: the same names and tiers that the rules give where there is no dump.
+fn builtin(name: &str) -> CodeName {
+    if name.starts_with("Interpreter") {
+        return CodeName::new(name, ConstituentKind::Interpreter, INTERPRETER_ENTRY);
+    }
+    let kind = match name {
+        "JSEntry" | "JSConstructEntry" | "JSRunMicrotasksEntry" => ConstituentKind::Enilopmart,
+        _ if name.contains("CEntry") || name.ends_with("Trampoline") => ConstituentKind::Trampoline,
+        _ => ConstituentKind::Stub,
+    };
+    CodeName::new(name, kind, BUILTIN)
+}
+
+/// `LdaZero`, `LdaZero.Wide`: as the symbols have it, without the dot. One handler
+/// serves `Star0` to `Star15`; the dump calls it by the first.
+fn handler(name: &str) -> CodeName {
+    let name = match name {
+        "Star0" => "ShortStar".to_owned(),
+        _ => name.replace('.', ""),
+    };
+    CodeName::new(&name, ConstituentKind::Interpreter, BYTECODE_HANDLER)
+}
+
+fn regexp(source: &str, flags: &str) -> CodeName {
+    CodeName::new(&format!("/{source}/{flags}"), ConstituentKind::RegExp, "")
+}
+
+/// `fib-3-turbofan`: name, index, compiler. Functions without a name are called
+/// `wasm-function[3]`.
+fn wasm(rest: &str) -> Option<CodeName> {
+    let (name, compiler) = rest.rsplit_once('-')?;
+    let tier = match compiler {
+        "liftoff" => "Liftoff",
+        "turbofan" => "TurboFan (wasm)",
+        _ => return None,
+    };
+    let (name, index) = name.rsplit_once('-')?;
+    super::name::number(index)?;
+    Some(CodeName::new(name, ConstituentKind::Method, tier))
+}
+
+/// `*fib /home/me/b.js:1:13`.
+fn function(tag: &str, rest: &str) -> CodeName {
+    let (kind, tier, rest) = tier(rest);
+    let placed = line_behind(rest)
+        .and_then(|(rest, column)| line_behind(rest).map(|(rest, line)| (rest, line, column)));
+    let (called, line, column) = placed.unwrap_or((rest, 0, 0));
+    let (name, file) = match placed {
+        Some(_) => name_and_file(called),
+        None => (called, ""),
+    };
+    let name = match name {
+        "" if tag == "Script" || (!file.is_empty() && (line, column) == (1, 1)) => "(top level)",
+        "" if tag == "Eval" => "(eval)",
+        "" => "(anonymous)",
+        name => name,
+    };
+    CodeName::new(name, kind, tier).at(file, line)
+}
+
+/// The mark that comes first (`CodeKindToMarker` in `src/objects/code-kind.cc`). An
+/// `o` before it says that the code is entered in the middle of a loop (on-stack
+/// replacement), a `'` behind it that it is for one closure only.
+fn tier(rest: &str) -> (ConstituentKind, &'static str, &str) {
+    let replaced = rest.strip_prefix('o').filter(|rest| {
+        let mark = rest.as_bytes().first();
+        matches!(mark, Some(b'*' | b'+'))
+    });
+    let mut left = replaced.unwrap_or(rest).chars();
+    let (kind, tier) = match left.next() {
+        Some('*') => (ConstituentKind::Method, "TurboFan"),
+        Some('+') => (ConstituentKind::Method, "Maglev"),
+        Some('^') => (ConstituentKind::Method, "Sparkplug"),
+        // A copy of the interpreter's entry for one function
+        // (--interpreted-frames-native-stack), or, in perf maps, its bytecodes.
+        Some('~') => (ConstituentKind::Interpreter, "Ignition"),
+        _ => return (ConstituentKind::Method, "", rest),
+    };
+    let left = left.as_str();
+    (kind, tier, left.strip_prefix('\'').unwrap_or(left))
+}
+
+/// A name, which may have spaces in it, then a space, then the file or URL, which may
+/// have spaces too. It begins where a path or a URL can begin.
+fn name_and_file(called: &str) -> (&str, &str) {
+    const BEGINNINGS: [&str; 7] = [
+        " /",
+        " file://",
+        " node:",
+        " http://",
+        " https://",
+        " ext:",
+        " evalmachine.",
+    ];
+    let begin = BEGINNINGS.iter().filter_map(|begin| called.find(begin));
+    let at = begin.min().or_else(|| called.rfind(' '));
+    match at {
+        Some(at) => (&called[..at], &called[at + 1..]),
+        None => (called, ""),
+    }
+}
+
+/// Threads of V8's platforms, by names that Node.js 24 and Deno 2 give. In Node.js 20
+/// all are called `node`.
+pub(super) fn role_of_thread(name: &str) -> Option<ThreadRole> {
+    Some(match name {
+        "MainThread" | "WorkerThread" | "deno" => ThreadRole::Mutator,
+        // They collect and compile: which of both at a time, their functions tell.
+        "V8Worker" | "V8 DefaultWorke" | "DelayedTaskSche" | "SignalInspector" | "libuv-worker"
+        | "tokio-runtime-w" => ThreadRole::Vm,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,472 @@
+use vmscope_records::ConstituentKind::{
+    self, Adapter, Enilopmart, Interpreter, Method, RegExp, Stub, Trampoline,
+};
+use vmscope_records::Region;
+
+use super::{BUILTIN, BYTECODE_HANDLER, INTERPRETER_ENTRY, rules, split};
+
+#[test]
+fn names_that_node_and_deno_write() {
+    // What Node.js 20, 22, 24 and Deno 2.9 wrote.
+    let table: &[(&str, &str, ConstituentKind, &str, &str, u32)] = &[
+        (
+            "JS:*fib /p/b.js:1:13",
+            "fib",
+            Method,
+            "TurboFan",
+            "/p/b.js",
+            1,
+        ),
+        (
+            "JS:+fib /p/b.js:1:13",
+            "fib",
+            Method,
+            "Maglev",
+            "/p/b.js",
+            1,
+        ),
+        (
+            "JS:^fib /p/b.js:1:13",
+            "fib",
+            Method,
+            "Sparkplug",
+            "/p/b.js",
+            1,
+        ),
+        (
+            "JS:~fib /p/b.js:1:13",
+            "fib",
+            Interpreter,
+            "Ignition",
+            "/p/b.js",
+            1,
+        ),
+        (
+            "JS:*'arrow /p/n.js:4:13",
+            "arrow",
+            Method,
+            "TurboFan",
+            "/p/n.js",
+            4,
+        ),
+        (
+            "JS:o+poly file:///p/f.cjs:4:14",
+            "poly",
+            Method,
+            "Maglev",
+            "file:///p/f.cjs",
+            4,
+        ),
+        (
+            "JS:* /p/b.js:15:58",
+            "(anonymous)",
+            Method,
+            "TurboFan",
+            "/p/b.js",
+            15,
+        ),
+        (
+            "JS:^ /p/b.js:1:1",
+            "(top level)",
+            Method,
+            "Sparkplug",
+            "/p/b.js",
+            1,
+        ),
+        ("JS:* :3:109", "(anonymous)", Method, "TurboFan", "", 3),
+        ("JS:*inEval :1:17", "inEval", Method, "TurboFan", "", 1),
+        (
+            "JS:*get g /p/n.js:5:133",
+            "get g",
+            Method,
+            "TurboFan",
+            "/p/n.js",
+            5,
+        ),
+        (
+            "JS:*#priv /p/n.js:5:476",
+            "#priv",
+            Method,
+            "TurboFan",
+            "/p/n.js",
+            5,
+        ),
+        (
+            "JS:*name with spaces /p/n.js:6:29",
+            "name with spaces",
+            Method,
+            "TurboFan",
+            "/p/n.js",
+            6,
+        ),
+        (
+            "JS:*inVm /weird path/with space:and:colon.js:1:15",
+            "inVm",
+            Method,
+            "TurboFan",
+            "/weird path/with space:and:colon.js",
+            1,
+        ),
+        (
+            "JS:*ünï→cödé /p/n.js:6:145",
+            "ünï→cödé",
+            Method,
+            "TurboFan",
+            "/p/n.js",
+            6,
+        ),
+        (
+            "JS:* file:///tmp/url%20x.js:1:10",
+            "(anonymous)",
+            Method,
+            "TurboFan",
+            "file:///tmp/url%20x.js",
+            1,
+        ),
+        (
+            "JS:*ClientRequest node:_http_client:134:23",
+            "ClientRequest",
+            Method,
+            "TurboFan",
+            "node:_http_client",
+            134,
+        ),
+        (
+            "JS:wasm-function[0]-0-liftoff",
+            "wasm-function[0]",
+            Method,
+            "Liftoff",
+            "",
+            0,
+        ),
+        ("JS:fib-3-turbofan", "fib", Method, "TurboFan (wasm)", "", 0),
+        (
+            "Script:~ /p/b.js:1:1",
+            "(top level)",
+            Interpreter,
+            "Ignition",
+            "/p/b.js",
+            1,
+        ),
+        (
+            "Eval:~ /p/b.js:1:1",
+            "(top level)",
+            Interpreter,
+            "Ignition",
+            "/p/b.js",
+            1,
+        ),
+        (
+            "LazyCompile:*fib /p/b.js:1:13",
+            "fib",
+            Method,
+            "TurboFan",
+            "/p/b.js",
+            1,
+        ),
+        (
+            "Builtin:LoadIC_Megamorphic",
+            "LoadIC_Megamorphic",
+            Stub,
+            BUILTIN,
+            "",
+            0,
+        ),
+        ("Builtin:JSEntry", "JSEntry", Enilopmart, BUILTIN, "", 0),
+        (
+            "Builtin:CEntry_Return1_ArgvOnStack_NoBuiltinExit",
+            "CEntry_Return1_ArgvOnStack_NoBuiltinExit",
+            Trampoline,
+            BUILTIN,
+            "",
+            0,
+        ),
+        (
+            "Builtin:InterpreterEntryTrampoline",
+            "InterpreterEntryTrampoline",
+            Interpreter,
+            INTERPRETER_ENTRY,
+            "",
+            0,
+        ),
+        (
+            "BytecodeHandler:LdaZero",
+            "LdaZero",
+            Interpreter,
+            BYTECODE_HANDLER,
+            "",
+            0,
+        ),
+        (
+            "BytecodeHandler:Add.ExtraWide",
+            "AddExtraWide",
+            Interpreter,
+            BYTECODE_HANDLER,
+            "",
+            0,
+        ),
+        (
+            "BytecodeHandler:Star0",
+            "ShortStar",
+            Interpreter,
+            BYTECODE_HANDLER,
+            "",
+            0,
+        ),
+        ("RegExp:b+", "/b+/", RegExp, "", "", 0),
+        (
+            "RegExp.> src: 'x's:y' flags: 'gu'",
+            "/x's:y/gu",
+            RegExp,
+            "",
+            "",
+            0,
+        ),
+        (
+            "Stub:js-to-wasm:i:i",
+            "js-to-wasm:i:i",
+            Adapter,
+            "wasm",
+            "",
+            0,
+        ),
+    ];
+    for (whole, name, kind, tier, file, line) in table {
+        let got = split(whole).unwrap();
+        let got = (&*got.name, got.kind, &*got.tier, &*got.file, got.line);
+        assert_eq!(got, (*name, kind.clone(), *tier, *file, *line), "{whole}");
+    }
+    assert_eq!(split("fib"), None);
+    assert_eq!(split("wasm[0]::function[1]"), None);
+}
+
+/// Where the rules put a function of `node`, and what it is called there.
+fn place(name: &str) -> (Region, String, String) {
+    let rules = rules(&["node".to_owned()]);
+    let mut fits = rules
+        .iter()
+        .filter_map(|rule| Some((rule, rule.apply(name)?)));
+    let (rule, shown) = fits.next().unwrap();
+    (rule.region, rule.part.clone(), shown.to_owned())
+}
+
+#[test]
+fn builtins_are_called_the_same_with_and_without_a_dump() {
+    let pairs = [
+        ("Builtins_LdaZeroHandler", "BytecodeHandler:LdaZero"),
+        (
+            "Builtins_AddExtraWideHandler",
+            "BytecodeHandler:Add.ExtraWide",
+        ),
+        ("Builtins_ShortStarHandler", "BytecodeHandler:Star0"),
+        ("Builtins_LoadIC_Megamorphic", "Builtin:LoadIC_Megamorphic"),
+        (
+            "Builtins_InterpreterEntryTrampoline",
+            "Builtin:InterpreterEntryTrampoline",
+        ),
+        (
+            "Builtins_InterpreterPushArgsThenCall",
+            "Builtin:InterpreterPushArgsThenCall",
+        ),
+        (
+            "Builtins_AtomicsMutexAsyncUnlockRejectHandler",
+            "Builtin:AtomicsMutexAsyncUnlockRejectHandler",
+        ),
+    ];
+    for (symbol, dumped) in pairs {
+        let (region, part, shown) = place(symbol);
+        let dumped = split(dumped).unwrap();
+        if region == Region::Interpreter {
+            assert_eq!(dumped.kind, Interpreter, "{symbol}");
+        }
+        assert_eq!(part, dumped.tier, "{symbol}");
+        if part != INTERPRETER_ENTRY {
+            assert_eq!(shown, dumped.name, "{symbol}");
+        }
+        assert!(dumped.name.ends_with(&shown), "{symbol}");
+    }
+}
+
+#[test]
+fn functions_of_node_fall_into_their_parts() {
+    // Symbols of Node.js 20 and 24 as cpp_demangle writes them.
+    let table: &[(&str, Region, &str)] = &[
+        (
+            "v8::internal::Scavenger::Process(v8::JobDelegate*)",
+            Region::Gc,
+            "scavenger",
+        ),
+        (
+            "heap::base::SlotCallbackResult v8::internal::Scavenger::ScavengeObject<v8::internal::FullHeapObjectSlot>(v8::internal::FullHeapObjectSlot, v8::internal::HeapObject)",
+            Region::Gc,
+            "scavenger",
+        ),
+        (
+            "void v8::internal::BodyDescriptorBase::IteratePointers<v8::internal::ScavengeVisitor>(v8::internal::HeapObject, int, int, v8::internal::ScavengeVisitor*)",
+            Region::Gc,
+            "scavenger",
+        ),
+        (
+            "v8::internal::SemiSpaceNewSpace::EvacuatePrologue()",
+            Region::Gc,
+            "scavenger",
+        ),
+        (
+            "v8::internal::ConcurrentMarking::RunMajor(v8::JobDelegate*, v8::base::EnumSet<v8::internal::CodeFlushMode, int>, unsigned int, bool)",
+            Region::Gc,
+            "concurrent marking",
+        ),
+        (
+            "v8::internal::MarkCompactCollector::ProcessMarkingWorklist(unsigned long, v8::internal::MarkCompactCollector::MarkingWorklistProcessingMode)",
+            Region::Gc,
+            "mark-compact: marking",
+        ),
+        (
+            "v8::internal::MarkCompactCollector::ClearWeakReferences()",
+            Region::Gc,
+            "mark-compact",
+        ),
+        (
+            "v8::internal::(anonymous namespace)::RememberedSetUpdatingItem::Process()",
+            Region::Gc,
+            "mark-compact: pointer updating",
+        ),
+        (
+            "v8::internal::Evacuator::RawEvacuatePage(v8::internal::MemoryChunk*, long*)",
+            Region::Gc,
+            "mark-compact: evacuation",
+        ),
+        (
+            "v8::internal::Sweeper::RawSweep(v8::internal::Page*, v8::internal::FreeSpaceTreatmentMode, v8::internal::Sweeper::SweepingMode)",
+            Region::Gc,
+            "sweeper",
+        ),
+        (
+            "v8::internal::HeapObject::SizeFromMap(v8::internal::Map) const",
+            Region::Gc,
+            "heap",
+        ),
+        (
+            "cppgc::internal::Sweeper::Start(cppgc::internal::SweepingConfig)",
+            Region::Gc,
+            "sweeper",
+        ),
+        (
+            "cppgc::internal::PageBackend::Lookup(unsigned char const*) const",
+            Region::Gc,
+            "cppgc",
+        ),
+        (
+            "v8::internal::HeapSnapshotGenerator::GenerateSnapshot()",
+            Region::Vm,
+            "inspector and profilers",
+        ),
+        (
+            "v8::internal::compiler::GraphReducer::ReduceTop()",
+            Region::Compiler,
+            "TurboFan",
+        ),
+        (
+            "void v8::internal::compiler::(anonymous namespace)::UpdateLiveness<true>(int)",
+            Region::Compiler,
+            "TurboFan",
+        ),
+        (
+            "_ZN2v88internal8compiler10turboshaft12GraphVisitorINS2_27StringEscapeAnalysis",
+            Region::Compiler,
+            "TurboFan",
+        ),
+        (
+            "v8::internal::maglev::MaglevGraphBuilder::Build()",
+            Region::Compiler,
+            "Maglev",
+        ),
+        (
+            "v8::internal::baseline::BaselineCompiler::VisitSingleBytecode()",
+            Region::Compiler,
+            "Sparkplug",
+        ),
+        (
+            "v8::internal::interpreter::BytecodeGenerator::VisitCall(v8::internal::Call*)",
+            Region::Compiler,
+            "Ignition bytecode generation",
+        ),
+        (
+            "v8::internal::RegExpMacroAssemblerX64::GetCode(v8::internal::Handle<v8::internal::String>)",
+            Region::Compiler,
+            "regexp compiler",
+        ),
+        (
+            "v8::internal::RegExpGlobalCache::FetchNext()",
+            Region::Vm,
+            "regexp",
+        ),
+        (
+            "v8::internal::wasm::ModuleDecoderImpl::DecodeExportSection()",
+            Region::Compiler,
+            "WebAssembly",
+        ),
+        ("v8::internal::Scanner::Next()", Region::Vm, "parsing"),
+        (
+            "v8::internal::ParserBase<v8::internal::PreParser>::ParsePrimaryExpression()",
+            Region::Vm,
+            "parsing",
+        ),
+        (
+            "v8::internal::JsonParser<unsigned char>::ScanJsonString(bool)",
+            Region::Vm,
+            "JSON",
+        ),
+        (
+            "v8::internal::Runtime_AllocateInYoungGeneration(int, unsigned long*, v8::internal::Isolate*)",
+            Region::Vm,
+            "runtime",
+        ),
+        (
+            "v8::internal::LoadIC::Load(v8::internal::Handle<v8::internal::Object>, v8::internal::Handle<v8::internal::Name>, bool, v8::internal::Handle<v8::internal::Object>)",
+            Region::Vm,
+            "inline-cache misses",
+        ),
+        (
+            "v8::internal::Runtime_DefineNamedOwnIC_Miss(int, unsigned long*, v8::internal::Isolate*)",
+            Region::Vm,
+            "inline-cache misses",
+        ),
+        (
+            "v8::internal::Deoptimizer::GetDeoptimizationEntry(v8::internal::DeoptimizeKind)",
+            Region::Vm,
+            "deoptimizer",
+        ),
+        (
+            "v8::internal::LinuxPerfJitLogger::LogWriteBytes(char const*, int)",
+            Region::Vm,
+            "logging of code",
+        ),
+        ("uv__io_poll", Region::Vm, "libuv"),
+        (
+            "node::StreamBase::WriteString(v8::FunctionCallbackInfo<v8::Value> const&)",
+            Region::Vm,
+            "node",
+        ),
+        ("icu_78::UnicodeSet::add(int)", Region::Vm, "ICU"),
+        ("longest_match", Region::Vm, "zlib"),
+        ("OPENSSL_LH_retrieve", Region::Vm, "OpenSSL"),
+        ("llhttp__internal_execute", Region::Vm, "HTTP"),
+        ("_start", Region::Vm, ""),
+    ];
+    for (name, region, part) in table {
+        let (got_region, got_part, _) = place(name);
+        assert_eq!((got_region, &*got_part), (*region, *part), "{name}");
+    }
+}
+
+#[test]
+fn the_rules_are_few_and_the_last_takes_all() {
+    let rules = rules(&["node".to_owned(), "libnode.so.115".to_owned()]);
+    assert!(rules.len() < 2 * 260, "{}", rules.len());
+    for module in ["node", "libnode.so.115"] {
+        let own = rules.iter().rfind(|rule| rule.module == module).unwrap();
+        assert_eq!(own.apply("anything"), Some("anything"));
+        assert_eq!(own.region, Region::Vm);
+    }
+}
