@@ -3,6 +3,7 @@
 
 mod command;
 mod environment;
+mod families;
 mod follow;
 mod live_line;
 mod options;
@@ -17,7 +18,7 @@ use std::process::Command;
 use vmscope_records::{EndReason, Pid};
 use vmscope_sampler::session::{Readers, Session};
 use vmscope_sampler::{EngineError, HeldCommand, KernelEngine, SamplingRate};
-use vmscope_target::{AdapterFamily, AttachError, ProcessView, examine};
+use vmscope_target::{AttachError, ProcessView, examine};
 
 use command::{end_command, exit_code, find_program};
 use follow::follow;
@@ -59,11 +60,6 @@ pub enum Ended {
     Incomplete,
 }
 
-/// The VMs that vmscope knows: one line for each family.
-fn families() -> Vec<Box<dyn AdapterFamily>> {
-    Vec::new()
-}
-
 /// Starts a command and records it until it ends.
 ///
 /// # Errors
@@ -82,7 +78,11 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     let words: Vec<String> = (args.command.iter())
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let readers = Readers::later(families());
+    let readers = Readers::later(if args.no_jit_env {
+        families::attaching()
+    } else {
+        families::launching()
+    });
     let environment = if args.no_jit_env {
         Vec::new()
     } else {
@@ -128,12 +128,7 @@ pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
     let pid = Pid(args.pid);
     let signals = Signals::catch()?;
     let facts = examine(pid)?;
-    let families = families();
-    let readers = if families.is_empty() {
-        Readers::default()
-    } else {
-        Readers::of(ProcessView::open(pid)?, families)
-    };
+    let readers = Readers::of(ProcessView::open(pid)?, families::attaching());
     let engine =
         KernelEngine::attach(pid, &options.kernel_options(rate, &readers)).map_err(explain)?;
     let command = if facts.command.is_empty() {

@@ -3,7 +3,7 @@
 //! What V8, .NET, Erlang, PHP, CPython, Julia, wasmtime and others can write for
 //! `perf` is read here while it is being written: [`dump`] and [`perf_map`] hold the
 //! formats, [`follow`] reads such files as they grow, [`find`] knows where they are, and
-//! [`vm`] what is particular to each of the VMs.
+//! [`vm`] what is particular to each of the VMs. The [`Family`] makes adapters of it.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -15,9 +15,11 @@
     )
 )]
 
+mod adapter;
 mod clock;
 mod code;
 pub mod dump;
+mod family;
 pub mod find;
 mod flaws;
 pub mod follow;
@@ -26,4 +28,5 @@ pub mod litter;
 pub mod perf_map;
 pub mod vm;
 
+pub use family::Family;
 pub use flaws::{Flaws, Seen};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use vmscope_records::{
     Class, CodeChange, Collection, Counter, CounterMeaning, Fact, Lifetime, Limit, LimitKind,
-    LossReason, Lost, Method, ProcessKey, Record, RegionRule, RegionRules, Stream, ThreadKey, ThreadRole, Tid, TimeNs,
+    LossReason, Lost, Method, ProcessKey, Record, RegionRule, RegionRules, Stream, ThreadKey,
+    ThreadRole, Tid, TimeNs,
 };
 
 use crate::KeySource;

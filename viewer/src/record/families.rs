@@ -1,0 +1,28 @@
+//! The VMs that vmscope knows: one line for each family.
+
+use vmscope_jitdump::Family as Jitdump;
+use vmscope_jitdump::litter::{Journal, Litter, state_folder};
+use vmscope_target::AdapterFamily;
+
+/// For a process that runs already, or is started with nothing turned on: whatever
+/// files its VM writes are its user's.
+pub(super) fn attaching() -> Vec<Box<dyn AdapterFamily>> {
+    vec![Box::new(Jitdump::attaching())]
+}
+
+/// For a command that vmscope starts, whose VM is to tell of its code.
+pub(super) fn launching() -> Vec<Box<dyn AdapterFamily>> {
+    vec![Box::new(Jitdump::launching(litter()))]
+}
+
+/// What is left behind is cleaned up; what earlier runs could not clean up because they
+/// were killed, first.
+fn litter() -> Litter {
+    let (state, home) = (std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"));
+    let folder = state_folder(state.as_deref(), home.as_deref());
+    Litter::new(folder.and_then(|folder| {
+        Journal::sweep(&folder);
+        // Without a journal, what a killed run leaves behind stays there.
+        Journal::begin(&folder).ok()
+    }))
+}

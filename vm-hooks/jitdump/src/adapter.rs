@@ -1,0 +1,469 @@
+//! The adapter: what a process's dump or perf map tells, as changes of its code zone.
+
+mod clocks;
+
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use vmscope_records::{Arch, Stream, TimeNs, VmIdentity};
+use vmscope_target::{
+    Adapter, AdapterError, Cadence, Look, MAX_RECORDS_OF_A_LOOK, MapEntry, ProcessView, ThreadNews,
+    own_root,
+};
+
+use crate::clock::DumpClock;
+use crate::code::{LiveCode, Piece};
+use crate::dump::{DumpFlaw, Event};
+use crate::family::Launched;
+use crate::find::{self, DumpMarker, PERF_MAP_FOLDER};
+use crate::follow::{DumpFile, FileError, PerfMapFile, Progress};
+use crate::litter::remove_v8_logs;
+use crate::vm::{Vm, VmKind};
+
+use clocks::judge_clock;
+pub(crate) use clocks::now;
+
+/// How often a quiet file is looked at, and a busy one: dumps have their own times, so
+/// this is about not falling behind; of a perf map's code no more is known than that
+/// it came between two looks.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(800);
+/// News in one look that are much.
+const MUCH: usize = 50;
+
+/// Pieces of code taken in one look; the next one follows at once.
+const PIECES_A_LOOK: usize = 50_000;
+
+/// Looks without a file before it is said how to get one: a VM that has just started
+/// writes its file only when it compiles.
+const LOOKS_BEFORE_HINT: u32 = 4;
+
+/// File times come from a clock that is up to a tick behind.
+const CLOCK_SLACK_SECONDS: i64 = 5;
+
+/// A process has one dump; some libraries in one process may each write one.
+const MAX_DUMPS: usize = 8;
+
+/// Reads the files of one process.
+pub(crate) struct FileAdapter {
+    vm: Vm,
+    /// Set where vmscope has turned the files on.
+    launched: Option<Arc<Launched>>,
+    dumps: Vec<Dump>,
+    map: Option<Map>,
+    live: LiveCode,
+    looks: u32,
+    /// When the look before began.
+    last_look: Option<TimeNs>,
+    has_more: bool,
+    /// What was said already.
+    told: HashSet<String>,
+    cadence: Cadence,
+}
+
+/// A dump that is read.
+struct Dump {
+    file: DumpFile,
+    /// Its path, as the target's mapping names it.
+    path: Vec<u8>,
+    /// Judged by its first piece of code.
+    clock: Option<DumpClock>,
+    /// How much of what it tells could not be used.
+    flaws: u64,
+    over: bool,
+}
+
+/// A perf map that is read.
+struct Map {
+    file: PerfMapFile,
+    flaws: u64,
+    over: bool,
+}
+
+impl FileAdapter {
+    /// For `vm`, whose code is told as far as it is not over before `tell_from`.
+    pub fn new(vm: Vm, launched: Option<Arc<Launched>>, tell_from: TimeNs) -> Self {
+        FileAdapter {
+            live: LiveCode::new(vm.kind, tell_from),
+            vm,
+            launched,
+            dumps: Vec::new(),
+            map: None,
+            looks: 0,
+            last_look: None,
+            has_more: false,
+            told: HashSet::new(),
+            cadence: Cadence::new(SHORTEST_PAUSE, LONGEST_PAUSE, MUCH),
+        }
+    }
+
+    /// Opens what has appeared since the last look.
+    fn find_files(&mut self, process: &ProcessView, look: &mut Look) {
+        for marker in find::dump_markers(process) {
+            if self.dumps.len() < MAX_DUMPS && marker.is_of(process) {
+                self.open_dump(process, &marker, look);
+            }
+        }
+        if !self.dumps.is_empty() || self.map.is_some() {
+            return;
+        }
+        match find::open_perf_map(process, PERF_MAP_FOLDER) {
+            Ok(Some(file)) => {
+                if let Some(launched) = self.files_are_ours(process) {
+                    let path = find::perf_map_path(PERF_MAP_FOLDER, process);
+                    launched.litter().remove_later(&path, file.file());
+                }
+                self.map = Some(Map {
+                    file,
+                    flaws: 0,
+                    over: false,
+                });
+            }
+            Ok(None) => {}
+            Err(error) => self.say(words(&error), "", look),
+        }
+    }
+
+    fn open_dump(&mut self, process: &ProcessView, marker: &DumpMarker, look: &mut Look) {
+        let identity = (marker.mapping.device, marker.mapping.inode);
+        let is_known = |dump: &Dump| {
+            dump.path == marker.path()
+                || dump
+                    .file
+                    .file()
+                    .identity()
+                    .is_ok_and(|known| known == identity)
+        };
+        if self.dumps.iter().any(is_known) {
+            return;
+        }
+        let file = match marker.open(process) {
+            Ok(file) => file,
+            Err(error) => {
+                self.say(
+                    format!("the VM's dump is not read: {}", words(&error)),
+                    "",
+                    look,
+                );
+                return;
+            }
+        };
+        if let Some(launched) = self.files_are_ours(process)
+            && let Ok(root) = process.root().or_else(|_| own_root())
+        {
+            launched
+                .litter()
+                .remove_now(&root, marker.path(), file.file());
+        }
+        self.dumps.push(Dump {
+            file,
+            path: marker.path().to_vec(),
+            clock: None,
+            flaws: 0,
+            over: false,
+        });
+    }
+
+    /// What vmscope has turned on for this process, unless the process's own command
+    /// line asks for such files: then they are the user's.
+    fn files_are_ours(&self, process: &ProcessView) -> Option<&Arc<Launched>> {
+        let launched = self.launched.as_ref()?;
+        launched
+            .has_turned_on(self.vm.kind, process)
+            .then_some(launched)
+    }
+
+    /// Says once what limits what this adapter can tell.
+    fn say(&mut self, text: String, remedy: &str, look: &mut Look) {
+        if self.told.insert(text.clone()) {
+            look.limit(text, remedy);
+        }
+    }
+
+    /// What was lost is counted for the time since the look before.
+    fn lose(&self, count: u64, look: &mut Look) {
+        if count > 0 {
+            let from = self.last_look.unwrap_or(look.began());
+            look.lost(Stream::Adapter, count, from);
+        }
+    }
+
+    fn read_dumps(&mut self, at_end: bool, process: &ProcessView, look: &mut Look) {
+        let mut events = Vec::new();
+        for at in 0..self.dumps.len() {
+            let Some(dump) = self.dumps.get_mut(at).filter(|dump| !dump.over) else {
+                continue;
+            };
+            let progress = if at_end {
+                dump.file.finish(PIECES_A_LOOK, &mut events)
+            } else {
+                dump.file.poll(PIECES_A_LOOK, &mut events)
+            };
+            dump.over = progress.as_ref().is_err_and(FileError::is_final);
+            let flaws = dump.file.flaws().iter();
+            let flaws = flaws.filter(|(flaw, _)| loses_code(*flaw));
+            let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
+            let more_flaws = flaws - std::mem::replace(&mut dump.flaws, flaws);
+            self.lose(more_flaws, look);
+            match progress {
+                Ok(progress) => self.has_more |= progress == Progress::More,
+                Err(error) => self.say(words(&error), "", look),
+            }
+            if !self.is_of_this_machine(at, look) {
+                continue;
+            }
+            for event in events.drain(..) {
+                self.take(at, event, process, look);
+            }
+        }
+    }
+
+    /// Whether a dump is of code for this machine; if not, it is read no further.
+    fn is_of_this_machine(&mut self, at: usize, look: &mut Look) -> bool {
+        let here = Arch::of_this_machine();
+        let Some(dump) = self.dumps.get_mut(at) else {
+            return false;
+        };
+        let Some(header) = dump.file.header().filter(|header| !header.may_be_for(here)) else {
+            return true;
+        };
+        let text = format!(
+            "the dump {} is not read: it is of code for ELF machine {}, and this is {}",
+            dump.file.path(),
+            header.arch.elf_machine(),
+            here.elf_machine()
+        );
+        dump.over = true;
+        self.say(text, "", look);
+        false
+    }
+
+    fn take(&mut self, dump: usize, event: Event, process: &ProcessView, look: &mut Look) {
+        let raw = match &event {
+            Event::Load(load) => load.time,
+            Event::Move(moved) => moved.time,
+            Event::Close => return,
+        };
+        let Some(dump) = self.dumps.get_mut(dump) else {
+            return;
+        };
+        let clock = match dump.clock {
+            Some(clock) => clock,
+            None => {
+                let arch = dump.file.header().is_some_and(|h| h.arch_timestamp);
+                let clock = judge_clock(raw, arch, process);
+                dump.clock = Some(clock);
+                clock
+            }
+        };
+        if clock == DumpClock::Unknown {
+            let text = "the times in the VM's dump follow a clock of their own: its code is known \
+                        from when it was first seen on, and what took the place of other code \
+                        meanwhile is doubtful";
+            self.say(text.to_owned(), "", look);
+        }
+        let (since, absent_at) = match clock.time(raw, look.now()) {
+            Some(time) => (time, None),
+            None => (look.now(), Some(self.last_look.unwrap_or_default())),
+        };
+        match event {
+            Event::Load(load) => {
+                let piece = Piece {
+                    start: load.address,
+                    size: load.size,
+                    name: load.name,
+                    since,
+                    absent_at,
+                    lines: load.lines,
+                };
+                self.live.load(piece, self.last_look.is_none(), look);
+            }
+            Event::Move(moved) => {
+                self.live
+                    .moved(moved.from, moved.to, moved.size, since, look);
+            }
+            Event::Close => {}
+        }
+    }
+
+    fn read_map(&mut self, at_end: bool, look: &mut Look) {
+        let Some(map) = self.map.as_mut().filter(|map| !map.over) else {
+            return;
+        };
+        let mut entries = Vec::new();
+        let progress = if at_end {
+            map.file.finish(PIECES_A_LOOK, &mut entries)
+        } else {
+            map.file.poll(PIECES_A_LOOK, &mut entries)
+        };
+        map.over = progress.as_ref().is_err_and(FileError::is_final);
+        if matches!(progress, Ok(Progress::Rewritten)) {
+            map.flaws = 0;
+        }
+        let flaws: u64 = map.file.flaws().iter().map(|(_, seen)| seen.count).sum();
+        let more_flaws = flaws.saturating_sub(std::mem::replace(&mut map.flaws, flaws));
+        self.lose(more_flaws, look);
+        match progress {
+            Ok(progress) => self.has_more |= progress != Progress::CaughtUp,
+            Err(error) => self.say(words(&error), "", look),
+        }
+        let since = look.now();
+        for entry in entries {
+            let piece = Piece {
+                start: entry.start,
+                size: entry.size,
+                name: entry.name,
+                since,
+                absent_at: Some(self.last_look.unwrap_or_default()),
+                lines: Vec::new(),
+            };
+            self.live.load(piece, false, look);
+        }
+    }
+
+    /// What is said once, at the first look.
+    fn introduce(&mut self, process: &ProcessView, look: &mut Look) {
+        if !self.vm.rules.is_empty() {
+            look.rules(&self.vm.identity.kind, std::mem::take(&mut self.vm.rules));
+        }
+        for (text, remedy) in self.launched.iter().flat_map(|l| l.take_said()) {
+            look.limit(text, remedy);
+        }
+        for thread in process.threads().unwrap_or_default() {
+            if let Some(role) = self.vm.kind.role_of_thread(&thread.name) {
+                look.thread(ThreadNews {
+                    tid: thread.tid,
+                    name: None,
+                    role: Some(role),
+                });
+            }
+        }
+    }
+
+    /// Why there is nothing where there is nothing.
+    fn say_what_is_missing(&mut self, process: &ProcessView, look: &mut Look) {
+        if !self.dumps.is_empty() || self.map.is_some() || !self.told.is_empty() {
+            return;
+        }
+        // An interpreter's functions have no code of their own either; without any
+        // generated code, of other VMs nothing is missing.
+        let generates = process.mappings().iter().any(is_generated);
+        if generates || self.vm.kind == VmKind::CPython {
+            let kind = &self.vm.identity.kind;
+            let text = format!(
+                "{kind} (process {}) tells nothing of its code",
+                process.pid()
+            );
+            self.say(text, self.vm.hint(), look);
+        }
+    }
+
+    /// Removes the logs that V8 writes beside a dump that vmscope asked for.
+    fn clean_up(&self, process: &ProcessView) {
+        if self.vm.kind != VmKind::V8 || self.files_are_ours(process).is_none() {
+            return;
+        }
+        let Ok(root) = process.root().or_else(|_| own_root()) else {
+            return;
+        };
+        for dump in &self.dumps {
+            let Ok(Some(metadata)) = dump.file.file().metadata() else {
+                continue;
+            };
+            let folder = dump.path.iter().rposition(|byte| *byte == b'/');
+            let folder = dump.path.get(..folder.unwrap_or(0)).unwrap_or_default();
+            let born = metadata.created().ok();
+            let born = born.and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+            let born = born.map_or(0, |born| born.as_secs().cast_signed());
+            let (pid, owner) = (process.inner_pid().0, metadata.uid());
+            remove_v8_logs(&root, folder, pid, owner, born - CLOCK_SLACK_SECONDS);
+        }
+    }
+
+    fn look_at(&mut self, process: &ProcessView, at_end: bool, look: &mut Look) {
+        if self.looks == 0 {
+            self.introduce(process, look);
+        }
+        self.looks = self.looks.saturating_add(1);
+        self.has_more = false;
+        let before = look.len();
+        let files = self.dumps.len();
+        self.find_files(process, look);
+        self.read_dumps(at_end, process, look);
+        if self.dumps.is_empty() {
+            self.read_map(at_end, look);
+        }
+        let unusable = std::mem::take(&mut self.live.unusable);
+        self.lose(unusable, look);
+        if !self.has_more {
+            self.live.tell(look);
+            self.last_look = Some(look.began());
+        }
+        if self.looks == LOOKS_BEFORE_HINT && self.launched.is_none() {
+            self.say_what_is_missing(process, look);
+        }
+        if self.dumps.len() != files || self.looks == LOOKS_BEFORE_HINT {
+            self.clean_up(process);
+        }
+        self.cadence.found(look.len() - before);
+    }
+}
+
+impl Adapter for FileAdapter {
+    fn identity(&self) -> VmIdentity {
+        self.vm.identity.clone()
+    }
+
+    fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+        self.look_at(process, false, look);
+        Ok(())
+    }
+
+    fn next_look(&self) -> Duration {
+        if self.has_more {
+            Duration::ZERO
+        } else {
+            self.cadence.pause()
+        }
+    }
+
+    fn finish(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+        // Bounded by what is in the files, and by the look's own room.
+        loop {
+            self.look_at(process, true, look);
+            if !self.has_more || look.len() >= MAX_RECORDS_OF_A_LOOK {
+                break;
+            }
+        }
+        self.say_what_is_missing(process, look);
+        self.clean_up(process);
+        Ok(())
+    }
+}
+
+/// Whether a flaw means that code is not known of.
+fn loses_code(flaw: DumpFlaw) -> bool {
+    matches!(
+        flaw,
+        DumpFlaw::Misfit | DumpFlaw::EndlessName | DumpFlaw::NoRange | DumpFlaw::Torn
+    )
+}
+
+/// Whether a mapping is of code that somebody generated.
+fn is_generated(mapping: &MapEntry) -> bool {
+    let special: [&[u8]; 3] = [b"[vdso]", b"[vsyscall]", b"[uprobes]"];
+    mapping.executable && mapping.path().is_none() && !special.contains(&&*mapping.name)
+}
+
+/// An error and what it comes from.
+fn words(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,54 @@
+//! Reading the clocks by which a dump's times are judged.
+
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{SysconfVar, sysconf};
+use vmscope_records::TimeNs;
+use vmscope_target::ProcessView;
+
+use crate::clock::{DumpClock, Moment, ahead_of};
+
+const NS_A_SECOND: u64 = 1_000_000_000;
+
+/// Which clock the dump of `process` follows, by the time of its first piece of code.
+pub(super) fn judge_clock(first: u64, arch_timestamps: bool, process: &ProcessView) -> DumpClock {
+    if arch_timestamps {
+        return DumpClock::Unknown;
+    }
+    let offset = |who: &str| {
+        let text = std::fs::read_to_string(format!("/proc/{who}/timens_offsets"));
+        text.ok().and_then(|text| ahead_of(&text)).unwrap_or(0)
+    };
+    let pid = process.pid().to_string();
+    // A process that is over was most likely in our own time namespace.
+    let theirs = if process.is_alive() { &pid } else { "self" };
+    let ahead = offset(theirs).saturating_sub(offset("self"));
+    let moment = Moment {
+        monotonic: now(),
+        wall: read(ClockId::CLOCK_REALTIME),
+    };
+    DumpClock::judge(first, ahead, started_at(process), moment)
+}
+
+/// `CLOCK_MONOTONIC` now.
+pub(crate) fn now() -> TimeNs {
+    TimeNs(read(ClockId::CLOCK_MONOTONIC))
+}
+
+/// When a process was started. The kernel tells it on `CLOCK_BOOTTIME`, which goes on
+/// while the machine is suspended.
+fn started_at(process: &ProcessView) -> Option<TimeNs> {
+    let per_second = sysconf(SysconfVar::CLK_TCK).ok()??;
+    let tick = NS_A_SECOND / u64::try_from(per_second).ok().filter(|hz| *hz > 0)?;
+    let since_boot = process.start_ticks()?.checked_mul(tick)?;
+    let suspended = read(ClockId::CLOCK_BOOTTIME).saturating_sub(now().0);
+    Some(TimeNs(since_boot.saturating_sub(suspended)))
+}
+
+fn read(clock: ClockId) -> u64 {
+    // These clocks are always there, and not before 1970.
+    clock_gettime(clock).map_or(0, |time| {
+        let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
+        let rest = u64::try_from(time.tv_nsec()).unwrap_or(0);
+        seconds.saturating_mul(NS_A_SECOND).saturating_add(rest)
+    })
+}
