@@ -183,7 +183,9 @@ impl Waiting {
         }
         self.bytes += info.bytes;
         self.infos.push_back(info);
-        while self.infos.len() > MAX_WAITING || (self.bytes > MAX_WAITING_BYTES && self.infos.len() > 1) {
+        while self.infos.len() > MAX_WAITING
+            || (self.bytes > MAX_WAITING_BYTES && self.infos.len() > 1)
+        {
             let Some(oldest) = self.infos.pop_front() else {
                 break;
             };
@@ -218,7 +220,10 @@ impl Waiting {
     }
 
     fn remove(&mut self, address: Avma) -> Option<DebugInfo> {
-        let at = self.infos.iter().rposition(|info| info.address == address)?;
+        let at = self
+            .infos
+            .iter()
+            .rposition(|info| info.address == address)?;
         let info = self.infos.remove(at)?;
         self.bytes = self.bytes.saturating_sub(info.bytes);
         Some(info)

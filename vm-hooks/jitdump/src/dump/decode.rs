@@ -189,7 +189,8 @@ impl Decoder {
         match kind {
             0 => self.take_load(record, fields, available),
             2 => {
-                let Some(bytes) = usize::try_from(size).ok().and_then(|end| window.get(..end)) else {
+                let Some(bytes) = usize::try_from(size).ok().and_then(|end| window.get(..end))
+                else {
                     return Ok(missing(size as usize, available));
                 };
                 let body = bytes.get(RECORD_BYTES..).unwrap_or_default();
@@ -288,14 +289,22 @@ impl Decoder {
         mut fields: Fields<'_>,
         available: u64,
     ) -> Result<Taken, DumpError> {
-        let (Some(_process_and_thread), Some(_virtual), Some(from), Some(to), Some(size), Some(index)) = (
+        let (
+            Some(_process_and_thread),
+            Some(_virtual),
+            Some(from),
+            Some(to),
+            Some(size),
+            Some(index),
+        ) = (
             fields.u64(),
             fields.u64(),
             fields.u64(),
             fields.u64(),
             fields.u64(),
             fields.u64(),
-        ) else {
+        )
+        else {
             return Ok(missing(MOVE_BYTES, available));
         };
         self.check_slack(record, MOVE_BYTES as u64)?;

@@ -6,7 +6,9 @@
 #[non_exhaustive]
 pub enum DumpError {
     /// It does not begin as a dump does.
-    #[error("it is no jitdump: it begins with {found:02x?}, not with \"JiTD\" in either byte order")]
+    #[error(
+        "it is no jitdump: it begins with {found:02x?}, not with \"JiTD\" in either byte order"
+    )]
     NotADump {
         /// Its first bytes.
         found: [u8; 4],
@@ -85,7 +87,10 @@ struct Suspect(Option<u64>);
 impl std::fmt::Display for Suspect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
-            Some(at) => write!(f, " (the size of the record at byte {at} may be the wrong one)"),
+            Some(at) => write!(
+                f,
+                " (the size of the record at byte {at} may be the wrong one)"
+            ),
             None => Ok(()),
         }
     }

@@ -77,11 +77,7 @@ impl DumpFile {
     ///
     /// [`FileError`]; what was read before the error is in `events`. Where it is
     /// [final](FileError::is_final), it is the same again from then on.
-    pub fn poll(
-        &mut self,
-        at_most: usize,
-        events: &mut Vec<Event>,
-    ) -> Result<Progress, FileError> {
+    pub fn poll(&mut self, at_most: usize, events: &mut Vec<Event>) -> Result<Progress, FileError> {
         let length = self.begin()?;
         let mut left = at_most;
         loop {
