@@ -22,7 +22,7 @@ mod fields;
 mod header;
 mod names;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use vmscope_records::Avma;
 

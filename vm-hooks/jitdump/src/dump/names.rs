@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// How many bytes of a freed name the allocator overwrites.
 const OVERWRITTEN_BYTES: usize = 16;
+/// How a script's name begins, if it is a whole one.
+const STARTS: [&str; 2] = ["/", "file:"];
 /// More names than this are not kept; then they are kept anew.
 const MAX_NAMES: usize = 1 << 14;
 
@@ -60,7 +62,10 @@ impl Names {
             let from = name.len().checked_sub(spoilt.len())?;
             let (before, script) = name.split_at_checked(from)?;
             let same = end_of(script.as_bytes()) == end_of(spoilt);
-            (same && before.ends_with(' ')).then_some(script)
+            // A space may be the function's name's or the path's.
+            let begins = STARTS.iter().any(|start| script.starts_with(start));
+            let is_whole = before.ends_with(' ') && (begins || !script.contains(' '));
+            (same && is_whole).then_some(script)
         });
         if let Some(own) = own {
             return Some(self.share(own));
@@ -87,9 +92,9 @@ fn before_position(name: &str) -> Option<&str> {
 /// spaces.
 fn script_of(name: &str) -> Option<&str> {
     let name = before_position(name)?;
-    let starts = [" /", " file:"].map(|start| name.find(start));
-    let first = starts.into_iter().flatten().min()?;
-    name.get(first + 1..)
+    let spaces = name.match_indices(' ');
+    let mut after = spaces.filter_map(|(space, _)| name.get(space + 1..));
+    after.find(|rest| STARTS.iter().any(|start| rest.starts_with(start)))
 }
 
 #[cfg(test)]
@@ -97,7 +102,7 @@ mod tests {
     use super::*;
 
     const SPOILT: &[u8] = b"\xc1\xb2\0\0\0\0\0\0\x11\x8d\xd4\x19\xaf?\xc0\xc6s/rec/fib.js";
-    const WHOLE: &str = "/work/my formats/rec/fib.js";
+    const WHOLE: &str = "/work/our formats/rec/fib.js";
 
     fn restore(names: &mut Names, code: &str) -> Option<String> {
         assert_eq!(SPOILT.len(), WHOLE.len());
@@ -125,7 +130,7 @@ mod tests {
         assert_eq!(restore(&mut names, other), None);
         names.learn(&format!("JS:~fib {WHOLE}:1:13"));
         assert_eq!(restore(&mut names, other).as_deref(), Some(WHOLE));
-        names.learn("JS:~fib /work/my_formats/rec/fib.js:1:13");
+        names.learn("JS:~fib /work/our_formats/rec/fib.js:1:13");
         assert_eq!(restore(&mut names, other), None);
     }
 

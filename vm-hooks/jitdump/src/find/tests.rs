@@ -1,1 +1,171 @@
-//! .
+use std::ffi::OsStr;
+use std::fs::{self, File, FileTimes};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use nix::unistd::{Uid, chown, geteuid};
+use vmscope_records::FileOffset;
+use vmscope_target::testing::FakeMemory;
+
+use super::*;
+use crate::follow::Progress;
+
+fn mapping(start: u64, name: &str, executable: bool) -> MapEntry {
+    MapEntry {
+        start: vmscope_records::Avma(start),
+        end: vmscope_records::Avma(start + 4096),
+        offset: FileOffset(0),
+        device: 1,
+        inode: 7,
+        name: name.as_bytes().to_vec(),
+        readable: true,
+        writable: false,
+        executable,
+    }
+}
+
+#[test]
+fn names_of_dumps() {
+    assert_eq!(dump_pid(b"/a/jit-12.dump"), Some(12));
+    assert_eq!(dump_pid(b"jit-4294967295.dump"), Some(u32::MAX));
+    let others = [
+        "/jit-.dump",
+        "/jit-1.dumps",
+        "/xjit-1.dump",
+        "/jit-+1.dump",
+        "/jit-4294967296.dump",
+        "/jit-1.dump/x",
+        "",
+    ];
+    for other in others {
+        assert_eq!(dump_pid(other.as_bytes()), None, "{other}");
+    }
+}
+
+#[test]
+fn dumps_are_found_by_the_mappings_that_mark_them() {
+    let process = ProcessView::made_up(
+        Pid(12),
+        Arc::new(FakeMemory::new()),
+        vec![
+            mapping(0x1000, "/a/jit-12.dump", true),
+            mapping(0x3000, "/a/jit-12.dump", true),
+            mapping(0x5000, "/b/jit-3.dump (deleted)", true),
+            mapping(0x7000, "/c/jit-4.dump", false),
+            mapping(0x9000, "[anon:jit-5.dump]", true),
+        ],
+    );
+    let found = dump_markers(&process);
+    let told: Vec<_> = found
+        .iter()
+        .map(|m| (m.pid, m.path(), m.is_of(&process)))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (12, &b"/a/jit-12.dump"[..], true),
+            (3, b"/b/jit-3.dump", false)
+        ]
+    );
+    assert!(found[0].open(&process).is_err(), "there is no such file");
+}
+
+/// This process, and a folder in which to look for its perf map.
+fn own() -> (ProcessView, tempfile::TempDir, PathBuf) {
+    let process = ProcessView::open(Pid(std::process::id())).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = perf_map_path(folder.path().as_os_str().as_bytes(), &process);
+    let path = PathBuf::from(std::ffi::OsString::from_vec(path));
+    (process, folder, path)
+}
+
+fn open(
+    process: &ProcessView,
+    folder: &tempfile::TempDir,
+) -> Result<Option<PerfMapFile>, FileError> {
+    let folder: &OsStr = folder.path().as_os_str();
+    open_perf_map(process, folder.as_bytes())
+}
+
+#[test]
+fn a_perf_map_is_found_by_its_name() {
+    let (process, folder, path) = own();
+    assert!(open(&process, &folder).unwrap().is_none());
+    fs::write(&path, "10 1 a\n").unwrap();
+    let mut map = open(&process, &folder).unwrap().unwrap();
+    let mut entries = Vec::new();
+    assert_eq!(map.poll(9, &mut entries).unwrap(), Progress::CaughtUp);
+    assert_eq!(entries.len(), 1);
+    assert!(path.ends_with(format!("perf-{}.map", process.inner_pid())));
+}
+
+#[test]
+fn planted_perf_maps_are_refused() {
+    let (process, folder, path) = own();
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "10 1 a\n").unwrap();
+    std::os::unix::fs::symlink(&secret, &path).unwrap();
+    let error = open(&process, &folder).unwrap_err();
+    assert!(matches!(error, FileError::NotAFile { .. }), "{error}");
+    assert!(error.to_string().contains("symbolic link"));
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(matches!(
+        open(&process, &folder),
+        Err(FileError::NotAFile { .. })
+    ));
+    fs::remove_dir(&path).unwrap();
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert!(matches!(
+        open(&process, &folder),
+        Err(FileError::NotAFile { .. })
+    ));
+}
+
+#[test]
+fn another_users_perf_map_is_refused() {
+    let (process, folder, path) = own();
+    fs::write(&path, "10 1 a\n").unwrap();
+    let facts = examine(process.pid()).unwrap();
+    let file = vmscope_target::own_root()
+        .unwrap()
+        .open(path.as_os_str().as_bytes())
+        .unwrap();
+    // As if the target were somebody else's, which only root may bring about.
+    let other = ProcessFacts {
+        user: facts.user + 1,
+        ..facts
+    };
+    let checked = check(&file, "map", &other);
+    if !geteuid().is_root() {
+        assert!(matches!(checked, Err(FileError::NotTheTargets { .. })));
+        return;
+    }
+    assert!(checked.is_ok(), "root's is believed");
+    chown(&path, Some(Uid::from_raw(12345)), None).unwrap();
+    let error = open(&process, &folder).unwrap_err();
+    assert!(matches!(
+        error,
+        FileError::NotTheTargets {
+            owner: 12345,
+            user: 0,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn the_perf_map_of_an_earlier_process_is_refused() {
+    let (process, folder, path) = own();
+    fs::write(&path, "10 1 a\n").unwrap();
+    let file = File::options().write(true).open(&path).unwrap();
+    let hours = SystemTime::now() - Duration::from_secs(7200);
+    file.set_times(FileTimes::new().set_modified(hours))
+        .unwrap();
+    let error = open(&process, &folder).unwrap_err();
+    assert!(
+        matches!(error, FileError::Stale { seconds, .. } if seconds > 3600),
+        "{error}"
+    );
+}
