@@ -1,8 +1,8 @@
 //! Which VM a process runs, told by the names of its modules, and what little its
 //! memory adds.
 
-use vmscope_records::{RegionRule, VmIdentity};
-use vmscope_target::{LoadedModule, ProcessView};
+use vmscope_records::{Avma, RegionRule, VmIdentity};
+use vmscope_target::{LoadedModule, ProcessView, symbols_in_memory};
 
 use super::rows::{Row, rules};
 use super::{Vm, VmKind, beam, cpython, dotnet, julia, mono, php, v8};
@@ -134,26 +134,46 @@ fn v8_by_name(process: &ProcessView, modules: &Modules) -> Option<Vm> {
     ))
 }
 
+/// Where a module has these dynamic symbols. Of a live process its memory is asked,
+/// not its file: the tables there are a tenth of those of Node.js's file, and this is
+/// done for every process that is followed.
+fn exported(process: &ProcessView, module: &LoadedModule, names: &[&str]) -> Vec<Option<Avma>> {
+    let found = if process.is_live() {
+        symbols_in_memory(process.memory(), module.start(), names).ok()
+    } else {
+        process.symbols(module, names).ok()
+    };
+    let found = found.unwrap_or_default().into_iter();
+    found
+        .map(|symbol| symbol.map(|symbol| symbol.address))
+        .collect()
+}
+
 /// Programs that embed V8 under a name of their own.
 fn v8_by_symbol(process: &ProcessView, modules: &Modules) -> Option<Vm> {
     let (name, module) = modules.program()?;
     if code_bytes(module) < LEAST_V8_BYTES {
         return None;
     }
-    let found = process.symbols(module, &[V8_VERSION, NODE_METADATA]).ok()?;
-    found.first()?.as_ref()?;
-    let is_node = found.get(1).is_some_and(Option::is_some);
-    let version = node_version(process, module).unwrap_or_default();
+    let found = exported(process, module, &[V8_VERSION, NODE_METADATA]);
+    (*found.first()?)?;
+    let metadata = found.get(1).copied().flatten();
+    let is_node = metadata.is_some();
+    let version = metadata.and_then(|at| version_at(process, at));
+    let version = version.unwrap_or_default();
     let product = if is_node { "Node.js" } else { "V8" };
     let rules = v8::rules(std::slice::from_ref(name));
     Some(vm(VmKind::V8, product, version, rules))
 }
 
+fn node_version(process: &ProcessView, module: &LoadedModule) -> Option<String> {
+    let found = exported(process, module, &[NODE_METADATA]);
+    version_at(process, (*found.first()?)?)
+}
+
 /// Node.js's version, from the C++ string (libstdc++: address, length) that its
 /// `metadata` begins with.
-fn node_version(process: &ProcessView, module: &LoadedModule) -> Option<String> {
-    let found = process.symbols(module, &[NODE_METADATA]).ok()?;
-    let metadata = found.first()?.as_ref()?.address;
+fn version_at(process: &ProcessView, metadata: Avma) -> Option<String> {
     let memory = process.memory();
     let text = memory.read_u64(metadata).ok()?;
     let length = memory.read_u64(metadata.checked_add(8)?).ok()?;
@@ -161,9 +181,7 @@ fn node_version(process: &ProcessView, module: &LoadedModule) -> Option<String> 
         return None;
     }
     let mut bytes = vec![0; usize::try_from(length).ok()?];
-    memory
-        .read_into(vmscope_records::Avma(text), &mut bytes)
-        .ok()?;
+    memory.read_into(Avma(text), &mut bytes).ok()?;
     let version = String::from_utf8(bytes).ok()?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-+".contains(&byte);
     let begins = version
@@ -277,8 +295,8 @@ fn cpython(process: &ProcessView, modules: &Modules) -> Option<Vm> {
 
 /// From `Py_Version`: 0x030c01f0 is 3.12.1.
 fn python_version(process: &ProcessView, module: &LoadedModule) -> Option<String> {
-    let found = process.symbols(module, &[PY_VERSION]).ok()?;
-    let at = found.first()?.as_ref()?.address;
+    let found = exported(process, module, &[PY_VERSION]);
+    let at = (*found.first()?)?;
     let word = process.memory().read_u32(at).ok()?;
     let [major, minor, micro, _] = word.to_be_bytes();
     (major == 3).then(|| format!("{major}.{minor}.{micro}"))

@@ -84,12 +84,17 @@ fn wasm(rest: &str) -> Option<CodeName> {
 /// `*fib /home/me/b.js:1:13`.
 fn function(tag: &str, rest: &str) -> CodeName {
     let (kind, tier, rest) = tier(rest);
-    let placed = line_behind(rest)
-        .and_then(|(rest, column)| line_behind(rest).map(|(rest, line)| (rest, line, column)));
-    let (called, line, column) = placed.unwrap_or((rest, 0, 0));
-    let (name, file) = match placed {
-        Some(_) => name_and_file(called),
-        None => (called, ""),
+    // Before V8 10 there is no column.
+    let (called, line, column) = match line_behind(rest) {
+        Some((rest, last)) => match line_behind(rest) {
+            Some((rest, line)) => (rest, line, last),
+            None => (rest, last, 0),
+        },
+        None => (rest, 0, 0),
+    };
+    let (name, file) = match line {
+        0 => (called, ""),
+        _ => name_and_file(called),
     };
     let name = match name {
         "" if tag == "Script" || (!file.is_empty() && (line, column) == (1, 1)) => "(top level)",

@@ -7,7 +7,7 @@ use super::{BUILTIN, BYTECODE_HANDLER, INTERPRETER_ENTRY, rules, split};
 
 #[test]
 fn names_that_node_and_deno_write() {
-    // What Node.js 20, 22, 24 and Deno 2.9 wrote.
+    // What Node.js 10, 12, 16, 20, 22, 24 and Deno 2.9 wrote.
     let table: &[(&str, &str, ConstituentKind, &str, &str, u32)] = &[
         (
             "JS:*fib /p/b.js:1:13",
@@ -155,6 +155,30 @@ fn names_that_node_and_deno_write() {
             "Ignition",
             "/p/b.js",
             1,
+        ),
+        (
+            "LazyCompile:*area /p/b.js:2",
+            "area",
+            Method,
+            "TurboFan",
+            "/p/b.js",
+            2,
+        ),
+        (
+            "Function:^fib /p/b.js:1",
+            "fib",
+            Method,
+            "Sparkplug",
+            "/p/b.js",
+            1,
+        ),
+        (
+            "LazyCompile:~",
+            "(anonymous)",
+            Interpreter,
+            "Ignition",
+            "",
+            0,
         ),
         (
             "LazyCompile:*fib /p/b.js:1:13",
