@@ -281,7 +281,7 @@ impl Session {
         );
         let (pid, launched) = (options.pid, options.launched);
         let writer = spawn("writer", move || {
-            writer.run(&from_others, from_adapters, pid, launched)
+            writer.run(from_others, from_adapters, pid, launched)
         })?;
         // The first process of a recording: the recorder counts from there.
         let key = ProcessKey(0);

@@ -94,7 +94,7 @@ impl WriterThread {
     /// Runs until the engine is finished.
     pub fn run(
         mut self,
-        inbox: &Inbox,
+        mut inbox: Inbox,
         mut from_adapters: FromAdapters,
         pid: Pid,
         launched: bool,
@@ -148,10 +148,12 @@ impl WriterThread {
                             news.close();
                         }
                     }
-                    Err(_) => {
+                    Err(_) if ending.is_none() => {
                         let why = "the draining thread is gone".to_owned();
                         break (now(), EndReason::Other, why);
                     }
+                    // What adapters found may not have been taken yet.
+                    Err(_) => inbox = never(),
                 },
                 recv(from_adapters) -> found => match found {
                     Ok(found) => self.take_found(found),
