@@ -116,7 +116,8 @@ const JS_SLOTS: u64 = 400;
 
 /// Node for `samples` samples at 7 kHz: 2,200 builtins at the start, then 20 pieces of
 /// code a second at reused addresses, with source lines; native code, the collector on
-/// threads of its own, the kernel.
+/// threads of its own, the kernel. Like a real one, it repeats its addresses: 20,786
+/// samples of a benchmark that calls, loops, allocates and parses had 3,540 distinct ones.
 pub fn node(samples: u64) -> Vec<u8> {
     const RATE: u64 = 7_000;
     let every = 1_000_000_000 / RATE;
@@ -153,14 +154,14 @@ pub fn node(samples: u64) -> Vec<u8> {
         let (pc, mode) = match draw.below(100) {
             0..60 => {
                 let slot = skewed(&mut draw, JS_SLOTS);
-                let at = skewed(&mut draw, 100) * 0x11;
+                let at = skewed(&mut draw, 30) * 0x38;
                 (HEAP_AT + slot * 0x800 + at, CpuMode::User)
             }
             60..75 => {
-                let at = skewed(&mut draw, 2_200 * 32) * 16;
+                let at = skewed(&mut draw, 2_200 * 4) * 0x80;
                 (NODE_AT + BUILTINS_AT + at, CpuMode::User)
             }
-            75..92 => (NODE_AT + skewed(&mut draw, 20_000) * 40, CpuMode::User),
+            75..92 => (NODE_AT + skewed(&mut draw, 6_000) * 133, CpuMode::User),
             _ => (
                 0xffff_ffff_8100_0000 + skewed(&mut draw, 3_000) * 16,
                 CpuMode::Kernel,

@@ -1,0 +1,213 @@
+//! The code zone against a naive model: whatever loads, moves and ends are told, with
+//! exact times as in a jitdump or between two looks as in a perf map, overlapping or not.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests may fail by panicking"
+)]
+
+mod recordings;
+
+use proptest::prelude::*;
+use recordings::{Draw, PROCESS, Recording, THREAD, code};
+use vmscope_records::{Constituent, ProcessKey, ThreadKey, ThreadRole, TimeNs};
+use vmscope_symbolizer::Profile;
+use vmscope_symbolizer::profile::EntryKind;
+
+const ZONE: u64 = 0x10_0000;
+const OTHER: ProcessKey = ProcessKey(2);
+
+/// Code at one place: the times are those of [`Constituent`] and its kin.
+#[derive(Clone, Copy, Debug)]
+struct Stay {
+    key: u64,
+    process: ProcessKey,
+    start: u64,
+    end: u64,
+    maybe: u64,
+    from: u64,
+    fades: u64,
+    until: u64,
+}
+
+impl Stay {
+    fn covers(&self, process: ProcessKey, pc: u64) -> bool {
+        self.process == process && self.start <= pc && pc < self.end
+    }
+
+    fn was_there(&self, time: u64) -> bool {
+        self.from <= time && self.from < self.until
+    }
+}
+
+/// Who claims `pc`: by scanning everything that was told, in the order of telling.
+fn model(stays: &[Stay], time: u64, process: ProcessKey, pc: u64) -> Result<Option<u64>, ()> {
+    let replaced = |index: usize, stay: &Stay| {
+        stays.iter().enumerate().any(|(other_index, other)| {
+            other.process == stay.process
+                && other.start < stay.end
+                && stay.start < other.end
+                && other.was_there(time)
+                && (other.from, other_index) > (stay.from, index)
+        })
+    };
+    let firm = stays.iter().enumerate().find(|(index, stay)| {
+        stay.covers(process, pc)
+            && stay.was_there(time)
+            && time < stay.until
+            && !replaced(*index, stay)
+    });
+    let maybe: Vec<&Stay> = (stays.iter())
+        .filter(|stay| stay.covers(process, pc))
+        .filter(|stay| stay.maybe <= time && time < stay.from && time < stay.until)
+        .collect();
+    match (firm, maybe.as_slice()) {
+        (Some((_, firm)), []) => Ok(Some(firm.key)),
+        (Some((_, firm)), _) if time < firm.fades.max(firm.from) => Ok(Some(firm.key)),
+        (None, []) => Ok(None),
+        (None, [one]) => Ok(Some(one.key)),
+        _ => Err(()),
+    }
+}
+
+/// Looks at 100, 200, …: what comes is told with an exact time or between two looks.
+fn told(seed: u64, count: u64, places: u64) -> (Recording, Vec<Stay>) {
+    let mut draw = Draw(seed);
+    let mut recording = Recording::of("V8");
+    recording.process(OTHER, 0, 200, None).thread(
+        ThreadKey(2),
+        OTHER,
+        0,
+        "other",
+        ThreadRole::Mutator,
+    );
+    let mut stays = Vec::new();
+    for key in 1..=count {
+        let process = if draw.below(4) == 0 { OTHER } else { PROCESS };
+        let exact = draw.below(2) == 0;
+        let time = 1 + draw.below(1000);
+        let look = time.next_multiple_of(100);
+        let (maybe, from) = if exact {
+            (time, time)
+        } else {
+            (look - 100, look)
+        };
+        let start = ZONE + draw.below(places) * 0x20;
+        let size = 0x10 + draw.below(0x60);
+        recording.constituent(Constituent {
+            absent_at: (!exact).then_some(TimeNs(maybe)),
+            process,
+            ..code(key, from, start, start + size)
+        });
+        let mut stay = Stay {
+            key,
+            process,
+            start,
+            end: start + size,
+            maybe,
+            from,
+            fades: from,
+            until: u64::MAX,
+        };
+        if draw.below(6) == 0 {
+            let (last, time) = ends(&mut draw, from, exact);
+            let to = ZONE + draw.below(places) * 0x20;
+            recording.moved(key, last, time, to);
+            stays.push(Stay {
+                fades: last,
+                until: time,
+                ..stay
+            });
+            stay = Stay {
+                start: to,
+                end: to + size,
+                maybe: last,
+                from: time,
+                fades: time,
+                ..stay
+            };
+        }
+        if draw.below(3) == 0 {
+            let (last, time) = ends(&mut draw, stay.from, exact);
+            recording.gone(key, last, time);
+            (stay.fades, stay.until) = (last, time);
+        }
+        stays.push(stay);
+    }
+    (recording, stays)
+}
+
+/// When code was last seen at a place, and when not any more.
+fn ends(draw: &mut Draw, from: u64, exact: bool) -> (u64, u64) {
+    if exact {
+        let time = from + draw.below(300);
+        (time, time)
+    } else {
+        let last = from + draw.below(4) * 100;
+        (last, last + 100)
+    }
+}
+
+fn who(profile: &Profile, sample: usize) -> Result<Option<u64>, ()> {
+    let place = profile.trace.samples.places[sample];
+    let site = &profile.sites[profile.site_of_place[place as usize] as usize];
+    let entry = &profile.entries[site.entry as usize];
+    match entry.kind {
+        EntryKind::Doubtful => Err(()),
+        EntryKind::Code(_) => Ok(entry.name.strip_prefix('m').and_then(|k| k.parse().ok())),
+        _ => Ok(None),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_zone_agrees_with_scanning_all_that_was_told(seed: u64, places in 1u64..60) {
+        let (mut recording, stays) = told(seed, 150, places);
+        let mut draw = Draw(!seed);
+        // Few addresses, so that what is remembered of them is asked for again.
+        let mut samples: Vec<(u64, u64, u32)> = (0..2500)
+            .map(|_| {
+                let pc = ZONE + draw.below(places * 4 + 12) * 8;
+                (draw.below(1500), pc, 1 + u32::from(draw.below(4) == 0))
+            })
+            .collect();
+        samples.sort_unstable();
+        for &(time, pc, thread) in &samples {
+            recording.sample(time, ThreadKey(thread), pc);
+        }
+        let profile = recording.profile();
+        let mut doubtful = 0;
+        for (index, &(time, pc, thread)) in samples.iter().enumerate() {
+            let process = if thread == 1 { PROCESS } else { OTHER };
+            let wanted = model(&stays, time, process, pc);
+            doubtful += usize::from(wanted.is_err());
+            prop_assert_eq!(
+                who(&profile, index), wanted,
+                "pc {:#x} at {}: {:#?}", pc, time,
+                stays.iter().filter(|stay| stay.covers(process, pc)).collect::<Vec<_>>()
+            );
+        }
+        prop_assert!(doubtful < samples.len());
+    }
+}
+
+#[test]
+fn an_address_that_is_reused_thousands_of_times_is_always_the_newest_ones() {
+    let mut recording = Recording::of("V8");
+    for key in 1..=5_000 {
+        recording.constituent(code(key, key * 10, ZONE, ZONE + 0x100));
+    }
+    for key in 1..=5_000 {
+        recording.sample(key * 10, THREAD, ZONE + 0x10);
+        recording.sample(key * 10 + 9, THREAD, ZONE + 0x10);
+    }
+    let profile = recording.profile();
+    for key in 1..=5_000u64 {
+        let at = usize::try_from(key).unwrap() * 2;
+        assert_eq!(who(&profile, at - 2), Ok(Some(key)));
+        assert_eq!(who(&profile, at - 1), Ok(Some(key)));
+    }
+}
