@@ -1,6 +1,8 @@
 //! Exports of a recording made by hand, against the files of `tests/golden/export`:
 //! `BLESS=1 cargo test -p vmscope --test export` writes them anew.
 
+#![allow(clippy::panic, reason = "tests fail by it")]
+
 #[path = "../../symbolizer/tests/recordings/mod.rs"]
 mod recordings;
 

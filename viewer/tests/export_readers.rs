@@ -1,0 +1,185 @@
+//! Exports as other people's readers take them: `go tool pprof`, and the Firefox
+//! Profiler's own loader (npm's `@firefox-devtools/profiler-cli`). And where they may be
+//! written.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use common::vmscope::{Folder, can_sample, command, report, run};
+use common::{programs, skipped};
+use serde_json::Value;
+
+/// A recording with chains of a program whose chains are known; `None`, said, where there
+/// can't be one.
+fn recording(folder: &Folder) -> Option<PathBuf> {
+    let program = programs::build(programs::RECURSION)?;
+    if !can_sample() {
+        return None;
+    }
+    let path = folder.file("out.vmscope");
+    let mut command = command(["record", "--quiet", "--call-graph=fp", "--output"]);
+    command.arg(&path).arg("--").arg(program);
+    run(command).code(0);
+    Some(path)
+}
+
+fn export(path: &Path, to: &str, output: &Path) {
+    let mut command = command(["export", "--to", to, "--output"]);
+    run({
+        command.arg(output).arg(path);
+        command
+    })
+    .code(0);
+}
+
+/// What a reader says; `None`, said, where there is no such reader.
+fn ask(program: &str, arguments: &[&str], probe: &[&str]) -> Option<Output> {
+    let probed = Command::new(program).args(probe).output();
+    if !probed.is_ok_and(|output| output.status.success()) {
+        skipped(&format!("there is no working `{program}` here"));
+        return None;
+    }
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    Some(output.expect("it was there a moment ago"))
+}
+
+#[track_caller]
+fn text(output: &Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Samples of the report's entries, by name.
+fn by_report(path: &Path) -> BTreeMap<String, u64> {
+    let report = report(path, &["--json"]).code(0).json();
+    let mut counts = BTreeMap::new();
+    for entry in report["entries"].as_array().expect("entries") {
+        let name = entry["name"].as_str().expect("a name").to_owned();
+        *counts.entry(name).or_insert(0) += entry["samples"].as_u64().expect("a count");
+    }
+    counts
+}
+
+#[test]
+fn pprof_reads_what_the_report_says() {
+    let folder = Folder::new();
+    let Some(path) = recording(&folder) else {
+        return;
+    };
+    let pb = folder.file("x.pb.gz");
+    export(&path, "pprof", &pb);
+    let pb = pb.to_str().expect("UTF-8");
+    let version = ["version"];
+    let all = [
+        "-nodefraction=0",
+        "-nodecount=100000",
+        "-sample_index=samples",
+    ];
+    let top = [&["tool", "pprof", "-top"], &all[..], &[pb]].concat();
+    let Some(top) = ask("go", &top, &version) else {
+        return;
+    };
+    // flat flat% sum% cum cum% name
+    let top = text(&top);
+    let row = |line: &str| {
+        let mut words = line.split_whitespace();
+        let flat: u64 = words.next()?.parse().ok()?;
+        let name: Vec<&str> = words.skip(4).collect();
+        Some((name.join(" "), flat))
+    };
+    let read: Vec<(String, u64)> = top.lines().filter_map(row).collect();
+    for (name, samples) in by_report(&path) {
+        let flat = read.iter().filter(|(other, _)| *other == name);
+        let flat: u64 = flat.map(|(_, flat)| flat).sum();
+        assert_eq!(flat, samples, "{name} in\n{top}");
+    }
+    let lines = [&["tool", "pprof", "-top", "-lines"], &all[..], &[pb]].concat();
+    let lines = text(&ask("go", &lines, &version).expect("it was there"));
+    assert!(lines.contains("recursion.c:"), "{lines}");
+    let traces = ask("go", &["tool", "pprof", "-traces", pb], &version);
+    let traces = text(&traces.expect("it was there"));
+    let words: Vec<&str> = traces.split_whitespace().collect();
+    let chain = words
+        .windows(4)
+        .any(|w| w == ["chain_c", "chain_b", "chain_a", "main"]);
+    assert!(chain, "{traces}");
+}
+
+#[test]
+fn the_firefox_profilers_own_loader_reads_what_the_report_says() {
+    let folder = Folder::new();
+    let Some(path) = recording(&folder) else {
+        return;
+    };
+    let json = folder.file("x.json.gz");
+    export(&path, "firefox", &json);
+    let json = json.to_str().expect("UTF-8");
+    let session = format!("vmscope-{}", std::process::id());
+    let (cli, version) = ("profiler-cli", ["--version"]);
+    let Some(loaded) = ask(cli, &["load", json, "--session", &session], &version) else {
+        return;
+    };
+    text(&loaded);
+    let functions = ["thread", "functions", "--json", "--session", &session];
+    let functions = ask(cli, &functions, &version).expect("it was there");
+    ask(cli, &["stop", &session], &version);
+    let functions: Value = serde_json::from_str(&text(&functions)).expect("JSON");
+    let list = functions["functions"].as_array().expect("functions");
+    for (name, samples) in by_report(&path) {
+        let named = list.iter().filter(|function| function["name"] == *name);
+        let own = named.filter_map(|function| function["selfSamples"].as_u64());
+        assert_eq!(own.sum::<u64>(), samples, "{name} in {functions}");
+    }
+}
+
+#[test]
+fn an_export_is_private_and_replaces_nothing_unasked() {
+    let folder = Folder::new();
+    let Some(path) = recording(&folder) else {
+        return;
+    };
+    let default = |options: &[&str]| {
+        let mut command = command(["export", "--to=pprof"]);
+        command.arg(&path).args(options);
+        run(command)
+    };
+    default(&[]).code(0).says("out.pb.gz");
+    let output = folder.file("out.pb.gz");
+    let mode = std::fs::metadata(&output)
+        .expect("it is there")
+        .permissions();
+    assert_eq!(mode.mode() & 0o7777, 0o600);
+
+    std::fs::write(&output, "somebody's letter").expect("a file");
+    default(&[]).code(2).says("not replaced").says("--force");
+    let letter = std::fs::read_to_string(&output).expect("it is there");
+    assert_eq!(letter, "somebody's letter");
+    default(&["--force"]).code(0);
+    assert_ne!(
+        std::fs::read(&output).expect("it is there"),
+        letter.as_bytes()
+    );
+
+    // What is no plain file is not replaced, whatever is asked for.
+    std::fs::remove_file(&output).expect("it is there");
+    let elsewhere = folder.file("elsewhere");
+    symlink(&elsewhere, &output).expect("a link");
+    default(&["--force"]).code(2).says("not replaced");
+    assert!(!elsewhere.exists(), "the link was followed");
+    default(&["--force", "--output=/dev/null"])
+        .code(2)
+        .says("not replaced");
+    std::fs::remove_file(&output).expect("it is there");
+
+    default(&["--threads=nobody"]).code(2).says("nobody");
+    default(&["--output=/nowhere/x"]).code(2).says("/nowhere/x");
+    assert_eq!(folder.names(), ["out.vmscope"], "drafts were left behind");
+}
