@@ -30,6 +30,12 @@ impl Drop for Swept<'_> {
 
 /// The share of `dominant` in both functions' samples is what the program says.
 fn dominates(recorded: &Recorded, dominant: &str, minor: &str, named: f64) {
+    // A name alone, or with its module before it and its arguments after it.
+    let is = |name: &str, of: &str| {
+        let rest = name.rsplit_once(':').map_or(name, |(_, own)| own);
+        rest.strip_prefix(of)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
     let program = &recorded.said[0];
     let _swept = Swept(program);
     let profile = &recorded.profile;
@@ -39,7 +45,7 @@ fn dominates(recorded: &Recorded, dominant: &str, minor: &str, named: f64) {
         .filter_map(|&place| {
             let site = &profile.sites[profile.site_of_place[place as usize] as usize];
             let name = &profile.entries[site.entry as usize].name;
-            [dominant, minor].iter().position(|of| name.contains(of))
+            [dominant, minor].iter().position(|of| is(name, of))
         })
         .collect();
     recorded.check(
