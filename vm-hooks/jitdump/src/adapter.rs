@@ -106,7 +106,9 @@ impl FileAdapter {
                 self.open_dump(process, &marker, look);
             }
         }
-        if !self.dumps.is_empty() || self.map.is_some() {
+        // A VM may write both: then the map says nothing more, but has to go, too.
+        let read = self.dumps.is_empty();
+        if self.map.is_some() || (!read && self.files_are_ours(process).is_none()) {
             return;
         }
         match find::open_perf_map(process, PERF_MAP_FOLDER) {
@@ -121,8 +123,8 @@ impl FileAdapter {
                     over: false,
                 });
             }
-            Ok(None) => {}
-            Err(error) => self.say(words(&error), "", look),
+            Err(error) if read => self.say(words(&error), "", look),
+            Ok(None) | Err(_) => {}
         }
     }
 
