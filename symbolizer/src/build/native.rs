@@ -3,8 +3,8 @@
 use super::{Builder, frame_named};
 use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId};
 use vmscope_records::{
-    Exactness, FileOffset, ModuleKey, NativeFrame, NativeFunction, NativeLines, SymbolOwner,
-    SymbolSource,
+    ConstituentKind, Exactness, FileOffset, ModuleKey, NativeFrame, NativeFunction, NativeLines,
+    SymbolOwner, SymbolSource,
 };
 
 /// What is known of a native place without its symbol.
@@ -115,11 +115,24 @@ impl<'a> Builder<'a> {
         } else {
             (own_name, function.source)
         };
+        // Code that the VM's builders generated is called by a symbol here and in a dump
+        // there: it is one entry.
+        let generated = told
+            .filter(|told| told.stripped)
+            .and_then(|told| match told.region {
+                Region::Generated => Some(ConstituentKind::Stub),
+                Region::Interpreter => Some(ConstituentKind::Interpreter),
+                _ => None,
+            });
+        let (kind, module) = match generated {
+            Some(kind) => (EntryKind::Code(kind), ""),
+            None => (EntryKind::Function(kind_of_source(source)), around.module),
+        };
         let entry = self.entries.put(Entry {
             region,
             tier: part.to_owned(),
-            module: around.module.to_owned(),
-            ..Entry::named(name, EntryKind::Function(kind_of_source(source)))
+            module: module.to_owned(),
+            ..Entry::named(name, kind)
         });
         let exactness = if function.sized {
             exactness

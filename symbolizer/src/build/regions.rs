@@ -18,6 +18,8 @@ pub(super) struct Told<'a, 'n> {
     pub part: &'a str,
     /// What the function is called.
     pub name: &'n str,
+    /// Whether that is less than its symbol.
+    pub stripped: bool,
 }
 
 impl<'a> Regions<'a> {
@@ -50,6 +52,7 @@ impl<'a> Regions<'a> {
             region: rule.region,
             part: &rule.part,
             name,
+            stripped: rule.strip,
         })
     }
 }

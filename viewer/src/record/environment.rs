@@ -64,14 +64,19 @@ fn holds(all: &OsStr, separator: &str, value: &str) -> bool {
     })
 }
 
+/// Whether files can be made in the working folder. Not even root can everywhere where
+/// `access(2)` says so (`/sys`): only making one tells.
+fn takes_files() -> bool {
+    tempfile::tempfile_in(".").is_ok()
+}
+
 /// Asks the families what `command` should have in its environment and puts it there;
 /// each variable that was changed as `NAME=value`.
 pub(super) fn prepare(command: &mut Command, words: &[String], readers: &Readers) -> Vec<String> {
     let folder = std::env::current_dir().unwrap_or_default();
-    let flags = nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK;
     let launch = Launch {
         command: words.to_vec(),
-        folder_is_writable: nix::unistd::access(".", flags).is_ok(),
+        folder_is_writable: takes_files(),
         folder,
     };
     let new = changed(readers.launch_environment(&launch), |name| {

@@ -37,10 +37,10 @@ fn nearly_all_has_a_name_and_each_line_of_a_hot_loop_its_samples() {
             &format!("{name}: {}", of_it[0]),
         );
         recorded.check(
-            of_it[0]["module"]
+            of_it[0]["file"]
                 .as_str()
                 .is_some_and(|file| file.ends_with("bench.js")),
-            &format!("{name}: {}", of_it[0]["module"]),
+            &format!("{name}: {}", of_it[0]["file"]),
         );
     }
     let regexp = recorded.samples(|entry| entry["kind"] == "regexp");

@@ -57,7 +57,12 @@ pub(crate) struct FileAdapter {
     looks: u32,
     /// When the look before began.
     last_look: Option<TimeNs>,
+    /// What a file without times tells next was made after that: see
+    /// [`FileAdapter::absent_at`].
+    last_flush_after: TimeNs,
     has_more: bool,
+    /// Whether there was anything in a file since all of it was read.
+    grew: bool,
     /// What was said already.
     told: HashSet<String>,
     cadence: Cadence,
@@ -93,7 +98,9 @@ impl FileAdapter {
             map: None,
             looks: 0,
             last_look: None,
+            last_flush_after: TimeNs(0),
             has_more: false,
+            grew: false,
             told: HashSet::new(),
             cadence: Cadence::new(SHORTEST_PAUSE, LONGEST_PAUSE, MUCH),
         }
@@ -177,6 +184,14 @@ impl FileAdapter {
             .then_some(launched)
     }
 
+    /// When code that a file without times tells now was certainly not there yet. VMs
+    /// write through a buffer, so that not to be in the file yet says nothing; but what
+    /// comes out of it now was put in after it was emptied the last time, and that
+    /// was after the look before the one that saw what came out then.
+    fn absent_at(&self) -> Option<TimeNs> {
+        Some(self.last_flush_after)
+    }
+
     /// Says once what limits what this adapter can tell.
     fn say(&mut self, text: String, remedy: &str, look: &mut Look) {
         if self.told.insert(text.clone()) {
@@ -216,6 +231,7 @@ impl FileAdapter {
             if !self.is_of_this_machine(at, look) {
                 continue;
             }
+            self.grew |= !events.is_empty();
             for event in events.drain(..) {
                 self.take(at, event, process, look);
             }
@@ -268,7 +284,7 @@ impl FileAdapter {
         }
         let (since, absent_at) = match clock.time(raw, look.now()) {
             Some(time) => (time, None),
-            None => (look.now(), Some(self.last_look.unwrap_or_default())),
+            None => (look.now(), self.absent_at()),
         };
         match event {
             Event::Load(load) => {
@@ -312,13 +328,14 @@ impl FileAdapter {
             Err(error) => self.say(words(&error), "", look),
         }
         let since = look.now();
+        self.grew |= !entries.is_empty();
         for entry in entries {
             let piece = Piece {
                 start: entry.start,
                 size: entry.size,
                 name: entry.name,
                 since,
-                absent_at: Some(self.last_look.unwrap_or_default()),
+                absent_at: self.absent_at(),
                 lines: Vec::new(),
             };
             self.live.load(piece, false, look);
@@ -401,6 +418,9 @@ impl FileAdapter {
         self.lose(unusable, look);
         if !self.has_more {
             self.live.tell(look);
+            if std::mem::take(&mut self.grew) {
+                self.last_flush_after = self.last_look.unwrap_or_default();
+            }
             self.last_look = Some(look.began());
         }
         if self.looks == LOOKS_BEFORE_HINT && self.launched.is_none() {
@@ -440,6 +460,11 @@ impl Adapter for FileAdapter {
             }
         }
         self.say_what_is_missing(process, look);
+        if process.is_alive() && self.map.is_some() | !self.dumps.is_empty() {
+            let text = "the VM goes on, and writes what it tells of its code through a buffer: code \
+                        that it made last may have no name, or that of the code before it";
+            self.say(text.to_owned(), "", look);
+        }
         self.clean_up(process);
         Ok(())
     }

@@ -78,7 +78,7 @@ impl LiveCode {
     }
 
     /// Code was put somewhere. `hold` keeps it back until [`LiveCode::tell`].
-    pub fn load(&mut self, piece: Piece, hold: bool, look: &mut Look) {
+    pub fn load(&mut self, mut piece: Piece, hold: bool, look: &mut Look) {
         let start = piece.start.get();
         let end = start.checked_add(piece.size);
         let fits = piece.size != 0 && u32::try_from(piece.size).is_ok();
@@ -98,7 +98,7 @@ impl LiveCode {
         }
         let since = self.make_room(start, end, piece.since, piece.absent_at, look);
         let key = look.keys().constituent();
-        let constituent = self.constituent(key, &piece, since, look);
+        let constituent = self.constituent(key, &mut piece, since, look);
         let mut placed = Placed {
             end,
             key,
@@ -211,7 +211,7 @@ impl LiveCode {
     fn constituent(
         &mut self,
         key: ConstituentKey,
-        piece: &Piece,
+        piece: &mut Piece,
         since: TimeNs,
         look: &mut Look,
     ) -> Constituent {
@@ -222,6 +222,9 @@ impl LiveCode {
             file,
             line,
         } = self.kind.split(&piece.name);
+        if !self.kind.has_lines(&tier) {
+            piece.lines = Vec::new();
+        }
         // Where the name does not tell, the first position does.
         let (file, line) = match piece.lines.first() {
             Some(first) if file.is_empty() => (first.file.to_string(), first.line),

@@ -99,6 +99,14 @@ impl VmKind {
             .unwrap_or_else(|| CodeName::new(name, ConstituentKind::Method, ""))
     }
 
+    /// Whether the source positions of code of that tier can be used. V8 gives those of
+    /// code that Sparkplug made, and of its interpreter, by the offset of the bytecode, as if
+    /// that were the offset in the machine code.
+    #[must_use]
+    pub fn has_lines(self, tier: &str) -> bool {
+        self != VmKind::V8 || !matches!(tier, "Sparkplug" | "Ignition")
+    }
+
     /// How to start a VM of this kind, which `name` may tell more of.
     pub(crate) fn hint(self, name: &str) -> &'static str {
         hint::hint(self, name)
