@@ -240,7 +240,17 @@ impl Decoder {
         let named = rest.get(..bound).unwrap_or(rest);
         let (name, cut) = match memchr::memchr(0, named) {
             Some(end) => (named.get(..end).unwrap_or_default(), false),
-            None if named.len() < bound => return Ok(missing(LOAD_BYTES + bound, available)),
+            // The end may be there although all of the room is not: if the size lies,
+            // that tells.
+            None if named.len() < bound => {
+                let at_hand = LOAD_BYTES + named.len();
+                let there = usize::try_from(available).unwrap_or(usize::MAX);
+                let wanted = there.min(LOAD_BYTES + bound);
+                return Ok(match wanted > at_hand {
+                    true => Taken::Need(wanted),
+                    false => Taken::NotYet,
+                });
+            }
             None => (named, true),
         };
         let slack = room.saturating_sub(name.len() as u64 + 1);

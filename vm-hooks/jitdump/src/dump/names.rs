@@ -24,8 +24,10 @@ pub(super) struct Names {
     known: HashSet<Arc<str>>,
     /// The only known name of that length that ends so after its first 16 bytes;
     /// `None` where there are several.
-    by_end: HashMap<(usize, Box<[u8]>), Option<Arc<str>>>,
+    by_end: HashMap<LengthAndEnd, Option<Arc<str>>>,
 }
+
+type LengthAndEnd = (usize, Box<[u8]>);
 
 impl Names {
     /// `name`, shared with whoever has it already.
