@@ -2,7 +2,8 @@
 //!
 //! What V8, .NET, Erlang, PHP, CPython, Julia, wasmtime and others can write for
 //! `perf` is read here while it is being written: [`dump`] and [`perf_map`] hold the
-//! formats, [`find`] and [`follow`] find such files and read them as they grow, [`vm`] is what is particular to each of the VMs.
+//! formats, [`find`] and [`follow`] find such files and read them as they grow, and
+//! [`vm`] holds what is particular to each of the VMs.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -34,11 +34,13 @@ fn dump() -> Encoder {
 }
 
 fn names(events: &[Event]) -> Vec<&str> {
-    let name = |event| match event {
-        Event::Load(load) => Some(&*load.name),
-        _ => None,
-    };
-    events.iter().filter_map(name).collect()
+    let mut names = Vec::new();
+    for event in events {
+        if let Event::Load(load) = event {
+            names.push(&*load.name);
+        }
+    }
+    names
 }
 
 /// A good load, what `write` writes, and another good load.
