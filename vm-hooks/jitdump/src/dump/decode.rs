@@ -1,6 +1,10 @@
 //! The decoder: from windows of a dump that is being written to what it tells.
 
+mod small;
+
 use vmscope_records::Avma;
+
+use small::{MOVE_BYTES, UNWINDING_BYTES};
 
 use super::debug::{Complaint, DebugInfo, Waiting};
 use super::fault::{
@@ -10,16 +14,14 @@ use super::fault::{
 use super::fields::Fields;
 use super::header::{HEADER_BYTES, Header};
 use super::names::Names;
-use super::{Event, Load, Move};
+use super::{Event, Load};
 use crate::Flaws;
 
 /// Every record begins with its kind, its size, and its time.
 const RECORD_BYTES: usize = 16;
 /// With what a load begins: process, thread, three addresses or sizes, its number.
 const LOAD_BYTES: usize = RECORD_BYTES + 40;
-const MOVE_BYTES: usize = RECORD_BYTES + 48;
 const DEBUG_BYTES: usize = RECORD_BYTES + 16;
-const UNWINDING_BYTES: usize = RECORD_BYTES + 24;
 
 /// Decodes a dump, record by record, while it is being written.
 #[derive(Clone, Debug, Default)]
@@ -240,7 +242,17 @@ impl Decoder {
         let named = rest.get(..bound).unwrap_or(rest);
         let (name, cut) = match memchr::memchr(0, named) {
             Some(end) => (named.get(..end).unwrap_or_default(), false),
-            None if named.len() < bound => return Ok(missing(LOAD_BYTES + bound, available)),
+            // The end may be there although all of the room is not: if the size lies,
+            // that tells.
+            None if named.len() < bound => {
+                let at_hand = LOAD_BYTES + named.len();
+                let there = usize::try_from(available).unwrap_or(usize::MAX);
+                let wanted = there.min(LOAD_BYTES + bound);
+                return Ok(match wanted > at_hand {
+                    true => Taken::Need(wanted),
+                    false => Taken::NotYet,
+                });
+            }
             None => (named, true),
         };
         let slack = room.saturating_sub(name.len() as u64 + 1);
@@ -283,49 +295,6 @@ impl Decoder {
         })))
     }
 
-    fn take_move(
-        &mut self,
-        record: Record,
-        mut fields: Fields<'_>,
-        available: u64,
-    ) -> Result<Taken, DumpError> {
-        let (
-            Some(_process_and_thread),
-            Some(_virtual),
-            Some(from),
-            Some(to),
-            Some(size),
-            Some(index),
-        ) = (
-            fields.u64(),
-            fields.u64(),
-            fields.u64(),
-            fields.u64(),
-            fields.u64(),
-            fields.u64(),
-        )
-        else {
-            return Ok(missing(MOVE_BYTES, available));
-        };
-        self.check_slack(record, MOVE_BYTES as u64)?;
-        if u64::from(record.size) > available {
-            return Ok(Taken::NotYet);
-        }
-        self.fits();
-        if !is_range(from, size) || !is_range(to, size) {
-            self.flaws.add(DumpFlaw::NoRange, self.offset, 1);
-            return Ok(Taken::Done(record.size.into(), None));
-        }
-        let event = Event::Move(Move {
-            time: record.time,
-            from: Avma(from),
-            to: Avma(to),
-            size,
-            index,
-        });
-        Ok(Taken::Done(record.size.into(), Some(event)))
-    }
-
     fn take_debug(&mut self, body: &[u8], big_endian: bool) {
         let mut complaints = Vec::new();
         match DebugInfo::parse(self.offset, body, big_endian, &mut self.names) {
@@ -340,30 +309,6 @@ impl Decoder {
             }
         }
         self.complain(complaints);
-    }
-
-    /// How to unwind the code that follows is not used; only whether it fits.
-    fn take_unwinding(
-        &mut self,
-        record: Record,
-        mut fields: Fields<'_>,
-        available: u64,
-    ) -> Result<Taken, DumpError> {
-        let (Some(tables), Some(_header), Some(_mapped)) =
-            (fields.u64(), fields.u64(), fields.u64())
-        else {
-            return Ok(missing(UNWINDING_BYTES, available));
-        };
-        let needed = tables.saturating_add(UNWINDING_BYTES as u64);
-        if needed > record.size.into() {
-            return self.misfit(record, available);
-        }
-        self.check_slack(record, needed)?;
-        if u64::from(record.size) > available {
-            return Ok(Taken::NotYet);
-        }
-        self.fits();
-        Ok(Taken::Done(record.size.into(), None))
     }
 
     /// A record's contents need more than its size: if that is right, the next record

@@ -18,14 +18,19 @@ const STARTS: [&str; 2] = ["/", "file:"];
 /// More names than this are not kept; then they are kept anew.
 const MAX_NAMES: usize = 1 << 14;
 
+/// A name by its length and what comes after its first 16 bytes.
+type End = (usize, Box<[u8]>);
+
 /// The names that were seen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     known: HashSet<Arc<str>>,
     /// The only known name of that length that ends so after its first 16 bytes;
     /// `None` where there are several.
-    by_end: HashMap<(usize, Box<[u8]>), Option<Arc<str>>>,
+    by_end: HashMap<LengthAndEnd, Option<Arc<str>>>,
 }
+
+type LengthAndEnd = (usize, Box<[u8]>);
 
 impl Names {
     /// `name`, shared with whoever has it already.

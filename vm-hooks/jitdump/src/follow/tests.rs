@@ -237,7 +237,7 @@ fn an_appended_file_is_not_taken_for_another() {
         write!(appended, "{number:x} 1 n\n{number:x} 2 ").unwrap();
         let mut entries = Vec::new();
         assert_eq!(map.poll(9, &mut entries).unwrap(), Progress::CaughtUp);
-        write!(appended, "m\n").unwrap();
+        writeln!(appended, "m").unwrap();
         assert_eq!(map.poll(1, &mut entries).unwrap(), Progress::More);
         assert_eq!(entries.len(), 2);
     }
