@@ -3,6 +3,8 @@
 //! Of a million samples each (`tests/recordings/shapes.rs`):
 //! *native*: 8 threads, 20,000 distinct addresses in 32 libraries with their symbols.
 //! *still*: 2,000 constituents that stay: resolving without time.
+//! *apart*: 100,000 constituents that stay, each at a place of its own: what the next
+//! two cost without time.
 //! *jit*: 100,000 constituents that come and go at the same 2,000 places, so that each
 //! address is used again 50 times: some half a million distinct ranges, the worst case
 //! for giving names. *exact*: the same, their times known exactly, their ends untold.
@@ -20,7 +22,7 @@ mod recordings;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use recordings::read;
-use recordings::shapes::{self, PERIOD, THREADS};
+use recordings::shapes::{self, Churn, PERIOD, THREADS};
 use std::sync::LazyLock;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::{Filter, Profile, Summary, profile_of};
@@ -28,21 +30,27 @@ use vmscope_symbolizer::{Filter, Profile, Summary, profile_of};
 const SAMPLES: u64 = 1_000_000;
 
 static NATIVE: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::native(SAMPLES));
-static STILL: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::jit(SAMPLES, 2_000, false));
-static JIT: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::jit(SAMPLES, 100_000, true));
-static EXACT: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::jit(SAMPLES, 100_000, false));
+static STILL: LazyLock<Vec<u8>> = LazyLock::new(|| jit(Churn::Still));
+static APART: LazyLock<Vec<u8>> = LazyLock::new(|| jit(Churn::Apart));
+static JIT: LazyLock<Vec<u8>> = LazyLock::new(|| jit(Churn::Polled));
+static EXACT: LazyLock<Vec<u8>> = LazyLock::new(|| jit(Churn::Exact));
 static NODE: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::node(SAMPLES));
+
+fn jit(churn: Churn) -> Vec<u8> {
+    shapes::jit(SAMPLES, 100_000, churn)
+}
 
 fn main() {
     divan::main();
 }
 
-const KINDS: [&str; 5] = ["native", "still", "jit", "exact", "node"];
+const KINDS: [&str; 6] = ["native", "still", "apart", "jit", "exact", "node"];
 
 fn bytes_of(kind: &str) -> &'static [u8] {
     match kind {
         "native" => &NATIVE,
         "still" => &STILL,
+        "apart" => &APART,
         "jit" => &JIT,
         "exact" => &EXACT,
         _ => &NODE,

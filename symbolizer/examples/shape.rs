@@ -10,20 +10,21 @@
 #[path = "../tests/recordings/mod.rs"]
 mod recordings;
 
-use recordings::shapes;
+use recordings::shapes::{self, Churn};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [kind, samples, path] = arguments.as_slice() else {
-        eprintln!("give: native|still|jit|exact|node SAMPLES FILE");
+        eprintln!("give: native|still|apart|jit|exact|node SAMPLES FILE");
         std::process::exit(2);
     };
     let samples: u64 = samples.parse().unwrap();
     let bytes = match kind.as_str() {
         "native" => shapes::native(samples),
-        "still" => shapes::jit(samples, 2_000, false),
-        "jit" => shapes::jit(samples, 100_000, true),
-        "exact" => shapes::jit(samples, 100_000, false),
+        "still" => shapes::jit(samples, 100_000, Churn::Still),
+        "apart" => shapes::jit(samples, 100_000, Churn::Apart),
+        "jit" => shapes::jit(samples, 100_000, Churn::Polled),
+        "exact" => shapes::jit(samples, 100_000, Churn::Exact),
         _ => shapes::node(samples),
     };
     std::fs::write(path, bytes).unwrap();

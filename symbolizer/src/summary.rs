@@ -1,20 +1,13 @@
 //! Counting a profile's samples under a filter.
 
+mod errors;
+
 use crate::profile::{EntryKind, Profile, Region};
 use crate::trace::TraceThread;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{
     DurationNs, Exactness, LossReason, Lost, ProcessEnd, ProcessKey, Stream, TimeNs,
 };
-
-/// Batches for the error of a share (TRUTH.md §4 wants at least 30).
-const BATCHES: usize = 32;
-
-/// With fewer samples a batch than this, no error is given.
-const MIN_SAMPLES_A_BATCH: usize = 10;
-
-/// Two-sided 95 % quantile of Student's t with 31 degrees of freedom.
-const T_95: f64 = 2.04;
 
 /// Which samples to count.
 #[derive(Clone, Debug, Default)]
@@ -172,7 +165,7 @@ impl Summary {
             threads_without_cpu: 0,
             after_last_cpu: 0,
             lost: lost(profile, filter, window),
-            errors: errors(profile, filter, total),
+            errors: errors::errors(profile, filter, total),
         };
         summary.count_threads(profile, filter, &by_thread, &late_by_thread);
         summary
@@ -381,55 +374,4 @@ fn lost(profile: &Profile, filter: &Filter, window: (TimeNs, TimeNs)) -> u64 {
     });
     // Saturating: a damaged recording may claim anything.
     in_window.fold(0, |sum, lost| lost.count.saturating_add(sum))
-}
-
-/// The error of each entry's share by batch means.
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn errors(profile: &Profile, filter: &Filter, total: u64) -> Vec<f64> {
-    let total = usize::try_from(total).unwrap_or(usize::MAX);
-    let size = total / BATCHES;
-    let count = profile.entries.len();
-    if size < MIN_SAMPLES_A_BATCH {
-        return Vec::new();
-    }
-    let entry_of_place: Vec<usize> = profile
-        .site_of_place
-        .iter()
-        .map(|&site| {
-            profile
-                .sites
-                .get(site as usize)
-                .map_or(0, |site| site.entry as usize)
-        })
-        .collect();
-    let mut batches = vec![0u32; BATCHES * count];
-    let samples = &profile.trace.samples;
-    let rows = samples
-        .times
-        .iter()
-        .zip(&samples.threads)
-        .zip(&samples.places);
-    let taken = rows
-        .filter(|((time, thread), _)| filter.takes_thread(**thread) && filter.takes_time(**time));
-    // The remainder behind the last whole batch is left out.
-    for (index, (_, &place)) in taken.enumerate().take(size * BATCHES) {
-        let entry = entry_of_place.get(place as usize).copied().unwrap_or(0);
-        if let Some(slot) = batches.get_mut(index / size * count + entry) {
-            *slot += 1;
-        }
-    }
-    (0..count)
-        .map(|entry| {
-            let shares: Vec<f64> = (0..BATCHES)
-                .map(|batch| f64::from(batches[batch * count + entry]) / size as f64)
-                .collect();
-            let mean = shares.iter().sum::<f64>() / BATCHES as f64;
-            let variance = shares
-                .iter()
-                .map(|share| (share - mean).powi(2))
-                .sum::<f64>()
-                / (BATCHES - 1) as f64;
-            T_95 * (variance / BATCHES as f64).sqrt()
-        })
-        .collect()
 }

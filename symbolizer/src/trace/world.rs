@@ -11,8 +11,8 @@ use crate::zone::{Changed, Claim, Stay, ZoneEvent, Zones};
 use rustc_hash::FxHashMap;
 use vmscope_records::{Avma, CpuMode, ProcessKey};
 
-/// Slots of the cache: 2^14, 24 bytes each.
-const CACHE_BITS: u32 = 14;
+/// Slots of the cache: 2^15, 16 bytes each.
+const CACHE_BITS: u32 = 15;
 
 /// Slots for the kernel's addresses, whose places never change: 2^10.
 const KERNEL_BITS: u32 = 10;
@@ -38,11 +38,11 @@ pub(super) struct World {
     /// The address space that each thread of the trace is in.
     process_of: Vec<ProcessKey>,
     /// Counts the changes.
-    clock: u64,
+    clock: u32,
     /// The last change that voided everything.
-    void: u64,
+    void: u32,
     /// The last change of each grain.
-    stamps: Vec<u64>,
+    stamps: Vec<u32>,
     cache: Vec<Known>,
     kernel: Vec<(Avma, u32)>,
     places: Vec<Place>,
@@ -50,23 +50,20 @@ pub(super) struct World {
 }
 
 /// A slot of the cache: where an address of a process was, after so many changes.
-#[derive(Clone, Copy, Debug)]
+///
+/// An address times [`GOLDEN`], which is odd, is another for every address. The upper
+/// bits of that are the slot's number; the lower ones, with the process in their stead,
+/// are kept.
+#[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    address: Avma,
-    at: u64,
-    process: ProcessKey,
+    tag: u64,
+    /// 0: nothing is known.
+    at: u32,
     place: u32,
 }
 
 impl World {
     pub(super) fn new(process_of: impl Iterator<Item = ProcessKey>, stays: Vec<Stay>) -> Self {
-        // Nothing is known from time 0.
-        let nothing = Known {
-            address: Avma(0),
-            at: 0,
-            process: ProcessKey(0),
-            place: 0,
-        };
         World {
             spaces: Spaces::default(),
             zones: Zones::new(stays),
@@ -74,7 +71,7 @@ impl World {
             clock: 1,
             void: 1,
             stamps: vec![0; 1 << STAMP_BITS],
-            cache: vec![nothing; 1 << CACHE_BITS],
+            cache: vec![Known::default(); 1 << CACHE_BITS],
             // The kernel has nothing at 0.
             kernel: vec![(Avma(0), 0); 1 << KERNEL_BITS],
             places: Vec::new(),
@@ -130,7 +127,7 @@ impl World {
             self.void_all();
             return;
         }
-        self.clock += 1;
+        self.tick();
         for grain in first..=last {
             if let Some(stamp) = self.stamps.get_mut(stamp_slot(process, grain)) {
                 *stamp = self.clock;
@@ -139,8 +136,18 @@ impl World {
     }
 
     fn void_all(&mut self) {
-        self.clock += 1;
+        self.tick();
         self.void = self.clock;
+    }
+
+    fn tick(&mut self) {
+        self.clock = self.clock.checked_add(1).unwrap_or_else(|| {
+            // As good as new.
+            self.cache.fill(Known::default());
+            self.stamps.fill(0);
+            self.void = 1;
+            1
+        });
     }
 
     /// A thread that was never told of is in no process.
@@ -156,26 +163,27 @@ impl World {
             CpuMode::Idle => return self.intern(Place::Idle),
             _ => {}
         }
-        let slot = slot(address.0 ^ u64::from(process.0), CACHE_BITS);
+        // A key that is not below 2^15 is nobody's in practice.
+        if process.0 >> CACHE_BITS != 0 {
+            let place = self.find(process, address);
+            return self.intern(place);
+        }
+        let product = address.0.wrapping_mul(GOLDEN);
+        let slot = usize::try_from(product >> (64 - CACHE_BITS)).unwrap_or(0);
+        let tag = product << CACHE_BITS | u64::from(process.0);
         let grain = stamp_slot(process, address.0 >> GRAIN_BITS);
         let void = self.stamps.get(grain).map_or(self.void, |stamp| *stamp);
-        let void = void.max(self.void);
         if let Some(known) = self.cache.get(slot)
-            && known.at >= void
-            && known.address == address
-            && known.process == process
+            && known.tag == tag
+            && known.at >= void.max(self.void)
         {
             return known.place;
         }
         let place = self.find(process, address);
         let place = self.intern(place);
         if let Some(known) = self.cache.get_mut(slot) {
-            *known = Known {
-                address,
-                at: self.clock,
-                process,
-                place,
-            };
+            let at = self.clock;
+            *known = Known { tag, at, place };
         }
         place
     }

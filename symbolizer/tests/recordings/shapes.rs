@@ -68,42 +68,65 @@ pub fn native(samples: u64) -> Vec<u8> {
     recording.end(samples * PERIOD / THREADS).bytes()
 }
 
-/// Constituents that come and go at 2,000 places. `polled`: an adapter looks at them
-/// now and then, so that each may have come before it was seen and gone before it was
-/// missed; otherwise each has its exact time, and its end is not told.
-pub fn jit(samples: u64, codes: u64, polled: bool) -> Vec<u8> {
+/// How the constituents of [`jit`] come and go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Churn {
+    /// As many as there are places, from the beginning.
+    Still,
+    /// Each at a place of its own, from the beginning, and sampled when the others'
+    /// places would have been its: what the others cost without time.
+    Apart,
+    /// At exact times; their ends are not told.
+    Exact,
+    /// Seen and missed by looks: each may have come before and gone after.
+    Polled,
+}
+
+/// `codes` constituents at 2,000 places, one after the other.
+pub fn jit(samples: u64, codes: u64, churn: Churn) -> Vec<u8> {
     const PLACES: u64 = 2_000;
+    const SIZE: u64 = 0x400;
+    const AT: u64 = 0x1000_0000;
+    let codes = if churn == Churn::Still { PLACES } else { codes };
     let mut draw = Draw(2);
     let mut recording = Recording::of("Cog");
     threads(&mut recording);
     let entries: Vec<(u32, BytecodePc)> = (1..20).map(|n| (n * 0x30, BytecodePc(n * 4))).collect();
     let every = samples * PERIOD / THREADS / codes;
+    let changes = matches!(churn, Churn::Exact | Churn::Polled);
     for key in 0..codes {
-        // The one that had the place before goes when this one is seen. A zone that
-        // never changes is there from the beginning.
-        let is_first = codes == PLACES;
-        let (now, before) = if is_first {
-            (1, 0)
-        } else {
+        // The one that had the place before goes when this one is seen.
+        let (now, before) = if changes {
             ((key + 1) * every, key * every)
+        } else {
+            (1, 0)
         };
-        if polled && let Some(old) = key.checked_sub(PLACES) {
+        if churn == Churn::Polled
+            && let Some(old) = key.checked_sub(PLACES)
+        {
             recording.gone(old, before, now);
         }
-        let start = 0x1000_0000 + key % PLACES * 0x400;
+        let place = if changes { key % PLACES } else { key };
+        let start = AT + place * SIZE;
         recording.constituent(Constituent {
-            absent_at: polled.then_some(TimeNs(before)),
+            absent_at: (churn == Churn::Polled).then_some(TimeNs(before)),
             map: PcMap::Boundary {
                 rule: BoundaryRule::AfterInstruction,
                 exactness: Exactness::Exact,
                 entries: entries.clone(),
             },
-            ..code(key, now, start, start + 0x400)
+            ..code(key, now, start, start + SIZE)
         });
     }
     for index in 0..samples {
-        let pc = 0x1000_0000 + skewed(&mut draw, PLACES * 8) * 0x80;
-        recording.sample(index * PERIOD / THREADS, thread_of(&mut draw), pc);
+        let time = index * PERIOD / THREADS;
+        let at = skewed(&mut draw, PLACES * 8) * 0x80;
+        let (mut place, offset) = (at / SIZE, at % SIZE);
+        let loaded = time / every;
+        if churn == Churn::Apart && loaded > place {
+            place += (loaded - 1 - place) / PLACES * PLACES;
+        }
+        recording.sample(time, thread_of(&mut draw), AT + place * SIZE + offset);
     }
     recording.end(samples * PERIOD / THREADS).bytes()
 }
