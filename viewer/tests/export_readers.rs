@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use common::vmscope::{Folder, can_sample, command, report, run};
-use common::{programs, skipped};
+use common::{PATIENCE, programs, skipped};
 use serde_json::Value;
 
 /// A recording with chains of a program whose chains are known; `None`, said, where there
@@ -36,18 +36,35 @@ fn export(path: &Path, to: &str, output: &Path) {
     .code(0);
 }
 
-/// What a reader says; `None`, said, where there is no such reader.
-fn ask(program: &str, arguments: &[&str], probe: &[&str]) -> Option<Output> {
-    let probed = Command::new(program).args(probe).output();
-    if !probed.is_ok_and(|output| output.status.success()) {
-        skipped(&format!("there is no working `{program}` here"));
-        return None;
+/// Somebody else's reader; `None`, said, where there is none.
+fn reader(program: &'static str, probe: &str) -> Option<&'static str> {
+    let probed = Command::new(program).arg(probe).output();
+    if probed.is_ok_and(|output| output.status.success()) {
+        return Some(program);
     }
-    let output = Command::new(program)
+    skipped(&format!("there is no working `{program}` here"));
+    None
+}
+
+/// What `go tool pprof` says.
+fn go_pprof(go: &str, options: &[&str], file: &Path) -> String {
+    let mut command = Command::new(go);
+    command.args(["tool", "pprof"]).args(options).arg(file);
+    text(&command.stdin(Stdio::null()).output().expect("it was there"))
+}
+
+/// What the Firefox Profiler's command line says.
+fn profiler_cli(cli: &str, folder: &Folder, arguments: &[&str]) -> String {
+    let mut command = Command::new(cli);
+    command
         .args(arguments)
-        .stdin(Stdio::null())
-        .output();
-    Some(output.expect("it was there a moment ago"))
+        .env("PROFILER_CLI_SESSION_DIR", folder.path())
+        .env(
+            "PROFILER_CLI_LOAD_TIMEOUT_MS",
+            PATIENCE.as_millis().to_string(),
+        )
+        .stdin(Stdio::null());
+    text(&command.output().expect("it was there"))
 }
 
 #[track_caller]
@@ -71,24 +88,18 @@ fn by_report(path: &Path) -> BTreeMap<String, u64> {
 #[test]
 fn pprof_reads_what_the_report_says() {
     let folder = Folder::new();
-    let Some(path) = recording(&folder) else {
+    let (Some(go), Some(path)) = (reader("go", "version"), recording(&folder)) else {
         return;
     };
     let pb = folder.file("x.pb.gz");
     export(&path, "pprof", &pb);
-    let pb = pb.to_str().expect("UTF-8");
-    let version = ["version"];
     let all = [
         "-nodefraction=0",
         "-nodecount=100000",
         "-sample_index=samples",
     ];
-    let top = [&["tool", "pprof", "-top"], &all[..], &[pb]].concat();
-    let Some(top) = ask("go", &top, &version) else {
-        return;
-    };
+    let top = go_pprof(go, &[&["-top"], &all[..]].concat(), &pb);
     // flat flat% sum% cum cum% name
-    let top = text(&top);
     let row = |line: &str| {
         let mut words = line.split_whitespace();
         let flat: u64 = words.next()?.parse().ok()?;
@@ -101,37 +112,28 @@ fn pprof_reads_what_the_report_says() {
         let flat: u64 = flat.map(|(_, flat)| flat).sum();
         assert_eq!(flat, samples, "{name} in\n{top}");
     }
-    let lines = [&["tool", "pprof", "-top", "-lines"], &all[..], &[pb]].concat();
-    let lines = text(&ask("go", &lines, &version).expect("it was there"));
+    let lines = go_pprof(go, &[&["-top", "-lines"], &all[..]].concat(), &pb);
     assert!(lines.contains("recursion.c:"), "{lines}");
-    let traces = ask("go", &["tool", "pprof", "-traces", pb], &version);
-    let traces = text(&traces.expect("it was there"));
+    let traces = go_pprof(go, &["-traces"], &pb);
     let words: Vec<&str> = traces.split_whitespace().collect();
-    let chain = words
-        .windows(4)
-        .any(|w| w == ["chain_c", "chain_b", "chain_a", "main"]);
-    assert!(chain, "{traces}");
+    let chain = ["chain_c", "chain_b", "chain_a", "main"];
+    assert!(words.windows(4).any(|w| w == chain), "{traces}");
 }
 
 #[test]
 fn the_firefox_profilers_own_loader_reads_what_the_report_says() {
     let folder = Folder::new();
-    let Some(path) = recording(&folder) else {
+    let cli = reader("profiler-cli", "--version");
+    let (Some(cli), Some(path)) = (cli, recording(&folder)) else {
         return;
     };
     let json = folder.file("x.json.gz");
     export(&path, "firefox", &json);
-    let json = json.to_str().expect("UTF-8");
-    let session = format!("vmscope-{}", std::process::id());
-    let (cli, version) = ("profiler-cli", ["--version"]);
-    let Some(loaded) = ask(cli, &["load", json, "--session", &session], &version) else {
-        return;
-    };
-    text(&loaded);
-    let functions = ["thread", "functions", "--json", "--session", &session];
-    let functions = ask(cli, &functions, &version).expect("it was there");
-    ask(cli, &["stop", &session], &version);
-    let functions: Value = serde_json::from_str(&text(&functions)).expect("JSON");
+    let ask = |arguments: &[&str]| profiler_cli(cli, &folder, arguments);
+    ask(&["load", json.to_str().expect("UTF-8")]);
+    let functions = ask(&["thread", "functions", "--json"]);
+    ask(&["stop"]);
+    let functions: Value = serde_json::from_str(&functions).expect("JSON");
     let list = functions["functions"].as_array().expect("functions");
     for (name, samples) in by_report(&path) {
         let named = list.iter().filter(|function| function["name"] == *name);

@@ -177,9 +177,9 @@ mod tests {
             ("1.5 2.5", "1.5_2.5"),
             ("v8 11.x", "v8 11.x"),
             ("# comment", "_# comment"),
-            ("abcdefghijklmnop", "abcdefgh...mnop"),
+            ("abcdefghijklmnopqrstu", "abcdefghijkl...pqrstu"),
         ] {
-            assert_eq!(field(name, 12), wanted, "{name:?}");
+            assert_eq!(field(name, 18), wanted, "{name:?}");
         }
     }
 }

@@ -1,0 +1,105 @@
+//! Stacks are the recorded chains, by site.
+
+mod recordings;
+
+use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code};
+use vmscope_records::{
+    Avma, CallChain, CpuMode, Record, Sample, SampleDetail, ThreadKey, ThreadRole, TimeNs,
+};
+use vmscope_symbolizer::stacks::{StackTree, count_stacks, each_stack};
+use vmscope_symbolizer::{Filter, Profile};
+
+const ZONE: u64 = 0x1000_0000;
+const OTHER: ThreadKey = ThreadKey(2);
+
+fn sample(recording: &mut Recording, time: u64, thread: ThreadKey, pc: u64, callers: &[u64]) {
+    let chain = CallChain {
+        user: callers.iter().copied().map(Avma).collect(),
+        ..CallChain::default()
+    };
+    recording.put(Record::Sample(Sample {
+        time: TimeNs(time),
+        thread,
+        pc: Avma(pc),
+        mode: CpuMode::User,
+        detail: Some(Box::new(SampleDetail {
+            chain: Some(chain),
+            ..SampleDetail::default()
+        })),
+    }));
+}
+
+fn profile() -> Profile {
+    let mut recording = Recording::of("Cog");
+    recording
+        .thread(OTHER, PROCESS, 0, "other", ThreadRole::Other)
+        .symbols(PROGRAM, &[(0, 0x100, "main"), (0x100, 0x100, "helper")])
+        .constituent(code(1, 0, ZONE, ZONE + 0x100))
+        .constituent(code(2, 0, ZONE + 0x100, ZONE + 0x200));
+    let (main, helper) = (PROGRAM_AT + 0x10, PROGRAM_AT + 0x110);
+    let (m1, m2) = (ZONE + 8, ZONE + 0x108);
+    sample(&mut recording, 1000, THREAD, m2, &[m1, main]);
+    // Other addresses of the same functions.
+    sample(&mut recording, 2000, THREAD, m2 + 4, &[m1 + 16, main + 8]);
+    // The address after a call that ends a function is its return address.
+    sample(&mut recording, 3000, THREAD, m2, &[ZONE + 0x100, main]);
+    sample(&mut recording, 4000, OTHER, m2, &[m1, main]);
+    sample(&mut recording, 5000, THREAD, helper, &[]);
+    recording.sample(6000, THREAD, m1);
+    recording.profile()
+}
+
+/// The names of a stack, innermost first.
+fn names(profile: &Profile, tree: &StackTree, node: u32) -> Vec<String> {
+    let name = |site: u32| {
+        let entry = profile.sites[site as usize].entry;
+        profile.entries[entry as usize].name.clone()
+    };
+    tree.path(node).map(|node| name(node.site)).collect()
+}
+
+#[test]
+fn equal_stacks_are_counted_together() {
+    let profile = profile();
+    let (tree, counts) = count_stacks(&profile, &Filter::default());
+    let read: Vec<(u32, Vec<String>, u64)> = counts
+        .iter()
+        .map(|count| {
+            let names = names(&profile, &tree, count.node);
+            (count.thread, names, count.samples)
+        })
+        .collect();
+    let stack = |names: &[&str]| {
+        names
+            .iter()
+            .map(|&name| name.to_owned())
+            .collect::<Vec<_>>()
+    };
+    let deep = stack(&["m2", "m1", "main"]);
+    let wanted = vec![
+        (0, deep.clone(), 3),
+        (1, deep, 1),
+        (0, stack(&["helper"]), 1),
+        (0, stack(&["m1"]), 1),
+    ];
+    assert_eq!(read, wanted);
+    // main, m1, m2; helper; m1 of its own.
+    assert_eq!(tree.nodes().len(), 5);
+    let ordered = tree.nodes().iter().zip(0u32..);
+    for (node, index) in ordered {
+        assert!(node.parent == StackTree::NONE || node.parent < index);
+    }
+}
+
+#[test]
+fn a_filter_leaves_samples_and_their_nodes_out() {
+    let profile = profile();
+    let filter = Filter {
+        from: Some(TimeNs(5000)),
+        ..Filter::default()
+    };
+    let mut times = Vec::new();
+    let tree = each_stack(&profile, &filter, |sample| times.push(sample.time.0));
+    assert_eq!(times, [5000, 6000]);
+    assert_eq!(tree.nodes().len(), 2);
+}
