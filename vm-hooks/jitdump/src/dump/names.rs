@@ -19,7 +19,7 @@ const STARTS: [&str; 2] = ["/", "file:"];
 const MAX_NAMES: usize = 1 << 14;
 
 /// A name by its length and what comes after its first 16 bytes.
-type End = (usize, Box<[u8]>);
+type LengthAndEnd = (usize, Box<[u8]>);
 
 /// The names that were seen.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,6 @@ pub(super) struct Names {
     /// `None` where there are several.
     by_end: HashMap<LengthAndEnd, Option<Arc<str>>>,
 }
-
-type LengthAndEnd = (usize, Box<[u8]>);
 
 impl Names {
     /// `name`, shared with whoever has it already.
