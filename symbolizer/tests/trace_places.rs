@@ -12,8 +12,8 @@ use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function
 use std::io::Cursor;
 use vmscope_records::recording::{ReadError, Reader};
 use vmscope_records::{
-    Avma, CpuMode, FileOffset, ModuleKey, ProcessKey, Record, SymbolOwner, Symbols, ThreadKey,
-    ThreadRole, ThreadUpdate, TimeNs,
+    Avma, Constituent, CpuMode, FileOffset, ModuleKey, ProcessKey, Record, SymbolOwner, Symbols,
+    ThreadKey, ThreadRole, ThreadUpdate, TimeNs,
 };
 use vmscope_symbolizer::symbols::Hits;
 use vmscope_symbolizer::trace::Place;
@@ -95,6 +95,70 @@ fn a_fork_has_its_parents_mappings_and_an_exec_has_not() {
     assert_eq!(
         names(&recording.profile()),
         ["old", "old", "(not mapped)", "old", "new", "old"]
+    );
+}
+
+#[test]
+fn a_fork_has_the_code_that_its_parent_had_then_and_what_it_makes_itself() {
+    let (child, image) = (ProcessKey(2), ProcessKey(3));
+    let thread = ThreadKey(2);
+    let mut recording = Recording::of("PHP");
+    recording
+        .constituent(code(1, 50, 0x9000, 0x9100))
+        .constituent(code(2, 100, 0xa000, 0xa100))
+        .process(child, 100, 200, Some(PROCESS))
+        .thread(thread, child, 100, "child", ThreadRole::Other)
+        .constituent(code(3, 120, 0x9000, 0x9100))
+        .constituent(Constituent {
+            process: child,
+            ..code(4, 160, 0xa080, 0xa100)
+        })
+        .process(image, 200, 200, Some(child))
+        .put(Record::ThreadUpdate(ThreadUpdate {
+            key: thread,
+            time: TimeNs(200),
+            name: None,
+            role: None,
+            process: Some(image),
+        }));
+    for (time, pc) in [(110, 0x9010), (150, 0x9010), (150, 0xa090), (170, 0xa090)] {
+        recording.sample(time, thread, pc);
+        recording.sample(time, THREAD, pc);
+    }
+    recording.sample(210, thread, 0x9010);
+    assert_eq!(
+        names(&recording.profile()),
+        [
+            "m1",
+            "m1",
+            "m1",
+            "m3",
+            "m2",
+            "m2",
+            "m4",
+            "m2",
+            "(not mapped)"
+        ],
+        "child and parent by turns"
+    );
+}
+
+#[test]
+fn shared_memory_with_code_is_generated_code() {
+    let (memory, library) = (ModuleKey(2), ModuleKey(3));
+    let mut recording = Recording::of(".NET");
+    recording
+        .module(memory, "/memfd:doublemapper", false)
+        .module(library, "/lib/x.so", false)
+        .map(PROCESS, 10, 0x7000, 0x8000, 0, Some(memory))
+        .map(PROCESS, 10, 0x9000, 0xa000, 0, Some(library))
+        .constituent(code(1, 20, 0x7100, 0x7200))
+        .sample(30, THREAD, 0x7010)
+        .sample(30, THREAD, 0x7110)
+        .sample(30, THREAD, 0x9010);
+    assert_eq!(
+        regions(&recording.profile()),
+        [(Region::Generated, 2), (Region::Library, 1)]
     );
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Builder, frame_named};
 use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId};
+use crate::trace::Place;
 use vmscope_records::{
     ConstituentKind, Exactness, FileOffset, ModuleKey, NativeFrame, NativeFunction, NativeLines,
     SymbolOwner, SymbolSource,
@@ -15,6 +16,13 @@ struct Around<'a> {
     module: &'a str,
 }
 
+/// Whether a mapping of that name is of shared memory (`proc_pid_maps(5)`).
+fn is_shared_memory(path: &str) -> bool {
+    ["/memfd:", "/dev/zero", "/SYSV"]
+        .iter()
+        .any(|start| path.starts_with(start))
+}
+
 impl<'a> Builder<'a> {
     pub(super) fn native_site(&mut self, key: ModuleKey, offset: FileOffset) -> SiteId {
         let module = self.trace.modules.get(&key);
@@ -25,6 +33,16 @@ impl<'a> Builder<'a> {
             Some(_) => Region::Library,
             None => Region::Unknown,
         };
+        // What is mapped from no file on a disk and is no library has been generated: .NET
+        // and PHP map their code zones twice, or share them with their children.
+        if is_shared_memory(path)
+            && self
+                .table
+                .lookup(SymbolOwner::Module(key), offset)
+                .is_none()
+        {
+            return self.site(Place::Generated);
+        }
         let around = Around {
             region,
             module: name,

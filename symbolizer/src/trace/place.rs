@@ -17,7 +17,6 @@ impl Trace {
         reader: &mut Reader<R>,
         changes: Vec<(TimeNs, Change)>,
     ) -> Result<(), TraceError> {
-        // Address spaces and code zones do not see each other: two streams.
         let history = self.code.history();
         self.code.forget_changes();
         let mut zone_events = history.events.into_iter().peekable();
@@ -51,24 +50,28 @@ impl Trace {
                 for sample in batch {
                     self.disordered_samples += u64::from(sample.time < latest);
                     latest = latest.max(sample.time);
-                    if next <= sample.time {
-                        while let Some((_, change)) =
-                            changes.next_if(|(time, _)| *time <= sample.time)
-                        {
+                    while next <= sample.time {
+                        let change = changes.peek().map(|(time, _)| *time);
+                        let event = zone_events.peek().map(|event| event.time);
+                        let Some(first) = change.into_iter().chain(event).min() else {
+                            next = TimeNs(u64::MAX);
+                            break;
+                        };
+                        if first > sample.time {
+                            next = first;
+                        } else if event == Some(first) {
+                            // First, because a fork hands on the code that is there.
+                            zone_events
+                                .next()
+                                .into_iter()
+                                .for_each(|event| now.zone(event));
+                        } else if let Some((_, change)) = changes.next() {
                             let forked = match &change {
                                 Change::Begin(process) => self.is_fork(process),
                                 _ => false,
                             };
                             now.change(change, forked);
                         }
-                        while let Some(event) =
-                            zone_events.next_if(|event| event.time <= sample.time)
-                        {
-                            now.zone(event);
-                        }
-                        let change = changes.peek().map_or(TimeNs(u64::MAX), |(time, _)| *time);
-                        let event = zone_events.peek().map_or(TimeNs(u64::MAX), |e| e.time);
-                        next = change.min(event);
                     }
                     self.place_sample(&sample, &mut now, &mut last);
                 }

@@ -87,6 +87,9 @@ impl World {
         match change {
             Change::Begin(process) => {
                 self.spaces.begin(&process, forked);
+                if let Some(parent) = process.parent.filter(|_| forked) {
+                    self.zones.fork(parent, process.key);
+                }
                 self.void_all();
             }
             Change::Map(mapping) => {

@@ -43,7 +43,13 @@ pub(crate) struct Zones {
     /// Of each stay.
     states: Vec<State>,
     by_process: FxHashMap<ProcessKey, Zone>,
+    /// How much was inherited in all.
+    inherited: usize,
 }
+
+/// What all forks of a recording hand on, at most, in constituents: a hostile one may
+/// fork as often as it likes.
+const MAX_INHERITED: usize = 1 << 22;
 
 /// The zone of a process at one time.
 #[derive(Debug, Default)]
@@ -52,6 +58,8 @@ struct Zone {
     firm: BTreeMap<u64, (u64, StayIndex)>,
     /// What may have come already.
     maybe: Overlaps,
+    /// What was there in its parent when it was forked, and where nothing of its own is.
+    inherited: BTreeMap<u64, (u64, StayIndex)>,
 }
 
 impl Zones {
@@ -65,6 +73,7 @@ impl Zones {
         let zone = |ends| Zone {
             firm: BTreeMap::new(),
             maybe: Overlaps::new(ends),
+            inherited: BTreeMap::new(),
         };
         Zones {
             states: vec![State::Absent; stays.len()],
@@ -73,6 +82,7 @@ impl Zones {
                 .into_iter()
                 .map(|(process, ends)| (process, zone(ends)))
                 .collect(),
+            inherited: 0,
         }
     }
 
@@ -125,13 +135,25 @@ impl Zones {
         })
     }
 
+    /// `child` is forked: it has the code that `parent` has now. Code of which more is not
+    /// known than that it may be there is not handed on.
+    pub fn fork(&mut self, parent: ProcessKey, child: ProcessKey) {
+        let Some(from) = self.by_process.get(&parent) else {
+            return;
+        };
+        let mut all = from.inherited.clone();
+        all.extend(from.firm.iter().map(|(&start, &there)| (start, there)));
+        self.inherited = self.inherited.saturating_add(all.len());
+        if !all.is_empty() && self.inherited <= MAX_INHERITED {
+            self.by_process.entry(child).or_default().inherited = all;
+        }
+    }
+
     /// Who claims `address` in `process` now.
     pub fn lookup(&self, process: ProcessKey, address: Avma) -> Option<Claim> {
         let zone = self.by_process.get(&process)?;
-        let firm = zone.firm.range(..=address.0).next_back();
-        let firm = firm.filter(|(_, (end, _))| address.0 < *end);
-        let one = match firm {
-            Some((_, &(_, firm))) => {
+        let one = match find(&zone.firm, address.0) {
+            Some(firm) => {
                 let fades = self.states.get(firm as usize) == Some(&State::Fading);
                 if fades && zone.maybe.at(address.0) != Cover::Nobody {
                     return Some(Claim::Doubtful);
@@ -139,7 +161,7 @@ impl Zones {
                 firm
             }
             None => match zone.maybe.at(address.0) {
-                Cover::Nobody => return None,
+                Cover::Nobody => find(&zone.inherited, address.0)?,
                 Cover::One(maybe) => maybe,
                 Cover::Several => return Some(Claim::Doubtful),
             },
@@ -148,6 +170,12 @@ impl Zones {
         let offset = u32::try_from(address.0.checked_sub(stay.start)?).ok()?;
         Some(Claim::One(stay.code, offset))
     }
+}
+
+/// Which of these ranges `address` lies in.
+fn find(ranges: &BTreeMap<u64, (u64, StayIndex)>, address: u64) -> Option<StayIndex> {
+    let (_, &(end, stay)) = ranges.range(..=address).next_back()?;
+    (address < end).then_some(stay)
 }
 
 /// Puts a stay into a zone. Whatever it overlaps is not there any more, told or not:

@@ -214,6 +214,13 @@ impl LastingState {
     pub fn forget_before(&mut self, horizon: TimeNs) {
         let past = |time: TimeNs| time < horizon;
         self.forget_processes(horizon);
+        // What was told of a process only after it was forgotten.
+        let processes = &self.processes;
+        let known = |process: &ProcessKey| processes.contains_key(process);
+        self.code.retain(|_, life| {
+            let constituent = &life.constituent;
+            constituent.since >= horizon || known(&constituent.process)
+        });
         self.threads.retain(|_, life| !life.ended.is_some_and(past));
         for mappings in self.mappings.values_mut() {
             mappings.forget_before(horizon);
