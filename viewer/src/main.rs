@@ -25,7 +25,7 @@ const FAILED: u8 = 2;
 
 /// A sampling profiler for running virtual machines and native programs
 #[derive(Debug, Parser)]
-#[command(version, about, max_term_width = 100)]
+#[command(version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -36,6 +36,9 @@ enum Command {
     /// Start a program and profile it
     Record(record::RecordArgs),
     /// Profile a running process, until it ends or Ctrl-C
+    ///
+    /// The code that a VM generates has names if it writes a jitdump or a perf map; where it
+    /// does not, the report says how to start it.
     Attach(record::AttachArgs),
     /// Report on a recording, as text or JSON
     Report {

@@ -32,7 +32,8 @@ pub struct RecordArgs {
     options: RecordOptions,
     /// Leave the command's environment alone. By default VMs are asked through it to
     /// write down what code they generate (NODE_OPTIONS=--perf-prof and the like), which
-    /// its children inherit; the report says what was changed
+    /// its children inherit; the report says what was changed, and what they wrote is
+    /// removed
     #[arg(long)]
     no_jit_env: bool,
     /// The command to run, after `--`

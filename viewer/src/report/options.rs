@@ -25,7 +25,7 @@ pub struct ReportOptions {
     /// Order of the entries
     #[arg(long, value_enum, default_value_t = SortBy::Samples)]
     pub sort: SortBy,
-    /// Which entries to split into bytecode ranges or source lines
+    /// Which functions to split into bytecode ranges or source lines
     #[arg(long, value_enum, default_value_t = RangeDetail::Auto)]
     pub ranges: RangeDetail,
     /// Charge inlined native functions to the function they were inlined into
