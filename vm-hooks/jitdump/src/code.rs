@@ -20,6 +20,10 @@ const MAX_LIVE: usize = 1 << 20;
 /// More distinct functions get no method of their own, and so no lines.
 const MAX_METHODS: usize = 1 << 20;
 
+/// So many bytes after a source position it still holds, if no other comes; code
+/// further away has no line (TRUTH.md §5).
+const MAX_DISTANCE: u32 = 512;
+
 /// V8 adds the size of an ELF header to the addresses of its source positions, where
 /// `perf inject` puts the code in the file that it makes (V8's `perf-jit.cc`,
 /// `kElfHeaderSize`).
@@ -282,8 +286,9 @@ impl LiveCode {
         Some(key)
     }
 
-    /// Source positions as a map: each holds from its address to the next. That is the
-    /// nearest debug record, no more: instructions may have been moved between two.
+    /// Source positions as a map: each holds from its address to the next, for
+    /// [`MAX_DISTANCE`] at most. That is the nearest debug record, no more: instructions may
+    /// have been moved between two.
     fn covers(
         &mut self,
         piece: &Piece,
@@ -309,6 +314,7 @@ impl LiveCode {
         while let Some((from, line)) = next {
             next = known.next();
             let to = next.as_ref().map_or(size, |(to, _)| *to);
+            let to = to.min(from.saturating_add(MAX_DISTANCE));
             if to <= from || line.line == 0 {
                 continue;
             }

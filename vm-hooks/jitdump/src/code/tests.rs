@@ -218,6 +218,19 @@ fn a_source_position_holds_until_the_next_and_equal_ones_are_one() {
 }
 
 #[test]
+fn code_far_from_a_source_position_has_none() {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
+    let mut look = look();
+    let piece = Piece {
+        lines: lines(&[(1000, 3, "x"), (2000, 4, "x")]),
+        ..piece("f", 1, 1000, 1100)
+    };
+    live.load(piece, false, &mut look);
+    let x = "x".to_owned();
+    assert_eq!(covers(look), [(0, 512, 3, x.clone()), (1000, 1100, 4, x)]);
+}
+
+#[test]
 fn what_v8_adds_to_its_addresses_is_taken_off_again() {
     for (kind, positions, first) in [
         (VmKind::V8, [(1064, 3, "x"), (1070, 4, "x")], 0),
