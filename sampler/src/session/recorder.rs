@@ -42,6 +42,8 @@ struct ProcessState {
 struct ThreadState {
     key: ThreadKey,
     pid: Pid,
+    /// As the kernel has it: what it starts has the same until it is renamed.
+    name: String,
 }
 
 impl Recorder {
@@ -63,9 +65,12 @@ impl Recorder {
                 tid,
                 name,
                 cpu_before,
-                ..
+                parent_tid,
             } => {
-                self.start_thread(time, pid, tid, name.unwrap_or_default(), cpu_before, out);
+                let parent = parent_tid.and_then(|tid| self.threads.get(&tid));
+                let inherited = || parent.map(|parent| parent.name.clone());
+                let name = name.or_else(inherited).unwrap_or_default();
+                self.start_thread(time, pid, tid, name, cpu_before, out);
             }
             EngineEvent::ProcessForked {
                 time,
@@ -89,6 +94,7 @@ impl Recorder {
                 name,
             } => {
                 let key = self.thread(time, pid, tid, out);
+                self.rename(tid, &name);
                 out.push(update(key, time, |update| update.name = Some(name)));
             }
             EngineEvent::ThreadCpu {
@@ -266,7 +272,12 @@ impl Recorder {
         let process = self.process(pid, time, out);
         let key = ThreadKey(self.next_thread);
         self.next_thread += 1;
-        self.threads.insert(tid, ThreadState { key, pid });
+        let state = ThreadState {
+            key,
+            pid,
+            name: name.clone(),
+        };
+        self.threads.insert(tid, state);
         let role = ThreadRole::Other;
         out.push(Record::Thread(Thread {
             key,
@@ -303,10 +314,12 @@ impl Recorder {
                 name: name.clone(),
             }));
             let thread = self.thread(time, pid, tid, out);
+            self.rename(tid, &name);
             out.push(update(thread, time, |update| update.name = Some(name)));
             return;
         }
         let thread = self.thread(time, pid, tid, out);
+        self.rename(tid, &name);
         // What the process used goes on being counted under its pid, and is told at
         // its end: of the old address space nothing is known then but that it ended.
         let cpu = Some(DurationNs(0));
@@ -326,6 +339,12 @@ impl Recorder {
             update.name = Some(name);
             update.process = Some(new);
         }));
+    }
+
+    fn rename(&mut self, tid: Tid, name: &str) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            name.clone_into(&mut thread.name);
+        }
     }
 
     fn end_thread(&mut self, end: &RawThreadEnd, out: &mut Vec<Record>) {
@@ -407,3 +426,6 @@ fn update(key: ThreadKey, time: TimeNs, change: impl FnOnce(&mut ThreadUpdate)) 
     change(&mut update);
     Record::ThreadUpdate(update)
 }
+
+#[cfg(test)]
+mod tests;

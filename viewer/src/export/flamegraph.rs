@@ -1,7 +1,6 @@
 //! A flame graph: an SVG that is searched and zoomed in a browser, by inferno.
 
 use super::Export;
-use super::frames::region_name;
 use super::tree::{Label, LabelTree, Style};
 use crate::report::words::{harmless, some};
 use anyhow::{Context, Result};
@@ -80,18 +79,17 @@ fn subtitle(export: &Export<'_>, labels: &[Label]) -> String {
         Some(SampleClock::Wall) => "wall-clock time",
         _ => "CPU time",
     };
-    let is_native = export.profile.is_native();
     let is_there = |region: &&(Region, &str, [u8; 3])| {
         labels.iter().any(|label| label.region == Some(region.0))
     };
-    let legend = COLORS.iter().filter(is_there).map(|(region, color, _)| {
-        let name = region_name(*region, is_native).to_lowercase();
-        format!("{color}: {name}")
-    });
+    let legend = COLORS
+        .iter()
+        .filter(is_there)
+        .map(|(region, color, _)| format!("{color} {}", region.name()));
     let legend: Vec<String> = legend.collect();
     let samples = some(export.summary.total, "sample", "samples");
     format!(
-        "{samples} of {clock} - {}; paler: inlined",
+        "{samples} of {clock} - {}; paler where inlined",
         legend.join(", ")
     )
 }
