@@ -5,6 +5,7 @@ use super::text::role_name;
 use super::truth::{truth_of, unnamed_generated};
 use anyhow::Result;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Write;
 use vmscope_records::{BytecodePc, ConstituentKind, Exactness, SampleClock, SymbolSource};
 use vmscope_symbolizer::profile::{EntryKind, Frame};
@@ -42,6 +43,8 @@ struct SessionPart<'a> {
     host: &'a str,
     kernel: &'a str,
     wall_clock_unix_ns: u64,
+    /// What VMs and vmscope tell for the report's head, by name.
+    facts: BTreeMap<&'a str, &'a str>,
     /// Whether the recording has its end.
     complete: bool,
     limits: Vec<LimitPart>,
@@ -235,6 +238,9 @@ fn session_part<'a>(
         kernel: &session.kernel,
         wall_clock_unix_ns: session.wall_clock_unix_ns,
         complete: profile.trace.end.is_some(),
+        facts: (profile.trace.facts.iter())
+            .map(|fact| (fact.name.as_str(), fact.value.as_str()))
+            .collect(),
         limits: truth_of(profile, summary)
             .into_iter()
             .map(|line| LimitPart {
