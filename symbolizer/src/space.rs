@@ -3,7 +3,9 @@
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use vmscope_records::{Avma, FileOffset, Mapping, ModuleKey, Process, ProcessKey, Unmapping};
+use vmscope_records::{
+    Avma, FileOffset, Mapping, ModuleKey, Process, ProcessKey, TimeNs, Unmapping,
+};
 
 /// What a run-time address is mapped to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,27 +24,82 @@ struct Piece {
     module: Option<ModuleKey>,
 }
 
+/// What a process record begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// A new address space.
+    New,
+    /// A forked process replaced its program before anything was told of it: what it
+    /// had of its parent is gone.
+    Anew,
+    /// Nothing: it is told again, with a better name perhaps.
+    Again,
+}
+
+/// An address space.
+#[derive(Debug, Default)]
+struct Space {
+    /// When it began; `None` if that was not told.
+    since: Option<TimeNs>,
+    /// Whether it has its parent's mappings.
+    forked: bool,
+    /// Pieces by their first address, not overlapping. A child shares its parent's
+    /// until one of them changes.
+    pieces: Rc<BTreeMap<u64, Piece>>,
+}
+
 /// All address spaces of a recording, brought forward in time by the records that
 /// change them.
 #[derive(Debug, Default)]
-pub(crate) struct Spaces {
-    /// Pieces by their first address, not overlapping. A child shares its parent's
-    /// until one of them changes.
-    pieces: FxHashMap<ProcessKey, Rc<BTreeMap<u64, Piece>>>,
-}
+pub(crate) struct Spaces(FxHashMap<ProcessKey, Space>);
 
 impl Spaces {
-    /// A process begins. `forked` says that it has its parent's mappings. One that
-    /// has begun already is only told again, with a better name perhaps.
-    pub fn begin(&mut self, process: &Process, forked: bool) {
-        if self.pieces.contains_key(&process.key) {
-            return;
+    /// A process begins. `forked` says that it has its parent's mappings.
+    pub fn begin(&mut self, process: &Process, forked: bool) -> Beginning {
+        let parent = process.parent.filter(|_| forked);
+        let inherited = parent.and_then(|parent| self.0.get(&parent));
+        let inherited = inherited.map(|parent| Rc::clone(&parent.pieces));
+        let space = self.0.entry(process.key).or_default();
+        let known = space.since.is_some();
+        if known && !(space.forked && process.parent.is_none()) {
+            return Beginning::Again;
         }
-        let inherited = (process.parent.filter(|_| forked))
-            .and_then(|parent| self.pieces.get(&parent))
-            .cloned();
-        self.pieces
-            .insert(process.key, inherited.unwrap_or_default());
+        space.since = Some(process.time);
+        space.forked = forked;
+        if known {
+            space.pieces = Rc::default();
+            return Beginning::Anew;
+        }
+        // What is told of it from before it began is its own.
+        if space.pieces.is_empty() {
+            space.pieces = inherited.unwrap_or_default();
+        }
+        Beginning::New
+    }
+
+    /// Whether a mapping brings something new into an address space that has begun
+    /// before: what was there when it began may be told then only, and a range of a file
+    /// that is mapped already is told again when its protection changes.
+    pub fn is_new(&self, mapping: &Mapping) -> bool {
+        let Some(space) = self.0.get(&mapping.process) else {
+            return false;
+        };
+        if space.since.is_none_or(|since| mapping.time <= since) {
+            return false;
+        }
+        let (start, end) = (mapping.start.0, mapping.end.0);
+        if start >= end {
+            return false;
+        }
+        let before_end = space.pieces.range(..end).rev();
+        let mut overlapping = before_end.take_while(|(_, piece)| piece.end > start);
+        let same = |(&from, piece): (&u64, &Piece)| {
+            let base = piece.offset.wrapping_sub(from);
+            piece.module.is_some()
+                && piece.module == mapping.module
+                && base == mapping.offset.0.wrapping_sub(start)
+        };
+        !overlapping.any(same)
     }
 
     /// A mapping takes the place of whatever it overlaps.
@@ -51,7 +108,7 @@ impl Spaces {
         if start >= end {
             return;
         }
-        let pieces = Rc::make_mut(self.pieces.entry(mapping.process).or_default());
+        let pieces = Rc::make_mut(&mut self.0.entry(mapping.process).or_default().pieces);
         cut(pieces, start, end);
         pieces.insert(
             start,
@@ -67,14 +124,15 @@ impl Spaces {
     pub fn unmap(&mut self, unmapping: &Unmapping) {
         let (start, end) = (unmapping.start.0, unmapping.end.0);
         if start < end {
-            let pieces = Rc::make_mut(self.pieces.entry(unmapping.process).or_default());
+            let space = self.0.entry(unmapping.process).or_default();
+            let pieces = Rc::make_mut(&mut space.pieces);
             cut(pieces, start, end);
         }
     }
 
     /// What `address` is mapped to in `process` now.
     pub fn lookup(&self, process: ProcessKey, address: Avma) -> Option<Mapped> {
-        let pieces = self.pieces.get(&process)?;
+        let pieces = &self.0.get(&process)?.pieces;
         let (&start, piece) = pieces.range(..=address.0).next_back()?;
         if address.0 >= piece.end {
             return None;
@@ -87,6 +145,13 @@ impl Spaces {
             None => Mapped::Anonymous,
         })
     }
+}
+
+/// Whether a mapping of that name is of shared memory (`proc_pid_maps(5)`).
+pub(crate) fn is_shared_memory(path: &str) -> bool {
+    ["/memfd:", "/dev/zero", "/SYSV"]
+        .iter()
+        .any(|start| path.starts_with(start))
 }
 
 /// Removes `[start, end)` from the pieces, cutting those that reach out of it.

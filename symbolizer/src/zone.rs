@@ -12,6 +12,7 @@
 //! [`ConstituentGone::last_seen`]: vmscope_records::ConstituentGone::last_seen
 
 mod history;
+mod inherited;
 mod now;
 mod overlaps;
 #[cfg(test)]

@@ -144,6 +144,138 @@ fn a_fork_has_the_code_that_its_parent_had_then_and_what_it_makes_itself() {
 }
 
 #[test]
+fn a_child_that_replaces_its_program_at_once_keeps_its_key_and_nothing_else() {
+    let (child, thread) = (ProcessKey(2), ThreadKey(2));
+    let mut recording = Recording::of("PHP");
+    recording
+        .symbols(PROGRAM, &[(0, 0x1000, "old")])
+        .constituent(code(1, 50, 0x9000, 0x9100))
+        .process(child, 100, 200, Some(PROCESS))
+        .thread(thread, child, 100, "child", ThreadRole::Other)
+        .process(child, 200, 200, None)
+        .module(ModuleKey(2), "/bin/new", true)
+        .map(child, 210, 0x9000, 0xa000, 0, Some(ModuleKey(2)))
+        .symbols(ModuleKey(2), &[(0, 0x1000, "new")]);
+    for (time, pc) in [
+        (150, 0x9010),
+        (150, PROGRAM_AT),
+        (205, 0x9010),
+        (205, PROGRAM_AT),
+        (220, 0x9010),
+    ] {
+        recording.sample(time, thread, pc);
+    }
+    assert_eq!(
+        names(&recording.profile()),
+        ["m1", "old", "(not mapped)", "(not mapped)", "new"]
+    );
+}
+
+#[test]
+fn a_child_that_is_told_again_does_not_inherit_again() {
+    let (child, thread) = (ProcessKey(2), ThreadKey(2));
+    let mut recording = Recording::of("PHP");
+    recording
+        .process(child, 100, 200, Some(PROCESS))
+        .thread(thread, child, 100, "child", ThreadRole::Other)
+        .constituent(code(1, 150, PROGRAM_AT, PROGRAM_AT + 8))
+        .process(child, 200, 200, Some(PROCESS))
+        .symbols(PROGRAM, &[(0, 0x1000, "main")])
+        .sample(250, thread, PROGRAM_AT);
+    assert_eq!(names(&recording.profile()), ["main"]);
+}
+
+#[test]
+fn inherited_code_is_doubtful_where_own_code_may_have_come() {
+    // As a perf map's first look tells it.
+    let (child, thread) = (ProcessKey(2), ThreadKey(2));
+    let mut recording = Recording::of("PHP");
+    recording
+        .constituent(code(1, 50, 0x9000, 0x9100))
+        .process(child, 100, 200, Some(PROCESS))
+        .thread(thread, child, 100, "child", ThreadRole::Other)
+        .constituent(Constituent {
+            process: child,
+            absent_at: Some(TimeNs(0)),
+            ..code(2, 300, 0x9080, 0x9180)
+        });
+    for (time, pc) in [
+        (200, 0x9010),
+        (200, 0x9090),
+        (200, 0x9110),
+        (300, 0x9010),
+        (300, 0x9090),
+    ] {
+        recording.sample(time, thread, pc);
+    }
+    let doubtful = "(doubtful: code changed)";
+    assert_eq!(
+        names(&recording.profile()),
+        ["m1", doubtful, "m2", "(not mapped)", "m2"]
+    );
+}
+
+#[test]
+fn a_library_that_is_mapped_where_code_was_gets_its_own_samples() {
+    let (library, memory) = (ModuleKey(2), ModuleKey(3));
+    let mut recording = Recording::of("V8");
+    recording
+        .module(library, "/lib/x.so", false)
+        .module(memory, "/memfd:doublemapper", false)
+        .symbols(library, &[(0, 0x10000, "library")])
+        .symbols(PROGRAM, &[(0, 0x1000, "program")])
+        .constituent(code(1, 10, 0x8f80, 0x9080))
+        .constituent(code(2, 10, 0x9100, 0x9200))
+        .constituent(code(3, 10, 0xb000, 0xb100))
+        // Builtins: their pages are told again when their protection changes.
+        .constituent(code(4, 10, PROGRAM_AT, PROGRAM_AT + 0x100))
+        .map(
+            PROCESS,
+            50,
+            PROGRAM_AT,
+            PROGRAM_AT + 0x800,
+            0,
+            Some(PROGRAM),
+        )
+        // Code memory, anonymous or shared.
+        .map(PROCESS, 50, 0x8000, 0xa000, 0, None)
+        .map(PROCESS, 50, 0xb000, 0xc000, 0, Some(memory))
+        .map(PROCESS, 100, 0x9000, 0xa000, 0, Some(library))
+        // Precompiled code of that library.
+        .constituent(code(5, 150, 0x9800, 0x9900));
+    let all = [0x8f90, 0x9010, 0x9110, 0xb010, PROGRAM_AT + 8, 0x9810];
+    for (time, pc) in [60, 200]
+        .into_iter()
+        .flat_map(|time| all.map(|pc| (time, pc)))
+    {
+        recording.sample(time, THREAD, pc);
+    }
+    let nobody = "(generated code, unnamed)";
+    assert_eq!(
+        names(&recording.profile()),
+        [
+            "m1", "m1", "m2", "m3", "m4", nobody, //
+            nobody, "library", "library", "m3", "m4", "m5",
+        ]
+    );
+}
+
+#[test]
+fn code_in_files_that_were_mapped_when_the_recording_began_stays() {
+    // The recording begins at 100; the dump tells of code since 10.
+    let mut recording = Recording::empty();
+    recording
+        .put(Record::Session(Box::new(recordings::session("V8"))))
+        .process(PROCESS, 100, 100, None)
+        .thread(THREAD, PROCESS, 100, "main", ThreadRole::Mutator)
+        .module(PROGRAM, "/bin/node", true)
+        .map(PROCESS, 100, 0x7000, 0x8000, 0, Some(PROGRAM))
+        .constituent(code(1, 10, 0x7100, 0x7200))
+        .sample(150, THREAD, 0x7110);
+    assert_eq!(names(&recording.profile()), ["m1"]);
+}
+
+#[test]
 fn shared_memory_with_code_is_generated_code() {
     let (memory, library) = (ModuleKey(2), ModuleKey(3));
     let mut recording = Recording::of(".NET");

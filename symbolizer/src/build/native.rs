@@ -2,6 +2,7 @@
 
 use super::{Builder, frame_named};
 use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId};
+use crate::space::is_shared_memory;
 use crate::trace::Place;
 use vmscope_records::{
     ConstituentKind, Exactness, FileOffset, ModuleKey, NativeFrame, NativeFunction, NativeLines,
@@ -14,13 +15,6 @@ struct Around<'a> {
     region: Region,
     /// The file's name, or the kernel's.
     module: &'a str,
-}
-
-/// Whether a mapping of that name is of shared memory (`proc_pid_maps(5)`).
-fn is_shared_memory(path: &str) -> bool {
-    ["/memfd:", "/dev/zero", "/SYSV"]
-        .iter()
-        .any(|start| path.starts_with(start))
 }
 
 impl<'a> Builder<'a> {

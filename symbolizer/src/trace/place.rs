@@ -8,7 +8,9 @@ use super::world::World;
 use super::{ChainTree, Trace, TraceError};
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Item, Reader};
-use vmscope_records::{Avma, CallChain, Content, CpuMode, ProcessKey, Sample, ThreadKey, TimeNs};
+use vmscope_records::{
+    Avma, CallChain, Content, CpuMode, Limit, LimitKind, ProcessKey, Sample, ThreadKey, TimeNs,
+};
 
 impl Trace {
     /// Reads the samples, with the changes applied as their time comes.
@@ -66,19 +68,35 @@ impl Trace {
                                 .into_iter()
                                 .for_each(|event| now.zone(event));
                         } else if let Some((_, change)) = changes.next() {
-                            let forked = match &change {
+                            let holds = match &change {
                                 Change::Begin(process) => self.is_fork(process),
+                                Change::Map(mapping) => self.is_file_with_code(mapping),
                                 _ => false,
                             };
-                            now.change(change, forked);
+                            now.change(change, holds);
                         }
                     }
                     self.place_sample(&sample, &mut now, &mut last);
                 }
             }
         }
+        self.tell_disinherited(now.disinherited(), latest);
         self.places = now.into_places();
         Ok(())
+    }
+
+    fn tell_disinherited(&mut self, processes: u64, time: TimeNs) {
+        if processes > 0 {
+            self.limits.push(Limit {
+                time,
+                kind: LimitKind::Other,
+                text: format!(
+                    "{processes} forked processes had more generated code of their parents \
+                     than could be kept in mind: it has no names in them"
+                ),
+                remedy: "record fewer processes, or for a shorter time".into(),
+            });
+        }
     }
 
     fn place_sample(&mut self, sample: &Sample, now: &mut World, last: &mut LastThread) {

@@ -1,6 +1,7 @@
 //! The first pass: everything but samples.
 
 use super::{Trace, TraceError, TraceThread};
+use crate::space::is_shared_memory;
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
@@ -17,6 +18,8 @@ pub(super) enum Change {
     /// A process begins. Whether it was forked depends on its parent, which may be
     /// told later: see [`Trace::is_fork`].
     Begin(Process),
+    /// A process is over.
+    End(ProcessKey),
     Map(Mapping),
     Unmap(Unmapping),
     /// A thread goes on in another address space.
@@ -60,8 +63,12 @@ impl Trace {
                 changes.push((process.time, Change::Begin(process.clone())));
                 self.processes.insert(process.key, process);
             }
-            // An end changes nothing that a sample could fall in.
-            Record::ProcessEnd(end) => self.process_ends.push(end),
+            Record::ProcessEnd(end) => {
+                if !end.alive {
+                    changes.push((end.time, Change::End(end.key)));
+                }
+                self.process_ends.push(end);
+            }
             Record::Thread(thread) => {
                 let key = thread.key;
                 self.thread_slot(key).thread = thread;
@@ -132,6 +139,12 @@ impl Trace {
             .parent
             .and_then(|parent| self.processes.get(&parent));
         parent.is_some_and(|parent| parent.pid != process.pid)
+    }
+
+    /// Whether a mapping is of a file from whose pages code runs.
+    pub(super) fn is_file_with_code(&self, mapping: &Mapping) -> bool {
+        let module = mapping.module.and_then(|key| self.modules.get(&key));
+        mapping.executable && module.is_some_and(|module| !is_shared_memory(&module.path))
     }
 
     fn thread_slot(&mut self, key: ThreadKey) -> &mut TraceThread {

@@ -6,7 +6,7 @@
 
 use super::Place;
 use super::state::Change;
-use crate::space::{Mapped, Spaces};
+use crate::space::{Beginning, Mapped, Spaces};
 use crate::zone::{Changed, Claim, Stay, ZoneEvent, Zones};
 use rustc_hash::FxHashMap;
 use vmscope_records::{Avma, CpuMode, ProcessKey};
@@ -79,22 +79,40 @@ impl World {
         }
     }
 
+    /// How many forked processes could not have the code of their parents.
+    pub(super) fn disinherited(&self) -> u64 {
+        self.zones.refused()
+    }
+
     pub(super) fn into_places(self) -> Vec<Place> {
         self.places
     }
 
-    pub(super) fn change(&mut self, change: Change, forked: bool) {
+    /// Something changes. Of a process that begins, `holds` says whether it was forked;
+    /// of a mapping, whether it is of a file with code.
+    pub(super) fn change(&mut self, change: Change, holds: bool) {
         match change {
             Change::Begin(process) => {
-                self.spaces.begin(&process, forked);
-                if let Some(parent) = process.parent.filter(|_| forked) {
-                    self.zones.fork(parent, process.key);
+                match self.spaces.begin(&process, holds) {
+                    Beginning::New => {
+                        if let Some(parent) = process.parent.filter(|_| holds) {
+                            self.zones.fork(parent, process.key);
+                        }
+                    }
+                    Beginning::Anew => self.zones.disinherit(process.key),
+                    Beginning::Again => {}
                 }
                 self.void_all();
             }
+            Change::End(process) => self.zones.end(process),
             Change::Map(mapping) => {
+                let (process, time) = (mapping.process, mapping.time);
+                let mut range = (mapping.start.0, mapping.end.0);
+                if holds && self.spaces.is_new(&mapping) {
+                    range = self.zones.cover(process, range, time);
+                }
                 self.spaces.map(&mapping);
-                self.void(mapping.process, mapping.start.0, mapping.end.0);
+                self.void(process, range.0, range.1);
             }
             Change::Unmap(unmapping) => {
                 self.spaces.unmap(&unmapping);

@@ -28,6 +28,8 @@ pub(crate) struct Stay {
     pub start: u64,
     /// The first address after it.
     pub end: u64,
+    /// From when on it was there.
+    pub from: TimeNs,
     /// Whether it may have been there before it was seen.
     pub maybe: bool,
     /// Whether it may be gone as soon as it was seen.
@@ -111,6 +113,7 @@ impl History {
         }
         if self.events.len() > before {
             self.stays.push(Stay {
+                from: times.from,
                 maybe,
                 fades_at_once: fades == times.from,
                 ..stay
@@ -176,6 +179,7 @@ impl Code {
                 process: constituent.process,
                 start,
                 end: start.saturating_add(size),
+                from: TimeNs(0),
                 maybe: false,
                 fades_at_once: false,
             };

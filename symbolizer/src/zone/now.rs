@@ -1,10 +1,13 @@
 //! The code zones of all processes at one time.
 
 use super::history::{CodeIndex, Stay, StayIndex, Step, ZoneEvent};
+use super::inherited::{Inherited, Piece, Snapshot};
 use super::overlaps::{Cover, Overlaps};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use vmscope_records::{Avma, ProcessKey};
+use std::rc::{Rc, Weak};
+use vmscope_records::{Avma, ProcessKey, TimeNs};
 
 /// Who claims an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +46,35 @@ pub(crate) struct Zones {
     /// Of each stay.
     states: Vec<State>,
     by_process: FxHashMap<ProcessKey, Zone>,
-    /// How much was inherited in all.
-    inherited: usize,
+    /// What forked processes have in all; what several share counts once.
+    living: Rc<Cell<usize>>,
+    /// How much was copied for forks so far.
+    copied: usize,
+    /// Forks that handed nothing on, because it was too much.
+    refused: u64,
+    /// Processes that ended: what they inherited goes when there is no room.
+    ended: Vec<ProcessKey>,
+    limits: Limits,
 }
 
-/// What all forks of a recording hand on, at most, in constituents: a hostile one may
-/// fork as often as it likes.
-const MAX_INHERITED: usize = 1 << 22;
+/// What forks may take, in pieces of code: a hostile recording may fork as often as it
+/// likes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// At one time: 24 bytes each.
+    pub living: usize,
+    /// Over the whole recording: some nanoseconds each.
+    pub copied: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            living: 1 << 22,
+            copied: 1 << 28,
+        }
+    }
+}
 
 /// The zone of a process at one time.
 #[derive(Debug, Default)]
@@ -58,8 +83,11 @@ struct Zone {
     firm: BTreeMap<u64, (u64, StayIndex)>,
     /// What may have come already.
     maybe: Overlaps,
-    /// What was there in its parent when it was forked, and where nothing of its own is.
-    inherited: BTreeMap<u64, (u64, StayIndex)>,
+    /// What was there in its parent when it was forked, and where nothing of its own
+    /// has been.
+    inherited: Inherited,
+    /// What it handed on at its last fork, as long as that is what it has.
+    handed_on: Weak<Snapshot>,
 }
 
 impl Zones {
@@ -71,9 +99,8 @@ impl Zones {
             ends.extend([stay.start, stay.end]);
         }
         let zone = |ends| Zone {
-            firm: BTreeMap::new(),
             maybe: Overlaps::new(ends),
-            inherited: BTreeMap::new(),
+            ..Zone::default()
         };
         Zones {
             states: vec![State::Absent; stays.len()],
@@ -82,8 +109,14 @@ impl Zones {
                 .into_iter()
                 .map(|(process, ends)| (process, zone(ends)))
                 .collect(),
-            inherited: 0,
+            ..Zones::default()
         }
+    }
+
+    /// With other limits.
+    #[cfg(test)]
+    pub(super) fn limited(self, limits: Limits) -> Self {
+        Zones { limits, ..self }
     }
 
     /// Brings the zone forward by one event. Returns where that changed anything.
@@ -103,6 +136,9 @@ impl Zones {
                     zone.maybe.remove(start, end, index);
                 }
                 (start, end) = put(&mut zone.firm, &mut self.states, &stay, index);
+                let (from, to) = zone.inherited.end(stay.start, stay.end);
+                (start, end) = (start.min(from), end.max(to));
+                zone.handed_on = Weak::new();
                 if stay.fades_at_once {
                     State::Fading
                 } else {
@@ -116,6 +152,7 @@ impl Zones {
             }
             (Step::Leaves, State::Firm | State::Fading) => {
                 zone.firm.remove(&start);
+                zone.handed_on = Weak::new();
                 State::Absent
             }
             _ => return None,
@@ -136,17 +173,113 @@ impl Zones {
     }
 
     /// `child` is forked: it has the code that `parent` has now. Code of which more is not
-    /// known than that it may be there is not handed on.
+    /// known than that it may be there is not handed on; code of which more is not known
+    /// than that it may be gone is.
     pub fn fork(&mut self, parent: ProcessKey, child: ProcessKey) {
-        let Some(from) = self.by_process.get(&parent) else {
+        let Some(all) = self.snapshot(parent) else {
             return;
         };
-        let mut all = from.inherited.clone();
-        all.extend(from.firm.iter().map(|(&start, &there)| (start, there)));
-        self.inherited = self.inherited.saturating_add(all.len());
-        if !all.is_empty() && self.inherited <= MAX_INHERITED {
-            self.by_process.entry(child).or_default().inherited = all;
+        let zone = self.by_process.entry(child).or_default();
+        zone.inherited = Inherited::new(all);
+        zone.handed_on = Weak::new();
+        // What it is told to have had before that is not its parent's.
+        for (&start, &(end, _)) in &zone.firm {
+            zone.inherited.end(start, end);
         }
+    }
+
+    /// What a process hands on now; `None` if that is nothing, or too much.
+    fn snapshot(&mut self, process: ProcessKey) -> Option<Rc<Snapshot>> {
+        let zone = self.by_process.get(&process)?;
+        if let Some(known) = zone.handed_on.upgrade() {
+            return Some(known);
+        }
+        if zone.firm.is_empty()
+            && let Some(whole) = zone.inherited.whole()
+        {
+            return Some(Rc::clone(whole));
+        }
+        let len = zone.firm.len().saturating_add(zone.inherited.len());
+        if len == 0 {
+            return None;
+        }
+        if !self.has_room(len) {
+            for ended in std::mem::take(&mut self.ended) {
+                if ended != process {
+                    self.disinherit(ended);
+                }
+            }
+        }
+        if !self.has_room(len) {
+            self.refused += 1;
+            return None;
+        }
+        self.copied = self.copied.saturating_add(len);
+        let zone = self.by_process.get_mut(&process)?;
+        let firm = zone.firm.iter();
+        let firm = firm.map(|(&start, &(end, stay))| Piece { start, end, stay });
+        let all = Snapshot::of_both(zone.inherited.left(), firm, &self.living);
+        if all.len() == 0 {
+            return None;
+        }
+        let all = Rc::new(all);
+        zone.handed_on = Rc::downgrade(&all);
+        Some(all)
+    }
+
+    fn has_room(&self, pieces: usize) -> bool {
+        let fits = |used: usize, most| used.saturating_add(pieces) <= most;
+        fits(self.living.get(), self.limits.living) && fits(self.copied, self.limits.copied)
+    }
+
+    /// `process` has nothing of its parent any more: it replaced its program.
+    pub fn disinherit(&mut self, process: ProcessKey) {
+        if let Some(zone) = self.by_process.get_mut(&process) {
+            zone.inherited = Inherited::default();
+            zone.handed_on = Weak::new();
+        }
+    }
+
+    /// `process` ended. A sample of it that comes late still finds what it had, as long
+    /// as there is room for that.
+    pub fn end(&mut self, process: ProcessKey) {
+        let zone = self.by_process.get(&process);
+        if zone.is_some_and(|zone| zone.inherited.len() > 0) {
+            self.ended.push(process);
+        }
+    }
+
+    /// At `time` a file was mapped to `[start, end)`: code that was there is not there any
+    /// more, told or not. Returns the addresses that this concerns.
+    pub fn cover(
+        &mut self,
+        process: ProcessKey,
+        (start, end): (u64, u64),
+        time: TimeNs,
+    ) -> (u64, u64) {
+        let Some(zone) = self.by_process.get_mut(&process) else {
+            return (start, end);
+        };
+        let (mut from, mut to) = zone.inherited.end(start, end);
+        zone.handed_on = Weak::new();
+        while let Some((&first, &(last, stay))) = zone.firm.range(..end).next_back() {
+            // What came at that very time may have come after it.
+            let known = self.stays.get(stay as usize);
+            if last <= start || known.is_none_or(|stay| stay.from >= time) {
+                break;
+            }
+            zone.firm.remove(&first);
+            if let Some(state) = self.states.get_mut(stay as usize) {
+                *state = State::Absent;
+            }
+            (from, to) = (from.min(first), to.max(last));
+        }
+        (from, to)
+    }
+
+    /// How many forks handed nothing on because it was too much.
+    pub fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// Who claims `address` in `process` now.
@@ -161,9 +294,9 @@ impl Zones {
                 firm
             }
             None => match zone.maybe.at(address.0) {
-                Cover::Nobody => find(&zone.inherited, address.0)?,
-                Cover::One(maybe) => maybe,
-                Cover::Several => return Some(Claim::Doubtful),
+                Cover::Nobody => zone.inherited.find(address.0)?,
+                Cover::One(maybe) if zone.inherited.find(address.0).is_none() => maybe,
+                Cover::One(_) | Cover::Several => return Some(Claim::Doubtful),
             },
         };
         let stay = self.stays.get(one as usize)?;

@@ -1,5 +1,6 @@
 //! Who is where at a time.
 
+use super::now::Limits;
 use super::*;
 use vmscope_records::{
     Avma, Constituent, ConstituentGone, ConstituentKey, ConstituentKind, ConstituentMoved,
@@ -198,4 +199,117 @@ fn a_zone_tells_where_it_changed() {
         .collect();
     // The second takes the first one's place, so that the first can't fade or go.
     assert_eq!(changed, [Some((100, 200)), Some((100, 250)), None, None]);
+}
+
+const fn key(key: u32) -> ProcessKey {
+    ProcessKey(key)
+}
+
+/// The zones when all of `code` is there.
+fn zones(code: &Code) -> Zones {
+    let history = code.history();
+    let mut zones = Zones::new(history.stays);
+    for event in history.events {
+        zones.apply(event);
+    }
+    zones
+}
+
+#[test]
+fn what_a_fork_hands_on_does_not_overlap() {
+    let mut code = Code::default();
+    code.seen(constituent(1, 10, None, 100, 200));
+    code.seen(Constituent {
+        process: key(2),
+        ..constituent(2, 20, None, 150, 160)
+    });
+    let history = code.history();
+    let mut zones = Zones::new(history.stays);
+    zones.apply(history.events[0]);
+    zones.fork(PROCESS, key(2));
+    let changed = zones.apply(history.events[1]);
+    let changed = changed.map(|changed| (changed.start, changed.end));
+    assert_eq!(changed, Some((100, 200)), "the inherited one is gone");
+    zones.fork(key(2), key(3));
+    for process in [2, 3] {
+        assert_eq!(zones.lookup(key(process), Avma(120)), None);
+        let there = zones.lookup(key(process), Avma(155));
+        assert_eq!(there, Some(Claim::One(1, 5)), "in {process}");
+        assert_eq!(zones.lookup(key(process), Avma(170)), None);
+    }
+}
+
+#[test]
+fn forks_of_what_has_not_changed_take_no_room() {
+    let mut code = Code::default();
+    for number in 0..10 {
+        code.seen(constituent(
+            number,
+            10,
+            None,
+            number * 100,
+            number * 100 + 50,
+        ));
+    }
+    let mut zones = zones(&code).limited(Limits {
+        living: 15,
+        copied: 15,
+    });
+    for child in 2..1000 {
+        // Of the parent and of the child before by turns.
+        let parent = if child % 2 == 0 { 1 } else { child - 1 };
+        zones.fork(key(parent), key(child));
+        assert_eq!(zones.lookup(key(child), Avma(910)), Some(Claim::One(9, 10)));
+    }
+    assert_eq!(zones.refused(), 0);
+}
+
+#[test]
+fn what_forks_take_is_bounded_and_given_back_and_refusals_are_counted() {
+    let many = |since, first| (first..first + 10).map(move |n| (n, since));
+    let mut code = Code::default();
+    // The parent changes before each fork.
+    for (number, since) in (0..20).flat_map(|round| many(10 + round, round * 10)) {
+        let start = number % 10 * 100;
+        code.seen(constituent(number, since, None, start, start + 50));
+    }
+    let history = code.history();
+    let mut zones = Zones::new(history.stays).limited(Limits {
+        living: 25,
+        copied: 55,
+    });
+    let mut events = history.events.into_iter();
+    let mut round = |zones: &mut Zones| {
+        events
+            .by_ref()
+            .take(10)
+            .for_each(|event| _ = zones.apply(event));
+    };
+    let has = |zones: &Zones, child| zones.lookup(key(child), Avma(10)).is_some();
+    for child in 2..=4 {
+        round(&mut zones);
+        zones.fork(PROCESS, key(child));
+    }
+    assert!(has(&zones, 2) && has(&zones, 3) && !has(&zones, 4));
+    assert_eq!(zones.refused(), 1, "two times ten of 25");
+    // One that replaced its program gives it back; one that ended when it must.
+    zones.disinherit(key(2));
+    zones.end(key(3));
+    assert!(!has(&zones, 2) && has(&zones, 3));
+    for child in 5..=6 {
+        round(&mut zones);
+        zones.fork(PROCESS, key(child));
+        assert!(has(&zones, child), "{child}");
+    }
+    assert!(!has(&zones, 3));
+    zones.disinherit(key(5));
+    zones.disinherit(key(6));
+    round(&mut zones);
+    zones.fork(PROCESS, key(7));
+    assert!(has(&zones, 7));
+    zones.disinherit(key(7));
+    round(&mut zones);
+    zones.fork(PROCESS, key(8));
+    assert!(!has(&zones, 8), "more than 55 in all");
+    assert_eq!(zones.refused(), 2);
 }

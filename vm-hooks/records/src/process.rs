@@ -14,8 +14,10 @@ pub struct Process {
     /// Its process id.
     pub pid: Pid,
     /// The address space it was forked from or exec'ed out of. A forked one starts
-    /// with its parent's mappings, which are not written again; an exec'ed one
-    /// (same pid as its parent) starts empty.
+    /// with its parent's mappings and code, which are not written again; an exec'ed
+    /// one (same pid as its parent) starts empty. A forked one that is told again
+    /// without a parent has replaced its program and kept its key: nothing of what it
+    /// had is there from then on.
     pub parent: Option<ProcessKey>,
     /// The program's name (`comm`) when it was first seen.
     pub name: String,

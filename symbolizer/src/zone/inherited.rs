@@ -1,0 +1,136 @@
+//! The code that a forked process has of its parent.
+//!
+//! What a process hands on is copied once, however many children it has before that
+//! changes; what of it ends in a child is kept with the child.
+
+use super::history::StayIndex;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Code at a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub start: u64,
+    /// The first address after it.
+    pub end: u64,
+    pub stay: StayIndex,
+}
+
+/// What a process had when it forked.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    /// Ascending, not overlapping.
+    pieces: Vec<Piece>,
+    /// How many pieces all snapshots have that somebody needs.
+    living: Rc<Cell<usize>>,
+}
+
+impl Snapshot {
+    /// Two sets of pieces, each ascending, none overlapping another; counted in
+    /// `living` while the snapshot is there.
+    pub fn of_both(
+        left: impl Iterator<Item = Piece>,
+        right: impl Iterator<Item = Piece>,
+        living: &Rc<Cell<usize>>,
+    ) -> Self {
+        let (mut left, mut right) = (left.peekable(), right.peekable());
+        let mut pieces = Vec::with_capacity(left.size_hint().0 + right.size_hint().0);
+        loop {
+            let is_left = match (left.peek(), right.peek()) {
+                (Some(one), Some(other)) => one.start < other.start,
+                (Some(_), None) => true,
+                (None, _) => false,
+            };
+            let next = if is_left { left.next() } else { right.next() };
+            let Some(piece) = next else { break };
+            pieces.push(piece);
+        }
+        pieces.shrink_to_fit();
+        living.set(living.get().saturating_add(pieces.len()));
+        let living = Rc::clone(living);
+        Snapshot { pieces, living }
+    }
+
+    pub fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The piece that `address` lies in.
+    fn at(&self, address: u64) -> Option<&Piece> {
+        let after = self.pieces.partition_point(|piece| piece.start <= address);
+        let piece = self.pieces.get(after.checked_sub(1)?)?;
+        (address < piece.end).then_some(piece)
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        let left = self.living.get().saturating_sub(self.pieces.len());
+        self.living.set(left);
+    }
+}
+
+/// What a process has of its parent now.
+#[derive(Debug, Default)]
+pub(super) struct Inherited {
+    all: Option<Rc<Snapshot>>,
+    /// Addresses whose pieces have ended, start to end, neither overlapping nor
+    /// touching.
+    ended: BTreeMap<u64, u64>,
+}
+
+impl Inherited {
+    pub fn new(all: Rc<Snapshot>) -> Self {
+        let (all, ended) = (Some(all), BTreeMap::new());
+        Inherited { all, ended }
+    }
+
+    /// Everything that was inherited, if nothing of it has ended.
+    pub fn whole(&self) -> Option<&Rc<Snapshot>> {
+        self.all.as_ref().filter(|_| self.ended.is_empty())
+    }
+
+    /// How many pieces were inherited.
+    pub fn len(&self) -> usize {
+        self.all.as_ref().map_or(0, |all| all.len())
+    }
+
+    /// What has not ended.
+    pub fn left(&self) -> impl Iterator<Item = Piece> + '_ {
+        let all = self.all.iter().flat_map(|all| &all.pieces);
+        all.filter(|piece| !self.has_ended(piece.start)).copied()
+    }
+
+    /// Who is at `address`.
+    pub fn find(&self, address: u64) -> Option<StayIndex> {
+        let piece = self.all.as_ref()?.at(address)?;
+        (!self.has_ended(address)).then_some(piece.stay)
+    }
+
+    /// What overlaps `[start, end)` ends, all of it and for good. Returns the addresses
+    /// that this concerns.
+    pub fn end(&mut self, start: u64, end: u64) -> (u64, u64) {
+        let Some(all) = self.all.as_ref().filter(|_| start < end) else {
+            return (start, end);
+        };
+        let last = all.at(end - 1).map_or(end, |piece| piece.end);
+        let start = all.at(start).map_or(start, |piece| piece.start);
+        let end = end.max(last);
+        let (mut from, mut to) = (start, end);
+        while let Some((&other, &until)) = self.ended.range(..=to).next_back() {
+            if until < from {
+                break;
+            }
+            self.ended.remove(&other);
+            (from, to) = (from.min(other), to.max(until));
+        }
+        self.ended.insert(from, to);
+        (start, end)
+    }
+
+    fn has_ended(&self, address: u64) -> bool {
+        let before = self.ended.range(..=address).next_back();
+        before.is_some_and(|(_, &end)| address < end)
+    }
+}
