@@ -36,6 +36,10 @@ const MUCH: usize = 50;
 /// Pieces of code taken in one look; the next one follows at once.
 const PIECES_A_LOOK: usize = 50_000;
 
+/// So much is still read of a process's files when it, or the recording, is over: the
+/// recording's end waits for it.
+const MAX_BYTES_AT_END: u64 = 256 << 20;
+
 /// Looks without a file before it is said how to get one: a VM that has just started
 /// writes its file only when it compiles.
 const LOOKS_BEFORE_HINT: u32 = 4;
@@ -379,6 +383,25 @@ impl FileAdapter {
         }
     }
 
+    /// How much was read of all files, in bytes.
+    fn bytes_read(&self) -> u64 {
+        let dumps = self.dumps.iter().map(|dump| dump.file.bytes_read());
+        let map = self.map.iter().map(|map| map.file.bytes_read());
+        dumps.chain(map).fold(0, u64::saturating_add)
+    }
+
+    /// What was too long to be read to its end.
+    fn say_what_is_unread(&mut self, look: &mut Look) {
+        if !self.has_more {
+            return;
+        }
+        self.live.tell(look);
+        self.lose(1, look);
+        let text = "so much was left to be read of a VM's file when the VM or the recording ended \
+                    that its last part was not read: code that is told of there has no name";
+        self.say(text.to_owned(), "", look);
+    }
+
     /// Removes the logs that V8 writes beside a dump that vmscope asked for.
     fn clean_up(&self, process: &ProcessView) {
         if self.vm.kind != VmKind::V8 || self.files_are_ours(process).is_none() {
@@ -452,13 +475,17 @@ impl Adapter for FileAdapter {
     }
 
     fn finish(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        // Bounded by what is in the files, and by the look's own room.
+        // Bounded by bytes, since a file may hold as many as it likes of what says
+        // nothing new, and by the look's own room.
+        let until = self.bytes_read().saturating_add(MAX_BYTES_AT_END);
         loop {
             self.look_at(process, true, look);
-            if !self.has_more || look.len() >= MAX_RECORDS_OF_A_LOOK {
+            let has_room = look.len() < MAX_RECORDS_OF_A_LOOK && self.bytes_read() < until;
+            if !self.has_more || !has_room {
                 break;
             }
         }
+        self.say_what_is_unread(look);
         self.say_what_is_missing(process, look);
         if process.is_alive() && self.map.is_some() | !self.dumps.is_empty() {
             let text = "the VM goes on, and writes what it tells of its code through a buffer: code \
