@@ -375,10 +375,8 @@ impl FileAdapter {
         let generates = process.mappings().iter().any(is_generated);
         if generates || self.vm.kind == VmKind::CPython {
             let kind = &self.vm.identity.kind;
-            let text = format!(
-                "{kind} (process {}) tells nothing of its code",
-                process.pid()
-            );
+            // Without the process: of many that are alike it is said once.
+            let text = format!("{kind} tells nothing of its code");
             self.say(text, self.vm.hint(), look);
         }
     }
