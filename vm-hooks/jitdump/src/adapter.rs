@@ -20,6 +20,7 @@ use crate::family::Launched;
 use crate::find::{self, DumpMarker, PERF_MAP_FOLDER};
 use crate::follow::{DumpFile, FileError, PerfMapFile, Progress};
 use crate::litter::remove_v8_logs;
+use crate::perf_map::MapFlaw;
 use crate::vm::{Vm, VmKind};
 
 use clocks::judge_clock;
@@ -324,7 +325,10 @@ impl FileAdapter {
         if matches!(progress, Ok(Progress::Rewritten)) {
             map.flaws = 0;
         }
-        let flaws: u64 = map.file.flaws().iter().map(|(_, seen)| seen.count).sum();
+        // An entry whose line was cut off is there all the same.
+        let flaws = map.file.flaws().iter();
+        let flaws = flaws.filter(|(flaw, _)| *flaw != MapFlaw::CutLine);
+        let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
         let more_flaws = flaws.saturating_sub(std::mem::replace(&mut map.flaws, flaws));
         self.lose(more_flaws, look);
         match progress {
@@ -499,7 +503,11 @@ impl Adapter for FileAdapter {
 fn loses_code(flaw: DumpFlaw) -> bool {
     matches!(
         flaw,
-        DumpFlaw::Misfit | DumpFlaw::EndlessName | DumpFlaw::NoRange | DumpFlaw::Torn
+        DumpFlaw::Misfit
+            | DumpFlaw::EndlessName
+            | DumpFlaw::NoRange
+            | DumpFlaw::Torn
+            | DumpFlaw::OtherProcess
     )
 }
 
