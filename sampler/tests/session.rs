@@ -163,6 +163,10 @@ impl Adapter for ToyAdapter {
         Ok(())
     }
 
+    fn has_late_maps(&self) -> bool {
+        true
+    }
+
     fn pc_map(
         &mut self,
         _: &ProcessView,

@@ -292,6 +292,20 @@ fn damaged() -> Vec<u8> {
             to: TimeNs(3 * SECOND),
             thread: None,
         }));
+    // What is no samples is not counted with them.
+    for (stream, reason, count) in [
+        (Stream::Adapter, LossReason::Other, 17),
+        (Stream::Process, LossReason::RingOverrun, 5),
+    ] {
+        recording.put(Record::Lost(Lost {
+            stream,
+            reason,
+            count,
+            from: TimeNs(2 * SECOND),
+            to: TimeNs(3 * SECOND),
+            thread: None,
+        }));
+    }
     let mut spread = Spread(Vec::new());
     spread.at(PROGRAM_AT + 0x10, 700);
     spread.at(PROGRAM_AT + 0x800, 300);

@@ -2,7 +2,7 @@
 
 use super::words::{count, percent, ratio, some};
 use vmscope_records::recording::Damage;
-use vmscope_records::{EndReason, LossReason, ModuleState, ThreadEnd, TimeNs};
+use vmscope_records::{EndReason, LossReason, ModuleState, Stream, ThreadEnd, TimeNs};
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Profile, Region, Summary};
@@ -145,6 +145,18 @@ fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
     }
 }
 
+/// Whose losses are told apart, with their words; samples have a column of their own.
+const STREAMS: [(Stream, &str); 5] = [
+    (Stream::Samples, ""),
+    (Stream::Any, "records of any kind, samples among them or not, "),
+    (Stream::Process, "news of threads, processes and mappings "),
+    (
+        Stream::Adapter,
+        "entries of what a VM tells of its code (it may have no name, or that of older code) ",
+    ),
+    (Stream::Lifetimes, "births, survivals or deaths "),
+];
+
 fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let words = [
         (
@@ -172,9 +184,15 @@ fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         .session
         .as_ref()
         .map_or(TimeNs(0), |session| session.time);
-    for (reason, what, remedy) in words {
+    let kinds = STREAMS
+        .iter()
+        .flat_map(|stream| words.iter().map(move |words| (*stream, *words)));
+    for ((stream, things), (reason, what, remedy)) in kinds {
         let of_this = profile.trace.lost.iter().filter(|lost| {
-            lost.reason == reason && lost.from <= summary.window.1 && lost.to >= summary.window.0
+            lost.stream == stream
+                && lost.reason == reason
+                && lost.from <= summary.window.1
+                && lost.to >= summary.window.0
         });
         let (mut lost, mut from, mut to) = (0u64, TimeNs(u64::MAX), TimeNs(0));
         for loss in of_this {
@@ -184,12 +202,18 @@ fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         }
         if lost > 0 {
             let second = |time: TimeNs| time.since(start).as_secs_f64();
+            let is_of_samples = stream == Stream::Samples;
+            let number = if is_of_samples {
+                String::new()
+            } else {
+                format!("{} ", count(lost))
+            };
             let text = format!(
-                "{what}, between {:.1} s and {:.1} s",
+                "{number}{things}{what}, between {:.1} s and {:.1} s",
                 second(from),
                 second(to)
             );
-            lines.push(TruthLine::new(Some(lost), text, remedy));
+            lines.push(TruthLine::new(is_of_samples.then_some(lost), text, remedy));
         }
     }
 }

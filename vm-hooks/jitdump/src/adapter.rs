@@ -20,6 +20,7 @@ use crate::family::Launched;
 use crate::find::{self, DumpMarker, PERF_MAP_FOLDER};
 use crate::follow::{DumpFile, FileError, PerfMapFile, Progress};
 use crate::litter::remove_v8_logs;
+use crate::perf_map::MapFlaw;
 use crate::vm::{Vm, VmKind};
 
 use clocks::judge_clock;
@@ -35,6 +36,10 @@ const MUCH: usize = 50;
 
 /// Pieces of code taken in one look; the next one follows at once.
 const PIECES_A_LOOK: usize = 50_000;
+
+/// So much is still read of a process's files when it, or the recording, is over: the
+/// recording's end waits for it.
+const MAX_BYTES_AT_END: u64 = 256 << 20;
 
 /// Looks without a file before it is said how to get one: a VM that has just started
 /// writes its file only when it compiles.
@@ -320,7 +325,10 @@ impl FileAdapter {
         if matches!(progress, Ok(Progress::Rewritten)) {
             map.flaws = 0;
         }
-        let flaws: u64 = map.file.flaws().iter().map(|(_, seen)| seen.count).sum();
+        // An entry whose line was cut off is there all the same.
+        let flaws = map.file.flaws().iter();
+        let flaws = flaws.filter(|(flaw, _)| *flaw != MapFlaw::CutLine);
+        let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
         let more_flaws = flaws.saturating_sub(std::mem::replace(&mut map.flaws, flaws));
         self.lose(more_flaws, look);
         match progress {
@@ -371,12 +379,29 @@ impl FileAdapter {
         let generates = process.mappings().iter().any(is_generated);
         if generates || self.vm.kind == VmKind::CPython {
             let kind = &self.vm.identity.kind;
-            let text = format!(
-                "{kind} (process {}) tells nothing of its code",
-                process.pid()
-            );
+            // Without the process: of many that are alike it is said once.
+            let text = format!("{kind} tells nothing of its code");
             self.say(text, self.vm.hint(), look);
         }
+    }
+
+    /// How much was read of all files, in bytes.
+    fn bytes_read(&self) -> u64 {
+        let dumps = self.dumps.iter().map(|dump| dump.file.bytes_read());
+        let map = self.map.iter().map(|map| map.file.bytes_read());
+        dumps.chain(map).fold(0, u64::saturating_add)
+    }
+
+    /// What was too long to be read to its end.
+    fn say_what_is_unread(&mut self, look: &mut Look) {
+        if !self.has_more {
+            return;
+        }
+        self.live.tell(look);
+        self.lose(1, look);
+        let text = "so much was left to be read of a VM's file when the VM or the recording ended \
+                    that its last part was not read: code that is told of there has no name";
+        self.say(text.to_owned(), "", look);
     }
 
     /// Removes the logs that V8 writes beside a dump that vmscope asked for.
@@ -452,13 +477,17 @@ impl Adapter for FileAdapter {
     }
 
     fn finish(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        // Bounded by what is in the files, and by the look's own room.
+        // Bounded by bytes, since a file may hold as many as it likes of what says
+        // nothing new, and by the look's own room.
+        let until = self.bytes_read().saturating_add(MAX_BYTES_AT_END);
         loop {
             self.look_at(process, true, look);
-            if !self.has_more || look.len() >= MAX_RECORDS_OF_A_LOOK {
+            let has_room = look.len() < MAX_RECORDS_OF_A_LOOK && self.bytes_read() < until;
+            if !self.has_more || !has_room {
                 break;
             }
         }
+        self.say_what_is_unread(look);
         self.say_what_is_missing(process, look);
         if process.is_alive() && self.map.is_some() | !self.dumps.is_empty() {
             let text = "the VM goes on, and writes what it tells of its code through a buffer: code \
@@ -474,7 +503,11 @@ impl Adapter for FileAdapter {
 fn loses_code(flaw: DumpFlaw) -> bool {
     matches!(
         flaw,
-        DumpFlaw::Misfit | DumpFlaw::EndlessName | DumpFlaw::NoRange | DumpFlaw::Torn
+        DumpFlaw::Misfit
+            | DumpFlaw::EndlessName
+            | DumpFlaw::NoRange
+            | DumpFlaw::Torn
+            | DumpFlaw::OtherProcess
     )
 }
 

@@ -51,6 +51,7 @@ pub(crate) struct LiveCode {
     methods: HashMap<(String, String, u32), MethodKey>,
     /// Code that was over by then is not told: before the recording began.
     tell_from: TimeNs,
+    max_live: usize,
     /// Pieces that can't be: of no size, beyond the address space, too many.
     pub unusable: u64,
     /// Times that ran backwards.
@@ -76,6 +77,7 @@ impl LiveCode {
             by_start: BTreeMap::new(),
             methods: HashMap::new(),
             tell_from,
+            max_live: MAX_LIVE,
             unusable: 0,
             disordered: 0,
         }
@@ -86,7 +88,7 @@ impl LiveCode {
         let start = piece.start.get();
         let end = start.checked_add(piece.size);
         let fits = piece.size != 0 && u32::try_from(piece.size).is_ok();
-        let (Some(end), true) = (end.filter(|_| fits), self.by_start.len() < MAX_LIVE) else {
+        let Some(end) = end.filter(|_| fits) else {
             self.unusable += 1;
             return;
         };
@@ -100,7 +102,12 @@ impl LiveCode {
         if same {
             return;
         }
+        // Even where there is no room for it: the old code is not there any more.
         let since = self.make_room(start, end, piece.since, piece.absent_at, look);
+        if self.by_start.len() >= self.max_live {
+            self.unusable += 1;
+            return;
+        }
         let key = look.keys().constituent();
         let constituent = self.constituent(key, &mut piece, since, look);
         let mut placed = Placed {
@@ -119,9 +126,12 @@ impl LiveCode {
         self.by_start.insert(start, placed);
     }
 
-    /// Code was moved; what is not known to be there can't be.
+    /// Code was moved; what is not known to be there can't be, but ends what was where
+    /// it is moved to.
     pub fn moved(&mut self, from: Avma, to: Avma, size: u64, time: TimeNs, look: &mut Look) {
         let Some(mut placed) = self.by_start.remove(&from.get()) else {
+            let end = to.get().saturating_add(size);
+            self.make_room(to.get(), end, time, None, look);
             self.unusable += 1;
             return;
         };

@@ -129,9 +129,16 @@ pub trait Adapter: Send {
     /// further look.
     fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError>;
 
+    /// Whether [`Adapter::pc_map`] has maps: only then is it asked for those of
+    /// methods and blocks that were told without, which are kept until then. No by
+    /// default.
+    fn has_late_maps(&self) -> bool {
+        false
+    }
+
     /// The pc map of a constituent for which [`Adapter::look`] gave none. Methods that
-    /// it refers to and that were not told yet are told to `look`. By default there
-    /// are no such maps.
+    /// it refers to and that were not told yet are told to `look`. Asked only where
+    /// [`Adapter::has_late_maps`]; by default there are no such maps.
     ///
     /// # Errors
     ///

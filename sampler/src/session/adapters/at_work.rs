@@ -8,7 +8,7 @@ use crossbeam_channel::Sender;
 use vmscope_records::{
     CodeChange, Constituent, ConstituentKind, Limit, LimitKind, PcMap, Record, VmIdentity,
 };
-use vmscope_target::{Adapter, AdapterError, KeySource, Look, ProcessView};
+use vmscope_target::{Adapter, AdapterError, KeySource, Look, ProcessView, ThreadNews};
 
 use crate::session::{Found, now};
 
@@ -102,7 +102,11 @@ impl AtWork {
         self.has_looked = true;
         let mut look = teller.begin(view);
         let result = self.adapter.look(view, &mut look);
-        teller.send_and_note(look, &mut self.waiting);
+        if self.adapter.has_late_maps() {
+            teller.send_and_note(look, &mut self.waiting);
+        } else {
+            teller.send(look);
+        }
         if let Err(error) = result {
             teller.trouble(self.family, &error);
             self.is_stopped = error.is_final();
@@ -166,24 +170,30 @@ impl Teller {
     }
 
     /// Says what limits the recording, once.
-    pub fn limit(&mut self, mut text: String, mut remedy: &str) {
+    pub fn limit(&mut self, text: String, remedy: &str) {
+        let mut limit = Limit {
+            time: now(),
+            kind: LimitKind::AdapterIncomplete,
+            text,
+            remedy: remedy.to_owned(),
+        };
+        if self.is_new(&mut limit) {
+            self.tell(vec![Record::Limit(limit)], Vec::new());
+        }
+    }
+
+    /// Whether a limit is to be told: it was not yet, by whatever adapter of whatever
+    /// process, and there are not too many. The first one too many becomes the word
+    /// for all that follow.
+    fn is_new(&mut self, limit: &mut Limit) -> bool {
+        if self.told.len() > MAX_TROUBLES || self.told.contains(&limit.text) {
+            return false;
+        }
         if self.told.len() == MAX_TROUBLES {
-            "further troubles of adapters are not listed".clone_into(&mut text);
-            remedy = "";
-        } else if self.told.len() > MAX_TROUBLES {
-            return;
+            "further troubles of adapters are not listed".clone_into(&mut limit.text);
+            limit.remedy.clear();
         }
-        if self.told.insert(text.clone()) {
-            let limit = Limit {
-                time: now(),
-                kind: LimitKind::AdapterIncomplete,
-                text,
-                remedy: remedy.to_owned(),
-            };
-            let found = Found::Looked(vec![Record::Limit(limit)], Vec::new());
-            // A writer that is gone ends the session by itself.
-            let _ = self.out.send(found);
-        }
+        self.told.insert(limit.text.clone())
     }
 
     fn begin(&self, view: &ProcessView) -> Look {
@@ -192,7 +202,7 @@ impl Teller {
 
     /// Sends what a look found, and notes in `waiting` what is without a pc map.
     fn send_and_note(&mut self, look: Look, waiting: &mut VecDeque<Constituent>) {
-        let (records, threads) = look.finish();
+        let (records, threads) = self.take(look);
         for record in &records {
             if let Record::Constituent(constituent) = record {
                 let has_inside = matches!(
@@ -206,17 +216,31 @@ impl Teller {
                 }
             }
         }
-        if !records.is_empty() || !threads.is_empty() {
-            // A writer that is gone ends the session by itself.
-            let _ = self.out.send(Found::Looked(records, threads));
-        }
+        self.tell(records, threads);
     }
 
-    fn send(&self, look: Look) {
-        let (records, threads) = look.finish();
+    fn send(&mut self, look: Look) {
+        let (records, threads) = self.take(look);
+        self.tell(records, threads);
+    }
+
+    /// What a look found, without the limits that were told before.
+    fn take(&mut self, look: Look) -> (Vec<Record>, Vec<ThreadNews>) {
+        let (mut records, threads) = look.finish();
+        records.retain_mut(|record| match record {
+            Record::Limit(limit) => self.is_new(limit),
+            _ => true,
+        });
+        (records, threads)
+    }
+
+    fn tell(&self, records: Vec<Record>, threads: Vec<ThreadNews>) {
         if !records.is_empty() || !threads.is_empty() {
             // A writer that is gone ends the session by itself.
             let _ = self.out.send(Found::Looked(records, threads));
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

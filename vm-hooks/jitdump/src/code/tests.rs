@@ -136,6 +136,30 @@ fn of_code_whose_coming_was_not_seen_the_old_may_be_over_since_the_look_before()
 }
 
 #[test]
+fn what_finds_no_room_still_ends_what_it_overwrites() {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
+    live.max_live = 3;
+    let mut look = look();
+    for (name, start) in [("a", 100), ("b", 200), ("c", 300), ("d", 400)] {
+        live.load(piece(name, 10, start, 100), false, &mut look);
+    }
+    assert_eq!(live.unusable, 1, "d");
+    live.load(piece("e", 20, 150, 100), false, &mut look);
+    assert_eq!(live.unusable, 1);
+    live.moved(Avma(1000), Avma(320), 10, TimeNs(30), &mut look);
+    assert_eq!(live.unusable, 2);
+    assert_eq!(
+        told(look)[3..],
+        [
+            "-b @20..20",
+            "-a @20..20",
+            "+e 150-250 @20",
+            "-c @30..30",
+        ]
+    );
+}
+
+#[test]
 fn what_can_not_be_is_counted() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
     let mut look = look();

@@ -135,7 +135,7 @@ impl Decoder {
         self.waiting.abandon(&mut complaints);
         let torn = length.saturating_sub(self.offset);
         if self.stopped.is_none() {
-            complaints.push((DumpFlaw::Torn, self.offset, torn));
+            complaints.push((DumpFlaw::Torn, self.offset, (torn > 0).into()));
             self.offset = self.offset.max(length);
         }
         self.complain(complaints);
@@ -189,7 +189,7 @@ impl Decoder {
         let skip = Taken::Done(size.into(), None);
         let whole = u64::from(size) <= available;
         match kind {
-            0 => self.take_load(record, fields, available),
+            0 => self.take_load(header, record, fields, available),
             2 => {
                 let Some(bytes) = usize::try_from(size).ok().and_then(|end| window.get(..end))
                 else {
@@ -199,7 +199,7 @@ impl Decoder {
                 self.take_debug(body, header.big_endian);
                 Ok(skip)
             }
-            1 => self.take_move(record, fields, available),
+            1 => self.take_move(header, record, fields, available),
             3 => {
                 self.check_slack(record, RECORD_BYTES as u64)?;
                 if !whole {
@@ -219,12 +219,21 @@ impl Decoder {
 
     fn take_load(
         &mut self,
+        header: Header,
         record: Record,
         mut fields: Fields<'_>,
         available: u64,
     ) -> Result<Taken, DumpError> {
-        let (Some(_process_and_thread), Some(_virtual), Some(address), Some(code), Some(index)) = (
-            fields.u64(),
+        let (
+            Some(process),
+            Some(_thread),
+            Some(_virtual),
+            Some(address),
+            Some(code),
+            Some(index),
+        ) = (
+            fields.u32(),
+            fields.u32(),
             fields.u64(),
             fields.u64(),
             fields.u64(),
@@ -284,6 +293,10 @@ impl Decoder {
         let lines = self
             .waiting
             .take(address, &name, &mut self.names, &mut complaints);
+        if !header.is_process(process) {
+            self.flaws.add(DumpFlaw::OtherProcess, self.offset, 1);
+            return done(None);
+        }
         self.complain(complaints);
         done(Some(Event::Load(Load {
             time: record.time,

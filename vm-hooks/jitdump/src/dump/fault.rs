@@ -128,9 +128,13 @@ pub enum DumpFlaw {
     /// Debug information without code that it is of; dropped.
     #[error("debug information of code that was not told of")]
     Unclaimed,
-    /// Bytes at the end that are no whole record.
-    #[error("bytes at the end that are no whole record")]
+    /// The end is no whole record: counted as one, however long.
+    #[error("a last record that is not whole")]
     Torn,
+    /// A load or a move that another process wrote into this dump: one that was forked
+    /// off and goes on writing. Skipped, since that code is not in this process.
+    #[error("code of another process, which was forked off and writes into the same dump")]
+    OtherProcess,
 }
 
 /// A header longer than this is not believed. All that is known of is 40 bytes.

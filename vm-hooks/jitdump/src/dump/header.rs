@@ -37,6 +37,12 @@ impl Header {
         self.arch == arch || self.arch.elf_machine() == 0
     }
 
+    /// Whether a record of process `pid` is of the process that began the dump. Who
+    /// does not tell writes 0.
+    pub(super) fn is_process(&self, pid: u32) -> bool {
+        pid == self.pid || pid == 0 || self.pid == 0
+    }
+
     /// The head, and its size in the file, from its first bytes.
     pub(super) fn parse(bytes: &[u8; HEADER_BYTES]) -> Result<(Self, u32), DumpError> {
         let found = [bytes[0], bytes[1], bytes[2], bytes[3]];

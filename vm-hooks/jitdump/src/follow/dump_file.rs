@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vmscope_target::{ModuleFile, ReadAt as _};
 
-use super::window::Window;
+use super::window::{MAX_BYTES_A_READING, Window};
 use super::{FileError, Progress};
 use crate::Flaws;
 use crate::dump::{Decoder, DumpFlaw, Event, Header, Step};
@@ -64,13 +64,20 @@ impl DumpFile {
         self.decoder.offset()
     }
 
+    /// How much was read so far, in bytes, without the code that was gone past.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.window.bytes_read()
+    }
+
     /// What was wrong so far and could be gone past.
     #[must_use]
     pub fn flaws(&self) -> &Flaws<DumpFlaw> {
         self.decoder.flaws()
     }
 
-    /// Reads what is new, at most `at_most` events, and appends it to `events`. Never
+    /// Reads what is new, at most `at_most` events, and appends it to `events`; some
+    /// 16 MiB of the file at a time, however few events they hold. Never
     /// says [`Progress::Rewritten`].
     ///
     /// # Errors
@@ -80,6 +87,7 @@ impl DumpFile {
     pub fn poll(&mut self, at_most: usize, events: &mut Vec<Event>) -> Result<Progress, FileError> {
         let length = self.begin()?;
         let mut left = at_most;
+        let until = self.window.bytes_read().saturating_add(MAX_BYTES_A_READING);
         loop {
             if left == 0 {
                 return Ok(Progress::More);
@@ -99,6 +107,7 @@ impl DumpFile {
                     self.length = length;
                     return Ok(Progress::CaughtUp);
                 }
+                Step::Need(_) if self.window.bytes_read() >= until => return Ok(Progress::More),
                 Step::Need(bytes) => {
                     let offset = self.decoder.offset();
                     let read = self.window.read(offset, bytes, length);

@@ -81,6 +81,17 @@ pub enum FileError {
         /// How much of it was read, in bytes.
         offset: u64,
     },
+    /// Longer than any that a VM writes. That is final.
+    #[error(
+        "the perf map {path} of the target is longer than {most} bytes; what it tells after them \
+         is not read, and is lost"
+    )]
+    TooLong {
+        /// Its path, as the target sees it.
+        path: String,
+        /// How much of one is read, in bytes.
+        most: u64,
+    },
     /// What may be used is not known: the target can't be looked at.
     #[error("{path} of the target is not used: whose the target is can't be told")]
     NoOwner {
@@ -96,6 +107,9 @@ impl FileError {
     /// Whether a further attempt can't go better.
     #[must_use]
     pub fn is_final(&self) -> bool {
-        matches!(self, FileError::Dump { .. } | FileError::Overwritten { .. })
+        matches!(
+            self,
+            FileError::Dump { .. } | FileError::Overwritten { .. } | FileError::TooLong { .. }
+        )
     }
 }

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use vmscope_target::{ModuleFile, ReadAt as _};
 
-use super::window::Window;
+use super::window::{MAX_BYTES_A_READING, Window};
 use super::{FileError, Progress};
 use crate::Flaws;
 use crate::perf_map::{Decoder, Entry, MAX_LINE_BYTES, MapFlaw};
 
 /// How much of what was read last is compared to see that it is still there.
 const TAIL_BYTES: usize = 64;
+
+/// No VM writes more: a map that seems longer is sparse, or made to keep its reader busy.
+const MAX_MAP_BYTES: u64 = 4 << 30;
 
 /// A perf map that is followed.
 #[derive(Debug)]
@@ -22,6 +25,17 @@ pub struct PerfMapFile {
     length: u64,
     /// The last bytes that were taken in.
     tail: Vec<u8>,
+    /// How much of it is read, in bytes.
+    pub(super) most: u64,
+}
+
+/// What comes next.
+enum Next {
+    Entry(Entry),
+    /// Nothing that is there yet.
+    None,
+    /// Enough was read at once.
+    Enough,
 }
 
 impl PerfMapFile {
@@ -34,6 +48,7 @@ impl PerfMapFile {
             decoder: Decoder::new(),
             length: 0,
             tail: Vec::new(),
+            most: MAX_MAP_BYTES,
         }
     }
 
@@ -55,13 +70,20 @@ impl PerfMapFile {
         self.decoder.offset()
     }
 
+    /// How much was read so far, in bytes, what was begun anew included.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.window.bytes_read()
+    }
+
     /// What was wrong so far, since the file was begun anew.
     #[must_use]
     pub fn flaws(&self) -> &Flaws<MapFlaw> {
         self.decoder.flaws()
     }
 
-    /// Reads what is new, at most `at_most` entries, and appends it to `entries`.
+    /// Reads what is new, at most `at_most` entries, and appends it to `entries`; some
+    /// 16 MiB of the file at a time, however few entries they hold.
     ///
     /// # Errors
     ///
@@ -80,15 +102,17 @@ impl PerfMapFile {
             self.length = 0;
             return Ok(Progress::Rewritten);
         }
+        let until = self.window.bytes_read().saturating_add(MAX_BYTES_A_READING);
         for _ in 0..at_most {
-            match self.next(length)? {
-                Some(entry) => entries.push(entry),
-                None => {
+            match self.next(length, until)? {
+                Next::Entry(entry) => entries.push(entry),
+                Next::None => {
                     self.keep_tail();
                     self.window.forget();
                     self.length = length;
                     return Ok(Progress::CaughtUp);
                 }
+                Next::Enough => break,
             }
         }
         Ok(Progress::More)
@@ -117,18 +141,28 @@ impl PerfMapFile {
         Ok(progress)
     }
 
-    fn next(&mut self, length: u64) -> Result<Option<Entry>, FileError> {
+    /// The next entry, as long as not more than `until` bytes were read in all.
+    fn next(&mut self, length: u64, until: u64) -> Result<Next, FileError> {
         loop {
             let from = self.window.from(self.decoder.offset());
             if let Some(entry) = self.decoder.step(from) {
-                return Ok(Some(entry));
+                return Ok(Next::Entry(entry));
             }
             let offset = self.decoder.offset();
+            if offset >= self.most {
+                return Err(FileError::TooLong {
+                    path: self.path.clone(),
+                    most: self.most,
+                });
+            }
+            if self.window.bytes_read() >= until {
+                return Ok(Next::Enough);
+            }
             let at_hand = self.window.from(offset).len();
             self.keep_tail();
             let read = self.window.read(offset, MAX_LINE_BYTES + 1, length);
             if read.map_err(|source| self.unreadable(source))? <= at_hand {
-                return Ok(None);
+                return Ok(Next::None);
             }
         }
     }

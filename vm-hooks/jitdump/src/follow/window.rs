@@ -8,6 +8,10 @@ use vmscope_target::{ModuleFile, ReadAt as _};
 /// How much is read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
+/// So much is read of a file before its reader has to be asked again, and somewhat
+/// more: a file may be sparse, and longer than any disk.
+pub(super) const MAX_BYTES_A_READING: u64 = 16 << 20;
+
 /// The part of a file that is at hand.
 #[derive(Debug)]
 pub(super) struct Window {
@@ -15,6 +19,8 @@ pub(super) struct Window {
     bytes: Vec<u8>,
     /// Where in the file the bytes begin.
     start: u64,
+    /// How much was read in all.
+    bytes_read: u64,
 }
 
 impl Window {
@@ -23,7 +29,13 @@ impl Window {
             file,
             bytes: Vec::new(),
             start: 0,
+            bytes_read: 0,
         }
+    }
+
+    /// How much was read so far, in bytes, what was read twice included.
+    pub const fn bytes_read(&self) -> u64 {
+        self.bytes_read
     }
 
     pub fn file(&self) -> &Arc<ModuleFile> {
@@ -61,7 +73,9 @@ impl Window {
         let from = offset.saturating_add(kept as u64);
         let missing = self.bytes.get_mut(kept..).unwrap_or_default();
         let got = self.file.read_some(from, missing);
-        self.bytes.truncate(kept + *got.as_ref().unwrap_or(&0));
+        let more = *got.as_ref().unwrap_or(&0);
+        self.bytes_read = self.bytes_read.saturating_add(more as u64);
+        self.bytes.truncate(kept + more);
         got.map(|got| kept + got)
     }
 

@@ -191,6 +191,10 @@ impl Adapter for FakeAdapter {
         Ok(())
     }
 
+    fn has_late_maps(&self) -> bool {
+        true
+    }
+
     fn pc_map(
         &mut self,
         process: &ProcessView,

@@ -5,7 +5,7 @@ use vmscope_records::Avma;
 use super::{Decoder, RECORD_BYTES, Record, Taken, is_range, missing};
 use crate::dump::fault::{DumpError, DumpFlaw};
 use crate::dump::fields::Fields;
-use crate::dump::{Event, Move};
+use crate::dump::{Event, Header, Move};
 
 /// With what a move begins: process, thread, five addresses or sizes and its number.
 pub(super) const MOVE_BYTES: usize = RECORD_BYTES + 48;
@@ -15,19 +15,22 @@ pub(super) const UNWINDING_BYTES: usize = RECORD_BYTES + 24;
 impl Decoder {
     pub(super) fn take_move(
         &mut self,
+        header: Header,
         record: Record,
         mut fields: Fields<'_>,
         available: u64,
     ) -> Result<Taken, DumpError> {
         let (
-            Some(_process_and_thread),
+            Some(process),
+            Some(_thread),
             Some(_virtual),
             Some(from),
             Some(to),
             Some(size),
             Some(index),
         ) = (
-            fields.u64(),
+            fields.u32(),
+            fields.u32(),
             fields.u64(),
             fields.u64(),
             fields.u64(),
@@ -42,6 +45,10 @@ impl Decoder {
             return Ok(Taken::NotYet);
         }
         self.fits();
+        if !header.is_process(process) {
+            self.flaws.add(DumpFlaw::OtherProcess, self.offset, 1);
+            return Ok(Taken::Done(record.size.into(), None));
+        }
         if !is_range(from, size) || !is_range(to, size) {
             self.flaws.add(DumpFlaw::NoRange, self.offset, 1);
             return Ok(Taken::Done(record.size.into(), None));

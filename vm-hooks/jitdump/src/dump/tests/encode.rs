@@ -6,6 +6,8 @@ use crate::dump::{LineStart, Load, Move};
 pub(crate) struct Encoder {
     pub bytes: Vec<u8>,
     big_endian: bool,
+    /// Who writes loads and moves.
+    pub pid: u32,
 }
 
 impl Encoder {
@@ -14,6 +16,7 @@ impl Encoder {
         let mut dump = Self {
             bytes: Vec::new(),
             big_endian,
+            pid: 4711,
         };
         dump.numbers32(&[0x4a69_5444, 1, 40 + extra, 62, 0xdead_beef, 4711]);
         dump.numbers64(&[1_000_000, 0]);
@@ -56,6 +59,7 @@ impl Encoder {
         let mut number = Self {
             bytes: Vec::new(),
             big_endian: self.big_endian,
+            pid: self.pid,
         };
         number.numbers32(&[size]);
         self.bytes[begin + 4..begin + 8].copy_from_slice(&number.bytes);
@@ -71,7 +75,7 @@ impl Encoder {
 
     pub fn load_body(&mut self, load: &Load, name: &[u8], code: u64, lie: i64) {
         self.record(0, load.time, lie, |dump| {
-            dump.numbers32(&[4711, 4712]);
+            dump.numbers32(&[dump.pid, 4712]);
             let address = load.address.0;
             dump.numbers64(&[address, address, load.size, load.index]);
             dump.bytes.extend_from_slice(name);
@@ -104,7 +108,7 @@ impl Encoder {
 
     pub fn moved(&mut self, moved: &Move) {
         self.record(1, moved.time, 0, |dump| {
-            dump.numbers32(&[4711, 4712]);
+            dump.numbers32(&[dump.pid, 4712]);
             let (from, to) = (moved.from.0, moved.to.0);
             dump.numbers64(&[to, from, to, moved.size, moved.index]);
         });
