@@ -148,7 +148,10 @@ fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
 /// Whose losses are told apart, with their words; samples have a column of their own.
 const STREAMS: [(Stream, &str); 5] = [
     (Stream::Samples, ""),
-    (Stream::Any, "records of any kind, samples among them or not, "),
+    (
+        Stream::Any,
+        "records of any kind, samples among them or not, ",
+    ),
     (Stream::Process, "news of threads, processes and mappings "),
     (
         Stream::Adapter,
@@ -290,6 +293,7 @@ pub(super) fn unnamed_generated(profile: &Profile, summary: &Summary) -> u64 {
 
 fn resolution(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let quality = &summary.quality;
+    let is = |count: u64| if count == 1 { "is" } else { "are" };
     let of_total = |part| percent(ratio(part, summary.total));
     let generated = unnamed_generated(profile, summary);
     if generated > 0 {
@@ -299,27 +303,31 @@ fn resolution(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) 
             "the VM wrote no names for it"
         };
         let text = format!(
-            "({}) are in generated code that is not named: {why}",
-            of_total(generated)
+            "({}) {} in generated code that is not named: {why}",
+            of_total(generated),
+            is(generated)
         );
         lines.push(TruthLine::new(Some(generated), text, ""));
     }
     let unresolved = quality.unresolved.saturating_sub(generated);
     if unresolved > 0 {
-        let text = format!("({}) have no name", of_total(unresolved));
+        let has = if unresolved == 1 { "has" } else { "have" };
+        let text = format!("({}) {has} no name", of_total(unresolved));
         lines.push(TruthLine::new(Some(unresolved), text, ""));
     }
     if quality.doubtful > 0 {
         let text = format!(
-            "({}) are doubtful: the code at their address was replaced between two looks at it",
-            of_total(quality.doubtful)
+            "({}) {} doubtful: the code there was replaced between two looks at it",
+            of_total(quality.doubtful),
+            is(quality.doubtful)
         );
         lines.push(TruthLine::new(Some(quality.doubtful), text, ""));
     }
     if quality.approximate > 0 {
         let text = format!(
-            "({}) are in ranges that are approximate",
-            of_total(quality.approximate)
+            "({}) {} in ranges that are approximate",
+            of_total(quality.approximate),
+            is(quality.approximate)
         );
         lines.push(TruthLine::new(Some(quality.approximate), text, ""));
     }
@@ -330,8 +338,9 @@ fn resolution(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) 
             "method"
         };
         let text = format!(
-            "({}) are resolved to their {what} only, not to a place in it",
-            of_total(quality.method_only)
+            "({}) {} resolved to the {what} only, not to a place in it",
+            of_total(quality.method_only),
+            is(quality.method_only)
         );
         lines.push(TruthLine::new(
             Some(quality.method_only),

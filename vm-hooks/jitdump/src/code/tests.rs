@@ -150,12 +150,7 @@ fn what_finds_no_room_still_ends_what_it_overwrites() {
     assert_eq!(live.unusable, 2);
     assert_eq!(
         told(look)[3..],
-        [
-            "-b @20..20",
-            "-a @20..20",
-            "+e 150-250 @20",
-            "-c @30..30",
-        ]
+        ["-b @20..20", "-a @20..20", "+e 150-250 @20", "-c @30..30",]
     );
 }
 
