@@ -224,14 +224,7 @@ impl Decoder {
         mut fields: Fields<'_>,
         available: u64,
     ) -> Result<Taken, DumpError> {
-        let (
-            Some(process),
-            Some(_thread),
-            Some(_virtual),
-            Some(address),
-            Some(code),
-            Some(index),
-        ) = (
+        let (Some(process), Some(_thread), Some(_virtual), Some(address), Some(code), Some(index)) = (
             fields.u32(),
             fields.u32(),
             fields.u64(),

@@ -76,7 +76,10 @@ fn what_a_forked_process_writes_into_its_parents_dump_is_not_the_parents() {
         dump.load(&load("nobody's"));
         dump.pid = 4711;
     });
-    assert_eq!((names(&events), error), (vec!["first", "nobody's", "last"], None));
+    assert_eq!(
+        (names(&events), error),
+        (vec!["first", "nobody's", "last"], None)
+    );
     assert_eq!(events.len(), 3);
     assert_eq!(decoder.flaws().count(DumpFlaw::OtherProcess), 2);
     assert_eq!(decoder.flaws().iter().count(), 1, "nothing else is wrong");
