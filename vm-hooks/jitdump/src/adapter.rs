@@ -1,6 +1,8 @@
 //! The adapter: what a process's dump or perf map tells, as changes of its code zone.
 
 mod clocks;
+mod flawed;
+mod threads;
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,22 +11,22 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use vmscope_records::{Arch, Stream, TimeNs, VmIdentity};
 use vmscope_target::{
-    Adapter, AdapterError, Cadence, Look, MAX_RECORDS_OF_A_LOOK, MapEntry, ProcessView, ThreadNews,
-    own_root,
+    Adapter, AdapterError, Cadence, Look, MAX_RECORDS_OF_A_LOOK, MapEntry, ProcessView, own_root,
 };
 
 use crate::clock::DumpClock;
 use crate::code::{LiveCode, Piece};
-use crate::dump::{DumpFlaw, Event};
+use crate::dump::Event;
 use crate::family::Launched;
 use crate::find::{self, DumpMarker, PERF_MAP_FOLDER};
 use crate::follow::{DumpFile, FileError, PerfMapFile, Progress};
 use crate::litter::remove_v8_logs;
-use crate::perf_map::MapFlaw;
 use crate::vm::{Vm, VmKind};
 
 use clocks::judge_clock;
 pub(crate) use clocks::now;
+use flawed::{loses_code, loses_entry};
+use threads::Threads;
 
 /// How often a quiet file is looked at, and a busy one: dumps have their own times, so
 /// this is about not falling behind; of a perf map's code no more is known than that
@@ -35,7 +37,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(800);
 const MUCH: usize = 50;
 
 /// Pieces of code taken in one look; the next one follows at once.
-const PIECES_A_LOOK: usize = 50_000;
+const PIECES_A_LOOK: usize = 10_000;
 
 /// So much is still read of a process's files when it, or the recording, is over: the
 /// recording's end waits for it.
@@ -50,6 +52,10 @@ const CLOCK_SLACK_SECONDS: i64 = 5;
 
 /// A process has one dump; some libraries in one process may each write one.
 const MAX_DUMPS: usize = 8;
+
+/// Looks without a dump's head before the perf map is read in its stead: VMs write
+/// dumps through a buffer.
+const LOOKS_FOR_A_HEAD: u32 = 16;
 
 /// Reads the files of one process.
 pub(crate) struct FileAdapter {
@@ -66,6 +72,9 @@ pub(crate) struct FileAdapter {
     /// [`FileAdapter::absent_at`].
     last_flush_after: TimeNs,
     has_more: bool,
+    /// Whether there is more to be told of what was read.
+    is_telling: bool,
+    threads: Threads,
     /// Whether there was anything in a file since all of it was read.
     grew: bool,
     /// What was said already.
@@ -83,6 +92,8 @@ struct Dump {
     /// How much of what it tells could not be used.
     flaws: u64,
     over: bool,
+    /// Looks at it without its head.
+    headless: u32,
 }
 
 /// A perf map that is read.
@@ -90,6 +101,8 @@ struct Map {
     file: PerfMapFile,
     flaws: u64,
     over: bool,
+    /// It is written anew: when it was last seen as it was before.
+    anew_since: Option<TimeNs>,
 }
 
 impl FileAdapter {
@@ -105,6 +118,8 @@ impl FileAdapter {
             last_look: None,
             last_flush_after: TimeNs(0),
             has_more: false,
+            is_telling: false,
+            threads: Threads::default(),
             grew: false,
             told: HashSet::new(),
             cadence: Cadence::new(SHORTEST_PAUSE, LONGEST_PAUSE, MUCH),
@@ -119,7 +134,7 @@ impl FileAdapter {
             }
         }
         // A VM may write both: then the map says nothing more, but has to go, too.
-        let read = self.dumps.is_empty();
+        let read = !self.reads_a_dump(false);
         if self.map.is_some() || (!read && self.files_are_ours(process).is_none()) {
             return;
         }
@@ -133,6 +148,7 @@ impl FileAdapter {
                     file,
                     flaws: 0,
                     over: false,
+                    anew_since: None,
                 });
             }
             Err(error) if read => self.say(words(&error), "", look),
@@ -177,6 +193,7 @@ impl FileAdapter {
             clock: None,
             flaws: 0,
             over: false,
+            headless: 0,
         });
     }
 
@@ -236,11 +253,24 @@ impl FileAdapter {
             if !self.is_of_this_machine(at, look) {
                 continue;
             }
+            if let Some(dump) = self.dumps.get_mut(at)
+                && dump.file.header().is_none()
+            {
+                dump.headless = dump.headless.saturating_add(1);
+            }
             self.grew |= !events.is_empty();
             for event in events.drain(..) {
                 self.take(at, event, process, look);
             }
         }
+    }
+
+    /// Whether there is a dump that tells of the code, or may yet: then the perf map
+    /// is not read.
+    fn reads_a_dump(&self, at_end: bool) -> bool {
+        let may_come = |dump: &Dump| !at_end && dump.headless < LOOKS_FOR_A_HEAD;
+        let is_read = |dump: &Dump| !dump.over && (dump.file.header().is_some() || may_come(dump));
+        self.dumps.iter().any(is_read)
     }
 
     /// Whether a dump is of code for this machine; if not, it is read no further.
@@ -324,10 +354,17 @@ impl FileAdapter {
         map.over = progress.as_ref().is_err_and(FileError::is_final);
         if matches!(progress, Ok(Progress::Rewritten)) {
             map.flaws = 0;
+            let last_seen = self.last_look.unwrap_or(look.began());
+            map.anew_since.get_or_insert(last_seen);
+            self.live.begin_anew();
         }
+        // The VM may still be writing while something comes.
+        let is_quiet = at_end || entries.is_empty();
+        let is_whole = is_quiet && matches!(progress, Ok(Progress::CaughtUp));
+        let anew_since = map.anew_since.take_if(|_| is_whole);
         // An entry whose line was cut off is there all the same.
         let flaws = map.file.flaws().iter();
-        let flaws = flaws.filter(|(flaw, _)| *flaw != MapFlaw::CutLine);
+        let flaws = flaws.filter(|(flaw, _)| loses_entry(*flaw));
         let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
         let more_flaws = flaws.saturating_sub(std::mem::replace(&mut map.flaws, flaws));
         self.lose(more_flaws, look);
@@ -348,24 +385,18 @@ impl FileAdapter {
             };
             self.live.load(piece, false, look);
         }
+        if let Some(last_seen) = anew_since {
+            self.live.end_what_was_not_told(last_seen, look.now(), look);
+        }
     }
 
     /// What is said once, at the first look.
-    fn introduce(&mut self, process: &ProcessView, look: &mut Look) {
+    fn introduce(&mut self, look: &mut Look) {
         if !self.vm.rules.is_empty() {
             look.rules(&self.vm.identity.kind, std::mem::take(&mut self.vm.rules));
         }
         for (text, remedy) in self.launched.iter().flat_map(|l| l.take_said()) {
             look.limit(text, remedy);
-        }
-        for thread in process.threads().unwrap_or_default() {
-            if let Some(role) = self.vm.kind.role_of_thread(&thread.name) {
-                look.thread(ThreadNews {
-                    tid: thread.tid,
-                    name: None,
-                    role: Some(role),
-                });
-            }
         }
     }
 
@@ -392,12 +423,12 @@ impl FileAdapter {
         dumps.chain(map).fold(0, u64::saturating_add)
     }
 
-    /// What was too long to be read to its end.
-    fn say_what_is_unread(&mut self, look: &mut Look) {
+    /// Tells what is left to be told, and what was too long to be read to its end.
+    fn tell_the_rest(&mut self, look: &mut Look) {
+        self.live.tell(usize::MAX, look);
         if !self.has_more {
             return;
         }
-        self.live.tell(look);
         self.lose(1, look);
         let text = "so much was left to be read of a VM's file when the VM or the recording ended \
                     that its last part was not read: code that is told of there has no name";
@@ -428,21 +459,22 @@ impl FileAdapter {
 
     fn look_at(&mut self, process: &ProcessView, at_end: bool, look: &mut Look) {
         if self.looks == 0 {
-            self.introduce(process, look);
+            self.introduce(look);
         }
+        self.threads.look(self.vm.kind, process, look);
         self.looks = self.looks.saturating_add(1);
         self.has_more = false;
         let before = look.len();
         let files = self.dumps.len();
         self.find_files(process, look);
         self.read_dumps(at_end, process, look);
-        if self.dumps.is_empty() {
+        if !self.reads_a_dump(at_end) {
             self.read_map(at_end, look);
         }
         let unusable = std::mem::take(&mut self.live.unusable);
         self.lose(unusable, look);
         if !self.has_more {
-            self.live.tell(look);
+            self.is_telling = !self.live.tell(PIECES_A_LOOK, look);
             if std::mem::take(&mut self.grew) {
                 self.last_flush_after = self.last_look.unwrap_or_default();
             }
@@ -469,7 +501,7 @@ impl Adapter for FileAdapter {
     }
 
     fn next_look(&self) -> Duration {
-        if self.has_more {
+        if self.has_more || self.is_telling {
             Duration::ZERO
         } else {
             self.cadence.pause()
@@ -487,28 +519,17 @@ impl Adapter for FileAdapter {
                 break;
             }
         }
-        self.say_what_is_unread(look);
+        self.tell_the_rest(look);
         self.say_what_is_missing(process, look);
         if process.is_alive() && self.map.is_some() | !self.dumps.is_empty() {
             let text = "the VM goes on, and writes what it tells of its code through a buffer: code \
                         that it made last may have no name, or that of the code before it";
             self.say(text.to_owned(), "", look);
         }
+        self.say_what_is_flawed(process, look);
         self.clean_up(process);
         Ok(())
     }
-}
-
-/// Whether a flaw means that code is not known of.
-fn loses_code(flaw: DumpFlaw) -> bool {
-    matches!(
-        flaw,
-        DumpFlaw::Misfit
-            | DumpFlaw::EndlessName
-            | DumpFlaw::NoRange
-            | DumpFlaw::Torn
-            | DumpFlaw::OtherProcess
-    )
 }
 
 /// Whether a mapping is of code that somebody generated.
@@ -527,3 +548,6 @@ fn words(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

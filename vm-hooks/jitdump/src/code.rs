@@ -20,6 +20,10 @@ const MAX_LIVE: usize = 1 << 20;
 /// More distinct functions get no method of their own, and so no lines.
 const MAX_METHODS: usize = 1 << 20;
 
+/// What the names of live code, those of functions, and what is held back may take,
+/// in bytes of memory each, roughly.
+const MAX_BYTES: usize = 256 << 20;
+
 /// So many bytes after a source position it still holds, if no other comes; code
 /// further away has no line (TRUTH.md §5).
 const MAX_DISTANCE: u32 = 512;
@@ -52,10 +56,27 @@ pub(crate) struct LiveCode {
     /// Code that was over by then is not told: before the recording began.
     tell_from: TimeNs,
     max_live: usize,
+    max_bytes: usize,
+    live_bytes: usize,
+    method_bytes: usize,
+    held: Held,
+    /// Which reading of a file that is written anew has told of it last.
+    edition: u32,
     /// Pieces that can't be: of no size, beyond the address space, too many.
     pub unusable: u64,
     /// Times that ran backwards.
     pub disordered: u64,
+    /// Code that has no method of its own, because there are too many.
+    pub without_method: u64,
+}
+
+/// What is held back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    count: usize,
+    bytes: usize,
+    /// What is told next is here or after it.
+    from: u64,
 }
 
 #[derive(Debug)]
@@ -65,9 +86,28 @@ struct Placed {
     since: TimeNs,
     name: Box<str>,
     has_lines: bool,
+    edition: u32,
     /// What is still to be told of it: its records are held back while a file is read
     /// for the first time, since most of it may be over.
     untold: Option<Box<Constituent>>,
+}
+
+impl Placed {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.name.len()
+    }
+}
+
+/// What a constituent takes in memory, roughly.
+fn bytes_of(constituent: &Constituent) -> usize {
+    let map = match &constituent.map {
+        PcMap::Covers { covers, chains } => {
+            let chain = size_of::<Vec<ChainFrame>>() + size_of::<ChainFrame>();
+            covers.len() * size_of::<Cover>() + chains.len() * chain
+        }
+        _ => 0,
+    };
+    size_of::<Constituent>() + constituent.name.len() + map
 }
 
 impl LiveCode {
@@ -78,8 +118,14 @@ impl LiveCode {
             methods: HashMap::new(),
             tell_from,
             max_live: MAX_LIVE,
+            max_bytes: MAX_BYTES,
+            live_bytes: 0,
+            method_bytes: 0,
+            held: Held::default(),
+            edition: 0,
             unusable: 0,
             disordered: 0,
+            without_method: 0,
         }
     }
 
@@ -93,18 +139,19 @@ impl LiveCode {
             return;
         };
         // Each of V8's workers tells of all builtins again.
-        let same = self.by_start.get(&start).is_some_and(|there| {
+        let same = self.by_start.get_mut(&start).filter(|there| {
             there.end == end
                 && *there.name == *piece.name
                 && !there.has_lines
                 && piece.lines.is_empty()
         });
-        if same {
+        if let Some(there) = same {
+            there.edition = self.edition;
             return;
         }
         // Even where there is no room for it: the old code is not there any more.
         let since = self.make_room(start, end, piece.since, piece.absent_at, look);
-        if self.by_start.len() >= self.max_live {
+        if self.by_start.len() >= self.max_live || self.live_bytes >= self.max_bytes {
             self.unusable += 1;
             return;
         }
@@ -116,20 +163,21 @@ impl LiveCode {
             since,
             name: piece.name.into(),
             has_lines: !piece.lines.is_empty(),
+            edition: self.edition,
             untold: None,
         };
-        if hold {
+        if hold && self.held.bytes < self.max_bytes {
             placed.untold = Some(Box::new(constituent));
         } else {
             look.code(CodeChange::Seen(constituent));
         }
-        self.by_start.insert(start, placed);
+        self.put(start, placed);
     }
 
     /// Code was moved; what is not known to be there can't be, but ends what was where
     /// it is moved to.
     pub fn moved(&mut self, from: Avma, to: Avma, size: u64, time: TimeNs, look: &mut Look) {
-        let Some(mut placed) = self.by_start.remove(&from.get()) else {
+        let Some(mut placed) = self.take(from.get()) else {
             let end = to.get().saturating_add(size);
             self.make_room(to.get(), end, time, None, look);
             self.unusable += 1;
@@ -165,16 +213,100 @@ impl LiveCode {
         }
         placed.end = end;
         placed.since = time;
-        self.by_start.insert(to.get(), placed);
+        self.put(to.get(), placed);
     }
 
-    /// Tells what was held back and is still there.
-    pub fn tell(&mut self, look: &mut Look) {
-        for placed in self.by_start.values_mut() {
-            if let Some(constituent) = placed.untold.take() {
+    /// Tells what was held back and is still there, at most `at_most` pieces; whether
+    /// that was all.
+    pub fn tell(&mut self, at_most: usize, look: &mut Look) -> bool {
+        let mut left = at_most;
+        let mut from = std::mem::take(&mut self.held.from);
+        while self.held.count > 0 && left > 0 {
+            for (start, placed) in self.by_start.range_mut(from..) {
+                let Some(constituent) = placed.untold.take() else {
+                    continue;
+                };
+                self.held.count = self.held.count.saturating_sub(1);
+                let bytes = bytes_of(&constituent);
+                self.held.bytes = self.held.bytes.saturating_sub(bytes);
                 look.code(CodeChange::Seen(*constituent));
+                left -= 1;
+                if left == 0 {
+                    self.held.from = *start;
+                    break;
+                }
+            }
+            // What was moved meanwhile may lie before where this began.
+            if std::mem::take(&mut from) == 0 {
+                break;
             }
         }
+        self.held.count == 0
+    }
+
+    /// A file is read that was written anew: what it does not tell again is gone.
+    pub fn begin_anew(&mut self) {
+        self.edition = self.edition.wrapping_add(1);
+    }
+
+    /// Ends what was not told again since [`LiveCode::begin_anew`] and was there at
+    /// `last_seen`.
+    pub fn end_what_was_not_told(&mut self, last_seen: TimeNs, time: TimeNs, look: &mut Look) {
+        let of_old = |(start, placed): (&u64, &Placed)| {
+            (placed.edition != self.edition).then_some((*start, placed.since))
+        };
+        let gone: Vec<(u64, TimeNs)> = self.by_start.iter().filter_map(of_old).collect();
+        for (start, since) in gone {
+            let time = time.max(since);
+            let last_seen = last_seen.clamp(since, time);
+            self.end(start, last_seen, time, GoneReason::Unknown, look);
+        }
+    }
+
+    fn put(&mut self, start: u64, placed: Placed) {
+        self.live_bytes = self.live_bytes.saturating_add(placed.bytes());
+        if let Some(constituent) = &placed.untold {
+            self.held.count += 1;
+            self.held.bytes = self.held.bytes.saturating_add(bytes_of(constituent));
+        }
+        self.by_start.insert(start, placed);
+    }
+
+    fn take(&mut self, start: u64) -> Option<Placed> {
+        let placed = self.by_start.remove(&start)?;
+        self.live_bytes = self.live_bytes.saturating_sub(placed.bytes());
+        if let Some(constituent) = &placed.untold {
+            self.held.count = self.held.count.saturating_sub(1);
+            self.held.bytes = self.held.bytes.saturating_sub(bytes_of(constituent));
+        }
+        Some(placed)
+    }
+
+    /// Ends the piece at `start`; what was held back and over before the recording
+    /// began is not told.
+    fn end(
+        &mut self,
+        start: u64,
+        last_seen: TimeNs,
+        time: TimeNs,
+        reason: GoneReason,
+        look: &mut Look,
+    ) {
+        let Some(old) = self.take(start) else {
+            return;
+        };
+        if let Some(constituent) = old.untold {
+            if time <= self.tell_from {
+                return;
+            }
+            look.code(CodeChange::Seen(*constituent));
+        }
+        look.code(CodeChange::Gone(ConstituentGone {
+            key: old.key,
+            last_seen,
+            time,
+            reason,
+        }));
     }
 
     /// Ends what lies in `[start, end)`, and says when what comes there can have come:
@@ -200,24 +332,14 @@ impl LiveCode {
         );
         let mut latest = time;
         for from in overlapped {
-            let Some(old) = self.by_start.remove(&from) else {
+            let Some(since) = self.by_start.get(&from).map(|old| old.since) else {
                 continue;
             };
-            self.disordered += u64::from(old.since > time);
-            let gone_at = time.max(old.since);
+            self.disordered += u64::from(since > time);
+            let gone_at = time.max(since);
             latest = latest.max(gone_at);
-            if let Some(constituent) = old.untold {
-                if gone_at <= self.tell_from {
-                    continue;
-                }
-                look.code(CodeChange::Seen(*constituent));
-            }
-            look.code(CodeChange::Gone(ConstituentGone {
-                key: old.key,
-                last_seen: absent_at.unwrap_or(gone_at).min(gone_at),
-                time: gone_at,
-                reason: GoneReason::Recycled,
-            }));
+            let last_seen = absent_at.unwrap_or(gone_at).min(gone_at);
+            self.end(from, last_seen, gone_at, GoneReason::Recycled, look);
         }
         latest
     }
@@ -280,9 +402,11 @@ impl LiveCode {
         if let Some(key) = self.methods.get(&id) {
             return Some(*key);
         }
-        if self.methods.len() >= MAX_METHODS {
+        if self.methods.len() >= MAX_METHODS || self.method_bytes >= self.max_bytes {
+            self.without_method += 1;
             return None;
         }
+        self.method_bytes += size_of_val(&id) + id.0.len() + id.1.len();
         let key = look.keys().method();
         look.method(Method {
             key,

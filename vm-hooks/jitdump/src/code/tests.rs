@@ -97,8 +97,9 @@ fn of_a_long_past_only_what_is_left_is_told() {
     live.load(piece("dies", 50, 300, 100), true, &mut look);
     live.load(piece("new", 110, 300, 100), true, &mut look);
     live.moved(Avma(600), Avma(700), 50, TimeNs(120), &mut look);
-    live.tell(&mut look);
-    live.tell(&mut look);
+    assert!(!live.tell(1, &mut look));
+    assert!(live.tell(9, &mut look));
+    assert!(live.tell(9, &mut look));
     assert_eq!(
         told(look),
         [
@@ -151,6 +152,60 @@ fn what_finds_no_room_still_ends_what_it_overwrites() {
     assert_eq!(
         told(look)[3..],
         ["-b @20..20", "-a @20..20", "+e 150-250 @20", "-c @30..30",]
+    );
+}
+
+#[test]
+fn what_a_file_that_is_written_anew_does_not_tell_again_is_gone() {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
+    let mut look = look();
+    for (name, start) in [("a", 100), ("b", 200), ("c", 300)] {
+        live.load(piece(name, 10, start, 100), false, &mut look);
+    }
+    live.begin_anew();
+    live.load(piece("b", 50, 200, 100), false, &mut look);
+    live.load(piece("x", 50, 350, 100), false, &mut look);
+    live.end_what_was_not_told(TimeNs(40), TimeNs(60), &mut look);
+    live.end_what_was_not_told(TimeNs(50), TimeNs(70), &mut look);
+    assert_eq!(
+        told(look)[3..],
+        ["-c @50..50", "+x 350-450 @50", "-a @40..60"]
+    );
+}
+
+#[test]
+fn names_and_what_is_held_back_are_bounded_in_bytes() {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
+    live.max_bytes = 100_000;
+    let mut look = look();
+    let long = "n".repeat(4000);
+    for number in 0..1000 {
+        let name = format!("{long}{number}");
+        live.load(piece(&name, 10, number * 100, 100), true, &mut look);
+        assert!(live.live_bytes < 110_000 && live.held.bytes < 110_000);
+        assert!(live.method_bytes < 110_000);
+    }
+    assert!(live.unusable > 900);
+    live.load(piece("over all", 20, 0, 100_000), true, &mut look);
+    assert_eq!(live.by_start.len(), 1);
+    assert!(live.live_bytes < 1000, "{}", live.live_bytes);
+    assert!(live.tell(9, &mut look));
+    assert_eq!((live.held.count, live.held.bytes), (0, 0));
+}
+
+#[test]
+fn what_was_moved_while_it_is_told_is_told() {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(100));
+    let mut look = look();
+    for (name, start) in [("a", 100), ("b", 200), ("c", 300)] {
+        live.load(piece(name, 10, start, 100), true, &mut look);
+    }
+    assert!(!live.tell(2, &mut look));
+    live.moved(Avma(300), Avma(50), 20, TimeNs(20), &mut look);
+    assert!(live.tell(2, &mut look));
+    assert_eq!(
+        told(look),
+        ["+a 100-200 @10", "+b 200-300 @10", "+c 50-70 @20"]
     );
 }
 

@@ -77,7 +77,7 @@ impl DumpFile {
     }
 
     /// Reads what is new, at most `at_most` events, and appends it to `events`; some
-    /// 16 MiB of the file at a time, however few events they hold. Never
+    /// 4 MiB of the file at a time, however few events they hold. Never
     /// says [`Progress::Rewritten`].
     ///
     /// # Errors

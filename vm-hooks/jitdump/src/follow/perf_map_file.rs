@@ -83,7 +83,7 @@ impl PerfMapFile {
     }
 
     /// Reads what is new, at most `at_most` entries, and appends it to `entries`; some
-    /// 16 MiB of the file at a time, however few entries they hold.
+    /// 4 MiB of the file at a time, however few entries they hold.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 
 /// So much is read of a file before its reader has to be asked again, and somewhat
 /// more: a file may be sparse, and longer than any disk.
-pub(super) const MAX_BYTES_A_READING: u64 = 16 << 20;
+pub(super) const MAX_BYTES_A_READING: u64 = 4 << 20;
 
 /// The part of a file that is at hand.
 #[derive(Debug)]

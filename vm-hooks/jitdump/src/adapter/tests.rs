@@ -1,0 +1,173 @@
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+
+use vmscope_records::{Avma, Pid, ProcessKey, Record};
+use vmscope_target::testing::FakeMemory;
+use vmscope_target::{KeySource, ModuleFile};
+
+use super::*;
+use crate::dump::Load;
+use crate::dump::tests::encode::Encoder;
+
+fn view() -> ProcessView {
+    ProcessView::made_up(Pid(4711), Arc::new(FakeMemory::new()), Vec::new())
+}
+
+fn look() -> Look {
+    Look::new(KeySource::new(), ProcessKey(1), Arc::new(now))
+}
+
+fn adapter(map: Option<Arc<ModuleFile>>, dumps: &[&[u8]]) -> FileAdapter {
+    let vm = Vm {
+        kind: VmKind::Other,
+        identity: VmIdentity {
+            kind: "vm".to_owned(),
+            version: String::new(),
+        },
+        rules: Vec::new(),
+    };
+    let mut adapter = FileAdapter::new(vm, None, TimeNs(0));
+    adapter.map = map.map(|file| Map {
+        file: PerfMapFile::new(file, "map"),
+        flaws: 0,
+        over: false,
+        anew_since: None,
+    });
+    for bytes in dumps {
+        let file = Arc::new(ModuleFile::from_image((*bytes).into()));
+        adapter.dumps.push(Dump {
+            file: DumpFile::new(file, "dump"),
+            path: Vec::new(),
+            clock: Some(DumpClock::Unknown),
+            flaws: 0,
+            over: false,
+            headless: 0,
+        });
+    }
+    adapter
+}
+
+fn image(text: &str) -> Arc<ModuleFile> {
+    Arc::new(ModuleFile::from_image(text.as_bytes().into()))
+}
+
+/// What a look told: `+name`, `-name`; limits; how much was lost.
+fn told(look: Look) -> (Vec<String>, Vec<String>, u64) {
+    let (mut code, mut limits, mut lost) = (Vec::new(), Vec::new(), 0);
+    let (records, _) = look.finish();
+    for record in records {
+        match record {
+            Record::Constituent(one) => code.push(format!("+{}", one.name)),
+            Record::ConstituentGone(gone) => code.push(format!("-{}", gone.time > gone.last_seen)),
+            Record::Limit(limit) => limits.push(limit.text),
+            Record::Lost(one) => lost += one.count,
+            _ => {}
+        }
+    }
+    (code, limits, lost)
+}
+
+fn dump(machine: u8) -> Vec<u8> {
+    let mut dump = Encoder::new(false, 0);
+    dump.bytes[12] = machine;
+    dump.load(&Load {
+        time: 1,
+        address: Avma(0x1000),
+        size: 16,
+        index: 1,
+        name: "of the dump".to_owned(),
+        lines: Vec::new(),
+    });
+    dump.bytes
+}
+
+#[test]
+fn the_end_does_not_wait_for_a_file_without_an_end() {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(b"1000 10 f\n").unwrap();
+    file.set_len(1 << 40).unwrap();
+    let file = Arc::new(ModuleFile::from_file(file).unwrap());
+    let mut adapter = adapter(Some(file), &[]);
+    let mut look = look();
+    adapter.finish(&view(), &mut look).unwrap();
+    assert!(adapter.bytes_read() < MAX_BYTES_AT_END + (8 << 20));
+    let (code, limits, lost) = told(look);
+    // The zeros are a line that is none.
+    assert_eq!((code, lost), (vec!["+f".to_owned()], 2));
+    assert!(limits.iter().any(|text| text.contains("last part")));
+}
+
+#[test]
+fn the_map_is_read_where_no_dump_can_be() {
+    let here = u8::try_from(Arch::of_this_machine().elf_machine()).unwrap();
+    for (machine, expected) in [(here, "+of the dump"), (here ^ 1, "+of the map")] {
+        let bytes = dump(machine);
+        let mut adapter = adapter(Some(image("1000 10 of the map\n")), &[&bytes]);
+        let mut look = look();
+        adapter.look(&view(), &mut look).unwrap();
+        assert_eq!(told(look).0, [expected]);
+    }
+    // One that no head comes to, and one that is none.
+    let mut adapter = adapter(
+        Some(image("1000 10 of the map\n")),
+        &[&[], b"no dump at all"],
+    );
+    let mut all = Vec::new();
+    for _ in 0..=LOOKS_FOR_A_HEAD {
+        let mut look = look();
+        adapter.look(&view(), &mut look).unwrap();
+        all.push(told(look).0.len());
+    }
+    assert_eq!(all[0], 0, "it may yet come");
+    assert_eq!(all.iter().sum::<usize>(), 1);
+}
+
+#[test]
+fn what_a_map_that_is_written_anew_lacks_ends_once_it_is_quiet() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("map");
+    let mut writer = File::create(&path).unwrap();
+    writer.write_all(b"1000 10 a\n2000 10 b\n").unwrap();
+    let file = Arc::new(ModuleFile::from_file(File::open(&path).unwrap()).unwrap());
+    let mut adapter = adapter(Some(file), &[]);
+    let mut next = || {
+        let mut look = look();
+        adapter.look(&view(), &mut look).unwrap();
+        told(look).0
+    };
+    assert_eq!(next(), ["+a", "+b"]);
+    writer.set_len(0).unwrap();
+    writer.rewind().unwrap();
+    writer.write_all(b"2000 10 b\n3000 10 longer\n").unwrap();
+    assert!(next().is_empty(), "written anew");
+    assert_eq!(next(), ["+longer"]);
+    assert_eq!(next(), ["-true"], "a, at some time since");
+    assert!(next().is_empty());
+}
+
+#[test]
+fn what_is_wrong_is_said_in_words_once() {
+    let here = u8::try_from(Arch::of_this_machine().elf_machine()).unwrap();
+    let mut bytes = dump(here);
+    let mut more = Encoder::new(false, 0);
+    let begin = more.bytes.len();
+    more.record(77, 1, 0, |_| {});
+    bytes.extend_from_slice(&more.bytes[begin..]);
+    bytes.extend_from_slice(b"torn");
+    let mut adapter = adapter(None, &[&bytes]);
+    let mut first = look();
+    adapter.finish(&view(), &mut first).unwrap();
+    let (_, limits, lost) = told(first);
+    assert_eq!(lost, 1, "what was torn off");
+    for word in ["of a kind that is not known", "that is not whole"] {
+        let said = limits.iter().filter(|text| text.contains(word)).count();
+        assert_eq!(said, 1, "{word}: {limits:?}");
+    }
+    let cut = format!("1000 10 {}\n", "n".repeat(5000));
+    let mut adapter = self::adapter(Some(image(&cut)), &[]);
+    let mut look = look();
+    adapter.finish(&view(), &mut look).unwrap();
+    let (code, limits, lost) = told(look);
+    assert_eq!((code.len(), lost), (1, 0));
+    assert!(limits.iter().any(|text| text.contains("cut off")));
+}
