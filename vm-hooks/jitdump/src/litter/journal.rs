@@ -14,16 +14,15 @@ use nix::unistd::getuid;
 use vmscope_records::Pid;
 use vmscope_target::{ModuleFile, ReadAt as _, Root, examine, own_root};
 
-use super::{Piece, is_ours, remove_v8_logs};
+use crate::find::PERF_MAP_FOLDER;
+
+use super::{Mark, Piece, SLACK_SECONDS, remove_v8_logs};
 
 /// A longer journal is none of ours.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// The first line of a journal.
 const HEAD: &str = "vmscope journal 1";
-
-/// Clocks of files and of the system may differ by so many seconds.
-const SLACK_SECONDS: i64 = 5;
 
 /// The journal of a run: a file that only its user can read, in the user's state folder.
 /// It names the processes that may leave files, and files that could not be removed yet.
@@ -65,6 +64,11 @@ impl Journal {
             "process {inner_pid} {started} {}\n",
             to_hex(folder)
         ));
+    }
+
+    /// Notes that the files of process `pid` are not to be removed, whatever was noted.
+    pub(super) fn not_ours(&self, pid: u32) {
+        self.line(&format!("not {pid}\n"));
     }
 
     /// Notes a file that is to be removed.
@@ -148,6 +152,9 @@ impl OldRun {
                         run.processes.push((pid, started, folder));
                     }
                 }
+                ["not", pid] => run
+                    .processes
+                    .retain(|(other, ..)| other.to_string() != *pid),
                 ["file", device, inode, path] => {
                     if let (Ok(device), Ok(inode), Some(path)) =
                         (device.parse(), inode.parse(), from_hex(path))
@@ -176,7 +183,12 @@ impl OldRun {
                 let metadata = file.metadata().ok()??;
                 Some(metadata.mtime() < booted_at()?)
             };
-            if is_name_of_ours(&piece.path) && (!self.rebooted || untouched() == Some(true)) {
+            let is_free = if self.rebooted {
+                untouched() == Some(true)
+            } else {
+                pid_of_name(&piece.path).is_some_and(|pid| !self.is_anothers(pid))
+            };
+            if is_free && pid_of_name(&piece.path).is_some() {
                 // It may be gone.
                 let _ = root.remove(&piece.path, piece.identity);
             }
@@ -185,24 +197,46 @@ impl OldRun {
             return true;
         }
         let mut all = true;
-        let me = getuid().as_raw();
         for (pid, started, folder) in &self.processes {
-            if start_ticks(*pid) == Some(*started) {
-                all = false;
-                continue;
+            match start_ticks(*pid) {
+                Some(now) if now == *started => all = false,
+                // Files of that name are its own by now, or may be.
+                Some(_) => {}
+                None => self.clean_after(root, *pid, folder),
             }
-            let name = format!("/jit-{pid}.dump");
-            let path = [folder.strip_suffix(b"/").unwrap_or(folder), name.as_bytes()].concat();
+        }
+        all
+    }
+
+    /// Whether a process has number `pid` that is none of that run's.
+    fn is_anothers(&self, pid: u32) -> bool {
+        start_ticks(pid).is_some_and(|now| {
+            let is_it =
+                |(other, started, _): &(u32, u64, Vec<u8>)| (*other, *started) == (pid, now);
+            !self.processes.iter().any(is_it)
+        })
+    }
+
+    /// Removes what process `pid`, which is over, has left in `folder` and in `/tmp`.
+    fn clean_after(&self, root: &Root, pid: u32, folder: &[u8]) {
+        let mark = Mark {
+            owner: getuid().as_raw(),
+            since: self.since - SLACK_SECONDS,
+        };
+        let dump = format!("/jit-{pid}.dump");
+        let own_dump = [folder.strip_suffix(b"/").unwrap_or(folder), dump.as_bytes()].concat();
+        let map = format!("/perf-{pid}.map");
+        let in_tmp = |name: &str| [PERF_MAP_FOLDER, name.as_bytes()].concat();
+        for path in [own_dump, in_tmp(&dump), in_tmp(&map)] {
             if let Ok(file) = root.open_no_link(&path)
-                && is_ours(&file, me, self.since - SLACK_SECONDS)
-                && is_dump_of(&file, *pid)
+                && mark.is_on(&file)
+                && (path.ends_with(b".map") || is_dump_of(&file, pid))
                 && let Ok(identity) = file.identity()
             {
                 let _ = root.remove(&path, identity);
             }
-            remove_v8_logs(root, folder, *pid, me, self.since - SLACK_SECONDS);
         }
-        all
+        remove_v8_logs(root, folder, pid, mark);
     }
 }
 
@@ -222,15 +256,19 @@ fn is_dump_of(file: &ModuleFile, pid: u32) -> bool {
     word(0) == Some(0x4a69_5444) && word(PID_AT) == Some(pid)
 }
 
-/// Whether a path ends in a name that a VM gives such files.
-fn is_name_of_ours(path: &[u8]) -> bool {
+/// The process that a file is of, by a name that a VM gives such files.
+fn pid_of_name(path: &[u8]) -> Option<u32> {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     let between = |prefix: &[u8], suffix: &[u8]| {
-        name.strip_prefix(prefix)
-            .and_then(|rest| rest.strip_suffix(suffix))
-            .is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
+        let pid = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
+        let digits = pid.iter().all(u8::is_ascii_digit);
+        std::str::from_utf8(pid)
+            .ok()
+            .filter(|_| digits)?
+            .parse()
+            .ok()
     };
-    between(b"jit-", b".dump") || between(b"perf-", b".map")
+    between(b"jit-", b".dump").or_else(|| between(b"perf-", b".map"))
 }
 
 fn read(path: &Path) -> Option<String> {
