@@ -398,6 +398,55 @@ mod tests {
         assert!(!journal.path.exists());
     }
 
+    /// What a run that is over has written into its journal.
+    fn of_a_dead_run(lines: impl Fn(&Journal)) -> (tempfile::TempDir, Journal) {
+        let state = tempfile::tempdir().unwrap();
+        let journal = Journal::begin(state.path()).unwrap();
+        lines(&journal);
+        let text = std::fs::read_to_string(&journal.path).unwrap();
+        let me = format!("run {} ", std::process::id());
+        let text = text.replace(&me, &format!("run {} ", dead_pid()));
+        std::fs::write(&journal.path, text).unwrap();
+        (state, journal)
+    }
+
+    #[test]
+    fn perf_maps_are_removed_too() {
+        let pid = dead_pid();
+        let (state, _journal) = of_a_dead_run(|journal| journal.process(pid, b"/"));
+        let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+        std::fs::write(&map, "10 1 a\n").unwrap();
+        Journal::sweep(state.path());
+        assert!(!map.exists());
+    }
+
+    #[test]
+    fn what_is_taken_back_or_may_be_anothers_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().as_os_str().as_bytes();
+        let (dead, me) = (dead_pid(), std::process::id());
+        let dump_of = |pid: u32| {
+            let dump = folder.path().join(format!("jit-{pid}.dump"));
+            std::fs::write(&dump, dump_head(pid)).unwrap();
+            dump
+        };
+        let (state, journal) = of_a_dead_run(|journal| {
+            journal.process(dead, path);
+            journal.not_ours(dead);
+            // A process that had the number of this one.
+            journal.line(&format!("process {me} 1 {}\n", to_hex(path)));
+            let dump = dump_of(me);
+            let root = own_root().unwrap();
+            let path = dump.as_os_str().as_bytes().to_vec();
+            let identity = root.open(&path).unwrap().identity().unwrap();
+            journal.file(&Piece { path, identity });
+        });
+        let dumps = [dump_of(dead), folder.path().join(format!("jit-{me}.dump"))];
+        Journal::sweep(state.path());
+        assert!(dumps.iter().all(|dump| dump.exists()));
+        assert!(!journal.path.exists(), "it is done with");
+    }
+
     #[test]
     fn a_journal_is_for_its_user_alone_and_what_is_none_removes_nothing() {
         let dir = tempfile::tempdir().unwrap();
