@@ -1,6 +1,7 @@
 //! Nothing is left behind: V8 writes its dump and a log into its working folder, and that
 //! is not the user's wish but ours.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,10 +9,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::common::programs::script;
-use crate::common::vmscope::{Folder, Working, await_samples, command, run};
+use crate::common::vmscope::{Folder, Working, await_samples, can_sample, command, run};
 use crate::common::whole::list;
-use crate::common::{await_that, say};
+use crate::common::{await_that, say, skipped};
 use crate::node::{Recorded, ready, tool};
+use crate::others::newest_python;
 
 /// `cargo test` runs tests of one binary at once, and a run's start cleans up for all.
 fn alone() -> MutexGuard<'static, ()> {
@@ -106,6 +108,86 @@ fn after_node_was_killed() {
     }
     let _ = working.end();
     next_run_cleans_up(&place);
+}
+
+/// What is left in the working folder of `record OPTIONS -- PROGRAM ARGUMENTS`.
+fn left_by(program: &Path, arguments: &[&str]) -> Vec<String> {
+    let (place, folder) = (Folder::new(), Folder::new());
+    let mut command = command(["record", "--quiet", "--output"]);
+    command
+        .arg(folder.file("out.vmscope"))
+        .arg("--")
+        .arg(program);
+    command.args(arguments).current_dir(place.path());
+    run(command).code(0);
+    let names = place.names().into_iter();
+    // Isolates' addresses and process ids differ.
+    let kind = |name: String| match name.rsplit_once('.') {
+        Some((_, end)) => end.to_owned(),
+        None => name,
+    };
+    names.map(kind).collect()
+}
+
+const SHORT: &str = "let x = 0; for (let i = 0; i < 1e5; i++) x += Math.sqrt(i)";
+
+/// Of a process that is over before it can be looked at, too.
+#[test]
+fn short_children_leave_nothing() {
+    let _alone = alone();
+    if tool("node").is_none() {
+        return;
+    }
+    let sh = Path::new("/bin/sh");
+    let script = format!("node -e '{SHORT}'; node -e '{SHORT}' & wait");
+    assert_eq!(left_by(sh, &["-c", &script]), [""; 0]);
+}
+
+/// What the command asks for by itself is its user's.
+#[test]
+fn the_users_own_files_stay() {
+    let _alone = alone();
+    let Some(node) = tool("node") else {
+        return;
+    };
+    let sh = Path::new("/bin/sh");
+    let of = |switch: &str, code: &str| left_by(&node, &[switch, "-e", code]);
+    let long = "const t = Date.now(); while (Date.now() - t < 1000);";
+    for code in [SHORT, long] {
+        assert_eq!(of("--perf-prof", code), ["log", "dump"], "{code}");
+        assert_eq!(of("--prof", code), ["log"], "{code}");
+        let script = format!("NODE_OPTIONS='--perf-prof --no-warnings' node -e '{code}'");
+        assert_eq!(left_by(sh, &["-c", &script]), ["log", "dump"], "{code}");
+    }
+}
+
+/// The same for perf maps.
+#[test]
+fn pythons_map_is_gone_if_it_is_ours() {
+    let _alone = alone();
+    let Some(python) = newest_python().filter(|_| can_sample()) else {
+        skipped("there is no CPython from 3.12 on here, or it can't be sampled");
+        return;
+    };
+    // It is still running when it says its number; a short one is over at once.
+    let code = "import os, sys, time; print(os.getpid()); time.sleep(float(sys.argv[1]))";
+    let is_left = |options: &[&str], seconds: &str| {
+        let (folder, place) = (Folder::new(), Folder::new());
+        let mut command = command(["record", "--quiet", "--output"]);
+        command
+            .arg(folder.file("out.vmscope"))
+            .arg("--")
+            .arg(&python);
+        command.args(options).args(["-c", code, seconds]);
+        command.current_dir(place.path());
+        let run = run(command).code(0);
+        let map = format!("/tmp/perf-{}.map", run.stdout.trim());
+        std::fs::remove_file(map).is_ok()
+    };
+    for seconds in ["0", "1"] {
+        assert!(!is_left(&[], seconds), "it was left, after {seconds} s");
+        assert!(is_left(&["-X", "perf"], seconds), "after {seconds} s");
+    }
 }
 
 /// A dump that the user asked for stays, and counts.

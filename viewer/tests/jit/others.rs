@@ -191,7 +191,7 @@ fn cpython() {
 }
 
 /// A CPython that can write perf maps: the system's, or one of pyenv's.
-fn newest_python() -> Option<std::path::PathBuf> {
+pub fn newest_python() -> Option<std::path::PathBuf> {
     let home = std::env::var_os("HOME")?;
     let versions = std::fs::read_dir(Path::new(&home).join(".pyenv/versions"));
     let mut found: Vec<_> = versions

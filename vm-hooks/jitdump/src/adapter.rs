@@ -5,22 +5,21 @@ mod flawed;
 mod threads;
 
 use std::collections::HashSet;
-use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use vmscope_records::{Arch, Stream, TimeNs, VmIdentity};
 use vmscope_target::{
-    Adapter, AdapterError, Cadence, Look, MAX_RECORDS_OF_A_LOOK, MapEntry, ProcessView, own_root,
+    Adapter, AdapterError, Cadence, Look, MAX_RECORDS_OF_A_LOOK, MapEntry, ProcessView, Root,
 };
 
 use crate::clock::DumpClock;
 use crate::code::{LiveCode, Piece};
 use crate::dump::Event;
-use crate::family::Launched;
-use crate::find::{self, DumpMarker, PERF_MAP_FOLDER};
+use crate::family::{Launched, Ours};
+use crate::find::{self, DumpMarker};
 use crate::follow::{DumpFile, FileError, PerfMapFile, Progress};
-use crate::litter::remove_v8_logs;
+use crate::litter::Litter;
 use crate::vm::{Vm, VmKind};
 
 use clocks::judge_clock;
@@ -47,9 +46,6 @@ const MAX_BYTES_AT_END: u64 = 256 << 20;
 /// writes its file only when it compiles.
 const LOOKS_BEFORE_HINT: u32 = 4;
 
-/// File times come from a clock that is up to a tick behind.
-const CLOCK_SLACK_SECONDS: i64 = 5;
-
 /// A process has one dump; some libraries in one process may each write one.
 const MAX_DUMPS: usize = 8;
 
@@ -60,8 +56,7 @@ const LOOKS_FOR_A_HEAD: u32 = 16;
 /// Reads the files of one process.
 pub(crate) struct FileAdapter {
     vm: Vm,
-    /// Set where vmscope has turned the files on.
-    launched: Option<Arc<Launched>>,
+    origin: Origin,
     dumps: Vec<Dump>,
     map: Option<Map>,
     live: LiveCode,
@@ -82,6 +77,16 @@ pub(crate) struct FileAdapter {
     cadence: Cadence,
 }
 
+/// Where the files of a process come from.
+pub(crate) struct Origin {
+    /// Set where vmscope has turned files on.
+    pub launched: Option<Arc<Launched>>,
+    /// Which of the process's files are there because of that.
+    pub ours: Ours,
+    /// The folder of its perf map.
+    pub map_folder: Vec<u8>,
+}
+
 /// A dump that is read.
 struct Dump {
     file: DumpFile,
@@ -99,6 +104,8 @@ struct Dump {
 /// A perf map that is read.
 struct Map {
     file: PerfMapFile,
+    /// Where it is to be removed when it is read: its folder, and its name there.
+    remove: Option<(Root, Vec<u8>)>,
     flaws: u64,
     over: bool,
     /// It is written anew: when it was last seen as it was before.
@@ -107,11 +114,11 @@ struct Map {
 
 impl FileAdapter {
     /// For `vm`, whose code is told as far as it is not over before `tell_from`.
-    pub fn new(vm: Vm, launched: Option<Arc<Launched>>, tell_from: TimeNs) -> Self {
+    pub fn new(vm: Vm, origin: Origin, tell_from: TimeNs) -> Self {
         FileAdapter {
             live: LiveCode::new(vm.kind, tell_from),
             vm,
-            launched,
+            origin,
             dumps: Vec::new(),
             map: None,
             looks: 0,
@@ -135,17 +142,21 @@ impl FileAdapter {
         }
         // A VM may write both: then the map says nothing more, but has to go, too.
         let read = !self.reads_a_dump(false);
-        if self.map.is_some() || (!read && self.files_are_ours(process).is_none()) {
+        if self.map.is_some() || (!read && self.files_are_ours().is_none()) {
             return;
         }
-        match find::open_perf_map(process, PERF_MAP_FOLDER) {
-            Ok(Some(file)) => {
-                if let Some(launched) = self.files_are_ours(process) {
-                    let path = find::perf_map_path(PERF_MAP_FOLDER, process);
-                    launched.litter().remove_later(&path, file.file());
-                }
+        match find::open_perf_map(process, &self.origin.map_folder, self.vm.kind) {
+            Ok(Some(found)) => {
+                let path = find::perf_map_path(&self.origin.map_folder, process);
+                let file = found.map;
+                let ours = self.files_are_ours().is_some_and(|launched| {
+                    let litter = launched.litter();
+                    litter.remove_map_later(process, &path, file.file())
+                });
+                self.say_what_stays(look);
                 self.map = Some(Map {
                     file,
+                    remove: ours.then_some((found.folder, found.name)),
                     flaws: 0,
                     over: false,
                     anew_since: None,
@@ -180,13 +191,11 @@ impl FileAdapter {
                 return;
             }
         };
-        if let Some(launched) = self.files_are_ours(process)
-            && let Ok(root) = process.root().or_else(|_| own_root())
-        {
-            launched
-                .litter()
-                .remove_now(&root, marker.path(), file.file());
+        if let Some(launched) = self.files_are_ours() {
+            let litter = launched.litter();
+            litter.remove_dump(process, marker.path(), file.file());
         }
+        self.say_what_stays(look);
         self.dumps.push(Dump {
             file,
             path: marker.path().to_vec(),
@@ -197,13 +206,22 @@ impl FileAdapter {
         });
     }
 
-    /// What vmscope has turned on for this process, unless the process's own command
-    /// line asks for such files: then they are the user's.
-    fn files_are_ours(&self, process: &ProcessView) -> Option<&Arc<Launched>> {
-        let launched = self.launched.as_ref()?;
-        launched
-            .has_turned_on(self.vm.kind, process)
-            .then_some(launched)
+    /// What vmscope has turned on, where this process's files are there because of it.
+    fn files_are_ours(&self) -> Option<&Arc<Launched>> {
+        let launched = self.origin.launched.as_ref()?;
+        self.origin.ours.files.then_some(launched)
+    }
+
+    /// Says that files stay where that may be a surprise.
+    fn say_what_stays(&mut self, look: &mut Look) {
+        if self.origin.ours.in_doubt {
+            let text = format!(
+                "the files by which {} describes its code are left where they are: its \
+                 environment or a command line was changed, so they may be somebody's own",
+                self.vm.identity.kind
+            );
+            self.say(text, "", look);
+        }
     }
 
     /// When code that a file without times tells now was certainly not there yet. VMs
@@ -395,7 +413,7 @@ impl FileAdapter {
         if !self.vm.rules.is_empty() {
             look.rules(&self.vm.identity.kind, std::mem::take(&mut self.vm.rules));
         }
-        for (text, remedy) in self.launched.iter().flat_map(|l| l.take_said()) {
+        for (text, remedy) in self.origin.launched.iter().flat_map(|l| l.take_said()) {
             look.limit(text, remedy);
         }
     }
@@ -437,23 +455,26 @@ impl FileAdapter {
 
     /// Removes the logs that V8 writes beside a dump that vmscope asked for.
     fn clean_up(&self, process: &ProcessView) {
-        if self.vm.kind != VmKind::V8 || self.files_are_ours(process).is_none() {
+        if self.vm.kind != VmKind::V8 || !self.origin.ours.logs {
             return;
         }
-        let Ok(root) = process.root().or_else(|_| own_root()) else {
-            return;
-        };
         for dump in &self.dumps {
-            let Ok(Some(metadata)) = dump.file.file().metadata() else {
-                continue;
-            };
             let folder = dump.path.iter().rposition(|byte| *byte == b'/');
             let folder = dump.path.get(..folder.unwrap_or(0)).unwrap_or_default();
-            let born = metadata.created().ok();
-            let born = born.and_then(|born| born.duration_since(UNIX_EPOCH).ok());
-            let born = born.map_or(0, |born| born.as_secs().cast_signed());
-            let (pid, owner) = (process.inner_pid().0, metadata.uid());
-            remove_v8_logs(&root, folder, pid, owner, born - CLOCK_SLACK_SECONDS);
+            Litter::remove_logs(process, folder);
+        }
+    }
+
+    /// Removes a perf map that vmscope asked for and that was read to its end. One whose
+    /// process runs another program by now may be that one's too: it goes when the
+    /// recording is over.
+    fn remove_map(&self, process: &ProcessView) {
+        let is_over = process.is_alive() || vmscope_target::examine(process.pid()).is_err();
+        if let Some(launched) = self.files_are_ours().filter(|_| is_over)
+            && let Some(map) = &self.map
+            && let Some((folder, name)) = &map.remove
+        {
+            launched.litter().remove_map(folder, name, map.file.file());
         }
     }
 
@@ -480,7 +501,7 @@ impl FileAdapter {
             }
             self.last_look = Some(look.began());
         }
-        if self.looks == LOOKS_BEFORE_HINT && self.launched.is_none() {
+        if self.looks == LOOKS_BEFORE_HINT && self.origin.launched.is_none() {
             self.say_what_is_missing(process, look);
         }
         if self.dumps.len() != files || self.looks == LOOKS_BEFORE_HINT {
@@ -528,6 +549,7 @@ impl Adapter for FileAdapter {
         }
         self.say_what_is_flawed(process, look);
         self.clean_up(process);
+        self.remove_map(process);
         Ok(())
     }
 }

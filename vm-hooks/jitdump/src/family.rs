@@ -1,25 +1,31 @@
 //! The family: which processes get an adapter, and what `record` turns on for them.
 
-use std::collections::HashSet;
+mod whose;
+
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vmscope_records::{Pid, TimeNs, VmIdentity};
 use vmscope_target::{
-    Adapter, AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView,
+    Adapter, AdapterError, AdapterFamily, Environment, EnvironmentChange, Launch, ProcessView,
 };
 
-use crate::adapter::{FileAdapter, now};
+use crate::adapter::{FileAdapter, Origin, now};
 use crate::find::{self, DumpMarker, PERF_MAP_FOLDER};
 use crate::launch::{launch_environment, launch_hint};
 use crate::litter::Litter;
 use crate::vm::{self, Vm, VmKind};
 
+pub(crate) use whose::Ours;
+use whose::Wishes;
+
 /// VMs that describe their code in jitdump files or perf maps.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Family {
     launched: Option<Arc<Launched>>,
+    /// What was over before that is not asked for: when the recording began.
+    tell_from: TimeNs,
 }
 
 impl Family {
@@ -27,7 +33,10 @@ impl Family {
     /// they are.
     #[must_use]
     pub fn attaching() -> Self {
-        Family::default()
+        Family {
+            launched: None,
+            tell_from: now(),
+        }
     }
 
     /// For a command that is to be started, with its VM's files turned on; those are
@@ -39,6 +48,7 @@ impl Family {
                 litter,
                 state: Mutex::default(),
             })),
+            tell_from: TimeNs(0),
         }
     }
 }
@@ -53,7 +63,7 @@ pub(crate) struct Launched {
 #[derive(Debug, Default)]
 struct State {
     folder: Vec<u8>,
-    kinds: HashSet<VmKind>,
+    wishes: Wishes,
     said: Vec<(String, &'static str)>,
 }
 
@@ -62,44 +72,24 @@ impl Launched {
         &self.litter
     }
 
-    /// Whether the files of a process of that kind are written because vmscope asked
-    /// for them: not where its own command line does, too.
-    pub fn has_turned_on(&self, kind: VmKind, process: &ProcessView) -> bool {
-        let asks = |word: &String| OWN_SWITCHES.iter().any(|switch| word.contains(switch));
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.kinds.contains(&kind) && !process.command().iter().any(asks)
-    }
-
     /// What there is to say about how it was turned on, once.
     pub fn take_said(&self) -> Vec<(String, &'static str)> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut state.said)
+        std::mem::take(&mut self.state().said)
     }
-}
 
-/// Words of a command line by which its user asks for such files.
-const OWN_SWITCHES: [&str; 8] = [
-    "perf-prof",
-    "perf_prof",
-    "perf-basic-prof",
-    "perf_basic_prof",
-    "JPperf",
-    "jit_debug",
-    "jitmap",
-    "perf_jit",
-];
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
-/// The VM that a variable of [`launch_environment`] is for.
-fn kind_of(variable: &str) -> Option<VmKind> {
-    Some(match variable {
-        "NODE_OPTIONS" | "DENO_V8_FLAGS" => VmKind::V8,
-        "PYTHONPERFSUPPORT" => VmKind::CPython,
-        "MONO_ENV_OPTIONS" => VmKind::Mono,
-        "ERL_ZFLAGS" | "ERL_AFLAGS" => VmKind::Beam,
-        name if name.starts_with("DOTNET_") => VmKind::DotNet,
-        "ENABLE_JITPROFILING" => VmKind::Julia,
-        _ => return None,
-    })
+    /// Which files of a process that was just recognised are ours, as the journal is
+    /// told, too.
+    fn whose(&self, kind: VmKind, process: &ProcessView, given: Option<&Environment>) -> Ours {
+        let ours = self.state().wishes.of(kind, process, given);
+        if process.is_live() {
+            self.litter.is_seen(process, ours);
+        }
+        ours
+    }
 }
 
 /// Whether a change to the environment, whose variable holds `old`, has an effect.
@@ -107,8 +97,7 @@ fn takes_effect(change: &EnvironmentChange, old: Option<&OsString>) -> bool {
     match change {
         EnvironmentChange::SetDefault { .. } => old.is_none(),
         EnvironmentChange::Append { .. } => {
-            let old = old.map(|old| old.to_string_lossy()).unwrap_or_default();
-            !OWN_SWITCHES.iter().any(|switch| old.contains(switch))
+            !old.is_some_and(|old| whose::asks(&old.to_string_lossy()))
         }
     }
 }
@@ -119,19 +108,29 @@ impl AdapterFamily for Family {
     }
 
     fn recognise(&self, process: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
+        let launched = self.launched.as_deref();
+        let mut environment = None;
+        if let Some(launched) = launched
+            && process.is_live()
+        {
+            environment = process.environment().ok();
+            let wishes = &mut launched.state().wishes;
+            wishes.note(process, environment.as_ref());
+        }
         let vm = match vm::recognise(process) {
             Some(vm) => vm,
             None if has_files(process) => unknown(process),
             None => return Ok(None),
         };
-        // What was over when the recording began is not asked for.
-        let tell_from = if self.launched.is_some() {
-            TimeNs(0)
-        } else {
-            now()
+        let origin = Origin {
+            ours: launched.map_or_else(Ours::default, |launched| {
+                launched.whose(vm.kind, process, environment.as_ref())
+            }),
+            launched: self.launched.clone(),
+            map_folder: find::perf_map_folder(vm.kind, process, environment),
         };
-        let launched = self.launched.clone();
-        Ok(Some(Box::new(FileAdapter::new(vm, launched, tell_from))))
+        let adapter = FileAdapter::new(vm, origin, self.tell_from);
+        Ok(Some(Box::new(adapter)))
     }
 
     fn launch_environment(&self, launch: &Launch) -> Vec<EnvironmentChange> {
@@ -143,13 +142,10 @@ impl AdapterFamily for Family {
                 .into_iter()
                 .filter(|change| takes_effect(change, std::env::var_os(name_of(change)).as_ref()))
                 .collect();
-        let mut state = launched
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = launched.state();
         state.folder = launch.folder.as_os_str().as_bytes().to_vec();
-        state.kinds = changes.iter().filter_map(|c| kind_of(name_of(c))).collect();
-        if !launch.folder_is_writable && state.kinds.contains(&VmKind::V8) {
+        state.wishes = Wishes::new(&changes, |name| std::env::var_os(name), &launch.command);
+        if !launch.folder_is_writable && state.wishes.kinds().any(|kind| kind == VmKind::V8) {
             let text = format!(
                 "V8 can't write its dump into {}, so it writes a perf map: there are no source \
                  lines, and code is known from when it was first seen on",
@@ -168,11 +164,10 @@ impl AdapterFamily for Family {
 
     fn launched(&self, pid: Pid) {
         if let Some(launched) = &self.launched {
-            let state = launched
-                .state
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            launched.litter.launched(pid.0, &state.folder);
+            let state = launched.state();
+            if state.wishes.are_all_ours() {
+                launched.litter.launched(pid.0, &state.folder);
+            }
         }
     }
 
@@ -187,7 +182,8 @@ impl AdapterFamily for Family {
 fn has_files(process: &ProcessView) -> bool {
     let own = |marker: &DumpMarker| marker.is_of(process);
     find::dump_markers(process).iter().any(own)
-        || find::open_perf_map(process, PERF_MAP_FOLDER).is_ok_and(|map| map.is_some())
+        || find::open_perf_map(process, PERF_MAP_FOLDER, VmKind::Other)
+            .is_ok_and(|map| map.is_some())
 }
 
 fn unknown(process: &ProcessView) -> Vm {

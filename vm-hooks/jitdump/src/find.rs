@@ -3,22 +3,24 @@
 
 use std::io;
 
-use nix::time::{ClockId, clock_gettime};
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use vmscope_records::Pid;
-use vmscope_target::{MapEntry, ModuleFile, ProcessFacts, ProcessView, SymbolError, examine};
+use vmscope_target::{
+    Environment, MapEntry, ModuleFile, ProcessView, Root, SymbolError, own_root, wall_time,
+};
 
 use crate::follow::{DumpFile, FileError, PerfMapFile};
+use crate::vm::VmKind;
 
-/// Where most VMs write perf maps, whatever `TMPDIR` says; .NET goes by
-/// `DOTNET_PerfMapJitDumpPath` and `TMPDIR`.
+/// Where VMs write perf maps, whatever `TMPDIR` says; but see [`perf_map_folder`].
 pub const PERF_MAP_FOLDER: &[u8] = b"/tmp";
 
 /// File times come from a clock that is up to a tick behind, and when a process was
 /// started is known to a hundredth of a second.
-const CLOCK_SLACK_SECONDS: f64 = 2.0;
+const CLOCK_SLACK: Duration = Duration::from_secs(2);
 
 /// A mapping by which a VM marks its dump: a page of it, executable, so that `perf`
 /// sees it being mapped. Nothing is ever read or executed there.
@@ -88,6 +90,36 @@ pub fn dump_pid(path: &[u8]) -> Option<u32> {
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
+/// The folder that a VM of that kind writes its perf map into, by the environment that
+/// it was given, where that is known (of a process that is over it is not):
+/// [`PERF_MAP_FOLDER`], but .NET goes by `DOTNET_PerfMapJitDumpPath`, under whichever of
+/// its two names, and `TMPDIR`.
+#[must_use]
+pub fn perf_map_folder(
+    kind: VmKind,
+    process: &ProcessView,
+    environment: Option<Environment>,
+) -> Vec<u8> {
+    if kind != VmKind::DotNet {
+        return PERF_MAP_FOLDER.to_vec();
+    }
+    let environment = environment.or_else(|| process.environment().ok());
+    folder_told(&environment.unwrap_or_default()).unwrap_or(PERF_MAP_FOLDER.to_vec())
+}
+
+fn folder_told(environment: &Environment) -> Option<Vec<u8>> {
+    let names: [&[u8]; 3] = [
+        b"DOTNET_PerfMapJitDumpPath",
+        b"COMPlus_PerfMapJitDumpPath",
+        b"TMPDIR",
+    ];
+    let told = |name: &&[u8]| environment.iter().find(|(other, _)| other == name);
+    let (_, folder) = names.iter().find_map(told)?;
+    // Beneath what folder another one is meant is not known.
+    let folder = folder.strip_suffix(b"/").unwrap_or(folder);
+    folder.starts_with(b"/").then(|| folder.to_vec())
+}
+
 /// Where `process` would write a perf map, as it sees it itself: `FOLDER/perf-PID.map`.
 #[must_use]
 pub fn perf_map_path(folder: &[u8], process: &ProcessView) -> Vec<u8> {
@@ -97,10 +129,26 @@ pub fn perf_map_path(folder: &[u8], process: &ProcessView) -> Vec<u8> {
     path
 }
 
-/// Opens the perf map of `process` in `folder` (usually [`PERF_MAP_FOLDER`]); `None`
-/// when there is none. Anybody can put a file there: it must be a regular file, belong
-/// to the target's user or to root, and have been written since the target was
-/// started.
+/// A perf map, and the folder that it is in.
+#[derive(Debug)]
+pub struct FoundMap {
+    /// The map.
+    pub map: PerfMapFile,
+    /// Its folder: it can be looked into when the process is gone, too.
+    pub folder: Root,
+    /// Its name there, after a `/`.
+    pub name: Vec<u8>,
+}
+
+/// Opens the perf map of `process`, which runs a VM of that kind, in `folder` (usually
+/// [`PERF_MAP_FOLDER`]); `None` when there is none. Anybody can put a file there: it
+/// must be a regular file, belong to the target's user or to root, and have been
+/// written since the target was started.
+///
+/// Of a process that is over it is the file of that name in our own file system, if it
+/// is our own user's and was made since the process began. CPython adds to a file that
+/// it finds; one that is older than the process is not used then, because where the
+/// process's own part begins is not known.
 ///
 /// # Errors
 ///
@@ -108,7 +156,8 @@ pub fn perf_map_path(folder: &[u8], process: &ProcessView) -> Vec<u8> {
 pub fn open_perf_map(
     process: &ProcessView,
     folder: &[u8],
-) -> Result<Option<PerfMapFile>, FileError> {
+    kind: VmKind,
+) -> Result<Option<FoundMap>, FileError> {
     let raw_path = perf_map_path(folder, process);
     let path = display(&raw_path);
     let failed = |source: io::Error| {
@@ -118,23 +167,50 @@ pub fn open_perf_map(
             _ => FileError::Open { path, source },
         }
     };
-    let root = match process.root() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+    let found = |error: &io::Error| error.kind() != io::ErrorKind::NotFound;
+    let is_over = !process.is_alive();
+    // What it is called elsewhere is another process's here.
+    if is_over && (process.inner_pid() != process.pid() || process.started().is_none()) {
+        return Ok(None);
+    }
+    let root = if is_over { own_root() } else { process.root() };
+    let root = match root.and_then(|root| root.folder(folder)) {
+        Err(error) if !found(&error) => return Ok(None),
         root => root.map_err(failed)?,
     };
-    let file = match root.open_no_link(&raw_path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+    let name = perf_map_path(b"", process);
+    let file = match root.open_no_link(&name) {
+        Err(error) if !found(&error) => return Ok(None),
         file => Arc::new(file.map_err(failed)?),
     };
-    let facts = examine(process.pid()).map_err(|source| FileError::NoOwner {
-        path: path.clone(),
-        source,
-    })?;
-    check(&file, &path, &facts)?;
-    Ok(Some(PerfMapFile::new(file, &path)))
+    let user = match process.user() {
+        None if is_over => nix::unistd::geteuid().as_raw(),
+        None => return Err(FileError::NoOwner { path }),
+        Some(user) => user,
+    };
+    let owner = Owner {
+        user,
+        started: process.started().and_then(wall_time),
+        must_be_new: is_over || kind == VmKind::CPython,
+    };
+    check(&file, &path, &owner)?;
+    Ok(Some(FoundMap {
+        map: PerfMapFile::new(file, &path),
+        folder: root,
+        name,
+    }))
 }
 
-fn check(file: &ModuleFile, path: &str, facts: &ProcessFacts) -> Result<(), FileError> {
+/// By what a perf map is told to be its process's.
+struct Owner {
+    user: u32,
+    /// When the process was started; without it nothing is stale.
+    started: Option<SystemTime>,
+    /// Whether the file must not be older than the process, either.
+    must_be_new: bool,
+}
+
+fn check(file: &ModuleFile, path: &str, owner: &Owner) -> Result<(), FileError> {
     let metadata = file.metadata().map_err(|source| FileError::Read {
         path: path.to_owned(),
         source,
@@ -142,39 +218,35 @@ fn check(file: &ModuleFile, path: &str, facts: &ProcessFacts) -> Result<(), File
     let Some(metadata) = metadata else {
         return Ok(());
     };
-    let (owner, user) = (metadata.uid(), facts.user);
-    if owner != user && owner != 0 {
+    let (uid, user) = (metadata.uid(), owner.user);
+    if uid != user && uid != 0 {
         return Err(FileError::NotTheTargets {
             path: path.to_owned(),
-            owner,
+            owner: uid,
             user,
         });
     }
-    // Without clocks nothing is stale.
-    let Some(started) = started_at(facts.start_ticks) else {
+    let Some(started) = owner.started else {
         return Ok(());
     };
-    let before = started - metadata.mtime() as f64;
-    if before > CLOCK_SLACK_SECONDS {
+    let before = |time: io::Result<SystemTime>| {
+        let before = started.duration_since(time.ok()?).ok()?;
+        (before > CLOCK_SLACK).then_some(before.as_secs())
+    };
+    if let Some(seconds) = before(metadata.modified()) {
         return Err(FileError::Stale {
             path: path.to_owned(),
-            seconds: before as u64,
+            seconds,
         });
     }
-    Ok(())
-}
-
-/// When a process was started, in seconds since 1970, from the clock ticks since boot
-/// that the kernel tells.
-fn started_at(start_ticks: u64) -> Option<f64> {
-    let seconds = |clock: ClockId| {
-        let time = clock_gettime(clock).ok()?;
-        Some(time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9)
-    };
-    let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK);
-    let per_second = per_second.ok()?.filter(|ticks| *ticks > 0)?;
-    let booted = seconds(ClockId::CLOCK_REALTIME)? - seconds(ClockId::CLOCK_BOOTTIME)?;
-    Some(booted + start_ticks as f64 / per_second as f64)
+    // Not every file system tells when a file was made.
+    match before(metadata.created()) {
+        Some(seconds) if owner.must_be_new => Err(FileError::Older {
+            path: path.to_owned(),
+            seconds,
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn display(path: &[u8]) -> String {

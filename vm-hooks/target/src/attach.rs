@@ -11,8 +11,8 @@ use vmscope_records::{Pid, Tid};
 use crate::MapsError;
 
 /// The files in `/proc/PID` that are read whole end after a few kilobytes, but for
-/// `cmdline`, which the target chooses: of that at most this much is read.
-const MAX_PROC_FILE_BYTES: u64 = 2 << 20;
+/// `cmdline` and `environ`, which the target chooses: of those at most this much is read.
+pub(crate) const MAX_PROC_FILE_BYTES: u64 = 2 << 20;
 /// More threads than this are not listed; `kernel.threads-max` is below it on
 /// machines of less than a terabyte.
 const MAX_THREADS: usize = 1 << 20;
@@ -270,7 +270,7 @@ fn proc_error(pid: Pid, file: &'static str, source: io::Error) -> AttachError {
     AttachError::Proc { pid, file, source }
 }
 
-fn read_bounded(path: &str) -> io::Result<Vec<u8>> {
+pub(crate) fn read_bounded(path: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path)?;
     file.take(MAX_PROC_FILE_BYTES).read_to_end(&mut bytes)?;

@@ -66,6 +66,6 @@ pub use look::{Look, MAX_RECORDS_OF_A_LOOK, ThreadNews};
 pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, read_maps};
 pub use memory::{Memory, MemoryError};
 pub use modules::{MAX_MODULES, MAX_OPEN_FILES, Modules, Sighting};
-pub use process::{ProcessView, own_root};
+pub use process::{Environment, ProcessView, own_root, wall_time};
 pub use root::Root;
 pub use zone::{CodeZone, SeenCode};

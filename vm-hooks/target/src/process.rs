@@ -5,7 +5,7 @@ use std::ops::Deref as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use vmscope_records::{Avma, ModuleState, Pid, ProcessKey, Tid};
+use vmscope_records::{Avma, ModuleState, Pid, ProcessKey, Tid, TimeNs};
 
 use crate::attach::{examine, explain, list_threads, start_ticks};
 use crate::opening::{Opening, header_of};
@@ -27,6 +27,8 @@ pub struct ProcessView {
     name: String,
     command: Vec<String>,
     program: String,
+    user: Option<u32>,
+    started: Option<TimeNs>,
     memory: Arc<dyn Memory>,
     source: Source,
     maps: RwLock<Arc<[MapEntry]>>,
@@ -90,6 +92,8 @@ impl ProcessView {
         view.name = facts.name;
         view.command = facts.command;
         view.program = facts.program;
+        view.user = Some(facts.user);
+        view.started = own::time_of_ticks(facts.start_ticks);
         Ok(view)
     }
 
@@ -124,6 +128,8 @@ impl ProcessView {
             name: String::new(),
             command: Vec::new(),
             program: String::new(),
+            user: None,
+            started: None,
             memory,
             source,
             maps: RwLock::new(maps.into()),
@@ -504,5 +510,8 @@ fn display(path: &[u8]) -> String {
 }
 
 mod departed;
+mod own;
+
+pub use own::{Environment, wall_time};
 #[cfg(test)]
 mod tests;

@@ -40,6 +40,16 @@ impl Root {
         Ok(Self(nix::fcntl::open(path, flags, Mode::empty())?))
     }
 
+    /// Folder `path` as a root of its own: it stays that folder, whatever becomes of its
+    /// name or of the process whose root this is.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn folder(&self, path: &[u8]) -> io::Result<Root> {
+        Ok(Root(self.find(path, OFlag::O_DIRECTORY)?))
+    }
+
     /// Opens the regular file `path`, whose links and `..` never lead out of this
     /// root.
     ///

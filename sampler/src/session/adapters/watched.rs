@@ -3,8 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{SysconfVar, sysconf};
 use vmscope_records::TimeNs;
 use vmscope_target::{AdapterError, AdapterFamily, MapEntry, ProcessView};
 
@@ -168,6 +166,7 @@ impl Watched {
                 let program = files.map(|file| file.display_name()).next();
                 ProcessView::departed(pid, told().collect())
                     .with_key(key)
+                    .begun(self.space.began)
                     .called(&self.space.name, &program.unwrap_or_default())
             }
         };
@@ -270,19 +269,8 @@ impl Watched {
 /// Whether the process that `view` shows may be the one that was there at `began`:
 /// else its number was used again.
 fn may_have_begun(view: &ProcessView, began: TimeNs) -> bool {
-    let clock = |id| clock_gettime(id).map(Duration::from).ok();
-    let (Some(ticks), Ok(Some(per_second)), Some(since_boot), Some(monotonic)) = (
-        view.start_ticks(),
-        sysconf(SysconfVar::CLK_TCK),
-        clock(ClockId::CLOCK_BOOTTIME),
-        clock(ClockId::CLOCK_MONOTONIC),
-    ) else {
-        return true;
-    };
-    let suspended = since_boot.saturating_sub(monotonic).as_nanos();
-    let per_second = u128::from(per_second.unsigned_abs().max(1));
-    let started = (u128::from(ticks) * 1_000_000_000 / per_second).saturating_sub(suspended);
-    started <= u128::from(began.0) + u128::from(START_TOLERANCE_NS)
+    let latest = began.0.saturating_add(START_TOLERANCE_NS);
+    view.started().is_none_or(|started| started.0 <= latest)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Reading the clocks by which a dump's times are judged.
 
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{SysconfVar, sysconf};
 use vmscope_records::TimeNs;
 use vmscope_target::ProcessView;
 
@@ -26,22 +25,14 @@ pub(super) fn judge_clock(first: u64, arch_timestamps: bool, process: &ProcessVi
         monotonic: now(),
         wall: read(ClockId::CLOCK_REALTIME),
     };
-    DumpClock::judge(first, ahead, started_at(process), moment)
+    // Of one that is over it may be known only since when it was followed.
+    let started = process.started().filter(|_| process.is_live());
+    DumpClock::judge(first, ahead, started, moment)
 }
 
 /// `CLOCK_MONOTONIC` now.
 pub(crate) fn now() -> TimeNs {
     TimeNs(read(ClockId::CLOCK_MONOTONIC))
-}
-
-/// When a process was started. The kernel tells it on `CLOCK_BOOTTIME`, which goes on
-/// while the machine is suspended.
-fn started_at(process: &ProcessView) -> Option<TimeNs> {
-    let per_second = sysconf(SysconfVar::CLK_TCK).ok()??;
-    let tick = NS_A_SECOND / u64::try_from(per_second).ok().filter(|hz| *hz > 0)?;
-    let since_boot = process.start_ticks()?.checked_mul(tick)?;
-    let suspended = read(ClockId::CLOCK_BOOTTIME).saturating_sub(now().0);
-    Some(TimeNs(since_boot.saturating_sub(suspended)))
 }
 
 fn read(clock: ClockId) -> u64 {

@@ -26,9 +26,15 @@ fn adapter(map: Option<Arc<ModuleFile>>, dumps: &[&[u8]]) -> FileAdapter {
         },
         rules: Vec::new(),
     };
-    let mut adapter = FileAdapter::new(vm, None, TimeNs(0));
+    let origin = Origin {
+        launched: None,
+        ours: Ours::default(),
+        map_folder: Vec::new(),
+    };
+    let mut adapter = FileAdapter::new(vm, origin, TimeNs(0));
     adapter.map = map.map(|file| Map {
         file: PerfMapFile::new(file, "map"),
+        remove: None,
         flaws: 0,
         over: false,
         anew_since: None,

@@ -85,7 +85,8 @@ fn open(
     folder: &tempfile::TempDir,
 ) -> Result<Option<PerfMapFile>, FileError> {
     let folder: &OsStr = folder.path().as_os_str();
-    open_perf_map(process, folder.as_bytes())
+    let found = open_perf_map(process, folder.as_bytes(), VmKind::Other)?;
+    Ok(found.map(|found| found.map))
 }
 
 #[test]
@@ -127,15 +128,16 @@ fn planted_perf_maps_are_refused() {
 fn another_users_perf_map_is_refused() {
     let (process, folder, path) = own();
     fs::write(&path, "10 1 a\n").unwrap();
-    let facts = examine(process.pid()).unwrap();
+    let user = process.user().unwrap();
     let file = vmscope_target::own_root()
         .unwrap()
         .open(path.as_os_str().as_bytes())
         .unwrap();
     // As if the target were somebody else's, which only root may bring about.
-    let other = ProcessFacts {
-        user: facts.user + 1,
-        ..facts
+    let other = Owner {
+        user: user + 1,
+        started: None,
+        must_be_new: false,
     };
     let checked = check(&file, "map", &other);
     if !geteuid().is_root() {
@@ -168,4 +170,77 @@ fn the_perf_map_of_an_earlier_process_is_refused() {
         matches!(error, FileError::Stale { seconds, .. } if seconds > 3600),
         "{error}"
     );
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+fn what_an_appending_vm_found_is_not_its_own() {
+    let (process, folder, path) = own();
+    fs::write(&path, "10 1 a\n").unwrap();
+    let file = vmscope_target::own_root()
+        .unwrap()
+        .open(path.as_os_str().as_bytes())
+        .unwrap();
+    let made = file.metadata().unwrap().unwrap();
+    if made.created().is_err() {
+        println!("SKIPPED: this file system does not tell when a file was made");
+        return;
+    }
+    // As if the process had been started later, and had written since.
+    let mut owner = Owner {
+        user: made.uid(),
+        started: Some(made.created().unwrap() + Duration::from_secs(10)),
+        must_be_new: true,
+    };
+    let written = SystemTime::now() + Duration::from_secs(20);
+    let times = FileTimes::new().set_modified(written);
+    let handle = File::options().write(true).open(&path).unwrap();
+    handle.set_times(times).unwrap();
+    let error = check(&file, "map", &owner).unwrap_err();
+    assert!(matches!(error, FileError::Older { .. }), "{error}");
+    owner.must_be_new = false;
+    assert!(check(&file, "map", &owner).is_ok());
+    let folder = folder.path().as_os_str().as_bytes();
+    for kind in [VmKind::CPython, VmKind::V8] {
+        let found = open_perf_map(&process, folder, kind).unwrap();
+        assert!(found.is_some(), "made since");
+    }
+}
+
+#[test]
+fn the_perf_map_of_a_process_that_is_over_is_found() {
+    let (process, folder, path) = own();
+    let folder = folder.path().as_os_str().as_bytes();
+    fs::write(&path, "10 1 a\n").unwrap();
+    let (pid, started) = (process.pid(), process.started().unwrap());
+    let over = || ProcessView::departed(pid, Vec::new());
+    let found = |view: &ProcessView| open_perf_map(view, folder, VmKind::CPython);
+    assert!(found(&over()).unwrap().is_none(), "it may be anybody's");
+    assert!(found(&over().begun(started)).unwrap().is_some());
+    let later = vmscope_records::TimeNs(started.0 + 3_600_000_000_000);
+    assert!(found(&over().begun(later)).is_err(), "an earlier process's");
+    assert!(
+        found(&process.into_departed([].into_iter()))
+            .unwrap()
+            .is_some()
+    );
+}
+
+#[test]
+fn where_dotnet_writes() {
+    let told = |variables: &[(&str, &str)]| {
+        let bytes = |text: &str| text.as_bytes().to_vec();
+        let variables = variables.iter();
+        let environment = variables.map(|(name, value)| (bytes(name), bytes(value)));
+        folder_told(&environment.collect())
+    };
+    let path = ("DOTNET_PerfMapJitDumpPath", "/var/maps/");
+    assert_eq!(told(&[("TMPDIR", "/x"), path]).unwrap(), b"/var/maps");
+    assert_eq!(told(&[("TMPDIR", "/x")]).unwrap(), b"/x");
+    assert_eq!(told(&[("TMPDIR", "relative"), ("A", "/b")]), None);
+    let process = ProcessView::departed(Pid(1), Vec::new());
+    let given = vec![(b"TMPDIR".to_vec(), b"/x".to_vec())];
+    let folder = |kind| perf_map_folder(kind, &process, Some(given.clone()));
+    assert_eq!(folder(VmKind::DotNet), b"/x");
+    assert_eq!(folder(VmKind::CPython), PERF_MAP_FOLDER);
 }

@@ -50,6 +50,18 @@ pub enum FileError {
         /// How long before, in seconds.
         seconds: u64,
     },
+    /// Made before the target was started, by a VM that adds to what is there.
+    #[error(
+        "{path} of the target is not used: it was made {seconds} seconds before the target was \
+         started, and the target adds to it, so it begins with code of an earlier process with its \
+         number; remove it"
+    )]
+    Older {
+        /// Its path, as the target sees it.
+        path: String,
+        /// How long before, in seconds.
+        seconds: u64,
+    },
     /// It could not be read.
     #[error("{path} of the target can't be read")]
     Read {
@@ -97,9 +109,6 @@ pub enum FileError {
     NoOwner {
         /// Its path, as the target sees it.
         path: String,
-        /// Why.
-        #[source]
-        source: vmscope_target::AttachError,
     },
 }
 

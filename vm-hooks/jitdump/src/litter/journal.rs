@@ -14,16 +14,15 @@ use nix::unistd::getuid;
 use vmscope_records::Pid;
 use vmscope_target::{ModuleFile, ReadAt as _, Root, examine, own_root};
 
-use super::{Piece, is_ours, remove_v8_logs};
+use crate::find::PERF_MAP_FOLDER;
+
+use super::{Mark, Piece, SLACK_SECONDS, remove_v8_logs};
 
 /// A longer journal is none of ours.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// The first line of a journal.
 const HEAD: &str = "vmscope journal 1";
-
-/// Clocks of files and of the system may differ by so many seconds.
-const SLACK_SECONDS: i64 = 5;
 
 /// The journal of a run: a file that only its user can read, in the user's state folder.
 /// It names the processes that may leave files, and files that could not be removed yet.
@@ -65,6 +64,11 @@ impl Journal {
             "process {inner_pid} {started} {}\n",
             to_hex(folder)
         ));
+    }
+
+    /// Notes that the files of process `pid` are not to be removed, whatever was noted.
+    pub(super) fn not_ours(&self, pid: u32) {
+        self.line(&format!("not {pid}\n"));
     }
 
     /// Notes a file that is to be removed.
@@ -148,6 +152,9 @@ impl OldRun {
                         run.processes.push((pid, started, folder));
                     }
                 }
+                ["not", pid] => run
+                    .processes
+                    .retain(|(other, ..)| other.to_string() != *pid),
                 ["file", device, inode, path] => {
                     if let (Ok(device), Ok(inode), Some(path)) =
                         (device.parse(), inode.parse(), from_hex(path))
@@ -176,7 +183,12 @@ impl OldRun {
                 let metadata = file.metadata().ok()??;
                 Some(metadata.mtime() < booted_at()?)
             };
-            if is_name_of_ours(&piece.path) && (!self.rebooted || untouched() == Some(true)) {
+            let is_free = if self.rebooted {
+                untouched() == Some(true)
+            } else {
+                pid_of_name(&piece.path).is_some_and(|pid| !self.is_anothers(pid))
+            };
+            if is_free && pid_of_name(&piece.path).is_some() {
                 // It may be gone.
                 let _ = root.remove(&piece.path, piece.identity);
             }
@@ -185,24 +197,46 @@ impl OldRun {
             return true;
         }
         let mut all = true;
-        let me = getuid().as_raw();
         for (pid, started, folder) in &self.processes {
-            if start_ticks(*pid) == Some(*started) {
-                all = false;
-                continue;
+            match start_ticks(*pid) {
+                Some(now) if now == *started => all = false,
+                // Files of that name are its own by now, or may be.
+                Some(_) => {}
+                None => self.clean_after(root, *pid, folder),
             }
-            let name = format!("/jit-{pid}.dump");
-            let path = [folder.strip_suffix(b"/").unwrap_or(folder), name.as_bytes()].concat();
+        }
+        all
+    }
+
+    /// Whether a process has number `pid` that is none of that run's.
+    fn is_anothers(&self, pid: u32) -> bool {
+        start_ticks(pid).is_some_and(|now| {
+            let is_it =
+                |(other, started, _): &(u32, u64, Vec<u8>)| (*other, *started) == (pid, now);
+            !self.processes.iter().any(is_it)
+        })
+    }
+
+    /// Removes what process `pid`, which is over, has left in `folder` and in `/tmp`.
+    fn clean_after(&self, root: &Root, pid: u32, folder: &[u8]) {
+        let mark = Mark {
+            owner: getuid().as_raw(),
+            since: self.since - SLACK_SECONDS,
+        };
+        let dump = format!("/jit-{pid}.dump");
+        let own_dump = [folder.strip_suffix(b"/").unwrap_or(folder), dump.as_bytes()].concat();
+        let map = format!("/perf-{pid}.map");
+        let in_tmp = |name: &str| [PERF_MAP_FOLDER, name.as_bytes()].concat();
+        for path in [own_dump, in_tmp(&dump), in_tmp(&map)] {
             if let Ok(file) = root.open_no_link(&path)
-                && is_ours(&file, me, self.since - SLACK_SECONDS)
-                && is_dump_of(&file, *pid)
+                && mark.is_on(&file)
+                && (path.ends_with(b".map") || is_dump_of(&file, pid))
                 && let Ok(identity) = file.identity()
             {
                 let _ = root.remove(&path, identity);
             }
-            remove_v8_logs(root, folder, *pid, me, self.since - SLACK_SECONDS);
         }
-        all
+        remove_v8_logs(root, folder, pid, mark);
     }
 }
 
@@ -222,15 +256,19 @@ fn is_dump_of(file: &ModuleFile, pid: u32) -> bool {
     word(0) == Some(0x4a69_5444) && word(PID_AT) == Some(pid)
 }
 
-/// Whether a path ends in a name that a VM gives such files.
-fn is_name_of_ours(path: &[u8]) -> bool {
+/// The process that a file is of, by a name that a VM gives such files.
+fn pid_of_name(path: &[u8]) -> Option<u32> {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     let between = |prefix: &[u8], suffix: &[u8]| {
-        name.strip_prefix(prefix)
-            .and_then(|rest| rest.strip_suffix(suffix))
-            .is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
+        let pid = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
+        let digits = pid.iter().all(u8::is_ascii_digit);
+        std::str::from_utf8(pid)
+            .ok()
+            .filter(|_| digits)?
+            .parse()
+            .ok()
     };
-    between(b"jit-", b".dump") || between(b"perf-", b".map")
+    between(b"jit-", b".dump").or_else(|| between(b"perf-", b".map"))
 }
 
 fn read(path: &Path) -> Option<String> {
@@ -358,6 +396,55 @@ mod tests {
         assert!(!dump.exists() && !log.exists() && !map.exists());
         assert!(other.exists() && diary.exists());
         assert!(!journal.path.exists());
+    }
+
+    /// What a run that is over has written into its journal.
+    fn of_a_dead_run(lines: impl Fn(&Journal)) -> (tempfile::TempDir, Journal) {
+        let state = tempfile::tempdir().unwrap();
+        let journal = Journal::begin(state.path()).unwrap();
+        lines(&journal);
+        let text = std::fs::read_to_string(&journal.path).unwrap();
+        let me = format!("run {} ", std::process::id());
+        let text = text.replace(&me, &format!("run {} ", dead_pid()));
+        std::fs::write(&journal.path, text).unwrap();
+        (state, journal)
+    }
+
+    #[test]
+    fn perf_maps_are_removed_too() {
+        let pid = dead_pid();
+        let (state, _journal) = of_a_dead_run(|journal| journal.process(pid, b"/"));
+        let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+        std::fs::write(&map, "10 1 a\n").unwrap();
+        Journal::sweep(state.path());
+        assert!(!map.exists());
+    }
+
+    #[test]
+    fn what_is_taken_back_or_may_be_anothers_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().as_os_str().as_bytes();
+        let (dead, me) = (dead_pid(), std::process::id());
+        let dump_of = |pid: u32| {
+            let dump = folder.path().join(format!("jit-{pid}.dump"));
+            std::fs::write(&dump, dump_head(pid)).unwrap();
+            dump
+        };
+        let (state, journal) = of_a_dead_run(|journal| {
+            journal.process(dead, path);
+            journal.not_ours(dead);
+            // A process that had the number of this one.
+            journal.line(&format!("process {me} 1 {}\n", to_hex(path)));
+            let dump = dump_of(me);
+            let root = own_root().unwrap();
+            let path = dump.as_os_str().as_bytes().to_vec();
+            let identity = root.open(&path).unwrap().identity().unwrap();
+            journal.file(&Piece { path, identity });
+        });
+        let dumps = [dump_of(dead), folder.path().join(format!("jit-{me}.dump"))];
+        Journal::sweep(state.path());
+        assert!(dumps.iter().all(|dump| dump.exists()));
+        assert!(!journal.path.exists(), "it is done with");
     }
 
     #[test]

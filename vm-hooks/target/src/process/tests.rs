@@ -182,3 +182,32 @@ fn a_process_that_is_over_has_its_names_and_no_memory() {
     assert_eq!(over.mapping_at(here), mappings.first().cloned());
     assert!(over.memory().read_u8(here).is_err());
 }
+
+#[test]
+fn a_process_tells_when_it_was_started_with_what_and_by_whom() {
+    let mut child = std::process::Command::new("sleep")
+        .arg("60")
+        .env("VMSCOPE_TEST", "a=b c")
+        .spawn()
+        .unwrap();
+    let view = ProcessView::open(Pid(child.id())).unwrap();
+    let own = ProcessView::open(Pid(std::process::id())).unwrap();
+    assert!(own.started().unwrap() <= view.started().unwrap());
+    let wall = crate::wall_time(view.started().unwrap()).unwrap();
+    let ago = std::time::SystemTime::now().duration_since(wall).unwrap();
+    assert!(ago < std::time::Duration::from_secs(60), "{ago:?}");
+    assert_eq!(view.user(), Some(nix::unistd::geteuid().as_raw()));
+    let given = (b"VMSCOPE_TEST".to_vec(), b"a=b c".to_vec());
+    // It has the environment when it has begun its program, not before.
+    while !view.environment().unwrap().contains(&given) {
+        std::thread::yield_now();
+    }
+    let started = view.started();
+    let over = view.into_departed(std::iter::empty());
+    assert_eq!((over.started(), over.user()), (started, own.user()));
+    assert!(over.environment().is_err(), "it may be another process's");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let over = ProcessView::departed(Pid(1), Vec::new()).begun(TimeNs(5));
+    assert_eq!((over.started(), over.user()), (Some(TimeNs(5)), None));
+}
