@@ -26,7 +26,7 @@ const MAX_BYTES: usize = 256 << 20;
 
 /// So many bytes after a source position it still holds, if no other comes; code
 /// further away has no line (TRUTH.md §5).
-const MAX_DISTANCE: u32 = 512;
+const MAX_DISTANCE: u32 = 4096;
 
 /// V8 adds the size of an ELF header to the addresses of its source positions, where
 /// `perf inject` puts the code in the file that it makes (V8's `perf-jit.cc`,

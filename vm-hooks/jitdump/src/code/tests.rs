@@ -296,12 +296,12 @@ fn code_far_from_a_source_position_has_none() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
     let mut look = look();
     let piece = Piece {
-        lines: lines(&[(1000, 3, "x"), (2000, 4, "x")]),
-        ..piece("f", 1, 1000, 1100)
+        lines: lines(&[(1000, 3, "x"), (9000, 4, "x")]),
+        ..piece("f", 1, 1000, 8100)
     };
     live.load(piece, false, &mut look);
     let x = "x".to_owned();
-    assert_eq!(covers(look), [(0, 512, 3, x.clone()), (1000, 1100, 4, x)]);
+    assert_eq!(covers(look), [(0, 4096, 3, x.clone()), (8000, 8100, 4, x)]);
 }
 
 #[test]
