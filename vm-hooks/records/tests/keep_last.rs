@@ -368,8 +368,11 @@ fn a_child_keeps_what_its_parent_unmapped_after_the_fork() {
     );
 }
 
-/// What a saved recording has of code and of processes, by their keys.
-fn saved_code(keep: &mut KeepLast) -> (Vec<u64>, Vec<(u32, Option<u32>)>, Vec<u64>) {
+/// The keys of code, those of processes and their parents, and the seconds of moves.
+type SavedCode = (Vec<u64>, Vec<(u32, Option<u32>)>, Vec<u64>);
+
+/// What a saved recording has of code and of processes.
+fn saved_code(keep: &mut KeepLast) -> SavedCode {
     let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
     let saved = read(&bytes).unwrap();
     assert_complete(&saved);
