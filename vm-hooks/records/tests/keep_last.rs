@@ -64,6 +64,16 @@ fn thread_end(time: u64, key: u32) -> Record {
     })
 }
 
+fn process_end(time: u64, key: u32) -> Record {
+    Record::ProcessEnd(ProcessEnd {
+        key: ProcessKey(key),
+        time: TimeNs(time),
+        alive: false,
+        cpu: None,
+        cpu_user: None,
+    })
+}
+
 fn constituent(time: u64, key: u64) -> [Record; 2] {
     let method = Record::Method(Box::new(Method {
         key: MethodKey(key),
@@ -356,6 +366,112 @@ fn a_child_keeps_what_its_parent_unmapped_after_the_fork() {
             .iter()
             .any(|record| matches!(record, Record::Process(p) if p.key.0 == 1))
     );
+}
+
+/// The keys of code, those of processes and their parents, and the seconds of moves.
+type SavedCode = (Vec<u64>, Vec<(u32, Option<u32>)>, Vec<u64>);
+
+/// What a saved recording has of code and of processes.
+fn saved_code(keep: &mut KeepLast) -> SavedCode {
+    let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
+    let saved = read(&bytes).unwrap();
+    assert_complete(&saved);
+    let (mut code, mut processes, mut moves) = (Vec::new(), Vec::new(), Vec::new());
+    for record in &saved.records {
+        match record {
+            Record::Constituent(constituent) => code.push(constituent.key.0),
+            Record::Process(p) => processes.push((p.key.0, p.parent.map(|key| key.0))),
+            Record::ConstituentMoved(moved) => moves.push(moved.time.0 / SECOND),
+            _ => {}
+        }
+    }
+    (code, processes, moves)
+}
+
+#[test]
+fn what_a_living_child_inherited_stays_and_nothing_else_does() {
+    let mut keep = KeepLast::new(DurationNs(10 * SECOND), 1 << 20);
+    let put = |keep: &mut KeepLast, records: Vec<Record>| {
+        records.into_iter().for_each(|record| keep.put(record));
+    };
+    keep.put(process(0, 1, None));
+    // Gone before the fork; there then; there then and gone after it; come after it.
+    put(&mut keep, constituent(SECOND, 1).into());
+    put(&mut keep, constituent(SECOND, 2).into());
+    put(&mut keep, constituent(SECOND, 3).into());
+    keep.put(gone(2 * SECOND, 1));
+    for time in [2, 3, 5, 6, 7] {
+        keep.put(Record::ConstituentMoved(ConstituentMoved {
+            key: ConstituentKey(2),
+            last_seen: TimeNs(time * SECOND),
+            time: TimeNs(time * SECOND),
+            to: Avma(time << 20),
+        }));
+    }
+    // A child that hands on what it has to another, and ends like the first.
+    keep.put(process(4 * SECOND, 2, Some(1)));
+    keep.put(gone(5 * SECOND, 3));
+    put(&mut keep, constituent(5 * SECOND, 4).into());
+    keep.put(process(6 * SECOND, 3, Some(2)));
+    // A child without heirs.
+    keep.put(process(6 * SECOND, 4, Some(1)));
+    for (time, key) in [(8, 1), (9, 2), (9, 4)] {
+        keep.put(process_end(time * SECOND, key));
+    }
+    keep.put(thread(100 * SECOND, 1));
+    keep.flush();
+    let ancestors = vec![(1, None), (2, Some(1)), (3, Some(2))];
+    // Where it was moved before the fork, and where it is.
+    assert_eq!(saved_code(&mut keep), (vec![2, 3], ancestors, vec![3, 7]));
+
+    keep.put(process_end(101 * SECOND, 3));
+    keep.put(thread(200 * SECOND, 2));
+    keep.flush();
+    assert_eq!(saved_code(&mut keep), (vec![], vec![], vec![]));
+}
+
+#[test]
+fn a_child_that_replaced_its_program_has_nothing_of_its_parent() {
+    let mut keep = KeepLast::new(DurationNs(10 * SECOND), 1 << 20);
+    keep.put(process(0, 1, None));
+    keep.put(module(0, 3));
+    keep.put(mapping(0, 1, 0x1000, 0x2000, 3));
+    constituent(0, 5)
+        .into_iter()
+        .for_each(|record| keep.put(record));
+    keep.put(process(SECOND, 2, Some(1)));
+    // An exec is told without a parent.
+    keep.put(process(2 * SECOND, 2, None));
+    keep.put(process_end(3 * SECOND, 1));
+    keep.put(thread(100 * SECOND, 1));
+    keep.flush();
+    assert_eq!(saved_code(&mut keep), (vec![], vec![(2, None)], vec![]));
+    let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
+    let saved = read(&bytes).unwrap();
+    let mappings = |record: &&Record| matches!(record, Record::Mapping(_));
+    assert_eq!(saved.records.iter().filter(mappings).count(), 0);
+}
+
+#[test]
+fn generations_that_hand_on_code_are_bounded_and_it_is_told() {
+    let mut keep = KeepLast::new(DurationNs(10 * SECOND), 1 << 20);
+    keep.put(process(0, 1, None));
+    constituent(0, 5)
+        .into_iter()
+        .for_each(|record| keep.put(record));
+    for key in 2..10_000 {
+        let time = SECOND + u64::from(key);
+        keep.put(process(time, key, Some(key - 1)));
+        keep.put(process_end(time, key - 1));
+    }
+    keep.put(thread(100 * SECOND, 1));
+    keep.flush();
+    assert!(keep.state_records() < 9_000, "{}", keep.state_records());
+    let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
+    let saved = read(&bytes).unwrap();
+    assert_complete(&saved);
+    let told = |record: &Record| matches!(record, Record::Limit(l) if l.text.contains("no names"));
+    assert!(saved.records.iter().any(told));
 }
 
 #[test]

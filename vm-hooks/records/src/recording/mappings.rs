@@ -35,10 +35,10 @@ impl Mappings {
             }
             life.gone = Some(time);
             if from < start {
-                rests.push(life.mapping.piece(from, start, time));
+                rests.push(life.mapping.piece(from, start));
             }
             if end < to {
-                rests.push(life.mapping.piece(end, to, time));
+                rests.push(life.mapping.piece(end, to));
             }
         }
         self.0.extend(rests.into_iter().map(|mapping| MappingLife {
@@ -79,11 +79,11 @@ impl Mappings {
 }
 
 impl Mapping {
-    /// The part `[start, end)` of this mapping, from `time` on.
-    fn piece(&self, start: u64, end: u64, time: TimeNs) -> Mapping {
+    /// The part `[start, end)` of this mapping. It is as old as the whole: what is mapped
+    /// anew would end the code that a VM has in it.
+    fn piece(&self, start: u64, end: u64) -> Mapping {
         let before = start.wrapping_sub(self.start.0);
         Mapping {
-            time,
             start: crate::Avma(start),
             end: crate::Avma(end),
             offset: FileOffset(self.offset.0.wrapping_add(before)),

@@ -9,6 +9,7 @@ mod file;
 mod frame;
 mod gather;
 mod keep;
+mod lives;
 mod mappings;
 mod reader;
 mod state;

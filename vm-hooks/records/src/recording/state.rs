@@ -1,16 +1,19 @@
 //! What must be kept of a running recording so that its newest part makes sense:
 //! the threads, mappings and code that are there now, or were in the window.
 
+use super::lives::{CodeLife, Departed, ProcessLife};
 use super::mappings::Mappings;
 use crate::{
-    ClassKey, Constituent, ConstituentGone, ConstituentKey, ConstituentMoved, Content, Limit,
-    LimitKind, MethodKey, ModuleKey, PcMap, Process, ProcessEnd, ProcessKey, Record, ThreadKey,
-    ThreadUpdate, TimeNs,
+    ClassKey, ConstituentKey, Content, Limit, LimitKind, MethodKey, ModuleKey, PcMap, Process,
+    ProcessKey, Record, ThreadKey, ThreadUpdate, TimeNs,
 };
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// Sweeping methods that nothing refers to any more pays from so many on.
 const METHODS_BEFORE_SWEEP: usize = 4096;
+
+/// So many ended processes are kept because living ones have their code.
+const MAX_ANCESTORS: usize = 4096;
 
 /// So many different limits are kept.
 const MAX_LIMITS: usize = 256;
@@ -28,7 +31,7 @@ pub(super) struct LastingState {
     rules: BTreeMap<(ProcessKey, String), Record>,
     classes: BTreeMap<ClassKey, (ProcessKey, Record)>,
     modules: BTreeMap<ModuleKey, (TimeNs, Record)>,
-    processes: BTreeMap<ProcessKey, (Process, Option<ProcessEnd>)>,
+    processes: BTreeMap<ProcessKey, ProcessLife>,
     threads: BTreeMap<ThreadKey, ThreadLife>,
     mappings: BTreeMap<ProcessKey, Mappings>,
     code: BTreeMap<ConstituentKey, CodeLife>,
@@ -48,14 +51,6 @@ struct ThreadLife {
     process: ProcessKey,
     records: Vec<Record>,
     ended: Option<TimeNs>,
-}
-
-/// A constituent's life so far.
-#[derive(Debug)]
-struct CodeLife {
-    constituent: Box<Constituent>,
-    moves: Vec<ConstituentMoved>,
-    gone: Option<ConstituentGone>,
 }
 
 impl LastingState {
@@ -78,8 +73,8 @@ impl LastingState {
             }
             Record::Process(process) => self.put_process(process),
             Record::ProcessEnd(end) => {
-                if let Some((_, slot)) = self.processes.get_mut(&end.key) {
-                    *slot = Some(end);
+                if let Some(life) = self.processes.get_mut(&end.key) {
+                    life.end = Some(end);
                 }
             }
             Record::Thread(ref thread) => {
@@ -137,14 +132,7 @@ impl LastingState {
                 let key = constituent.key;
                 match self.code.get_mut(&key) {
                     Some(life) => life.constituent = constituent,
-                    None => {
-                        let life = CodeLife {
-                            constituent,
-                            moves: Vec::new(),
-                            gone: None,
-                        };
-                        self.code.insert(key, life);
-                    }
+                    None => _ = self.code.insert(key, CodeLife::new(constituent)),
                 }
             }
             Record::ConstituentGone(gone) => {
@@ -197,30 +185,49 @@ impl LastingState {
     }
 
     /// A forked process gets its own copy of its parent's mappings: the parent may
-    /// end, or unmap what the child goes on using.
+    /// end, or unmap what the child goes on using. One that is told again without a
+    /// parent has replaced its program.
     fn put_process(&mut self, process: Process) {
         let parent = process.parent.and_then(|key| self.processes.get(&key));
-        if parent.is_some_and(|(parent, _)| parent.pid != process.pid)
+        let forked = parent.is_some_and(|parent| parent.process.pid != process.pid);
+        match self.processes.get_mut(&process.key) {
+            Some(known) if known.forked && process.parent.is_none() => {
+                self.mappings.remove(&process.key);
+            }
+            Some(known) => {
+                // It began when it was told first.
+                let (time, parent) = (known.process.time, known.process.parent);
+                known.process = Process {
+                    time,
+                    parent,
+                    ..process
+                };
+                return;
+            }
+            None => {}
+        }
+        if forked
             && let Some(mappings) = process.parent.and_then(|key| self.mappings.get(&key))
             && !self.mappings.contains_key(&process.key)
         {
             let forked = mappings.forked(process.key, process.time);
             self.mappings.insert(process.key, forked);
         }
-        self.processes.insert(process.key, (process, None));
+        let life = ProcessLife {
+            process,
+            forked,
+            end: None,
+        };
+        self.processes.insert(life.process.key, life);
     }
 
     /// Forgets what ended before `horizon`.
     pub fn forget_before(&mut self, horizon: TimeNs) {
         let past = |time: TimeNs| time < horizon;
-        self.forget_processes(horizon);
-        // What was told of a process only after it was forgotten.
-        let processes = &self.processes;
-        let known = |process: &ProcessKey| processes.contains_key(process);
-        self.code.retain(|_, life| {
-            let constituent = &life.constituent;
-            constituent.since >= horizon || known(&constituent.process)
-        });
+        let code = self.code.values();
+        let departed = Departed::of(&self.processes, code, horizon, MAX_ANCESTORS);
+        self.forget_processes(&departed, horizon);
+        self.forget_code(&departed, horizon);
         self.threads.retain(|_, life| !life.ended.is_some_and(past));
         for mappings in self.mappings.values_mut() {
             mappings.forget_before(horizon);
@@ -229,13 +236,6 @@ impl LastingState {
         // A new one may come before its mapping does.
         self.modules
             .retain(|key, (time, _)| used.contains(key) || !past(*time));
-        self.code
-            .retain(|_, life| life.gone.as_ref().is_none_or(|gone| gone.time >= horizon));
-        for life in self.code.values_mut() {
-            // Of the moves before the horizon the last one says where it was then.
-            let old = life.moves.partition_point(|moved| moved.time < horizon);
-            life.moves.drain(..old.saturating_sub(1));
-        }
         while let Some((time, _)) = self.passing.front() {
             if *time >= horizon {
                 break;
@@ -265,26 +265,47 @@ impl LastingState {
             .retain(|key, _| self.threads.contains_key(key));
     }
 
-    /// Forgets processes that ended before `horizon`, and all that was theirs, whether
-    /// or not its own end was seen.
-    fn forget_processes(&mut self, horizon: TimeNs) {
-        let ended = |end: &Option<ProcessEnd>| end.as_ref().is_some_and(|e| e.time < horizon);
-        let gone: HashSet<ProcessKey> = self
-            .processes
-            .iter()
-            .filter_map(|(key, (_, end))| ended(end).then_some(*key))
-            .collect();
+    /// Forgets code that was gone before `horizon`, but for what forked processes have
+    /// of their ancestors.
+    fn forget_code(&mut self, departed: &Departed, horizon: TimeNs) {
+        self.code.retain(|_, life| {
+            let process = life.constituent.process;
+            // What was told of a process only after it was forgotten is not known.
+            let known = life.constituent.since >= horizon || self.processes.contains_key(&process);
+            let over = departed.all.contains(&process) || life.gone_before(horizon);
+            let inherited = !departed.is_forgotten(process) && departed.is_inherited(life);
+            known && (!over || inherited)
+        });
+        for life in self.code.values_mut() {
+            let times = departed.forks_of(life.constituent.process);
+            life.forget_moves(horizon, times);
+        }
+    }
+
+    /// Forgets processes that ended, and all that was theirs, whether or not its own
+    /// end was seen. Those whose code others have stay, without anything else.
+    fn forget_processes(&mut self, departed: &Departed, horizon: TimeNs) {
+        if departed.too_many > 0 {
+            self.put_limit(Limit {
+                time: horizon,
+                kind: LimitKind::Other,
+                text: "forked processes have code of more ended ones than could be kept: \
+                       it has no names in them"
+                    .into(),
+                remedy: "record without --keep-last".into(),
+            });
+        }
+        let gone = &departed.all;
         if gone.is_empty() {
             return;
         }
-        self.processes.retain(|key, _| !gone.contains(key));
-        for (process, _) in self.processes.values_mut() {
-            process.parent = process.parent.filter(|key| !gone.contains(key));
+        self.processes.retain(|key, _| !departed.is_forgotten(*key));
+        for life in self.processes.values_mut() {
+            let process = &mut life.process;
+            process.parent = process.parent.filter(|key| !departed.is_forgotten(*key));
         }
         self.mappings.retain(|key, _| !gone.contains(key));
         self.threads.retain(|_, life| !gone.contains(&life.process));
-        self.code
-            .retain(|_, life| !gone.contains(&life.constituent.process));
         self.facts.retain(|(process, _), _| !gone.contains(process));
         self.rules.retain(|(process, _), _| !gone.contains(process));
         self.classes
@@ -323,7 +344,7 @@ impl LastingState {
             .chain(
                 processes
                     .clone()
-                    .map(|(process, _)| Record::Process(process.clone())),
+                    .map(|life| Record::Process(life.process.clone())),
             )
             .chain(self.facts.values().cloned())
             .chain(self.rules.values().cloned())
@@ -358,7 +379,7 @@ impl LastingState {
                     .cloned(),
             )
             .chain(self.passing.iter().map(|(_, record)| record.clone()))
-            .chain(processes.filter_map(|(_, end)| end.clone().map(Record::ProcessEnd)))
+            .chain(processes.filter_map(|life| life.end.clone().map(Record::ProcessEnd)))
             .filter(|record| record.content() == Content::STATE)
     }
 
