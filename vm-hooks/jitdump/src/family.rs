@@ -13,6 +13,7 @@ use vmscope_target::{
 
 use crate::adapter::{FileAdapter, Origin, now};
 use crate::find::{self, DumpMarker, PERF_MAP_FOLDER};
+use crate::follow::FileError;
 use crate::launch::{launch_environment, launch_hint};
 use crate::litter::Litter;
 use crate::vm::{self, Vm, VmKind};
@@ -178,12 +179,25 @@ impl AdapterFamily for Family {
     }
 }
 
-/// Whether a process of no known VM writes such files all the same.
+/// Whether a process of no known VM writes such files all the same, or seems to: of a
+/// map that is not believed the adapter says so. (A stale one is told of nobody: any
+/// process may get the number of an earlier VM.)
 fn has_files(process: &ProcessView) -> bool {
     let own = |marker: &DumpMarker| marker.is_of(process);
-    find::dump_markers(process).iter().any(own)
-        || find::open_perf_map(process, PERF_MAP_FOLDER, VmKind::Other)
-            .is_ok_and(|map| map.is_some())
+    if find::dump_markers(process).iter().any(own) {
+        return true;
+    }
+    match find::open_perf_map(process, PERF_MAP_FOLDER, VmKind::Other) {
+        Ok(map) => map.is_some(),
+        Err(error) => process.is_live() && is_worth_saying(&error),
+    }
+}
+
+fn is_worth_saying(error: &FileError) -> bool {
+    matches!(
+        error,
+        FileError::NotAFile { .. } | FileError::NotTheTargets { .. }
+    )
 }
 
 fn unknown(process: &ProcessView) -> Vm {
@@ -200,5 +214,27 @@ fn unknown(process: &ProcessView) -> Vm {
 fn name_of(change: &EnvironmentChange) -> &str {
     match change {
         EnvironmentChange::SetDefault { name, .. } | EnvironmentChange::Append { name, .. } => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_vms_map_that_is_not_believed_is_said() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let process = ProcessView::open(Pid(child.id())).unwrap();
+        let map = format!("/tmp/perf-{}.map", child.id());
+        assert!(!has_files(&process));
+        std::os::unix::fs::symlink("/etc/passwd", &map).unwrap();
+        let has = has_files(&process);
+        std::fs::remove_file(&map).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(has, "nobody says that it is a link");
     }
 }
