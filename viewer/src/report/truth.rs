@@ -148,7 +148,10 @@ fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
 /// Whose losses are told apart, with their words; samples have a column of their own.
 const STREAMS: [(Stream, &str); 5] = [
     (Stream::Samples, ""),
-    (Stream::Any, "records of any kind, samples among them or not, "),
+    (
+        Stream::Any,
+        "records of any kind, samples among them or not, ",
+    ),
     (Stream::Process, "news of threads, processes and mappings "),
     (
         Stream::Adapter,
