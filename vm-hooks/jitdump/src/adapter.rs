@@ -40,7 +40,7 @@ const PIECES_A_LOOK: usize = 10_000;
 
 /// So much is still read of a process's files when it, or the recording, is over: the
 /// recording's end waits for it.
-const MAX_BYTES_AT_END: u64 = 256 << 20;
+const MAX_BYTES_AT_END: u64 = 64 << 20;
 
 /// Looks without a file before it is said how to get one: a VM that has just started
 /// writes its file only when it compiles.
