@@ -162,7 +162,6 @@ impl Adapter for MarkerAdapter {
 
     fn finish(&mut self, view: &ProcessView, _: &mut Look) -> Result<(), AdapterError> {
         assert!(self.has_told, "at least one look comes first");
-        assert!(view.open_mapped(&self.dump)?.len() > 0);
         self.log.lock().finished.push(view.key());
         Ok(())
     }

@@ -33,9 +33,15 @@ static void *map(int protection)
 
 static void begin(const char *folder)
 {
-    snprintf(path, sizeof path, "%s/jit-%d.dump", folder, (int)getpid());
-    /* What this process was before an exec may have left one, and be read still. */
-    unlink(path);
+    /* In a folder of its own: what this process was before an exec may have left one, and be
+       read still. */
+    char own[sizeof path - 32];
+    snprintf(own, sizeof own, "%s/XXXXXX", folder);
+    if (!mkdtemp(own)) {
+        perror(own);
+        exit(2);
+    }
+    snprintf(path, sizeof path, "%s/jit-%d.dump", own, (int)getpid());
     file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0 || dprintf(file, "dump of %d\n", (int)getpid()) < 0) {
         perror(path);

@@ -54,7 +54,7 @@ fn nearly_all_has_a_name_and_each_line_of_a_hot_loop_its_samples() {
     recorded.check(areas >= 30, &format!("area has {areas} samples"));
 
     // V8's own parts are told apart.
-    for region in ["generated", "interpreter", "gc", "compiler", "vm"] {
+    for region in ["generated", "gc", "compiler", "vm"] {
         let samples = recorded.samples(|entry| entry["region"] == region);
         recorded.check(samples >= 5, &format!("{region} has {samples} samples"));
     }
@@ -94,6 +94,24 @@ fn nearly_all_has_a_name_and_each_line_of_a_hot_loop_its_samples() {
         100.0 * recorded.named(),
         recorded.user_samples(),
     ));
+}
+
+/// The same without compilers: V8's interpreter, bytecode by bytecode.
+#[test]
+fn an_interpreter_by_its_bytecodes() {
+    let flags = ["--no-opt", "--no-sparkplug"];
+    let Some(recorded) = Recorded::node(&flags, "bench.js", &["--seconds", "2"]) else {
+        return;
+    };
+    let handlers = recorded
+        .samples(|entry| entry["region"] == "interpreter" && entry["tier"] == "bytecode handler");
+    let share = ratio(handlers, recorded.user_samples());
+    recorded.check(share >= 0.2, &format!("{share} in bytecode handlers"));
+    let add = recorded.samples(|entry| entry["name"] == "Add" && entry["region"] == "interpreter");
+    recorded.check(add > 0, "no Add");
+    let optimised =
+        recorded.samples(|entry| entry["tier"] == "TurboFan" && entry["kind"] == "method");
+    recorded.check(optimised == 0, &format!("{optimised} optimised"));
 }
 
 /// Workers and child processes: each one's functions are its own.
