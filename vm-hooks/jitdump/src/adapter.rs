@@ -1,30 +1,27 @@
 //! The adapter: what a process's dump or perf map tells, as changes of its code zone.
 
 mod clocks;
+mod files;
 mod flawed;
+mod reading;
 mod threads;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vmscope_records::{Arch, Stream, TimeNs, VmIdentity};
+use vmscope_records::{Stream, TimeNs, VmIdentity};
 use vmscope_target::{
     Adapter, AdapterError, Cadence, Look, MAX_RECORDS_OF_A_LOOK, MapEntry, ProcessView, Root,
 };
 
 use crate::clock::DumpClock;
-use crate::code::{LiveCode, Piece};
-use crate::dump::Event;
+use crate::code::LiveCode;
 use crate::family::{Launched, Ours};
-use crate::find::{self, DumpMarker};
-use crate::follow::{DumpFile, FileError, PerfMapFile, Progress};
-use crate::litter::Litter;
+use crate::follow::{DumpFile, PerfMapFile};
 use crate::vm::{Vm, VmKind};
 
-use clocks::judge_clock;
 pub(crate) use clocks::now;
-use flawed::{loses_code, loses_entry};
 use threads::Threads;
 
 /// How often a quiet file is looked at, and a busy one: dumps have their own times, so
@@ -133,97 +130,6 @@ impl FileAdapter {
         }
     }
 
-    /// Opens what has appeared since the last look.
-    fn find_files(&mut self, process: &ProcessView, look: &mut Look) {
-        for marker in find::dump_markers(process) {
-            if self.dumps.len() < MAX_DUMPS && marker.is_of(process) {
-                self.open_dump(process, &marker, look);
-            }
-        }
-        // A VM may write both: then the map says nothing more, but has to go, too.
-        let read = !self.reads_a_dump(false);
-        if self.map.is_some() || (!read && self.files_are_ours().is_none()) {
-            return;
-        }
-        match find::open_perf_map(process, &self.origin.map_folder, self.vm.kind) {
-            Ok(Some(found)) => {
-                let path = find::perf_map_path(&self.origin.map_folder, process);
-                let file = found.map;
-                let ours = self.files_are_ours().is_some_and(|launched| {
-                    let litter = launched.litter();
-                    litter.remove_map_later(process, &path, file.file())
-                });
-                self.say_what_stays(look);
-                self.map = Some(Map {
-                    file,
-                    remove: ours.then_some((found.folder, found.name)),
-                    flaws: 0,
-                    over: false,
-                    anew_since: None,
-                });
-            }
-            Err(error) if read => self.say(words(&error), "", look),
-            Ok(None) | Err(_) => {}
-        }
-    }
-
-    fn open_dump(&mut self, process: &ProcessView, marker: &DumpMarker, look: &mut Look) {
-        let identity = (marker.mapping.device, marker.mapping.inode);
-        let is_known = |dump: &Dump| {
-            dump.path == marker.path()
-                || dump
-                    .file
-                    .file()
-                    .identity()
-                    .is_ok_and(|known| known == identity)
-        };
-        if self.dumps.iter().any(is_known) {
-            return;
-        }
-        let file = match marker.open(process) {
-            Ok(file) => file,
-            Err(error) => {
-                self.say(
-                    format!("the VM's dump is not read: {}", words(&error)),
-                    "",
-                    look,
-                );
-                return;
-            }
-        };
-        if let Some(launched) = self.files_are_ours() {
-            let litter = launched.litter();
-            litter.remove_dump(process, marker.path(), file.file());
-        }
-        self.say_what_stays(look);
-        self.dumps.push(Dump {
-            file,
-            path: marker.path().to_vec(),
-            clock: None,
-            flaws: 0,
-            over: false,
-            headless: 0,
-        });
-    }
-
-    /// What vmscope has turned on, where this process's files are there because of it.
-    fn files_are_ours(&self) -> Option<&Arc<Launched>> {
-        let launched = self.origin.launched.as_ref()?;
-        self.origin.ours.files.then_some(launched)
-    }
-
-    /// Says that files stay where that may be a surprise.
-    fn say_what_stays(&mut self, look: &mut Look) {
-        if self.origin.ours.in_doubt {
-            let text = format!(
-                "the files by which {} describes its code are left where they are: its \
-                 environment or a command line was changed, so they may be somebody's own",
-                self.vm.identity.kind
-            );
-            self.say(text, "", look);
-        }
-    }
-
     /// When code that a file without times tells now was certainly not there yet. VMs
     /// write through a buffer, so that not to be in the file yet says nothing; but what
     /// comes out of it now was put in after it was emptied the last time, and that
@@ -244,167 +150,6 @@ impl FileAdapter {
         if count > 0 {
             let from = self.last_look.unwrap_or(look.began());
             look.lost(Stream::Adapter, count, from);
-        }
-    }
-
-    fn read_dumps(&mut self, at_end: bool, process: &ProcessView, look: &mut Look) {
-        let mut events = Vec::new();
-        for at in 0..self.dumps.len() {
-            let Some(dump) = self.dumps.get_mut(at).filter(|dump| !dump.over) else {
-                continue;
-            };
-            let progress = if at_end {
-                dump.file.finish(PIECES_A_LOOK, &mut events)
-            } else {
-                dump.file.poll(PIECES_A_LOOK, &mut events)
-            };
-            dump.over = progress.as_ref().is_err_and(FileError::is_final);
-            let flaws = dump.file.flaws().iter();
-            let flaws = flaws.filter(|(flaw, _)| loses_code(*flaw));
-            let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
-            let more_flaws = flaws - std::mem::replace(&mut dump.flaws, flaws);
-            self.lose(more_flaws, look);
-            match progress {
-                Ok(progress) => self.has_more |= progress == Progress::More,
-                Err(error) => self.say(words(&error), "", look),
-            }
-            if !self.is_of_this_machine(at, look) {
-                continue;
-            }
-            if let Some(dump) = self.dumps.get_mut(at)
-                && dump.file.header().is_none()
-            {
-                dump.headless = dump.headless.saturating_add(1);
-            }
-            self.grew |= !events.is_empty();
-            for event in events.drain(..) {
-                self.take(at, event, process, look);
-            }
-        }
-    }
-
-    /// Whether there is a dump that tells of the code, or may yet: then the perf map
-    /// is not read.
-    fn reads_a_dump(&self, at_end: bool) -> bool {
-        let may_come = |dump: &Dump| !at_end && dump.headless < LOOKS_FOR_A_HEAD;
-        let is_read = |dump: &Dump| !dump.over && (dump.file.header().is_some() || may_come(dump));
-        self.dumps.iter().any(is_read)
-    }
-
-    /// Whether a dump is of code for this machine; if not, it is read no further.
-    fn is_of_this_machine(&mut self, at: usize, look: &mut Look) -> bool {
-        let here = Arch::of_this_machine();
-        let Some(dump) = self.dumps.get_mut(at) else {
-            return false;
-        };
-        let Some(header) = dump.file.header().filter(|header| !header.may_be_for(here)) else {
-            return true;
-        };
-        let text = format!(
-            "the dump {} is not read: it is of code for ELF machine {}, and this is {}",
-            dump.file.path(),
-            header.arch.elf_machine(),
-            here.elf_machine()
-        );
-        dump.over = true;
-        self.say(text, "", look);
-        false
-    }
-
-    fn take(&mut self, dump: usize, event: Event, process: &ProcessView, look: &mut Look) {
-        let raw = match &event {
-            Event::Load(load) => load.time,
-            Event::Move(moved) => moved.time,
-            Event::Close => return,
-        };
-        let Some(dump) = self.dumps.get_mut(dump) else {
-            return;
-        };
-        let clock = match dump.clock {
-            Some(clock) => clock,
-            None => {
-                let arch = dump.file.header().is_some_and(|h| h.arch_timestamp);
-                let clock = judge_clock(raw, arch, process);
-                dump.clock = Some(clock);
-                clock
-            }
-        };
-        if clock == DumpClock::Unknown {
-            let text = "the times in the VM's dump follow a clock of their own: its code is known \
-                        from when it was first seen on, and what took the place of other code \
-                        meanwhile is doubtful";
-            self.say(text.to_owned(), "", look);
-        }
-        let (since, absent_at) = match clock.time(raw, look.now()) {
-            Some(time) => (time, None),
-            None => (look.now(), self.absent_at()),
-        };
-        match event {
-            Event::Load(load) => {
-                let piece = Piece {
-                    start: load.address,
-                    size: load.size,
-                    name: load.name,
-                    since,
-                    absent_at,
-                    lines: load.lines,
-                };
-                self.live.load(piece, self.last_look.is_none(), look);
-            }
-            Event::Move(moved) => {
-                self.live
-                    .moved(moved.from, moved.to, moved.size, since, look);
-            }
-            Event::Close => {}
-        }
-    }
-
-    fn read_map(&mut self, at_end: bool, look: &mut Look) {
-        let Some(map) = self.map.as_mut().filter(|map| !map.over) else {
-            return;
-        };
-        let mut entries = Vec::new();
-        let progress = if at_end {
-            map.file.finish(PIECES_A_LOOK, &mut entries)
-        } else {
-            map.file.poll(PIECES_A_LOOK, &mut entries)
-        };
-        map.over = progress.as_ref().is_err_and(FileError::is_final);
-        if matches!(progress, Ok(Progress::Rewritten)) {
-            map.flaws = 0;
-            let last_seen = self.last_look.unwrap_or(look.began());
-            map.anew_since.get_or_insert(last_seen);
-            self.live.begin_anew();
-        }
-        // The VM may still be writing while something comes.
-        let is_quiet = at_end || entries.is_empty();
-        let is_whole = is_quiet && matches!(progress, Ok(Progress::CaughtUp));
-        let anew_since = map.anew_since.take_if(|_| is_whole);
-        // An entry whose line was cut off is there all the same.
-        let flaws = map.file.flaws().iter();
-        let flaws = flaws.filter(|(flaw, _)| loses_entry(*flaw));
-        let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
-        let more_flaws = flaws.saturating_sub(std::mem::replace(&mut map.flaws, flaws));
-        self.lose(more_flaws, look);
-        match progress {
-            Ok(progress) => self.has_more |= progress != Progress::CaughtUp,
-            Err(error) => self.say(words(&error), "", look),
-        }
-        let since = look.now();
-        self.grew |= !entries.is_empty();
-        for entry in entries {
-            let piece = Piece {
-                start: entry.start,
-                size: entry.size,
-                name: entry.name,
-                since,
-                absent_at: self.absent_at(),
-                lines: Vec::new(),
-            };
-            self.live.load(piece, false, look);
-        }
-        if let Some(last_seen) = anew_since {
-            self.live.end_what_was_not_told(last_seen, look.now(), look);
         }
     }
 
@@ -434,13 +179,6 @@ impl FileAdapter {
         }
     }
 
-    /// How much was read of all files, in bytes.
-    fn bytes_read(&self) -> u64 {
-        let dumps = self.dumps.iter().map(|dump| dump.file.bytes_read());
-        let map = self.map.iter().map(|map| map.file.bytes_read());
-        dumps.chain(map).fold(0, u64::saturating_add)
-    }
-
     /// Tells what is left to be told, and what was too long to be read to its end.
     fn tell_the_rest(&mut self, look: &mut Look) {
         self.live.tell(usize::MAX, look);
@@ -451,31 +189,6 @@ impl FileAdapter {
         let text = "so much was left to be read of a VM's file when the VM or the recording ended \
                     that its last part was not read: code that is told of there has no name";
         self.say(text.to_owned(), "", look);
-    }
-
-    /// Removes the logs that V8 writes beside a dump that vmscope asked for.
-    fn clean_up(&self, process: &ProcessView) {
-        if self.vm.kind != VmKind::V8 || !self.origin.ours.logs {
-            return;
-        }
-        for dump in &self.dumps {
-            let folder = dump.path.iter().rposition(|byte| *byte == b'/');
-            let folder = dump.path.get(..folder.unwrap_or(0)).unwrap_or_default();
-            Litter::remove_logs(process, folder);
-        }
-    }
-
-    /// Removes a perf map that vmscope asked for and that was read to its end. One whose
-    /// process runs another program by now may be that one's too: it goes when the
-    /// recording is over.
-    fn remove_map(&self, process: &ProcessView) {
-        let is_over = process.is_alive() || vmscope_target::examine(process.pid()).is_err();
-        if let Some(launched) = self.files_are_ours().filter(|_| is_over)
-            && let Some(map) = &self.map
-            && let Some((folder, name)) = &map.remove
-        {
-            launched.litter().remove_map(folder, name, map.file.file());
-        }
     }
 
     fn look_at(&mut self, process: &ProcessView, at_end: bool, look: &mut Look) {

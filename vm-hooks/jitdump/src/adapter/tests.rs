@@ -1,7 +1,7 @@
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
 
-use vmscope_records::{Avma, Pid, ProcessKey, Record};
+use vmscope_records::{Arch, Avma, Pid, ProcessKey, Record};
 use vmscope_target::testing::FakeMemory;
 use vmscope_target::{KeySource, ModuleFile};
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use vmscope_records::{ProcessKey, Record};
+use vmscope_records::{Position, ProcessKey, Record};
 use vmscope_target::KeySource;
 
 use super::*;

@@ -1,0 +1,134 @@
+//! Finding a process's files, opening them, and removing those that are ours.
+
+use std::sync::Arc;
+
+use vmscope_target::{Look, ProcessView};
+
+use super::{Dump, FileAdapter, MAX_DUMPS, Map, words};
+use crate::family::Launched;
+use crate::find::{self, DumpMarker};
+use crate::litter::Litter;
+use crate::vm::VmKind;
+
+impl FileAdapter {
+    /// Opens what has appeared since the last look.
+    pub(super) fn find_files(&mut self, process: &ProcessView, look: &mut Look) {
+        for marker in find::dump_markers(process) {
+            if self.dumps.len() < MAX_DUMPS && marker.is_of(process) {
+                self.open_dump(process, &marker, look);
+            }
+        }
+        // A VM may write both: then the map says nothing more, but has to go, too.
+        let read = !self.reads_a_dump(false);
+        if self.map.is_some() || (!read && self.files_are_ours().is_none()) {
+            return;
+        }
+        match find::open_perf_map(process, &self.origin.map_folder, self.vm.kind) {
+            Ok(Some(found)) => {
+                let path = find::perf_map_path(&self.origin.map_folder, process);
+                let file = found.map;
+                let ours = self.files_are_ours().is_some_and(|launched| {
+                    let litter = launched.litter();
+                    litter.remove_map_later(process, &path, file.file())
+                });
+                self.say_what_stays(look);
+                self.map = Some(Map {
+                    file,
+                    remove: ours.then_some((found.folder, found.name)),
+                    flaws: 0,
+                    over: false,
+                    anew_since: None,
+                });
+            }
+            Err(error) if read => self.say(words(&error), "", look),
+            Ok(None) | Err(_) => {}
+        }
+    }
+
+    pub(super) fn open_dump(
+        &mut self,
+        process: &ProcessView,
+        marker: &DumpMarker,
+        look: &mut Look,
+    ) {
+        let identity = (marker.mapping.device, marker.mapping.inode);
+        let is_known = |dump: &Dump| {
+            dump.path == marker.path()
+                || dump
+                    .file
+                    .file()
+                    .identity()
+                    .is_ok_and(|known| known == identity)
+        };
+        if self.dumps.iter().any(is_known) {
+            return;
+        }
+        let file = match marker.open(process) {
+            Ok(file) => file,
+            Err(error) => {
+                self.say(
+                    format!("the VM's dump is not read: {}", words(&error)),
+                    "",
+                    look,
+                );
+                return;
+            }
+        };
+        if let Some(launched) = self.files_are_ours() {
+            let litter = launched.litter();
+            litter.remove_dump(process, marker.path(), file.file());
+        }
+        self.say_what_stays(look);
+        self.dumps.push(Dump {
+            file,
+            path: marker.path().to_vec(),
+            clock: None,
+            flaws: 0,
+            over: false,
+            headless: 0,
+        });
+    }
+
+    /// What vmscope has turned on, where this process's files are there because of it.
+    pub(super) fn files_are_ours(&self) -> Option<&Arc<Launched>> {
+        let launched = self.origin.launched.as_ref()?;
+        self.origin.ours.files.then_some(launched)
+    }
+
+    /// Says that files stay where that may be a surprise.
+    pub(super) fn say_what_stays(&mut self, look: &mut Look) {
+        if self.origin.ours.in_doubt {
+            let text = format!(
+                "the files by which {} describes its code are left where they are: its \
+                 environment or a command line was changed, so they may be somebody's own",
+                self.vm.identity.kind
+            );
+            self.say(text, "", look);
+        }
+    }
+
+    /// Removes the logs that V8 writes beside a dump that vmscope asked for.
+    pub(super) fn clean_up(&self, process: &ProcessView) {
+        if self.vm.kind != VmKind::V8 || !self.origin.ours.logs {
+            return;
+        }
+        for dump in &self.dumps {
+            let folder = dump.path.iter().rposition(|byte| *byte == b'/');
+            let folder = dump.path.get(..folder.unwrap_or(0)).unwrap_or_default();
+            Litter::remove_logs(process, folder);
+        }
+    }
+
+    /// Removes a perf map that vmscope asked for and that was read to its end. One whose
+    /// process runs another program by now may be that one's too: it goes when the
+    /// recording is over.
+    pub(super) fn remove_map(&self, process: &ProcessView) {
+        let is_over = process.is_alive() || vmscope_target::examine(process.pid()).is_err();
+        if let Some(launched) = self.files_are_ours().filter(|_| is_over)
+            && let Some(map) = &self.map
+            && let Some((folder, name)) = &map.remove
+        {
+            launched.litter().remove_map(folder, name, map.file.file());
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Reading on in a process's files.
+
+use vmscope_records::Arch;
+use vmscope_target::{Look, ProcessView};
+
+use super::clocks::judge_clock;
+use super::flawed::{loses_code, loses_entry};
+use super::{Dump, FileAdapter, LOOKS_FOR_A_HEAD, PIECES_A_LOOK, words};
+use crate::clock::DumpClock;
+use crate::code::Piece;
+use crate::dump::Event;
+use crate::follow::{FileError, Progress};
+
+impl FileAdapter {
+    pub(super) fn read_dumps(&mut self, at_end: bool, process: &ProcessView, look: &mut Look) {
+        let mut events = Vec::new();
+        for at in 0..self.dumps.len() {
+            let Some(dump) = self.dumps.get_mut(at).filter(|dump| !dump.over) else {
+                continue;
+            };
+            let progress = if at_end {
+                dump.file.finish(PIECES_A_LOOK, &mut events)
+            } else {
+                dump.file.poll(PIECES_A_LOOK, &mut events)
+            };
+            dump.over = progress.as_ref().is_err_and(FileError::is_final);
+            let flaws = dump.file.flaws().iter();
+            let flaws = flaws.filter(|(flaw, _)| loses_code(*flaw));
+            let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
+            let more_flaws = flaws - std::mem::replace(&mut dump.flaws, flaws);
+            self.lose(more_flaws, look);
+            match progress {
+                Ok(progress) => self.has_more |= progress == Progress::More,
+                Err(error) => self.say(words(&error), "", look),
+            }
+            if !self.is_of_this_machine(at, look) {
+                continue;
+            }
+            if let Some(dump) = self.dumps.get_mut(at)
+                && dump.file.header().is_none()
+            {
+                dump.headless = dump.headless.saturating_add(1);
+            }
+            self.grew |= !events.is_empty();
+            for event in events.drain(..) {
+                self.take(at, event, process, look);
+            }
+        }
+    }
+
+    /// Whether there is a dump that tells of the code, or may yet: then the perf map
+    /// is not read.
+    pub(super) fn reads_a_dump(&self, at_end: bool) -> bool {
+        let may_come = |dump: &Dump| !at_end && dump.headless < LOOKS_FOR_A_HEAD;
+        let is_read = |dump: &Dump| !dump.over && (dump.file.header().is_some() || may_come(dump));
+        self.dumps.iter().any(is_read)
+    }
+
+    /// Whether a dump is of code for this machine; if not, it is read no further.
+    pub(super) fn is_of_this_machine(&mut self, at: usize, look: &mut Look) -> bool {
+        let here = Arch::of_this_machine();
+        let Some(dump) = self.dumps.get_mut(at) else {
+            return false;
+        };
+        let Some(header) = dump.file.header().filter(|header| !header.may_be_for(here)) else {
+            return true;
+        };
+        let text = format!(
+            "the dump {} is not read: it is of code for ELF machine {}, and this is {}",
+            dump.file.path(),
+            header.arch.elf_machine(),
+            here.elf_machine()
+        );
+        dump.over = true;
+        self.say(text, "", look);
+        false
+    }
+
+    pub(super) fn take(
+        &mut self,
+        dump: usize,
+        event: Event,
+        process: &ProcessView,
+        look: &mut Look,
+    ) {
+        let raw = match &event {
+            Event::Load(load) => load.time,
+            Event::Move(moved) => moved.time,
+            Event::Close => return,
+        };
+        let Some(dump) = self.dumps.get_mut(dump) else {
+            return;
+        };
+        let clock = match dump.clock {
+            Some(clock) => clock,
+            None => {
+                let arch = dump.file.header().is_some_and(|h| h.arch_timestamp);
+                let clock = judge_clock(raw, arch, process);
+                dump.clock = Some(clock);
+                clock
+            }
+        };
+        if clock == DumpClock::Unknown {
+            let text = "the times in the VM's dump follow a clock of their own: its code is known \
+                        from when it was first seen on, and what took the place of other code \
+                        meanwhile is doubtful";
+            self.say(text.to_owned(), "", look);
+        }
+        let (since, absent_at) = match clock.time(raw, look.now()) {
+            Some(time) => (time, None),
+            None => (look.now(), self.absent_at()),
+        };
+        match event {
+            Event::Load(load) => {
+                let piece = Piece {
+                    start: load.address,
+                    size: load.size,
+                    name: load.name,
+                    since,
+                    absent_at,
+                    lines: load.lines,
+                };
+                self.live.load(piece, self.last_look.is_none(), look);
+            }
+            Event::Move(moved) => {
+                self.live
+                    .moved(moved.from, moved.to, moved.size, since, look);
+            }
+            Event::Close => {}
+        }
+    }
+
+    pub(super) fn read_map(&mut self, at_end: bool, look: &mut Look) {
+        let Some(map) = self.map.as_mut().filter(|map| !map.over) else {
+            return;
+        };
+        let mut entries = Vec::new();
+        let progress = if at_end {
+            map.file.finish(PIECES_A_LOOK, &mut entries)
+        } else {
+            map.file.poll(PIECES_A_LOOK, &mut entries)
+        };
+        map.over = progress.as_ref().is_err_and(FileError::is_final);
+        if matches!(progress, Ok(Progress::Rewritten)) {
+            map.flaws = 0;
+            let last_seen = self.last_look.unwrap_or(look.began());
+            map.anew_since.get_or_insert(last_seen);
+            self.live.begin_anew();
+        }
+        // The VM may still be writing while something comes.
+        let is_quiet = at_end || entries.is_empty();
+        let is_whole = is_quiet && matches!(progress, Ok(Progress::CaughtUp));
+        let anew_since = map.anew_since.take_if(|_| is_whole);
+        // An entry whose line was cut off is there all the same.
+        let flaws = map.file.flaws().iter();
+        let flaws = flaws.filter(|(flaw, _)| loses_entry(*flaw));
+        let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
+        let more_flaws = flaws.saturating_sub(std::mem::replace(&mut map.flaws, flaws));
+        self.lose(more_flaws, look);
+        match progress {
+            Ok(progress) => self.has_more |= progress != Progress::CaughtUp,
+            Err(error) => self.say(words(&error), "", look),
+        }
+        let since = look.now();
+        self.grew |= !entries.is_empty();
+        for entry in entries {
+            let piece = Piece {
+                start: entry.start,
+                size: entry.size,
+                name: entry.name,
+                since,
+                absent_at: self.absent_at(),
+                lines: Vec::new(),
+            };
+            self.live.load(piece, false, look);
+        }
+        if let Some(last_seen) = anew_since {
+            self.live.end_what_was_not_told(last_seen, look.now(), look);
+        }
+    }
+
+    /// How much was read of all files, in bytes.
+    pub(super) fn bytes_read(&self) -> u64 {
+        let dumps = self.dumps.iter().map(|dump| dump.file.bytes_read());
+        let map = self.map.iter().map(|map| map.file.bytes_read());
+        dumps.chain(map).fold(0, u64::saturating_add)
+    }
+}

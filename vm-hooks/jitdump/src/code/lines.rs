@@ -1,0 +1,99 @@
+//! From source positions to a map of ranges.
+
+use std::collections::HashMap;
+
+use vmscope_records::{ChainFrame, Cover, Exactness, MethodKey, PcMap, Position};
+use vmscope_target::Look;
+
+use super::{LiveCode, Piece};
+use crate::dump::LineStart;
+use crate::vm::VmKind;
+
+/// So many bytes after a source position it still holds, if no other comes; code
+/// further away has no line (TRUTH.md §5).
+const MAX_DISTANCE: u32 = 4096;
+
+/// V8 adds the size of an ELF header to the addresses of its source positions, where
+/// `perf inject` puts the code in the file that it makes (V8's `perf-jit.cc`,
+/// `kElfHeaderSize`).
+const ELF_HEADER_BYTES: u64 = 0x40;
+
+impl LiveCode {
+    /// Source positions as a map: each holds from its address to the next, for
+    /// [`MAX_DISTANCE`] at most. That is the nearest debug record, no more: instructions may
+    /// have been moved between two.
+    pub(super) fn covers(
+        &mut self,
+        piece: &Piece,
+        method: MethodKey,
+        name: &str,
+        file: &str,
+        look: &mut Look,
+    ) -> PcMap {
+        let start = piece.start.get();
+        let bias = line_bias(self.kind, piece);
+        let Ok(size) = u32::try_from(piece.size) else {
+            return PcMap::None;
+        };
+        let offset = |line: &LineStart| {
+            let offset = line.address.get().wrapping_sub(start).wrapping_sub(bias);
+            u32::try_from(offset).ok().filter(|offset| *offset < size)
+        };
+        let mut covers: Vec<Cover> = Vec::new();
+        let mut chains = Vec::new();
+        let mut chain_of: HashMap<ChainFrame, u32> = HashMap::new();
+        let mut known = piece.lines.iter().filter_map(|l| Some((offset(l)?, l)));
+        let mut next = known.next();
+        while let Some((from, line)) = next {
+            next = known.next();
+            let to = next.as_ref().map_or(size, |(to, _)| *to);
+            let to = to.min(from.saturating_add(MAX_DISTANCE));
+            if to <= from || line.line == 0 {
+                continue;
+            }
+            // Code that was inlined from another file: the dump does not say of which
+            // function, so it stays this one's, with the line in that file.
+            let of = if line.file.is_empty() || *line.file == *file {
+                method
+            } else {
+                let inlined = self.method(name, &line.file, 0, piece.since, look);
+                inlined.unwrap_or(method)
+            };
+            let frame = ChainFrame {
+                method: of,
+                position: Position::Line(line.line),
+            };
+            let chain = *chain_of.entry(frame).or_insert_with(|| {
+                chains.push(vec![frame]);
+                u32::try_from(chains.len() - 1).unwrap_or(u32::MAX)
+            });
+            match covers.last_mut() {
+                Some(last) if last.end == from && last.chain == chain => last.end = to,
+                _ => covers.push(Cover {
+                    start: from,
+                    end: to,
+                    chain,
+                    exactness: Exactness::Approximate,
+                }),
+            }
+        }
+        if covers.is_empty() {
+            return PcMap::None;
+        }
+        PcMap::Covers { covers, chains }
+    }
+}
+
+/// What a VM adds to the addresses of its source positions.
+fn line_bias(kind: VmKind, piece: &Piece) -> u64 {
+    let start = piece.start.get();
+    let first = piece.lines.first().map_or(0, |line| line.address.get());
+    let last = piece.lines.last().map_or(0, |line| line.address.get());
+    let is_shifted = first >= start.saturating_add(ELF_HEADER_BYTES);
+    let reaches_out = last >= start.saturating_add(piece.size);
+    if is_shifted && (kind == VmKind::V8 || reaches_out) {
+        ELF_HEADER_BYTES
+    } else {
+        0
+    }
+}
