@@ -5,7 +5,7 @@
 //! modules, encodes and writes; the *adapters* thread asks the VMs' adapters what is
 //! new. The first hands over to the second through a bounded channel and never
 //! waits for it: what does not fit is counted as lost. The third has a channel of its
-//! own, and waits; it hears of processes from the second through a table ([`news`]),
+//! own, and waits; it hears of processes from the second through a table (`news`),
 //! for which nobody waits.
 
 mod adapters;
