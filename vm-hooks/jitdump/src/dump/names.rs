@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     const SPOILT: &[u8] = b"\xc1\xb2\0\0\0\0\0\0\x11\x8d\xd4\x19\xaf?\xc0\xc6s/rec/fib.js";
-    const WHOLE: &str = "/work/our formats/rec/fib.js";
+    const WHOLE: &str = "/home/our formats/rec/fib.js";
 
     fn restore(names: &mut Names, code: &str) -> Option<String> {
         assert_eq!(SPOILT.len(), WHOLE.len());
@@ -117,7 +117,7 @@ mod tests {
         let mut names = Names::default();
         let own = format!("JS:*get fib {WHOLE}:1:13");
         assert_eq!(restore(&mut names, &own).as_deref(), Some(WHOLE));
-        let shorter = "JS:*get fib /work/formats/rec/fib.js:1:13";
+        let shorter = "JS:*get fib /home/formats/rec/fib.js:1:13";
         assert_eq!(restore(&mut Names::default(), shorter), None);
         let no_position = format!("JS:*get fib {WHOLE}");
         assert_eq!(restore(&mut Names::default(), &no_position), None);
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(restore(&mut names, other), None);
         names.learn(&format!("JS:~fib {WHOLE}:1:13"));
         assert_eq!(restore(&mut names, other).as_deref(), Some(WHOLE));
-        names.learn("JS:~fib /work/our_formats/rec/fib.js:1:13");
+        names.learn("JS:~fib /home/our_formats/rec/fib.js:1:13");
         assert_eq!(restore(&mut names, other), None);
     }
 
