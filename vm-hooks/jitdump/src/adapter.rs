@@ -255,7 +255,7 @@ impl Adapter for FileAdapter {
         }
         self.tell_the_rest(look);
         self.say_what_is_missing(process, look);
-        if process.is_alive() && self.map.is_some() | !self.dumps.is_empty() {
+        if process.is_alive() && (self.map.is_some() || !self.dumps.is_empty()) {
             let text = "the VM goes on, and writes what it tells of its code through a buffer: code \
                         that it made last may have no name, or that of the code before it";
             self.say(text.to_owned(), "", look);

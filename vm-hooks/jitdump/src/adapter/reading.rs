@@ -27,8 +27,8 @@ impl FileAdapter {
             let flaws = dump.file.flaws().iter();
             let flaws = flaws.filter(|(flaw, _)| loses_code(*flaw));
             let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
-            let more_flaws = flaws - std::mem::replace(&mut dump.flaws, flaws);
-            self.lose(more_flaws, look);
+            let more = more_than(&mut dump.flaws, flaws);
+            self.lose(more, look);
             match progress {
                 Ok(progress) => self.has_more |= progress == Progress::More,
                 Err(error) => self.say(words(&error), "", look),
@@ -155,8 +155,8 @@ impl FileAdapter {
         let flaws = map.file.flaws().iter();
         let flaws = flaws.filter(|(flaw, _)| loses_entry(*flaw));
         let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
-        let more_flaws = flaws.saturating_sub(std::mem::replace(&mut map.flaws, flaws));
-        self.lose(more_flaws, look);
+        let more = more_than(&mut map.flaws, flaws);
+        self.lose(more, look);
         match progress {
             Ok(progress) => self.has_more |= progress != Progress::CaughtUp,
             Err(error) => self.say(words(&error), "", look),
@@ -185,4 +185,9 @@ impl FileAdapter {
         let map = self.map.iter().map(|map| map.file.bytes_read());
         dumps.chain(map).fold(0, u64::saturating_add)
     }
+}
+
+/// How many more there are `now` than before, which is forgotten.
+fn more_than(before: &mut u64, now: u64) -> u64 {
+    now.saturating_sub(std::mem::replace(before, now))
 }
