@@ -8,3 +8,6 @@
         reason = "a test that fails is to panic"
     )
 )]
+
+pub mod layout;
+pub mod pages;
