@@ -9,5 +9,7 @@
     )
 )]
 
+pub mod code;
 pub mod layout;
+pub mod method;
 pub mod pages;
