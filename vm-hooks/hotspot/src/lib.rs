@@ -10,6 +10,7 @@
 )]
 
 pub mod code;
+pub mod evidence;
 pub mod layout;
 pub mod method;
 pub mod pages;

@@ -1,0 +1,201 @@
+//! Measures the pc maps of compiled code against full debug tables.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for developers")]
+use std::collections::HashMap;
+use std::time::Instant;
+use vmscope_hotspot::code::{CodeCache, CodeLayout, Found, Frame, Nmethod};
+use vmscope_hotspot::evidence::{self, MemoryMethods, MethodsLayout, Weights};
+use vmscope_hotspot::layout::{Encodings, VmStructs};
+use vmscope_hotspot::method::{MethodInfo, MethodLayout};
+use vmscope_hotspot::pages::Pages;
+use vmscope_records::{Avma, Exactness, Pid};
+use vmscope_target::ProcessView;
+
+type Error = Box<dyn std::error::Error>;
+
+#[derive(Default, Clone, Copy)]
+struct Score { all: u64, method: u64, chain: u64, line: u64, bci: u64 }
+
+impl Score {
+    fn add(&mut self, n: u64, m: bool, c: bool, l: bool, b: bool) {
+        self.all += n;
+        self.method += n * u64::from(m);
+        self.chain += n * u64::from(c);
+        self.line += n * u64::from(l);
+        self.bci += n * u64::from(b);
+    }
+    fn show(&self, name: &str) {
+        let p = |x: u64| 100.0 * x as f64 / self.all.max(1) as f64;
+        println!("  {name:28} {:6} method {:5.1} chain {:5.1} line {:5.1} bci {:5.1}", self.all, p(self.method), p(self.chain), p(self.line), p(self.bci));
+    }
+}
+
+fn reduced(nmethod: &Nmethod) -> Nmethod {
+    let mut copy = nmethod.clone();
+    copy.pcs = nmethod.pcs.iter().filter(|pc| nmethod.scope(pc.scope).is_ok_and(|s| s.values != [0; 3])).copied().collect();
+    copy
+}
+
+fn next_record(nmethod: &Nmethod, pc: u32) -> Vec<Frame> {
+    let at = nmethod.pcs.partition_point(|p| (p.pc as i64) < i64::from(pc));
+    nmethod.pcs.get(at).map(|p| nmethod.chain(p.scope).unwrap_or_default()).unwrap_or_default()
+}
+
+fn with_implicit(nmethod: &Nmethod, pc: u32) -> Vec<Frame> {
+    let at = nmethod.pcs.partition_point(|p| (p.pc as i64) < i64::from(pc));
+    let low = at.checked_sub(1).map_or(-1, |b| i64::from(nmethod.pcs[b].pc));
+    let high = nmethod.pcs.get(at).map_or(i64::MAX, |p| i64::from(p.pc));
+    let mut anchors: Vec<_> = nmethod.implicit.iter().filter(|(e, _)| i64::from(*e) > low && i64::from(*e) <= high).copied().collect();
+    anchors.sort_unstable();
+    let before = anchors.iter().rev().find(|(e, _)| *e <= pc);
+    let after = anchors.iter().find(|(e, _)| *e > pc);
+    if let Some((_, cont)) = before.or(after) {
+        let i = nmethod.pcs.partition_point(|p| (p.pc as i64) <= i64::from(*cont));
+        if let Some(p) = nmethod.pcs.get(i) {
+            return nmethod.chain(p.scope).unwrap_or_default();
+        }
+    }
+    next_record(nmethod, pc)
+}
+
+fn main() -> Result<(), Error> {
+    let mut args = std::env::args().skip(1);
+    let pid = args.next().ok_or("usage: evidence PID IPS [OPTIONS]")?.parse()?;
+    let ips = std::fs::read_to_string(args.next().ok_or("ips?")?)?;
+    let options: Vec<String> = args.collect();
+    let process = ProcessView::open(Pid(pid))?;
+    let libjvm = process.module(|name| name == "libjvm.so").ok_or("no libjvm.so")?;
+    let pages = Pages::new(process.memory());
+    let structs = VmStructs::read(&process, &libjvm, &pages)?;
+    let major = structs
+        .optional_static("Abstract_VM_Version", "_vm_major_version")
+        .and_then(|at| vmscope_target::Memory::read_u32(&pages, at).ok())
+        .unwrap_or(11);
+    let encodings = Encodings::of(&structs, major);
+    let mut cache = CodeCache::new(CodeLayout::of(&structs, encodings)?);
+    let layout = cache.layout().clone();
+    let names = MethodLayout::of(&structs, encodings)?;
+    let methods = MemoryMethods::new(&pages, MethodsLayout::of(&structs)?);
+    let mut nmethods = Vec::new();
+    cache.read(process.memory(), &pages, |found| {
+        if let Found::Nmethod { blob, bytes, .. } = found {
+            nmethods.extend(layout.read_nmethod(blob, bytes, &pages).ok());
+        }
+    })?;
+    nmethods.sort_by_key(|n| n.blob.code_begin);
+    let mut hits: HashMap<usize, HashMap<u32, u64>> = HashMap::new();
+    for ip in ips.lines() {
+        let Ok(ip) = u64::from_str_radix(ip.trim(), 16) else { continue };
+        let i = nmethods.partition_point(|n| n.blob.code_begin.0 <= ip);
+        let Some(i) = i.checked_sub(1) else { continue };
+        let n: &Nmethod = &nmethods[i];
+        if ip < n.blob.code_end.0 && !n.pcs.is_empty() {
+            let off = (ip - n.blob.code_begin.0) as u32;
+            *hits.entry(i).or_default().entry(off).or_default() += 1;
+        }
+    }
+    let mut weights = Weights::default();
+    for option in &options {
+        if let Some((name, value)) = option.split_once('=') {
+            let value: f32 = match value.parse() { Ok(v) => v, Err(_) => continue };
+            match name {
+                "record" => weights.record = value,
+                "implicit" => weights.implicit = value,
+                "trap" => weights.trap = value,
+                "ool" => weights.out_of_line = value,
+                "signs" => weights.signs = value,
+                "forward" => weights.forward = value,
+                "within" => weights.within = value,
+                "enter" => weights.enter = value,
+                "leave" => weights.leave = value,
+                "jump" => weights.jump = value,
+                "apart" => weights.apart = value,
+                "guess" => weights.guess = value,
+                "depth" => weights.limits.depth = value as usize,
+                "size" => weights.limits.size = value as u32,
+                "targets" => weights.limits.targets = value as usize,
+                "steps" => weights.limits.steps = value as usize,
+                _ => {}
+            }
+        }
+    }
+    let mut infos: HashMap<Avma, Option<MethodInfo>> = HashMap::new();
+    let mut line_of = |f: Option<&Frame>| -> Option<(Avma, u32)> {
+        let f = f?;
+        let info = infos.entry(f.method).or_insert_with(|| names.read(&pages, f.method).ok()).as_ref()?;
+        let i = info.lines.partition_point(|l| i64::from(l.from.0) <= i64::from(f.bci.max(0)));
+        Some((f.method, i.checked_sub(1).and_then(|i| info.lines.get(i)).map_or(0, |l| l.line)))
+    };
+    let mut scores: Vec<(&str, Score)> = vec![("next", Score::default()), ("implicit", Score::default()), ("outermost", Score::default()), ("evidence", Score::default()), ("evidence exact", Score::default()), ("evidence on full", Score::default())];
+    let (mut in_tree, mut total, mut full_records, mut kept_records) = (0, 0, 0, 0);
+    let mut kinds: HashMap<&str, u64> = HashMap::new();
+    let mut took = std::time::Duration::ZERO;
+    let mut code_bytes = 0;
+    let mut wrong: HashMap<(usize, u32), u64> = HashMap::new();
+    for (&i, offsets) in &hits {
+        let full = &nmethods[i];
+        let low = reduced(full);
+        full_records += full.pcs.len();
+        kept_records += low.pcs.len();
+        let _ = evidence::pieces(&low, &methods, &weights);
+        let began = Instant::now();
+        let map = evidence::pieces(&low, &methods, &weights);
+        took += began.elapsed();
+        code_bytes += low.code.len();
+        let known: std::collections::HashSet<Vec<(Avma, i32)>> = low.pcs.iter().flat_map(|p| {
+            let c = low.chain(p.scope).unwrap_or_default();
+            (0..c.len()).map(|k| path_of(&c[k..])).collect::<Vec<_>>()
+        }).collect();
+        for (&off, &n) in offsets {
+            let truth = next_record(full, off);
+            if truth.is_empty() { continue; }
+            total += n;
+            if known.contains(&path_of(&truth)) { in_tree += n }
+            else if known.contains(&path_of(&truth[1..])) { *kinds.entry("child of known").or_default() += n }
+            else if truth.len() > 2 && known.contains(&path_of(&truth[2..])) { *kinds.entry("grandchild").or_default() += n }
+            else { *kinds.entry("deeper").or_default() += n }
+            let evi = map.at(off);
+            let full_next = truth.clone();
+            let answers = [
+                next_record(&low, off),
+                with_implicit(&low, off),
+                vec![Frame { method: full.method, bci: truth.last().map_or(0, |f| f.bci) }],
+                evi.map(|(_, c)| c.to_vec()).unwrap_or_default(),
+            ];
+            let mut judge = |score: &mut Score, answer: &[Frame]| {
+                let m = answer.first().map(|f| f.method) == truth.first().map(|f| f.method);
+                let c = path_of(answer) == path_of(&truth);
+                let l = m && line_of(answer.first()) == line_of(truth.first());
+                let b = m && answer.first() == truth.first();
+                score.add(n, m, c, l, b);
+                m
+            };
+            let _ = full_next;
+            for (k, answer) in answers.iter().enumerate() {
+                let good = judge(&mut scores[k].1, answer);
+                if k == 3 && !good { *wrong.entry((i, off)).or_default() += n }
+            }
+            if let Some((p, c)) = evi { if p.exactness == Exactness::Exact { judge(&mut scores[4].1, c); } }
+        }
+    }
+    let lv = |l: i8| hits.iter().filter(|(i, _)| nmethods[**i].level == l).map(|(_, o)| o.values().sum::<u64>()).sum::<u64>();
+    println!("{total} samples in {} nmethods (levels 1-4: {} {} {} {}), records {full_records} -> {kept_records}; innermost recorded: {:.1}%  {:?}; {took:?} for {code_bytes} bytes", hits.len(), lv(1), lv(2), lv(3), lv(4), 100.0 * in_tree as f64 / total as f64, kinds.iter().map(|(k, v)| format!("{k} {:.1}%", 100.0 * *v as f64 / total as f64)).collect::<Vec<_>>());
+    for (name, score) in &scores { if score.all > 0 { score.show(name); } }
+    let mut name = |m: Avma| infos.entry(m).or_insert_with(|| names.read(&pages, m).ok()).as_ref().map(|i| format!("{}.{}", i.class.rsplit('/').next().unwrap_or(""), i.name)).unwrap_or_default();
+    if options.iter().any(|o| o == "wrong") {
+        let mut wrong: Vec<_> = wrong.into_iter().collect();
+        wrong.sort_by_key(|w| std::cmp::Reverse(w.1));
+        for ((i, off), n) in wrong.iter().take(40) {
+            let full = &nmethods[*i];
+            let low = reduced(full);
+            let map = evidence::pieces(&low, &methods, &weights);
+            let mut show = |c: &[Frame]| c.iter().take(4).map(|f| format!("{}@{}", name(f.method), f.bci)).collect::<Vec<_>>().join(" < ");
+            println!("{n:5} {:x}+{off:x} level {}\n      truth {}\n      ours  {}", full.blob.code_begin.0, full.level, show(&next_record(full, *off)), show(map.at(*off).map(|x| x.1).unwrap_or_default()));
+        }
+    }
+    Ok(())
+}
+
+/// The methods of a chain and where each was inlined, without the innermost bytecode.
+fn path_of(chain: &[Frame]) -> Vec<(Avma, i32)> {
+    chain.iter().enumerate().map(|(k, f)| (f.method, if k == 0 { 0 } else { f.bci })).collect()
+}
