@@ -57,6 +57,28 @@ fn with_implicit(nmethod: &Nmethod, pc: u32) -> Vec<Frame> {
     next_record(nmethod, pc)
 }
 
+/// The scope that C2 gave to all that it made after it had parsed everything: nodes of
+/// optimisations get the notes of the bytecode that was parsed last, which are wrong.
+fn stale(nmethod: &Nmethod) -> Option<Vec<Frame>> {
+    if nmethod.level != 4 { return None }
+    let mut by: HashMap<Vec<Frame>, usize> = HashMap::new();
+    for p in &nmethod.pcs {
+        if nmethod.scope(p.scope).is_ok_and(|s| s.values == [0; 3]) { *by.entry(nmethod.chain(p.scope).unwrap_or_default()).or_default() += 1; }
+    }
+    let all: usize = by.values().sum();
+    let (chain, most) = by.into_iter().max_by_key(|x| x.1)?;
+    (most >= 10 && most * 5 >= all).then_some(chain)
+}
+
+/// The full table without those.
+fn cleaned(nmethod: &Nmethod) -> Nmethod {
+    let mut copy = nmethod.clone();
+    if let Some(stale) = stale(nmethod) {
+        copy.pcs = nmethod.pcs.iter().filter(|p| nmethod.scope(p.scope).is_ok_and(|s| s.values != [0; 3]) || nmethod.chain(p.scope).ok().as_ref() != Some(&stale)).copied().collect();
+    }
+    copy
+}
+
 fn main() -> Result<(), Error> {
     let mut args = std::env::args().skip(1);
     let pid = args.next().ok_or("usage: evidence PID IPS [OPTIONS]")?.parse()?;
@@ -102,6 +124,9 @@ fn main() -> Result<(), Error> {
                 "implicit" => weights.implicit = value,
                 "trap" => weights.trap = value,
                 "ool" => weights.out_of_line = value,
+                "skip" => weights.skip = value,
+                k if k.starts_with('k') => { if let Ok(k) = k[1..].parse::<usize>() { weights.kinds[k] = value } }
+                "rarity" => weights.rarity = value,
                 "signs" => weights.signs = value,
                 "forward" => weights.forward = value,
                 "within" => weights.within = value,
@@ -125,7 +150,8 @@ fn main() -> Result<(), Error> {
         let i = info.lines.partition_point(|l| i64::from(l.from.0) <= i64::from(f.bci.max(0)));
         Some((f.method, i.checked_sub(1).and_then(|i| info.lines.get(i)).map_or(0, |l| l.line)))
     };
-    let mut scores: Vec<(&str, Score)> = vec![("next", Score::default()), ("implicit", Score::default()), ("outermost", Score::default()), ("evidence", Score::default()), ("evidence exact", Score::default()), ("evidence on full", Score::default())];
+    let mut scores: Vec<(&str, Score)> = vec![("next", Score::default()), ("implicit", Score::default()), ("outermost", Score::default()), ("evidence", Score::default()), ("evidence exact", Score::default()), ("evidence on full", Score::default()), ("clean: next", Score::default()), ("clean: implicit", Score::default()), ("clean: outermost", Score::default()), ("clean: evidence", Score::default()), ("clean: exact", Score::default()), ("clean: all ref=next=prev", Score::default())];
+    let (mut stale_hits, mut stale_void) = (0, 0);
     let (mut in_tree, mut total, mut full_records, mut kept_records) = (0, 0, 0, 0);
     let mut kinds: HashMap<&str, u64> = HashMap::new();
     let mut took = std::time::Duration::ZERO;
@@ -134,6 +160,8 @@ fn main() -> Result<(), Error> {
     for (&i, offsets) in &hits {
         let full = &nmethods[i];
         let low = reduced(full);
+        let clean = cleaned(full);
+        let stale = stale(full);
         full_records += full.pcs.len();
         kept_records += low.pcs.len();
         let _ = evidence::pieces(&low, &methods, &weights);
@@ -148,19 +176,40 @@ fn main() -> Result<(), Error> {
         for (&off, &n) in offsets {
             let truth = next_record(full, off);
             if truth.is_empty() { continue; }
+            let is_stale = stale.as_ref() == Some(&truth);
+            let next = next_record(&clean, off);
+            let prev = clean.pcs.iter().rev().find(|p| (p.pc as u32) < off).map(|p| full.chain(p.scope).unwrap_or_default()).unwrap_or_default();
+            let same = next.first().map(|f| f.method) == prev.first().map(|f| f.method);
+            let clean_truth = if is_stale { if same { Some(next.clone()) } else { stale_void += n; None } } else { Some(truth.clone()) };
+            stale_hits += if is_stale { n } else { 0 };
             total += n;
             if known.contains(&path_of(&truth)) { in_tree += n }
             else if known.contains(&path_of(&truth[1..])) { *kinds.entry("child of known").or_default() += n }
             else if truth.len() > 2 && known.contains(&path_of(&truth[2..])) { *kinds.entry("grandchild").or_default() += n }
             else { *kinds.entry("deeper").or_default() += n }
-            let evi = map.at(off);
+            let evi = map.at(off.saturating_sub(1));
             let full_next = truth.clone();
             let answers = [
                 next_record(&low, off),
                 with_implicit(&low, off),
-                vec![Frame { method: full.method, bci: truth.last().map_or(0, |f| f.bci) }],
+                vec![Frame { method: full.method, bci: i32::MAX }],
                 evi.map(|(_, c)| c.to_vec()).unwrap_or_default(),
             ];
+            if let Some(truth) = &clean_truth {
+                let mut judge = |score: &mut Score, answer: &[Frame]| {
+                    let m = answer.first().map(|f| f.method) == truth.first().map(|f| f.method);
+                    let c = path_of(answer) == path_of(truth);
+                    let l = m && line_of(answer.first()) == line_of(truth.first());
+                    score.add(n, m, c, l, m && answer.first() == truth.first());
+                    m
+                };
+                for (k, answer) in answers.iter().enumerate() {
+                    let good = judge(&mut scores[6 + k].1, answer);
+                    if k == 3 && !good { *wrong.entry((i, off)).or_default() += n }
+                    if k == 3 && same { judge(&mut scores[11].1, answer); }
+                }
+                if let Some((p, c)) = evi { if p.exactness == Exactness::Exact { judge(&mut scores[10].1, c); } }
+            }
             let mut judge = |score: &mut Score, answer: &[Frame]| {
                 let m = answer.first().map(|f| f.method) == truth.first().map(|f| f.method);
                 let c = path_of(answer) == path_of(&truth);
@@ -171,16 +220,39 @@ fn main() -> Result<(), Error> {
             };
             let _ = full_next;
             for (k, answer) in answers.iter().enumerate() {
-                let good = judge(&mut scores[k].1, answer);
-                if k == 3 && !good { *wrong.entry((i, off)).or_default() += n }
+                judge(&mut scores[k].1, answer);
             }
             if let Some((p, c)) = evi { if p.exactness == Exactness::Exact { judge(&mut scores[4].1, c); } }
         }
     }
     let lv = |l: i8| hits.iter().filter(|(i, _)| nmethods[**i].level == l).map(|(_, o)| o.values().sum::<u64>()).sum::<u64>();
     println!("{total} samples in {} nmethods (levels 1-4: {} {} {} {}), records {full_records} -> {kept_records}; innermost recorded: {:.1}%  {:?}; {took:?} for {code_bytes} bytes", hits.len(), lv(1), lv(2), lv(3), lv(4), 100.0 * in_tree as f64 / total as f64, kinds.iter().map(|(k, v)| format!("{k} {:.1}%", 100.0 * *v as f64 / total as f64)).collect::<Vec<_>>());
+    if options.iter().any(|o| o == "score") {
+        let s = scores[9].1;
+        println!("SCORE {} {} {} {}", s.all, s.method, s.bci, scores[3].1.method);
+    }
+    println!("  reference stale {:.1}%, of it void {:.1}%", 100.0 * stale_hits as f64 / total as f64, 100.0 * stale_void as f64 / total as f64);
     for (name, score) in &scores { if score.all > 0 { score.show(name); } }
     let mut name = |m: Avma| infos.entry(m).or_insert_with(|| names.read(&pages, m).ok()).as_ref().map(|i| format!("{}.{}", i.class.rsplit('/').next().unwrap_or(""), i.name)).unwrap_or_default();
+    if options.iter().any(|o| o == "stale") {
+        for (i, offsets) in &hits {
+            let full = &nmethods[*i];
+            let total: u64 = offsets.values().sum();
+            if total < 20 { continue }
+            let mut by: HashMap<Vec<Frame>, (u64, u64)> = HashMap::new();
+            for p in &full.pcs {
+                if full.scope(p.scope).is_ok_and(|s| s.values == [0; 3]) { by.entry(full.chain(p.scope).unwrap_or_default()).or_default().0 += 1; }
+            }
+            for (off, n) in offsets { if let Some(x) = by.get_mut(&next_record(full, *off)) { x.1 += n } }
+            let all: u64 = by.values().map(|x| x.0).sum();
+            let mut by: Vec<_> = by.into_iter().collect();
+            by.sort_by_key(|x| std::cmp::Reverse(x.1.0));
+            println!("{:x} {} level {} samples {total} dns records {all}", full.blob.code_begin.0, name(full.method), full.level);
+            for (c, (r, n)) in by.iter().take(3) {
+                println!("     {r:4} records {n:5} samples {}", c.iter().take(4).map(|f| format!("{}@{}", name(f.method), f.bci)).collect::<Vec<_>>().join(" < "));
+            }
+        }
+    }
     if options.iter().any(|o| o == "wrong") {
         let mut wrong: Vec<_> = wrong.into_iter().collect();
         wrong.sort_by_key(|w| std::cmp::Reverse(w.1));
@@ -189,7 +261,24 @@ fn main() -> Result<(), Error> {
             let low = reduced(full);
             let map = evidence::pieces(&low, &methods, &weights);
             let mut show = |c: &[Frame]| c.iter().take(4).map(|f| format!("{}@{}", name(f.method), f.bci)).collect::<Vec<_>>().join(" < ");
-            println!("{n:5} {:x}+{off:x} level {}\n      truth {}\n      ours  {}", full.blob.code_begin.0, full.level, show(&next_record(full, *off)), show(map.at(*off).map(|x| x.1).unwrap_or_default()));
+            println!("{n:5} {:x}+{off:x} level {}\n      truth {}\n      ours  {}", full.blob.code_begin.0, full.level, show(&next_record(&cleaned(full), *off)), show(map.at(off.saturating_sub(1)).map(|x| x.1).unwrap_or_default()));
+        }
+    }
+    if let Some(at) = options.iter().find_map(|o| o.strip_prefix("dump:")) {
+        let at = u64::from_str_radix(at, 16)?;
+        for (i, offsets) in &hits {
+            let full = &nmethods[*i];
+            if full.blob.code_begin.0 != at { continue }
+            std::fs::write("/tmp/ev/code.bin", &full.code)?;
+            let low = reduced(full);
+            let map = evidence::pieces(&low, &methods, &weights);
+            let mut show = |c: &[Frame]| c.iter().take(3).map(|f| format!("{}@{}", name(f.method), f.bci)).collect::<Vec<_>>().join(" < ");
+            for off in 0..full.code.len() as u32 {
+                let rec = full.pcs.iter().any(|p| p.pc as u32 == off);
+                let lrec = low.pcs.iter().any(|p| p.pc as u32 == off);
+                let imp = full.implicit.iter().any(|p| p.0 == off);
+                println!("DUMP {off:x}\t{}{}{}\t{}\t{}\t{}", if lrec { "R" } else if rec { "r" } else { " " }, if imp { "I" } else { " " }, "", offsets.get(&off).copied().unwrap_or(0), show(&next_record(full, off)), map.at(off).map(|x| format!("{}{}", if x.0.exactness == Exactness::Exact { "!" } else { "" }, show(x.1))).unwrap_or_default());
+            }
         }
     }
     Ok(())

@@ -7,6 +7,7 @@ mod machine;
 mod memory;
 mod path;
 mod pool;
+mod templates;
 mod profile;
 mod tree;
 
@@ -76,6 +77,12 @@ pub struct Weights {
     pub out_of_line: f32,
     /// Factor of all signs.
     pub signs: f32,
+    /// How much more a sign is worth that fits few bytecodes.
+    pub rarity: f32,
+    /// Factors of the kinds of signs, in the order of [`Sign`]'s variants.
+    pub kinds: [f32; 13],
+    /// For each bytecode that is skipped, going forward.
+    pub skip: f32,
     /// Forward in the same method.
     pub forward: f32,
     /// Backward in the same method.
@@ -94,6 +101,28 @@ pub struct Weights {
     pub limits: GuessLimits,
 }
 
+impl Weights {
+    /// The factor of a sign.
+    fn of_kind(&self, sign: &Sign) -> f32 {
+        let index = match sign {
+            Sign::Field { .. } => 0,
+            Sign::Element { .. } => 1,
+            Sign::Length => 2,
+            Sign::ClassOf => 3,
+            Sign::Class(_) => 4,
+            Sign::Constant(-1..=1) => 5,
+            Sign::Constant(_) => 6,
+            Sign::Arithmetic(_) => 7,
+            Sign::Branch => 8,
+            Sign::Allocate => 9,
+            Sign::Lock => 10,
+            Sign::Vector => 11,
+            Sign::Intrinsic => 12,
+        };
+        self.kinds.get(index).copied().unwrap_or(1.0)
+    }
+}
+
 impl Default for Weights {
     fn default() -> Self {
         Weights {
@@ -102,6 +131,9 @@ impl Default for Weights {
             trap: 5.0,
             out_of_line: 3.0,
             signs: 1.0,
+            rarity: 2.0,
+            kinds: [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 8.0],
+            skip: 0.01,
             forward: 0.2,
             within: 1.0,
             enter: 1.5,
@@ -135,7 +167,8 @@ pub fn pieces(nmethod: &Nmethod, methods: &dyn MethodSource, weights: &Weights) 
         .map(|anchor| (anchor.node, anchor.bci))
         .collect();
     tree.guess(methods, &weights.limits, |node, bci| called.contains(&(node, bci)));
-    let states = path::shortest(&machine, &tree, &anchors, weights);
+    let templates = templates::regions(&machine);
+    let states = path::shortest(&machine, &tree, &anchors, &templates, weights);
     assemble(&machine, &tree, &anchors, &states)
 }
 

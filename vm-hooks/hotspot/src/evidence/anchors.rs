@@ -43,7 +43,7 @@ pub struct Anchor {
 pub fn anchors(nmethod: &Nmethod, machine: &Machine, tree: &Tree) -> Vec<Anchor> {
     let mut found = Vec::new();
     let mut by_insn: FxHashMap<usize, (u32, i32)> = FxHashMap::default();
-    let mut add = |found: &mut Vec<Anchor>, insn, place: (u32, i32), kind, share| {
+    let add = |found: &mut Vec<Anchor>, insn, place: (u32, i32), kind, share| {
         found.push(Anchor {
             insn,
             node: place.0,
@@ -131,7 +131,14 @@ fn out_of_line(
         }
         at = match insn.flow {
             Flow::Next | Flow::Call => at + 1,
-            Flow::Jump(target) => machine.index_at(target),
+            Flow::Jump(target) => {
+                let target = machine.index_at(target);
+                // Back to the code in line.
+                if target < to {
+                    return None;
+                }
+                target
+            }
             Flow::Branch(_) | Flow::Away => return None,
         };
     }

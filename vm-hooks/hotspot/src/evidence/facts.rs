@@ -86,6 +86,10 @@ pub enum Sign {
     Allocate,
     /// A lock is taken or given back.
     Lock,
+    /// Many elements are worked on at once.
+    Vector,
+    /// Code that the compiler has ready for a method that works on arrays.
+    Intrinsic,
 }
 
 /// What the constant pool says about a bytecode's operand.
@@ -98,6 +102,9 @@ pub enum Reference {
     Field(u32),
     /// The methods that a call may reach, the likely ones first.
     Methods(Vec<Avma>),
+    /// The method that a call reaches, and in whose place the compiler may put code that
+    /// it has ready, working on arrays.
+    Intrinsic(Avma),
     /// A class.
     Class(Avma),
     /// A number (floating point: its bits).
@@ -115,8 +122,6 @@ pub struct MethodFacts {
     pub signs: Vec<(Sign, u16)>,
     /// The calls: the index of the step, and the methods that it may reach.
     pub calls: Vec<(u16, Vec<Avma>)>,
-    /// Whether a step is the target of a backward branch's loop: index ranges.
-    pub loops: Vec<(u16, u16)>,
 }
 
 impl MethodFacts {
@@ -133,10 +138,10 @@ impl MethodFacts {
             ..MethodFacts::default()
         };
         let bytecodes = bytecodes.get(..MAX_BYTECODES).unwrap_or(bytecodes);
-        let mut at = 0;
+        let (mut at, mut previous) = (0, 0);
         while let Some(step) = bytecode::step(bytecodes, at) {
-            facts.take(bytecodes, &step, oop_bytes, &mut refer);
-            at = step.next;
+            facts.take(bytecodes, (&step, previous), oop_bytes, &mut refer);
+            (at, previous) = (step.next, step.code);
         }
         if facts.steps.is_empty() {
             facts.steps.push(0);
@@ -155,7 +160,7 @@ impl MethodFacts {
     fn take(
         &mut self,
         bytecodes: &[u8],
-        step: &Step,
+        (step, previous): (&Step, u8),
         oop_bytes: u8,
         refer: &mut impl FnMut(u16, u8, u16) -> Reference,
     ) {
@@ -195,7 +200,7 @@ impl MethodFacts {
                     5 => 1,
                     _ => 2,
                 };
-                signs.extend([Sign::Element { width, store }, Sign::Length]);
+                signs.extend([Sign::Element { width, store }, Sign::Length, Sign::Vector]);
             }
             0x60 | 0x61 => signs.push(Sign::Arithmetic(A::Add)),
             0x62 | 0x63 => signs.push(Sign::Arithmetic(A::FloatAdd)),
@@ -203,12 +208,12 @@ impl MethodFacts {
             0x66 | 0x67 => signs.push(Sign::Arithmetic(A::FloatSubtract)),
             0x68 | 0x69 => signs.push(Sign::Arithmetic(A::Multiply)),
             0x6a | 0x6b => signs.push(Sign::Arithmetic(A::FloatMultiply)),
-            // Division by a constant is a multiplication.
-            0x6c | 0x6d | 0x70 | 0x71 => signs.extend([
-                Sign::Arithmetic(A::Divide),
+            // Division by a constant is a multiplication and a shift, or a shift and a mask.
+            0x6c | 0x6d | 0x70 | 0x71 if matches!(previous, 0x02..=0x14) => signs.extend([
                 Sign::Arithmetic(A::Multiply),
                 Sign::Arithmetic(A::ShiftRight),
             ]),
+            0x6c | 0x6d | 0x70 | 0x71 => signs.push(Sign::Arithmetic(A::Divide)),
             0x6e | 0x6f => signs.push(Sign::Arithmetic(A::FloatDivide)),
             0x74 | 0x75 => signs.push(Sign::Arithmetic(A::Negate)),
             0x78 | 0x79 => signs.push(Sign::Arithmetic(A::ShiftLeft)),
@@ -249,6 +254,10 @@ impl MethodFacts {
                 }
                 let methods = match refer(bci, code, step.operand) {
                     Reference::Methods(methods) => methods,
+                    Reference::Intrinsic(method) => {
+                        signs.push(Sign::Intrinsic);
+                        vec![method]
+                    }
                     _ => Vec::new(),
                 };
                 calls = Some(methods);

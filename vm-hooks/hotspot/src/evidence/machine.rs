@@ -33,6 +33,8 @@ pub struct Insn {
     pub end: u32,
     /// Where control goes.
     pub flow: Flow,
+    /// Whether only code that the compiler has ready has such instructions.
+    pub is_template: bool,
     /// Whether it is a comparison.
     pub compares: bool,
     /// Whether it puts a negative number into `esi`: the argument of an uncommon trap.
@@ -77,6 +79,7 @@ impl Machine {
                 start: offset(at),
                 end: offset(decoder.position()),
                 flow: flow(&insn, begin),
+                is_template: is_template(&insn),
                 compares: matches!(
                     insn.mnemonic(),
                     Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Ucomisd | Mnemonic::Ucomiss
@@ -149,6 +152,11 @@ impl Signer<'_> {
                 | OpKind::Immediate32to64 => self.immediate(insn, operand, signs),
                 _ => {}
             }
+        }
+        if insn.op0_register().is_vector_register()
+            && (insn.op0_register().size() > 16 || is_packed(insn))
+        {
+            signs.push((Sign::Vector, 1.5));
         }
         if insn.has_lock_prefix() {
             signs.push((Sign::Lock, 1.5));
@@ -236,6 +244,30 @@ impl Signer<'_> {
         };
         signs.push((Sign::Constant(value), worth));
     }
+}
+
+/// Instructions of string and array intrinsics, which vectorised loops do not have.
+fn is_template(insn: &Instruction) -> bool {
+    use Mnemonic as M;
+    matches!(
+        insn.mnemonic(),
+        M::Pcmpestri | M::Vpcmpestri | M::Pcmpeqb | M::Vpcmpeqb | M::Pcmpeqw | M::Vpcmpeqw
+            | M::Ptest | M::Vptest | M::Pmovmskb | M::Vpmovmskb | M::Pshuflw | M::Phaddd
+            | M::Vphaddd | M::Pshufb | M::Vpshufb | M::Packuswb | M::Vpackuswb
+            | M::Punpcklbw | M::Ktestd | M::Kortestd | M::Kortestq | M::Tzcnt | M::Bsf
+    )
+}
+
+fn is_packed(insn: &Instruction) -> bool {
+    use Mnemonic as M;
+    matches!(
+        insn.mnemonic(),
+        M::Movdqu | M::Vmovdqu | M::Pshufd | M::Vpshufd | M::Pxor | M::Vpxor | M::Pcmpestri
+            | M::Pcmpeqb | M::Vpcmpeqb | M::Pcmpeqw | M::Vpcmpeqw | M::Ptest | M::Vptest
+            | M::Pmovmskb | M::Vpmovmskb | M::Vpbroadcastb | M::Vpbroadcastw | M::Pshuflw
+            | M::Pshufb | M::Punpcklbw | M::Vpmovzxbw | M::Pmovzxbw | M::Movdqa | M::Por
+            | M::Psubd | M::Pand | M::Packuswb
+    )
 }
 
 fn arithmetic(insn: &Instruction) -> Option<(Arithmetic, f32)> {

@@ -45,6 +45,7 @@ pub struct MethodsLayout {
     code_size: Scalar,
     pool: PoolLayout,
     profile: Option<ProfileLayout>,
+    intrinsic: Option<Scalar>,
     narrow_base: Option<Avma>,
     narrow_shift: Option<Avma>,
 }
@@ -67,6 +68,7 @@ impl MethodsLayout {
             code_size: structs.scalar("ConstMethod", "_code_size")?,
             pool: PoolLayout::of(structs)?,
             profile: ProfileLayout::of(structs),
+            intrinsic: structs.optional_scalar("Method", "_intrinsic_id"),
             narrow_base: narrow("_narrow_klass._base", "_base"),
             narrow_shift: narrow("_narrow_klass._shift", "_shift"),
         })
@@ -110,6 +112,20 @@ impl<'m> MemoryMethods<'m> {
         }))
     }
 
+    /// Whether compilers have code of their own for a static method with that signature,
+    /// and it works on arrays.
+    fn is_intrinsic(&self, method: Avma, signature: Avma) -> Result<bool, AdapterError> {
+        let Some(field) = self.layout.intrinsic else {
+            return Ok(false);
+        };
+        if field.read(self.memory, method, WHAT)? == 0 {
+            return Ok(false);
+        }
+        let signature = self.layout.pool.symbol(self.memory, signature)?;
+        // An array as such, or as an object and a place in it.
+        Ok(signature.contains('[') || signature.starts_with("(Ljava/lang/Object;"))
+    }
+
     fn refer(
         &self,
         pool: Avma,
@@ -130,7 +146,12 @@ impl<'m> MemoryMethods<'m> {
                         methods.push(found);
                     }
                 }
-                Ok(Reference::Methods(methods))
+                match methods.as_slice() {
+                    [method] if code == 0xb8 && self.is_intrinsic(*method, signature)? => {
+                        Ok(Reference::Intrinsic(*method))
+                    }
+                    _ => Ok(Reference::Methods(methods)),
+                }
             }
             0xbb | 0xbd | 0xc0 | 0xc1 | 0xc5 => {
                 let class = layout.class_at(memory, pool, operand.into())?;

@@ -2,6 +2,8 @@
 //! a shortest path (Viterbi), where staying costs nothing, going on in the same method
 //! little, entering or leaving an inlined method more, and each sign that fits is a gain.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::Weights;
@@ -27,6 +29,8 @@ struct States {
     all: Vec<State>,
     /// First state of each node.
     first: Vec<usize>,
+    /// The parent's state that calls each node.
+    calls: Vec<Option<usize>>,
     by_sign: FxHashMap<Sign, Vec<u32>>,
 }
 
@@ -35,11 +39,14 @@ impl States {
         let mut states = States {
             all: Vec::new(),
             first: Vec::new(),
+            calls: Vec::new(),
             by_sign: FxHashMap::default(),
         };
         for (index, node) in tree.nodes.iter().enumerate() {
             let first = states.all.len();
             states.first.push(first);
+            let call = node.parent.and_then(|(node, bci)| states.index(tree, node, bci));
+            states.calls.push(call);
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             for step in 0..node.facts.steps.len() {
                 let step = u16::try_from(step).unwrap_or(u16::MAX);
@@ -65,6 +72,7 @@ pub fn shortest(
     machine: &Machine,
     tree: &Tree,
     anchors: &[Anchor],
+    templates: &[Range<usize>],
     weights: &Weights,
 ) -> Vec<Option<State>> {
     let mut told = vec![None; machine.insns.len()];
@@ -72,12 +80,34 @@ pub fn shortest(
     if states.all.is_empty() {
         return told;
     }
-    let rows = rows(machine, tree, &states, anchors, weights);
-    let limit = (MAX_CELLS / states.all.len()).max(16);
-    for rows in rows.chunks(limit) {
-        for (row, state) in rows.iter().zip(through(tree, &states, rows, weights)) {
+    let rows = rows(machine, tree, &states, anchors, templates, weights);
+    let longest = (MAX_CELLS / states.all.len()).max(16);
+    let mut search = Search::new(machine, tree, &states, weights);
+    let mut rest = rows.as_slice();
+    while !rest.is_empty() {
+        // To where control does not come from the row before.
+        let apart = rest.iter().skip(1).position(|row| row.is_apart);
+        let length = apart.map_or(rest.len(), |at| at + 1).min(longest);
+        let (segment, behind) = rest.split_at(length);
+        rest = behind;
+        for (row, state) in segment.iter().zip(search.through(segment)) {
             if let Some(told) = told.get_mut(row.insn) {
                 *told = states.all.get(state).copied();
+            }
+        }
+    }
+    for range in templates {
+        // All of it is the same call.
+        let Some(inside) = told.get_mut(range.clone()) else {
+            continue;
+        };
+        if let Some(&Some(state)) = inside.first() {
+            let telling = states.by_sign.get(&Sign::Intrinsic);
+            let is_intrinsic = telling.is_some_and(|telling| {
+                telling.iter().any(|&at| states.all.get(at as usize) == Some(&state))
+            });
+            if is_intrinsic {
+                inside.fill(Some(state));
             }
         }
     }
@@ -97,17 +127,32 @@ fn rows(
     tree: &Tree,
     states: &States,
     anchors: &[Anchor],
+    templates: &[Range<usize>],
     weights: &Weights,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
+    let intrinsic = states.by_sign.get(&Sign::Intrinsic);
+    let intrinsic = intrinsic.map_or(&[][..], Vec::as_slice);
+    let mut templates = templates.iter().peekable();
     let mut anchors = anchors.iter().peekable();
     let mut is_apart = true;
     for (index, insn) in machine.insns.iter().enumerate() {
         let mut gains = Vec::new();
-        for (sign, worth) in machine.signs_of(insn) {
-            let worth = worth * weights.signs;
-            let fitting = states.by_sign.get(sign).into_iter().flatten();
-            gains.extend(fitting.map(|state| (*state, worth)));
+        while templates.next_if(|range| range.end <= index).is_some() {}
+        let template = templates.peek().filter(|range| range.contains(&index));
+        let template = template.filter(|_| !intrinsic.is_empty());
+        if let Some(range) = template {
+            if range.start == index {
+                let gain = weights.of_kind(&Sign::Intrinsic);
+                gains.extend(intrinsic.iter().map(|state| (*state, gain)));
+            }
+        }
+        let signs = template.map_or(machine.signs_of(insn), |_| &[]);
+        for (sign, worth) in signs {
+            let fitting = states.by_sign.get(sign).map_or(&[][..], Vec::as_slice);
+            let rarity = weights.rarity / (4.0 + gain_count(fitting));
+            let worth = worth * (weights.signs + rarity) * weights.of_kind(sign);
+            gains.extend(fitting.iter().map(|state| (*state, worth)));
         }
         while let Some(anchor) = anchors.next_if(|anchor| anchor.insn <= index) {
             let gain = anchor.share
@@ -134,97 +179,191 @@ fn rows(
     rows
 }
 
+fn gain_count(fitting: &[u32]) -> f32 {
+    f32::from(u16::try_from(fitting.len()).unwrap_or(u16::MAX))
+}
+
 /// A cost and the state that it comes from.
 type Best = (f32, u32);
+
+const NOWHERE: Best = (f32::INFINITY, 0);
 
 fn better(a: Best, b: Best) -> Best {
     if b.0 < a.0 { b } else { a }
 }
 
-/// The cheapest states of `rows`.
-fn through(tree: &Tree, states: &States, rows: &[Row], weights: &Weights) -> Vec<usize> {
-    let count = states.all.len();
-    let mut costs = vec![0.0_f32; count];
-    let mut next = vec![0.0_f32; count];
-    let mut from: Vec<u32> = Vec::with_capacity(count * rows.len());
-    let mut reach: Vec<Best> = Vec::new();
-    for row in rows {
-        let jump = if row.is_apart {
-            weights.apart
-        } else {
-            weights.jump
-        };
-        reachable(tree, states, &costs, weights, jump, &mut reach);
-        let mut state = 0_u32;
-        let mut values = costs.iter().zip(next.iter_mut());
-        for (node, reach) in tree.nodes.iter().zip(&reach) {
-            let mut forward: Best = (f32::INFINITY, 0);
-            for (cost, next) in values.by_ref().take(node.facts.steps.len()) {
-                let mut best = (*cost, state);
-                best = better(best, (forward.0 + weights.forward, forward.1));
-                best = better(best, *reach);
-                forward = better(forward, (*cost, state));
-                *next = best.0;
+fn plus(a: Best, cost: f32) -> Best {
+    (a.0 + cost, a.1)
+}
+
+/// More costs than this are not kept for the targets of branches.
+const MAX_KEPT: usize = 4 << 20;
+
+struct Search<'a> {
+    tree: &'a Tree,
+    states: &'a States,
+    weights: &'a Weights,
+    /// Forward branches: (target, source), ascending.
+    sources: Vec<(usize, usize)>,
+    /// The costs at the rows before which control branches, by instruction.
+    kept: FxHashMap<usize, Vec<f32>>,
+    /// The instructions whose costs will be wanted, ascending.
+    wanted: Vec<usize>,
+    costs: Vec<f32>,
+    /// What a state costs when it is come to from inlined methods.
+    up: Vec<Best>,
+    /// The least of each node.
+    least: Vec<Best>,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        machine: &Machine,
+        tree: &'a Tree,
+        states: &'a States,
+        weights: &'a Weights,
+    ) -> Self {
+        let mut sources = Vec::new();
+        for (source, insn) in machine.insns.iter().enumerate() {
+            if let Flow::Branch(target) | Flow::Jump(target) = insn.flow {
+                let target = machine.index_at(target);
+                let before = target.checked_sub(1).and_then(|at| machine.insns.get(at));
+                let is_apart =
+                    before.is_some_and(|insn| matches!(insn.flow, Flow::Jump(_) | Flow::Away));
+                if target > source && is_apart {
+                    sources.push((target, source));
+                }
+            }
+        }
+        sources.sort_unstable();
+        let mut wanted: Vec<usize> = sources.iter().map(|(_, source)| *source).collect();
+        wanted.sort_unstable();
+        let count = states.all.len();
+        Search {
+            tree,
+            states,
+            weights,
+            sources,
+            kept: FxHashMap::default(),
+            wanted,
+            costs: vec![0.0; count],
+            up: vec![NOWHERE; count],
+            least: Vec::new(),
+        }
+    }
+
+    /// The cheapest states of the rows of a segment that control goes straight through.
+    fn through(&mut self, rows: &[Row]) -> Vec<usize> {
+        let count = self.states.all.len();
+        let mut from: Vec<u32> = Vec::with_capacity(count * rows.len());
+        let mut jump = self.weights.jump;
+        if let Some(row) = rows.first().filter(|row| row.is_apart) {
+            jump = self.begin(row.insn);
+        }
+        for (index, row) in rows.iter().enumerate() {
+            self.step(row, jump, &mut from);
+            jump = self.weights.jump;
+            // Branches up to the next row go with these costs.
+            let until = rows.get(index + 1).map_or(usize::MAX, |row| row.insn);
+            let at = self.wanted.partition_point(|&wanted| wanted < row.insn);
+            if self.wanted.get(at).is_some_and(|&wanted| wanted < until)
+                && self.kept.len() * count < MAX_KEPT
+            {
+                self.kept.insert(row.insn, self.costs.clone());
+            }
+        }
+        let last = self.costs.iter().enumerate();
+        let last = last.min_by(|a, b| a.1.total_cmp(b.1));
+        let mut at = last.map_or(0, |(state, _)| state);
+        let mut path = Vec::with_capacity(rows.len());
+        for row in (0..rows.len()).rev() {
+            path.push(at);
+            at = from.get(row * count + at).map_or(0, |&before| before as usize);
+        }
+        path.reverse();
+        path
+    }
+
+    /// Takes the costs where a branch to instruction `at`, or shortly before it, comes
+    /// from. Returns what a jump costs there.
+    fn begin(&mut self, at: usize) -> f32 {
+        let behind = self.sources.partition_point(|(target, _)| *target <= at);
+        let source = behind.checked_sub(1).and_then(|index| self.sources.get(index));
+        let kept = source.and_then(|(_, source)| {
+            let mut row = *source;
+            // The row at or before the branch.
+            for _ in 0..8 {
+                if let Some(costs) = self.kept.get(&row) {
+                    return Some(costs);
+                }
+                row = row.checked_sub(1)?;
+            }
+            None
+        });
+        match kept {
+            Some(costs) => {
+                self.costs.clone_from(costs);
+                self.weights.jump
+            }
+            None => self.weights.apart,
+        }
+    }
+
+    /// One instruction on: `from` gets the state that each state is come to from.
+    fn step(&mut self, row: &Row, jump: f32, from: &mut Vec<u32>) {
+        let weights = self.weights;
+        for ((state, cost), up) in (0_u32..).zip(&self.costs).zip(&mut self.up) {
+            *up = (*cost, state);
+        }
+        // Out of inlined methods: children come after their parents.
+        self.least.clear();
+        self.least.resize(self.tree.nodes.len(), NOWHERE);
+        let mut anywhere = NOWHERE;
+        let nodes = self.tree.nodes.iter().zip(&self.states.first);
+        for (index, ((node, &first), call)) in nodes.zip(&self.states.calls).enumerate().rev() {
+            let own = self.up.get(first..first + node.facts.steps.len());
+            let least = own.unwrap_or_default().iter().copied().fold(NOWHERE, better);
+            anywhere = better(anywhere, least);
+            if let Some(slot) = self.least.get_mut(index) {
+                *slot = least;
+            }
+            if let Some(up) = call.and_then(|call| self.up.get_mut(call)) {
+                *up = better(*up, plus(least, weights.leave));
+            }
+        }
+        let anywhere = plus(anywhere, jump);
+        // Into them.
+                let mut costs = self.costs.iter_mut();
+        let nodes = self.tree.nodes.iter().zip(&self.states.first);
+        for (((node, &first), call), least) in nodes.zip(&self.states.calls).zip(&self.least) {
+            let guess = if node.is_recorded { 0.0 } else { weights.guess };
+            let into = call.and_then(|call| self.up.get(call).copied()).unwrap_or(NOWHERE);
+            let into = plus(into, weights.enter + guess);
+            let anyhow = better(plus(anywhere, guess), plus(*least, weights.within));
+            let anyhow = better(anyhow, plus(into, weights.forward));
+            let mut forward = NOWHERE;
+            let own = self.up.get_mut(first..first + node.facts.steps.len());
+            let mut is_first = true;
+            for up in own.unwrap_or_default() {
+                let mut best = better(*up, plus(forward, weights.forward));
+                best = better(best, anyhow);
+                if is_first {
+                    best = better(best, into);
+                    is_first = false;
+                }
+                forward = better(plus(forward, weights.skip), *up);
+                // For the methods that are called from here.
+                *up = best;
                 from.push(best.1);
-                state += 1;
+                if let Some(cost) = costs.next() {
+                    *cost = best.0;
+                }
             }
         }
         for (state, gain) in &row.gains {
-            if let Some(cost) = next.get_mut(*state as usize) {
+            if let Some(cost) = self.costs.get_mut(*state as usize) {
                 *cost -= gain;
             }
-        }
-        std::mem::swap(&mut costs, &mut next);
-    }
-    let last = costs.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
-    let mut at = last.map_or(0, |(state, _)| state);
-    let mut path = Vec::with_capacity(rows.len());
-    for row in (0..rows.len()).rev() {
-        path.push(at);
-        at = from.get(row * count + at).map_or(0, |&before| before as usize);
-    }
-    path.reverse();
-    path
-}
-
-/// For each node the cheapest way into any of its states, from anywhere.
-fn reachable(
-    tree: &Tree,
-    states: &States,
-    costs: &[f32],
-    weights: &Weights,
-    jump: f32,
-    reach: &mut Vec<Best>,
-) {
-    reach.clear();
-    let mut anywhere: Best = (f32::INFINITY, 0);
-    let mut values = (0_u32..).zip(costs.iter());
-    debug_assert_eq!(states.all.len(), costs.len());
-    for node in &tree.nodes {
-        let mut best: Best = (f32::INFINITY, 0);
-        for (state, cost) in values.by_ref().take(node.facts.steps.len()) {
-            best = better(best, (*cost, state));
-        }
-        anywhere = better(anywhere, best);
-        // Within a method backward, and in the end everywhere.
-        reach.push((best.0 + weights.within, best.1));
-    }
-    // Up the tree, then down: children come after their parents.
-    for (index, node) in tree.nodes.iter().enumerate().rev() {
-        if let (Some((parent, _)), Some(&own)) = (node.parent, reach.get(index)) {
-            if let Some(up) = reach.get_mut(parent as usize) {
-                *up = better(*up, (own.0 + weights.leave, own.1));
-            }
-        }
-    }
-    for (index, node) in tree.nodes.iter().enumerate() {
-        let guess = if node.is_recorded { 0.0 } else { weights.guess };
-        let above = node.parent.and_then(|(parent, _)| reach.get(parent as usize).copied());
-        if let Some(own) = reach.get_mut(index) {
-            if let Some(above) = above {
-                *own = better(*own, (above.0 + weights.enter + guess, above.1));
-            }
-            *own = better(*own, (anywhere.0 + jump + guess, anywhere.1));
         }
     }
 }

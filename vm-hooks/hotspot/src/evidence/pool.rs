@@ -18,6 +18,9 @@ const DOUBLE: u8 = 6;
 /// More methods than this no class is believed to have.
 const MAX_METHODS: u64 = 1 << 16;
 
+/// Symbols are not looked at further than this.
+const MAX_SYMBOL: u64 = 256;
+
 /// Classes' chains of superclasses are not longer.
 const MAX_SUPERS: usize = 64;
 
@@ -38,6 +41,8 @@ pub struct PoolLayout {
     signature_index: Scalar,
     bytes_data: u64,
     words_data: u64,
+    symbol_length: Scalar,
+    symbol_body: u64,
 }
 
 /// Where a pool's cache keeps what is resolved.
@@ -107,6 +112,10 @@ impl PoolLayout {
             signature_index: of("ConstMethod", "_signature_index")?,
             bytes_data: structs.offset("Array<u1>", "_data")?,
             words_data: structs.offset("Array<Method*>", "_data")?,
+            symbol_length: of("Symbol", "_length")?,
+            symbol_body: structs
+                .optional_offset("Symbol", "_body")
+                .map_or_else(|| structs.offset("Symbol", "_body[0]"), Ok)?,
         })
     }
 
@@ -244,6 +253,21 @@ impl PoolLayout {
             [LONG | DOUBLE] => Reference::Constant(slot.cast_signed()),
             _ => Reference::Unknown,
         })
+    }
+
+    /// The first bytes of a symbol.
+    ///
+    /// # Errors
+    ///
+    /// As [`PoolLayout::field`].
+    pub fn symbol(&self, memory: &dyn Memory, at: Avma) -> Result<String, AdapterError> {
+        let length = self.symbol_length.read(memory, at, "symbol")?;
+        let length = length.cast_unsigned().min(MAX_SYMBOL);
+        let body = Avma(at.0.wrapping_add(self.symbol_body));
+        let bytes = memory
+            .read_vec(body, length, usize::from(u16::MAX))
+            .map_err(AdapterError::reading("symbol"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn slot(&self, memory: &dyn Memory, pool: Avma, index: u64) -> Result<u64, AdapterError> {
