@@ -133,14 +133,14 @@ impl Default for Weights {
             signs: 1.0,
             rarity: 2.0,
             kinds: [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 8.0],
-            skip: 0.01,
+            skip: 0.04,
             forward: 0.2,
             within: 1.0,
-            enter: 1.5,
-            leave: 1.0,
+            enter: 2.5,
+            leave: 2.0,
             jump: 6.0,
             apart: 2.0,
-            guess: 0.3,
+            guess: 1.0,
             limits: GuessLimits {
                 depth: 4,
                 size: 80,
@@ -197,7 +197,7 @@ fn assemble(
     // What tells nothing prepares what comes next, if control goes there.
     let mut following = None;
     for (insn, place) in machine.insns.iter().zip(places.iter_mut()).rev() {
-        if matches!(insn.flow, machine::Flow::Jump(_) | machine::Flow::Away) {
+        if !insn.falls {
             following = None;
         }
         match place {

@@ -118,7 +118,7 @@ fn out_of_line(
 ) -> Option<((u32, i32), bool)> {
     // What is reached from in front is not out of line.
     let before = machine.insns.get(to.checked_sub(1)?)?;
-    if matches!(before.flow, Flow::Next | Flow::Branch(_)) {
+    if before.falls && before.flow != Flow::Call {
         return None;
     }
     let mut at = to;

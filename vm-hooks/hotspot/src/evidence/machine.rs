@@ -35,6 +35,8 @@ pub struct Insn {
     pub flow: Flow,
     /// Whether only code that the compiler has ready has such instructions.
     pub is_template: bool,
+    /// Whether control may come to the next instruction from it.
+    pub falls: bool,
     /// Whether it is a comparison.
     pub compares: bool,
     /// Whether it puts a negative number into `esi`: the argument of an uncommon trap.
@@ -67,6 +69,7 @@ impl Machine {
             narrow_class,
             constants: &nmethod.constants,
         };
+        let mut asks_trap = false;
         while decoder.can_decode() {
             let at = decoder.position();
             decoder.decode_out(&mut insn);
@@ -75,19 +78,32 @@ impl Machine {
             if !insn.is_invalid() {
                 signer.sign(&insn, &mut machine.signs);
             }
+            let flow = flow(&insn, begin);
+            let fell = machine.insns.last().is_none_or(|before| before.falls);
+            let asks = asks_trap_of(&insn);
+            asks_trap |= asks;
+            let falls = match flow {
+                Flow::Jump(_) | Flow::Away => false,
+                // An uncommon trap does not return; what the next call finds behind it
+                // is no instruction that is executed.
+                Flow::Call => !asks_trap,
+                _ if insn.mnemonic() == Mnemonic::Nop => fell,
+                _ => true,
+            };
+            if flow != Flow::Next {
+                asks_trap = false;
+            }
             machine.insns.push(Insn {
+                falls,
                 start: offset(at),
                 end: offset(decoder.position()),
-                flow: flow(&insn, begin),
+                flow,
                 is_template: is_template(&insn),
                 compares: matches!(
                     insn.mnemonic(),
                     Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Ucomisd | Mnemonic::Ucomiss
                 ),
-                asks_trap: insn.mnemonic() == Mnemonic::Mov
-                    && insn.op0_register() == Register::ESI
-                    && insn.op1_kind() == OpKind::Immediate32
-                    && insn.immediate32().cast_signed() < 0,
+                asks_trap: asks,
                 signs: (from, offset(machine.signs.len())),
             });
         }
@@ -106,6 +122,14 @@ impl Machine {
     pub fn index_at(&self, offset: u32) -> usize {
         self.insns.partition_point(|insn| insn.start < offset)
     }
+}
+
+/// A negative number in `esi` says what an uncommon trap is for.
+fn asks_trap_of(insn: &Instruction) -> bool {
+    insn.mnemonic() == Mnemonic::Mov
+        && insn.op0_register() == Register::ESI
+        && insn.op1_kind() == OpKind::Immediate32
+        && insn.immediate32().cast_signed() < 0
 }
 
 fn flow(insn: &Instruction, begin: u64) -> Flow {
@@ -131,6 +155,19 @@ struct Signer<'a> {
 
 impl Signer<'_> {
     fn sign(&self, insn: &Instruction, signs: &mut Vec<(Sign, f32)>) {
+        if insn.mnemonic() == Mnemonic::Shr && insn.op1_kind() == OpKind::Immediate8 && insn.immediate8() == 9 {
+            // A card is marked: part of the store in front.
+            return;
+        }
+        if insn.mnemonic() == Mnemonic::Lea && insn.memory_index() != Register::None {
+            let width = u8::try_from(insn.memory_index_scale()).unwrap_or(0);
+            if insn.memory_displacement64() >= 16 && insn.memory_base() != Register::None {
+                for store in [false, true] {
+                    signs.push((Sign::Element { width, store }, 1.0));
+                }
+                return;
+            }
+        }
         let is_call = matches!(
             insn.flow_control(),
             FlowControl::Call | FlowControl::IndirectCall
@@ -184,7 +221,7 @@ impl Signer<'_> {
             signs.extend(value.map(|value| (Sign::Constant(value), 2.0)));
             return;
         }
-        if base == Register::RSP {
+        if base == Register::RSP || store && width == 1 && insn.op1_register() == Register::R12L {
             return;
         }
         if base == Register::R15 {
@@ -201,7 +238,8 @@ impl Signer<'_> {
                 return;
             };
             match offset {
-                0 => signs.push((Sign::Lock, 0.5)),
+                0 if width == 8 => signs.push((Sign::Lock, 0.5)),
+                0 => signs.push((Sign::Element { width, store }, 1.0)),
                 8 if width == 4 && !store => signs.push((Sign::ClassOf, 1.0)),
                 8 if width == 4 => signs.push((Sign::Allocate, 1.5)),
                 12 if width == 4 && !store => {

@@ -174,7 +174,7 @@ fn rows(
             });
             is_apart = false;
         }
-        is_apart |= matches!(insn.flow, Flow::Jump(_) | Flow::Away);
+        is_apart |= !insn.falls;
     }
     rows
 }
@@ -228,8 +228,7 @@ impl<'a> Search<'a> {
             if let Flow::Branch(target) | Flow::Jump(target) = insn.flow {
                 let target = machine.index_at(target);
                 let before = target.checked_sub(1).and_then(|at| machine.insns.get(at));
-                let is_apart =
-                    before.is_some_and(|insn| matches!(insn.flow, Flow::Jump(_) | Flow::Away));
+                let is_apart = before.is_some_and(|insn| !insn.falls);
                 if target > source && is_apart {
                     sources.push((target, source));
                 }
