@@ -208,7 +208,7 @@ fn main() -> Result<(), Error> {
                     if k == 3 && !good { *wrong.entry((i, off)).or_default() += n }
                     if k == 3 && same { judge(&mut scores[11].1, answer); }
                 }
-                if let Some((p, c)) = evi { if p.exactness == Exactness::Exact { judge(&mut scores[10].1, c); } }
+                if let Some((p, c)) = evi { if p.exactness == Exactness::Exact && !judge(&mut scores[10].1, c) && options.iter().any(|o| o == "exact") { *wrong.entry((i, off)).or_default() += 1000 * n } }
             }
             let mut judge = |score: &mut Score, answer: &[Frame]| {
                 let m = answer.first().map(|f| f.method) == truth.first().map(|f| f.method);

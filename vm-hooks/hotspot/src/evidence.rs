@@ -80,7 +80,7 @@ pub struct Weights {
     /// How much more a sign is worth that fits few bytecodes.
     pub rarity: f32,
     /// Factors of the kinds of signs, in the order of [`Sign`]'s variants.
-    pub kinds: [f32; 13],
+    pub kinds: [f32; 14],
     /// For each bytecode that is skipped, going forward.
     pub skip: f32,
     /// Forward in the same method.
@@ -118,6 +118,7 @@ impl Weights {
             Sign::Lock => 10,
             Sign::Vector => 11,
             Sign::Intrinsic => 12,
+            Sign::Return => 13,
         };
         self.kinds.get(index).copied().unwrap_or(1.0)
     }
@@ -132,7 +133,7 @@ impl Default for Weights {
             out_of_line: 3.0,
             signs: 1.0,
             rarity: 2.0,
-            kinds: [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 8.0],
+            kinds: [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 8.0, 6.0],
             skip: 0.04,
             forward: 0.2,
             within: 1.0,
@@ -169,14 +170,19 @@ pub fn pieces(nmethod: &Nmethod, methods: &dyn MethodSource, weights: &Weights) 
     tree.guess(methods, &weights.limits, |node, bci| called.contains(&(node, bci)));
     let templates = templates::regions(&machine);
     let states = path::shortest(&machine, &tree, &anchors, &templates, weights);
-    assemble(&machine, &tree, &anchors, &states)
+    let prologue = u32::try_from(nmethod.blob.frame_complete).unwrap_or(0);
+    assemble(&machine, &tree, &anchors, &states, prologue)
 }
+
+/// `SynchronizationEntryBCI`: before a method's first bytecode.
+const METHOD_ENTRY: i32 = -1;
 
 fn assemble(
     machine: &machine::Machine,
     tree: &tree::Tree,
     anchors: &[anchors::Anchor],
     states: &[Option<path::State>],
+    prologue: u32,
 ) -> Map {
     let mut places: Vec<Option<(u32, i32, Exactness)>> = states
         .iter()
@@ -193,6 +199,12 @@ fn assemble(
                 *place = Some((anchor.node, anchor.bci, Exactness::Exact));
             }
         }
+    }
+    for (insn, place) in machine.insns.iter().zip(places.iter_mut()) {
+        if insn.start >= prologue {
+            break;
+        }
+        *place = Some((0, METHOD_ENTRY, Exactness::Exact));
     }
     // What tells nothing prepares what comes next, if control goes there.
     let mut following = None;

@@ -88,6 +88,8 @@ pub enum Sign {
     Lock,
     /// Many elements are worked on at once.
     Vector,
+    /// The method returns; told of the compiled method itself.
+    Return,
     /// Code that the compiler has ready for a method that works on arrays.
     Intrinsic,
 }
@@ -278,8 +280,9 @@ impl MethodFacts {
                 }
             }
             0xc2 | 0xc3 => signs.push(Sign::Lock),
-            // goto, returns, athrow
-            0xa7 | 0xac..=0xb1 | 0xbf | 0xc8 => is_step = true,
+            0xac..=0xb1 => signs.push(Sign::Return),
+            // goto, athrow
+            0xa7 | 0xbf | 0xc8 => is_step = true,
             _ => {}
         }
         if !is_step && signs.is_empty() {

@@ -41,6 +41,8 @@ pub struct Insn {
     pub compares: bool,
     /// Whether it puts a negative number into `esi`: the argument of an uncommon trap.
     pub asks_trap: bool,
+    /// Whether it takes down the frame, or returns.
+    pub leaves: bool,
     /// Its signs: a range of [`Machine::signs`].
     pub signs: (u32, u32),
 }
@@ -104,6 +106,7 @@ impl Machine {
                     Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Ucomisd | Mnemonic::Ucomiss
                 ),
                 asks_trap: asks,
+                leaves: leaves(&insn),
                 signs: (from, offset(machine.signs.len())),
             });
         }
@@ -121,6 +124,19 @@ impl Machine {
     #[must_use]
     pub fn index_at(&self, offset: u32) -> usize {
         self.insns.partition_point(|insn| insn.start < offset)
+    }
+}
+
+/// Returns, and what takes down the frame in front of them.
+fn leaves(insn: &Instruction) -> bool {
+    let on_stack = insn.op0_register() == Register::RSP;
+    match insn.mnemonic() {
+        Mnemonic::Ret => true,
+        Mnemonic::Add => on_stack && insn.op1_kind() != OpKind::Register,
+        Mnemonic::Pop => insn.op0_register() == Register::RBP,
+        // The poll at a return.
+        Mnemonic::Cmp => on_stack && insn.memory_base() == Register::R15,
+        _ => false,
     }
 }
 

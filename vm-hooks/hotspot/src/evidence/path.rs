@@ -53,6 +53,10 @@ impl States {
                 states.all.push(State { node: index, step });
             }
             for (sign, step) in &node.facts.signs {
+                // Inlined methods do not return in the machine's sense.
+                if *sign == Sign::Return && index > 0 {
+                    continue;
+                }
                 let state = u32::try_from(first + usize::from(*step)).unwrap_or(u32::MAX);
                 states.by_sign.entry(*sign).or_default().push(state);
             }
@@ -146,6 +150,11 @@ fn rows(
                 let gain = weights.of_kind(&Sign::Intrinsic);
                 gains.extend(intrinsic.iter().map(|state| (*state, gain)));
             }
+        }
+        if insn.leaves {
+            let returns = states.by_sign.get(&Sign::Return).into_iter().flatten();
+            let gain = weights.of_kind(&Sign::Return);
+            gains.extend(returns.map(|state| (*state, gain)));
         }
         let signs = template.map_or(machine.signs_of(insn), |_| &[]);
         for (sign, worth) in signs {
