@@ -70,6 +70,33 @@ fn stale(nmethod: &Nmethod) -> Option<Vec<Frame>> {
     (most >= 10 && most * 5 >= all).then_some(chain)
 }
 
+/// The instructions that end at each offset.
+fn ending(nmethod: &Nmethod) -> HashMap<u32, iced_x86::Instruction> {
+    let mut decoder = iced_x86::Decoder::with_ip(64, &nmethod.code, 0, iced_x86::DecoderOptions::NONE);
+    let mut all = HashMap::new();
+    while decoder.can_decode() {
+        let insn = decoder.decode();
+        all.insert(decoder.position() as u32, insn);
+    }
+    all
+}
+
+/// Whether the reference can't be: it says of a `mov` from or to an object that it stands
+/// for a bytecode which reaches no memory, or of an instruction in the
+/// implicit-exception table that it is in another method than the VM would throw from.
+fn disproved(nmethod: &Nmethod, insn: Option<&iced_x86::Instruction>, bytecode: Option<u8>, truth: &[Frame]) -> bool {
+    use iced_x86::{Mnemonic as M, OpKind, Register as R};
+    let Some(insn) = insn else { return false };
+    let moves = matches!(insn.mnemonic(), M::Mov | M::Movzx | M::Movsx | M::Movsxd | M::Movsd | M::Movss | M::Vmovsd | M::Vmovss);
+    let heap = (0..2).any(|k| insn.op_kind(k) == OpKind::Memory) && !matches!(insn.memory_base(), R::RSP | R::RIP | R::R15 | R::None) && insn.op1_register() != R::R12L;
+    let silent = bytecode.is_some_and(|b| matches!(b, 0..=0x11 | 0x15..=0x2d | 0x36..=0x4e | 0x57..=0xa9 | 0xac..=0xb1 | 0xc6..=0xc8 | 220 | 224 | 225));
+    if moves && heap && silent { return true }
+    let at = insn.ip() as u32;
+    let implicit = nmethod.implicit.iter().find(|(e, _)| *e == at);
+    let thrown = implicit.and_then(|(_, cont)| nmethod.pcs.iter().find(|p| p.pc > *cont as i32)).and_then(|p| nmethod.chain(p.scope).ok());
+    thrown.is_some_and(|c| !truth.iter().any(|f| Some(f.method) == c.first().map(|f| f.method)))
+}
+
 /// The full table without those.
 fn cleaned(nmethod: &Nmethod) -> Nmethod {
     let mut copy = nmethod.clone();
@@ -126,6 +153,7 @@ fn main() -> Result<(), Error> {
                 "ool" => weights.out_of_line = value,
                 "skip" => weights.skip = value,
                 k if k.starts_with('k') => { if let Ok(k) = k[1..].parse::<usize>() { weights.kinds[k] = value } }
+                "receiver" => weights.receiver = value,
                 "rarity" => weights.rarity = value,
                 "signs" => weights.signs = value,
                 "forward" => weights.forward = value,
@@ -151,7 +179,8 @@ fn main() -> Result<(), Error> {
         Some((f.method, i.checked_sub(1).and_then(|i| info.lines.get(i)).map_or(0, |l| l.line)))
     };
     let mut scores: Vec<(&str, Score)> = vec![("next", Score::default()), ("implicit", Score::default()), ("outermost", Score::default()), ("evidence", Score::default()), ("evidence exact", Score::default()), ("evidence on full", Score::default()), ("clean: next", Score::default()), ("clean: implicit", Score::default()), ("clean: outermost", Score::default()), ("clean: evidence", Score::default()), ("clean: exact", Score::default()), ("clean: all ref=next=prev", Score::default())];
-    let (mut stale_hits, mut stale_void) = (0, 0);
+    let (mut stale_hits, mut stale_void, mut wrong_refs) = (0, 0, 0);
+    let mut infos2: HashMap<Avma, Option<MethodInfo>> = HashMap::new();
     let (mut in_tree, mut total, mut full_records, mut kept_records) = (0, 0, 0, 0);
     let mut kinds: HashMap<&str, u64> = HashMap::new();
     let mut took = std::time::Duration::ZERO;
@@ -161,6 +190,7 @@ fn main() -> Result<(), Error> {
         let full = &nmethods[i];
         let low = reduced(full);
         let clean = cleaned(full);
+        let ends = ending(full);
         let stale = stale(full);
         full_records += full.pcs.len();
         kept_records += low.pcs.len();
@@ -180,7 +210,11 @@ fn main() -> Result<(), Error> {
             let next = next_record(&clean, off);
             let prev = clean.pcs.iter().rev().find(|p| (p.pc as u32) < off).map(|p| full.chain(p.scope).unwrap_or_default()).unwrap_or_default();
             let same = next.first().map(|f| f.method) == prev.first().map(|f| f.method);
-            let clean_truth = if is_stale { if same { Some(next.clone()) } else { stale_void += n; None } } else { Some(truth.clone()) };
+            let mut clean_truth = if is_stale { if same { Some(next.clone()) } else { stale_void += n; None } } else { Some(truth.clone()) };
+            if let Some(t) = &clean_truth {
+                let code = t.first().and_then(|f| { infos_get(&mut infos2, &names, &pages, f.method).and_then(|i| usize::try_from(f.bci).ok().and_then(|b| i.bytecodes.get(b).copied())) });
+                if disproved(full, ends.get(&off), code, t) { wrong_refs += n; clean_truth = None; }
+            }
             stale_hits += if is_stale { n } else { 0 };
             total += n;
             if known.contains(&path_of(&truth)) { in_tree += n }
@@ -231,7 +265,7 @@ fn main() -> Result<(), Error> {
         let s = scores[9].1;
         println!("SCORE {} {} {} {}", s.all, s.method, s.bci, scores[3].1.method);
     }
-    println!("  reference stale {:.1}%, of it void {:.1}%", 100.0 * stale_hits as f64 / total as f64, 100.0 * stale_void as f64 / total as f64);
+    println!("  reference stale {:.1}%, void {:.1}%, disproved {:.1}%", 100.0 * stale_hits as f64 / total as f64, 100.0 * stale_void as f64 / total as f64, 100.0 * wrong_refs as f64 / total as f64);
     for (name, score) in &scores { if score.all > 0 { score.show(name); } }
     let mut name = |m: Avma| infos.entry(m).or_insert_with(|| names.read(&pages, m).ok()).as_ref().map(|i| format!("{}.{}", i.class.rsplit('/').next().unwrap_or(""), i.name)).unwrap_or_default();
     if options.iter().any(|o| o == "stale") {
@@ -282,6 +316,10 @@ fn main() -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+fn infos_get<'a>(infos: &'a mut HashMap<Avma, Option<MethodInfo>>, names: &MethodLayout, pages: &Pages<'_>, method: Avma) -> Option<&'a MethodInfo> {
+    infos.entry(method).or_insert_with(|| names.read(pages, method).ok()).as_ref()
 }
 
 /// The methods of a chain and where each was inlined, without the innermost bytecode.

@@ -71,6 +71,8 @@ pub struct Weights {
     pub record: f32,
     /// An entry of the implicit-exception table.
     pub implicit: f32,
+    /// Such an entry of the receiver of a call.
+    pub receiver: f32,
     /// A branch to a trap.
     pub trap: f32,
     /// A branch to other code out of line.
@@ -129,6 +131,7 @@ impl Default for Weights {
         Weights {
             record: 12.0,
             implicit: 8.0,
+            receiver: 2.0,
             trap: 5.0,
             out_of_line: 3.0,
             signs: 1.0,

@@ -17,6 +17,9 @@ pub enum AnchorKind {
     Record,
     /// An entry of the implicit-exception table.
     Implicit,
+    /// Such an entry for the receiver of a call that was inlined: the instruction is the
+    /// check and at the same time the first access in the method that was called.
+    Receiver,
     /// A branch to an uncommon trap.
     Trap,
     /// A branch to other code out of line.
@@ -73,7 +76,12 @@ pub fn anchors(nmethod: &Nmethod, machine: &Machine, tree: &Tree) -> Vec<Anchor>
         let insn = machine.index_at(at);
         let starts = machine.insns.get(insn).is_some_and(|insn| insn.start == at);
         if let (Some(place), true) = (place, starts) {
-            add(&mut found, insn, place, AnchorKind::Implicit, 1.0);
+            let kind = if tree.is_call(place) {
+                AnchorKind::Receiver
+            } else {
+                AnchorKind::Implicit
+            };
+            add(&mut found, insn, place, kind, 1.0);
         }
     }
     for (index, insn) in machine.insns.iter().enumerate() {

@@ -168,6 +168,7 @@ fn rows(
                 * match anchor.kind {
                     AnchorKind::Record => weights.record,
                     AnchorKind::Implicit => weights.implicit,
+                    AnchorKind::Receiver => weights.receiver,
                     AnchorKind::Trap => weights.trap,
                     AnchorKind::OutOfLine => weights.out_of_line,
                 };

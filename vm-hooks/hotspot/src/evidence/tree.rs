@@ -127,6 +127,16 @@ impl Tree {
         self.by_scope.get(&scope).copied().flatten()
     }
 
+    /// Whether the bytecode at a place is a call.
+    #[must_use]
+    pub fn is_call(&self, (node, bci): (u32, i32)) -> bool {
+        let Some(node) = self.nodes.get(node as usize) else {
+            return false;
+        };
+        let step = node.facts.step_at(bci);
+        node.facts.calls.iter().any(|(at, _)| *at == step)
+    }
+
     /// Adds the methods that may have been inlined without leaving a record: at calls
     /// that no record says are still calls. `is_call` says of a node and bci whether one is.
     pub fn guess(
