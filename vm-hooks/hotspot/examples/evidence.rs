@@ -57,19 +57,6 @@ fn with_implicit(nmethod: &Nmethod, pc: u32) -> Vec<Frame> {
     next_record(nmethod, pc)
 }
 
-/// The scope that C2 gave to all that it made after it had parsed everything: nodes of
-/// optimisations get the notes of the bytecode that was parsed last, which are wrong.
-fn stale(nmethod: &Nmethod) -> Option<Vec<Frame>> {
-    if nmethod.level != 4 { return None }
-    let mut by: HashMap<Vec<Frame>, usize> = HashMap::new();
-    for p in &nmethod.pcs {
-        if nmethod.scope(p.scope).is_ok_and(|s| s.values == [0; 3]) { *by.entry(nmethod.chain(p.scope).unwrap_or_default()).or_default() += 1; }
-    }
-    let all: usize = by.values().sum();
-    let (chain, most) = by.into_iter().max_by_key(|x| x.1)?;
-    (most >= 10 && most * 5 >= all).then_some(chain)
-}
-
 /// The instructions that end at each offset.
 fn ending(nmethod: &Nmethod) -> HashMap<u32, iced_x86::Instruction> {
     let mut decoder = iced_x86::Decoder::with_ip(64, &nmethod.code, 0, iced_x86::DecoderOptions::NONE);
@@ -100,7 +87,7 @@ fn disproved(nmethod: &Nmethod, insn: Option<&iced_x86::Instruction>, bytecode: 
 /// The full table without those.
 fn cleaned(nmethod: &Nmethod) -> Nmethod {
     let mut copy = nmethod.clone();
-    if let Some(stale) = stale(nmethod) {
+    if let Some(stale) = evidence::stale_scope(nmethod) {
         copy.pcs = nmethod.pcs.iter().filter(|p| nmethod.scope(p.scope).is_ok_and(|s| s.values != [0; 3]) || nmethod.chain(p.scope).ok().as_ref() != Some(&stale)).copied().collect();
     }
     copy
@@ -191,12 +178,12 @@ fn main() -> Result<(), Error> {
         let low = reduced(full);
         let clean = cleaned(full);
         let ends = ending(full);
-        let stale = stale(full);
+        let stale = evidence::stale_scope(full);
         full_records += full.pcs.len();
         kept_records += low.pcs.len();
-        let _ = evidence::pieces(&low, &methods, &weights);
+        let _ = evidence::pieces_weighted(&low, &methods, &weights);
         let began = Instant::now();
-        let map = evidence::pieces(&low, &methods, &weights);
+        let map = evidence::pieces_weighted(&low, &methods, &weights);
         took += began.elapsed();
         code_bytes += low.code.len();
         let known: std::collections::HashSet<Vec<(Avma, i32)>> = low.pcs.iter().flat_map(|p| {
@@ -221,7 +208,7 @@ fn main() -> Result<(), Error> {
             else if known.contains(&path_of(&truth[1..])) { *kinds.entry("child of known").or_default() += n }
             else if truth.len() > 2 && known.contains(&path_of(&truth[2..])) { *kinds.entry("grandchild").or_default() += n }
             else { *kinds.entry("deeper").or_default() += n }
-            let evi = map.at(off.saturating_sub(1));
+            let evi = map.at(off);
             let full_next = truth.clone();
             let answers = [
                 next_record(&low, off),
@@ -263,7 +250,7 @@ fn main() -> Result<(), Error> {
     println!("{total} samples in {} nmethods (levels 1-4: {} {} {} {}), records {full_records} -> {kept_records}; innermost recorded: {:.1}%  {:?}; {took:?} for {code_bytes} bytes", hits.len(), lv(1), lv(2), lv(3), lv(4), 100.0 * in_tree as f64 / total as f64, kinds.iter().map(|(k, v)| format!("{k} {:.1}%", 100.0 * *v as f64 / total as f64)).collect::<Vec<_>>());
     if options.iter().any(|o| o == "score") {
         let s = scores[9].1;
-        println!("SCORE {} {} {} {}", s.all, s.method, s.bci, scores[3].1.method);
+        println!("SCORE {} {} {} {}", s.all, s.method, s.bci, scores[3].1.method * s.all / scores[3].1.all.max(1));
     }
     println!("  reference stale {:.1}%, void {:.1}%, disproved {:.1}%", 100.0 * stale_hits as f64 / total as f64, 100.0 * stale_void as f64 / total as f64, 100.0 * wrong_refs as f64 / total as f64);
     for (name, score) in &scores { if score.all > 0 { score.show(name); } }
@@ -293,9 +280,9 @@ fn main() -> Result<(), Error> {
         for ((i, off), n) in wrong.iter().take(40) {
             let full = &nmethods[*i];
             let low = reduced(full);
-            let map = evidence::pieces(&low, &methods, &weights);
+            let map = evidence::pieces_weighted(&low, &methods, &weights);
             let mut show = |c: &[Frame]| c.iter().take(4).map(|f| format!("{}@{}", name(f.method), f.bci)).collect::<Vec<_>>().join(" < ");
-            println!("{n:5} {:x}+{off:x} level {}\n      truth {}\n      ours  {}", full.blob.code_begin.0, full.level, show(&next_record(&cleaned(full), *off)), show(map.at(off.saturating_sub(1)).map(|x| x.1).unwrap_or_default()));
+            println!("{n:5} {:x}+{off:x} level {}\n      truth {}\n      ours  {}", full.blob.code_begin.0, full.level, show(&next_record(&cleaned(full), *off)), show(map.at(*off).map(|x| x.1).unwrap_or_default()));
         }
     }
     if let Some(at) = options.iter().find_map(|o| o.strip_prefix("dump:")) {
@@ -305,7 +292,7 @@ fn main() -> Result<(), Error> {
             if full.blob.code_begin.0 != at { continue }
             std::fs::write("/tmp/ev/code.bin", &full.code)?;
             let low = reduced(full);
-            let map = evidence::pieces(&low, &methods, &weights);
+            let map = evidence::pieces_weighted(&low, &methods, &weights);
             let mut show = |c: &[Frame]| c.iter().take(3).map(|f| format!("{}@{}", name(f.method), f.bci)).collect::<Vec<_>>().join(" < ");
             for off in 0..full.code.len() as u32 {
                 let rec = full.pcs.iter().any(|p| p.pc as u32 == off);

@@ -189,7 +189,11 @@ impl Signer<'_> {
             FlowControl::Call | FlowControl::IndirectCall
         );
         if insn.flow_control() == FlowControl::ConditionalBranch {
-            signs.push((Sign::Branch, 0.3));
+            // Unsigned: a range check.
+            let is_check = matches!(insn.mnemonic(), Mnemonic::Jae | Mnemonic::Jbe);
+            if !is_check {
+                signs.push((Sign::Branch, 0.3));
+            }
             return;
         }
         for operand in 0..insn.op_count() {
@@ -215,7 +219,7 @@ impl Signer<'_> {
             signs.push((Sign::Lock, 1.5));
         }
         if let Some((arithmetic, worth)) = arithmetic(insn) {
-            signs.push((Sign::Arithmetic(arithmetic), worth));
+            signs.push((Sign::Arithmetic(arithmetic, is_wide(insn, arithmetic)), worth));
         }
     }
 
@@ -324,6 +328,22 @@ fn is_packed(insn: &Instruction) -> bool {
     )
 }
 
+/// Whether an operation is of long or double.
+fn is_wide(insn: &Instruction, arithmetic: Arithmetic) -> bool {
+    use Mnemonic as M;
+    match arithmetic {
+        Arithmetic::FloatConvert | Arithmetic::Narrow => false,
+        Arithmetic::Widen => true,
+        _ if insn.op0_register().is_vector_register() => !matches!(
+            insn.mnemonic(),
+            M::Addss | M::Vaddss | M::Vaddps | M::Subss | M::Vsubss | M::Vsubps | M::Mulss
+                | M::Vmulss | M::Vmulps | M::Divss | M::Vdivss | M::Ucomiss | M::Vucomiss
+                | M::Paddd | M::Vpaddd | M::Vpmulld
+        ),
+        _ => insn.op0_register().size() == 8 || insn.memory_size().size() == 8,
+    }
+}
+
 fn arithmetic(insn: &Instruction) -> Option<(Arithmetic, f32)> {
     use Arithmetic as A;
     use Mnemonic as M;
@@ -337,6 +357,7 @@ fn arithmetic(insn: &Instruction) -> Option<(Arithmetic, f32)> {
         M::Sub => (A::Subtract, 0.7),
         M::Imul | M::Mul | M::Vpmulld => (A::Multiply, 2.0),
         M::Idiv | M::Div => (A::Divide, 3.0),
+        M::Cmp if registers => (A::Compare, if insn.op0_register().size() == 8 { 1.5 } else { 0.3 }),
         M::Neg => (A::Negate, 1.5),
         M::Shl | M::Sal | M::Shlx => (A::ShiftLeft, 0.7),
         M::Sar | M::Sarx => (A::ShiftRight, 1.0),
