@@ -24,6 +24,9 @@ pub struct State {
 /// Cells of the table of predecessors that are kept at a time.
 const MAX_CELLS: usize = 6 << 20;
 
+/// How deep the access of a receiver is looked for.
+const MAX_UNDER: usize = 4;
+
 /// All states and the signs that lead to them.
 struct States {
     all: Vec<State>,
@@ -62,6 +65,21 @@ impl States {
             }
         }
         states
+    }
+
+    /// Whether a state is of a method that is called by state `call`, or by one of those
+    /// that it calls.
+    fn is_under(&self, state: u32, call: usize) -> bool {
+        let mut at = state as usize;
+        for _ in 0..MAX_UNDER {
+            let node = self.all.get(at).map(|state| state.node as usize);
+            match node.and_then(|node| self.calls.get(node).copied().flatten()) {
+                Some(next) if next == call => return true,
+                Some(next) => at = next,
+                None => return false,
+            }
+        }
+        false
     }
 
     fn index(&self, tree: &Tree, node: u32, bci: i32) -> Option<usize> {
@@ -172,9 +190,23 @@ fn rows(
                     AnchorKind::Trap => weights.trap,
                     AnchorKind::OutOfLine => weights.out_of_line,
                 };
-            if let Some(state) = states.index(tree, anchor.node, anchor.bci) {
-                gains.push((u32::try_from(state).unwrap_or(u32::MAX), gain));
+            let Some(state) = states.index(tree, anchor.node, anchor.bci) else {
+                continue;
+            };
+            if anchor.kind == AnchorKind::Receiver {
+                // What accesses the receiver is in the method that is called.
+                let count = gains.len();
+                for index in 0..count {
+                    let told = gains.get(index).copied();
+                    if let Some((at, _)) = told.filter(|(at, _)| states.is_under(*at, state)) {
+                        gains.push((at, gain));
+                    }
+                }
+                if gains.len() > count {
+                    continue;
+                }
             }
+            gains.push((u32::try_from(state).unwrap_or(u32::MAX), gain));
         }
         if !gains.is_empty() {
             rows.push(Row {

@@ -72,7 +72,7 @@ impl Default for Weights {
         Weights {
             record: 12.0,
             implicit: 8.0,
-            receiver: 2.0,
+            receiver: 4.0,
             trap: 5.0,
             out_of_line: 1.5,
             signs: 1.0,
