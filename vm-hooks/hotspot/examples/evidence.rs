@@ -158,6 +158,21 @@ fn main() -> Result<(), Error> {
             }
         }
     }
+    if options.iter().any(|o| o == "cost") {
+        let mut times: Vec<(u128, usize)> = Vec::new();
+        for n in &nmethods { let _ = evidence::pieces(n, &methods); }
+        for n in &nmethods {
+            let n = reduced(n);
+            let began = Instant::now();
+            let _ = evidence::pieces(&n, &methods);
+            times.push((began.elapsed().as_micros(), n.code.len()));
+        }
+        times.sort_unstable();
+        let sum: u128 = times.iter().map(|t| t.0).sum();
+        let at = |p: usize| times.get(times.len() * p / 100).copied().unwrap_or_default();
+        println!("COST {} nmethods {sum} us; median {:?} p90 {:?} p99 {:?} max {:?}", times.len(), at(50), at(90), at(99), times.last());
+        return Ok(());
+    }
     let mut infos: HashMap<Avma, Option<MethodInfo>> = HashMap::new();
     let mut line_of = |f: Option<&Frame>| -> Option<(Avma, u32)> {
         let f = f?;

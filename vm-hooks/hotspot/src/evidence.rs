@@ -110,3 +110,6 @@ pub fn pieces_weighted(
     let prologue = u32::try_from(nmethod.blob.frame_complete).unwrap_or(0);
     assemble::assemble(&machine, &tree, &anchors, &states, prologue)
 }
+
+#[cfg(test)]
+mod tests;

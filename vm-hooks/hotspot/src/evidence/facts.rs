@@ -153,6 +153,15 @@ impl MethodFacts {
         facts
     }
 
+    /// Of a method whose bytecodes are not known.
+    #[must_use]
+    pub fn unknown() -> Self {
+        MethodFacts {
+            steps: vec![0],
+            ..MethodFacts::default()
+        }
+    }
+
     /// The index of the step at `bci`, or of the last one before it.
     #[must_use]
     pub fn step_at(&self, bci: i32) -> u16 {

@@ -21,6 +21,12 @@ pub struct State {
     pub step: u16,
 }
 
+/// A sign that fits more states than this tells nothing.
+const MAX_FITTING: usize = 400;
+
+/// More instructions times states than this are not searched: the anchors are all then.
+const MAX_WORK: usize = 400 << 20;
+
 /// Cells of the table of predecessors that are kept at a time.
 const MAX_CELLS: usize = 6 << 20;
 
@@ -103,6 +109,9 @@ pub fn shortest(
         return told;
     }
     let rows = rows(machine, tree, &states, anchors, templates, weights);
+    if rows.len().saturating_mul(states.all.len()) > MAX_WORK {
+        return told;
+    }
     let longest = (MAX_CELLS / states.all.len()).max(16);
     let mut search = Search::new(machine, tree, &states, weights);
     let mut rest = rows.as_slice();
@@ -177,8 +186,12 @@ fn rows(
         let signs = template.map_or(machine.signs_of(insn), |_| &[]);
         for (sign, worth) in signs {
             let fitting = states.by_sign.get(sign).map_or(&[][..], Vec::as_slice);
+            let factor = weights.of_kind(sign);
+            if fitting.len() > MAX_FITTING || factor <= 0.0 {
+                continue;
+            }
             let rarity = weights.rarity / (4.0 + gain_count(fitting));
-            let worth = worth * (weights.signs + rarity) * weights.of_kind(sign);
+            let worth = worth * (weights.signs + rarity) * factor;
             gains.extend(fitting.iter().map(|state| (*state, worth)));
         }
         while let Some(anchor) = anchors.next_if(|anchor| anchor.insn <= index) {

@@ -83,7 +83,7 @@ impl Default for Weights {
             within: 1.0,
             enter: 2.5,
             leave: 2.0,
-            jump: 6.0,
+            jump: 9.0,
             apart: 2.0,
             guess: 1.0,
             limits: GuessLimits {
