@@ -9,8 +9,9 @@ mod machine;
 mod memory;
 mod path;
 mod pool;
-mod templates;
 mod profile;
+mod states;
+mod templates;
 mod tree;
 mod weights;
 
@@ -71,7 +72,10 @@ impl Map {
     #[must_use]
     pub fn at(&self, offset: u32) -> Option<(&Piece, &[Frame])> {
         let index = self.pieces.partition_point(|piece| piece.end <= offset);
-        let piece = self.pieces.get(index).filter(|piece| piece.start <= offset)?;
+        let piece = self
+            .pieces
+            .get(index)
+            .filter(|piece| piece.start <= offset)?;
         Some((piece, self.chains.get(piece.chain as usize)?))
     }
 }
@@ -85,11 +89,7 @@ pub fn pieces(nmethod: &Nmethod, methods: &dyn MethodSource) -> Map {
 
 /// Likewise, with other weights: to measure them.
 #[must_use]
-pub fn pieces_weighted(
-    nmethod: &Nmethod,
-    methods: &dyn MethodSource,
-    weights: &Weights,
-) -> Map {
+pub fn pieces_weighted(nmethod: &Nmethod, methods: &dyn MethodSource, weights: &Weights) -> Map {
     let machine = machine::Machine::of(nmethod, methods.narrow_class());
     let mut tree = tree::Tree::of(nmethod, methods);
     let anchors = anchors::anchors(nmethod, &machine, &tree);

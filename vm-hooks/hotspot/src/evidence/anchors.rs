@@ -62,7 +62,9 @@ pub fn anchors(nmethod: &Nmethod, machine: &Machine, tree: &Tree) -> Vec<Anchor>
         };
         let at = u32::try_from(pc.pc).unwrap_or(u32::MAX);
         let index = machine.index_at(at);
-        let before = index.checked_sub(1).and_then(|before| machine.insns.get(before));
+        let before = index
+            .checked_sub(1)
+            .and_then(|before| machine.insns.get(before));
         let insn = match before {
             Some(call) if call.end == at && call.flow == Flow::Call => index - 1,
             _ => index,

@@ -5,7 +5,7 @@ use vmscope_records::Exactness;
 
 use super::anchors::{Anchor, AnchorKind};
 use super::machine::{Flow, Machine};
-use super::path::State;
+use super::states::State;
 use super::tree::Tree;
 use super::{Map, Piece};
 

@@ -38,7 +38,9 @@ const OWN: [u8; 36] = [
 /// Lengths of the bytecodes from `nop` (0) to `jsr_w` (201); 0: by its operands.
 const LENGTHS: [u8; 202] = {
     let mut lengths = [1_u8; 202];
-    let two = [0x10_u8, 0x12, 0x15, 0x16, 0x17, 0x18, 0x19, 0x36, 0x37, 0x38, 0x39, 0x3a, 0xa9, 0xbc];
+    let two = [
+        0x10_u8, 0x12, 0x15, 0x16, 0x17, 0x18, 0x19, 0x36, 0x37, 0x38, 0x39, 0x3a, 0xa9, 0xbc,
+    ];
     let mut i = 0;
     while i < two.len() {
         lengths[two[i] as usize] = 2;
@@ -54,7 +56,9 @@ const LENGTHS: [u8; 202] = {
         lengths[code] = 3;
         code += 1;
     }
-    let three = [0x11_u8, 0x13, 0x14, 0x84, 0xbb, 0xbd, 0xc0, 0xc1, 0xc6, 0xc7];
+    let three = [
+        0x11_u8, 0x13, 0x14, 0x84, 0xbb, 0xbd, 0xc0, 0xc1, 0xc6, 0xc7,
+    ];
     let mut i = 0;
     while i < three.len() {
         lengths[three[i] as usize] = 3;
@@ -129,7 +133,10 @@ fn switch_word(bytecodes: &[u8], at: usize, index: usize) -> Option<i32> {
 
 fn switch_length(bytecodes: &[u8], at: usize, raw: u8) -> Option<usize> {
     let words = if raw == 0xaa {
-        let (low, high) = (switch_word(bytecodes, at, 1)?, switch_word(bytecodes, at, 2)?);
+        let (low, high) = (
+            switch_word(bytecodes, at, 1)?,
+            switch_word(bytecodes, at, 2)?,
+        );
         let cases = i64::from(high) - i64::from(low) + 1;
         usize::try_from(cases).ok()?.checked_add(3)?
     } else {
@@ -150,6 +157,8 @@ pub fn switch_keys(bytecodes: &[u8], at: usize, limit: usize) -> Vec<i32> {
         };
         return (low..=high).take(limit).collect();
     }
-    let pairs = usize::try_from(word(1).unwrap_or(0)).unwrap_or(0).min(limit);
+    let pairs = usize::try_from(word(1).unwrap_or(0))
+        .unwrap_or(0)
+        .min(limit);
     (0..pairs).map_while(|pair| word(2 + 2 * pair)).collect()
 }

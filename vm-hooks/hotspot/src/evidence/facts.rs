@@ -282,7 +282,9 @@ impl MethodFacts {
             // new, newarray, anewarray, multianewarray
             0xbb | 0xbc | 0xbd | 0xc5 => {
                 signs.push(Sign::Allocate);
-                if let (true, Reference::Class(class)) = (code != 0xbc, refer(bci, code, step.operand)) {
+                if let (true, Reference::Class(class)) =
+                    (code != 0xbc, refer(bci, code, step.operand))
+                {
                     signs.push(Sign::Class(class));
                 }
             }
@@ -307,7 +309,8 @@ impl MethodFacts {
             return;
         };
         self.steps.push(bci);
-        self.signs.extend(signs.into_iter().map(|sign| (sign, index)));
+        self.signs
+            .extend(signs.into_iter().map(|sign| (sign, index)));
         if let Some(methods) = calls {
             self.calls.push((index, methods));
         }

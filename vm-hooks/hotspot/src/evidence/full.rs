@@ -40,7 +40,9 @@ pub fn stale_scope(nmethod: &Nmethod) -> Option<Vec<Frame>> {
     let mut counts: FxHashMap<Vec<Frame>, usize> = FxHashMap::default();
     let mut all = 0;
     for pc in &nmethod.pcs {
-        let is_bare = nmethod.scope(pc.scope).is_ok_and(|scope| scope.values == [0; 3]);
+        let is_bare = nmethod
+            .scope(pc.scope)
+            .is_ok_and(|scope| scope.values == [0; 3]);
         if is_bare {
             all += 1;
             *counts.entry(nmethod.chain(pc.scope).ok()?).or_default() += 1;
@@ -105,5 +107,7 @@ pub fn full(nmethod: &Nmethod) -> Map {
 }
 
 fn is_bare(nmethod: &Nmethod, scope: u32) -> bool {
-    nmethod.scope(scope).is_ok_and(|scope| scope.values == [0; 3])
+    nmethod
+        .scope(scope)
+        .is_ok_and(|scope| scope.values == [0; 3])
 }

@@ -171,7 +171,10 @@ struct Signer<'a> {
 
 impl Signer<'_> {
     fn sign(&self, insn: &Instruction, signs: &mut Vec<(Sign, f32)>) {
-        if insn.mnemonic() == Mnemonic::Shr && insn.op1_kind() == OpKind::Immediate8 && insn.immediate8() == 9 {
+        if insn.mnemonic() == Mnemonic::Shr
+            && insn.op1_kind() == OpKind::Immediate8
+            && insn.immediate8() == 9
+        {
             // A card is marked: part of the store in front.
             return;
         }
@@ -219,7 +222,10 @@ impl Signer<'_> {
             signs.push((Sign::Lock, 1.5));
         }
         if let Some((arithmetic, worth)) = arithmetic(insn) {
-            signs.push((Sign::Arithmetic(arithmetic, is_wide(insn, arithmetic)), worth));
+            signs.push((
+                Sign::Arithmetic(arithmetic, is_wide(insn, arithmetic)),
+                worth,
+            ));
         }
     }
 
@@ -227,13 +233,21 @@ impl Signer<'_> {
         let base = insn.memory_base();
         let index = insn.memory_index();
         let width = u8::try_from(insn.memory_size().size()).unwrap_or(0);
-        let store = operand == 0 && insn.mnemonic() != Mnemonic::Cmp && insn.mnemonic() != Mnemonic::Test;
+        let store =
+            operand == 0 && insn.mnemonic() != Mnemonic::Cmp && insn.mnemonic() != Mnemonic::Test;
         let displacement = insn.memory_displacement64().cast_signed();
         if base == Register::RIP {
-            let within = insn.memory_displacement64().wrapping_sub(self.begin).cast_signed();
-            let at = i64::try_from(self.constants.len()).unwrap_or(0).saturating_add(within);
+            let within = insn
+                .memory_displacement64()
+                .wrapping_sub(self.begin)
+                .cast_signed();
+            let at = i64::try_from(self.constants.len())
+                .unwrap_or(0)
+                .saturating_add(within);
             let value = usize::try_from(at).ok().and_then(|at| {
-                let bytes = self.constants.get(at..at.checked_add(width.min(8).into())?)?;
+                let bytes = self
+                    .constants
+                    .get(at..at.checked_add(width.min(8).into())?)?;
                 let mut wide = [0; 8];
                 wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
                 Some(i64::from_le_bytes(wide))
@@ -309,10 +323,29 @@ fn is_template(insn: &Instruction) -> bool {
     use Mnemonic as M;
     matches!(
         insn.mnemonic(),
-        M::Pcmpestri | M::Vpcmpestri | M::Pcmpeqb | M::Vpcmpeqb | M::Pcmpeqw | M::Vpcmpeqw
-            | M::Ptest | M::Vptest | M::Pmovmskb | M::Vpmovmskb | M::Pshuflw | M::Phaddd
-            | M::Vphaddd | M::Pshufb | M::Vpshufb | M::Packuswb | M::Vpackuswb
-            | M::Punpcklbw | M::Ktestd | M::Kortestd | M::Kortestq | M::Tzcnt | M::Bsf
+        M::Pcmpestri
+            | M::Vpcmpestri
+            | M::Pcmpeqb
+            | M::Vpcmpeqb
+            | M::Pcmpeqw
+            | M::Vpcmpeqw
+            | M::Ptest
+            | M::Vptest
+            | M::Pmovmskb
+            | M::Vpmovmskb
+            | M::Pshuflw
+            | M::Phaddd
+            | M::Vphaddd
+            | M::Pshufb
+            | M::Vpshufb
+            | M::Packuswb
+            | M::Vpackuswb
+            | M::Punpcklbw
+            | M::Ktestd
+            | M::Kortestd
+            | M::Kortestq
+            | M::Tzcnt
+            | M::Bsf
     )
 }
 
@@ -320,11 +353,33 @@ fn is_packed(insn: &Instruction) -> bool {
     use Mnemonic as M;
     matches!(
         insn.mnemonic(),
-        M::Movdqu | M::Vmovdqu | M::Pshufd | M::Vpshufd | M::Pxor | M::Vpxor | M::Pcmpestri
-            | M::Pcmpeqb | M::Vpcmpeqb | M::Pcmpeqw | M::Vpcmpeqw | M::Ptest | M::Vptest
-            | M::Pmovmskb | M::Vpmovmskb | M::Vpbroadcastb | M::Vpbroadcastw | M::Pshuflw
-            | M::Pshufb | M::Punpcklbw | M::Vpmovzxbw | M::Pmovzxbw | M::Movdqa | M::Por
-            | M::Psubd | M::Pand | M::Packuswb
+        M::Movdqu
+            | M::Vmovdqu
+            | M::Pshufd
+            | M::Vpshufd
+            | M::Pxor
+            | M::Vpxor
+            | M::Pcmpestri
+            | M::Pcmpeqb
+            | M::Vpcmpeqb
+            | M::Pcmpeqw
+            | M::Vpcmpeqw
+            | M::Ptest
+            | M::Vptest
+            | M::Pmovmskb
+            | M::Vpmovmskb
+            | M::Vpbroadcastb
+            | M::Vpbroadcastw
+            | M::Pshuflw
+            | M::Pshufb
+            | M::Punpcklbw
+            | M::Vpmovzxbw
+            | M::Pmovzxbw
+            | M::Movdqa
+            | M::Por
+            | M::Psubd
+            | M::Pand
+            | M::Packuswb
     )
 }
 
@@ -336,9 +391,22 @@ fn is_wide(insn: &Instruction, arithmetic: Arithmetic) -> bool {
         Arithmetic::Widen => true,
         _ if insn.op0_register().is_vector_register() => !matches!(
             insn.mnemonic(),
-            M::Addss | M::Vaddss | M::Vaddps | M::Subss | M::Vsubss | M::Vsubps | M::Mulss
-                | M::Vmulss | M::Vmulps | M::Divss | M::Vdivss | M::Ucomiss | M::Vucomiss
-                | M::Paddd | M::Vpaddd | M::Vpmulld
+            M::Addss
+                | M::Vaddss
+                | M::Vaddps
+                | M::Subss
+                | M::Vsubss
+                | M::Vsubps
+                | M::Mulss
+                | M::Vmulss
+                | M::Vmulps
+                | M::Divss
+                | M::Vdivss
+                | M::Ucomiss
+                | M::Vucomiss
+                | M::Paddd
+                | M::Vpaddd
+                | M::Vpmulld
         ),
         _ => insn.op0_register().size() == 8 || insn.memory_size().size() == 8,
     }
@@ -357,7 +425,14 @@ fn arithmetic(insn: &Instruction) -> Option<(Arithmetic, f32)> {
         M::Sub => (A::Subtract, 0.7),
         M::Imul | M::Mul | M::Vpmulld => (A::Multiply, 2.0),
         M::Idiv | M::Div => (A::Divide, 3.0),
-        M::Cmp if registers => (A::Compare, if insn.op0_register().size() == 8 { 1.5 } else { 0.3 }),
+        M::Cmp if registers => (
+            A::Compare,
+            if insn.op0_register().size() == 8 {
+                1.5
+            } else {
+                0.3
+            },
+        ),
         M::Neg => (A::Negate, 1.5),
         M::Shl | M::Sal | M::Shlx => (A::ShiftLeft, 0.7),
         M::Sar | M::Sarx => (A::ShiftRight, 1.0),
@@ -374,8 +449,15 @@ fn arithmetic(insn: &Instruction) -> Option<(Arithmetic, f32)> {
         }
         M::Divsd | M::Divss | M::Vdivsd | M::Vdivss => (A::FloatDivide, 3.0),
         M::Ucomisd | M::Ucomiss | M::Vucomisd | M::Vucomiss => (A::FloatCompare, 2.0),
-        M::Cvtsi2sd | M::Cvtsi2ss | M::Vcvtsi2sd | M::Vcvtsi2ss | M::Cvttsd2si | M::Cvttss2si
-        | M::Cvtss2sd | M::Cvtsd2ss | M::Cvtdq2pd => (A::FloatConvert, 2.0),
+        M::Cvtsi2sd
+        | M::Cvtsi2ss
+        | M::Vcvtsi2sd
+        | M::Vcvtsi2ss
+        | M::Cvttsd2si
+        | M::Cvttss2si
+        | M::Cvtss2sd
+        | M::Cvtsd2ss
+        | M::Cvtdq2pd => (A::FloatConvert, 2.0),
         M::Movsxd if registers => (A::Widen, 0.7),
         M::Movsx | M::Movzx if registers => (A::Narrow, 0.7),
         _ => return None,

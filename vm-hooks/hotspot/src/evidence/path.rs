@@ -10,16 +10,8 @@ use super::Weights;
 use super::anchors::{Anchor, AnchorKind};
 use super::facts::Sign;
 use super::machine::{Flow, Machine};
+use super::states::{State, States};
 use super::tree::Tree;
-
-/// A bytecode of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
-    /// The node.
-    pub node: u32,
-    /// The step in its method.
-    pub step: u16,
-}
 
 /// A sign that fits more states than this tells nothing.
 const MAX_FITTING: usize = 400;
@@ -29,70 +21,6 @@ const MAX_WORK: usize = 400 << 20;
 
 /// Cells of the table of predecessors that are kept at a time.
 const MAX_CELLS: usize = 6 << 20;
-
-/// How deep the access of a receiver is looked for.
-const MAX_UNDER: usize = 4;
-
-/// All states and the signs that lead to them.
-struct States {
-    all: Vec<State>,
-    /// First state of each node.
-    first: Vec<usize>,
-    /// The parent's state that calls each node.
-    calls: Vec<Option<usize>>,
-    by_sign: FxHashMap<Sign, Vec<u32>>,
-}
-
-impl States {
-    fn of(tree: &Tree) -> Self {
-        let mut states = States {
-            all: Vec::new(),
-            first: Vec::new(),
-            calls: Vec::new(),
-            by_sign: FxHashMap::default(),
-        };
-        for (index, node) in tree.nodes.iter().enumerate() {
-            let first = states.all.len();
-            states.first.push(first);
-            let call = node.parent.and_then(|(node, bci)| states.index(tree, node, bci));
-            states.calls.push(call);
-            let index = u32::try_from(index).unwrap_or(u32::MAX);
-            for step in 0..node.facts.steps.len() {
-                let step = u16::try_from(step).unwrap_or(u16::MAX);
-                states.all.push(State { node: index, step });
-            }
-            for (sign, step) in &node.facts.signs {
-                // Inlined methods do not return in the machine's sense.
-                if *sign == Sign::Return && index > 0 {
-                    continue;
-                }
-                let state = u32::try_from(first + usize::from(*step)).unwrap_or(u32::MAX);
-                states.by_sign.entry(*sign).or_default().push(state);
-            }
-        }
-        states
-    }
-
-    /// Whether a state is of a method that is called by state `call`, or by one of those
-    /// that it calls.
-    fn is_under(&self, state: u32, call: usize) -> bool {
-        let mut at = state as usize;
-        for _ in 0..MAX_UNDER {
-            let node = self.all.get(at).map(|state| state.node as usize);
-            match node.and_then(|node| self.calls.get(node).copied().flatten()) {
-                Some(next) if next == call => return true,
-                Some(next) => at = next,
-                None => return false,
-            }
-        }
-        false
-    }
-
-    fn index(&self, tree: &Tree, node: u32, bci: i32) -> Option<usize> {
-        let step = tree.nodes.get(node as usize)?.facts.step_at(bci);
-        Some(self.first.get(node as usize)? + usize::from(step))
-    }
-}
 
 /// The state of each instruction that tells something; others have none.
 #[must_use]
@@ -135,7 +63,9 @@ pub fn shortest(
         if let Some(&Some(state)) = inside.first() {
             let telling = states.by_sign.get(&Sign::Intrinsic);
             let is_intrinsic = telling.is_some_and(|telling| {
-                telling.iter().any(|&at| states.all.get(at as usize) == Some(&state))
+                telling
+                    .iter()
+                    .any(|&at| states.all.get(at as usize) == Some(&state))
             });
             if is_intrinsic {
                 inside.fill(Some(state));
@@ -272,12 +202,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(
-        machine: &Machine,
-        tree: &'a Tree,
-        states: &'a States,
-        weights: &'a Weights,
-    ) -> Self {
+    fn new(machine: &Machine, tree: &'a Tree, states: &'a States, weights: &'a Weights) -> Self {
         let mut sources = Vec::new();
         for (source, insn) in machine.insns.iter().enumerate() {
             if let Flow::Branch(target) | Flow::Jump(target) = insn.flow {
@@ -332,7 +257,9 @@ impl<'a> Search<'a> {
         let mut path = Vec::with_capacity(rows.len());
         for row in (0..rows.len()).rev() {
             path.push(at);
-            at = from.get(row * count + at).map_or(0, |&before| before as usize);
+            at = from
+                .get(row * count + at)
+                .map_or(0, |&before| before as usize);
         }
         path.reverse();
         path
@@ -342,7 +269,9 @@ impl<'a> Search<'a> {
     /// from. Returns what a jump costs there.
     fn begin(&mut self, at: usize) -> f32 {
         let behind = self.sources.partition_point(|(target, _)| *target <= at);
-        let source = behind.checked_sub(1).and_then(|index| self.sources.get(index));
+        let source = behind
+            .checked_sub(1)
+            .and_then(|index| self.sources.get(index));
         let kept = source.and_then(|(_, source)| {
             let mut row = *source;
             // The row at or before the branch.
@@ -376,7 +305,11 @@ impl<'a> Search<'a> {
         let nodes = self.tree.nodes.iter().zip(&self.states.first);
         for (index, ((node, &first), call)) in nodes.zip(&self.states.calls).enumerate().rev() {
             let own = self.up.get(first..first + node.facts.steps.len());
-            let least = own.unwrap_or_default().iter().copied().fold(NOWHERE, better);
+            let least = own
+                .unwrap_or_default()
+                .iter()
+                .copied()
+                .fold(NOWHERE, better);
             anywhere = better(anywhere, least);
             if let Some(slot) = self.least.get_mut(index) {
                 *slot = least;
@@ -387,11 +320,13 @@ impl<'a> Search<'a> {
         }
         let anywhere = plus(anywhere, jump);
         // Into them.
-                let mut costs = self.costs.iter_mut();
+        let mut costs = self.costs.iter_mut();
         let nodes = self.tree.nodes.iter().zip(&self.states.first);
         for (((node, &first), call), least) in nodes.zip(&self.states.calls).zip(&self.least) {
             let guess = if node.is_recorded { 0.0 } else { weights.guess };
-            let into = call.and_then(|call| self.up.get(call).copied()).unwrap_or(NOWHERE);
+            let into = call
+                .and_then(|call| self.up.get(call).copied())
+                .unwrap_or(NOWHERE);
             let into = plus(into, weights.enter + guess);
             let anyhow = better(plus(anywhere, guess), plus(*least, weights.within));
             let anyhow = better(anyhow, plus(into, weights.forward));

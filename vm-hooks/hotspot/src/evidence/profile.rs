@@ -90,7 +90,9 @@ pub(super) fn walk(bytes: &[u8], extra: usize) -> Option<Vec<(u16, Vec<Avma>)>> 
             7 => 3,
             8 => 1_usize.checked_add(rest(0)?)?,
             10 => 2_usize.checked_add(rest(1)?)?,
-            11 => 1_usize.checked_add(receivers)?.checked_add(rest(receivers)?)?,
+            11 => 1_usize
+                .checked_add(receivers)?
+                .checked_add(rest(receivers)?)?,
             // Arguments and parameters come last.
             _ => break,
         };
@@ -106,7 +108,10 @@ pub(super) fn walk(bytes: &[u8], extra: usize) -> Option<Vec<(u16, Vec<Avma>)>> 
             });
             let mut rows: Vec<_> = rows.collect();
             // A class is no small number, and aligned.
-            if rows.iter().any(|(_, class)| class.0 < 4096 || class.0 % 8 != 0) {
+            if rows
+                .iter()
+                .any(|(_, class)| class.0 < 4096 || class.0 % 8 != 0)
+            {
                 return None;
             }
             rows.sort_by_key(|row| std::cmp::Reverse(row.0));
@@ -115,7 +120,9 @@ pub(super) fn walk(bytes: &[u8], extra: usize) -> Option<Vec<(u16, Vec<Avma>)>> 
                 all.push((bci, classes));
             }
         }
-        at = at.checked_add(CELL)?.checked_add(CELL.checked_mul(cells)?)?;
+        at = at
+            .checked_add(CELL)?
+            .checked_add(CELL.checked_mul(cells)?)?;
     }
     Some(all)
 }

@@ -31,7 +31,9 @@ pub fn regions(machine: &Machine) -> Vec<Range<usize>> {
         }
     };
     for (index, insn) in machine.insns.iter().enumerate() {
-        let is_far = current.as_ref().is_some_and(|range| index > range.end + MAX_APART);
+        let is_far = current
+            .as_ref()
+            .is_some_and(|range| index > range.end + MAX_APART);
         // It has no calls.
         if is_far || insn.flow == Flow::Call {
             close(current.take(), telling);

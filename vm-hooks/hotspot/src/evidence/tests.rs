@@ -135,7 +135,10 @@ fn a_branch_to_a_trap_is_where_the_trap_says() {
     }]);
     let map = pieces(&nmethod, &given);
     check(&map, code.len());
-    let bci = |offset| map.at(offset).map(|(piece, chain)| (chain[0].bci, piece.exactness));
+    let bci = |offset| {
+        map.at(offset)
+            .map(|(piece, chain)| (chain[0].bci, piece.exactness))
+    };
     assert_eq!(bci(2), Some((5, Exactness::Approximate)));
     assert_eq!(bci(4), Some((5, Exactness::Approximate)));
     assert_eq!(bci(18), Some((5, Exactness::Exact)));

@@ -44,6 +44,38 @@ pub struct Weights {
 }
 
 impl Weights {
+    /// Sets a weight by its short name; `false` where there is none of that name. For
+    /// trying.
+    pub fn set(&mut self, name: &str, value: f32) -> bool {
+        let kind = name
+            .strip_prefix('k')
+            .and_then(|kind| kind.parse::<usize>().ok());
+        if let Some(slot) = kind.and_then(|kind| self.kinds.get_mut(kind)) {
+            *slot = value;
+            return true;
+        }
+        let slot = match name {
+            "record" => &mut self.record,
+            "implicit" => &mut self.implicit,
+            "receiver" => &mut self.receiver,
+            "trap" => &mut self.trap,
+            "ool" => &mut self.out_of_line,
+            "signs" => &mut self.signs,
+            "rarity" => &mut self.rarity,
+            "skip" => &mut self.skip,
+            "forward" => &mut self.forward,
+            "within" => &mut self.within,
+            "enter" => &mut self.enter,
+            "leave" => &mut self.leave,
+            "jump" => &mut self.jump,
+            "apart" => &mut self.apart,
+            "guess" => &mut self.guess,
+            _ => return false,
+        };
+        *slot = value;
+        true
+    }
+
     /// The factor of a sign.
     #[must_use]
     pub fn of_kind(&self, sign: &Sign) -> f32 {
@@ -77,7 +109,9 @@ impl Default for Weights {
             out_of_line: 1.5,
             signs: 1.0,
             rarity: 2.0,
-            kinds: [1.0, 1.5, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.4, 1.0, 1.0, 8.0, 6.0],
+            kinds: [
+                1.0, 1.5, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.4, 1.0, 1.0, 8.0, 6.0,
+            ],
             skip: 0.04,
             forward: 0.2,
             within: 1.0,
@@ -90,9 +124,8 @@ impl Default for Weights {
                 depth: 4,
                 size: 80,
                 targets: 2,
-                steps: 6000,
+                steps: 1500,
             },
         }
     }
 }
-
