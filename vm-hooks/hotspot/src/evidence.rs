@@ -10,6 +10,7 @@ mod memory;
 mod path;
 mod pool;
 mod profile;
+mod signs;
 mod states;
 mod templates;
 mod tree;

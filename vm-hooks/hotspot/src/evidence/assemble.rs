@@ -26,10 +26,10 @@ pub fn assemble(
 ) -> Map {
     let mut places = places(tree, states);
     for anchor in anchors {
-        if matches!(anchor.kind, AnchorKind::Record | AnchorKind::Implicit) {
-            if let Some(place) = places.get_mut(anchor.insn) {
-                *place = Some((anchor.node, anchor.bci, Exactness::Exact));
-            }
+        if matches!(anchor.kind, AnchorKind::Record | AnchorKind::Implicit)
+            && let Some(place) = places.get_mut(anchor.insn)
+        {
+            *place = Some((anchor.node, anchor.bci, Exactness::Exact));
         }
     }
     for (insn, place) in machine.insns.iter().zip(places.iter_mut()) {

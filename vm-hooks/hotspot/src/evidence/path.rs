@@ -102,11 +102,9 @@ fn rows(
         while templates.next_if(|range| range.end <= index).is_some() {}
         let template = templates.peek().filter(|range| range.contains(&index));
         let template = template.filter(|_| !intrinsic.is_empty());
-        if let Some(range) = template {
-            if range.start == index {
-                let gain = weights.of_kind(&Sign::Intrinsic);
-                gains.extend(intrinsic.iter().map(|state| (*state, gain)));
-            }
+        if template.is_some_and(|range| range.start == index) {
+            let gain = weights.of_kind(&Sign::Intrinsic);
+            gains.extend(intrinsic.iter().map(|state| (*state, gain)));
         }
         if insn.leaves {
             let returns = states.by_sign.get(&Sign::Return).into_iter().flatten();
