@@ -88,6 +88,16 @@ pub struct Word {
     pub value: u64,
 }
 
+impl StackBytes {
+    /// The 64-bit word at an address, little endian, if the whole of it was copied.
+    #[must_use]
+    pub fn word(&self, at: Avma) -> Option<u64> {
+        let from = usize::try_from(at.0.checked_sub(self.sp.0)?).ok()?;
+        let bytes = self.bytes.get(from..from.checked_add(size_of::<u64>())?)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
+}
+
 impl Registers {
     /// The value of register `number` in the kernel's numbering, if it was taken.
     #[must_use]

@@ -29,6 +29,7 @@ pub(super) struct LastingState {
     limits_left_out: u64,
     facts: BTreeMap<(ProcessKey, String), Record>,
     rules: BTreeMap<(ProcessKey, String), Record>,
+    interpreters: BTreeMap<(ProcessKey, String), Record>,
     classes: BTreeMap<ClassKey, (ProcessKey, Record)>,
     modules: BTreeMap<ModuleKey, (TimeNs, Record)>,
     processes: BTreeMap<ProcessKey, ProcessLife>,
@@ -64,6 +65,10 @@ impl LastingState {
             }
             Record::RegionRules(ref rules) => {
                 self.rules.insert((rules.process, rules.vm.clone()), record);
+            }
+            Record::InterpreterRules(ref rules) => {
+                let key = (rules.process, rules.vm.clone());
+                self.interpreters.insert(key, record);
             }
             Record::Class(ref class) => {
                 self.classes.insert(class.key, (class.process, record));
@@ -308,6 +313,9 @@ impl LastingState {
         self.threads.retain(|_, life| !gone.contains(&life.process));
         self.facts.retain(|(process, _), _| !gone.contains(process));
         self.rules.retain(|(process, _), _| !gone.contains(process));
+        // What was forked runs its ancestor's interpreter.
+        self.interpreters
+            .retain(|(process, _), _| !departed.is_forgotten(*process));
         self.classes
             .retain(|_, (process, _)| !gone.contains(process));
         self.counters
@@ -348,6 +356,7 @@ impl LastingState {
             )
             .chain(self.facts.values().cloned())
             .chain(self.rules.values().cloned())
+            .chain(self.interpreters.values().cloned())
             .chain(self.classes.values().map(|(_, record)| record.clone()))
             .chain(self.modules.values().map(|(_, record)| record.clone()))
             .chain(
