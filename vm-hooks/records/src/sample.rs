@@ -99,6 +99,16 @@ impl StackBytes {
 }
 
 impl Registers {
+    /// Those of `mask` alone; none where none of them was taken.
+    #[must_use]
+    pub fn only(&self, mask: u64) -> Option<Registers> {
+        let mask = self.mask & mask;
+        let taken = (0..u64::BITS).filter(|number| mask >> number & 1 != 0);
+        let values: Vec<u64> = taken.filter_map(|number| self.value(number)).collect();
+        let arch = self.arch;
+        (!values.is_empty()).then_some(Registers { arch, mask, values })
+    }
+
     /// The value of register `number` in the kernel's numbering, if it was taken.
     #[must_use]
     pub fn value(&self, number: u32) -> Option<u64> {

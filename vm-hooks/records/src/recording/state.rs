@@ -67,8 +67,7 @@ impl LastingState {
                 self.rules.insert((rules.process, rules.vm.clone()), record);
             }
             Record::InterpreterRules(ref rules) => {
-                let key = (rules.process, rules.vm.clone());
-                self.interpreters.insert(key, record);
+                (self.interpreters).insert((rules.process, rules.vm.clone()), record);
             }
             Record::Class(ref class) => {
                 self.classes.insert(class.key, (class.process, record));
@@ -136,7 +135,7 @@ impl LastingState {
             Record::Constituent(constituent) => {
                 let key = constituent.key;
                 match self.code.get_mut(&key) {
-                    Some(life) => life.constituent = constituent,
+                    Some(life) => life.told_again(*constituent),
                     None => _ = self.code.insert(key, CodeLife::new(constituent)),
                 }
             }
