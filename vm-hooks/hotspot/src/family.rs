@@ -60,7 +60,9 @@ pub(crate) fn sample_needs() -> SampleNeeds {
         return SampleNeeds::default();
     }
     SampleNeeds {
-        registers: [RBX, RBP, RSP, R13].iter().fold(0, |all, bit| all | 1 << bit),
+        registers: [RBX, RBP, RSP, R13]
+            .iter()
+            .fold(0, |all, bit| all | 1 << bit),
         stack_bytes: STACK_BYTES,
         words: Vec::new(),
         sources: sources(),

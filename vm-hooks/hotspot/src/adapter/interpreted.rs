@@ -74,7 +74,7 @@ impl Interpreted {
         methods: &mut Methods,
         look: &mut Look,
     ) -> Result<(), AdapterError> {
-        let Some(layout) = &self.layout else {
+        let Some(layout) = self.layout.clone() else {
             return Ok(());
         };
         let mut asked = FxHashSet::default();

@@ -56,7 +56,11 @@ impl Methods {
         let Ok(stamp) = self.layout.stamp(memory, method) else {
             return self.known.contains_key(&method);
         };
-        if self.known.get(&method).is_some_and(|known| known.stamp == stamp) {
+        if self
+            .known
+            .get(&method)
+            .is_some_and(|known| known.stamp == stamp)
+        {
             return true;
         }
         if self.known.len() >= MAX_METHODS {

@@ -179,7 +179,13 @@ impl MethodLayout {
         let class = self.klass_name.read_address(memory, holder, WHAT)?;
         let name = self.name_index.read(memory, const_method, WHAT)?;
         let name = self.pool_slot(memory, constants, name.cast_unsigned())?;
-        Ok(Stamp([const_method, constants, holder, class, Avma(name & !1)]))
+        Ok(Stamp([
+            const_method,
+            constants,
+            holder,
+            class,
+            Avma(name & !1),
+        ]))
     }
 
     /// The name of the class at `klass`, as the VM writes it.
