@@ -6,6 +6,7 @@ use vmscope_target::{Adapter, AdapterError, AdapterFamily, Launch, ProcessView, 
 use crate::adapter::HotSpotAdapter;
 use crate::jvm::library_of;
 use crate::layout::encodings::interpreted_frame;
+use crate::other_jvm;
 
 /// Registers in the kernel's numbering (`arch/x86/include/uapi/asm/perf_regs.h`).
 const RBX: u32 = 1;
@@ -27,8 +28,11 @@ impl AdapterFamily for Family {
 
     fn recognise(&self, process: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
         // One that is over has no memory to be read.
-        if library_of(process).is_none() || (process.is_live() && !process.is_alive()) {
+        if process.is_live() && !process.is_alive() {
             return Ok(None);
+        }
+        if library_of(process).is_none() {
+            return other_jvm::recognise(process).map_or(Ok(None), Err);
         }
         Ok(Some(Box::new(HotSpotAdapter::new())))
     }

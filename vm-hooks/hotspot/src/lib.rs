@@ -22,6 +22,7 @@ mod family;
 pub mod jvm;
 pub mod layout;
 pub mod method;
+mod other_jvm;
 pub mod pages;
 pub mod stubs;
 
