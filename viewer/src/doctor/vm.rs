@@ -62,7 +62,7 @@ fn ask(view: &ProcessView, families: &[Box<dyn AdapterFamily>]) -> Vec<VmFacts> 
     vms
 }
 
-/// One look of an adapter.
+/// One look of an adapter, as in a recording of no length.
 fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFacts {
     let mut look = Look::new(KeySource::new(), ProcessKey(0), Arc::new(now));
     let result = adapter.look(view, &mut look);
@@ -81,6 +81,14 @@ fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFa
         compiling,
         ..VmReading::default()
     };
+    // What an adapter could not tell it says at a recording's end.
+    let mut last = Look::new(KeySource::new(), ProcessKey(0), Arc::new(now));
+    if facts.trouble.is_none() {
+        facts.trouble = adapter.finish(view, &mut last).err().as_ref().map(trouble);
+    }
+    let (at_end, _) = last.finish();
+    let limits = at_end.into_iter().filter(|r| matches!(r, Record::Limit(_)));
+    let records = records.into_iter().chain(limits);
     // The newest of each.
     let mut told = BTreeMap::new();
     for record in records {
@@ -95,10 +103,15 @@ fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFa
                 let slot = told.entry(fact.name).or_insert((order, String::new()));
                 slot.1 = cut(&fact.value);
             }
-            Record::Limit(limit) if facts.limits.len() < MAX_TOLD => facts.limits.push(Trouble {
-                text: cut(&limit.text),
-                remedy: cut(&limit.remedy),
-            }),
+            Record::Limit(limit) => {
+                let limit = Trouble {
+                    text: cut(&limit.text),
+                    remedy: cut(&limit.remedy),
+                };
+                if facts.limits.len() < MAX_TOLD && !facts.limits.contains(&limit) {
+                    facts.limits.push(limit);
+                }
+            }
             _ => {}
         }
     }

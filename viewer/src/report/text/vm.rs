@@ -13,6 +13,12 @@ use vmscope_symbolizer::Region;
 /// Wider names of figures are shortened.
 const MAX_NAME_COLUMNS: usize = 32;
 
+/// Wider words of collectors (their names, causes) are shortened …
+const MAX_WORD_COLUMNS: usize = 60;
+
+/// … and wider units.
+const MAX_UNIT_COLUMNS: usize = 16;
+
 impl Page<'_> {
     /// Collections, heap, code cache and whatever else VMs tell, the main process's first.
     pub(super) fn vms(&self, out: &mut dyn Write) -> Result<()> {
@@ -61,9 +67,10 @@ impl Page<'_> {
         let widest = figures.iter().map(width).max();
         let columns = widest.unwrap_or(0).min(MAX_NAME_COLUMNS);
         for figure in figures {
-            let name = fit(figure.name, columns.max(width(figure)));
-            let line = format!("  {name}  {}", self.value_of(figure));
-            writeln!(out, "{}", fit(&line, self.width).trim_end())?;
+            // A longer name has half of the line: figures are not cut.
+            let most = width(figure).min(self.width / 2);
+            let name = fit(figure.name, columns.max(most).min(self.width / 2));
+            self.item(2, &format!("{name}  {}", self.value_of(figure)), out)?;
         }
         Ok(())
     }
@@ -76,7 +83,7 @@ impl Page<'_> {
     /// A figure in words: a level with how it changed, and between what it was where that
     /// says more; or what a total grew by and how fast.
     fn value_of(&self, figure: &Figure) -> String {
-        let unit = harmless(figure.unit);
+        let unit = short(figure.unit, MAX_UNIT_COLUMNS);
         match (figure.meaning, unit.as_str()) {
             (CounterMeaning::Gauge, _) => {
                 let value = |value: f64| match unit.as_str() {
@@ -109,12 +116,21 @@ impl Page<'_> {
     fn collections(&self, collected: &Collected, out: &mut dyn Write) -> Result<()> {
         for row in &collected.collectors {
             let mut told = Vec::new();
-            told.extend(row.count.as_ref().map(|count| self.value_of(count)));
+            if let Some(count) = &row.count {
+                let (number, rate) = (number(count.change()), count.per_second(self.seconds()));
+                let one = if number == "1" {
+                    "collection"
+                } else {
+                    "collections"
+                };
+                told.push(format!("{number} {one} ({rate:.1} per second)"));
+            }
             told.extend(row.time.as_ref().map(|time| self.value_of(time)));
             if told.is_empty() {
                 told.push("how many there were is not told".to_owned());
             }
-            self.item(2, &format!("{}: {}", row.label, told.join(", ")), out)?;
+            let label = short(&row.label, MAX_WORD_COLUMNS);
+            self.item(2, &format!("{label}: {}", told.join(", ")), out)?;
             if row.seen == 0 {
                 continue;
             }
@@ -146,7 +162,13 @@ impl Page<'_> {
         let named: Vec<String> = parts
             .filter(|part| !part.name.is_empty())
             .take(16)
-            .map(|part| format!("{} {}", part.name, count(part.samples)))
+            .map(|part| {
+                format!(
+                    "{} {}",
+                    short(part.name, MAX_WORD_COLUMNS),
+                    count(part.samples)
+                )
+            })
             .collect();
         let mut line = format!(
             "{} in collectors{}, {} of total",
@@ -193,6 +215,11 @@ impl Page<'_> {
     }
 }
 
+/// A word without more columns than it needs, and no more than so many.
+fn short(word: &str, columns: usize) -> String {
+    fit(word, columns).trim_end().to_owned()
+}
+
 /// What looks saw of the collections of a row.
 fn seen(row: &Collector) -> String {
     let mut text = format!(
@@ -200,7 +227,7 @@ fn seen(row: &Collector) -> String {
         count(row.seen),
         count(row.observed)
     );
-    let ms = |ns: u64| milliseconds(ns as f64);
+    let ms = |ns: u64| milliseconds(std::time::Duration::from_nanos(ns).as_secs_f64() * 1e9);
     match (row.median(), row.pauses.last()) {
         (Some(median), Some(&longest)) if row.pauses.len() > 1 => {
             let pauses = count(row.pauses.len() as u64);
@@ -217,7 +244,7 @@ fn seen(row: &Collector) -> String {
 
 fn listed(words: &Words) -> String {
     let mut texts: Vec<String> = (words.listed.iter())
-        .map(|(word, number)| format!("{word} {}", count(*number)))
+        .map(|(word, number)| format!("{} {}", short(word, MAX_WORD_COLUMNS), count(*number)))
         .collect();
     if words.others > 0 {
         texts.push(format!("others {}", count(words.others)));
