@@ -364,3 +364,43 @@ fn without_a_folder_nothing_is_begun() {
     let error = Session::start(Metronome::new(1), Readers::default(), options(&path)).unwrap_err();
     assert!(error.to_string().contains("missing/a.vmscope"), "{error}");
 }
+
+/// A family that knows what the process runs, and can't read it.
+struct Stranger;
+
+impl AdapterFamily for Stranger {
+    fn name(&self) -> &'static str {
+        "stranger"
+    }
+
+    fn recognise(&self, _: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
+        Err(AdapterError::OtherVm {
+            vm: "Eclipse OpenJ9 0.48".to_owned(),
+            why: "its structures are not HotSpot's",
+            remedy: "run the program on a HotSpot JVM",
+        })
+    }
+}
+
+#[test]
+fn a_vm_that_can_not_be_read_is_a_limit_of_the_recording_with_what_helps() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stranger.vmscope");
+    let view = ProcessView::open(Pid(std::process::id())).unwrap();
+    let readers = Readers::of(view, vec![Box::new(Stranger)]);
+    let session = Session::start(Metronome::new(5), readers, options(&path)).unwrap();
+    finish(session);
+    let records = records(&path);
+    let limits = records.iter().filter_map(|record| match record {
+        Record::Limit(limit) if limit.text.contains("OpenJ9") => Some(limit),
+        _ => None,
+    });
+    let limits: Vec<_> = limits.collect();
+    assert_eq!(limits.len(), 1, "{limits:?}");
+    assert!(
+        limits[0]
+            .text
+            .starts_with("stranger adapter: this is Eclipse OpenJ9")
+    );
+    assert_eq!(limits[0].remedy, "run the program on a HotSpot JVM");
+}

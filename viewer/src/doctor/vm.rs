@@ -142,13 +142,16 @@ fn now() -> TimeNs {
 }
 
 #[cfg(test)]
+#[allow(clippy::panic, reason = "tests fail by it")]
 mod tests {
     use super::*;
     use vmscope_records::VmIdentity;
     use vmscope_target::MemoryError;
 
     /// A family that says what it is told to.
-    struct Made(fn() -> Result<Option<Box<dyn Adapter>>, AdapterError>);
+    struct Made(fn() -> Answer);
+
+    type Answer = Result<Option<Box<dyn Adapter>>, AdapterError>;
 
     impl AdapterFamily for Made {
         fn name(&self) -> &'static str {

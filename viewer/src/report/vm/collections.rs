@@ -195,6 +195,7 @@ fn most(words: HashMap<&str, u64>) -> Words<'_> {
 }
 
 #[cfg(test)]
+#[allow(clippy::panic, reason = "tests fail by it")]
 mod tests {
     use super::*;
     use vmscope_records::{CollectionKey, Phase};
