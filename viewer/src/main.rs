@@ -87,7 +87,7 @@ fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
             0
         }
         Command::Doctor(args) => {
-            let works = doctor::run(&args, probe, out)?;
+            let works = doctor::run(&args, probe, record::families::attaching, out)?;
             if works { 0 } else { TARGET }
         }
     })

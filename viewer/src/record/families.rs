@@ -7,7 +7,7 @@ use vmscope_target::AdapterFamily;
 
 /// For a process that runs already, or is started with nothing turned on: whatever
 /// files its VM writes are its user's.
-pub(super) fn attaching() -> Vec<Box<dyn AdapterFamily>> {
+pub(crate) fn attaching() -> Vec<Box<dyn AdapterFamily>> {
     vec![Box::new(HotSpot), Box::new(Jitdump::attaching())]
 }
 

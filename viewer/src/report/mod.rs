@@ -5,6 +5,7 @@ mod options;
 mod parts;
 mod text;
 pub(crate) mod truth;
+mod vm;
 pub(crate) mod words;
 
 pub use options::{NarrowOptions, ReportOptions, seconds};

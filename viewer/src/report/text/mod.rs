@@ -1,13 +1,15 @@
 //! The report as text, in the form of VMProfiler's (the paper's Figure 7).
 
+mod compilers;
 mod head;
 mod names;
 mod parts;
-mod sections;
 mod tables;
+mod threads;
 mod totals;
+mod vm;
 
-pub(super) use sections::role_name;
+pub(super) use threads::role_name;
 
 use super::options::ReportOptions;
 use anyhow::Result;
@@ -78,7 +80,8 @@ pub(super) fn write(
     for (heading, regions) in groups {
         page.group(heading, regions, out)?;
     }
-    page.counters(out)?;
+    page.vms(out)?;
+    page.compilers(filter, out)?;
     page.threads(out)?;
     Ok(())
 }
