@@ -37,7 +37,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use vmscope_records::recording::Written;
 use vmscope_records::{
-    DurationNs, EndReason, InterpreterSource, Limit, LimitKind, Pid, ProcessKey, Record, TimeNs, VmIdentity,
+    DurationNs, EndReason, InterpreterSource, Limit, LimitKind, Pid, ProcessKey, Record, TimeNs,
+    VmIdentity,
 };
 use vmscope_target::{KeySource, Modules, ThreadNews};
 
