@@ -19,6 +19,7 @@
 
 mod code;
 mod collection;
+mod compilation;
 mod counter;
 mod ids;
 mod lifetime;
@@ -38,6 +39,7 @@ pub use code::{
     LineEntry, Method, PicCase,
 };
 pub use collection::{Collection, Phase, SpaceUse};
+pub use compilation::Compilation;
 pub use counter::{Counter, CounterMeaning, Fact};
 pub use ids::{
     Arch, Avma, BuildId, BytecodePc, ClassKey, CollectionKey, ConstituentKey, DurationNs,

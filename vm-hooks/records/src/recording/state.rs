@@ -1,7 +1,7 @@
 //! What must be kept of a running recording so that its newest part makes sense:
 //! the threads, mappings and code that are there now, or were in the window.
 
-use super::lives::{CodeLife, Departed, ProcessLife};
+use super::lives::{CodeLife, Departed, ProcessLife, ThreadLife};
 use super::mappings::Mappings;
 use crate::{
     ClassKey, ConstituentKey, Content, Limit, LimitKind, MethodKey, ModuleKey, PcMap, Process,
@@ -29,6 +29,8 @@ pub(super) struct LastingState {
     limits_left_out: u64,
     facts: BTreeMap<(ProcessKey, String), Record>,
     rules: BTreeMap<(ProcessKey, String), Record>,
+    /// What compilers' threads were last seen to compile, each as it was told last.
+    compilations: BTreeMap<(ThreadKey, u64, TimeNs), Record>,
     classes: BTreeMap<ClassKey, (ProcessKey, Record)>,
     modules: BTreeMap<ModuleKey, (TimeNs, Record)>,
     processes: BTreeMap<ProcessKey, ProcessLife>,
@@ -45,14 +47,6 @@ pub(super) struct LastingState {
     passing: VecDeque<(TimeNs, Record)>,
 }
 
-/// A thread's start and end.
-#[derive(Debug)]
-struct ThreadLife {
-    process: ProcessKey,
-    records: Vec<Record>,
-    ended: Option<TimeNs>,
-}
-
 impl LastingState {
     /// Takes a record into the state.
     pub fn put(&mut self, record: Record) {
@@ -64,6 +58,9 @@ impl LastingState {
             }
             Record::RegionRules(ref rules) => {
                 self.rules.insert((rules.process, rules.vm.clone()), record);
+            }
+            Record::Compilation(ref compilation) => {
+                self.compilations.insert(compilation.identity(), record);
             }
             Record::Class(ref class) => {
                 self.classes.insert(class.key, (class.process, record));
@@ -229,6 +226,8 @@ impl LastingState {
         self.forget_processes(&departed, horizon);
         self.forget_code(&departed, horizon);
         self.threads.retain(|_, life| !life.ended.is_some_and(past));
+        self.compilations
+            .retain(|_, record| !record.time().is_some_and(past));
         for mappings in self.mappings.values_mut() {
             mappings.forget_before(horizon);
         }
@@ -362,6 +361,7 @@ impl LastingState {
                     .cloned()
                     .map(Record::Mapping),
             )
+            .chain(self.compilations.values().cloned())
             .chain(self.methods.values().cloned())
             .chain(
                 code.clone()

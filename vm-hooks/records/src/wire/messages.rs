@@ -184,6 +184,11 @@ messages! {
         1 module: text, 2 prefix: text, 3 contains: text, 4 suffix: text, 5 region: u32,
         6 part: text, 7 strip: flag,
     }
+    Compilation {
+        1 process: u32, 2 thread: u32, 3 id: u64, 4 name: text, 5 tier: text,
+        6 osr_bci: optional u32, 7 absent_at: optional u64, 8 first_seen: u64, 9 last_seen: u64,
+        10 gone_at: optional u64,
+    }
 
     Symbols { 1 module: optional u32, 2 functions: repeated <NativeFunction>, 3 note: text }
     NativeFunction {
