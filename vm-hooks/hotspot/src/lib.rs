@@ -11,3 +11,4 @@
 
 pub mod layout;
 pub mod pages;
+pub mod perf_data;
