@@ -9,6 +9,8 @@
     )
 )]
 
+pub mod code;
 pub mod layout;
+pub mod method;
 pub mod pages;
 pub mod perf_data;
