@@ -17,14 +17,15 @@ use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
     Avma, BoundaryRule, BytecodePc, CodeChange, Constituent, ConstituentKey, ConstituentKind,
     Content, CounterMeaning, CpuMode, DurationNs, EndReason, Exactness, PcMap, Pid, Record,
-    SampleClock, ThreadRole, Tid, VmIdentity,
+    SampleClock, ThreadRole, Tid, TimeNs, VmIdentity,
 };
 use vmscope_sampler::session::{Readers, Session, SessionOptions, now};
 use vmscope_sampler::{
     Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawSample, RawThreadEnd,
 };
 use vmscope_target::{
-    Adapter, AdapterError, AdapterFamily, Look, ProcessView, SampleNeeds, ThreadNews,
+    Adapter, AdapterError, AdapterFamily, CompilationNews, Look, ProcessView, SampleNeeds,
+    ThreadNews,
 };
 
 /// One thread that is always at the same place; its samples come ten a round.
@@ -137,6 +138,15 @@ impl Adapter for ToyAdapter {
     fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
         let number = self.looks.fetch_add(1, Ordering::Relaxed);
         look.counter("Events", "looks", "", CounterMeaning::Total, number as f64);
+        look.compilation(CompilationNews {
+            tid: Tid(process.pid().0),
+            id: 3,
+            name: "Toy>>play".to_owned(),
+            tier: "best".to_owned(),
+            first_seen: TimeNs(1),
+            last_seen: look.now(),
+            ..CompilationNews::default()
+        });
         if self.method.is_none() {
             let key = look.keys().constituent();
             self.method = Some(key);
@@ -265,6 +275,18 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
         _ => None,
     });
     assert_eq!(news, Some(ThreadRole::Mutator));
+    // Its thread is told of after the first look: that waits.
+    let thread = records.iter().find_map(|record| match record {
+        Record::Thread(thread) => Some(thread.key),
+        _ => None,
+    });
+    let compilation = records.iter().rev().find_map(|record| match record {
+        Record::Compilation(compilation) => Some(compilation),
+        _ => None,
+    });
+    let compilation = compilation.expect("a compilation");
+    assert_eq!(Some(compilation.thread), thread);
+    assert_eq!((compilation.id, &*compilation.name), (3, "Toy>>play"));
     let told = count(&records, |r| matches!(r, Record::Counter(_)));
     assert_eq!(
         told as u64,

@@ -37,7 +37,7 @@ use vmscope_records::recording::Written;
 use vmscope_records::{
     DurationNs, EndReason, Limit, LimitKind, Pid, ProcessKey, Record, TimeNs, VmIdentity,
 };
-use vmscope_target::{KeySource, Modules, ThreadNews};
+use vmscope_target::{CompilationNews, KeySource, Modules, ThreadNews};
 
 /// How many batches of events may wait for the writer: at ten a second, it may be
 /// held up for half a minute (a slow disk, a file system that hangs) before samples
@@ -176,6 +176,8 @@ enum Message {
 enum Found {
     /// What a look found, and what it knows of threads.
     Looked(Vec<Record>, Vec<ThreadNews>),
+    /// What compilers of a process were seen to compile.
+    Compiled(ProcessKey, Vec<CompilationNews>),
     /// Which VM it is.
     Vm(VmIdentity),
 }

@@ -187,6 +187,10 @@ impl WriterThread {
             Found::Looked(records, threads) => {
                 self.recorder.take_look(records, threads, &mut self.records);
             }
+            Found::Compiled(process, news) => {
+                self.recorder
+                    .take_compilations(process, news, &mut self.records);
+            }
             Found::Vm(identity) => {
                 self.session.vm = identity;
                 self.records
@@ -197,6 +201,8 @@ impl WriterThread {
     }
 
     fn finish(mut self, ended: TimeNs, reason: EndReason, detail: String) -> Finished {
+        self.recorder.finish(&mut self.records);
+        self.put_records();
         let end = self.end(ended, reason, detail);
         let mut written = Written::default();
         if let Some(sink) = self.sink.take() {

@@ -38,7 +38,7 @@ pub use code::{
     CodeChange, Constituent, ConstituentGone, ConstituentKind, ConstituentMoved, GoneReason,
     LineEntry, Method, PicCase,
 };
-pub use collection::{Collection, Phase, SpaceUse};
+pub use collection::{COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Collection, Phase, SpaceUse};
 pub use compilation::Compilation;
 pub use counter::{Counter, CounterMeaning, Fact};
 pub use ids::{
