@@ -10,7 +10,14 @@
 )]
 
 pub mod code;
+pub mod collector;
+pub mod compiling;
+pub mod flags;
+pub mod java_threads;
 pub mod layout;
 pub mod method;
 pub mod pages;
 pub mod perf_data;
+pub mod threads;
+pub mod vm_clock;
+pub mod vm_data;

@@ -5,4 +5,4 @@ mod format;
 mod place;
 
 pub use format::{FormatError, Layout, Slot, Unit, Value};
-pub use place::{PerfData, PerfDataError, Place};
+pub use place::{PerfData, PerfDataError, PerfMemory, Place};

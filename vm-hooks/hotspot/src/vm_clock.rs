@@ -8,7 +8,7 @@
 //! find, they are of the time between the two.
 
 use vmscope_records::{DurationNs, TimeNs};
-use vmscope_target::{LoadedModule, Memory as _, ProcessView};
+use vmscope_target::{LoadedModule, ProcessView};
 
 use crate::perf_data::PerfData;
 

@@ -157,16 +157,16 @@ impl Counted {
         self.counted.saturating_sub(self.told)
     }
 
-    /// Tells its totals.
+    /// Tells its totals; a tick is `per_tick` nanoseconds.
     #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
     pub fn tell_totals(&self, data: &PerfData, per_tick: f64, look: &mut Look) {
-        let mut total = |what: &str, unit, value| {
-            let name = format!("{}{what}", self.name);
-            look.counter(SECTION, &name, unit, CounterMeaning::Total, value);
-        };
-        total("", "", self.seen(data).invocations as f64);
+        let count = self.seen(data).invocations as f64;
         let time = data.long_at(self.slots.time) as f64 * per_tick;
-        total(", time", "ns", time);
-        total(", not seen one by one", "", self.missed() as f64);
+        look.collector_totals(&self.name, self.kind.name(), count, Some(time));
+        if self.missed() > 0 {
+            let name = format!("{}, not seen one by one", self.name);
+            let missed = self.missed() as f64;
+            look.counter(SECTION, &name, "", CounterMeaning::Total, missed);
+        }
     }
 }

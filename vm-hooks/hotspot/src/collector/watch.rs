@@ -173,7 +173,7 @@ impl Collections {
 
 /// A number of bytes. G1 before JDK 18 adds 8 bytes to capacities, or 24, so that none is
 /// zero; no capacity but those is odd.
-pub(crate) fn bytes_at(slot: Slot, data: &PerfData) -> Option<u64> {
+fn bytes_at(slot: Slot, data: &PerfData) -> Option<u64> {
     let bytes = u64::try_from(slot.long(data.bytes())?).ok()?;
     Some(match bytes % 4096 {
         8 | 24 => bytes - bytes % 4096,
@@ -182,7 +182,13 @@ pub(crate) fn bytes_at(slot: Slot, data: &PerfData) -> Option<u64> {
 }
 
 impl Space {
-    fn now(&self, data: &PerfData) -> SpaceUse {
+    /// How much it may ever hold.
+    pub fn maximum(&self, data: &PerfData) -> Option<u64> {
+        bytes_at(self.max?, data)
+    }
+
+    /// How full it is, as the VM has it.
+    pub fn now(&self, data: &PerfData) -> SpaceUse {
         let used = self.used.long(data.bytes());
         SpaceUse {
             name: self.name.clone(),

@@ -61,17 +61,20 @@ pub struct PerfData {
 
 impl PerfData {
     /// Finds and reads the perf data of `process`: the file that is mapped into it as
-    /// `hsperfdata_USER/PID`, else what `structs` say where it is in memory.
+    /// `hsperfdata_USER/PID`, else where `memory` leads to.
     ///
     /// # Errors
     ///
     /// [`PerfDataError`].
-    pub fn open(process: &ProcessView, structs: Option<&VmStructs>) -> Result<Self, PerfDataError> {
+    pub fn open(
+        process: &ProcessView,
+        memory: Option<PerfMemory>,
+    ) -> Result<Self, PerfDataError> {
         let in_file = mapped_file(process).map(Place::File);
         let opened = in_file.map(|place| Self::at(place, process));
-        match (opened, structs) {
+        match (opened, memory) {
             (Some(Ok(data)), _) => Ok(data),
-            (_, Some(structs)) => Self::at(in_memory(process, structs)?, process),
+            (_, Some(memory)) => Self::at(memory.place(process)?, process),
             (Some(Err(error)), None) => Err(error),
             (None, None) => Err(PerfDataError::NotFound),
         }
@@ -187,18 +190,31 @@ fn owner_of(file: &ModuleFile) -> Option<u32> {
     Some(file.metadata().ok()??.uid())
 }
 
-/// Where the perf data is in the memory of `process`.
-fn in_memory(process: &ProcessView, structs: &VmStructs) -> Result<Place, PerfDataError> {
-    let memory = process.memory();
-    let static_at = |name: &str| {
-        let at = structs.optional_static("PerfMemory", name);
-        at.ok_or(PerfDataError::NotFound)
-    };
-    let start = memory.read_pointer(static_at("_start")?)?;
-    let capacity = memory.read_u64(static_at("_capacity")?)?;
-    if start.0 == 0 {
-        return Err(PerfDataError::Off);
+/// The variables in which a JVM has where its perf data is.
+#[derive(Clone, Copy, Debug)]
+pub struct PerfMemory {
+    start: Avma,
+    capacity: Avma,
+}
+
+impl PerfMemory {
+    /// Where `structs` say that they are; `None` where they do not.
+    #[must_use]
+    pub fn find(structs: &VmStructs) -> Option<Self> {
+        Some(Self {
+            start: structs.optional_static("PerfMemory", "_start")?,
+            capacity: structs.optional_static("PerfMemory", "_capacity")?,
+        })
     }
-    let capacity = usize::try_from(capacity).unwrap_or(MAX_BYTES).min(MAX_BYTES);
-    Ok(Place::Memory { start, capacity })
+
+    fn place(self, process: &ProcessView) -> Result<Place, PerfDataError> {
+        let memory = process.memory();
+        let start = memory.read_pointer(self.start)?;
+        let capacity = memory.read_u64(self.capacity)?;
+        if start.0 == 0 {
+            return Err(PerfDataError::Off);
+        }
+        let capacity = usize::try_from(capacity).unwrap_or(MAX_BYTES).min(MAX_BYTES);
+        Ok(Place::Memory { start, capacity })
+    }
 }
