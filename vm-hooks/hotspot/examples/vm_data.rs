@@ -28,7 +28,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             methods: Some(&methods),
         },
     );
-    println!("{:?} flags, clock {:?}", vm.flags().map(|f| f.len()), vm.clock());
+    println!(
+        "{:?} flags, clock {:?}",
+        vm.flags().map(|f| f.len()),
+        vm.clock()
+    );
     let clock = Instant::now();
     let keys = KeySource::new();
     let now: Arc<dyn Fn() -> TimeNs + Send + Sync> = Arc::new(monotonic);

@@ -119,7 +119,9 @@ impl Flags {
         }
         let mut flags = FxHashMap::default();
         for number in 0..count {
-            let entry = number.checked_mul(size).and_then(|by| table.checked_add(by));
+            let entry = number
+                .checked_mul(size)
+                .and_then(|by| table.checked_add(by));
             let Some(entry) = entry else { break };
             // The last one has no name.
             match place.read(memory, entry) {

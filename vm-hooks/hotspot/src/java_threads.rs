@@ -100,7 +100,9 @@ impl JavaThreads {
             } => {
                 let first = memory.read_pointer(list).map_err(reading())?;
                 if first.0 == 0 {
-                    return Err(AdapterError::NotReady { what: "list of threads" });
+                    return Err(AdapterError::NotReady {
+                        what: "list of threads",
+                    });
                 }
                 let at = |by: u64| first.checked_add(by).unwrap_or_default();
                 let count = memory.read_u32(at(length)).map_err(reading())?;
@@ -112,7 +114,9 @@ impl JavaThreads {
                 let all = memory.read_u64s(array, u64::from(count), cap);
                 let all = all.map_err(reading())?;
                 if memory.read_pointer(list).map_err(reading())? != first {
-                    return Err(AdapterError::Busy { what: "list of threads" });
+                    return Err(AdapterError::Busy {
+                        what: "list of threads",
+                    });
                 }
                 Ok(all.into_iter().map(Avma).collect())
             }

@@ -18,6 +18,7 @@ pub mod layout;
 pub mod method;
 pub mod pages;
 pub mod perf_data;
+pub mod regions;
 pub mod threads;
 pub mod vm_clock;
 pub mod vm_data;

@@ -110,10 +110,7 @@ impl VmClock {
     pub fn time_of(&self, ticks: i64) -> Option<TimeNs> {
         let (low, high) = self.start()?;
         let time = low + (high - low) / 2 + i128::from(ticks);
-        u64::try_from(time)
-            .ok()
-            .filter(|_| ticks > 0)
-            .map(TimeNs)
+        u64::try_from(time).ok().filter(|_| ticks > 0).map(TimeNs)
     }
 
     /// By how much [`VmClock::time_of`] may be wrong at most, as far as is known;

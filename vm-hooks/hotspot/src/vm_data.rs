@@ -137,9 +137,10 @@ impl VmData {
         if self.data.is_some() || self.without_data {
             return;
         }
-        let off = self.flags.as_ref().is_some_and(|flags| {
-            flags.get("UsePerfData").is_some() && !flags.is_on("UsePerfData")
-        });
+        let off = self
+            .flags
+            .as_ref()
+            .is_some_and(|flags| flags.get("UsePerfData").is_some() && !flags.is_on("UsePerfData"));
         match PerfData::open(process, self.perf_memory) {
             Ok(data) => {
                 self.clock = VmClock::new(process, self.libjvm.as_ref(), &data);
@@ -151,7 +152,11 @@ impl VmData {
             Err(PerfDataError::Off) if !off => {}
             Err(error) => {
                 self.without_data = true;
-                let remedy = if off { "run it with -XX:+UsePerfData" } else { "" };
+                let remedy = if off {
+                    "run it with -XX:+UsePerfData"
+                } else {
+                    ""
+                };
                 let text = format!("collections and the heap are not told: {error}");
                 self.problem(text, remedy);
             }
@@ -243,11 +248,7 @@ impl VmData {
     }
 
     /// Tells of collections.
-    fn look_at_data(
-        &mut self,
-        process: &ProcessView,
-        look: &mut Look,
-    ) -> Result<(), AdapterError> {
+    fn look_at_data(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
         let Some(data) = &mut self.data else {
             return Ok(());
         };

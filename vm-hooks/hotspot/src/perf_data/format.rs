@@ -109,7 +109,9 @@ impl Slot {
     pub fn text(&self, bytes: &[u8]) -> Option<String> {
         let length = self.text_length.min(MAX_TEXT);
         let end = self.offset.checked_add(length)?;
-        let text = bytes.get(self.offset..end).filter(|text| !text.is_empty())?;
+        let text = bytes
+            .get(self.offset..end)
+            .filter(|text| !text.is_empty())?;
         let text = text.split(|byte| *byte == 0).next()?;
         Some(String::from_utf8_lossy(text).into_owned())
     }
@@ -232,8 +234,9 @@ fn entry(bytes: &[u8], at: usize) -> Option<(String, Slot, usize)> {
     let name = entry.get(name_at..)?;
     let name = name.split(|byte| *byte == 0).next()?;
     let text_length = if kind == b'B' { text_length } else { 0 };
-    // A number takes 8 bytes (`J`); there are no others.
-    entry.get(data_at..data_at.checked_add(text_length.max(8).min(length))?)?;
+    // A number takes 8 bytes (`J`), a text begins anywhere.
+    let needed = if kind == b'B' { text_length } else { 8 };
+    entry.get(data_at..data_at.checked_add(needed)?)?;
     let unit = match unit {
         2 => Unit::Bytes,
         3 => Unit::Ticks,

@@ -66,10 +66,7 @@ impl PerfData {
     /// # Errors
     ///
     /// [`PerfDataError`].
-    pub fn open(
-        process: &ProcessView,
-        memory: Option<PerfMemory>,
-    ) -> Result<Self, PerfDataError> {
+    pub fn open(process: &ProcessView, memory: Option<PerfMemory>) -> Result<Self, PerfDataError> {
         let in_file = mapped_file(process).map(Place::File);
         let opened = in_file.map(|place| Self::at(place, process));
         match (opened, memory) {
@@ -214,7 +211,9 @@ impl PerfMemory {
         if start.0 == 0 {
             return Err(PerfDataError::Off);
         }
-        let capacity = usize::try_from(capacity).unwrap_or(MAX_BYTES).min(MAX_BYTES);
+        let capacity = usize::try_from(capacity)
+            .unwrap_or(MAX_BYTES)
+            .min(MAX_BYTES);
         Ok(Place::Memory { start, capacity })
     }
 }

@@ -30,7 +30,9 @@ fn told(
     let mut look = Look::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(1)));
     threads.take(all, list, &mut look);
     let (_, news) = look.finish();
-    let roles = news.into_iter().map(|news| (news.tid.0, news.role.unwrap()));
+    let roles = news
+        .into_iter()
+        .map(|news| (news.tid.0, news.role.unwrap()));
     roles.collect()
 }
 
@@ -49,7 +51,13 @@ fn a_program_that_names_its_threads_like_the_vm_is_not_taken_for_it() {
     use ThreadRole::{Collector, Compiler, Mutator};
     assert_eq!(
         told(&mut threads, &all, Some(&list)),
-        [(2, Collector), (3, Mutator), (4, Mutator), (5, Compiler), (6, Mutator)]
+        [
+            (2, Collector),
+            (3, Mutator),
+            (4, Mutator),
+            (5, Compiler),
+            (6, Mutator)
+        ]
     );
     let compilers: Vec<u32> = threads.compilers().iter().map(|one| one.tid.0).collect();
     assert_eq!(compilers, [5]);

@@ -7,7 +7,12 @@ use crate::collector::Collections;
 use crate::perf_data::{PerfData, Unit};
 
 /// A line for each: section, the figures that are added up, name, meaning.
-type Row = (&'static str, &'static [&'static str], &'static str, CounterMeaning);
+type Row = (
+    &'static str,
+    &'static [&'static str],
+    &'static str,
+    CounterMeaning,
+);
 
 const HEAP: &str = "Heap";
 const SAFEPOINTS: &str = "Safepoints";
@@ -17,7 +22,12 @@ const THREADS: &str = "Threads";
 
 const ROWS: &[Row] = &[
     (HEAP, &["sun.gc.metaspace.used"], "metaspace used", Gauge),
-    (HEAP, &["sun.gc.metaspace.capacity"], "metaspace committed", Gauge),
+    (
+        HEAP,
+        &["sun.gc.metaspace.capacity"],
+        "metaspace committed",
+        Gauge,
+    ),
     (
         HEAP,
         &["sun.gc.compressedclassspace.used"],
@@ -31,16 +41,31 @@ const ROWS: &[Row] = &[
         Gauge,
     ),
     (SAFEPOINTS, &["sun.rt.safepoints"], "safepoints", Total),
-    (SAFEPOINTS, &["sun.rt.safepointTime"], "time at safepoints", Total),
+    (
+        SAFEPOINTS,
+        &["sun.rt.safepointTime"],
+        "time at safepoints",
+        Total,
+    ),
     (
         SAFEPOINTS,
         &["sun.rt.safepointSyncTime"],
         "time to reach them",
         Total,
     ),
-    (COMPILATIONS, &["sun.ci.totalCompiles"], "compilations", Total),
+    (
+        COMPILATIONS,
+        &["sun.ci.totalCompiles"],
+        "compilations",
+        Total,
+    ),
     (COMPILATIONS, &["java.ci.totalTime"], "time", Total),
-    (COMPILATIONS, &["sun.ci.standardCompiles"], "of whole methods", Total),
+    (
+        COMPILATIONS,
+        &["sun.ci.standardCompiles"],
+        "of whole methods",
+        Total,
+    ),
     (
         COMPILATIONS,
         &["sun.ci.osrCompiles"],
@@ -48,8 +73,18 @@ const ROWS: &[Row] = &[
         Total,
     ),
     (COMPILATIONS, &["sun.ci.totalBailouts"], "given up", Total),
-    (COMPILATIONS, &["sun.ci.totalInvalidates"], "invalidated", Total),
-    (COMPILATIONS, &["sun.ci.nmethodCodeSize"], "code made", Total),
+    (
+        COMPILATIONS,
+        &["sun.ci.totalInvalidates"],
+        "invalidated",
+        Total,
+    ),
+    (
+        COMPILATIONS,
+        &["sun.ci.nmethodCodeSize"],
+        "code made",
+        Total,
+    ),
     (
         CLASSES,
         &["java.cls.loadedClasses", "java.cls.sharedLoadedClasses"],
@@ -69,18 +104,19 @@ const ROWS: &[Row] = &[
 
 /// Tells them; `all` is how many collections of all kinds there were.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
-pub(super) fn tell(
-    data: &PerfData,
-    collections: &Collections,
-    all: Option<u32>,
-    look: &mut Look,
-) {
+pub(super) fn tell(data: &PerfData, collections: &Collections, all: Option<u32>, look: &mut Look) {
     let frequency = data.long("sun.os.hrt.frequency").filter(|hz| *hz > 0);
     let per_tick = 1e9 / frequency.unwrap_or(1_000_000_000) as f64;
     tell_spaces(data, collections, look);
     collections.tell_totals(data, per_tick, look);
     if let Some(all) = all {
-        look.counter("Collections", "cycles and collections", "", Total, f64::from(all));
+        look.counter(
+            "Collections",
+            "cycles and collections",
+            "",
+            Total,
+            f64::from(all),
+        );
     }
     for (section, entries, name, meaning) in ROWS {
         let mut sum = None;

@@ -11,13 +11,15 @@ fn made(entries: &[(&str, Value, u8)]) -> Vec<u8> {
         let (data, text_length, kind) = match value {
             Value::Long(value) => (value.to_le_bytes().to_vec(), 0, b'J'),
             Value::Text(text) => {
-                let data = [text.as_bytes(), &[0; 3]].concat();
+                let data = [text.as_bytes(), &[0]].concat();
                 let length = u32::try_from(data.len()).unwrap();
                 (data, length, b'B')
             }
         };
-        let data_at = (20 + name.len() + 1).next_multiple_of(8);
-        let length = (data_at + data.len()).next_multiple_of(8);
+        // A text is not aligned.
+        let data_at = 20 + name.len() + 1;
+        let data_at = data_at.next_multiple_of(if kind == b'B' { 1 } else { 8 });
+        let length = (data_at + data.len()).next_multiple_of(4);
         let mut entry = vec![0; length];
         for (at, word) in [
             (0, u32::try_from(length).unwrap()),
@@ -46,6 +48,7 @@ fn some() -> Vec<u8> {
         ("sun.gc.cause", Value::Text("No GC".to_owned()), 5),
         ("sun.gc.collector.0.time", Value::Long(-7), 3),
         ("x", Value::Long(1 << 40), 2),
+        ("ab", Value::Text(String::new()), 5),
     ])
 }
 
@@ -57,9 +60,10 @@ fn numbers_and_texts_are_found_by_name() {
     assert_eq!(value("sun.gc.cause"), Some(Value::Text("No GC".to_owned())));
     assert_eq!(value("sun.gc.collector.0.time"), Some(Value::Long(-7)));
     assert_eq!(value("x"), Some(Value::Long(1 << 40)));
+    assert_eq!(value("ab"), Some(Value::Text(String::new())));
     assert_eq!(value("y"), None);
     assert_eq!(layout.slot("x").unwrap().unit, Unit::Bytes);
-    assert_eq!(layout.slots().count(), 3);
+    assert_eq!(layout.slots().count(), 4);
     assert!(!layout.is_outdated(&bytes));
     let more = made(&[("x", Value::Long(1), 1)]);
     assert!(layout.is_outdated(&more));
@@ -85,7 +89,7 @@ fn what_is_wrong_is_said() {
     // More entries than there are; an entry of no length.
     assert!(matches!(
         with(28, 9),
-        Some(FormatError::Entry { number: 3, .. })
+        Some(FormatError::Entry { number: 4, .. })
     ));
     assert!(matches!(
         with(32, 0),
