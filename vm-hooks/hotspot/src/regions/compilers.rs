@@ -174,6 +174,7 @@ pub(super) const ROWS: &[Row] = &[
             Begins("PhaseByteVector"),
             Begins("UnionFind"),
             Begins("Tarjan"),
+            Begins("NTarjan"),
         ],
         Compiler,
         "C2: scheduling",

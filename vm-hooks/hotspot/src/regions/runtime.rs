@@ -371,6 +371,8 @@ pub(super) const ROWS: &[Row] = &[
             Begins("Management"),
             Begins("jmm_"),
             Begins("MemoryService"),
+            Begins("MemoryPool"),
+            Begins("Events::"),
             Begins("DCmd"),
             Begins("AttachListener"),
             Begins("LowMemory"),
@@ -441,4 +443,20 @@ pub(super) const ROWS: &[Row] = &[
         Vm,
         "copying",
     ),
+    (
+        &[Begins("oopDesc"), Begins("oopFactory"), Holds("oopDesc::")],
+        Vm,
+        "objects",
+    ),
+    (
+        &[
+            Begins("HandleMark"),
+            Begins("methodHandle"),
+            Begins("constantPoolHandle"),
+            Begins("HandleArea"),
+        ],
+        Vm,
+        "handles",
+    ),
+    (&[Begins("BitMap"), Holds("BitMap::")], Vm, "bit maps"),
 ];
