@@ -146,6 +146,11 @@ impl VmData {
                 self.clock = VmClock::new(process, self.libjvm.as_ref(), &data);
                 self.collections.find(&data);
                 self.data = Some(data);
+                if !self.collections.are_told() {
+                    let text =
+                        "single collections are not told: this JVM counts none in its perf data";
+                    self.problem(text.to_owned(), "");
+                }
             }
             // It is not set up before the VM is.
             Err(error) if error.is_early() => {}
@@ -344,6 +349,7 @@ impl PauseFlag {
         let memory = process.memory();
         let heap = memory.read_pointer(self.heap).ok()?;
         let at = heap.checked_add(self.collections?)?;
-        memory.read_u32(at).ok()
+        // Shenandoah does not count them.
+        memory.read_u32(at).ok().filter(|count| *count > 0)
     }
 }

@@ -65,7 +65,12 @@ impl Counted {
             let name = format!("sun.gc.collector.{number}.{what}");
             data.layout().slot(&name)
         };
-        let name = slot("name")?.text(data.bytes())?;
+        let name = match slot("name")?.text(data.bytes())?.as_str() {
+            // It counts nothing, and the other one not only full collections.
+            "Shenandoah partial" => return None,
+            "Shenandoah full" => "Shenandoah".to_owned(),
+            name => name.to_owned(),
+        };
         Some(Self {
             number,
             kind: Kind::of(&name),

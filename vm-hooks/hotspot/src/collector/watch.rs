@@ -152,6 +152,13 @@ impl Collections {
         }
     }
 
+    /// Whether the VM tells single collections at all: JDK 11 does not with Z, nor does
+    /// any with Epsilon, which collects nothing.
+    #[must_use]
+    pub fn are_told(&self) -> bool {
+        !self.collectors.is_empty()
+    }
+
     /// How many collections began and ended between two looks, since the first one.
     #[must_use]
     pub fn missed(&self) -> u64 {
