@@ -16,17 +16,16 @@ mod runtime;
 
 use vmscope_records::{Region, RegionRule};
 
-/// How a name is asked.
+/// A part of the VM, and by what names its functions are known.
 #[derive(Clone, Copy, Debug)]
-enum Asked {
-    /// It begins with this.
-    Begins(&'static str),
-    /// It holds this somewhere.
-    Holds(&'static str),
+struct Row {
+    /// What they begin with, separated by spaces.
+    begins: &'static str,
+    /// What they hold somewhere, separated by spaces.
+    holds: &'static str,
+    region: Region,
+    part: &'static str,
 }
-
-/// Some names of one part: how they are asked, the region, the part.
-type Row = (&'static [Asked], Region, &'static str);
 
 /// The VM's library.
 pub const MODULE: &str = "libjvm.so";
@@ -44,18 +43,17 @@ pub fn rules() -> Vec<RegionRule> {
         compilers::NODES,
     ];
     let rows = tables.into_iter().flatten();
-    let rules = rows.flat_map(|(asked, region, part)| {
-        asked.iter().map(move |asked| rule(*asked, *region, part))
+    let rules = rows.flat_map(|row| {
+        let begins = row.begins.split_whitespace();
+        let begins = begins.map(|word| rule(word, "", row.region, row.part));
+        let holds = row.holds.split_whitespace();
+        begins.chain(holds.map(|word| rule("", word, row.region, row.part)))
     });
-    let rest = rule(Asked::Begins(""), Region::Vm, "");
+    let rest = rule("", "", Region::Vm, "");
     rules.chain([rest]).collect()
 }
 
-fn rule(asked: Asked, region: Region, part: &str) -> RegionRule {
-    let (prefix, contains) = match asked {
-        Asked::Begins(prefix) => (prefix, ""),
-        Asked::Holds(contains) => ("", contains),
-    };
+fn rule(prefix: &str, contains: &str, region: Region, part: &str) -> RegionRule {
     RegionRule {
         module: MODULE.to_owned(),
         prefix: prefix.to_owned(),

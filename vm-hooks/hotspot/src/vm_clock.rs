@@ -41,18 +41,22 @@ impl VmClock {
     #[must_use]
     pub fn new(process: &ProcessView, libjvm: Option<&LoadedModule>, data: &PerfData) -> Self {
         let exact = libjvm.and_then(|libjvm| start_in_memory(process, libjvm));
-        let reckoned = data
-            .long("sun.rt.createVmBeginTime")
-            .filter(|began| *began > 0)
-            .and_then(|began| Some((began, wall_clock_offset()?)))
-            .map(|(began, offset)| {
-                let began = i128::from(began) * 1_000_000 - offset;
-                (began - BEGIN_BEFORE_NS, began + BEGIN_AFTER_NS)
-            });
-        Self {
+        let mut clock = Self {
             exact,
-            reckoned,
-            observed: None,
+            ..Self::default()
+        };
+        clock.reckon(data);
+        clock
+    }
+
+    /// Takes the VM's start from `data` if that was not there before: the VM tells it
+    /// when it has started.
+    pub fn reckon(&mut self, data: &PerfData) {
+        let began = data.long("sun.rt.createVmBeginTime");
+        let began = began.filter(|began| *began > 0 && self.reckoned.is_none());
+        if let (Some(began), Some(offset)) = (began, wall_clock_offset()) {
+            let began = i128::from(began) * 1_000_000 - offset;
+            self.reckoned = Some((began - BEGIN_BEFORE_NS, began + BEGIN_AFTER_NS));
         }
     }
 

@@ -146,11 +146,6 @@ impl VmData {
                 self.clock = VmClock::new(process, self.libjvm.as_ref(), &data);
                 self.collections.find(&data);
                 self.data = Some(data);
-                if !self.collections.are_told() {
-                    let text =
-                        "single collections are not told: this JVM counts none in its perf data";
-                    self.problem(text.to_owned(), "");
-                }
             }
             // It is not set up before the VM is.
             Err(error) if error.is_early() => {}
@@ -232,6 +227,14 @@ impl VmData {
         self.tell_rest(process, look);
     }
 
+    /// Whether all entries are in the perf data that come with the VM's start: when it
+    /// began is one of the last.
+    fn has_started(&self) -> bool {
+        let data = self.data.as_ref();
+        let began = data.and_then(|data| data.long("sun.rt.createVmBeginTime"));
+        self.without_data || began.is_some_and(|began| began > 0)
+    }
+
     fn tell_rest(&mut self, process: &ProcessView, look: &mut Look) {
         let is_due = |then: TimeNs| look.began().since(then).0 >= FIGURES_EVERY;
         if self.figures_at.is_none_or(is_due) {
@@ -241,9 +244,16 @@ impl VmData {
             if let Some(data) = &self.data {
                 figures::tell(data, &self.collections, all, look);
             }
+            if let Some(compiling) = self.compiling.as_ref().filter(|one| one.unreadable() > 0) {
+                figures::tell_unreadable(compiling.unreadable(), look);
+            }
         }
-        if !self.told_facts && (self.data.is_some() || self.without_data) {
+        if !self.told_facts && self.has_started() {
             self.told_facts = true;
+            if self.data.is_some() && !self.collections.are_told() {
+                let text = "single collections are not told: this JVM counts none in its perf data";
+                self.problem(text.to_owned(), "");
+            }
             facts::tell(self.flags.as_ref(), self.data.as_ref(), look);
         }
         for problem in self.problems.iter().skip(self.told_problems) {
@@ -273,6 +283,7 @@ impl VmData {
                 return Ok(());
             }
         }
+        self.clock.reckon(data);
         let to = look.now();
         let told = look.len();
         let pause = self.pause;

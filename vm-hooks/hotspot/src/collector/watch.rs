@@ -50,14 +50,15 @@ impl Causes {
     /// The cause of the newest collection. While none is under way it is the last one;
     /// while one is, it is that one's only. Empty where neither is certain.
     fn of(&self, kind: Kind, is_collecting: bool) -> String {
-        let cause = match (self.is_idle(), is_collecting || !kind.is_whole()) {
-            (true, false) => &self.last,
-            (true, true) if !is_collecting => &self.last,
-            (false, true) => &self.now,
-            _ => return String::new(),
+        let cause = if !self.is_idle() && (is_collecting || !kind.is_whole()) {
+            &self.now
+        } else if self.is_idle() && !is_collecting {
+            &self.last
+        } else {
+            return String::new();
         };
         let known = !cause.is_empty() && cause != NO_CAUSE;
-        known.then(|| cause.clone()).unwrap_or_default()
+        if known { cause.clone() } else { String::new() }
     }
 }
 

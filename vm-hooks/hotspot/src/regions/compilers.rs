@@ -1,6 +1,5 @@
 //! The compilers.
 
-use super::Asked::{Begins, Holds};
 use super::Row;
 use vmscope_records::Region::Compiler;
 
@@ -9,412 +8,177 @@ const C2_EMIT: &str = "C2: code emission";
 
 /// What compilers do for collectors, whose names these hold.
 pub(super) const BARRIERS: &[Row] = &[
-    (
-        &[
-            Holds("BarrierSetC1"),
-            Holds("BarrierStubC1"),
-            Holds("C1BarrierStub"),
-        ],
-        Compiler,
-        "C1: building LIR",
-    ),
-    (
-        &[
-            Holds("BarrierSetC2"),
-            Holds("BarrierStubC2"),
-            Holds("C2BarrierStub"),
-        ],
-        Compiler,
-        "C2: barriers",
-    ),
-    (&[Holds("BarrierSetAssembler")], Compiler, "assembler"),
-    (
-        &[
-            Holds("LoadPNode"),
-            Holds("CompareAndSwapPNode"),
-            Begins("G1PreBarrierStub"),
-        ],
-        Compiler,
-        "C2: optimisation",
-    ),
+    Row {
+        begins: "",
+        holds: "BarrierSetC1 BarrierStubC1 C1BarrierStub",
+        region: Compiler,
+        part: "C1: building LIR",
+    },
+    Row {
+        begins: "",
+        holds: "BarrierSetC2 BarrierStubC2 C2BarrierStub",
+        region: Compiler,
+        part: "C2: barriers",
+    },
+    Row {
+        begins: "",
+        holds: "BarrierSetAssembler",
+        region: Compiler,
+        part: "assembler",
+    },
+    Row {
+        begins: "G1PreBarrierStub",
+        holds: "LoadPNode CompareAndSwapPNode",
+        region: Compiler,
+        part: "C2: optimisation",
+    },
 ];
 
 pub(super) const ROWS: &[Row] = &[
     // C2.
-    (
-        &[
-            Begins("PhaseChaitin"),
-            Begins("PhaseLive"),
-            Begins("PhaseIFG"),
-            Begins("PhaseCoalesce"),
-            Begins("PhaseAggressiveCoalesce"),
-            Begins("PhaseConservativeCoalesce"),
-            Begins("PhaseRegAlloc"),
-            Begins("IndexSet"),
-            Begins("RegMask"),
-            Begins("LRG"),
-            Begins("LiveRange"),
-            Begins("OptoReg"),
-            Begins("Block_Stack"),
-            Begins("find_hihghest_bit"),
-            Begins("RegisterPressure"),
-        ],
-        Compiler,
-        "C2: register allocation",
-    ),
-    (
-        &[
-            Begins("Parse"),
-            Begins("GraphKit"),
-            Begins("LibraryCallKit"),
-            Begins("InlineTree"),
-            Begins("CallGenerator"),
-            Holds("CallGenerator"),
-            Begins("JVMState"),
-            Begins("PreserveJVMState"),
-            Begins("StringConcat"),
-            Begins("PhaseStringOpts"),
-            Begins("PredictedIntrinsic"),
-            Begins("LibraryIntrinsic"),
-            Begins("ciTypeFlow"),
-            Begins("PhaseStringOpts"),
-            Begins("Compile::inline"),
-            Begins("Compile::make_vm_intrinsic"),
-            Begins("Compile::call_generator"),
-            Begins("SwitchRanges"),
-            Begins("BytecodeParseHistogram"),
-            Begins("IdealKit"),
-            Begins("VectorSet::"),
-        ],
-        Compiler,
-        "C2: parse",
-    ),
-    (
-        &[
-            Begins("PhaseIdealLoop"),
-            Begins("IdealLoopTree"),
-            Begins("LoopNode"),
-            Begins("CountedLoop"),
-            Begins("SuperWord"),
-            Begins("CLoop"),
-            Begins("VLoop"),
-            Begins("VTransform"),
-            Begins("SWPointer"),
-            Begins("VPointer"),
-            Begins("LoopPeeling"),
-            Begins("OuterStripMined"),
-            Begins("DepEdge"),
-            Begins("CountedLoopReserve"),
-            Begins("PathFrequency"),
-        ],
-        Compiler,
-        "C2: loop optimisation",
-    ),
-    (
-        &[
-            Begins("PhaseIterGVN"),
-            Begins("PhaseGVN"),
-            Begins("PhaseCCP"),
-            Begins("PhaseTransform"),
-            Begins("PhaseValues"),
-            Begins("PhaseRemoveUseless"),
-            Begins("PhaseRenumber"),
-            Begins("PhaseMacro"),
-            Begins("ConnectionGraph"),
-            Begins("PointsTo"),
-            Begins("NodeHash"),
-            Begins("Type::"),
-            Begins("TypeP"),
-            Begins("TypeI"),
-            Begins("TypeL"),
-            Begins("TypeO"),
-            Begins("TypeA"),
-            Begins("TypeT"),
-            Begins("TypeF"),
-            Begins("TypeK"),
-            Begins("TypeV"),
-            Begins("TypeD"),
-            Begins("TypeN"),
-            Begins("TypeM"),
-            Begins("Dict::"),
-            Begins("PhaseVector"),
-            Begins("Unique_Node_List"),
-            Begins("Node_List"),
-            Begins("Node_Array"),
-            Begins("Node_Stack"),
-            Begins("InterfaceSet"),
-            Begins("PhasePeephole"),
-            Begins("JavaObjectNode"),
-            Begins("Expand"),
-            Begins("Compile::Optimize"),
-            Begins("Compile::identify_useful"),
-            Begins("Compile::disconnect_useless"),
-            Begins("Compile::final_graph"),
-            Begins("Compile::remove_"),
-            Begins("Compile::igvn"),
-            Begins("CastII"),
-            Begins("Compile::optimize"),
-            Begins("RegionNode"),
-            Begins("split_if"),
-            Begins("ConstraintCast"),
-        ],
-        Compiler,
-        "C2: optimisation",
-    ),
-    (
-        &[
-            Begins("PhaseCFG"),
-            Begins("Block::"),
-            Begins("PhaseBlockLayout"),
-            Begins("Trace::"),
-            Begins("CFGLoop"),
-            Begins("Block_"),
-            Begins("Node_Backward_Iterator"),
-            Begins("Scheduling"),
-            Begins("PhaseByteVector"),
-            Begins("UnionFind"),
-            Begins("Tarjan"),
-            Begins("NTarjan"),
-        ],
-        Compiler,
-        "C2: scheduling",
-    ),
-    (
-        &[
-            Begins("Matcher"),
-            Begins("State::"),
-            Begins("DFA"),
-            Holds("State::_sub_Op"),
-            Begins("State::DFA"),
-            Begins("MachNode::Expand"),
-        ],
-        Compiler,
-        "C2: instruction selection",
-    ),
-    (
-        &[
-            Begins("PhaseOutput"),
-            Begins("Compile::Output"),
-            Begins("Compile::fill_buffer"),
-            Begins("Compile::shorten"),
-            Begins("BuildOopMap"),
-            Begins("OopFlow"),
-            Begins("Compile::Build"),
-            Begins("C2CodeStub"),
-            Begins("C2_MacroAssembler"),
-            Begins("ConstantTable"),
-            Holds("Node::emit"),
-            Holds("MachNode"),
-            Begins("Compile::Process_OopMap"),
-            Begins("Compile::Init"),
-            Begins("Mach"),
-            Holds("Oper::"),
-        ],
-        Compiler,
-        C2_EMIT,
-    ),
-    (
-        &[
-            Begins("Compile::"),
-            Begins("C2Compiler"),
-            Begins("Compilation::"),
-            Begins("OptoRuntime::generate"),
-            Begins("CompileWrapper"),
-        ],
-        Compiler,
-        "C2",
-    ),
+    Row {
+        begins: "PhaseChaitin PhaseLive PhaseIFG PhaseCoalesce PhaseAggressiveCoalesce \
+         PhaseConservativeCoalesce PhaseRegAlloc IndexSet RegMask LRG LiveRange OptoReg \
+         Block_Stack find_hihghest_bit RegisterPressure",
+        holds: "",
+        region: Compiler,
+        part: "C2: register allocation",
+    },
+    Row {
+        begins: "Parse GraphKit LibraryCallKit InlineTree CallGenerator JVMState PreserveJVMState \
+         StringConcat PhaseStringOpts PredictedIntrinsic LibraryIntrinsic ciTypeFlow \
+         Compile::inline Compile::make_vm_intrinsic Compile::call_generator SwitchRanges \
+         BytecodeParseHistogram IdealKit VectorSet::",
+        holds: "CallGenerator",
+        region: Compiler,
+        part: "C2: parse",
+    },
+    Row {
+        begins: "PhaseIdealLoop IdealLoopTree LoopNode CountedLoop SuperWord CLoop VLoop VTransform \
+         SWPointer VPointer LoopPeeling OuterStripMined DepEdge CountedLoopReserve \
+         PathFrequency",
+        holds: "",
+        region: Compiler,
+        part: "C2: loop optimisation",
+    },
+    Row {
+        begins: "PhaseIterGVN PhaseGVN PhaseCCP PhaseTransform PhaseValues PhaseRemoveUseless \
+         PhaseRenumber PhaseMacro ConnectionGraph PointsTo NodeHash Type:: TypeP TypeI TypeL \
+         TypeO TypeA TypeT TypeF TypeK TypeV TypeD TypeN TypeM Dict:: PhaseVector \
+         Unique_Node_List Node_List Node_Array Node_Stack InterfaceSet PhasePeephole \
+         JavaObjectNode Expand Compile::Optimize Compile::identify_useful \
+         Compile::disconnect_useless Compile::final_graph Compile::remove_ Compile::igvn \
+         CastII Compile::optimize RegionNode split_if ConstraintCast",
+        holds: "",
+        region: Compiler,
+        part: "C2: optimisation",
+    },
+    Row {
+        begins: "PhaseCFG Block:: PhaseBlockLayout Trace:: CFGLoop Block_ Node_Backward_Iterator \
+         Scheduling PhaseByteVector UnionFind Tarjan NTarjan",
+        holds: "",
+        region: Compiler,
+        part: "C2: scheduling",
+    },
+    Row {
+        begins: "Matcher State:: DFA State::DFA MachNode::Expand",
+        holds: "State::_sub_Op",
+        region: Compiler,
+        part: "C2: instruction selection",
+    },
+    Row {
+        begins: "PhaseOutput Compile::Output Compile::fill_buffer Compile::shorten BuildOopMap \
+         OopFlow Compile::Build C2CodeStub C2_MacroAssembler ConstantTable \
+         Compile::Process_OopMap Compile::Init Mach",
+        holds: "Node::emit MachNode Oper::",
+        region: Compiler,
+        part: C2_EMIT,
+    },
+    Row {
+        begins: "Compile:: C2Compiler Compilation:: OptoRuntime::generate CompileWrapper",
+        holds: "",
+        region: Compiler,
+        part: "C2",
+    },
     // C1.
-    (
-        &[
-            Begins("LinearScan"),
-            Begins("Interval"),
-            Begins("LIR_OpVisitState"),
-            Begins("MoveResolver"),
-            Begins("FpuStack"),
-            Begins("ControlFlowOptimizer"),
-            Begins("EdgeMoveOptimizer"),
-            Begins("RegisterVerifier"),
-            Begins("LinearScanWalker"),
-            Begins("Range::"),
-            Begins("RangeArray"),
-        ],
-        Compiler,
-        "C1: register allocation",
-    ),
-    (
-        &[
-            Begins("GraphBuilder"),
-            Begins("BlockListBuilder"),
-            Begins("BlockBegin"),
-            Begins("ValueStack"),
-            Begins("BlockEnd"),
-            Begins("ValueMap"),
-            Begins("MemoryBuffer"),
-            Begins("MethodLiveness"),
-            Begins("JsrScope"),
-            Begins("BciBlock"),
-        ],
-        Compiler,
-        "C1: parse",
-    ),
-    (
-        &[
-            Begins("Canonicalizer"),
-            Begins("Optimizer"),
-            Begins("GlobalValueNumbering"),
-            Begins("NullCheckElim"),
-            Begins("RangeCheckElim"),
-            Begins("IR::"),
-            Begins("ComputeLinearScanOrder"),
-            Begins("CE_Eliminator"),
-            Begins("BlockMerger"),
-            Begins("UseCountComputer"),
-            Begins("CriticalEdge"),
-            Begins("SubstitutionResolver"),
-            Begins("Instruction::"),
-            Begins("LoopInvariant"),
-            Begins("ShortLoop"),
-            Begins("PredecessorFinder"),
-            Begins("SuxAndWeightAdjuster"),
-            Begins("InstructionPrinter"),
-            Begins("BlockList"),
-        ],
-        Compiler,
-        "C1: optimisation",
-    ),
-    (
-        &[
-            Begins("LIRGenerator"),
-            Begins("LIR_List"),
-            Begins("PhiResolver"),
-            Begins("LIR_Opr"),
-            Begins("LIRItem"),
-            Begins("LIR_Const"),
-            Begins("LIR_Address"),
-            Begins("LIR_Op"),
-            Begins("CodeEmitInfo"),
-            Begins("FrameMap"),
-        ],
-        Compiler,
-        "C1: building LIR",
-    ),
-    (
-        &[
-            Begins("LIR_Assembler"),
-            Begins("C1_MacroAssembler"),
-            Begins("ConversionStub"),
-            Holds("Stub::emit_code"),
-            Begins("CodeStub"),
-            Begins("ExceptionHandlerTable"),
-            Begins("DebugInformationRecorder"),
-            Begins("PatchingStub"),
-        ],
-        Compiler,
-        C1_EMIT,
-    ),
-    (
-        &[
-            Begins("Compilation"),
-            Begins("Compiler::"),
-            Begins("Runtime1::generate"),
-        ],
-        Compiler,
-        "C1",
-    ),
+    Row {
+        begins: "LinearScan Interval LIR_OpVisitState MoveResolver FpuStack ControlFlowOptimizer \
+         EdgeMoveOptimizer RegisterVerifier LinearScanWalker Range:: RangeArray",
+        holds: "",
+        region: Compiler,
+        part: "C1: register allocation",
+    },
+    Row {
+        begins: "GraphBuilder BlockListBuilder BlockBegin ValueStack BlockEnd ValueMap MemoryBuffer \
+         MethodLiveness JsrScope BciBlock",
+        holds: "",
+        region: Compiler,
+        part: "C1: parse",
+    },
+    Row {
+        begins: "Canonicalizer Optimizer GlobalValueNumbering NullCheckElim RangeCheckElim IR:: \
+         ComputeLinearScanOrder CE_Eliminator BlockMerger UseCountComputer CriticalEdge \
+         SubstitutionResolver Instruction:: LoopInvariant ShortLoop PredecessorFinder \
+         SuxAndWeightAdjuster InstructionPrinter BlockList",
+        holds: "",
+        region: Compiler,
+        part: "C1: optimisation",
+    },
+    Row {
+        begins: "LIRGenerator LIR_List PhiResolver LIR_Opr LIRItem LIR_Const LIR_Address LIR_Op \
+         CodeEmitInfo FrameMap",
+        holds: "",
+        region: Compiler,
+        part: "C1: building LIR",
+    },
+    Row {
+        begins: "LIR_Assembler C1_MacroAssembler ConversionStub CodeStub ExceptionHandlerTable \
+         DebugInformationRecorder PatchingStub",
+        holds: "Stub::emit_code",
+        region: Compiler,
+        part: C1_EMIT,
+    },
+    Row {
+        begins: "Compilation Compiler:: Runtime1::generate",
+        holds: "",
+        region: Compiler,
+        part: "C1",
+    },
     // Both.
-    (
-        &[
-            Begins("MacroAssembler"),
-            Begins("Assembler"),
-            Begins("AbstractAssembler"),
-            Begins("CodeBuffer"),
-            Begins("CodeSection"),
-            Begins("StubGenerator"),
-            Begins("TemplateInterpreterGenerator"),
-            Begins("TemplateTable"),
-            Begins("Label::"),
-            Begins("InterpreterMacroAssembler"),
-            Begins("AddressLiteral"),
-            Begins("Relocation"),
-            Begins("RelocIterator"),
-            Holds("_Relocation::"),
-            Begins("Template::"),
-            Begins("NativeCall"),
-            Begins("NativeMov"),
-            Begins("NativeJump"),
-            Begins("OopRecorder"),
-            Begins("ImplicitExceptionTable"),
-            Begins("DebugInfo"),
-            Begins("CompressedWriteStream"),
-            Begins("CompressedStream"),
-            Begins("Dependencies::"),
-            Begins("VM_Version_StubGenerator"),
-            Begins("AdapterGenerator"),
-        ],
-        Compiler,
-        "assembler",
-    ),
-    (
-        &[
-            Begins("ci"),
-            Begins("(anonymous namespace)::ci"),
-            Begins("BCEscape"),
-            Begins("ObjectValue"),
-            Begins("MethodLiveness"),
-        ],
-        Compiler,
-        "what is known of the program",
-    ),
-    (
-        &[
-            Begins("CompileBroker"),
-            Begins("CompilationPolicy"),
-            Begins("CompileTask"),
-            Begins("CompileQueue"),
-            Begins("CompilerThread"),
-            Begins("TieredThreshold"),
-            Begins("SimpleThresholdPolicy"),
-            Begins("AbstractCompiler"),
-            Begins("CompilerOracle"),
-            Begins("DirectivesStack"),
-            Begins("CompilerDirectives"),
-            Begins("CompileReplay"),
-            Begins("CompilerConfig"),
-            Begins("JVMCI"),
-            Begins("Threshold"),
-            Begins("CallPredicate"),
-            Begins("LoopPredicate"),
-            Begins("CompilerEvent"),
-            Begins("DirectiveSet"),
-        ],
-        Compiler,
-        "queue and policy",
-    ),
+    Row {
+        begins: "MacroAssembler Assembler AbstractAssembler CodeBuffer CodeSection StubGenerator \
+         TemplateInterpreterGenerator TemplateTable Label:: InterpreterMacroAssembler \
+         AddressLiteral Relocation RelocIterator Template:: NativeCall NativeMov NativeJump \
+         OopRecorder ImplicitExceptionTable DebugInfo CompressedWriteStream CompressedStream \
+         Dependencies:: VM_Version_StubGenerator AdapterGenerator",
+        holds: "_Relocation::",
+        region: Compiler,
+        part: "assembler",
+    },
+    Row {
+        begins: "ci BCEscape ObjectValue MethodLiveness",
+        holds: "",
+        region: Compiler,
+        part: "what is known of the program",
+    },
+    Row {
+        begins: "CompileBroker CompilationPolicy CompileTask CompileQueue CompilerThread \
+         TieredThreshold SimpleThresholdPolicy AbstractCompiler CompilerOracle \
+         DirectivesStack CompilerDirectives CompileReplay CompilerConfig JVMCI Threshold \
+         CallPredicate LoopPredicate CompilerEvent DirectiveSet",
+        holds: "",
+        region: Compiler,
+        part: "queue and policy",
+    },
 ];
 
 /// Nodes of C2, of which there are hundreds of classes: their names end so.
-pub(super) const NODES: &[Row] = &[(
-    &[
-        Begins("Node::"),
-        Holds("Node::Ideal"),
-        Holds("Node::Identity"),
-        Holds("Node::Value"),
-        Holds("Node::Opcode"),
-        Holds("Node::hash"),
-        Holds("Node::cmp"),
-        Holds("Node::size_of"),
-        Holds("Node::bottom_type"),
-        Holds("Node::ideal_reg"),
-        Holds("Node::is_"),
-        Holds("Node::match"),
-        Holds("Node::in_RegMask"),
-        Holds("Node::out_RegMask"),
-        Holds("Node::make"),
-        Holds("Node::adr_type"),
-        Holds("Node::remove_dead_region"),
-        Holds("Node::"),
-    ],
-    Compiler,
-    "C2: nodes",
-)];
+pub(super) const NODES: &[Row] = &[Row {
+    begins: "Node::",
+    holds: "Node::Ideal Node::Identity Node::Value Node::Opcode Node::hash Node::cmp \
+         Node::size_of Node::bottom_type Node::ideal_reg Node::is_ Node::match \
+         Node::in_RegMask Node::out_RegMask Node::make Node::adr_type \
+         Node::remove_dead_region Node::",
+    region: Compiler,
+    part: "C2: nodes",
+}];

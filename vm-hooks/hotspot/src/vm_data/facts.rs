@@ -46,7 +46,7 @@ pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, look: &mut Lo
 /// In whole units, where it is that.
 fn readable_bytes(bytes: u64) -> String {
     for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] {
-        if bytes >= 1 << shift && bytes % (1 << shift) == 0 {
+        if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {
             return format!("{} {unit}", bytes >> shift);
         }
     }

@@ -138,6 +138,13 @@ pub(super) fn tell(data: &PerfData, collections: &Collections, all: Option<u32>,
     }
 }
 
+/// Tells how often what a compiler was doing could not be read: it was just changing.
+#[expect(clippy::cast_precision_loss, reason = "figures for a report")]
+pub(super) fn tell_unreadable(times: u64, look: &mut Look) {
+    let name = "looks at compilers that were just changing";
+    look.counter(COMPILATIONS, name, "", Total, times as f64);
+}
+
 /// The spaces of the heap: how full they were when the VM brought that up to date,
 /// which most collectors do at the end of a collection only.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]

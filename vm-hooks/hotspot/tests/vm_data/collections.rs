@@ -1,19 +1,11 @@
 //! Collections as they are told from outside, against the JVM's own log.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a test that fails is to panic, and one that can't run says so"
-)]
-
-mod jvm;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jvm::Running;
+use crate::jvm::{self, Running};
 use vmscope_hotspot::layout::VmStructs;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::perf_data::Place;
