@@ -18,13 +18,22 @@
 mod adapter;
 pub mod classes;
 pub mod code;
+pub mod collector;
+pub mod compiling;
 mod family;
+pub mod flags;
+pub mod java_threads;
 pub mod jvm;
 pub mod layout;
 pub mod method;
 mod other_jvm;
 pub mod pages;
+pub mod perf_data;
+pub mod regions;
 pub mod stubs;
+pub mod threads;
+pub mod vm_clock;
+pub mod vm_data;
 
 pub use adapter::HotSpotAdapter;
 pub use family::Family;
