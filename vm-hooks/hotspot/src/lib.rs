@@ -9,6 +9,7 @@
     )
 )]
 
+pub mod bytecode;
 pub mod code;
 pub mod layout;
 pub mod method;
