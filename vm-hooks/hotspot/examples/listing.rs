@@ -1,13 +1,12 @@
-//! Prints bytecodes of a JVM's methods: `listing PID [CLASS[.METHOD]]`, of the methods
-//! that the code cache has and all others of their classes.
+//! Prints bytecodes of a JVM's methods: `listing PID [CLASS[.METHOD]]`.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
-use std::collections::BTreeSet;
-
 use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, listing};
-use vmscope_hotspot::code::{CodeCache, CodeLayout, Found};
 use vmscope_hotspot::layout::{Encodings, VmStructs};
-use vmscope_hotspot::{method::MethodLayout, pages::Pages};
-use vmscope_records::{Avma, Pid};
+use vmscope_hotspot::{
+    method::{ClassesLayout, MethodLayout},
+    pages::Pages,
+};
+use vmscope_records::Pid;
 use vmscope_target::{Memory, ProcessView};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,28 +25,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let encodings = Encodings::of(&structs, major);
     let methods = MethodLayout::of(&structs, encodings)?;
     let pools = PoolLayout::of(&structs, methods.clone())?;
-    let mut cache = CodeCache::new(CodeLayout::of(&structs, encodings)?);
-    let layout = cache.layout().clone();
-    let mut found = BTreeSet::new();
-    cache.read(process.memory(), &pages, |blob| {
-        if let Found::Nmethod { blob, bytes, .. } = blob {
-            if let Ok(nmethod) = layout.read_nmethod(blob, bytes, &pages) {
-                found.insert(nmethod.method.0);
-                for pc in &nmethod.pcs {
-                    let chain = nmethod.chain(pc.scope).unwrap_or_default();
-                    found.extend(chain.iter().map(|frame| frame.method.0));
-                }
-            }
-        }
-    })?;
-    let mut holders = BTreeSet::new();
-    for method in found {
-        if let Ok(info) = methods.read(&pages, Avma(method)) {
-            holders.insert(info.holder.0);
-        }
-    }
+    let holders = ClassesLayout::of(&structs)?.read(&pages)?;
     for holder in holders {
-        for method in methods.methods_of(&pages, Avma(holder))? {
+        for method in methods.methods_of(&pages, holder)? {
             let info = methods.read(&pages, method)?;
             let name = format!("{}.{}", info.class, info.name);
             if !name.starts_with(&wanted) {

@@ -109,8 +109,8 @@ fn constant(pool: &ConstantPoolView<'_>, slot: u16) -> String {
         None => format!("#{slot}"),
         Some(Constant::Integer(value)) => value.to_string(),
         Some(Constant::Long(value)) => format!("{value}L"),
-        Some(Constant::Float(value)) => format!("{value:?}f"),
-        Some(Constant::Double(value)) => format!("{value:?}"),
+        Some(Constant::Float(value)) => format!("{}f", number(value.into(), &format!("{value:?}"))),
+        Some(Constant::Double(value)) => number(value, &format!("{value:?}")),
         Some(Constant::String(text, is_whole)) => quoted(&text, is_whole),
         Some(Constant::Class(class)) => class,
         Some(Constant::MethodType(descriptor)) => {
@@ -151,5 +151,14 @@ fn class_of(reference: &Reference) -> String {
         super::text::array_or_class(&reference.class)
     } else {
         class_name(&reference.class)
+    }
+}
+
+/// A floating-point number, with Java's words for those that are none.
+fn number(value: f64, digits: &str) -> String {
+    if value.is_infinite() {
+        digits.replace("inf", "Infinity")
+    } else {
+        digits.to_owned()
     }
 }
