@@ -14,3 +14,4 @@ pub mod code;
 pub mod layout;
 pub mod method;
 pub mod pages;
+pub mod testing;
