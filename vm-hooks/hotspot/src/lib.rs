@@ -16,6 +16,7 @@
 )]
 
 mod adapter;
+pub mod bytecode;
 pub mod classes;
 pub mod code;
 pub mod collector;
@@ -31,6 +32,7 @@ pub mod pages;
 pub mod perf_data;
 pub mod regions;
 pub mod stubs;
+pub mod testing;
 pub mod threads;
 pub mod vm_clock;
 pub mod vm_data;
