@@ -3,11 +3,11 @@
 mod json;
 mod options;
 mod parts;
-mod text;
+pub(crate) mod text;
 pub(crate) mod truth;
 pub(crate) mod words;
 
-pub use options::{NarrowOptions, ReportOptions, seconds};
+pub use options::{NarrowOptions, ReportOptions, percent, seconds};
 
 use crate::binaries::DiskBinaries;
 use anyhow::{Context, Result};
