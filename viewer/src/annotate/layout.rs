@@ -3,14 +3,14 @@
 
 use super::source::Source;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use vmscope_symbolizer::annotate::{Annotation, Inlined, Row, Spot};
 
 /// Fewer lines than this are not worth folding: the line that says so is one itself.
 const MIN_FOLDED: usize = 3;
 
-/// More lines of a source file than this are not laid out: a recording may claim that a
-/// function reaches from the first line to the four thousand millionth.
-const MAX_LINES: u32 = 100_000;
+/// More lines around a place are not laid out.
+const MAX_CONTEXT: u32 = 10_000;
 
 /// Where in a range of bytecodes a line stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Line<'a> {
     pub source: Option<u32>,
     /// The bytecode or the source text.
     pub text: String,
+    /// Lines of the source file that were left out before this one.
+    pub skipped: usize,
 }
 
 impl<'a> Line<'a> {
@@ -48,6 +50,7 @@ impl<'a> Line<'a> {
             number: String::new(),
             source: row.line,
             text,
+            skipped: 0,
         }
     }
 
@@ -109,6 +112,7 @@ pub fn bytecode_lines(annotation: &Annotation) -> Vec<Line<'_>> {
             number: listed.pc.to_string(),
             source: listed.line,
             text: listed.text.clone(),
+            skipped: 0,
         })
         .collect();
     let end = lines.len();
@@ -162,53 +166,46 @@ pub fn bytecode_lines(annotation: &Annotation) -> Vec<Line<'_>> {
 }
 
 /// The lines of one file: those with samples, and where there is source text, those
-/// between and `context` around them. `begin` is the method's first line, where it is known
-/// to be in that file.
+/// within `context` of them. `begin` is the method's first line, where it is known to be in
+/// that file.
 pub fn source_lines<'a>(
     rows: &[&'a Row],
     source: Option<&Source>,
     begin: Option<u32>,
     context: usize,
 ) -> Vec<Line<'a>> {
-    let number = |row: &&'a Row| match &row.spot {
-        Spot::Line { line, .. } => Some((*line, *row)),
-        _ => None,
-    };
-    let numbered: Vec<(u32, &Row)> = rows.iter().filter_map(number).collect();
-    let of_row = |&(number, row): &(u32, &'a Row)| Line {
-        row: Some(row),
-        bracket: Bracket::None,
-        number: number.to_string(),
-        source: None,
-        text: String::new(),
-    };
-    let first = numbered.iter().map(|(line, _)| *line).chain(begin).min();
-    let last = numbered.iter().map(|(line, _)| *line).max();
-    let (Some(source), Some(first), Some(last)) = (source, first, last) else {
-        return numbered.iter().map(of_row).collect();
-    };
-    let context = u32::try_from(context).unwrap_or(u32::MAX);
-    let from = first.saturating_sub(context).max(1);
-    let to = last.saturating_add(context);
-    if to - from > MAX_LINES {
-        return numbered.iter().map(of_row).collect();
-    }
-    let by_number: FxHashMap<u32, &Row> = numbered.iter().copied().collect();
-    let mut lines = Vec::new();
-    for number in from..=to {
-        let (row, text) = (by_number.get(&number).copied(), source.line(number));
-        if row.is_none() && text.is_none() {
-            continue;
+    let mut by_number: BTreeMap<u32, Option<&Row>> = BTreeMap::new();
+    for row in rows {
+        if let Spot::Line { line, .. } = row.spot {
+            by_number.insert(line, Some(row));
         }
-        lines.push(Line {
+    }
+    if let Some(source) = source {
+        let context = u32::try_from(context).unwrap_or(u32::MAX).min(MAX_CONTEXT);
+        let places: Vec<u32> = by_number.keys().copied().chain(begin).collect();
+        for place in places {
+            let around = place.saturating_sub(context)..=place.saturating_add(context);
+            for number in around.filter(|&number| source.line(number).is_some()) {
+                by_number.entry(number).or_default();
+            }
+        }
+    }
+    let mut before = None;
+    let lines = by_number.into_iter().map(|(number, row)| {
+        let skipped = before.map_or(0, |before: u32| number - before - 1);
+        before = Some(number);
+        let text = source.map(|source| source.line(number).unwrap_or("(not in the file)"));
+        Line {
             row,
             bracket: Bracket::None,
             number: number.to_string(),
             source: None,
-            text: text.unwrap_or("(not in the file)").to_owned(),
-        });
-    }
-    lines
+            text: text.unwrap_or_default().to_owned(),
+            // Without the text nobody knows what those lines are.
+            skipped: source.map_or(0, |_| usize::try_from(skipped).unwrap_or(usize::MAX)),
+        }
+    });
+    lines.collect()
 }
 
 /// Folds what is further than `context` from every line with at least `min` samples.
@@ -236,27 +233,31 @@ pub fn fold(lines: Vec<Line<'_>>, context: usize, min: u64) -> Vec<Piece<'_>> {
     }
     let mut pieces = Vec::new();
     let mut folded: Vec<Line> = Vec::new();
-    for (line, kept) in lines.into_iter().zip(kept) {
+    for (mut line, kept) in lines.into_iter().zip(kept) {
         if kept {
-            unfold(&mut folded, &mut pieces);
+            let skipped = std::mem::take(&mut line.skipped);
+            unfold(&mut folded, skipped, &mut pieces);
             pieces.push(Piece::Line(line));
         } else {
             folded.push(line);
         }
     }
-    unfold(&mut folded, &mut pieces);
+    unfold(&mut folded, 0, &mut pieces);
     pieces
 }
 
-fn unfold<'a>(folded: &mut Vec<Line<'a>>, pieces: &mut Vec<Piece<'a>>) {
-    if folded.len() < MIN_FOLDED {
+/// Tells of folded lines, and of `skipped` ones behind them.
+fn unfold<'a>(folded: &mut Vec<Line<'a>>, skipped: usize, pieces: &mut Vec<Piece<'a>>) {
+    let among = folded.iter().map(|line| line.skipped);
+    let skipped = among.fold(skipped, usize::saturating_add);
+    if skipped == 0 && folded.len() < MIN_FOLDED {
         pieces.extend(folded.drain(..).map(Piece::Line));
         return;
     }
     pieces.push(Piece::Folded {
-        lines: folded.len(),
+        lines: skipped.saturating_add(folded.len()),
         samples: folded.iter().map(Line::samples).sum(),
-        inside: folded.iter().all(|line| line.bracket == Bracket::Inside),
+        inside: skipped == 0 && folded.iter().all(|line| line.bracket == Bracket::Inside),
     });
     folded.clear();
 }

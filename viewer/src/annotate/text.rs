@@ -9,10 +9,30 @@ use super::source::Source;
 use crate::report::text::width;
 use crate::report::words::{percent, ratio, some, wrap};
 use anyhow::Result;
+use rows::{SourceOf, Titles};
 use std::collections::BTreeMap;
 use std::io::Write;
 use vmscope_symbolizer::annotate::{Annotation, Row, Spot};
 use vmscope_symbolizer::{Filter, Profile, Summary};
+
+const BYTECODES: Titles = Titles {
+    number: "pc",
+    text: "bytecode",
+    one: "bytecode",
+    many: "bytecodes",
+};
+const LINES: Titles = Titles {
+    number: "line",
+    text: "source",
+    one: "line",
+    many: "lines",
+};
+const PLACES: Titles = Titles {
+    number: "",
+    text: "place",
+    one: "place",
+    many: "places",
+};
 
 /// What all parts of the text need.
 struct Page<'a> {
@@ -44,29 +64,38 @@ pub(super) fn write(
     };
     page.truth(out)?;
     page.head(filter, out)?;
-    page.bytecodes(out)?;
-    page.files(out)?;
+    if page.has_bytecodes() {
+        page.bytecodes(out)?;
+        page.files(out)?;
+    } else {
+        page.files(out)?;
+        page.bytecodes(out)?;
+    }
     page.legend(out)
 }
 
 impl<'a> Page<'a> {
+    fn has_bytecodes(&self) -> bool {
+        let is_bytecode = |row: &Row| matches!(row.spot, Spot::Bytecode(_) | Spot::Range { .. });
+        !self.annotation.listing.is_empty() || self.annotation.rows.iter().any(is_bytecode)
+    }
+
     /// The method's bytecodes, and what of it has no line.
     fn bytecodes(&self, out: &mut dyn Write) -> Result<()> {
         let lines = bytecode_lines(self.annotation);
         if lines.is_empty() {
             return Ok(());
         }
-        let is_bytecode = |row: &Row| matches!(row.spot, Spot::Bytecode(_) | Spot::Range { .. });
-        let listed = !self.annotation.listing.is_empty();
-        let title = if listed || self.annotation.rows.iter().any(is_bytecode) {
-            "bytecode"
+        let titles = if self.has_bytecodes() {
+            BYTECODES
         } else {
-            "place"
+            PLACES
         };
         let source = self.source_of_bytecodes(out)?;
         writeln!(out)?;
         let pieces = fold(lines, self.args.context, self.least());
-        self.listing(title, &pieces, source.as_ref(), out)
+        let source = source.as_ref().map(|text| SourceOf { file: "", text });
+        self.listing(titles, &pieces, source, out)
     }
 
     /// The method's lines, by file, those with most samples first.
@@ -99,8 +128,12 @@ impl<'a> Page<'a> {
             };
             let lines = source_lines(&rows, source.as_ref(), begin, self.args.context);
             let pieces = fold(lines, self.args.context, self.least());
-            let title = if source.is_some() { "source" } else { "" };
-            self.listing(title, &pieces, None, out)?;
+            let titles = Titles {
+                text: if source.is_some() { "source" } else { "" },
+                ..LINES
+            };
+            let source = source.as_ref().map(|text| SourceOf { file, text });
+            self.listing(titles, &pieces, source, out)?;
         }
         Ok(())
     }

@@ -61,7 +61,7 @@ impl Page<'_> {
         let whole = truth_of(self.profile, self.summary).len() as u64;
         if whole > 0 {
             lines.push(format!(
-                "what limits the whole recording, {}: `vmscope report` says it first",
+                "the whole recording has its limits too: the head of `vmscope report` has {}",
                 some(whole, "line", "lines")
             ));
         }

@@ -7,17 +7,17 @@ use crate::annotate::source::Source;
 use crate::report::words::{count, cut, fit, percent, ratio, some};
 use anyhow::Result;
 use std::io::Write;
-use vmscope_symbolizer::annotate::{Inlined, Row, Tally};
+use vmscope_symbolizer::annotate::{Inlined, Row, Spot, Tally};
 
 /// Columns of share, error, samples, mark and bracket, with the spaces between.
-const MARGIN: usize = 8 + 1 + 8 + 1 + 9 + 1 + 1 + 1 + 1;
+const MARGIN: usize = 8 + 1 + 8 + 1 + 9 + 1 + 1 + 1 + 1 + 1;
 
 /// Columns of a tier's samples.
-const TIER_COLUMNS: usize = 8;
+const TIER_COLUMNS: usize = 11;
 
 /// So many tiers have columns, if the page is at least so wide.
 const MAX_TIERS: usize = 4;
-const WIDE: usize = 110;
+const WIDE: usize = 120;
 
 /// Columns of what a source line begins with, between bytecodes.
 const SOURCE_MARK: &str = "// ";
@@ -27,9 +27,51 @@ struct Columns {
     /// Tiers that have columns.
     tiers: usize,
     number: usize,
-    /// Of source lines; 0 where there are none.
+    /// Of a bytecode's source line; 0 where there are none.
     line: usize,
     text: usize,
+}
+
+/// The words of one listing.
+#[derive(Clone, Copy)]
+pub(super) struct Titles {
+    /// Over the numbers.
+    pub number: &'static str,
+    /// Over the text.
+    pub text: &'static str,
+    /// What a line is called.
+    pub one: &'static str,
+    /// What lines are called.
+    pub many: &'static str,
+}
+
+/// A source file's text.
+#[derive(Clone, Copy)]
+pub(super) struct SourceOf<'a> {
+    /// The file, as rows name it.
+    pub file: &'a str,
+    /// Its text.
+    pub text: &'a Source,
+}
+
+/// What all lines of a tree of inlined methods have in common.
+struct Tree<'a> {
+    columns: &'a Columns,
+    source: Option<SourceOf<'a>>,
+    bracket: &'static str,
+}
+
+impl Tree<'_> {
+    /// The source text of a place, if it is in the listing's own file.
+    fn text_of(&self, row: &Row) -> String {
+        let text = match (&row.spot, self.source) {
+            (Spot::Line { file, line }, Some(source)) if **file == *source.file => {
+                source.text.line(*line)
+            }
+            _ => None,
+        };
+        text.map_or_else(String::new, |text| format!("  {}", text.trim()))
+    }
 }
 
 /// What one line shows.
@@ -46,13 +88,13 @@ struct Shown<'a> {
 impl Page<'_> {
     pub(super) fn listing(
         &self,
-        title: &str,
+        titles: Titles,
         pieces: &[Piece],
-        source: Option<&Source>,
+        source: Option<SourceOf>,
         out: &mut dyn Write,
     ) -> Result<()> {
-        let columns = self.columns(pieces);
-        self.titles(title, &columns, out)?;
+        let columns = self.columns(titles, pieces);
+        self.titles(titles, &columns, out)?;
         let mut last_source = None;
         for piece in pieces {
             let line = match piece {
@@ -62,7 +104,7 @@ impl Page<'_> {
                     samples,
                     inside,
                 } => {
-                    let text = folded(title, *lines, *samples, *inside);
+                    let text = folded(titles, *lines, *samples, *inside);
                     let bracket = if *inside { "|" } else { "" };
                     self.put(
                         &columns,
@@ -76,7 +118,7 @@ impl Page<'_> {
                     continue;
                 }
             };
-            if let Some(source) = source
+            if let Some(SourceOf { text: source, .. }) = source
                 && let Some(number) = line.source
                 && last_source.replace(number) != Some(number)
                 && let Some(text) = source.line(number)
@@ -105,13 +147,12 @@ impl Page<'_> {
             };
             self.put(&columns, &shown, out)?;
             let inside = matches!(line.bracket, Bracket::First | Bracket::Inside);
-            self.inlined(
-                &columns,
-                line.inlined(),
-                1,
-                if inside { "|" } else { "" },
-                out,
-            )?;
+            let tree = Tree {
+                columns: &columns,
+                source,
+                bracket: if inside { "|" } else { "" },
+            };
+            self.inlined(&tree, line.inlined(), 1, out)?;
         }
         Ok(())
     }
@@ -120,16 +161,16 @@ impl Page<'_> {
     /// annotation bounds.
     fn inlined(
         &self,
-        columns: &Columns,
+        tree: &Tree,
         inlined: &[Inlined],
         depth: usize,
-        bracket: &str,
         out: &mut dyn Write,
     ) -> Result<()> {
         let indent = "  ".repeat(depth);
+        let least = self.least();
         let (mut others, mut samples) = (0u64, 0);
         for callee in inlined {
-            if callee.all.samples() < self.least() {
+            if callee.all.samples() < least {
                 others += 1;
                 samples += callee.all.samples();
                 continue;
@@ -144,57 +185,62 @@ impl Page<'_> {
             let shown = Shown {
                 tally: Some(&callee.all),
                 error: callee.error,
-                bracket,
-                text: &text,
+                bracket: tree.bracket,
+                text: &fit(&text, tree.columns.text),
                 ..Shown::default()
             };
-            self.put(columns, &shown, out)?;
-            for row in &callee.rows {
-                if only.is_none() {
-                    self.inlined_row(columns, row, &indent, bracket, out)?;
-                }
-                let deeper = depth + if only.is_some() { 1 } else { 2 };
-                self.inlined(columns, &row.inlined, deeper, bracket, out)?;
+            self.put(tree.columns, &shown, out)?;
+            if let Some(row) = only {
+                self.inlined(tree, &row.inlined, depth + 1, out)?;
+                continue;
             }
+            let (mut quiet, mut folded) = (0u64, 0);
+            for row in &callee.rows {
+                if row.samples() < least {
+                    quiet += 1;
+                    folded += row.samples();
+                    continue;
+                }
+                let text = format!("{indent}  {}{}", place_in(row), tree.text_of(row));
+                let shown = Shown {
+                    tally: Some(&row.own).filter(|own| own.samples() > 0),
+                    bracket: tree.bracket,
+                    text: &text,
+                    ..Shown::default()
+                };
+                self.put(tree.columns, &shown, out)?;
+                self.inlined(tree, &row.inlined, depth + 2, out)?;
+            }
+            let places = some(quiet, "place", "places");
+            self.others(tree, &format!("{indent}  "), &places, folded, out)?;
         }
-        if others > 0 {
-            let text = format!(
-                "{indent}> ...others... ({}, {})",
-                some(others, "method", "methods"),
-                some(samples, "sample", "samples")
-            );
-            let shown = Shown {
-                bracket,
-                text: &text,
-                ..Shown::default()
-            };
-            self.put(columns, &shown, out)?;
-        }
-        Ok(())
+        let methods = some(others, "method", "methods");
+        self.others(tree, &format!("{indent}> "), &methods, samples, out)
     }
 
-    fn inlined_row(
+    /// What was too little for lines of its own, if anything was.
+    fn others(
         &self,
-        columns: &Columns,
-        row: &Row,
+        tree: &Tree,
         indent: &str,
-        bracket: &str,
+        what: &str,
+        samples: u64,
         out: &mut dyn Write,
     ) -> Result<()> {
-        if row.samples() < self.least() {
+        if samples == 0 {
             return Ok(());
         }
-        let text = format!("{indent}  {}", place_in(row));
+        let samples = some(samples, "sample", "samples");
+        let text = format!("{indent}...others... ({what}, {samples})");
         let shown = Shown {
-            tally: Some(&row.own).filter(|own| own.samples() > 0),
-            bracket,
+            bracket: tree.bracket,
             text: &text,
             ..Shown::default()
         };
-        self.put(columns, &shown, out)
+        self.put(tree.columns, &shown, out)
     }
 
-    fn columns(&self, pieces: &[Piece]) -> Columns {
+    fn columns(&self, titles: Titles, pieces: &[Piece]) -> Columns {
         let lines = || {
             pieces.iter().filter_map(|piece| match piece {
                 Piece::Line(line) => Some(line),
@@ -202,6 +248,7 @@ impl Page<'_> {
             })
         };
         let number = lines().map(|line| line.number.len()).max().unwrap_or(0);
+        let number = number.max(titles.number.len());
         let source = lines().filter_map(|line| line.source).max();
         let line = source.map_or(0, |line| line.to_string().len().max("line".len()));
         let several = self.annotation.tiers.len() > 1 && self.width >= WIDE;
@@ -219,18 +266,18 @@ impl Page<'_> {
         }
     }
 
-    fn titles(&self, title: &str, columns: &Columns, out: &mut dyn Write) -> Result<()> {
+    fn titles(&self, titles: Titles, columns: &Columns, out: &mut dyn Write) -> Result<()> {
         let mut text = format!("{:>8} {:>8} {:>9} ", "share", "±", "samples");
         for tier in self.annotation.tiers.iter().take(columns.tiers) {
             let name = fit(tier_name(tier), TIER_COLUMNS);
             text.push_str(&format!(" {:>TIER_COLUMNS$}", name.trim_end()));
         }
         let (number, line) = (columns.number, columns.line);
-        text.push_str(&format!("   {:>number$} ", ""));
+        text.push_str(&format!("   {:>number$} ", titles.number));
         if line > 0 {
             text.push_str(&format!("{:>line$} ", "line"));
         }
-        text.push_str(&format!(" {title}"));
+        text.push_str(&format!(" {}", titles.text));
         writeln!(out, "{}", text.trim_end())?;
         Ok(())
     }
@@ -272,23 +319,24 @@ impl Page<'_> {
 fn place_in(row: &Row) -> String {
     let place = spot_name(&row.spot);
     match (&row.spot, row.line) {
-        (vmscope_symbolizer::annotate::Spot::Bytecode(_), Some(line)) => {
+        (Spot::Bytecode(_), Some(line)) => {
             format!("@{place} (line {line})")
         }
-        (vmscope_symbolizer::annotate::Spot::Bytecode(_), None) => format!("@{place}"),
+        (Spot::Bytecode(_), None) => format!("@{place}"),
         _ => place,
     }
 }
 
-fn folded(title: &str, lines: usize, samples: u64, inside: bool) -> String {
-    let (one, many) = match title {
-        "bytecode" => ("bytecode", "bytecodes"),
-        "source" => ("line", "lines"),
-        _ => ("place", "places"),
-    };
-    let lines = some(lines as u64, one, many);
+fn folded(titles: Titles, lines: usize, samples: u64, inside: bool) -> String {
+    if inside {
+        return format!(
+            "... {} more {} of this range",
+            count(lines as u64),
+            titles.many
+        );
+    }
+    let lines = some(lines as u64, titles.one, titles.many);
     match samples {
-        _ if inside => format!("... {lines} more of this range"),
         0 => format!("... {lines} without samples"),
         samples => format!("... {lines} with {}", some(samples, "sample", "samples")),
     }
