@@ -96,8 +96,8 @@ pub struct Frame {
     pub line: Option<u32>,
     /// The bytecode, where known.
     pub bytecode: Option<BytecodePc>,
-    /// The method, where it is one of a VM's: of several records of one class, name, file
-    /// and line, always the same one's key.
+    /// The method, where it is one of a VM's that the recording holds: of several records of
+    /// one class, name, file and line, always the same one's key.
     pub method: Option<MethodKey>,
 }
 

@@ -399,6 +399,28 @@ fn source_lines() {
     golden_of("annotate", "annotate-no-source-100.txt", &file, &without);
 }
 
+/// A method's file has no folder of its own: its package is where it is.
+#[test]
+fn a_given_folder_has_the_source_between_the_bytecodes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("demo")).expect("a folder in it");
+    let lines: Vec<String> = (1..=12)
+        .map(|line| format!("\tstatement({line});"))
+        .collect();
+    std::fs::write(folder.path().join("demo/Scan.java"), lines.join("\n")).expect("a file");
+    let source = format!("--source={}", folder.path().display());
+    let text = printed("annotate", &java(), &["Scan.scan", "--width=120", &source]);
+    let found: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("// statement"))
+        .collect();
+    let numbers: Vec<&str> = found
+        .iter()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(numbers, ["7", "8", "9", "8", "11"], "{text}");
+}
+
 #[test]
 fn long_methods_are_folded() {
     let file = long();

@@ -2,13 +2,13 @@
 
 use super::{Tier, frames};
 use crate::build::code::{full_name, separator_of};
-use crate::profile::{Entry, EntryKind, Frame, Profile, Region, Site};
+use crate::profile::{Entry, EntryKind, Frame, Profile, Site};
 use crate::summary::Filter;
 use crate::summary::errors::places;
 use crate::trace::Place;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use vmscope_records::{BoundaryRule, Method, MethodKey, PcMap};
+use vmscope_records::{BoundaryRule, ConstituentKind, Method, MethodKey, PcMap};
 
 /// A method or function that can be annotated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,8 +37,8 @@ pub struct Candidate {
     pub own: u64,
     /// Those and the ones in code inlined into it.
     pub all: u64,
-    /// Whether it ran as generated code or interpreted.
-    pub generated: bool,
+    /// Whether it is a method of a VM's, compiled or interpreted, and no routine.
+    pub method: bool,
 }
 
 /// What a name means.
@@ -105,7 +105,6 @@ pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
             }
             let candidate = found.entry(subject).or_insert_with_key(|subject| {
                 let method = method_of(profile, subject);
-                // Code of a method that the recording does not hold has a name itself.
                 let name = method.map_or_else(
                     || frame.name.to_string(),
                     |method| full_name(method, separator),
@@ -116,13 +115,16 @@ pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
                     name,
                     own: 0,
                     all: 0,
-                    generated: false,
+                    method: false,
                 }
             });
             candidate.all += samples;
             candidate.own += if depth == 0 { samples } else { 0 };
-            candidate.generated |= matches!(entry.kind, EntryKind::Code(_))
-                && matches!(entry.region, Region::Generated | Region::Interpreter);
+            candidate.method |= frame.method.is_some()
+                || matches!(
+                    entry.kind,
+                    EntryKind::Code(ConstituentKind::Method | ConstituentKind::Block)
+                );
         }
     }
     let mut found: Vec<Candidate> = found.into_values().collect();
@@ -142,12 +144,12 @@ fn module(candidate: &Candidate) -> &str {
 
 /// Which of `candidates` is meant by `wanted`: a full name, a part of one, or the same in
 /// other letter case. A name may be followed by where it begins, as [`Candidate::label`]
-/// has it. Without a name, the one with most samples of its own; of a VM, the one of
-/// those that it made code for or interprets.
+/// has it. Without a name, the one with most samples of its own; of a VM, the first of
+/// its methods.
 #[must_use]
 pub fn choose(profile: &Profile, candidates: &[Candidate], wanted: Option<&str>) -> Choice {
     let Some(wanted) = wanted else {
-        let is_method = |c: &&Candidate| profile.is_native() || c.generated;
+        let is_method = |c: &&Candidate| profile.is_native() || c.method;
         let hottest = candidates.iter().find(is_method).or(candidates.first());
         return hottest.map_or(Choice::None, |c| Choice::One(c.subject.clone()));
     };
@@ -241,17 +243,11 @@ pub(super) fn method_of<'a>(profile: &'a Profile, subject: &Subject) -> Option<&
 
 /// The full name of a subject.
 pub(super) fn name_of(profile: &Profile, subject: &Subject) -> String {
-    let key = match subject {
-        Subject::Named { name, .. } => return name.to_string(),
-        Subject::Method(key) => key,
-    };
-    if let Some(method) = method_of(profile, subject) {
-        return full_name(method, separator_of(&profile.trace));
+    match (subject, method_of(profile, subject)) {
+        (Subject::Named { name, .. }, _) => name.to_string(),
+        (_, Some(method)) => full_name(method, separator_of(&profile.trace)),
+        (_, None) => String::new(),
     }
-    let mut of_it = (profile.sites.iter().flat_map(frames))
-        .filter(|frame| frame.method == Some(*key))
-        .map(|frame| frame.name.to_string());
-    of_it.next().unwrap_or_default()
 }
 
 /// A name, and where its method begins.

@@ -25,8 +25,9 @@ pub(super) struct Whole {
 pub(super) struct MethodTexts {
     name: Arc<str>,
     file: Arc<str>,
-    /// Which of its namesakes stands for all of them.
-    key: MethodKey,
+    /// Which of its namesakes stands for all of them; `None` where the recording does not
+    /// hold the method.
+    key: Option<MethodKey>,
 }
 
 impl<'a> Builder<'a> {
@@ -61,7 +62,7 @@ impl<'a> Builder<'a> {
             file: self.texts.put(file.map_or("", |method| &method.file)),
             line: None,
             bytecode: None,
-            method: constituent.method.map(|key| self.method_texts(key).key),
+            method: (constituent.method).and_then(|key| self.method_texts(key).key),
         };
         let (range, exactness) = match &constituent.map {
             PcMap::Boundary { exactness, .. } => {
@@ -176,7 +177,7 @@ impl<'a> Builder<'a> {
             file,
             line,
             bytecode,
-            method: Some(key),
+            method: key,
         }
     }
 
@@ -188,15 +189,17 @@ impl<'a> Builder<'a> {
             Some(method) => MethodTexts {
                 name: self.texts.put(&full_name(method, self.separator)),
                 file: self.texts.put(&method.file),
-                key: *self
-                    .first_of_namesakes
-                    .entry((&method.class, &method.name, &method.file, method.line))
-                    .or_insert(key),
+                key: Some(
+                    *self
+                        .first_of_namesakes
+                        .entry((&method.class, &method.name, &method.file, method.line))
+                        .or_insert(key),
+                ),
             },
             None => MethodTexts {
                 name: self.texts.put("(unknown method)"),
                 file: self.texts.put(""),
-                key,
+                key: None,
             },
         };
         self.texts_of_method.insert(key, texts.clone());

@@ -40,6 +40,8 @@ pub struct Line<'a> {
     pub text: String,
     /// Lines of the source file that were left out before this one.
     pub skipped: usize,
+    /// Whether it is shown although nothing near it has samples: a function's first line.
+    pub keep: bool,
 }
 
 impl<'a> Line<'a> {
@@ -51,6 +53,7 @@ impl<'a> Line<'a> {
             source: row.line,
             text,
             skipped: 0,
+            keep: false,
         }
     }
 
@@ -81,9 +84,11 @@ pub enum Piece<'a> {
 }
 
 /// What a place is called where it has no line of its own.
-pub fn spot_name(spot: &Spot) -> String {
-    match spot {
+pub fn place_name(row: &Row) -> String {
+    match &row.spot {
         Spot::Entry => "(at entry)".to_owned(),
+        // What has no places inside is known as well as can be.
+        Spot::Unknown if row.own.samples() == row.own.exact => "(as a whole)".to_owned(),
         Spot::Unknown => "(place not known)".to_owned(),
         Spot::Bytecode(pc) => pc.to_string(),
         Spot::Range { from, to, .. } => {
@@ -113,6 +118,7 @@ pub fn bytecode_lines(annotation: &Annotation) -> Vec<Line<'_>> {
             source: listed.line,
             text: listed.text.clone(),
             skipped: 0,
+            keep: false,
         })
         .collect();
     let end = lines.len();
@@ -130,7 +136,7 @@ pub fn bytecode_lines(annotation: &Annotation) -> Vec<Line<'_>> {
         let margin = last - first == 1 || first >= bracketed;
         let free = margin && lines.get(first).is_some_and(|line| line.row.is_none());
         if first >= last || !free {
-            let mut line = Line::of_row(row, spot_name(&row.spot));
+            let mut line = Line::of_row(row, place_name(row));
             if let Spot::Bytecode(pc) = row.spot {
                 line.number = pc.to_string();
                 line.text = String::new();
@@ -182,12 +188,15 @@ pub fn source_lines<'a>(
     }
     if let Some(source) = source {
         let context = u32::try_from(context).unwrap_or(u32::MAX).min(MAX_CONTEXT);
-        let places: Vec<u32> = by_number.keys().copied().chain(begin).collect();
+        let places: Vec<u32> = by_number.keys().copied().collect();
         for place in places {
             let around = place.saturating_sub(context)..=place.saturating_add(context);
             for number in around.filter(|&number| source.line(number).is_some()) {
                 by_number.entry(number).or_default();
             }
+        }
+        if let Some(begin) = begin.filter(|&begin| source.line(begin).is_some()) {
+            by_number.entry(begin).or_default();
         }
     }
     let mut before = None;
@@ -203,6 +212,7 @@ pub fn source_lines<'a>(
             text: text.unwrap_or_default().to_owned(),
             // Without the text nobody knows what those lines are.
             skipped: source.map_or(0, |_| usize::try_from(skipped).unwrap_or(usize::MAX)),
+            keep: begin == Some(number),
         }
     });
     lines.collect()
@@ -211,7 +221,7 @@ pub fn source_lines<'a>(
 /// Folds what is further than `context` from every line with at least `min` samples.
 pub fn fold(lines: Vec<Line<'_>>, context: usize, min: u64) -> Vec<Piece<'_>> {
     let is_loud = |line: &Line| line.row.is_some() && line.samples() >= min;
-    let mut kept = vec![false; lines.len()];
+    let mut kept: Vec<bool> = lines.iter().map(|line| line.keep).collect();
     for (index, _) in lines.iter().enumerate().filter(|(_, line)| is_loud(line)) {
         let from = index.saturating_sub(context);
         let to = index

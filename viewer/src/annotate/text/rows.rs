@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::head::tier_name;
-use crate::annotate::layout::{Bracket, Piece, spot_name};
+use crate::annotate::layout::{Bracket, Piece, place_name};
 use crate::annotate::source::Source;
 use crate::report::words::{count, cut, fit, percent, ratio, some};
 use anyhow::Result;
@@ -317,7 +317,7 @@ impl Page<'_> {
 
 /// A place in an inlined method.
 fn place_in(row: &Row) -> String {
-    let place = spot_name(&row.spot);
+    let place = place_name(row);
     match (&row.spot, row.line) {
         (Spot::Bytecode(_), Some(line)) => {
             format!("@{place} (line {line})")
