@@ -64,7 +64,7 @@ pub(super) fn write(
         profile,
         summary,
         options,
-        width: width(options),
+        width: width(options.width),
         sites_of: sites_of(profile, summary),
         namesakes: names::namesakes(profile, summary),
     };
@@ -86,9 +86,10 @@ pub(super) fn write(
     Ok(())
 }
 
-fn width(options: &ReportOptions) -> usize {
+/// The columns of a page: those asked for, else the terminal's, else 100.
+pub(crate) fn width(asked: Option<u16>) -> usize {
     let terminal = || terminal_size::terminal_size().map(|(columns, _)| columns.0);
-    usize::from(options.width.or_else(terminal).unwrap_or(100)).max(MIN_WIDTH)
+    usize::from(asked.or_else(terminal).unwrap_or(100)).max(MIN_WIDTH)
 }
 
 struct Page<'a> {
