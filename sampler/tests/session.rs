@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
-    Arch, Avma, BoundaryRule, BytecodePc, CodeChange, Constituent, ConstituentKey, ConstituentKind,
-    Content, CounterMeaning, CpuMode, DurationNs, EndReason, Exactness, InterpreterSource,
-    InterpreterValue, PcMap, Pid, Record, Registers, SampleClock, SampleDetail, SamplePlace,
-    StackBytes, ThreadRole, Tid, TimeNs, VmIdentity, Word,
+    Arch, Avma, BoundaryRule, BytecodePc, CodeChange, Constituent, ConstituentKind, Content,
+    CounterMeaning, CpuMode, DurationNs, EndReason, Exactness, InterpreterSource, InterpreterValue,
+    PcMap, Pid, Record, Registers, SampleClock, SampleDetail, SamplePlace, StackBytes, ThreadRole,
+    Tid, TimeNs, VmIdentity, Word,
 };
 use vmscope_sampler::session::{Readers, Session, SessionOptions, now};
 use vmscope_sampler::{

@@ -246,10 +246,10 @@ mod tests {
     #[test]
     fn exact_positions_are_asked_for_only_where_they_are_wanted() {
         let readers = Readers::later(vec![Box::new(Teller)]);
-        let words = ["true".to_owned()];
+        let launch = launch_of(&["true".to_owned()]);
         let prepared = |precise| {
             let mut command = Command::new("true");
-            let prepared = prepare(&mut command, &words, &readers, precise);
+            let prepared = prepare(&mut command, &launch, &readers, precise);
             (prepared, command.get_envs().count())
         };
         let (plain, variables) = prepared(false);
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(precise.told, ["VMSCOPE_TEST_OPTIONS='-a -b'"]);
         assert!(precise.is_more_precise && variables == 1);
         let nobody = Readers::later(Vec::new());
-        let prepared = prepare(&mut Command::new("true"), &words, &nobody, true);
+        let prepared = prepare(&mut Command::new("true"), &launch, &nobody, true);
         assert!(!prepared.is_more_precise && prepared.told.is_empty());
     }
 

@@ -1,7 +1,9 @@
 //! Recognising a HotSpot JVM, and what samples of one carry.
 
 use vmscope_records::{InterpreterSource, InterpreterValue, SamplePlace};
-use vmscope_target::{Adapter, AdapterError, AdapterFamily, Launch, ProcessView, SampleNeeds};
+use vmscope_target::{
+    Adapter, AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView, SampleNeeds,
+};
 
 use crate::adapter::HotSpotAdapter;
 use crate::jvm::library_of;
@@ -37,6 +39,17 @@ impl AdapterFamily for Family {
         Ok(Some(Box::new(HotSpotAdapter::new())))
     }
 
+    fn launch_environment(&self, launch: &Launch) -> Vec<EnvironmentChange> {
+        if !launch.precise {
+            return Vec::new();
+        }
+        vec![EnvironmentChange::Append {
+            name: "JAVA_TOOL_OPTIONS".to_owned(),
+            separator: " ".to_owned(),
+            value: "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints".to_owned(),
+        }]
+    }
+
     fn launch_needs(&self, _launch: &Launch) -> SampleNeeds {
         sample_needs()
     }
@@ -44,17 +57,23 @@ impl AdapterFamily for Family {
 
 /// Where the template interpreter keeps what it executes (`templateInterpreterGenerator`,
 /// x86-64): the bytecode's address in r13; where a method is being entered, its object in
-/// rbx; between calls, the saved address in the frame.
+/// rbx; between calls, the saved address in the frame, and the method there.
 pub(crate) fn sources() -> Vec<InterpreterSource> {
     let source = |place, holds| InterpreterSource { place, holds };
     let saved = SamplePlace::Stack {
         base: RBP,
         offset: interpreted_frame::BCP,
     };
+    let method = SamplePlace::Stack {
+        base: RBP,
+        offset: interpreted_frame::METHOD,
+    };
     vec![
         source(SamplePlace::Register(R13), InterpreterValue::Bytecode),
         source(SamplePlace::Register(RBX), InterpreterValue::Method),
         source(saved, InterpreterValue::Bytecode),
+        // A native method has a frame, and no bytecodes.
+        source(method, InterpreterValue::Method),
     ]
 }
 

@@ -2,8 +2,8 @@
 //! a flag: `process_vm_readv` and what the VM says about its own structures.
 //!
 //! [`layout`] has where things lie, [`code`] the code cache with the debug records of
-//! compiled methods, [`method`] methods and their names, [`classes`] all methods by their
-//! bytecodes, [`stubs`] the routines that the VM made for itself. [`Family`] makes the
+//! compiled methods, [`method`] methods and their names, [`bytecode`] their listings,
+//! [`stubs`] the routines that the VM made for itself. [`Family`] makes the
 //! adapter.
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -17,7 +17,6 @@
 
 mod adapter;
 pub mod bytecode;
-pub mod classes;
 pub mod code;
 pub mod collector;
 pub mod compiling;
