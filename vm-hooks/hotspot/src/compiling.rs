@@ -254,14 +254,14 @@ pub fn title(method: &MethodInfo) -> String {
     format!("{class}.{name}{}", readable_signature(&method.signature))
 }
 
-/// What a level of compilation is called.
+/// What a level of compilation is called, as in the tiers of the code zone.
 #[must_use]
 pub fn tier(level: i64) -> &'static str {
     match level {
-        0 => "native wrapper",
+        0 => "native",
         1 => "C1",
-        2 => "C1 (counters)",
-        3 => "C1 (full profile)",
+        2 => "C1 counting",
+        3 => "C1 profiling",
         4 => "C2",
         _ => "",
     }

@@ -184,7 +184,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         begins: "OopMap",
-        holds: "oops_do oops_interpreted oop_iterate MarkingCodeBlob CodeBlobToOop NMethodToOop \
+        holds: "oops_do OopIterate oops_interpreted oop_iterate MarkingCodeBlob CodeBlobToOop NMethodToOop \
          OopMapSet OopMapCache StrongRootsScope CLDToOop OopStorage MarkingNMethod",
         region: Gc,
         part: "roots and references in objects",

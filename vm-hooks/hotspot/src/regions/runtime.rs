@@ -157,7 +157,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         begins: "Log outputStream stringStream fileStream UL_ AsyncLog bufferedStream ttyLocker \
          defaultStream",
-        holds: "",
+        holds: "LogImpl",
         region: Vm,
         part: "logging",
     },

@@ -100,8 +100,8 @@ fn what_is_compiled_is_what_the_log_says() {
             };
             let tier = match level {
                 1 => "C1",
-                2 => "C1 (counters)",
-                3 => "C1 (full profile)",
+                2 => "C1 counting",
+                3 => "C1 profiling",
                 _ => "C2",
             };
             let name = name.replace("::", ".");
