@@ -1,7 +1,7 @@
 //! Compiles the programs of `tests/programs` once: one set of class files for all releases.
 
 use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash as _, Hasher as _};
+use std::hash::{Hash, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -108,7 +108,7 @@ pub fn agent() -> Option<PathBuf> {
 }
 
 /// A folder beneath cargo's own that `make` fills, once for each `of`.
-fn made_once(name: &str, of: &impl std::hash::Hash, make: impl FnOnce(&Path)) -> PathBuf {
+fn made_once(name: &str, of: &impl Hash, make: impl FnOnce(&Path)) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     of.hash(&mut hasher);
     let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
