@@ -8,3 +8,8 @@
         reason = "a test that fails is to panic"
     )
 )]
+
+pub mod code;
+pub mod layout;
+pub mod method;
+pub mod pages;

@@ -1,0 +1,87 @@
+//! Prints what is in a JVM's code cache: `zone PID [--chains]`.
+#![allow(clippy::print_stdout, reason = "it is what it is for")]
+use std::time::Instant;
+use vmscope_hotspot::code::{CodeCache, CodeLayout, Found};
+use vmscope_hotspot::method::MethodLayout;
+use vmscope_hotspot::{
+    layout::{Encodings, VmStructs},
+    pages::Pages,
+};
+use vmscope_records::Pid;
+use vmscope_target::ProcessView;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let pid = std::env::args().nth(1).ok_or("usage: zone PID")?.parse()?;
+    let with_chains = std::env::args().nth(2).is_some();
+    let began = Instant::now();
+    let process = ProcessView::open(Pid(pid))?;
+    let libjvm = process
+        .module(|name| name == "libjvm.so")
+        .ok_or("no libjvm.so")?;
+    let pages = Pages::new(process.memory());
+    let structs = VmStructs::read(&process, &libjvm, &pages)?;
+    let major = structs
+        .optional_static("Abstract_VM_Version", "_vm_major_version")
+        .and_then(|at| vmscope_target::Memory::read_u32(&pages, at).ok())
+        .unwrap_or(11);
+    let encodings = Encodings::of(&structs, major);
+    let mut cache = CodeCache::new(CodeLayout::of(&structs, encodings)?);
+    let layout = cache.layout().clone();
+    let methods = MethodLayout::of(&structs, encodings)?;
+    println!("tables {:?}", began.elapsed());
+    let began = Instant::now();
+    let mut nmethods = Vec::new();
+    let (mut others, mut failed) = (0, 0);
+    let heaps = cache.read(process.memory(), &pages, |found| match found {
+        Found::Nmethod { blob, bytes, .. } => match layout.read_nmethod(blob, bytes, &pages) {
+            Ok(nmethod) => nmethods.push(nmethod),
+            Err(_) => failed += 1,
+        },
+        Found::Other { .. } => others += 1,
+    })?;
+    println!(
+        "{} heaps, {} nmethods, {others} others, {failed} failed, {} malformed: {:?}",
+        heaps.len(),
+        nmethods.len(),
+        cache.malformed(),
+        began.elapsed()
+    );
+    let began = Instant::now();
+    let (mut good, mut bad, mut records) = (0, 0, 0);
+    for nmethod in &nmethods {
+        let whole = nmethod.pcs.iter().all(|pc| nmethod.chain(pc.scope).is_ok());
+        records += nmethod.pcs.len();
+        if whole { good += 1 } else { bad += 1 }
+    }
+    println!(
+        "scopes: {good} good, {bad} bad, {records} records: {:?}",
+        began.elapsed()
+    );
+    let began = Instant::now();
+    let mut named = 0;
+    for nmethod in &nmethods {
+        let info = methods.read(&pages, nmethod.method);
+        named += u32::from(info.is_ok());
+        if with_chains {
+            if let Ok(info) = info {
+                println!(
+                    "{:x} id {} level {} osr {} state {} pcs {} implicit {} reloc {} {}.{}{} {}",
+                    nmethod.blob.code_begin.0,
+                    nmethod.id.compile_id,
+                    nmethod.level,
+                    nmethod.entry_bci,
+                    nmethod.state,
+                    nmethod.pcs.len(),
+                    nmethod.implicit.len(),
+                    nmethod.relocations.len(),
+                    info.class,
+                    info.name,
+                    info.signature,
+                    info.file
+                );
+            }
+        }
+    }
+    println!("{named} names: {:?}", began.elapsed());
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! The code cache: heaps, the blobs in them, and what compiled methods carry with them.
+
+mod blob;
+mod cache;
+mod heap;
+mod layout;
+mod nmethod;
+mod scopes;
+
+pub use blob::{Blob, BlobKind};
+pub use cache::{CodeCache, Found};
+pub use heap::{HeapBounds, MAX_HEAPS};
+pub use layout::CodeLayout;
+pub use nmethod::{Nmethod, NmethodId, PcDesc};
+pub use scopes::{Frame, Scope, ScopeError};

@@ -1,0 +1,186 @@
+//! One reading of the whole code cache.
+
+use rustc_hash::FxHashMap;
+use vmscope_records::Avma;
+use vmscope_target::{AdapterError, Memory};
+
+use super::heap::{HeapBounds, blocks, read_heaps};
+use super::layout::CodeLayout;
+use super::{Blob, BlobKind, Nmethod, NmethodId};
+
+/// Blobs' names are not longer.
+const MAX_NAME: usize = 256;
+
+/// What a reading found.
+#[derive(Debug)]
+pub enum Found<'a> {
+    /// A compiled method: its identity and its state now.
+    /// [`CodeCache::read_nmethod`] has the rest.
+    Nmethod {
+        /// Which one.
+        id: NmethodId,
+        /// Its blob.
+        blob: Blob,
+        /// Its state.
+        state: i8,
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
+    /// Any other blob, with its name and its bytes.
+    Other {
+        /// The blob.
+        blob: Blob,
+        /// What it is.
+        kind: BlobKind,
+        /// What the VM calls it.
+        name: &'a str,
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
+}
+
+/// The code cache of a JVM.
+#[derive(Debug)]
+pub struct CodeCache {
+    layout: CodeLayout,
+    /// Names of blobs by where they are: string constants of the VM.
+    names: FxHashMap<Avma, String>,
+    buffer: Vec<u8>,
+    /// Blobs and heaps that made no sense, in the last reading.
+    malformed: u64,
+}
+
+/// Names are kept for this many addresses.
+const MAX_NAMES: usize = 1 << 16;
+
+impl CodeCache {
+    /// A code cache of that layout.
+    #[must_use]
+    pub fn new(layout: CodeLayout) -> Self {
+        CodeCache {
+            layout,
+            names: FxHashMap::default(),
+            buffer: Vec::new(),
+            malformed: 0,
+        }
+    }
+
+    /// How the VM's structures are laid out.
+    #[must_use]
+    pub fn layout(&self) -> &CodeLayout {
+        &self.layout
+    }
+
+    /// How many blobs and heaps made no sense in the last reading.
+    #[must_use]
+    pub fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    /// Where the heaps are.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::NotReady`] before the VM has made them; what reading fails with.
+    pub fn heaps(&self, memory: &dyn Memory) -> Result<Vec<HeapBounds>, AdapterError> {
+        read_heaps(&self.layout, memory)
+    }
+
+    /// Reads each heap at once, and hands `take` what is in it, by address. `memory` is
+    /// for the bulk, `small` for names.
+    ///
+    /// # Errors
+    ///
+    /// As [`CodeCache::heaps`].
+    pub fn read(
+        &mut self,
+        memory: &dyn Memory,
+        small: &dyn Memory,
+        mut take: impl FnMut(Found<'_>),
+    ) -> Result<Vec<HeapBounds>, AdapterError> {
+        self.malformed = 0;
+        let heaps = self.heaps(memory)?;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for heap in &heaps {
+            let used = usize::try_from(heap.used()).unwrap_or(0);
+            buffer.clear();
+            buffer.resize(used, 0);
+            memory
+                .read_into(heap.low, &mut buffer)
+                .map_err(AdapterError::reading("code heap"))?;
+            let (blocks, whole) = blocks(&self.layout, heap, &buffer);
+            self.malformed += u64::from(!whole);
+            for block in blocks {
+                let at = Avma(heap.low.0.wrapping_add(block.at as u64));
+                let bytes = buffer.get(block.at..block.end).unwrap_or_default();
+                if let Some(found) = self.found(at, bytes, small)? {
+                    take(found);
+                } else {
+                    self.malformed += 1;
+                }
+            }
+        }
+        self.buffer = buffer;
+        Ok(heaps)
+    }
+
+    fn found<'a>(
+        &'a mut self,
+        at: Avma,
+        bytes: &'a [u8],
+        small: &dyn Memory,
+    ) -> Result<Option<Found<'a>>, AdapterError> {
+        let Some(blob) = Blob::parse(&self.layout.blob, at, bytes) else {
+            return Ok(None);
+        };
+        if !self.names.contains_key(&blob.name_at) {
+            let name = match small.read_c_string(blob.name_at, MAX_NAME) {
+                Ok(name) => String::from_utf8_lossy(&name).into_owned(),
+                Err(error) if error.is_final() => {
+                    return Err(AdapterError::reading("code blob")(error));
+                }
+                // Made this moment: its name is not stored yet.
+                Err(_) => return Ok(None),
+            };
+            if self.names.len() >= MAX_NAMES {
+                self.names.clear();
+            }
+            self.names.insert(blob.name_at, name);
+        }
+        let name = self.names.get(&blob.name_at).map_or("", String::as_str);
+        let bytes = bytes.get(..blob.size as usize).unwrap_or_default();
+        Ok(match Blob::kind_of(name) {
+            BlobKind::Nmethod => {
+                Nmethod::identify(&self.layout, &blob, bytes).map(|id| Found::Nmethod {
+                    id,
+                    state: Nmethod::state_of(&self.layout, bytes),
+                    blob,
+                    bytes,
+                })
+            }
+            kind => Some(Found::Other {
+                blob,
+                kind,
+                name,
+                bytes,
+            }),
+        })
+    }
+}
+
+impl CodeLayout {
+    /// The nmethod in `blob`, whose bytes are `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Implausible`] where its parts do not fit in it, and whatever
+    /// reading memory fails with.
+    pub fn read_nmethod(
+        &self,
+        blob: Blob,
+        bytes: &[u8],
+        memory: &dyn Memory,
+    ) -> Result<Nmethod, AdapterError> {
+        Nmethod::read(self, blob, bytes, memory)
+    }
+}

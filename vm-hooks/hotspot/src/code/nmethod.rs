@@ -1,0 +1,321 @@
+//! A compiled method with all that describes it, copied out of the VM.
+
+use vmscope_records::Avma;
+use vmscope_target::{AdapterError, Memory};
+
+use super::Blob;
+use super::layout::{CodeLayout, Entries, Sections};
+use crate::layout::encodings::INVOCATION_ENTRY_BCI;
+
+/// The debug information of one method is not believed to be larger.
+const MAX_IMMUTABLE: u64 = 64 << 20;
+
+/// Nor are its relocations, oops and metadata.
+const MAX_MUTABLE: u64 = 16 << 20;
+
+const WHAT: &str = "compiled method";
+
+/// Which life of which compiled method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NmethodId {
+    /// Where its blob begins.
+    pub blob: Avma,
+    /// The number of its compilation.
+    pub compile_id: i32,
+    /// Whether it is of on-stack replacement, which may be numbered apart.
+    pub osr: bool,
+}
+
+/// A debug record's address: [`Nmethod::chain`] has what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PcDesc {
+    /// From the code's begin.
+    pub pc: i32,
+    /// Where its scope is; 0: nowhere.
+    pub scope: u32,
+    /// Where its objects are described.
+    pub objects: u32,
+    /// `PCDESC_reexecute` = 1, `PCDESC_is_method_handle_invoke` = 2, `PCDESC_return_oop` = 4.
+    pub flags: u32,
+}
+
+/// A compiled method (or the wrapper of a native one), as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nmethod {
+    /// Which one.
+    pub id: NmethodId,
+    /// Its blob.
+    pub blob: Blob,
+    /// Its `Method*`; null when it was unloaded.
+    pub method: Avma,
+    /// The level of its compilation: 0 (native wrapper) to 4.
+    pub level: i8,
+    /// Where on-stack replacement enters; [`INVOCATION_ENTRY_BCI`] for no such.
+    pub entry_bci: i32,
+    /// `nmethod::_state`: versions number them differently ([`crate::layout::Encodings`]).
+    pub state: i8,
+    /// The unverified entry, from the code's begin: the check of the receiver's class.
+    pub entry: Option<u32>,
+    /// The verified entry, from the code's begin.
+    pub verified_entry: Option<u32>,
+    /// Where out-of-line stubs begin, from the code's begin.
+    pub stubs: u32,
+    /// All of the code, out-of-line stubs included.
+    pub code: Box<[u8]>,
+    /// What lies in front of the code: constants.
+    pub constants: Box<[u8]>,
+    /// The debug records, ascending by pc, without the sentinels at both ends.
+    pub pcs: Box<[PcDesc]>,
+    /// The bytes of the scopes.
+    pub scopes: Box<[u8]>,
+    /// What the code refers to in metaspace: `Method*`s, `Klass*`es.
+    pub metadata: Box<[u64]>,
+    /// The objects that the code refers to.
+    pub oops: Box<[u64]>,
+    /// The relocations (`relocInfo`, 16 bits each).
+    pub relocations: Box<[u8]>,
+    /// Implicit exceptions: offsets of the instruction that may fault, and of where it
+    /// goes on.
+    pub implicit: Box<[(u32, u32)]>,
+    /// How numbers in `scopes` are encoded.
+    pub unsigned5_excess: u32,
+    /// Whether all of `pcs` and `scopes` could be read.
+    pub is_whole: bool,
+}
+
+impl Nmethod {
+    /// Whether it is of on-stack replacement.
+    #[must_use]
+    pub fn is_osr(&self) -> bool {
+        self.id.osr
+    }
+
+    /// The identity of the nmethod in a blob, without reading the rest.
+    pub(super) fn identify(layout: &CodeLayout, blob: &Blob, bytes: &[u8]) -> Option<NmethodId> {
+        let entry_bci = layout.nmethod.entry_bci.of(bytes)?;
+        Some(NmethodId {
+            blob: blob.at,
+            compile_id: i32::try_from(layout.nmethod.compile_id.of(bytes)?).ok()?,
+            osr: entry_bci != INVOCATION_ENTRY_BCI,
+        })
+    }
+
+    /// Its state now.
+    pub(super) fn state_of(layout: &CodeLayout, bytes: &[u8]) -> i8 {
+        let state = layout.nmethod.state.of(bytes).unwrap_or_default();
+        i8::try_from(state).unwrap_or_default()
+    }
+
+    /// Reads the nmethod whose blob is `bytes` (a copy), and what of it lies elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Implausible`] where its parts do not fit in it, and whatever
+    /// reading memory fails with.
+    pub(super) fn read(
+        layout: &CodeLayout,
+        blob: Blob,
+        bytes: &[u8],
+        memory: &dyn Memory,
+    ) -> Result<Self, AdapterError> {
+        let implausible = || AdapterError::Implausible {
+            what: WHAT,
+            value: u64::from(blob.size),
+            at: blob.at,
+        };
+        let fields = &layout.nmethod;
+        if (bytes.len() as u64) < fields.bytes.max(layout.blob.bytes) {
+            return Err(implausible());
+        }
+        let id = Self::identify(layout, &blob, bytes).ok_or_else(implausible)?;
+        let code_begin = offset_in(&blob, blob.code_begin);
+        let code_end = offset_in(&blob, blob.code_end);
+        let from_code = |offset: i64| {
+            let within = offset.checked_sub(i64::from(code_begin))?;
+            u32::try_from(within).ok()
+        };
+        let stubs = fields.stub_offset.of(bytes).and_then(from_code);
+        let (entry, verified_entry) = match fields.entries {
+            None => (None, None),
+            Some(Entries::Offsets { any, verified }) => {
+                let offset = |of: crate::layout::Scalar| u32::try_from(of.of(bytes)?).ok();
+                (offset(any), offset(verified))
+            }
+            Some(Entries::Addresses { any, verified }) => {
+                let offset = |of: crate::layout::Scalar| {
+                    let address = of.unsigned_of(bytes)?;
+                    u32::try_from(address.checked_sub(blob.code_begin.0)?).ok()
+                };
+                (offset(any), offset(verified))
+            }
+        };
+        let code = slice(bytes, code_begin.into(), code_end.into());
+        let constants = slice(bytes, blob.content.into(), code_begin.into());
+        let mut nmethod = Nmethod {
+            id,
+            method: Avma(fields.method.unsigned_of(bytes).unwrap_or_default()),
+            level: i8::try_from(fields.level.of(bytes).unwrap_or(-1)).unwrap_or(-1),
+            entry_bci: i32::try_from(fields.entry_bci.of(bytes).unwrap_or(-1)).unwrap_or(-1),
+            state: Self::state_of(layout, bytes),
+            entry,
+            verified_entry,
+            stubs: stubs.unwrap_or(code_end - code_begin),
+            code: code.ok_or_else(implausible)?.into(),
+            constants: constants.unwrap_or_default().into(),
+            pcs: Box::default(),
+            scopes: Box::default(),
+            metadata: Box::default(),
+            oops: Box::default(),
+            relocations: Box::default(),
+            implicit: Box::default(),
+            unsigned5_excess: layout.encodings.unsigned5_excess,
+            is_whole: true,
+            blob,
+        };
+        match fields.sections {
+            Sections::InBlob { .. } => nmethod.read_in_blob(layout, bytes),
+            Sections::Immutable { .. } => nmethod.read_elsewhere(layout, bytes, memory)?,
+        }
+        Ok(nmethod)
+    }
+
+    /// Up to JDK 22 all of it is in the blob.
+    fn read_in_blob(&mut self, layout: &CodeLayout, bytes: &[u8]) {
+        let Sections::InBlob {
+            oops,
+            metadata,
+            scopes_data,
+            scopes_pcs,
+            dependencies,
+            implicit,
+            end,
+        } = layout.nmethod.sections
+        else {
+            return;
+        };
+        let begin = self.blob.at.0;
+        let place = |field: crate::layout::Scalar| field.unsigned_of(bytes).unwrap_or(u64::MAX);
+        let scopes_at = place(scopes_data).wrapping_sub(begin);
+        let relocations = slice(
+            bytes,
+            self.blob.header_size.into(),
+            self.blob.content.into(),
+        );
+        let parts = [
+            slice(bytes, place(oops), place(metadata)),
+            slice(bytes, place(metadata), scopes_at),
+            slice(bytes, scopes_at, place(scopes_pcs)),
+            slice(bytes, place(scopes_pcs), place(dependencies)),
+            slice(bytes, place(implicit), place(end)),
+            relocations,
+        ];
+        self.is_whole = parts.iter().all(Option::is_some);
+        let [oops, metadata, scopes, pcs, implicit, relocations] =
+            parts.map(Option::unwrap_or_default);
+        self.oops = words(oops);
+        self.metadata = words(metadata);
+        self.scopes = scopes.into();
+        self.pcs = pc_descs(layout, pcs);
+        self.implicit = implicit_exceptions(implicit);
+        self.relocations = relocations.into();
+    }
+
+    /// From JDK 23 on two blocks of memory hold it, which may be gone meanwhile.
+    fn read_elsewhere(
+        &mut self,
+        layout: &CodeLayout,
+        bytes: &[u8],
+        memory: &dyn Memory,
+    ) -> Result<(), AdapterError> {
+        let reading = AdapterError::reading(WHAT);
+        let block = |at: crate::layout::Scalar, size: crate::layout::Scalar, cap: u64| {
+            let size = size.unsigned_of(bytes).unwrap_or_default();
+            let at = Avma(at.unsigned_of(bytes).unwrap_or_default());
+            if size == 0 || at.0 == 0 {
+                return Ok(Vec::new());
+            }
+            memory.read_vec(at, size, usize::try_from(cap).unwrap_or(0))
+        };
+        if let Sections::Immutable {
+            at,
+            size,
+            implicit,
+            scopes_pcs,
+            scopes_data,
+        } = layout.nmethod.sections
+        {
+            let data = block(at, size, MAX_IMMUTABLE).map_err(&reading)?;
+            let place = |field: crate::layout::Scalar| field.unsigned_of(bytes).unwrap_or(u64::MAX);
+            let end = data.len() as u64;
+            let parts = [
+                slice(&data, place(scopes_pcs), place(scopes_data)),
+                slice(&data, place(scopes_data), end),
+                slice(&data, place(implicit), place(scopes_pcs)),
+            ];
+            self.is_whole = parts.iter().all(Option::is_some);
+            let [pcs, scopes, implicit] = parts.map(Option::unwrap_or_default);
+            self.pcs = pc_descs(layout, pcs);
+            self.scopes = scopes.into();
+            self.implicit = implicit_exceptions(implicit);
+        }
+        if let Some(mutable) = layout.blob.mutable {
+            let data = block(mutable.at, mutable.size, MAX_MUTABLE).map_err(&reading)?;
+            let relocations = mutable.relocation_size.unsigned_of(bytes).unwrap_or(0);
+            let split = usize::try_from(relocations).unwrap_or(0).min(data.len());
+            let (relocations, metadata) = data.split_at(split);
+            self.relocations = relocations.into();
+            self.metadata = words(metadata);
+        }
+        // The objects stayed behind the code.
+        let objects = slice(bytes, self.blob.data.into(), self.blob.size.into());
+        self.oops = words(objects.unwrap_or_default());
+        Ok(())
+    }
+}
+
+fn offset_in(blob: &Blob, address: Avma) -> u32 {
+    u32::try_from(address.0.wrapping_sub(blob.at.0)).unwrap_or(u32::MAX)
+}
+
+fn slice(bytes: &[u8], from: u64, to: u64) -> Option<&[u8]> {
+    bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
+}
+
+fn words(bytes: &[u8]) -> Box<[u64]> {
+    let (words, _) = bytes.as_chunks::<8>();
+    words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+/// The table without its sentinels: pc -1 in front, one beyond the code behind.
+fn pc_descs(layout: &CodeLayout, bytes: &[u8]) -> Box<[PcDesc]> {
+    let layout = &layout.pc_desc;
+    let Some(size) = usize::try_from(layout.bytes).ok().filter(|&size| size > 0) else {
+        return Box::default();
+    };
+    let field = |value: Option<i64>| u32::try_from(value.unwrap_or_default()).unwrap_or_default();
+    let parse = |entry: &[u8]| PcDesc {
+        pc: i32::try_from(layout.pc.of(entry).unwrap_or(-1)).unwrap_or(-1),
+        scope: field(layout.scope.of(entry)),
+        objects: field(layout.objects.of(entry)),
+        flags: field(layout.flags.of(entry)),
+    };
+    let all = bytes.chunks_exact(size).map(parse);
+    all.filter(|desc| desc.pc >= 0 && desc.scope != 0).collect()
+}
+
+/// The implicit-exception table: a count and pairs of offsets.
+fn implicit_exceptions(bytes: &[u8]) -> Box<[(u32, u32)]> {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    let mut numbers = numbers.iter().map(|four| u32::from_le_bytes(*four));
+    let Some(count) = numbers.next() else {
+        return Box::default();
+    };
+    let mut pairs = Vec::new();
+    for _ in 0..count {
+        match (numbers.next(), numbers.next()) {
+            (Some(at), Some(goes_on)) => pairs.push((at, goes_on)),
+            _ => break,
+        }
+    }
+    pairs.into()
+}

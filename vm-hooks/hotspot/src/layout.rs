@@ -1,0 +1,9 @@
+//! Where things lie in a JVM's structures, and how they are encoded.
+
+pub mod encodings;
+mod scalar;
+mod vm_structs;
+
+pub use encodings::Encodings;
+pub use scalar::Scalar;
+pub use vm_structs::{Field, MARK, Type, VmStructs};

@@ -1,0 +1,94 @@
+//! What the tables do not say: how integers and debug records are encoded, which
+//! differs between versions. Told by features of the process where it can be, else by
+//! its version.
+
+use super::VmStructs;
+
+/// How a JVM of some version encodes what its tables do not describe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encodings {
+    /// What is taken off each byte of UNSIGNED5: 0 up to JDK 19, 1 from 20 on, where a
+    /// zero byte never occurs (`unsigned5.hpp`).
+    pub unsigned5_excess: u32,
+    /// The nmethod state that is *in use*; states above are not entrant any more.
+    pub in_use: i64,
+}
+
+/// `InvocationEntryBci`: not on-stack replacement.
+pub const INVOCATION_ENTRY_BCI: i64 = -1;
+
+/// The code of a codelet begins at its structure's end, aligned to this
+/// (`CodeEntryAlignment`).
+pub const CODELET_ALIGNMENT: u64 = 32;
+
+/// Interpreted frame: words of the frame beside the frame pointer, x86-64
+/// (`frame_x86.hpp`); equal on 11 to 25.
+pub mod interpreted_frame {
+    /// `Method*`: bytes from rbp.
+    pub const METHOD: i32 = -24;
+    /// The saved bytecode pointer: bytes from rbp.
+    pub const BCP: i32 = -64;
+}
+
+impl Encodings {
+    /// Of the JVM that describes itself so; `major` is its version.
+    #[must_use]
+    pub fn of(structs: &VmStructs, major: u32) -> Self {
+        let _ = structs;
+        Encodings {
+            unsigned5_excess: u32::from(major >= 20),
+            in_use: 0,
+        }
+    }
+}
+
+/// Smaller bytes are the last of their number, in all versions.
+const FIRST_THAT_GOES_ON: u32 = 192;
+
+/// Reads an UNSIGNED5 number at `*at`, which moves behind it; `None` at the end of the
+/// bytes. At most five bytes belong to one.
+#[must_use]
+pub fn unsigned5(bytes: &[u8], at: &mut usize, excess: u32) -> Option<u32> {
+    let mut sum = 0_u32;
+    for digit in 0..5 {
+        let byte = u32::from(*bytes.get(*at)?);
+        *at += 1;
+        let value = byte.wrapping_sub(excess);
+        sum = sum.wrapping_add(value.wrapping_shl(6 * digit));
+        if byte < FIRST_THAT_GOES_ON {
+            break;
+        }
+    }
+    Some(sum)
+}
+
+/// Likewise, of a signed number (zigzag).
+#[must_use]
+pub fn signed5(bytes: &[u8], at: &mut usize, excess: u32) -> Option<i32> {
+    let value = unsigned5(bytes, at, excess)?;
+    Some((value >> 1).cast_signed() ^ -((value & 1).cast_signed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_one_to_five_bytes() {
+        let of = |bytes: &[u8], excess| {
+            let mut at = 0;
+            (unsigned5(bytes, &mut at, excess), at)
+        };
+        assert_eq!(of(&[191], 0), (Some(191), 1));
+        assert_eq!(of(&[192, 0], 0), (Some(192), 2));
+        assert_eq!(of(&[192, 1, 9], 0), (Some(192 + 64), 2));
+        assert_eq!(of(&[1], 1), (Some(0), 1));
+        assert_eq!(of(&[191], 1), (Some(190), 1));
+        assert_eq!(of(&[192, 1], 1), (Some(191), 2));
+        assert_eq!(of(&[192, 2], 1), (Some(191 + 64), 2));
+        assert_eq!(of(&[255; 4], 0), (None, 4));
+        assert_eq!(of(&[255; 9], 0).1, 5, "no more than five");
+        let mut at = 0;
+        assert_eq!(signed5(&[3], &mut at, 0), Some(-2));
+    }
+}

@@ -1,0 +1,9 @@
+//! Methods and classes as the VM holds them: names, signatures, bytecodes, lines.
+
+mod lines;
+mod names;
+mod read;
+
+pub use lines::line_table;
+pub use names::{class_name, readable_signature};
+pub use read::{MethodInfo, MethodLayout};

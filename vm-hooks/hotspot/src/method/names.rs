@@ -1,0 +1,82 @@
+//! Names for people.
+
+/// A class's name as Java programs write it: dots for slashes. Hidden classes keep the
+/// number that tells them apart (`Main$$Lambda+0x1234`), without leading zeros.
+#[must_use]
+pub fn class_name(internal: &str) -> String {
+    match internal.split_once("+0x") {
+        Some((class, number)) => {
+            let number = number.trim_start_matches('0');
+            format!("{}+0x{number}", class.replace('/', "."))
+        }
+        None => internal.replace('/', "."),
+    }
+}
+
+/// The parameters of a method by its descriptor, `(ILjava/lang/String;)V` as
+/// `(int, String)`. What is no descriptor stays as it is.
+#[must_use]
+pub fn readable_signature(descriptor: &str) -> String {
+    parameters(descriptor).unwrap_or_else(|| descriptor.to_owned())
+}
+
+fn parameters(descriptor: &str) -> Option<String> {
+    let (mut rest, _) = descriptor.strip_prefix('(')?.split_once(')')?;
+    let mut all = String::from("(");
+    while !rest.is_empty() {
+        if all.len() > 1 {
+            all.push_str(", ");
+        }
+        let element = rest.trim_start_matches('[');
+        let dimensions = rest.len() - element.len();
+        let (kind, after) = element.split_at_checked(1)?;
+        let primitive = match kind {
+            "B" => "byte",
+            "C" => "char",
+            "D" => "double",
+            "F" => "float",
+            "I" => "int",
+            "J" => "long",
+            "S" => "short",
+            "Z" => "boolean",
+            "L" => {
+                let (class, after) = after.split_once(';')?;
+                all.push_str(class.rsplit('/').next()?);
+                rest = after;
+                ""
+            }
+            _ => return None,
+        };
+        if !primitive.is_empty() {
+            all.push_str(primitive);
+            rest = after;
+        }
+        for _ in 0..dimensions {
+            all.push_str("[]");
+        }
+    }
+    all.push(')');
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_readable() {
+        assert_eq!(class_name("java/lang/String"), "java.lang.String");
+        assert_eq!(
+            class_name("Main$$Lambda$14+0x0000000800c03000"),
+            "Main$$Lambda$14+0x800c03000"
+        );
+        assert_eq!(readable_signature("()V"), "()");
+        assert_eq!(
+            readable_signature("(I[[JLjava/util/Map$Entry;Z)V"),
+            "(int, long[][], Map$Entry, boolean)"
+        );
+        for odd in ["", "(", "(X)V", "(Ljava/lang", "(é)V"] {
+            assert_eq!(readable_signature(odd), odd);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Reading a `Method` out of the VM.
+
+use vmscope_records::{Avma, LineEntry};
+use vmscope_target::{AdapterError, Memory};
+
+use super::line_table;
+use crate::layout::{Encodings, Scalar, VmStructs};
+
+/// A symbol's length is 16 bits.
+const MAX_SYMBOL: u64 = u16::MAX as u64;
+
+/// Line tables are not larger: 65,535 bytecodes, at most 11 bytes each.
+const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// At first this much is read of what is behind the bytecodes.
+const FIRST_LINE_BYTES: usize = 512;
+
+const WHAT: &str = "method";
+
+/// Where things lie in `Method`, `ConstMethod`, `ConstantPool`, `Klass` and `Symbol`.
+#[derive(Clone, Debug)]
+pub struct MethodLayout {
+    encodings: Encodings,
+    const_method: Scalar,
+    const_method_bytes: u64,
+    constants: Scalar,
+    flags: Scalar,
+    code_size: Scalar,
+    name_index: Scalar,
+    signature_index: Scalar,
+    pool_bytes: u64,
+    pool_holder: Scalar,
+    /// In the pool (12 on), else in the class.
+    source_file: Option<SourceFile>,
+    klass_name: Scalar,
+    symbol_length: Scalar,
+    symbol_body: u64,
+    /// `has_linenumber_table`.
+    has_lines: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum SourceFile {
+    InPool(Scalar),
+    InClass(Scalar),
+}
+
+/// What is known of a method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MethodInfo {
+    /// Its `Method*`.
+    pub method: Avma,
+    /// Its constant pool.
+    pub constants: Avma,
+    /// The class that holds it: its `Klass*`.
+    pub holder: Avma,
+    /// Its class, as the VM writes it (`java/lang/String`).
+    pub class: String,
+    /// Its name.
+    pub name: String,
+    /// Its descriptor.
+    pub signature: String,
+    /// The class's source file; empty where that is not known.
+    pub file: String,
+    /// Where its bytecodes are.
+    pub bytecodes_at: Avma,
+    /// Its bytecodes as the VM has rewritten them.
+    pub bytecodes: Box<[u8]>,
+    /// Its lines, ascending by bytecode.
+    pub lines: Vec<LineEntry>,
+}
+
+impl MethodLayout {
+    /// Looks everything up.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::MissingField`].
+    pub fn of(structs: &VmStructs, encodings: Encodings) -> Result<Self, AdapterError> {
+        let of = |name| structs.scalar("ConstMethod", name);
+        let source = "_source_file_name_index";
+        let in_pool = structs.optional_scalar("ConstantPool", source);
+        let in_class = || structs.optional_scalar("InstanceKlass", source);
+        let lines_flag = structs
+            .constant("ConstMethodFlags::_misc_has_linenumber_table")
+            .or_else(|| structs.constant("ConstMethod::_has_linenumber_table"));
+        Ok(MethodLayout {
+            encodings,
+            const_method: structs.scalar("Method", "_constMethod")?,
+            const_method_bytes: structs.size_of("ConstMethod")?,
+            constants: of("_constants")?,
+            flags: of("_flags._flags").or_else(|_| of("_flags"))?,
+            code_size: of("_code_size")?,
+            name_index: of("_name_index")?,
+            signature_index: of("_signature_index")?,
+            pool_bytes: structs.size_of("ConstantPool")?,
+            pool_holder: structs.scalar("ConstantPool", "_pool_holder")?,
+            source_file: in_pool
+                .map(SourceFile::InPool)
+                .or_else(|| in_class().map(SourceFile::InClass)),
+            klass_name: structs.scalar("Klass", "_name")?,
+            symbol_length: structs.scalar("Symbol", "_length")?,
+            symbol_body: structs
+                .optional_offset("Symbol", "_body")
+                .map_or_else(|| structs.offset("Symbol", "_body[0]"), Ok)?,
+            has_lines: lines_flag.unwrap_or(1),
+        })
+    }
+
+    /// Reads the method at `method`.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Memory`] where it, or what it refers to, is not there any more.
+    pub fn read(&self, memory: &dyn Memory, method: Avma) -> Result<MethodInfo, AdapterError> {
+        let reading = AdapterError::reading(WHAT);
+        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let head = memory
+            .read_vec(const_method, self.const_method_bytes, 4096)
+            .map_err(&reading)?;
+        let number = |field: Scalar| field.unsigned_of(&head).unwrap_or_default();
+        let constants = Avma(number(self.constants));
+        let bytecodes_at = Avma(const_method.0.wrapping_add(self.const_method_bytes));
+        let code_size = number(self.code_size);
+        let bytecodes = memory
+            .read_vec(bytecodes_at, code_size, usize::from(u16::MAX))
+            .map_err(&reading)?;
+        let holder = self.pool_holder.read_address(memory, constants, WHAT)?;
+        let class = self.klass_name.read_address(memory, holder, WHAT)?;
+        let lines = if self.flags.of(&head).unwrap_or_default() & self.has_lines != 0 {
+            self.lines(memory, Avma(bytecodes_at.0.wrapping_add(code_size)))
+        } else {
+            Vec::new()
+        };
+        Ok(MethodInfo {
+            method,
+            constants,
+            holder,
+            class: self.symbol(memory, class)?,
+            name: self.symbol_in_pool(memory, constants, number(self.name_index))?,
+            signature: self.symbol_in_pool(memory, constants, number(self.signature_index))?,
+            file: self.file(memory, constants, holder).unwrap_or_default(),
+            bytecodes_at,
+            bytecodes: bytecodes.into(),
+            lines,
+        })
+    }
+
+    /// The address of the bytecodes of the method at `method`, and how many there are.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn bytecode_range(
+        &self,
+        memory: &dyn Memory,
+        method: Avma,
+    ) -> Result<(Avma, u64), AdapterError> {
+        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let size = self.code_size.read(memory, const_method, WHAT)?;
+        let at = Avma(const_method.0.wrapping_add(self.const_method_bytes));
+        Ok((at, size.cast_unsigned()))
+    }
+
+    /// The name of the class at `klass`, as the VM writes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn class(&self, memory: &dyn Memory, klass: Avma) -> Result<String, AdapterError> {
+        let name = self.klass_name.read_address(memory, klass, WHAT)?;
+        self.symbol(memory, name)
+    }
+
+    /// The value of slot `index` of a constant pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn pool_slot(
+        &self,
+        memory: &dyn Memory,
+        pool: Avma,
+        index: u64,
+    ) -> Result<u64, AdapterError> {
+        let at = pool
+            .0
+            .wrapping_add(self.pool_bytes)
+            .wrapping_add(index.wrapping_mul(8));
+        memory
+            .read_u64(Avma(at))
+            .map_err(AdapterError::reading("constant pool"))
+    }
+
+    /// The symbol in slot `index` of a constant pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn symbol_in_pool(
+        &self,
+        memory: &dyn Memory,
+        pool: Avma,
+        index: u64,
+    ) -> Result<String, AdapterError> {
+        let slot = self.pool_slot(memory, pool, index)?;
+        // The lowest bit marks what is not resolved yet, in older versions.
+        self.symbol(memory, Avma(slot & !1))
+    }
+
+    /// The symbol at `at`.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn symbol(&self, memory: &dyn Memory, at: Avma) -> Result<String, AdapterError> {
+        let length = self.symbol_length.read(memory, at, "symbol")?;
+        let body = Avma(at.0.wrapping_add(self.symbol_body));
+        let bytes = memory
+            .read_vec(
+                body,
+                length.cast_unsigned() & MAX_SYMBOL,
+                usize::from(u16::MAX),
+            )
+            .map_err(AdapterError::reading("symbol"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn file(
+        &self,
+        memory: &dyn Memory,
+        constants: Avma,
+        holder: Avma,
+    ) -> Result<String, AdapterError> {
+        let index = match self.source_file {
+            None => return Ok(String::new()),
+            Some(SourceFile::InPool(field)) => field.read(memory, constants, WHAT)?,
+            Some(SourceFile::InClass(field)) => field.read(memory, holder, WHAT)?,
+        };
+        if index <= 0 {
+            return Ok(String::new());
+        }
+        self.symbol_in_pool(memory, constants, index.cast_unsigned())
+    }
+
+    /// The line table at `at`, whose length is not told: it ends with a zero byte.
+    fn lines(&self, memory: &dyn Memory, at: Avma) -> Vec<LineEntry> {
+        let mut length = FIRST_LINE_BYTES;
+        loop {
+            let mut bytes = vec![0; length];
+            let got = memory.read_partial(at, &mut bytes).unwrap_or(0);
+            bytes.truncate(got);
+            if bytes.contains(&0) || got < length || length >= MAX_LINE_BYTES {
+                return line_table(&bytes, self.encodings.unsigned5_excess);
+            }
+            length *= 4;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Memory read in pages that are kept: a look reads thousands of small things that lie
+//! close together.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
+use vmscope_records::Avma;
+use vmscope_target::{Memory, MemoryError};
+
+/// What is read at once: a system call costs more than copying this much.
+const PAGE: u64 = 64 * 1024;
+
+/// The smallest piece that a process's memory is mapped in.
+const SMALL_PAGE: u64 = 4096;
+
+/// More pages than this are not kept at a time (256 MiB): then all are dropped.
+const MAX_PAGES: usize = 4096;
+
+/// A window on a process's memory for one look: what was read once is not read again,
+/// so all of it is as old as its page's first reading.
+pub struct Pages<'m> {
+    memory: &'m dyn Memory,
+    kept: Mutex<FxHashMap<u64, Arc<Page>>>,
+}
+
+/// What could be read of a page.
+struct Page {
+    /// Pieces of [`SMALL_PAGE`] bytes; empty where it is not readable.
+    bytes: Vec<u8>,
+    readable: u16,
+}
+
+impl std::fmt::Debug for Pages<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pages")
+            .field("kept", &self.kept().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'m> Pages<'m> {
+    /// A window on `memory` with nothing in it yet.
+    #[must_use]
+    pub fn new(memory: &'m dyn Memory) -> Self {
+        Pages {
+            memory,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// The memory itself, for bulk reads.
+    #[must_use]
+    pub fn memory(&self) -> &'m dyn Memory {
+        self.memory
+    }
+
+    fn kept(&self) -> MutexGuard<'_, FxHashMap<u64, Arc<Page>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn page(&self, number: u64) -> Result<Arc<Page>, MemoryError> {
+        if let Some(page) = self.kept().get(&number) {
+            return Ok(Arc::clone(page));
+        }
+        let page = Arc::new(self.read_page(number)?);
+        let mut kept = self.kept();
+        if kept.len() >= MAX_PAGES {
+            kept.clear();
+        }
+        kept.insert(number, Arc::clone(&page));
+        Ok(page)
+    }
+
+    /// A page whole, or in small pieces where a part of it is not mapped.
+    fn read_page(&self, number: u64) -> Result<Page, MemoryError> {
+        let start = number.saturating_mul(PAGE);
+        let size = usize::try_from(PAGE).unwrap_or(0);
+        let mut bytes = vec![0; size];
+        match self.memory.read_partial(Avma(start), &mut bytes) {
+            Ok(got) if got == size => {
+                return Ok(Page {
+                    bytes,
+                    readable: u16::MAX,
+                });
+            }
+            Err(error) if error.is_final() => return Err(error),
+            _ => {}
+        }
+        let mut readable = 0;
+        let small = usize::try_from(SMALL_PAGE).unwrap_or(1);
+        for (index, piece) in bytes.chunks_mut(small).enumerate() {
+            let at = Avma(start.saturating_add(SMALL_PAGE * index as u64));
+            match self.memory.read_partial(at, piece) {
+                Ok(got) if got == piece.len() => readable |= 1 << index,
+                Err(error) if error.is_final() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(Page { bytes, readable })
+    }
+}
+
+impl Memory for Pages<'_> {
+    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+        let mut done = 0;
+        while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let Some(from) = at.0.checked_add(done as u64) else {
+                break;
+            };
+            let page = self.page(from / PAGE)?;
+            let within = from % PAGE;
+            if page.readable & (1 << (within / SMALL_PAGE)) == 0 {
+                break;
+            }
+            let to_piece_end = SMALL_PAGE - within % SMALL_PAGE;
+            let length = rest.len().min(usize::try_from(to_piece_end).unwrap_or(0));
+            let begin = usize::try_from(within).unwrap_or(0);
+            let Some(piece) = page.bytes.get(begin..begin + length) else {
+                break;
+            };
+            if let Some(into) = rest.get_mut(..length) {
+                into.copy_from_slice(piece);
+            }
+            done += length;
+        }
+        Ok(done)
+    }
+
+    fn pointer_bytes(&self) -> usize {
+        self.memory.pointer_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vmscope_target::testing::FakeMemory;
+
+    #[test]
+    fn reads_up_to_a_gap_and_not_beyond() {
+        let mut memory = FakeMemory::new();
+        memory.put(Avma(0x1_0000), vec![7; 0x3000]);
+        memory.put(Avma(0x1_4000), vec![9; 0x2_0000]);
+        let pages = Pages::new(&memory);
+        let mut buffer = [0; 64];
+        assert_eq!(pages.read_partial(Avma(0x1_2fe0), &mut buffer).unwrap(), 32);
+        assert_eq!(pages.read_partial(Avma(0x1_3000), &mut buffer).unwrap(), 0);
+        assert_eq!(pages.read_partial(Avma(0x1_ffe0), &mut buffer).unwrap(), 64);
+        assert_eq!(buffer, [9; 64]);
+        assert_eq!(pages.read_u64(Avma(u64::MAX - 3)).ok(), None);
+    }
+}
