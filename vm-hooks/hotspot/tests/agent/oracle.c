@@ -16,7 +16,8 @@
  *                     CLASS as the JVM has it, "Ljava/lang/String;"; SOURCE its file or "-";
  *                     LINES "BCI:LINE,BCI:LINE,..." as GetLineNumberTable has them, or "-"
  *   nmethod ADDRESS SIZE ID
- *                     CompiledMethodLoad: where its instructions are (without stubs)
+ *                     CompiledMethodLoad: where its code is, with out-of-line stubs
+ *                     (without them in JDK 11)
  *   pc PC ID:BCI ID:BCI ...
  *                     a record of the nmethod before, JVMTI_CMLR_INLINE_INFO: innermost first
  *   outer ADDRESS BCI of the address location map of the nmethod before: the outermost bci

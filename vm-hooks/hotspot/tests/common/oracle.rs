@@ -48,7 +48,7 @@ pub struct OracleRecord {
 #[derive(Clone, Debug, Default)]
 pub struct OracleNmethod {
     pub address: u64,
-    /// Bytes of instructions, stubs excluded.
+    /// Bytes of its code, out-of-line stubs included (not in JDK 11).
     pub size: u64,
     pub method: u64,
     pub records: Vec<OracleRecord>,
