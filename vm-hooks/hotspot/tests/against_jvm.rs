@@ -14,7 +14,7 @@ mod common;
 #[path = "common/outside.rs"]
 mod outside;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use common::java::agent;
 use common::jdks::{Jdk, compiler, jdks};
@@ -33,7 +33,8 @@ struct Compared {
     records: usize,
     frames: usize,
     inlined: usize,
-    methods: usize,
+    /// Of methods, each counts once.
+    methods: HashSet<String>,
     with_lines: usize,
     lines: usize,
     hidden: usize,
@@ -89,7 +90,10 @@ fn same_method(compared: &mut Compared, outside: &MethodInfo, oracle: &OracleMet
     let ours = outside.lines.iter();
     let ours: Vec<(u32, u32)> = ours.map(|entry| (entry.from.0, entry.line)).collect();
     assert_eq!(ours, lines.into_iter().collect::<Vec<_>>(), "{told}");
-    compared.methods += 1;
+    let name = format!("{class} {} {}", oracle.name, oracle.signature);
+    if !compared.methods.insert(name) {
+        return;
+    }
     compared.hidden += usize::from(outside.class.contains("+0x") || class != oracle.class);
     compared.with_lines += usize::from(!ours.is_empty());
     compared.lines += ours.len();
@@ -164,7 +168,7 @@ fn compare(jvm: &Jvm, release: u32) -> Option<Compared> {
     let before = read(jvm.pid());
     let oracle = Oracle::of(jvm)?;
     let after = read(jvm.pid());
-    let mut told = std::collections::HashSet::new();
+    let mut told = HashSet::new();
     for nmethod in &oracle.nmethods {
         let in_both = [&before, &after].into_iter().find_map(|zone| {
             let outside = zone.nmethods.get(&nmethod.address)?;
@@ -201,15 +205,15 @@ fn of(jdk: &Jdk, flags: &[&str], class: &str, arguments: &[&str]) -> Option<Comp
     let compared = compare(&jvm, jdk.release)?;
     say(&format!(
         "{} {flags:?} {class}: {} nmethods ({} OSR), {} records ({} inlined), {} frames; {} \
-         methods with {} lines of {}, {} of hidden classes; {} intrinsics that JVMTI can't tell \
-         apart; only outside: {} dead, {} passing; {} stubs in {} blobs, {} whole ones named alike",
+         methods, {} lines of {} of them, {} of hidden classes; {} times an intrinsic that JVMTI can't \
+         tell apart; only outside: {} dead, {} passing; {} stubs in {} blobs, {} whole ones named alike",
         jdk.release,
         compared.nmethods,
         compared.osr,
         compared.records,
         compared.inlined,
         compared.frames,
-        compared.methods,
+        compared.methods.len(),
         compared.lines,
         compared.with_lines,
         compared.hidden,
