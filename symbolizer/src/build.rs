@@ -2,6 +2,7 @@
 
 mod code;
 mod intern;
+mod interpreted;
 mod native;
 mod regions;
 
@@ -14,7 +15,7 @@ use intern::{Interner, Texts};
 use regions::Regions;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use vmscope_records::{Exactness, FileOffset, MethodKey, SymbolOwner, Symbols};
+use vmscope_records::{BytecodePc, Exactness, FileOffset, MethodKey, SymbolOwner, Symbols};
 
 /// Makes the profile of a trace. `symbols` are those that the recording does not
 /// hold itself. With `inlined`, a sample in an inlined native function belongs to
@@ -73,6 +74,12 @@ impl Builder<'_> {
     fn site(&mut self, place: Place) -> SiteId {
         match place {
             Place::Code(code, offset) => self.code_site(code, offset),
+            Place::Interpreted {
+                bytecodes,
+                bytecode,
+                ..
+            } => self.interpreted_site(bytecodes, Some(BytecodePc(bytecode))),
+            Place::Entering { method, .. } => self.interpreted_site(method, None),
             Place::Native(module, offset) => self.native_site(module, offset),
             Place::Kernel(address) => self.kernel_site(FileOffset(address.0)),
             Place::Generated => self.plain_site(

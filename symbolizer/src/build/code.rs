@@ -23,8 +23,8 @@ pub(super) struct Whole {
 /// What all frames of a method have in common.
 #[derive(Clone, Debug)]
 pub(super) struct MethodTexts {
-    name: Arc<str>,
-    file: Arc<str>,
+    pub name: Arc<str>,
+    pub file: Arc<str>,
 }
 
 impl<'a> Builder<'a> {
@@ -176,7 +176,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn method_texts(&mut self, key: MethodKey) -> MethodTexts {
+    pub(super) fn method_texts(&mut self, key: MethodKey) -> MethodTexts {
         if let Some(texts) = self.texts_of_method.get(&key) {
             return texts.clone();
         }
@@ -263,7 +263,7 @@ fn region_of(constituent: &Constituent) -> Region {
     }
 }
 
-fn line_of(method: &Method, pc: BytecodePc) -> Option<u32> {
+pub(super) fn line_of(method: &Method, pc: BytecodePc) -> Option<u32> {
     let after = method.lines.partition_point(|entry| entry.from <= pc);
     method
         .lines

@@ -5,8 +5,8 @@ use crate::space::is_shared_memory;
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
-    Content, DurationNs, Mapping, Process, ProcessKey, Record, RegionRules, Thread, ThreadKey,
-    ThreadRole, ThreadUpdate, Tid, TimeNs, Unmapping,
+    Content, DurationNs, InterpreterRules, Mapping, Process, ProcessKey, Record, RegionRules,
+    Thread, ThreadKey, ThreadRole, ThreadUpdate, Tid, TimeNs, Unmapping,
 };
 
 /// No VM is described by more rules: each is compared with each function.
@@ -94,6 +94,7 @@ impl Trace {
             Record::Counter(counter) => self.counters.push(counter),
             Record::Fact(fact) => self.facts.push(fact),
             Record::RegionRules(rules) => self.take_rules(rules),
+            Record::InterpreterRules(rules) => self.take_interpreter(rules),
             Record::Symbols(symbols) => self.symbols.push(symbols),
             Record::Lost(lost) => self.lost.push(lost),
             Record::End(end) => self.end = Some(end),
@@ -112,6 +113,14 @@ impl Trace {
         let known = self.region_rules.get(&key);
         if known.is_none_or(|known| known.time <= rules.time) {
             self.region_rules.insert(key, rules);
+        }
+    }
+
+    fn take_interpreter(&mut self, rules: InterpreterRules) {
+        let key = (rules.process, rules.vm.clone());
+        let known = self.interpreters.get(&key);
+        if known.is_none_or(|known| known.time <= rules.time) {
+            self.interpreters.insert(key, rules);
         }
     }
 

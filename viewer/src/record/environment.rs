@@ -70,16 +70,20 @@ fn takes_files() -> bool {
     tempfile::tempfile_in(".").is_ok()
 }
 
-/// Asks the families what `command` should have in its environment and puts it there;
-/// each variable that was changed as `NAME=value`.
-pub(super) fn prepare(command: &mut Command, words: &[String], readers: &Readers) -> Vec<String> {
+/// A command that is going to be started here.
+pub(super) fn launch_of(words: &[String]) -> Launch {
     let folder = std::env::current_dir().unwrap_or_default();
-    let launch = Launch {
+    Launch {
         command: words.to_vec(),
         folder_is_writable: takes_files(),
         folder,
-    };
-    let new = changed(readers.launch_environment(&launch), |name| {
+    }
+}
+
+/// Asks the families what `command` should have in its environment and puts it there;
+/// each variable that was changed as `NAME=value`.
+pub(super) fn prepare(command: &mut Command, launch: &Launch, readers: &Readers) -> Vec<String> {
+    let new = changed(readers.launch_environment(launch), |name| {
         std::env::var_os(name)
     });
     let mut told = Vec::new();

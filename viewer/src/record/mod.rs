@@ -79,15 +79,17 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     let words: Vec<String> = (args.command.iter())
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let readers = Readers::later(if args.no_jit_env {
+    let mut readers = Readers::later(if args.no_jit_env {
         families::attaching()
     } else {
         families::launching()
     });
+    let launch = environment::launch_of(&words);
+    readers.launching(&launch);
     let environment = if args.no_jit_env {
         Vec::new()
     } else {
-        environment::prepare(&mut command, &words, &readers)
+        environment::prepare(&mut command, &launch, &readers)
     };
     let held = HeldCommand::start(command)?;
     if !args.no_jit_env {

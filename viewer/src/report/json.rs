@@ -366,6 +366,8 @@ pub(super) fn kind_name(kind: &EntryKind) -> &str {
             ConstituentKind::Adapter => "adapter",
             ConstituentKind::RegExp => "regexp",
             ConstituentKind::Free => "free",
+            ConstituentKind::Bytecodes => "bytecodes",
+            ConstituentKind::MethodObject => "method object",
             ConstituentKind::Other(name) => name,
             _ => "other",
         },

@@ -6,4 +6,4 @@ mod read;
 
 pub use lines::line_table;
 pub use names::{class_name, readable_signature};
-pub use read::{MethodInfo, MethodLayout};
+pub use read::{MethodInfo, MethodLayout, Stamp};

@@ -21,6 +21,7 @@ mod code;
 mod collection;
 mod counter;
 mod ids;
+mod interpreter;
 mod lifetime;
 mod loss;
 mod native;
@@ -43,6 +44,7 @@ pub use ids::{
     Arch, Avma, BuildId, BytecodePc, ClassKey, CollectionKey, ConstituentKey, DurationNs,
     FileOffset, MethodKey, ModuleKey, ObjectKey, Pid, ProcessKey, ThreadKey, Tid, TimeNs,
 };
+pub use interpreter::{InterpreterRules, InterpreterSource, InterpreterValue, SamplePlace};
 pub use lifetime::{AllocationSite, Class, Lifetime, SurvivalBucket};
 pub use loss::{EndReason, LossReason, Lost, RecordingEnd, Stream};
 pub use native::{NativeFrame, NativeFunction, NativeLines, SymbolOwner, SymbolSource, Symbols};

@@ -1,6 +1,6 @@
 //! Why an adapter could not read its VM.
 
-use vmscope_records::{Avma, ConstituentKey, Pid};
+use vmscope_records::{Avma, Pid};
 
 use crate::{MemoryError, SymbolError};
 
@@ -87,12 +87,6 @@ pub enum AdapterError {
         what: &'static str,
         /// How many are believed.
         cap: u64,
-    },
-    /// It is not there, or not any more.
-    #[error("constituent {key} is not there (any more)")]
-    Absent {
-        /// Which.
-        key: ConstituentKey,
     },
     /// A file that the VM writes could not be read.
     #[error("{path} can't be read")]

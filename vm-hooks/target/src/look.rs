@@ -1,12 +1,11 @@
 //! What one look of an adapter at its VM found.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use vmscope_records::{
-    Class, CodeChange, Collection, Counter, CounterMeaning, Fact, Lifetime, Limit, LimitKind,
-    LossReason, Lost, Method, ProcessKey, Record, RegionRule, RegionRules, Stream, ThreadKey,
-    ThreadRole, Tid, TimeNs,
+    Avma, Class, CodeChange, Collection, Counter, CounterMeaning, Fact, InterpreterRules,
+    InterpreterSource, Lifetime, Limit, LimitKind, LossReason, Lost, Method, ProcessKey, Record,
+    RegionRule, RegionRules, Stream, ThreadRole, Tid, TimeNs,
 };
 
 use crate::KeySource;
@@ -14,6 +13,9 @@ use crate::KeySource;
 /// More records than this in one look are counted, not kept: some three times what
 /// the largest code caches hold.
 pub const MAX_RECORDS_OF_A_LOOK: usize = 1 << 20;
+
+/// So many addresses that samples touched a look knows at most.
+pub const MAX_TOUCHED_OF_A_LOOK: usize = 1 << 16;
 
 /// What a VM tells about one of its threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub struct Look {
     process: ProcessKey,
     began: TimeNs,
     clock: Arc<dyn Fn() -> TimeNs + Send + Sync>,
-    thread_keys: Arc<HashMap<Tid, ThreadKey>>,
+    touched: Vec<Avma>,
     records: Vec<Record>,
     threads: Vec<ThreadNews>,
     cap: usize,
@@ -69,7 +71,7 @@ impl Look {
             process,
             began: clock(),
             clock,
-            thread_keys: Arc::default(),
+            touched: Vec::new(),
             records: Vec::new(),
             threads: Vec::new(),
             cap: MAX_RECORDS_OF_A_LOOK,
@@ -77,10 +79,12 @@ impl Look {
         }
     }
 
-    /// The same look, with the threads of the process that the recording knows.
+    /// The same look, with the addresses that samples touched since the last one, each
+    /// once, ascending. More than [`MAX_TOUCHED_OF_A_LOOK`] are not taken.
     #[must_use]
-    pub fn with_threads(mut self, threads: Arc<HashMap<Tid, ThreadKey>>) -> Self {
-        self.thread_keys = threads;
+    pub fn with_touched(mut self, mut touched: Vec<Avma>) -> Self {
+        touched.truncate(MAX_TOUCHED_OF_A_LOOK);
+        self.touched = touched;
         self
     }
 
@@ -117,10 +121,16 @@ impl Look {
         (self.clock)()
     }
 
-    /// How the recording calls thread `tid`, if it knows it.
+    /// Addresses of user space that samples of this process fell on since its adapter's
+    /// last look (or the beginning), and return addresses of their callers, where they lie
+    /// in memory of no file: generated code. And every value that the places of
+    /// [`crate::SampleNeeds::sources`] had in such samples (once
+    /// [`Look::interpreter`] has told where the interpreter is, in those there), whatever
+    /// it is. Each once, ascending; at most [`MAX_TOUCHED_OF_A_LOOK`], of which the
+    /// recorder counts and tells what is beyond.
     #[must_use]
-    pub fn thread_key(&self, tid: Tid) -> Option<ThreadKey> {
-        self.thread_keys.get(&tid).copied()
+    pub fn touched(&self) -> &[Avma] {
+        &self.touched
     }
 
     /// A change of the code zone. Changes are kept in the order they are told.
@@ -167,6 +177,25 @@ impl Look {
             time: self.now(),
             vm: vm.to_owned(),
             rules,
+        }));
+    }
+
+    /// Where the VM's interpreter is, and how its samples show what it executes; of
+    /// more ranges and sources than a recording may have the first are told.
+    pub fn interpreter(
+        &mut self,
+        vm: &str,
+        mut ranges: Vec<(Avma, Avma)>,
+        mut sources: Vec<InterpreterSource>,
+    ) {
+        ranges.truncate(InterpreterRules::MAX_RANGES);
+        sources.truncate(InterpreterRules::MAX_SOURCES);
+        self.push(Record::InterpreterRules(InterpreterRules {
+            process: self.process,
+            time: self.now(),
+            vm: vm.to_owned(),
+            ranges,
+            sources,
         }));
     }
 

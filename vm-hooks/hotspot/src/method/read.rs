@@ -70,6 +70,10 @@ pub struct MethodInfo {
     pub lines: Vec<LineEntry>,
 }
 
+/// See [`MethodLayout::stamp`]: where what a method refers to is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp([Avma; 5]);
+
 impl MethodLayout {
     /// Looks everything up.
     ///
@@ -160,6 +164,22 @@ impl MethodLayout {
         let size = self.code_size.read(memory, const_method, WHAT)?;
         let at = Avma(const_method.0.wrapping_add(self.const_method_bytes));
         Ok((at, size.cast_unsigned()))
+    }
+
+    /// What tells whether the method at `method` is still the one that was read there:
+    /// when its class was unloaded, another may have its place.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn stamp(&self, memory: &dyn Memory, method: Avma) -> Result<Stamp, AdapterError> {
+        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let constants = self.constants.read_address(memory, const_method, WHAT)?;
+        let holder = self.pool_holder.read_address(memory, constants, WHAT)?;
+        let class = self.klass_name.read_address(memory, holder, WHAT)?;
+        let name = self.name_index.read(memory, const_method, WHAT)?;
+        let name = self.pool_slot(memory, constants, name.cast_unsigned())?;
+        Ok(Stamp([const_method, constants, holder, class, Avma(name & !1)]))
     }
 
     /// The name of the class at `klass`, as the VM writes it.

@@ -44,6 +44,19 @@ impl CodeLife {
         }
     }
 
+    /// More is known of it. It was there since it was told first, at the place it had
+    /// then.
+    pub fn told_again(&mut self, constituent: Constituent) {
+        let known = &mut *self.constituent;
+        *known = Constituent {
+            since: known.since,
+            absent_at: known.absent_at,
+            start: known.start,
+            end: known.end,
+            ..constituent
+        };
+    }
+
     pub fn gone_before(&self, horizon: TimeNs) -> bool {
         self.gone.as_ref().is_some_and(|gone| gone.time < horizon)
     }

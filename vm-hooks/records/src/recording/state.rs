@@ -29,6 +29,7 @@ pub(super) struct LastingState {
     limits_left_out: u64,
     facts: BTreeMap<(ProcessKey, String), Record>,
     rules: BTreeMap<(ProcessKey, String), Record>,
+    interpreters: BTreeMap<(ProcessKey, String), Record>,
     classes: BTreeMap<ClassKey, (ProcessKey, Record)>,
     modules: BTreeMap<ModuleKey, (TimeNs, Record)>,
     processes: BTreeMap<ProcessKey, ProcessLife>,
@@ -64,6 +65,9 @@ impl LastingState {
             }
             Record::RegionRules(ref rules) => {
                 self.rules.insert((rules.process, rules.vm.clone()), record);
+            }
+            Record::InterpreterRules(ref rules) => {
+                (self.interpreters).insert((rules.process, rules.vm.clone()), record);
             }
             Record::Class(ref class) => {
                 self.classes.insert(class.key, (class.process, record));
@@ -131,7 +135,7 @@ impl LastingState {
             Record::Constituent(constituent) => {
                 let key = constituent.key;
                 match self.code.get_mut(&key) {
-                    Some(life) => life.constituent = constituent,
+                    Some(life) => life.told_again(*constituent),
                     None => _ = self.code.insert(key, CodeLife::new(constituent)),
                 }
             }
@@ -308,6 +312,9 @@ impl LastingState {
         self.threads.retain(|_, life| !gone.contains(&life.process));
         self.facts.retain(|(process, _), _| !gone.contains(process));
         self.rules.retain(|(process, _), _| !gone.contains(process));
+        // What was forked runs its ancestor's interpreter.
+        self.interpreters
+            .retain(|(process, _), _| !departed.is_forgotten(*process));
         self.classes
             .retain(|_, (process, _)| !gone.contains(process));
         self.counters
@@ -348,6 +355,7 @@ impl LastingState {
             )
             .chain(self.facts.values().cloned())
             .chain(self.rules.values().cloned())
+            .chain(self.interpreters.values().cloned())
             .chain(self.classes.values().map(|(_, record)| record.clone()))
             .chain(self.modules.values().map(|(_, record)| record.clone()))
             .chain(
