@@ -63,8 +63,12 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
     let samples = &profile.trace.samples;
     for (time, &place) in samples.times.iter().zip(&samples.places) {
         let after = log.partition_point(|ran| ran.begin <= time.0);
-        let ran = after.checked_sub(1).map(|at| &log[at]);
-        let ran = ran.filter(|ran| time.0 <= ran.end).map(|ran| ran.kind);
+        // Before the first life the program warms up, which is not in its log.
+        let Some(at) = after.checked_sub(1) else {
+            continue;
+        };
+        let ran = Some(&log[at]).filter(|ran| time.0 <= ran.end);
+        let ran = ran.map(|ran| ran.kind);
         let site = profile.site_of_place[place as usize] as usize;
         if let Some(kind) = kinds[site] {
             asked.named.push(kind);

@@ -235,9 +235,9 @@ impl Known {
 
     /// No range is given what is not its own (TRUTH.md §5): its share may fall short by what is
     /// said to be unknown, and never exceeds the truth. Returns the greatest error in points, as
-    /// if the unknown were spread alike.
-    #[track_caller]
-    pub fn is_honest(&self, what: &str) -> f64 {
+    /// if the unknown were spread alike, and what is not so.
+    pub fn honesty(&self, what: &str) -> (f64, Vec<String>) {
+        let mut wrong = Vec::new();
         let missing = self.missing();
         let unknown = self.unknown();
         let mut worst = 0_f64;
@@ -248,9 +248,10 @@ impl Known {
                 "{what}: {} line {}: reported {:.4}, true {:.4}, unknown {:.4}, bound {bound:.4}",
                 range.method, range.line, share.share, range.truth, unknown.share
             );
-            self.check(share.share <= range.truth + bound, &told);
             let short = bound + T * unknown.error + unknown.share;
-            self.check(share.share >= range.truth - short, &told);
+            if share.share > range.truth + bound || share.share < range.truth - short {
+                wrong.push(told.clone());
+            }
             // Else it would prove nothing.
             self.check(T * share.error < 0.1, &told);
             if unknown.share < 0.9 {
@@ -258,7 +259,7 @@ impl Known {
                 worst = worst.max((spread - range.truth).abs());
             }
         }
-        100.0 * worst
+        (100.0 * worst, wrong)
     }
 
     #[track_caller]

@@ -24,7 +24,6 @@ const MODES: [(Tier, bool); 7] = [
 
 /// The same in all modes. The releases take turns, so that each proves a part.
 fn in_all_modes(layout: Layout, operations: &[&'static str], least: impl Fn(&Way) -> f64) {
-    let mut lines = Vec::new();
     let mut fell_short = Vec::new();
     for (turn, &operation) in operations.iter().enumerate() {
         for (mode, (tier, precise)) in MODES.into_iter().enumerate() {
@@ -39,7 +38,8 @@ fn in_all_modes(layout: Layout, operations: &[&'static str], least: impl Fn(&Way
                 return;
             };
             let what = format!("{} {tier:?} precise={precise} {operation}", way.release);
-            let worst = known.is_honest(&what);
+            let (worst, wrong) = known.honesty(&what);
+            fell_short.extend(wrong);
             let said = 1.0 - known.unknown().share;
             let line = format!(
                 "{layout:?} {what}: {} samples, range said of {:.1} %, greatest error of these \
@@ -51,7 +51,6 @@ fn in_all_modes(layout: Layout, operations: &[&'static str], least: impl Fn(&Way
                 fell_short.push(format!("{line} (least {})", least(&way)));
             }
             say(&line);
-            lines.push(line);
         }
     }
     assert!(fell_short.is_empty(), "{fell_short:#?}");
@@ -113,7 +112,8 @@ fn a_running_process() {
     let run = working.end().code(0);
     let recorded = Recorded::read(&folder, place, run);
     let known = Known::of(way.layout, recorded, program);
-    let worst = known.is_honest("attach");
+    let (worst, wrong) = known.honesty("attach");
+    known.check(wrong.is_empty(), &format!("{wrong:#?}"));
     known.check(known.unknown().share == 0.0, "methods are always known");
     say(&format!(
         "attach: {} samples, greatest error {worst:.2} points",
