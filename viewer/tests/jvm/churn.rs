@@ -41,6 +41,8 @@ fn log_of(path: &Path) -> Vec<Ran> {
 struct Asked {
     right: [usize; 4],
     wrong: usize,
+    /// Some of the wrong, for a failed check: what ran, what was named, as what.
+    examples: Vec<String>,
     doubtful: usize,
     unnamed: usize,
     /// The kinds of the samples so named, in order of time.
@@ -76,6 +78,18 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
                 asked.right[kind] += 1;
             } else {
                 asked.wrong += 1;
+                if asked.wrong % 16 == 1 {
+                    let site = &profile.sites[site];
+                    let entry = &profile.entries[site.entry as usize];
+                    asked.examples.push(format!(
+                        "{:?}: {} [{}] {} us into {}",
+                        ran.map(|kind| KINDS[kind]),
+                        entry.name,
+                        entry.tier,
+                        (time.0 - log[at].begin) / 1000,
+                        (log[at].end - log[at].begin) / 1000,
+                    ));
+                }
             }
         } else if ran.is_some() {
             let entry = &profile.entries[profile.sites[site].entry as usize];
@@ -115,7 +129,7 @@ fn churned(release: u32) {
         asked.right, asked.wrong, asked.doubtful, asked.unnamed
     );
     say(&told);
-    recorded.check(asked.wrong == 0, &told);
+    recorded.check(asked.wrong == 0, &format!("{told}: {:#?}", asked.examples));
     recorded.check(right > 3000, &told);
     let unknown = asked.doubtful + asked.unnamed;
     recorded.check(20 * unknown < right, &told);
