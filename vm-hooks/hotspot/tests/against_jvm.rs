@@ -10,6 +10,8 @@
 //!   has instead are `A/HASH` there (the hash code of their mirror) and `A` in the VM;
 //! - what is dead but not gone (unloaded, zombie) is not reported.
 
+#![allow(clippy::panic, reason = "tests fail by it")]
+
 mod common;
 #[path = "common/outside.rs"]
 mod outside;
