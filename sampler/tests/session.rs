@@ -19,14 +19,15 @@ use vmscope_records::{
     Arch, Avma, BoundaryRule, BytecodePc, CodeChange, Constituent, ConstituentKind, Content,
     CounterMeaning, CpuMode, DurationNs, EndReason, Exactness, InterpreterSource, InterpreterValue,
     PcMap, Pid, Record, Registers, SampleClock, SampleDetail, SamplePlace, StackBytes, ThreadRole,
-    Tid, VmIdentity, Word,
+    Tid, TimeNs, VmIdentity, Word,
 };
 use vmscope_sampler::session::{Readers, Session, SessionOptions, now};
 use vmscope_sampler::{
     Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawSample, RawThreadEnd,
 };
 use vmscope_target::{
-    Adapter, AdapterError, AdapterFamily, Launch, Look, ProcessView, SampleNeeds, ThreadNews,
+    Adapter, AdapterError, AdapterFamily, CompilationNews, Launch, Look, ProcessView, SampleNeeds,
+    ThreadNews,
 };
 
 /// One thread that is always at the same place; its samples come ten a round.
@@ -190,6 +191,15 @@ impl Adapter for ToyAdapter {
     fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
         let number = self.looks.fetch_add(1, Ordering::Relaxed);
         look.counter("Events", "looks", "", CounterMeaning::Total, number as f64);
+        look.compilation(CompilationNews {
+            tid: Tid(process.pid().0),
+            id: 3,
+            name: "Toy>>play".to_owned(),
+            tier: "best".to_owned(),
+            first_seen: TimeNs(1),
+            last_seen: look.now(),
+            ..CompilationNews::default()
+        });
         if self.method.is_none() {
             let key = look.keys().constituent();
             let constituent = Constituent {
@@ -350,6 +360,18 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
         _ => None,
     });
     assert_eq!(news, Some(ThreadRole::Mutator));
+    // Its thread is told of after the first look: that waits.
+    let thread = records.iter().find_map(|record| match record {
+        Record::Thread(thread) => Some(thread.key),
+        _ => None,
+    });
+    let compilation = records.iter().rev().find_map(|record| match record {
+        Record::Compilation(compilation) => Some(compilation),
+        _ => None,
+    });
+    let compilation = compilation.expect("a compilation");
+    assert_eq!(Some(compilation.thread), thread);
+    assert_eq!((compilation.id, &*compilation.name), (3, "Toy>>play"));
     let told = count(&records, |r| matches!(r, Record::Counter(_)));
     assert_eq!(
         told as u64,
@@ -439,4 +461,44 @@ fn without_a_folder_nothing_is_begun() {
     let path = folder.path().join("missing/a.vmscope");
     let error = Session::start(Metronome::new(1), Readers::default(), options(&path)).unwrap_err();
     assert!(error.to_string().contains("missing/a.vmscope"), "{error}");
+}
+
+/// A family that knows what the process runs, and can't read it.
+struct Stranger;
+
+impl AdapterFamily for Stranger {
+    fn name(&self) -> &'static str {
+        "stranger"
+    }
+
+    fn recognise(&self, _: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
+        Err(AdapterError::OtherVm {
+            vm: "Eclipse OpenJ9 0.48".to_owned(),
+            why: "its structures are not HotSpot's",
+            remedy: "run the program on a HotSpot JVM",
+        })
+    }
+}
+
+#[test]
+fn a_vm_that_can_not_be_read_is_a_limit_of_the_recording_with_what_helps() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stranger.vmscope");
+    let view = ProcessView::open(Pid(std::process::id())).unwrap();
+    let readers = Readers::of(view, vec![Box::new(Stranger)]);
+    let session = Session::start(Metronome::new(5), readers, options(&path)).unwrap();
+    finish(session);
+    let records = records(&path);
+    let limits = records.iter().filter_map(|record| match record {
+        Record::Limit(limit) if limit.text.contains("OpenJ9") => Some(limit),
+        _ => None,
+    });
+    let limits: Vec<_> = limits.collect();
+    assert_eq!(limits.len(), 1, "{limits:?}");
+    assert!(
+        limits[0]
+            .text
+            .starts_with("stranger adapter: this is Eclipse OpenJ9")
+    );
+    assert_eq!(limits[0].remedy, "run the program on a HotSpot JVM");
 }

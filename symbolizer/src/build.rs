@@ -1,6 +1,6 @@
 //! Giving places their names: from a trace and its symbols to a profile.
 
-mod code;
+pub(crate) mod code;
 mod intern;
 mod interpreted;
 mod native;
@@ -35,6 +35,7 @@ pub fn profile_of(trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile
         site_of_native: FxHashMap::default(),
         whole_of_code: FxHashMap::default(),
         texts_of_method: FxHashMap::default(),
+        first_of_namesakes: FxHashMap::default(),
     };
     let site_of_place = trace
         .places
@@ -68,6 +69,8 @@ struct Builder<'a> {
     site_of_native: FxHashMap<(SymbolOwner, FileOffset, FileOffset), SiteId>,
     whole_of_code: FxHashMap<CodeIndex, Whole>,
     texts_of_method: FxHashMap<MethodKey, MethodTexts>,
+    /// The key that stands for all methods of one class, name, file and line.
+    first_of_namesakes: FxHashMap<(&'a str, &'a str, &'a str, u32), MethodKey>,
 }
 
 impl Builder<'_> {
@@ -126,5 +129,6 @@ fn frame_named(name: Arc<str>) -> Frame {
         file: Arc::default(),
         line: None,
         bytecode: None,
+        method: None,
     }
 }

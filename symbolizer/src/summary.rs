@@ -1,6 +1,6 @@
 //! Counting a profile's samples under a filter.
 
-mod errors;
+pub(crate) mod errors;
 
 use crate::profile::{EntryKind, Profile, Region};
 use crate::trace::{Trace, TraceThread};

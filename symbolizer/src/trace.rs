@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
-    Avma, Collection, Counter, Fact, FileOffset, InterpreterRules, Limit, Lost, Method, MethodKey,
-    Module, ModuleKey, Process, ProcessEnd, ProcessKey, RecordingEnd, RegionRules, Session,
-    Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs,
+    Avma, Collection, Compilation, Counter, Fact, FileOffset, InterpreterRules, Limit, Lost,
+    Method, MethodKey, Module, ModuleKey, Process, ProcessEnd, ProcessKey, RecordingEnd,
+    RegionRules, Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs,
 };
 
 /// A recording can't be made into a profile.
@@ -127,6 +127,8 @@ pub struct Trace {
     pub counters: Vec<Counter>,
     /// Their collections, the newest of each.
     pub collections: Vec<Collection>,
+    /// What compilers were seen to compile, each as it was told last; by thread and time.
+    pub compilations: Vec<Compilation>,
     /// What was lost.
     pub lost: Vec<Lost>,
     /// What VMs' adapters tell of native code, the newest of each process and VM.

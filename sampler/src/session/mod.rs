@@ -37,9 +37,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use vmscope_records::recording::Written;
 use vmscope_records::{
-    DurationNs, EndReason, InterpreterSource, Limit, LimitKind, Pid, ProcessKey, Record, TimeNs, VmIdentity,
+    DurationNs, EndReason, InterpreterSource, Limit, LimitKind, Pid, ProcessKey, Record, TimeNs,
+    VmIdentity,
 };
-use vmscope_target::{KeySource, Modules, ThreadNews};
+use vmscope_target::{CompilationNews, KeySource, Modules, ThreadNews};
 
 /// How many batches of events may wait for the writer: at ten a second, it may be
 /// held up for half a minute (a slow disk, a file system that hangs) before samples
@@ -181,6 +182,8 @@ enum Found {
     /// Adapters read that address space; where samples show what its interpreters
     /// execute.
     Reads(ProcessKey, Vec<InterpreterSource>),
+    /// What compilers of a process were seen to compile.
+    Compiled(ProcessKey, Vec<CompilationNews>),
     /// Which VM it is.
     Vm(VmIdentity),
 }

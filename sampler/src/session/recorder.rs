@@ -4,6 +4,8 @@
 mod reading;
 
 use super::generated::Generated;
+mod compilers;
+
 use super::news::News;
 use crate::engine::{EngineEvent, RawMapping, RawSample, RawThreadEnd};
 use std::collections::HashMap;
@@ -11,7 +13,9 @@ use vmscope_records::{
     DurationNs, InterpreterSource, Lost, Pid, Process, ProcessEnd, ProcessKey, Record, Sample,
     Stream, Thread, ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, ThreadUpdate, Tid, TimeNs,
 };
-use vmscope_target::{MapEntry, Modules, Sighting, ThreadNews};
+use vmscope_target::{CompilationNews, MapEntry, Modules, Sighting, ThreadNews};
+
+use compilers::Compilers;
 
 /// News of so many threads waits for them: more threads than any process has.
 const MAX_EARLY_NEWS: usize = 1 << 16;
@@ -23,6 +27,7 @@ pub(super) struct Recorder {
     threads: HashMap<Tid, ThreadState>,
     /// What adapters say of threads that the engine has not told of.
     early_news: HashMap<Tid, ThreadNews>,
+    compilers: Compilers,
     next_process: u32,
     next_thread: u32,
     /// Where address spaces are told of, if anybody wants to know.
@@ -188,6 +193,28 @@ impl Recorder {
                 None => {}
             }
         }
+    }
+
+    /// Takes what compilers of a process were seen to compile.
+    pub fn take_compilations(
+        &mut self,
+        process: ProcessKey,
+        news: Vec<CompilationNews>,
+        out: &mut Vec<Record>,
+    ) {
+        let (threads, processes) = (&self.threads, &self.processes);
+        let key_of = |process, tid| {
+            let thread = threads.get(&tid)?;
+            // Its number may be another process's by now.
+            let is_its = processes.get(&thread.pid)?.key == process;
+            is_its.then_some(thread.key)
+        };
+        self.compilers.take(process, news, key_of, out);
+    }
+
+    /// The recording is over: what could not be told is counted.
+    pub fn finish(&mut self, out: &mut Vec<Record>) {
+        self.compilers.finish(out);
     }
 
     /// Tells of a process that was there when the recording began: what is mapped

@@ -189,6 +189,10 @@ impl WriterThread {
                 self.recorder.take_look(records, threads, &mut self.records);
             }
             Found::Reads(process, sources) => self.recorder.take_reads(process, sources),
+            Found::Compiled(process, news) => {
+                self.recorder
+                    .take_compilations(process, news, &mut self.records);
+            }
             Found::Vm(identity) => {
                 self.session.vm = identity;
                 self.records
@@ -199,6 +203,8 @@ impl WriterThread {
     }
 
     fn finish(mut self, ended: TimeNs, reason: EndReason, detail: String) -> Finished {
+        self.recorder.finish(&mut self.records);
+        self.put_records();
         let end = self.end(ended, reason, detail);
         let mut written = Written::default();
         if let Some(sink) = self.sink.take() {

@@ -29,10 +29,12 @@ impl Builder<'_> {
             None if data.name.is_empty() => MethodTexts {
                 name: self.texts.put("(unknown method)"),
                 file: self.texts.put(""),
+                key: None,
             },
             None => MethodTexts {
                 name: self.texts.put(&data.name),
                 file: self.texts.put(""),
+                key: None,
             },
         };
         let kind = EntryKind::Code(ConstituentKind::Method);
@@ -55,6 +57,7 @@ impl Builder<'_> {
                 file: texts.file,
                 line,
                 bytecode,
+                method: texts.key,
             },
             via: Vec::new(),
             exactness: Exactness::Exact,

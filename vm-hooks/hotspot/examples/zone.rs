@@ -62,24 +62,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for nmethod in &nmethods {
         let info = methods.read(&pages, nmethod.method);
         named += u32::from(info.is_ok());
-        if with_chains {
-            if let Ok(info) = info {
-                println!(
-                    "{:x} id {} level {} osr {} state {} pcs {} implicit {} reloc {} {}.{}{} {}",
-                    nmethod.blob.code_begin.0,
-                    nmethod.id.compile_id,
-                    nmethod.level,
-                    nmethod.entry_bci,
-                    nmethod.state,
-                    nmethod.pcs.len(),
-                    nmethod.implicit.len(),
-                    nmethod.relocations.len(),
-                    info.class,
-                    info.name,
-                    info.signature,
-                    info.file
-                );
-            }
+        if with_chains && let Ok(info) = info {
+            println!(
+                "{:x} id {} level {} osr {} state {} pcs {} implicit {} reloc {} {}.{}{} {}",
+                nmethod.blob.code_begin.0,
+                nmethod.id.compile_id,
+                nmethod.level,
+                nmethod.entry_bci,
+                nmethod.state,
+                nmethod.pcs.len(),
+                nmethod.implicit.len(),
+                nmethod.relocations.len(),
+                info.class,
+                info.name,
+                info.signature,
+                info.file
+            );
         }
     }
     println!("{named} names: {:?}", began.elapsed());

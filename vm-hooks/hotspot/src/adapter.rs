@@ -1,5 +1,6 @@
 //! The adapter: looks at a JVM again and again and tells what is new.
 
+mod index;
 mod interpreted;
 mod kept;
 mod maps;
@@ -14,6 +15,8 @@ use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds};
 use crate::family::sample_needs;
 use crate::jvm::{Jvm, TESTED};
 use crate::pages::Pages;
+use crate::regions::rules;
+use crate::vm_data::{Known, VmData};
 use interpreted::Interpreted;
 use methods::Methods;
 use zone::Zone;
@@ -38,6 +41,7 @@ struct Opened {
     zone: Zone,
     methods: Methods,
     interpreted: Interpreted,
+    data: VmData,
 }
 
 impl HotSpotAdapter {
@@ -70,8 +74,17 @@ impl HotSpotAdapter {
         }
         let zone = Zone::new(process, &jvm, &pages, look)?;
         let interpreted = Interpreted::new(&jvm, look);
+        look.rules(VM, rules());
+        let known = Known {
+            structs: Some(&jvm.structs),
+            libjvm: Some(&jvm.library),
+            methods: Some(&jvm.methods),
+        };
+        let data = VmData::new(process, known);
+        tell_precision(&data, look);
         self.opened = Some(Opened {
-            methods: Methods::new(jvm.methods.clone()),
+            methods: Methods::new(&jvm, look),
+            data,
             zone,
             interpreted,
             jvm,
@@ -109,14 +122,34 @@ impl Adapter for HotSpotAdapter {
             self.open(process, look)?;
         }
         match &mut self.opened {
-            Some(opened) if process.is_alive() => opened.look(process, look, true),
-            // What was hit last is known from before.
             Some(opened) => {
-                opened.tell_hits(None, look);
-                Ok(())
+                let result = if process.is_alive() {
+                    opened.look(process, look, true)
+                } else {
+                    // What was hit last is known from before.
+                    opened.tell_hits(None, look);
+                    Ok(())
+                };
+                opened.data.finish(process, look);
+                result
             }
             None => Ok(()),
         }
+    }
+}
+
+/// Says what would make positions better, where the JVM records only what it needs
+/// itself.
+fn tell_precision(data: &VmData, look: &mut Look) {
+    const FLAG: &str = "DebugNonSafepoints";
+    if data.flags().is_some_and(|flags| !flags.is_on(FLAG)) {
+        look.limit(
+            "this JVM records few positions of optimised code: the bytecode being executed \
+             there is often inferred from the machine code, and approximate"
+                .to_owned(),
+            "start it with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, or \
+             with vmscope record --precise",
+        );
     }
 }
 
@@ -127,6 +160,7 @@ impl Opened {
         look: &mut Look,
         is_last: bool,
     ) -> Result<(), AdapterError> {
+        self.data.look(process, look)?;
         let pages = Pages::new(process.memory());
         if is_last || self.zone.is_due(look.touched(), Instant::now()) {
             self.zone.look(process, &pages, &mut self.methods, look)?;

@@ -125,7 +125,5 @@ pub fn static_pointer(
     what: &'static str,
 ) -> Result<Avma, AdapterError> {
     let at = structs.static_at(structure, field)?;
-    memory
-        .read_pointer(at)
-        .map_err(AdapterError::reading(what))
+    memory.read_pointer(at).map_err(AdapterError::reading(what))
 }

@@ -2,8 +2,8 @@
 //! a flag: `process_vm_readv` and what the VM says about its own structures.
 //!
 //! [`layout`] has where things lie, [`code`] the code cache with the debug records of
-//! compiled methods, [`method`] methods and their names, [`classes`] all methods by their
-//! bytecodes, [`stubs`] the routines that the VM made for itself. [`Family`] makes the
+//! compiled methods, [`method`] methods and their names, [`bytecode`] their listings,
+//! [`stubs`] the routines that the VM made for itself. [`Family`] makes the
 //! adapter.
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -16,14 +16,25 @@
 )]
 
 mod adapter;
-pub mod classes;
+pub mod bytecode;
 pub mod code;
+pub mod collector;
+pub mod compiling;
 mod family;
+pub mod flags;
+pub mod java_threads;
 pub mod jvm;
 pub mod layout;
 pub mod method;
+mod other_jvm;
 pub mod pages;
+pub mod perf_data;
+pub mod regions;
 pub mod stubs;
+pub mod testing;
+pub mod threads;
+pub mod vm_clock;
+pub mod vm_data;
 
 pub use adapter::HotSpotAdapter;
 pub use family::Family;

@@ -191,8 +191,17 @@ mod tests {
             last_component("_ZN12StubRoutines17_jbyte_arraycopyE"),
             Some("_jbyte_arraycopy")
         );
-        assert_eq!(last_component("_ZN12StubRoutines3x866_entryE"), Some("_entry"));
-        for odd in ["", "_ZN", "_ZN9x", "_ZN12StubRoutinesEv", "_ZN99999999999999999999x"] {
+        assert_eq!(
+            last_component("_ZN12StubRoutines3x866_entryE"),
+            Some("_entry")
+        );
+        for odd in [
+            "",
+            "_ZN",
+            "_ZN9x",
+            "_ZN12StubRoutinesEv",
+            "_ZN99999999999999999999x",
+        ] {
             assert_eq!(last_component(odd), None);
         }
     }

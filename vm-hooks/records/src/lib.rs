@@ -19,6 +19,7 @@
 
 mod code;
 mod collection;
+mod compilation;
 mod counter;
 mod ids;
 mod interpreter;
@@ -38,7 +39,8 @@ pub use code::{
     CodeChange, Constituent, ConstituentGone, ConstituentKind, ConstituentMoved, GoneReason,
     LineEntry, Method, PicCase,
 };
-pub use collection::{Collection, Phase, SpaceUse};
+pub use collection::{COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Collection, Phase, SpaceUse};
+pub use compilation::Compilation;
 pub use counter::{Counter, CounterMeaning, Fact};
 pub use ids::{
     Arch, Avma, BuildId, BytecodePc, ClassKey, CollectionKey, ConstituentKey, DurationNs,

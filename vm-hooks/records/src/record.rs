@@ -1,7 +1,7 @@
 //! All kinds of record in one type.
 
 use crate::{
-    Class, Collection, Constituent, ConstituentGone, ConstituentMoved, Counter, Fact,
+    Class, Collection, Compilation, Constituent, ConstituentGone, ConstituentMoved, Counter, Fact,
     InterpreterRules, Lifetime, Limit, Lost, Mapping, Method, Module, Process, ProcessEnd,
     RecordingEnd, RegionRules, Sample, Session, Symbols, Thread, ThreadCpu, ThreadEnd,
     ThreadUpdate, TimeNs, Unmapping,
@@ -35,6 +35,7 @@ pub enum Record {
     Fact(Fact),
     RegionRules(RegionRules),
     InterpreterRules(InterpreterRules),
+    Compilation(Box<Compilation>),
     Symbols(Symbols),
     Lost(Lost),
     End(RecordingEnd),
@@ -102,6 +103,7 @@ impl Record {
             Record::Fact(r) => r.time,
             Record::RegionRules(r) => r.time,
             Record::InterpreterRules(r) => r.time,
+            Record::Compilation(r) => r.told_at(),
             Record::Lost(r) => r.to,
             Record::End(r) => r.time,
             Record::Class(_) | Record::Symbols(_) => return None,

@@ -1,13 +1,20 @@
-//! What a sample's registers and stack show an interpreter's reader.
+//! What a sample's registers and stack show an interpreter's reader, and how long what is
+//! told of interpreters is kept.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     reason = "a test says what failed by panicking"
 )]
 
+mod common;
+
+use common::{end, read, sample, thread};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use vmscope_records::recording::KeepLast;
 use vmscope_records::*;
+
+const SECOND: u64 = 1_000_000_000;
 
 fn detail(values: &[u64], sp: u64, bytes: Vec<u8>, words: Vec<Word>) -> SampleDetail {
     SampleDetail {
@@ -90,4 +97,108 @@ fn ranges_have_a_first_address_and_one_after_the_last() {
     };
     let covered: Vec<u64> = (0..50).filter(|&pc| rules.covers(Avma(pc))).collect();
     assert_eq!(covered, (10..20).chain(40..41).collect::<Vec<_>>());
+}
+
+fn process(time: u64, key: u32, parent: Option<u32>) -> Record {
+    Record::Process(Process {
+        key: ProcessKey(key),
+        time: TimeNs(time),
+        pid: Pid(key),
+        parent: parent.map(ProcessKey),
+        name: "target".to_owned(),
+    })
+}
+
+fn process_end(time: u64, key: u32) -> Record {
+    Record::ProcessEnd(ProcessEnd {
+        key: ProcessKey(key),
+        time: TimeNs(time),
+        alive: false,
+        cpu: None,
+        cpu_user: None,
+    })
+}
+
+/// Code of process 1.
+fn constituent(time: u64) -> Box<Constituent> {
+    Box::new(Constituent {
+        key: ConstituentKey(5),
+        process: ProcessKey(1),
+        since: TimeNs(time),
+        absent_at: None,
+        start: Avma(0x5000),
+        end: Avma(0x5800),
+        kind: ConstituentKind::Interpreter,
+        tier: String::new(),
+        name: "handler".to_owned(),
+        method: None,
+        cases: Vec::new(),
+        map: PcMap::None,
+    })
+}
+
+fn interpreter(time: u64, process: u32, vm: &str) -> Record {
+    Record::InterpreterRules(InterpreterRules {
+        process: ProcessKey(process),
+        time: TimeNs(time),
+        vm: vm.to_owned(),
+        ..InterpreterRules::default()
+    })
+}
+
+/// The newest rules of each VM stay, those of an ancestor too whose code a fork has; those
+/// of a process that is over and has no such heir do not.
+#[test]
+fn interpreters_are_kept_as_long_as_their_code() {
+    let mut keep = KeepLast::new(DurationNs(2 * SECOND), usize::MAX);
+    for key in [1, 3] {
+        keep.put(process(0, key, None));
+        keep.put(interpreter(1, key, "vm"));
+    }
+    keep.put(interpreter(2, 1, "vm"));
+    keep.put(interpreter(2, 1, "other"));
+    keep.put(Record::Constituent(constituent(1)));
+    keep.put(process(SECOND, 2, Some(1)));
+    keep.put(process_end(SECOND + 1, 1));
+    keep.put(process_end(SECOND + 1, 3));
+    keep.put(thread(SECOND, 2));
+    for second in 2..20 {
+        keep.put(sample(second * SECOND, 2, 0x5000));
+        keep.flush();
+    }
+    let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
+    let records = read(&bytes).unwrap().records;
+    let rules = records.iter().filter_map(|record| match record {
+        Record::InterpreterRules(rules) => Some((rules.process.0, &*rules.vm, rules.time.0)),
+        _ => None,
+    });
+    assert_eq!(rules.collect::<Vec<_>>(), [(1, "other", 2), (1, "vm", 2)]);
+}
+
+/// A constituent that is told again, with its map, was there all the time.
+#[test]
+fn what_is_told_again_was_there_before() {
+    let mut keep = KeepLast::new(DurationNs(100 * SECOND), usize::MAX);
+    keep.put(process(0, 1, None));
+    let mut again = constituent(SECOND);
+    keep.put(Record::Constituent(again.clone()));
+    again.since = TimeNs(9 * SECOND);
+    again.absent_at = Some(TimeNs(8 * SECOND));
+    again.map = PcMap::Boundary {
+        rule: BoundaryRule::AtStart,
+        exactness: Exactness::Exact,
+        entries: vec![(0, BytecodePc(0))],
+    };
+    keep.put(Record::Constituent(again.clone()));
+    keep.put(thread(SECOND, 2));
+    keep.put(sample(2 * SECOND, 2, 0x5000));
+    let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
+    let records = read(&bytes).unwrap().records;
+    let told = records.iter().find_map(|record| match record {
+        Record::Constituent(told) => Some(told),
+        _ => None,
+    });
+    let told = told.unwrap();
+    assert_eq!((told.since, told.absent_at), (TimeNs(SECOND), None));
+    assert_eq!(told.map, again.map);
 }

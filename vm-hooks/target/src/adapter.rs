@@ -90,6 +90,10 @@ pub struct Launch {
     pub folder: PathBuf,
     /// Whether files can be made in `folder`.
     pub folder_is_writable: bool,
+    /// Whether the VM is to be asked for exact positions where that costs it something
+    /// (`--precise`): without it a family only asks for what its VMs' code needs to have
+    /// names.
+    pub precise: bool,
 }
 
 /// One change to the environment of a command.

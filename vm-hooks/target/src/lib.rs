@@ -62,7 +62,7 @@ pub use file::{ModuleFile, ReadAt, open_magic_link};
 pub use keys::KeySource;
 pub use live::LiveMemory;
 pub use loaded::{LoadedModule, SymbolError};
-pub use look::{Look, MAX_RECORDS_OF_A_LOOK, MAX_TOUCHED_OF_A_LOOK, ThreadNews};
+pub use look::{CompilationNews, Look, MAX_RECORDS_OF_A_LOOK, MAX_TOUCHED_OF_A_LOOK, ThreadNews};
 pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, read_maps};
 pub use memory::{Memory, MemoryError};
 pub use modules::{MAX_MODULES, MAX_OPEN_FILES, Modules, Sighting};

@@ -164,7 +164,7 @@ impl Teller {
         if matches!(error, AdapterError::Gone { .. }) {
             return;
         }
-        let text = format!("{family} adapter: {error}");
+        let text = format!("{family} adapter: {}", error.in_full());
         self.limit(text, error.remedy());
     }
 
@@ -200,8 +200,14 @@ impl Teller {
         self.tell(records, threads);
     }
 
-    /// What a look found, without the limits that were told before.
-    fn take(&mut self, look: Look) -> (Vec<Record>, Vec<ThreadNews>) {
+    /// What a look found, without the limits that were told before; what it knows of
+    /// compilers is sent at once.
+    fn take(&mut self, mut look: Look) -> (Vec<Record>, Vec<ThreadNews>) {
+        let compilations = look.take_compilations();
+        if !compilations.is_empty() {
+            // A writer that is gone ends the session by itself.
+            let _ = self.out.send(Found::Compiled(look.process(), compilations));
+        }
         let (mut records, threads) = look.finish();
         records.retain_mut(|record| match record {
             Record::Limit(limit) => self.is_new(limit),

@@ -13,7 +13,7 @@ fn entry(start: u64, end: u64, name: &str) -> MapEntry {
         end: Avma(end),
         offset: FileOffset(0),
         device: 1,
-        inode: u64::from(name.starts_with('/')),
+        inode: u64::from(name.starts_with('/') && !name.starts_with("//")),
         name: name.as_bytes().to_vec(),
         readable: true,
         writable: false,

@@ -329,7 +329,8 @@ fn homes(export: &Export<'_>) -> Vec<Option<Home>> {
             Place::Code(..)
             | Place::Interpreted { .. }
             | Place::Entering { .. }
-            | Place::Generated | Place::Doubtful => Home::Generated,
+            | Place::Generated
+            | Place::Doubtful => Home::Generated,
             Place::Unmapped | Place::Idle => continue,
         };
         if let Some(slot) = homes.get_mut(site as usize) {

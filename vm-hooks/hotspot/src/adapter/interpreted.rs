@@ -10,9 +10,10 @@ use vmscope_records::{
 };
 use vmscope_target::{AdapterError, Look};
 
+use super::index::BytecodeIndex;
 use super::methods::{Methods, full_name};
-use crate::classes::{BytecodeIndex, ClassLayout};
 use crate::jvm::Jvm;
+use crate::method::ClassesLayout;
 use crate::pages::Pages;
 
 /// All classes are gone through at most so often …
@@ -31,7 +32,7 @@ const OBJECT_BYTES: u64 = 8;
 /// What the interpreter executes.
 #[derive(Debug)]
 pub(super) struct Interpreted {
-    layout: Option<ClassLayout>,
+    layout: Option<ClassesLayout>,
     index: BytecodeIndex,
     pending: FxHashSet<Avma>,
     told: FxHashMap<Avma, Told>,
@@ -50,7 +51,7 @@ struct Told {
 
 impl Interpreted {
     pub fn new(jvm: &Jvm, look: &mut Look) -> Self {
-        let layout = ClassLayout::of(&jvm.structs);
+        let layout = ClassesLayout::of(&jvm.structs);
         if let Err(error) = &layout {
             let text = format!("which methods are interpreted can't be told: {error}");
             look.limit(text, "");
@@ -74,13 +75,13 @@ impl Interpreted {
         methods: &mut Methods,
         look: &mut Look,
     ) -> Result<(), AdapterError> {
-        let Some(layout) = &self.layout else {
+        let Some(layout) = self.layout else {
             return Ok(());
         };
         let mut asked = FxHashSet::default();
         let mut unknown = FxHashSet::default();
         for value in values {
-            match self.method_at(value) {
+            match self.index.find(value) {
                 Some(method) if asked.contains(&method) => {}
                 Some(method) => {
                     asked.insert(method);
@@ -99,23 +100,18 @@ impl Interpreted {
         if self.pending.is_empty() || self.not_before.is_some_and(|until| now < until) {
             return Ok(());
         }
-        self.index = layout.index(&jvm.methods, pages)?;
+        self.index = BytecodeIndex::read(&layout, &jvm.methods, pages)?;
         let walked = self.walked.replace(look.began());
         let took = now.elapsed();
         self.not_before = Some(Instant::now() + SHORTEST.max(took.saturating_mul(PAUSE_FACTOR)));
         for value in std::mem::take(&mut self.pending) {
-            if let Some(method) = self.method_at(value)
+            if let Some(method) = self.index.find(value)
                 && !self.told.contains_key(&method)
             {
                 self.tell(method, walked, pages, methods, look);
             }
         }
         Ok(())
-    }
-
-    fn method_at(&self, value: Avma) -> Option<Avma> {
-        let in_bytecodes = self.index.find(value).map(|(method, _, _)| method);
-        in_bytecodes.or_else(|| self.index.is_method(value).then_some(value))
     }
 
     /// Whether the method is told, and still the one that is there; if another has
@@ -164,8 +160,10 @@ impl Interpreted {
         if !methods.meet(pages, method, look) {
             return;
         }
-        let (Some(info), Some(key)) = (methods.info(method), methods.tell_whole(method, look))
-        else {
+        let (Some(info), Some(key)) = (
+            methods.info(method),
+            methods.tell_whole(Some(pages), method, look),
+        ) else {
             return;
         };
         let name = full_name(&info);

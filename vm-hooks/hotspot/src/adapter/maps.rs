@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use vmscope_records::{
     BytecodePc, Chain, ChainFrame, CodeChange, Cover, Exactness, PcMap, Position,
 };
-use vmscope_target::Look;
+use vmscope_target::{Look, Memory};
 
 use super::kept::Kept;
 use super::methods::Methods;
@@ -43,7 +43,11 @@ pub(super) fn tell(
                         methods.meet(pages, frame.method, look);
                     }
                     Some(ChainFrame {
-                        method: methods.tell_whole(frame.method, look)?,
+                        method: methods.tell_whole(
+                            pages.map(|pages| pages as &dyn Memory),
+                            frame.method,
+                            look,
+                        )?,
                         position: u32::try_from(frame.bci)
                             .map_or(Position::Unknown, |bci| Position::Bytecode(BytecodePc(bci))),
                     })

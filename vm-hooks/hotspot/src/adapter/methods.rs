@@ -6,6 +6,8 @@ use rustc_hash::FxHashMap;
 use vmscope_records::{Avma, Method, MethodKey};
 use vmscope_target::{Look, Memory};
 
+use crate::bytecode::{ConstantPoolView, PoolLayout, listing};
+use crate::jvm::Jvm;
 use crate::method::{MethodInfo, MethodLayout, Stamp, class_name, readable_signature};
 
 /// More methods than this are not kept in mind.
@@ -15,6 +17,7 @@ const MAX_METHODS: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Methods {
     layout: MethodLayout,
+    pools: Option<PoolLayout>,
     known: FxHashMap<Avma, Known>,
 }
 
@@ -29,15 +32,16 @@ struct Known {
 }
 
 impl Methods {
-    pub fn new(layout: MethodLayout) -> Self {
+    pub fn new(jvm: &Jvm, look: &mut Look) -> Self {
+        let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone());
+        if let Err(error) = &pools {
+            look.limit(format!("there are no listings of bytecodes: {error}"), "");
+        }
         Methods {
-            layout,
+            layout: jvm.methods.clone(),
+            pools: pools.ok(),
             known: FxHashMap::default(),
         }
-    }
-
-    pub fn layout(&self) -> &MethodLayout {
-        &self.layout
     }
 
     /// Whether the method at `method` is still the one that is known; `false` too where
@@ -56,7 +60,11 @@ impl Methods {
         let Ok(stamp) = self.layout.stamp(memory, method) else {
             return self.known.contains_key(&method);
         };
-        if self.known.get(&method).is_some_and(|known| known.stamp == stamp) {
+        if self
+            .known
+            .get(&method)
+            .is_some_and(|known| known.stamp == stamp)
+        {
             return true;
         }
         if self.known.len() >= MAX_METHODS {
@@ -91,14 +99,27 @@ impl Methods {
         Some(known.key)
     }
 
-    /// Likewise, with its bytecodes: for a method that samples hit.
-    pub fn tell_whole(&mut self, method: Avma, look: &mut Look) -> Option<MethodKey> {
+    /// Likewise, with its bytecodes, and with their listing if there is `memory` to read
+    /// names from: for a method that samples hit.
+    pub fn tell_whole(
+        &mut self,
+        memory: Option<&dyn Memory>,
+        method: Avma,
+        look: &mut Look,
+    ) -> Option<MethodKey> {
         let known = self.known.get_mut(&method)?;
         if !known.told_whole {
             (known.told, known.told_whole) = (true, true);
             let bytecodes = known.info.bytecodes.to_vec();
+            let pool = memory
+                .zip(self.pools.as_ref())
+                .and_then(|(memory, layout)| {
+                    ConstantPoolView::read(layout, memory, known.info.constants).ok()
+                });
+            let listing = pool.map(|pool| listing(&known.info, &pool));
             let whole = Method {
                 bytecodes,
+                listing: listing.unwrap_or_default(),
                 ..record(known, look)
             };
             look.method(whole);

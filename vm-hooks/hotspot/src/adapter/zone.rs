@@ -4,9 +4,7 @@
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_records::{
-    Avma, Constituent, ConstituentKind, GoneReason, Stream, TimeNs,
-};
+use vmscope_records::{Avma, Constituent, ConstituentKind, GoneReason, Stream, TimeNs};
 use vmscope_target::{AdapterError, Cadence, CodeZone, Look, ProcessView, SeenCode};
 
 use super::kept::{Kept, Nmethods};
@@ -61,7 +59,9 @@ impl Zone {
         pages: &Pages<'_>,
         look: &mut Look,
     ) -> Result<Self, AdapterError> {
-        let codelets = match codelets(&jvm.structs, pages, |_| None) {
+        let codelets = match codelets(&jvm.structs, pages, |number| {
+            u8::try_from(number).ok().and_then(crate::bytecode::vm_name)
+        }) {
             Ok(codelets) => codelets,
             Err(error @ AdapterError::NotReady { .. }) => return Err(error),
             Err(error) => {
@@ -107,7 +107,11 @@ impl Zone {
 
     /// The compiled methods that samples hit.
     pub fn hit(&self, touched: &[Avma]) -> Vec<NmethodId> {
-        let in_code: Vec<Avma> = touched.iter().copied().filter(|at| self.holds(*at)).collect();
+        let in_code: Vec<Avma> = touched
+            .iter()
+            .copied()
+            .filter(|at| self.holds(*at))
+            .collect();
         self.nmethods.at(&in_code)
     }
 
@@ -132,45 +136,47 @@ impl Zone {
         let (codelets, stubs) = (&self.codelets, &self.stubs);
         let mut torn = 0;
         let mut failure = None;
-        let read = self.cache.read(process.memory(), pages, |found| match found {
-            Found::Nmethod {
-                id,
-                state,
-                blob,
-                bytes,
-            } => {
-                if nmethods.get(&id).is_none() {
-                    if state == NOT_INSTALLED {
-                        return;
-                    }
-                    match layout.read_nmethod(blob.clone(), bytes, pages) {
-                        // Unloaded: there is nothing left to be called by name.
-                        Ok(nmethod) if nmethod.method.0 == 0 => return,
-                        Ok(nmethod) => nmethods.put(nmethod),
-                        Err(error) if error.is_final() => failure = Some(error),
-                        // Its memory went while it was read: so did it.
-                        Err(_) => {
-                            torn += 1;
+        let read = self
+            .cache
+            .read(process.memory(), pages, |found| match found {
+                Found::Nmethod {
+                    id,
+                    state,
+                    blob,
+                    bytes,
+                } => {
+                    if nmethods.get(&id).is_none() {
+                        if state == NOT_INSTALLED {
                             return;
                         }
+                        match layout.read_nmethod(blob.clone(), bytes, pages) {
+                            // Unloaded: there is nothing left to be called by name.
+                            Ok(nmethod) if nmethod.method.0 == 0 => return,
+                            Ok(nmethod) => nmethods.put(nmethod),
+                            Err(error) if error.is_final() => failure = Some(error),
+                            // Its memory went while it was read: so did it.
+                            Err(_) => {
+                                torn += 1;
+                                return;
+                            }
+                        }
+                    }
+                    seen.push(seen_code(CodeId::Nmethod(id), &blob));
+                }
+                Found::Other {
+                    blob, kind, name, ..
+                } => {
+                    for (kind, routine) in routines_of(&blob, kind, name, codelets, stubs) {
+                        let identity = CodeId::Routine(routine.start, routine.end);
+                        seen.push(SeenCode {
+                            identity,
+                            start: routine.start,
+                            end: routine.end,
+                        });
+                        routines.insert(identity, (kind, routine.name));
                     }
                 }
-                seen.push(seen_code(CodeId::Nmethod(id), &blob));
-            }
-            Found::Other {
-                blob, kind, name, ..
-            } => {
-                for (kind, routine) in routines_of(&blob, kind, name, codelets, stubs) {
-                    let identity = CodeId::Routine(routine.start, routine.end);
-                    seen.push(SeenCode {
-                        identity,
-                        start: routine.start,
-                        end: routine.end,
-                    });
-                    routines.insert(identity, (kind, routine.name));
-                }
-            }
-        });
+            });
         self.heaps = read?;
         if let Some(error) = failure {
             return Err(error);
@@ -205,7 +211,8 @@ impl Zone {
             },
             |_| GoneReason::Unloaded,
         );
-        self.nmethods.age(|id| is_there.contains(&CodeId::Nmethod(*id)));
+        self.nmethods
+            .age(|id| is_there.contains(&CodeId::Nmethod(*id)));
         if self.nmethods.refused > 0 && !self.has_told_refused {
             self.has_told_refused = true;
             look.limit(

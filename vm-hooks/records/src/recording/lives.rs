@@ -1,8 +1,8 @@
-//! What is kept of a process and of a constituent, and which of the latter are still
+//! What is kept of a process, a thread and a constituent, and which of the latter are still
 //! needed because a forked process has them of an ended ancestor.
 
 use crate::{
-    Constituent, ConstituentGone, ConstituentMoved, Process, ProcessEnd, ProcessKey, TimeNs,
+    Constituent, ConstituentGone, ConstituentMoved, Process, ProcessEnd, ProcessKey, Record, TimeNs,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -24,6 +24,14 @@ impl ProcessLife {
     fn ended_before(&self, horizon: TimeNs) -> bool {
         self.end.as_ref().is_some_and(|end| end.time < horizon)
     }
+}
+
+/// A thread's start and end.
+#[derive(Debug)]
+pub(super) struct ThreadLife {
+    pub process: ProcessKey,
+    pub records: Vec<Record>,
+    pub ended: Option<TimeNs>,
 }
 
 /// A constituent's life so far.

@@ -1,7 +1,7 @@
 //! What must be kept of a running recording so that its newest part makes sense:
 //! the threads, mappings and code that are there now, or were in the window.
 
-use super::lives::{CodeLife, Departed, ProcessLife};
+use super::lives::{CodeLife, Departed, ProcessLife, ThreadLife};
 use super::mappings::Mappings;
 use crate::{
     ClassKey, ConstituentKey, Content, Limit, LimitKind, MethodKey, ModuleKey, PcMap, Process,
@@ -30,6 +30,8 @@ pub(super) struct LastingState {
     facts: BTreeMap<(ProcessKey, String), Record>,
     rules: BTreeMap<(ProcessKey, String), Record>,
     interpreters: BTreeMap<(ProcessKey, String), Record>,
+    /// What compilers' threads were last seen to compile, each as it was told last.
+    compilations: BTreeMap<(ThreadKey, u64, TimeNs), Record>,
     classes: BTreeMap<ClassKey, (ProcessKey, Record)>,
     modules: BTreeMap<ModuleKey, (TimeNs, Record)>,
     processes: BTreeMap<ProcessKey, ProcessLife>,
@@ -46,14 +48,6 @@ pub(super) struct LastingState {
     passing: VecDeque<(TimeNs, Record)>,
 }
 
-/// A thread's start and end.
-#[derive(Debug)]
-struct ThreadLife {
-    process: ProcessKey,
-    records: Vec<Record>,
-    ended: Option<TimeNs>,
-}
-
 impl LastingState {
     /// Takes a record into the state.
     pub fn put(&mut self, record: Record) {
@@ -68,6 +62,9 @@ impl LastingState {
             }
             Record::InterpreterRules(ref rules) => {
                 (self.interpreters).insert((rules.process, rules.vm.clone()), record);
+            }
+            Record::Compilation(ref compilation) => {
+                self.compilations.insert(compilation.identity(), record);
             }
             Record::Class(ref class) => {
                 self.classes.insert(class.key, (class.process, record));
@@ -233,6 +230,8 @@ impl LastingState {
         self.forget_processes(&departed, horizon);
         self.forget_code(&departed, horizon);
         self.threads.retain(|_, life| !life.ended.is_some_and(past));
+        self.compilations
+            .retain(|_, record| !record.time().is_some_and(past));
         for mappings in self.mappings.values_mut() {
             mappings.forget_before(horizon);
         }
@@ -370,6 +369,7 @@ impl LastingState {
                     .cloned()
                     .map(Record::Mapping),
             )
+            .chain(self.compilations.values().cloned())
             .chain(self.methods.values().cloned())
             .chain(
                 code.clone()

@@ -192,6 +192,11 @@ messages! {
         6 sources: repeated <InterpreterSource>,
     }
     InterpreterSource { 1 register: u32, 2 on_stack: flag, 3 offset: i64, 4 holds: u32 }
+    Compilation {
+        1 process: u32, 2 thread: u32, 3 id: u64, 4 name: text, 5 tier: text,
+        6 osr_bci: optional u32, 7 absent_at: optional u64, 8 first_seen: u64, 9 last_seen: u64,
+        10 gone_at: optional u64,
+    }
 
     Symbols { 1 module: optional u32, 2 functions: repeated <NativeFunction>, 3 note: text }
     NativeFunction {

@@ -776,6 +776,29 @@ fn interpreter_rules() -> impl Strategy<Value = Record> {
     )
 }
 
+fn compilation() -> impl Strategy<Value = Record> {
+    let times = vec(time(), 4).prop_map(|mut times| {
+        times.sort_unstable();
+        times
+    });
+    let keys = (any::<u32>(), any::<u32>(), any::<u64>());
+    let known = (option::of(any::<u32>()), any::<bool>(), any::<bool>());
+    (keys, text(), text(), known, times).prop_map(|(keys, name, tier, known, times)| {
+        Record::Compilation(Box::new(Compilation {
+            process: ProcessKey(keys.0),
+            thread: ThreadKey(keys.1),
+            id: keys.2,
+            name,
+            tier,
+            osr_bci: known.0,
+            absent_at: known.1.then_some(times[0]),
+            first_seen: times[1],
+            last_seen: times[2],
+            gone_at: known.2.then_some(times[3]),
+        }))
+    })
+}
+
 fn symbols() -> impl Strategy<Value = Record> {
     use SymbolSource::{
         DebugInfo, DynamicSymbols, Kallsyms, MiniDebugInfo, None, Plt, SymbolTable,
@@ -889,6 +912,7 @@ pub fn all() -> Vec<BoxedStrategy<Record>> {
         fact().boxed(),
         region_rules().boxed(),
         interpreter_rules().boxed(),
+        compilation().boxed(),
         symbols().boxed(),
         lost().boxed(),
         sample().boxed(),
