@@ -12,12 +12,14 @@ use std::time::{Duration, Instant};
 use vmscope_records::{Avma, VmIdentity};
 use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds};
 
+use crate::evidence::MethodsLayout;
 use crate::family::sample_needs;
 use crate::jvm::{Jvm, TESTED};
 use crate::pages::Pages;
 use crate::regions::rules;
 use crate::vm_data::{Known, VmData};
 use interpreted::Interpreted;
+use maps::Maps;
 use methods::Methods;
 use zone::Zone;
 
@@ -42,6 +44,7 @@ struct Opened {
     methods: Methods,
     interpreted: Interpreted,
     data: VmData,
+    maps: Maps,
 }
 
 impl HotSpotAdapter {
@@ -85,6 +88,7 @@ impl HotSpotAdapter {
         self.opened = Some(Opened {
             methods: Methods::new(&jvm, look),
             data,
+            maps: Maps::new(MethodsLayout::of(&jvm.structs).ok()),
             zone,
             interpreted,
             jvm,
@@ -174,10 +178,10 @@ impl Opened {
 
     /// Tells the pc maps of the code that samples hit.
     fn tell_hits(&mut self, pages: Option<&Pages<'_>>, look: &mut Look) {
-        for id in self.zone.hit(look.touched()) {
-            if let Some(kept) = self.zone.kept(&id) {
-                maps::tell(kept, pages, &mut self.methods, look);
-            }
+        let hit = self.zone.hit(look.touched());
+        if !hit.is_empty() {
+            let hit = self.zone.kept(&hit);
+            self.maps.tell(hit, pages, &mut self.methods, look);
         }
     }
 }

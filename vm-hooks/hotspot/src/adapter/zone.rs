@@ -115,8 +115,9 @@ impl Zone {
         self.nmethods.at(&in_code)
     }
 
-    pub fn kept(&mut self, id: &NmethodId) -> Option<&mut Kept> {
-        self.nmethods.get_mut(id)
+    /// Those of `ids` that are kept.
+    pub fn kept(&mut self, ids: &[NmethodId]) -> impl Iterator<Item = &mut Kept> {
+        self.nmethods.among(ids)
     }
 
     /// Reads the code cache and tells what changed.
