@@ -21,6 +21,6 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(at, bytes.len());
     }
     let text = String::from_utf8_lossy(bytes);
-    assert!(readable_signature(&text).len() <= 8 * text.len() + 2);
+    assert!(readable_signature(&text).len() <= 9 * text.len() + 2);
     assert!(class_name(&text).len() <= text.len());
 });
