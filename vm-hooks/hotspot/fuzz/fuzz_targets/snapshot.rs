@@ -61,7 +61,10 @@ impl Patched {
                 8
             }
         };
-        let page = self.own.entry(place).or_insert_with(|| pages[place].1.to_vec());
+        let page = self
+            .own
+            .entry(place)
+            .or_insert_with(|| pages[place].1.to_vec());
         let to = page.iter_mut().skip(offset).zip(value.to_le_bytes());
         to.take(width).for_each(|(to, byte)| *to = byte);
     }
@@ -100,7 +103,10 @@ fuzz_target!(|input: &[u8]| {
         own: HashMap::new(),
     };
     let (patches, _) = patches.as_chunks::<12>();
-    patches.iter().take(64).for_each(|patch| memory.apply(patch));
+    patches
+        .iter()
+        .take(64)
+        .for_each(|patch| memory.apply(patch));
     let process = real.snapshot.process_with(Arc::new(memory));
     let pages = Pages::new(process.memory());
     match walk(&process, &pages) {
