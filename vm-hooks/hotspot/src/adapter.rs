@@ -1,5 +1,6 @@
 //! The adapter: looks at a JVM again and again and tells what is new.
 
+mod figures;
 mod index;
 mod interpreted;
 mod kept;
@@ -167,7 +168,8 @@ impl Opened {
         self.data.look(process, look)?;
         let pages = Pages::new(process.memory());
         if is_last || self.zone.is_due(look.touched(), Instant::now()) {
-            self.zone.look(process, &pages, &mut self.methods, look)?;
+            self.zone
+                .look(process, &pages, &mut self.methods, is_last, look)?;
         }
         self.tell_hits(Some(&pages), look);
         let touched: Vec<Avma> = look.touched().to_vec();
