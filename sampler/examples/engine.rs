@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use vmscope_sampler::{
-    Engine as _, EngineEvent, EngineState, HeldCommand, KernelEngine, KernelOptions,
+    Engine as _, EngineEvent, EngineState, HeldCommand, KernelEngine, KernelOptions, SamplingRate,
     raise_this_thread,
 };
 
@@ -20,10 +20,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let first = args
         .next()
         .ok_or("usage: engine PID [SECONDS] | engine -- CMD …")?;
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
+    let rate = number("RATE_HZ").map(|hz| SamplingRate::from_hz(hz as f64));
     let options = KernelOptions {
+        rate: rate.transpose()?.unwrap_or_default(),
+        registers: number("REGISTERS").unwrap_or(0),
+        stack_bytes: number("STACK_BYTES")
+            .and_then(|n| n.try_into().ok())
+            .unwrap_or(0),
         call_graph_depth: std::env::var("CHAIN").ok().and_then(|n| n.parse().ok()),
         max_descriptors: std::env::var("MAX_FDS").ok().and_then(|n| n.parse().ok()),
-        ..KernelOptions::default()
     };
     let opening = Instant::now();
     let (mut engine, mut running, seconds) = if first == "--" {

@@ -221,6 +221,46 @@ fn check_distances(events: &[EngineEvent]) -> usize {
     judged
 }
 
+/// What an interpreter's reader asks for: registers, and the top of the stack.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn registers_and_stack_are_those_of_the_sample() {
+    // BX, BP, SP, IP, R13 (`perf_regs.h`).
+    let (sp, ip) = (7, 8);
+    let registers = 1 << 1 | 1 << 6 | 1 << sp | 1 << ip | 1 << 21;
+    let options = KernelOptions {
+        registers,
+        stack_bytes: 256,
+        ..KernelOptions::default()
+    };
+    let Some(events) = follow(child("spin"), &options) else {
+        return;
+    };
+    check_lives(&events);
+    let (mut whole, mut user) = (0, 0);
+    for event in &events {
+        let EngineEvent::Sample(sample) = event else {
+            continue;
+        };
+        let detail = sample.detail.as_ref().expect("asked for");
+        let registers = detail.registers.as_ref().expect("a user process");
+        assert_eq!(registers.values.len(), 5);
+        if sample.mode != CpuMode::User {
+            continue;
+        }
+        user += 1;
+        assert_eq!(registers.value(ip), Some(sample.pc.0));
+        let Some(stack) = &detail.stack else {
+            continue;
+        };
+        assert_eq!(registers.value(sp), Some(stack.sp.0));
+        // The very bottom of the stack is nearer than that when a program starts.
+        whole += usize::from(stack.bytes.len() == 256);
+    }
+    assert!(user > 500, "{user} samples");
+    assert!(whole * 100 >= user * 99, "{whole} whole stacks of {user}");
+}
+
 #[test]
 fn a_thread_that_was_inherited_and_found_is_sampled_once() {
     let mut waves = child("waves")

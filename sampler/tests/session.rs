@@ -7,24 +7,27 @@
     reason = "tests may fail by panicking"
 )]
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
-    Avma, BoundaryRule, BytecodePc, CodeChange, Constituent, ConstituentKey, ConstituentKind,
-    Content, CounterMeaning, CpuMode, DurationNs, EndReason, Exactness, PcMap, Pid, Record,
-    SampleClock, ThreadRole, Tid, VmIdentity,
+    Arch, Avma, BoundaryRule, BytecodePc, CodeChange, Constituent, ConstituentKind, Content,
+    CounterMeaning, CpuMode, DurationNs, EndReason, Exactness, InterpreterSource, InterpreterValue,
+    PcMap, Pid, Record, Registers, SampleClock, SampleDetail, SamplePlace, StackBytes, ThreadRole,
+    Tid, TimeNs, VmIdentity, Word,
 };
 use vmscope_sampler::session::{Readers, Session, SessionOptions, now};
 use vmscope_sampler::{
     Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawSample, RawThreadEnd,
 };
 use vmscope_target::{
-    Adapter, AdapterError, AdapterFamily, Look, ProcessView, SampleNeeds, ThreadNews,
+    Adapter, AdapterError, AdapterFamily, CompilationNews, Launch, Look, ProcessView, SampleNeeds,
+    ThreadNews,
 };
 
 /// One thread that is always at the same place; its samples come ten a round.
@@ -67,14 +70,15 @@ impl Engine for Metronome {
         }
         self.round += 1;
         std::thread::sleep(Duration::from_millis(10));
-        for _ in 0..10 {
+        for number in 0..10 {
+            let pc = if number == 0 { INTERPRETER } else { 0x1010 };
             out.push(EngineEvent::Sample(RawSample {
                 time: now(),
                 pid: self.pid,
                 tid: Tid(self.pid.0),
-                pc: Avma(0x1010),
+                pc: Avma(pc),
                 mode: CpuMode::User,
-                detail: None,
+                detail: Some(Box::new(carried())),
             }));
         }
         Ok(EngineState::Running)
@@ -97,8 +101,44 @@ impl Engine for Metronome {
     }
 }
 
-/// A VM that every process runs: one method, whose map is read later.
-struct Toy(Arc<AtomicU64>);
+/// What a sample carries: registers 0, 2 and 7, and 24 bytes of stack.
+fn carried() -> SampleDetail {
+    SampleDetail {
+        registers: Some(Registers {
+            arch: Arch::of_this_machine(),
+            mask: 0b1000_0101,
+            values: vec![0xb0c0, 0x7000, 0x7000],
+        }),
+        stack: Some(StackBytes {
+            sp: Avma(0x7000),
+            bytes: (0..24).collect(),
+        }),
+        ..SampleDetail::default()
+    }
+}
+
+/// A VM that every process runs: an interpreter, and one method, whose map is told when
+/// the method was hit.
+#[derive(Default)]
+struct Toy {
+    looks: Arc<AtomicU64>,
+    touched: Arc<Mutex<HashSet<Avma>>>,
+}
+
+const INTERPRETER: u64 = 0x5000;
+
+/// Registers 0 and 2, the one with the bytecode's address, the other with that of the
+/// frame.
+const SOURCES: [InterpreterSource; 2] = [
+    InterpreterSource {
+        place: SamplePlace::Register(0),
+        holds: InterpreterValue::Bytecode,
+    },
+    InterpreterSource {
+        place: SamplePlace::Stack { base: 2, offset: 8 },
+        holds: InterpreterValue::Method,
+    },
+];
 
 impl AdapterFamily for Toy {
     fn name(&self) -> &'static str {
@@ -107,15 +147,28 @@ impl AdapterFamily for Toy {
 
     fn recognise(&self, _: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
         Ok(Some(Box::new(ToyAdapter {
-            looks: Arc::clone(&self.0),
+            looks: Arc::clone(&self.looks),
+            touched: Arc::clone(&self.touched),
             method: None,
+            is_mapped: false,
         })))
+    }
+
+    fn launch_needs(&self, launch: &Launch) -> SampleNeeds {
+        SampleNeeds {
+            registers: 0b101,
+            stack_bytes: if launch.command.is_empty() { 0 } else { 32 },
+            words: Vec::new(),
+            sources: SOURCES.to_vec(),
+        }
     }
 }
 
 struct ToyAdapter {
     looks: Arc<AtomicU64>,
-    method: Option<ConstituentKey>,
+    touched: Arc<Mutex<HashSet<Avma>>>,
+    method: Option<Constituent>,
+    is_mapped: bool,
 }
 
 impl Adapter for ToyAdapter {
@@ -131,16 +184,25 @@ impl Adapter for ToyAdapter {
             registers: 0b101,
             stack_bytes: 64,
             words: Vec::new(),
+            sources: SOURCES.to_vec(),
         }
     }
 
     fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
         let number = self.looks.fetch_add(1, Ordering::Relaxed);
         look.counter("Events", "looks", "", CounterMeaning::Total, number as f64);
+        look.compilation(CompilationNews {
+            tid: Tid(process.pid().0),
+            id: 3,
+            name: "Toy>>play".to_owned(),
+            tier: "best".to_owned(),
+            first_seen: TimeNs(1),
+            last_seen: look.now(),
+            ..CompilationNews::default()
+        });
         if self.method.is_none() {
             let key = look.keys().constituent();
-            self.method = Some(key);
-            look.code(CodeChange::Seen(Constituent {
+            let constituent = Constituent {
                 key,
                 process: look.process(),
                 since: look.began(),
@@ -153,32 +215,29 @@ impl Adapter for ToyAdapter {
                 method: None,
                 cases: Vec::new(),
                 map: PcMap::None,
-            }));
+            };
+            self.method = Some(constituent.clone());
+            look.code(CodeChange::Seen(constituent));
+            let ranges = vec![(Avma(INTERPRETER), Avma(INTERPRETER + 0x100))];
+            look.interpreter("toy", ranges, SOURCES.to_vec());
             look.thread(ThreadNews {
                 tid: Tid(process.pid().0),
                 name: Some("player".to_owned()),
                 role: Some(ThreadRole::Mutator),
             });
         }
+        self.touched.lock().unwrap().extend(look.touched());
+        let is_hit = look.touched().contains(&Avma(0x1010));
+        if is_hit && !std::mem::replace(&mut self.is_mapped, true) {
+            let mut method = self.method.clone().unwrap();
+            method.map = PcMap::Boundary {
+                rule: BoundaryRule::AfterInstruction,
+                exactness: Exactness::Exact,
+                entries: vec![(0x08, BytecodePc(1)), (0x20, BytecodePc(5))],
+            };
+            look.code(CodeChange::Seen(method));
+        }
         Ok(())
-    }
-
-    fn has_late_maps(&self) -> bool {
-        true
-    }
-
-    fn pc_map(
-        &mut self,
-        _: &ProcessView,
-        constituent: ConstituentKey,
-        _: &mut Look,
-    ) -> Result<PcMap, AdapterError> {
-        assert_eq!(Some(constituent), self.method);
-        Ok(PcMap::Boundary {
-            rule: BoundaryRule::AfterInstruction,
-            exactness: Exactness::Exact,
-            entries: vec![(0x08, BytecodePc(1)), (0x20, BytecodePc(5))],
-        })
     }
 
     fn next_look(&self) -> Duration {
@@ -227,9 +286,10 @@ fn count(records: &[Record], is_one: impl Fn(&Record) -> bool) -> usize {
 fn what_engine_and_adapter_say_is_in_the_recording() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.vmscope");
-    let looks = Arc::new(AtomicU64::new(0));
+    let toy = Toy::default();
+    let (looks, touched) = (Arc::clone(&toy.looks), Arc::clone(&toy.touched));
     let view = ProcessView::open(Pid(std::process::id())).unwrap();
-    let readers = Readers::of(view, vec![Box::new(Toy(Arc::clone(&looks)))]);
+    let readers = Readers::of(view, vec![Box::new(toy)]);
     assert_eq!(readers.sample_needs().registers, 0b101);
     assert_eq!(readers.sample_needs().stack_bytes, 64);
 
@@ -260,11 +320,58 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
     assert_eq!(maps.len(), 2, "first without its map, then with it");
     assert_eq!(maps[0], &PcMap::None);
     assert!(maps[1].boundary_range(0x10).is_some());
+    let word = u64::from_le_bytes([8, 9, 10, 11, 12, 13, 14, 15]);
+    let touched = touched.lock().unwrap();
+    for address in [0x1010, INTERPRETER, 0xb0c0, word] {
+        assert!(
+            touched.contains(&Avma(address)),
+            "{address:#x}: {touched:?}"
+        );
+    }
+    // What the first look has not told yet may be in an interpreter.
+    let told = |record: &&Record| matches!(record, Record::InterpreterRules(_));
+    let told = records.iter().find(told).unwrap().time().unwrap();
+    let late = told.plus(DurationNs(200_000_000));
+    let mut kept = 0;
+    for record in &records {
+        let Record::Sample(sample) = record else {
+            continue;
+        };
+        let is_interpreter = sample.pc == Avma(INTERPRETER);
+        if is_interpreter || sample.time > late {
+            assert_eq!(sample.detail.is_some(), is_interpreter, "{sample:?}");
+        }
+        let Some(detail) = &sample.detail else {
+            continue;
+        };
+        kept += 1;
+        assert_eq!(detail.stack, None);
+        let registers = detail.registers.as_ref().unwrap();
+        assert_eq!(
+            (registers.mask, &*registers.values),
+            (0b101, &[0xb0c0, 0x7000][..])
+        );
+        let at = Avma(0x7008);
+        assert_eq!(detail.words, [Word { at, value: word }]);
+    }
+    assert!(kept >= 30, "{kept} of 30 in the interpreter");
     let news = records.iter().find_map(|record| match record {
         Record::ThreadUpdate(update) => update.role,
         _ => None,
     });
     assert_eq!(news, Some(ThreadRole::Mutator));
+    // Its thread is told of after the first look: that waits.
+    let thread = records.iter().find_map(|record| match record {
+        Record::Thread(thread) => Some(thread.key),
+        _ => None,
+    });
+    let compilation = records.iter().rev().find_map(|record| match record {
+        Record::Compilation(compilation) => Some(compilation),
+        _ => None,
+    });
+    let compilation = compilation.expect("a compilation");
+    assert_eq!(Some(compilation.thread), thread);
+    assert_eq!((compilation.id, &*compilation.name), (3, "Toy>>play"));
     let told = count(&records, |r| matches!(r, Record::Counter(_)));
     assert_eq!(
         told as u64,
@@ -273,6 +380,19 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
     );
     assert!(told >= 5, "{told} looks in 300 ms");
     assert!(matches!(records.last(), Some(Record::End(end)) if end.samples == 300));
+}
+
+#[test]
+fn what_a_command_may_turn_out_to_run_is_sampled_for() {
+    let mut readers = Readers::later(vec![Box::new(Toy::default())]);
+    assert_eq!(readers.sample_needs(), SampleNeeds::default());
+    let command = vec!["toy".to_owned()];
+    readers.launching(&Launch {
+        command,
+        ..Launch::default()
+    });
+    assert_eq!(readers.sample_needs().stack_bytes, 32);
+    assert_eq!(readers.sample_needs().sources, SOURCES);
 }
 
 #[test]
@@ -341,4 +461,44 @@ fn without_a_folder_nothing_is_begun() {
     let path = folder.path().join("missing/a.vmscope");
     let error = Session::start(Metronome::new(1), Readers::default(), options(&path)).unwrap_err();
     assert!(error.to_string().contains("missing/a.vmscope"), "{error}");
+}
+
+/// A family that knows what the process runs, and can't read it.
+struct Stranger;
+
+impl AdapterFamily for Stranger {
+    fn name(&self) -> &'static str {
+        "stranger"
+    }
+
+    fn recognise(&self, _: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
+        Err(AdapterError::OtherVm {
+            vm: "Eclipse OpenJ9 0.48".to_owned(),
+            why: "its structures are not HotSpot's",
+            remedy: "run the program on a HotSpot JVM",
+        })
+    }
+}
+
+#[test]
+fn a_vm_that_can_not_be_read_is_a_limit_of_the_recording_with_what_helps() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stranger.vmscope");
+    let view = ProcessView::open(Pid(std::process::id())).unwrap();
+    let readers = Readers::of(view, vec![Box::new(Stranger)]);
+    let session = Session::start(Metronome::new(5), readers, options(&path)).unwrap();
+    finish(session);
+    let records = records(&path);
+    let limits = records.iter().filter_map(|record| match record {
+        Record::Limit(limit) if limit.text.contains("OpenJ9") => Some(limit),
+        _ => None,
+    });
+    let limits: Vec<_> = limits.collect();
+    assert_eq!(limits.len(), 1, "{limits:?}");
+    assert!(
+        limits[0]
+            .text
+            .starts_with("stranger adapter: this is Eclipse OpenJ9")
+    );
+    assert_eq!(limits[0].remedy, "run the program on a HotSpot JVM");
 }

@@ -1,7 +1,8 @@
 //! Giving places their names: from a trace and its symbols to a profile.
 
-mod code;
+pub(crate) mod code;
 mod intern;
+mod interpreted;
 mod native;
 mod regions;
 
@@ -14,7 +15,7 @@ use intern::{Interner, Texts};
 use regions::Regions;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use vmscope_records::{Exactness, FileOffset, MethodKey, SymbolOwner, Symbols};
+use vmscope_records::{BytecodePc, Exactness, FileOffset, MethodKey, SymbolOwner, Symbols};
 
 /// Makes the profile of a trace. `symbols` are those that the recording does not
 /// hold itself. With `inlined`, a sample in an inlined native function belongs to
@@ -34,6 +35,7 @@ pub fn profile_of(trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile
         site_of_native: FxHashMap::default(),
         whole_of_code: FxHashMap::default(),
         texts_of_method: FxHashMap::default(),
+        first_of_namesakes: FxHashMap::default(),
     };
     let site_of_place = trace
         .places
@@ -67,12 +69,20 @@ struct Builder<'a> {
     site_of_native: FxHashMap<(SymbolOwner, FileOffset, FileOffset), SiteId>,
     whole_of_code: FxHashMap<CodeIndex, Whole>,
     texts_of_method: FxHashMap<MethodKey, MethodTexts>,
+    /// The key that stands for all methods of one class, name, file and line.
+    first_of_namesakes: FxHashMap<(&'a str, &'a str, &'a str, u32), MethodKey>,
 }
 
 impl Builder<'_> {
     fn site(&mut self, place: Place) -> SiteId {
         match place {
             Place::Code(code, offset) => self.code_site(code, offset),
+            Place::Interpreted {
+                bytecodes,
+                bytecode,
+                ..
+            } => self.interpreted_site(bytecodes, Some(BytecodePc(bytecode))),
+            Place::Entering { method, .. } => self.interpreted_site(method, None),
             Place::Native(module, offset) => self.native_site(module, offset),
             Place::Kernel(address) => self.kernel_site(FileOffset(address.0)),
             Place::Generated => self.plain_site(
@@ -119,5 +129,6 @@ fn frame_named(name: Arc<str>) -> Frame {
         file: Arc::default(),
         line: None,
         bytecode: None,
+        method: None,
     }
 }

@@ -7,7 +7,8 @@
 //! The way of a sample: [`trace`] puts it into the address space and the code zone
 //! *as they were at its time* and keeps the place; [`symbols`] names the places;
 //! [`profile`] is what comes of it; [`summary`] counts it under a filter, [`stacks`] with
-//! its callers.
+//! its callers, [`compilers`] by what a compiler worked for; [`annotate`] puts a method's
+//! samples beside its bytecodes or lines.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -19,7 +20,9 @@
     )
 )]
 
+pub mod annotate;
 mod build;
+pub mod compilers;
 pub mod native;
 pub mod profile;
 mod space;

@@ -4,7 +4,9 @@ use crate::trace::Trace;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use vmscope_records::Region;
-use vmscope_records::{BytecodePc, ConstituentKind, Exactness, PicCase, SymbolSource, Symbols};
+use vmscope_records::{
+    BytecodePc, ConstituentKind, Exactness, MethodKey, PicCase, SymbolSource, Symbols,
+};
 
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +96,9 @@ pub struct Frame {
     pub line: Option<u32>,
     /// The bytecode, where known.
     pub bytecode: Option<BytecodePc>,
+    /// The method, where it is one of a VM's that the recording holds: of several records of
+    /// one class, name, file and line, always the same one's key.
+    pub method: Option<MethodKey>,
 }
 
 /// A range inside an entry: what the samples of a method are split into.

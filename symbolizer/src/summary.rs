@@ -1,9 +1,9 @@
 //! Counting a profile's samples under a filter.
 
-mod errors;
+pub(crate) mod errors;
 
 use crate::profile::{EntryKind, Profile, Region};
-use crate::trace::TraceThread;
+use crate::trace::{Trace, TraceThread};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{
     DurationNs, Exactness, LossReason, Lost, ProcessEnd, ProcessKey, Stream, TimeNs,
@@ -51,6 +51,10 @@ pub struct Quality {
     pub unresolved: u64,
     /// Claimed by two constituents.
     pub doubtful: u64,
+    /// In interpreters that can show what they execute, and did: part of those above.
+    pub interpreted: u64,
+    /// In such interpreters, that did not show any method: part of those above, too.
+    pub without_method: u64,
 }
 
 /// A thread's part.
@@ -144,6 +148,13 @@ impl Summary {
                 (_, Exactness::Exact) => quality.exact += count,
                 (_, Exactness::Approximate) => quality.approximate += count,
                 (_, Exactness::MethodOnly) => quality.method_only += count,
+            }
+        }
+        for (&count, &place) in by_place.iter().zip(&trace.places).filter(|(n, _)| **n > 0) {
+            if Trace::shows_method(place) {
+                quality.interpreted += count;
+            } else if trace.shows_no_method(place) {
+                quality.without_method += count;
             }
         }
         let mut regions = [0; Region::ALL.len()];

@@ -2,6 +2,7 @@
 //! space and the code zone as they were at its time, before anything has a name.
 
 mod chains;
+mod interpreted;
 mod place;
 mod state;
 mod world;
@@ -16,9 +17,9 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
-    Avma, Collection, Counter, Fact, FileOffset, Limit, Lost, Method, MethodKey, Module, ModuleKey,
-    Process, ProcessEnd, ProcessKey, RecordingEnd, RegionRules, Session, Symbols, Thread,
-    ThreadCpu, ThreadEnd, ThreadKey, TimeNs,
+    Avma, Collection, Compilation, Counter, Fact, FileOffset, InterpreterRules, Limit, Lost,
+    Method, MethodKey, Module, ModuleKey, Process, ProcessEnd, ProcessKey, RecordingEnd,
+    RegionRules, Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs,
 };
 
 /// A recording can't be made into a profile.
@@ -38,6 +39,22 @@ pub enum TraceError {
 pub enum Place {
     /// A constituent of a code zone: its index, and the offset from its start.
     Code(CodeIndex, u32),
+    /// A bytecode that an interpreter executes.
+    Interpreted {
+        /// The interpreter's code that executes it.
+        handler: CodeIndex,
+        /// The bytecodes that it is of.
+        bytecodes: CodeIndex,
+        /// Which: its offset from their start.
+        bytecode: u32,
+    },
+    /// A method that an interpreter is entering.
+    Entering {
+        /// The interpreter's code that does.
+        handler: CodeIndex,
+        /// The method's object.
+        method: CodeIndex,
+    },
     /// A file: which, and where in it.
     Native(ModuleKey, FileOffset),
     /// The kernel.
@@ -110,10 +127,14 @@ pub struct Trace {
     pub counters: Vec<Counter>,
     /// Their collections, the newest of each.
     pub collections: Vec<Collection>,
+    /// What compilers were seen to compile, each as it was told last; by thread and time.
+    pub compilations: Vec<Compilation>,
     /// What was lost.
     pub lost: Vec<Lost>,
     /// What VMs' adapters tell of native code, the newest of each process and VM.
     pub region_rules: BTreeMap<(ProcessKey, String), RegionRules>,
+    /// How VMs' interpreters show what they execute, the newest of each process and VM.
+    pub interpreters: BTreeMap<(ProcessKey, String), InterpreterRules>,
     /// Native symbols that are in the recording.
     pub symbols: Vec<Symbols>,
     /// The proper end, where there is one.

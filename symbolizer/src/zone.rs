@@ -8,6 +8,9 @@
 //! The zone is brought forward in time, so a lookup costs the same however often
 //! addresses were reused, and memory grows with the constituents alone.
 //!
+//! Bytecodes and objects of methods are data: they have zones of their own
+//! ([`Layer`]), so that no pc is in them and code may lie where they do.
+//!
 //! [`Constituent::since`]: vmscope_records::Constituent::since
 //! [`ConstituentGone::last_seen`]: vmscope_records::ConstituentGone::last_seen
 
@@ -18,5 +21,5 @@ mod overlaps;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use history::{Code, CodeIndex, Stay, ZoneEvent};
+pub(crate) use history::{Code, CodeIndex, Layer, Stay, ZoneEvent};
 pub(crate) use now::{Changed, Claim, Zones};

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod annotate;
 mod binaries;
 mod doctor;
 mod embed;
@@ -48,6 +49,11 @@ enum Command {
         #[command(flatten)]
         options: report::ReportOptions,
     },
+    /// Show a method's bytecodes or source lines with the samples of each
+    ///
+    /// METHOD is a full name, or a part of one that only one method has; without it, the
+    /// method with most samples.
+    Annotate(annotate::AnnotateArgs),
     /// Write a recording for other tools: flame graphs, the Firefox Profiler, pprof
     Export(export::ExportArgs),
     /// Say what can be sampled here, what can't, and what to do about it
@@ -82,12 +88,16 @@ fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
             report::run(&file, &options, out)?;
             0
         }
+        Command::Annotate(args) => {
+            annotate::run(&args, out)?;
+            0
+        }
         Command::Export(args) => {
             export::run(&args, out)?;
             0
         }
         Command::Doctor(args) => {
-            let works = doctor::run(&args, probe, out)?;
+            let works = doctor::run(&args, probe, record::families::attaching, out)?;
             if works { 0 } else { TARGET }
         }
     })

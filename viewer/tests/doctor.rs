@@ -1,7 +1,10 @@
 //! `vmscope doctor` as it is called: output, exit codes, messages.
 
+mod common;
+
 use std::process::{Command, Output};
 
+use common::targets::Target;
 use serde_json::Value;
 
 fn doctor(arguments: &[&str]) -> Output {
@@ -42,4 +45,49 @@ fn what_is_not_a_pid_is_exit_code_2() {
     let output = doctor(&["node"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(!output.stderr.is_empty());
+}
+
+/// What doctor says of a process as JSON and as text.
+fn both(pid: u32) -> (Value, String) {
+    let pid = pid.to_string();
+    let json = doctor(&["--json", &pid]).stdout;
+    let text = String::from_utf8(doctor(&[&pid]).stdout).expect("UTF-8");
+    (serde_json::from_slice(&json).expect("JSON"), text)
+}
+
+#[test]
+fn a_native_process_has_no_vm() {
+    let Some(target) = Target::known_shares(1) else {
+        return;
+    };
+    let (document, text) = both(target.pid());
+    if document["process"]["vms"].is_null() {
+        common::skipped("the process can't be looked at here");
+        return;
+    }
+    assert_eq!(document["process"]["vms"], serde_json::json!([]));
+    assert!(text.contains("none that vmscope knows"), "{text}");
+}
+
+#[test]
+fn node_is_asked_what_it_is_and_what_would_help() {
+    let mut command = Command::new("node");
+    command.args(["-e", "console.log('ready'); setInterval(() => {}, 1000)"]);
+    if Command::new("node").arg("--version").output().is_err() {
+        common::skipped("there is no `node` here");
+        return;
+    }
+    let target = Target::ready(command);
+    let (document, text) = both(target.pid());
+    let vms = &document["process"]["vms"];
+    assert_eq!(vms[0]["family"], "jitdump", "{document}");
+    let kind = vms[0]["kind"].as_str().expect("a kind");
+    assert!(kind.contains("Node"), "{kind}");
+    let limit = &vms[0]["limits"][0];
+    assert!(limit["text"].is_string(), "it writes no jitdump: {vms}");
+    assert!(text.contains(&format!("limited {kind}")), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
 }

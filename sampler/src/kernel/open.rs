@@ -26,8 +26,30 @@ const SCANS: usize = 16;
 /// allows anyone (516 KiB), nine seconds of plain samples.
 const RING_PAGES: usize = 128;
 
-/// Pages where samples carry stacks and locked memory is not limited: 16 MiB.
+/// The most pages where samples carry stacks and locked memory is not limited: 16 MiB.
 const BIG_RING_PAGES: usize = 4096;
+
+/// So many seconds of samples that carry stacks have room in a ring then: the drain
+/// empties it ten times a second.
+const BIG_RING_SECONDS: u64 = 2;
+
+/// What a sample takes at most beside stack and registers.
+const PLAIN_SAMPLE_BYTES: u64 = 56;
+
+/// Pages of a CPU's ring. Without root's rights the kernel would not grant more than
+/// [`RING_PAGES`]: where that is half full the drain is woken.
+fn ring_pages(extras: &Extras, period_ns: u64, page: usize) -> usize {
+    if extras.stack_bytes == 0 || sys::effective_uid() != 0 {
+        return RING_PAGES;
+    }
+    let registers = u64::from(extras.registers.count_ones()) * 8;
+    let sample = PLAIN_SAMPLE_BYTES + registers + u64::from(extras.stack_bytes);
+    let samples = (BIG_RING_SECONDS * 1_000_000_000).div_ceil(period_ns.max(1));
+    let pages = samples.saturating_mul(sample) / (page as u64).max(1);
+    let pages = usize::try_from(pages).unwrap_or(BIG_RING_PAGES);
+    let pages = pages.clamp(RING_PAGES, BIG_RING_PAGES);
+    pages.next_power_of_two()
+}
 
 fn forbidden(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
@@ -183,11 +205,6 @@ impl KernelEngine {
         let needed = count
             .saturating_add(1)
             .saturating_mul(cpus.len().saturating_add(1));
-        let pages = if stack_bytes != 0 && sys::effective_uid() == 0 {
-            BIG_RING_PAGES
-        } else {
-            RING_PAGES
-        };
 
         let mut per_thread = u64::try_from(needed).unwrap_or(u64::MAX) > budget;
         loop {
@@ -196,6 +213,7 @@ impl KernelEngine {
             recipe.inherit_thread &= !per_thread;
             let mut sources = Sources::new(recipe, budget);
             if !per_thread {
+                let pages = ring_pages(&recipe.extras, recipe.period_ns, sys::page_size());
                 match sources.open_rings(&cpus, pages) {
                     Ok(()) if !sources.cpus.is_empty() => {}
                     Err(source) if !too_many(&source) => {

@@ -11,11 +11,13 @@
 mod adapters;
 mod describe;
 mod drain;
+mod generated;
 mod mapped;
 mod news;
 mod readers;
 mod recorder;
 mod sink;
+mod touched;
 mod writer;
 
 pub use describe::{command_line, now};
@@ -35,9 +37,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use vmscope_records::recording::Written;
 use vmscope_records::{
-    DurationNs, EndReason, Limit, LimitKind, Pid, ProcessKey, Record, TimeNs, VmIdentity,
+    DurationNs, EndReason, InterpreterSource, Limit, LimitKind, Pid, ProcessKey, Record, TimeNs,
+    VmIdentity,
 };
-use vmscope_target::{KeySource, Modules, ThreadNews};
+use vmscope_target::{CompilationNews, KeySource, Modules, ThreadNews};
 
 /// How many batches of events may wait for the writer: at ten a second, it may be
 /// held up for half a minute (a slow disk, a file system that hangs) before samples
@@ -176,6 +179,11 @@ enum Message {
 enum Found {
     /// What a look found, and what it knows of threads.
     Looked(Vec<Record>, Vec<ThreadNews>),
+    /// Adapters read that address space; where samples show what its interpreters
+    /// execute.
+    Reads(ProcessKey, Vec<InterpreterSource>),
+    /// What compilers of a process were seen to compile.
+    Compiled(ProcessKey, Vec<CompilationNews>),
     /// Which VM it is.
     Vm(VmIdentity),
 }
@@ -277,7 +285,7 @@ impl Session {
             session,
             limits,
             options.environment,
-            news.clone(),
+            recorder::Recorder::telling(news.clone(), readers.sample_needs().sources),
         );
         let (pid, launched) = (options.pid, options.launched);
         let writer = spawn("writer", move || {
@@ -285,7 +293,8 @@ impl Session {
         })?;
         // The first process of a recording: the recorder counts from there.
         let key = ProcessKey(0);
-        let teller = adapters::Teller::new(KeySource::new(), found);
+        let touched = news.as_ref().map(|news| news.touched().clone());
+        let teller = adapters::Teller::new(KeySource::new(), found, touched.unwrap_or_default());
         let adapters = spawn("adapters", move || {
             if let Some(news) = news {
                 readers.at_work(key, began, news, teller).run();

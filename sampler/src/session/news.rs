@@ -10,6 +10,7 @@ use vmscope_records::{Pid, ProcessKey, TimeNs};
 use vmscope_target::{MapEntry, ModuleFile};
 
 use super::mapped::{Budget, Mapped, MappedCode, Taken};
+use super::touched::Touched;
 
 /// So many address spaces are known at once, those included that are over and were not
 /// looked at yet. Beyond that they are counted and not looked at.
@@ -92,6 +93,7 @@ struct Shared {
     /// The process that was launched or attached to.
     main: Pid,
     table: Mutex<Table>,
+    touched: Touched,
     closed: Condvar,
 }
 
@@ -121,8 +123,14 @@ impl News {
         News(Arc::new(Shared {
             main,
             table: Mutex::default(),
+            touched: Touched::default(),
             closed: Condvar::new(),
         }))
+    }
+
+    /// What samples touched.
+    pub fn touched(&self) -> &Touched {
+        &self.0.touched
     }
 
     /// The address space that the recording begins with, before it is told of.
@@ -224,6 +232,7 @@ impl News {
             table.changed(key);
         } else {
             table.entries.remove(&key);
+            self.0.touched.forget(key);
             if let Some(at) = table.changed.iter().rposition(|other| *other == key) {
                 table.changed.swap_remove(at);
             }

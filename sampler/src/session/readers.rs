@@ -2,7 +2,8 @@
 
 use vmscope_records::{Pid, ProcessKey, TimeNs};
 use vmscope_target::{
-    AdapterFamily, EnvironmentChange, Launch, ProcessView, Recognised, SampleNeeds, recognise,
+    AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView, Recognised, SampleNeeds,
+    recognise,
 };
 
 use super::adapters::{AtWork, Families, Looks, Teller, Watched};
@@ -18,6 +19,8 @@ pub struct Readers {
     view: Option<ProcessView>,
     recognised: Recognised,
     families: Families,
+    /// Of a command.
+    needs_of_families: SampleNeeds,
 }
 
 impl std::fmt::Debug for Readers {
@@ -37,6 +40,7 @@ impl Readers {
             view: Some(view),
             recognised,
             families: Families(families),
+            needs_of_families: SampleNeeds::default(),
         }
     }
 
@@ -50,14 +54,30 @@ impl Readers {
     }
 
     /// What each sample must carry, for the engine: what adapters need that know the
-    /// process already. A VM that is recognised when it is sampled already (after a
-    /// launch, in a child) has to do without.
+    /// process already, and what families may need of a VM that is not ready to be read,
+    /// or of a command ([`Readers::launching`]).
     #[must_use]
     pub fn sample_needs(&self) -> SampleNeeds {
         let adapters = self.recognised.adapters.iter();
-        adapters.fold(SampleNeeds::default(), |all, (_, one)| {
-            all.with(&one.sample_needs())
+        let adapters = adapters.map(|(_, one)| one.sample_needs());
+        let needs = adapters.fold(self.needs_of_families.clone(), |all, one| all.with(&one));
+        let not_ready = self.recognised.failures.iter();
+        let not_ready = not_ready.filter(|(_, why)| matches!(why, AdapterError::NotReady { .. }));
+        let families = self.families.0.iter();
+        let families =
+            families.filter(|family| not_ready.clone().any(|(name, _)| *name == family.name()));
+        families.fold(needs, |all, family| {
+            all.with(&family.launch_needs(&Launch::default()))
         })
+    }
+
+    /// Takes notice of the command that is going to be started: what samples are to carry
+    /// from the first one on.
+    pub fn launching(&mut self, launch: &Launch) {
+        let families = self.families.0.iter();
+        self.needs_of_families = families.fold(SampleNeeds::default(), |all, family| {
+            all.with(&family.launch_needs(launch))
+        });
     }
 
     /// What the families want changed in the environment of a command.

@@ -1,14 +1,21 @@
 //! From an engine's events to records: who gets which key, and which files belong
 //! to which mappings.
 
+mod reading;
+
+use super::generated::Generated;
+mod compilers;
+
 use super::news::News;
 use crate::engine::{EngineEvent, RawMapping, RawSample, RawThreadEnd};
 use std::collections::HashMap;
 use vmscope_records::{
-    DurationNs, Lost, Pid, Process, ProcessEnd, ProcessKey, Record, Sample, Stream, Thread,
-    ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, ThreadUpdate, Tid, TimeNs,
+    DurationNs, InterpreterSource, Lost, Pid, Process, ProcessEnd, ProcessKey, Record, Sample,
+    Stream, Thread, ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, ThreadUpdate, Tid, TimeNs,
 };
-use vmscope_target::{MapEntry, Modules, Sighting, ThreadNews};
+use vmscope_target::{CompilationNews, MapEntry, Modules, Sighting, ThreadNews};
+
+use compilers::Compilers;
 
 /// News of so many threads waits for them: more threads than any process has.
 const MAX_EARLY_NEWS: usize = 1 << 16;
@@ -20,10 +27,13 @@ pub(super) struct Recorder {
     threads: HashMap<Tid, ThreadState>,
     /// What adapters say of threads that the engine has not told of.
     early_news: HashMap<Tid, ThreadNews>,
+    compilers: Compilers,
     next_process: u32,
     next_thread: u32,
     /// Where address spaces are told of, if anybody wants to know.
     news: Option<News>,
+    /// Where samples show what the interpreters of VMs execute that are not known yet.
+    sources: Vec<InterpreterSource>,
     pub modules: Modules,
     /// Samples recorded.
     pub samples: u64,
@@ -36,6 +46,7 @@ struct ProcessState {
     key: ProcessKey,
     /// Whether anything but its start was told: an exec before that is its start.
     used: bool,
+    generated: Generated,
 }
 
 #[derive(Debug)]
@@ -47,10 +58,12 @@ struct ThreadState {
 }
 
 impl Recorder {
-    /// A recorder that tells `news` of address spaces.
-    pub fn telling(news: Option<News>) -> Self {
+    /// A recorder that tells `news` of address spaces, for VMs that may show in
+    /// `sources` what their interpreters execute.
+    pub fn telling(news: Option<News>, sources: Vec<InterpreterSource>) -> Self {
         Recorder {
             news,
+            sources,
             ..Recorder::default()
         }
     }
@@ -79,7 +92,12 @@ impl Recorder {
                 ..
             } => {
                 let parent = self.process(parent_pid, time, out);
+                let generated = (self.processes.get(&parent_pid)).map(|one| one.generated.forked());
                 self.new_process(pid, time, Some(parent), String::new(), out);
+                if let (Some(process), Some(generated)) = (self.processes.get_mut(&pid), generated)
+                {
+                    process.generated = generated;
+                }
             }
             EngineEvent::Exec {
                 time,
@@ -128,6 +146,7 @@ impl Recorder {
                     cpu,
                     cpu_user,
                 }));
+                self.tell_touched();
                 self.processes.remove(&pid);
                 // One that lives on is looked at once more when all is over.
                 if let Some(news) = self.news.as_ref().filter(|_| !alive) {
@@ -163,6 +182,7 @@ impl Recorder {
     /// may know of a thread before the engine has told of it: that news waits.
     pub fn take_look(&mut self, found: Vec<Record>, news: Vec<ThreadNews>, out: &mut Vec<Record>) {
         let time = super::now();
+        self.take_rules(&found);
         out.extend(found);
         for news in news {
             match self.threads.get(&news.tid) {
@@ -173,6 +193,28 @@ impl Recorder {
                 None => {}
             }
         }
+    }
+
+    /// Takes what compilers of a process were seen to compile.
+    pub fn take_compilations(
+        &mut self,
+        process: ProcessKey,
+        news: Vec<CompilationNews>,
+        out: &mut Vec<Record>,
+    ) {
+        let (threads, processes) = (&self.threads, &self.processes);
+        let key_of = |process, tid| {
+            let thread = threads.get(&tid)?;
+            // Its number may be another process's by now.
+            let is_its = processes.get(&thread.pid)?.key == process;
+            is_its.then_some(thread.key)
+        };
+        self.compilers.take(process, news, key_of, out);
+    }
+
+    /// The recording is over: what could not be told is counted.
+    pub fn finish(&mut self, out: &mut Vec<Record>) {
+        self.compilers.finish(out);
     }
 
     /// Tells of a process that was there when the recording began: what is mapped
@@ -192,7 +234,7 @@ impl Recorder {
             process.used = true;
         }
         for (entry, sighting) in self.modules.scan(pid, time)? {
-            self.sighted(key, time, entry, sighting, out);
+            self.sighted((pid, key), time, entry, sighting, out);
         }
         Ok(key)
     }
@@ -213,10 +255,11 @@ impl Recorder {
         }
     }
 
-    fn sample(&mut self, sample: RawSample, out: &mut Vec<Record>) {
+    fn sample(&mut self, mut sample: RawSample, out: &mut Vec<Record>) {
         let thread = self.thread(sample.time, sample.pid, sample.tid, out);
         if let Some(process) = self.processes.get_mut(&sample.pid) {
             process.used = true;
+            process.generated.sampled(&mut sample, &self.sources);
         }
         self.samples += 1;
         let RawSample {
@@ -245,8 +288,12 @@ impl Recorder {
     ) -> ProcessKey {
         let key = ProcessKey(self.next_process);
         self.next_process += 1;
-        self.processes
-            .insert(pid, ProcessState { key, used: false });
+        let process = ProcessState {
+            key,
+            used: false,
+            generated: Generated::default(),
+        };
+        self.processes.insert(pid, process);
         if let Some(news) = &self.news {
             news.began(key, pid, parent, &name, time);
         }
@@ -302,6 +349,9 @@ impl Recorder {
         let is_read = self.news.as_ref().is_some_and(|news| news.is_claimed(old));
         if !used && !is_read {
             // The exec by which a launched command begins.
+            if let Some(process) = self.processes.get_mut(&pid) {
+                process.generated = Generated::default();
+            }
             if let Some(news) = &self.news {
                 news.began_anew(old, &name);
             }
@@ -331,6 +381,7 @@ impl Recorder {
             cpu_user: cpu,
         };
         out.push(Record::ProcessEnd(end));
+        self.tell_touched();
         if let Some(news) = &self.news {
             news.over(old, time);
         }
@@ -380,18 +431,21 @@ impl Recorder {
             executable: raw.executable,
         };
         let sighting = self.modules.see(raw.pid, &entry, raw.time);
-        self.sighted(key, raw.time, entry, sighting, out);
+        self.sighted((raw.pid, key), raw.time, entry, sighting, out);
     }
 
     fn sighted(
         &mut self,
-        key: ProcessKey,
+        (pid, key): (Pid, ProcessKey),
         time: TimeNs,
         entry: MapEntry,
         seen: Sighting,
         out: &mut Vec<Record>,
     ) {
         let mapping = seen.mapping(key, time);
+        if let Some(process) = self.processes.get_mut(&pid).filter(|_| seen.executable) {
+            process.generated.mapped(&entry);
+        }
         if let Some(news) = self.news.as_ref().filter(|_| seen.executable) {
             let file = seen.module.and_then(|module| self.modules.file(module));
             news.mapped(key, entry, file);

@@ -74,7 +74,7 @@ impl WriterThread {
         session: Session,
         limits: Vec<Limit>,
         environment: Vec<String>,
-        news: Option<News>,
+        recorder: Recorder,
     ) -> Self {
         let began = session.time;
         WriterThread {
@@ -83,8 +83,8 @@ impl WriterThread {
             session,
             limits,
             environment,
-            recorder: Recorder::telling(news.clone()),
-            news,
+            news: recorder.news().cloned(),
+            recorder,
             records: Vec::new(),
             began,
             failure: None,
@@ -179,6 +179,7 @@ impl WriterThread {
         for event in events {
             self.recorder.take(event, &mut self.records);
         }
+        self.recorder.tell_touched();
         self.put_records();
     }
 
@@ -186,6 +187,11 @@ impl WriterThread {
         match found {
             Found::Looked(records, threads) => {
                 self.recorder.take_look(records, threads, &mut self.records);
+            }
+            Found::Reads(process, sources) => self.recorder.take_reads(process, sources),
+            Found::Compiled(process, news) => {
+                self.recorder
+                    .take_compilations(process, news, &mut self.records);
             }
             Found::Vm(identity) => {
                 self.session.vm = identity;
@@ -197,6 +203,8 @@ impl WriterThread {
     }
 
     fn finish(mut self, ended: TimeNs, reason: EndReason, detail: String) -> Finished {
+        self.recorder.finish(&mut self.records);
+        self.put_records();
         let end = self.end(ended, reason, detail);
         let mut written = Written::default();
         if let Some(sink) = self.sink.take() {

@@ -6,6 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use vmscope_records::TimeNs;
 use vmscope_records::recording::Reader;
+use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::{Filter, Summary, Trace, profile_of};
 
 /// The polynomial of the format's checksums (CRC-32 of IEEE 802.3), bit by bit: the
@@ -64,6 +65,12 @@ fuzz_target!(|bytes: &[u8]| {
         let of_threads: u64 = summary.threads.iter().map(|thread| thread.samples).sum();
         assert_eq!(of_threads, summary.total);
         assert!(summary.window.0 <= summary.window.1);
+        if let Some(compilers) = Compilers::of(&profile, &filter) {
+            let nobodys = compilers.between + compilers.unseen + compilers.doubtful;
+            assert_eq!(compilers.told + nobodys, compilers.samples);
+            let listed: u64 = compilers.methods.iter().map(|method| method.samples).sum();
+            assert_eq!(listed + compilers.left_out.1, compilers.told);
+        }
     }
     assert_eq!(Summary::of(&profile, &Filter::default()).total, samples);
 });

@@ -23,8 +23,11 @@ pub(super) struct Whole {
 /// What all frames of a method have in common.
 #[derive(Clone, Debug)]
 pub(super) struct MethodTexts {
-    name: Arc<str>,
-    file: Arc<str>,
+    pub name: Arc<str>,
+    pub file: Arc<str>,
+    /// Which of its namesakes stands for all of them; `None` where the recording does not
+    /// hold the method.
+    pub key: Option<MethodKey>,
 }
 
 impl<'a> Builder<'a> {
@@ -59,6 +62,7 @@ impl<'a> Builder<'a> {
             file: self.texts.put(file.map_or("", |method| &method.file)),
             line: None,
             bytecode: None,
+            method: (constituent.method).and_then(|key| self.method_texts(key).key),
         };
         let (range, exactness) = match &constituent.map {
             PcMap::Boundary { exactness, .. } => {
@@ -167,16 +171,17 @@ impl<'a> Builder<'a> {
             Position::Line(line) => (Some(line), None),
             Position::Bytecode(pc) => (method.and_then(|m| line_of(m, pc)), Some(pc)),
         };
-        let MethodTexts { name, file } = self.method_texts(frame.method);
+        let MethodTexts { name, file, key } = self.method_texts(frame.method);
         Frame {
             name,
             file,
             line,
             bytecode,
+            method: key,
         }
     }
 
-    fn method_texts(&mut self, key: MethodKey) -> MethodTexts {
+    pub(super) fn method_texts(&mut self, key: MethodKey) -> MethodTexts {
         if let Some(texts) = self.texts_of_method.get(&key) {
             return texts.clone();
         }
@@ -184,10 +189,17 @@ impl<'a> Builder<'a> {
             Some(method) => MethodTexts {
                 name: self.texts.put(&full_name(method, self.separator)),
                 file: self.texts.put(&method.file),
+                key: Some(
+                    *self
+                        .first_of_namesakes
+                        .entry((&method.class, &method.name, &method.file, method.line))
+                        .or_insert(key),
+                ),
             },
             None => MethodTexts {
                 name: self.texts.put("(unknown method)"),
                 file: self.texts.put(""),
+                key: None,
             },
         };
         self.texts_of_method.insert(key, texts.clone());
@@ -215,7 +227,7 @@ fn piece_of(map: &PcMap, offset: u32) -> u32 {
 }
 
 /// A method's name with its class, as this VM's constituents are named.
-fn full_name(method: &Method, separator: &str) -> String {
+pub(crate) fn full_name(method: &Method, separator: &str) -> String {
     if method.class.is_empty() {
         method.name.clone()
     } else {
@@ -226,7 +238,7 @@ fn full_name(method: &Method, separator: &str) -> String {
 /// What stands between class and method in the names of a VM's constituents (`>>` in
 /// Smalltalk, `.` in Java): methods that are inlined have to be called the same. A
 /// full stop where no constituent shows it.
-pub(super) fn separator_of(trace: &Trace) -> &str {
+pub(crate) fn separator_of(trace: &Trace) -> &str {
     let of_one = |constituent: &'_ Constituent| {
         let method = trace.methods.get(&constituent.method?)?;
         let from = constituent
@@ -263,7 +275,8 @@ fn region_of(constituent: &Constituent) -> Region {
     }
 }
 
-fn line_of(method: &Method, pc: BytecodePc) -> Option<u32> {
+/// The source line of a bytecode, by the method's line table.
+pub(crate) fn line_of(method: &Method, pc: BytecodePc) -> Option<u32> {
     let after = method.lines.partition_point(|entry| entry.from <= pc);
     method
         .lines

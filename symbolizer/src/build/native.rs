@@ -180,6 +180,7 @@ impl<'a> Builder<'a> {
             file: self.texts.put(&frame.file),
             line: (frame.line != 0).then_some(frame.line),
             bytecode: None,
+            method: None,
         }
     }
 }

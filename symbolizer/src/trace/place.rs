@@ -3,6 +3,7 @@
 //! What changes with time is applied as its time comes, so that a lookup costs the
 //! same however often addresses were reused.
 
+use super::interpreted::Interpreters;
 use super::state::Change;
 use super::world::World;
 use super::{ChainTree, Trace, TraceError};
@@ -24,7 +25,8 @@ impl Trace {
         let mut zone_events = history.events.into_iter().peekable();
         let mut changes = changes.into_iter().peekable();
         let process_of = self.threads.iter().map(|thread| thread.thread.process);
-        let mut now = World::new(process_of, history.stays);
+        let interpreters = Interpreters::new(self);
+        let mut now = World::new(process_of, history.stays, interpreters);
         // When the next of both comes.
         let mut next = TimeNs(0);
         let mut last = LastThread::default();
@@ -106,7 +108,12 @@ impl Trace {
         }
         let thread = last.index;
         let process = now.process_of(thread);
-        let place = now.place(process, sample.pc, sample.mode);
+        let mut place = now.place(process, sample.pc, sample.mode);
+        if sample.mode == CpuMode::User
+            && let Some(detail) = &sample.detail
+        {
+            place = now.interpreted(process, (sample.pc, place), detail);
+        }
         let chain = sample.detail.as_ref().and_then(|d| d.chain.as_ref());
         let node = chain.map_or(ChainTree::NONE, |chain| {
             self.chain_node(chain, sample.mode, process, now)

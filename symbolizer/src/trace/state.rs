@@ -2,11 +2,12 @@
 
 use super::{Trace, TraceError, TraceThread};
 use crate::space::is_shared_memory;
+use rustc_hash::FxHashMap;
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
-    Content, DurationNs, Mapping, Process, ProcessKey, Record, RegionRules, Thread, ThreadKey,
-    ThreadRole, ThreadUpdate, Tid, TimeNs, Unmapping,
+    Compilation, Content, DurationNs, InterpreterRules, Mapping, Process, ProcessKey, Record,
+    RegionRules, Thread, ThreadKey, ThreadRole, ThreadUpdate, Tid, TimeNs, Unmapping,
 };
 
 /// No VM is described by more rules: each is compared with each function.
@@ -50,6 +51,7 @@ impl Trace {
         for thread in &mut self.threads {
             thread.cpu.sort_by_key(|cpu| cpu.time);
         }
+        self.keep_newest();
         // Stable: records of one time stay in the order in which they were told.
         changes.sort_by_key(|(time, _)| *time);
         Ok(changes)
@@ -91,14 +93,42 @@ impl Trace {
                 self.methods.insert(method.key, *method);
             }
             Record::Collection(collection) => self.collections.push(*collection),
+            Record::Compilation(compilation) if self.keep_samples => {
+                self.compilations.push(*compilation);
+            }
             Record::Counter(counter) => self.counters.push(counter),
             Record::Fact(fact) => self.facts.push(fact),
             Record::RegionRules(rules) => self.take_rules(rules),
+            Record::InterpreterRules(rules) => self.take_interpreter(rules),
             Record::Symbols(symbols) => self.symbols.push(symbols),
             Record::Lost(lost) => self.lost.push(lost),
             Record::End(end) => self.end = Some(end),
             // Lifetimes have a reader of their own; samples come in the second pass.
             _ => {}
+        }
+    }
+
+    /// Of what is told again and again, what was told last.
+    fn keep_newest(&mut self) {
+        // Stable: the last of equal ones is the newest.
+        let identity = |one: &Compilation| (one.thread, one.first_seen, one.id);
+        self.compilations
+            .sort_by_key(|one| (identity(one), one.told_at()));
+        self.compilations.dedup_by(|later, kept| {
+            let same = identity(later) == identity(kept);
+            if same {
+                std::mem::swap(later, kept);
+            }
+            same
+        });
+        let mut newest = FxHashMap::default();
+        for collection in std::mem::take(&mut self.collections) {
+            let place = newest.len();
+            let place = *newest.entry(collection.key).or_insert(place);
+            match self.collections.get_mut(place) {
+                Some(known) => *known = collection,
+                None => self.collections.push(collection),
+            }
         }
     }
 
@@ -112,6 +142,14 @@ impl Trace {
         let known = self.region_rules.get(&key);
         if known.is_none_or(|known| known.time <= rules.time) {
             self.region_rules.insert(key, rules);
+        }
+    }
+
+    fn take_interpreter(&mut self, rules: InterpreterRules) {
+        let key = (rules.process, rules.vm.clone());
+        let known = self.interpreters.get(&key);
+        if known.is_none_or(|known| known.time <= rules.time) {
+            self.interpreters.insert(key, rules);
         }
     }
 

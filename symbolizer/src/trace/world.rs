@@ -5,11 +5,12 @@
 //! and goes at one place leaves what is known of others.
 
 use super::Place;
+use super::interpreted::Interpreters;
 use super::state::Change;
 use crate::space::{Beginning, Mapped, Spaces};
-use crate::zone::{Changed, Claim, Stay, ZoneEvent, Zones};
+use crate::zone::{Changed, Claim, Layer, Stay, ZoneEvent, Zones};
 use rustc_hash::FxHashMap;
-use vmscope_records::{Avma, CpuMode, ProcessKey};
+use vmscope_records::{Avma, CpuMode, InterpreterValue, ProcessKey, SampleDetail};
 
 /// Slots of the cache: 2^15, 16 bytes each.
 const CACHE_BITS: u32 = 15;
@@ -35,6 +36,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(super) struct World {
     spaces: Spaces,
     zones: Zones,
+    interpreters: Interpreters,
     /// The address space that each thread of the trace is in.
     process_of: Vec<ProcessKey>,
     /// Counts the changes.
@@ -63,10 +65,15 @@ struct Known {
 }
 
 impl World {
-    pub(super) fn new(process_of: impl Iterator<Item = ProcessKey>, stays: Vec<Stay>) -> Self {
+    pub(super) fn new(
+        process_of: impl Iterator<Item = ProcessKey>,
+        stays: Vec<Stay>,
+        interpreters: Interpreters,
+    ) -> Self {
         World {
             spaces: Spaces::default(),
             zones: Zones::new(stays),
+            interpreters,
             process_of: process_of.collect(),
             clock: 1,
             void: 1,
@@ -128,8 +135,10 @@ impl World {
     }
 
     pub(super) fn zone(&mut self, event: ZoneEvent) {
+        // What is known of a pc does not depend on data.
         if let Some(Changed {
             process,
+            layer: Layer::Code,
             start,
             end,
         }) = self.zones.apply(event)
@@ -209,6 +218,45 @@ impl World {
         place
     }
 
+    /// The index of the place of a sample at `place`, if that is in an interpreter which
+    /// shows in `detail` what it executes: else `place` itself.
+    pub(super) fn interpreted(
+        &mut self,
+        process: ProcessKey,
+        (pc, place): (Avma, u32),
+        detail: &SampleDetail,
+    ) -> u32 {
+        let Some(rules) = self.interpreters.at(process, pc) else {
+            return place;
+        };
+        let Some(&Place::Code(handler, _)) = self.places.get(place as usize) else {
+            return place;
+        };
+        for source in &rules.sources {
+            let Some(value) = source.place.value(detail) else {
+                continue;
+            };
+            let layer = match source.holds {
+                InterpreterValue::Bytecode => Layer::Bytecodes,
+                InterpreterValue::Method => Layer::Methods,
+            };
+            let found = match self.zones.lookup(process, layer, Avma(value)) {
+                Some(Claim::One(bytecodes, bytecode)) if layer == Layer::Bytecodes => {
+                    Place::Interpreted {
+                        handler,
+                        bytecodes,
+                        bytecode,
+                    }
+                }
+                Some(Claim::One(method, 0)) => Place::Entering { handler, method },
+                Some(Claim::One(..)) | None => continue,
+                Some(Claim::Doubtful) => Place::Doubtful,
+            };
+            return self.intern(found);
+        }
+        place
+    }
+
     fn kernel_place(&mut self, address: Avma) -> u32 {
         let slot = slot(address.0, KERNEL_BITS);
         if let Some((known, place)) = self.kernel.get(slot)
@@ -225,7 +273,7 @@ impl World {
     }
 
     fn find(&self, process: ProcessKey, address: Avma) -> Place {
-        match self.zones.lookup(process, address) {
+        match self.zones.lookup(process, Layer::Code, address) {
             Some(Claim::One(code, offset)) => return Place::Code(code, offset),
             Some(Claim::Doubtful) => return Place::Doubtful,
             None => {}

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 use vmscope_records::{
-    Constituent, ConstituentGone, ConstituentKey, ConstituentMoved, ProcessKey, TimeNs,
+    Constituent, ConstituentGone, ConstituentKey, ConstituentKind, ConstituentMoved, ProcessKey,
+    TimeNs,
 };
 
 /// Index of a constituent in [`Code::constituents`].
@@ -20,11 +21,37 @@ pub(crate) struct Code {
     gone: FxHashMap<CodeIndex, ConstituentGone>,
 }
 
+/// What an address is asked for: the same memory may hold a constituent of each, and none
+/// of them takes another's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Layer {
+    /// What executes.
+    Code,
+    /// Bytecodes that an interpreter reads.
+    Bytecodes,
+    /// A VM's objects of methods.
+    Methods,
+}
+
+impl Layer {
+    /// All of them.
+    pub const ALL: [Layer; 3] = [Layer::Code, Layer::Bytecodes, Layer::Methods];
+
+    fn of(kind: &ConstituentKind) -> Self {
+        match kind {
+            ConstituentKind::Bytecodes => Layer::Bytecodes,
+            ConstituentKind::MethodObject => Layer::Methods,
+            _ => Layer::Code,
+        }
+    }
+}
+
 /// A constituent's stay at one place; never empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stay {
     pub code: CodeIndex,
     pub process: ProcessKey,
+    pub layer: Layer,
     pub start: u64,
     /// The first address after it.
     pub end: u64,
@@ -177,6 +204,7 @@ impl Code {
             let at = |start: u64| Stay {
                 code,
                 process: constituent.process,
+                layer: Layer::of(&constituent.kind),
                 start,
                 end: start.saturating_add(size),
                 from: TimeNs(0),

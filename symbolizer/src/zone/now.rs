@@ -1,6 +1,6 @@
 //! The code zones of all processes at one time.
 
-use super::history::{CodeIndex, Stay, StayIndex, Step, ZoneEvent};
+use super::history::{CodeIndex, Layer, Stay, StayIndex, Step, ZoneEvent};
 use super::inherited::{Inherited, Piece, Snapshot};
 use super::overlaps::{Cover, Overlaps};
 use rustc_hash::FxHashMap;
@@ -22,6 +22,7 @@ pub(crate) enum Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
     pub process: ProcessKey,
+    pub layer: Layer,
     pub start: u64,
     /// The first address after them.
     pub end: u64,
@@ -45,7 +46,7 @@ pub(crate) struct Zones {
     stays: Vec<Stay>,
     /// Of each stay.
     states: Vec<State>,
-    by_process: FxHashMap<ProcessKey, Zone>,
+    by_process: FxHashMap<(ProcessKey, Layer), Zone>,
     /// What forked processes have in all; what several share counts once.
     living: Rc<Cell<usize>>,
     /// How much was copied for forks so far.
@@ -93,9 +94,9 @@ struct Zone {
 impl Zones {
     /// Empty zones, for stays of which some may come before they are seen.
     pub fn new(stays: Vec<Stay>) -> Self {
-        let mut ends: FxHashMap<ProcessKey, Vec<u64>> = FxHashMap::default();
+        let mut ends: FxHashMap<(ProcessKey, Layer), Vec<u64>> = FxHashMap::default();
         for stay in stays.iter().filter(|stay| stay.maybe) {
-            let ends = ends.entry(stay.process).or_default();
+            let ends = ends.entry((stay.process, stay.layer)).or_default();
             ends.extend([stay.start, stay.end]);
         }
         let zone = |ends| Zone {
@@ -107,7 +108,7 @@ impl Zones {
             stays,
             by_process: ends
                 .into_iter()
-                .map(|(process, ends)| (process, zone(ends)))
+                .map(|(place, ends)| (place, zone(ends)))
                 .collect(),
             ..Zones::default()
         }
@@ -124,7 +125,10 @@ impl Zones {
         let index = event.stay;
         let stay = *self.stays.get(index as usize)?;
         let state = *self.states.get(index as usize)?;
-        let zone = self.by_process.entry(stay.process).or_default();
+        let zone = self
+            .by_process
+            .entry((stay.process, stay.layer))
+            .or_default();
         let (mut start, mut end) = (stay.start, stay.end);
         let next = match (event.step, state) {
             (Step::MayBe, State::Absent) => {
@@ -164,9 +168,10 @@ impl Zones {
         if event.step == Step::Fades && zone.maybe.is_empty() {
             return None;
         }
-        let process = stay.process;
+        let Stay { process, layer, .. } = stay;
         Some(Changed {
             process,
+            layer,
             start,
             end,
         })
@@ -176,21 +181,23 @@ impl Zones {
     /// known than that it may be there is not handed on; code of which more is not known
     /// than that it may be gone is.
     pub fn fork(&mut self, parent: ProcessKey, child: ProcessKey) {
-        let Some(all) = self.snapshot(parent) else {
-            return;
-        };
-        let zone = self.by_process.entry(child).or_default();
-        zone.inherited = Inherited::new(all);
-        zone.handed_on = Weak::new();
-        // What it is told to have had before that is not its parent's.
-        for (&start, &(end, _)) in &zone.firm {
-            zone.inherited.end(start, end);
+        for layer in Layer::ALL {
+            let Some(all) = self.snapshot(parent, layer) else {
+                continue;
+            };
+            let zone = self.by_process.entry((child, layer)).or_default();
+            zone.inherited = Inherited::new(all);
+            zone.handed_on = Weak::new();
+            // What it is told to have had before that is not its parent's.
+            for (&start, &(end, _)) in &zone.firm {
+                zone.inherited.end(start, end);
+            }
         }
     }
 
     /// What a process hands on now; `None` if that is nothing, or too much.
-    fn snapshot(&mut self, process: ProcessKey) -> Option<Rc<Snapshot>> {
-        let zone = self.by_process.get(&process)?;
+    fn snapshot(&mut self, process: ProcessKey, layer: Layer) -> Option<Rc<Snapshot>> {
+        let zone = self.by_process.get(&(process, layer))?;
         if let Some(known) = zone.handed_on.upgrade() {
             return Some(known);
         }
@@ -215,7 +222,7 @@ impl Zones {
             return None;
         }
         self.copied = self.copied.saturating_add(len);
-        let zone = self.by_process.get_mut(&process)?;
+        let zone = self.by_process.get_mut(&(process, layer))?;
         let firm = zone.firm.iter();
         let firm = firm.map(|(&start, &(end, stay))| Piece { start, end, stay });
         let all = Snapshot::of_both(zone.inherited.left(), firm, &self.living);
@@ -234,17 +241,19 @@ impl Zones {
 
     /// `process` has nothing of its parent any more: it replaced its program.
     pub fn disinherit(&mut self, process: ProcessKey) {
-        if let Some(zone) = self.by_process.get_mut(&process) {
-            zone.inherited = Inherited::default();
-            zone.handed_on = Weak::new();
+        for layer in Layer::ALL {
+            if let Some(zone) = self.by_process.get_mut(&(process, layer)) {
+                zone.inherited = Inherited::default();
+                zone.handed_on = Weak::new();
+            }
         }
     }
 
     /// `process` ended. A sample of it that comes late still finds what it had, as long
     /// as there is room for that.
     pub fn end(&mut self, process: ProcessKey) {
-        let zone = self.by_process.get(&process);
-        if zone.is_some_and(|zone| zone.inherited.len() > 0) {
+        let mut zones = (Layer::ALL.iter()).filter_map(|&l| self.by_process.get(&(process, l)));
+        if zones.any(|zone| zone.inherited.len() > 0) {
             self.ended.push(process);
         }
     }
@@ -257,22 +266,26 @@ impl Zones {
         (start, end): (u64, u64),
         time: TimeNs,
     ) -> (u64, u64) {
-        let Some(zone) = self.by_process.get_mut(&process) else {
-            return (start, end);
-        };
-        let (mut from, mut to) = zone.inherited.end(start, end);
-        zone.handed_on = Weak::new();
-        while let Some((&first, &(last, stay))) = zone.firm.range(..end).next_back() {
-            // What came at that very time may have come after it.
-            let known = self.stays.get(stay as usize);
-            if last <= start || known.is_none_or(|stay| stay.from >= time) {
-                break;
+        let (mut from, mut to) = (start, end);
+        for layer in Layer::ALL {
+            let Some(zone) = self.by_process.get_mut(&(process, layer)) else {
+                continue;
+            };
+            let inherited = zone.inherited.end(start, end);
+            (from, to) = (from.min(inherited.0), to.max(inherited.1));
+            zone.handed_on = Weak::new();
+            while let Some((&first, &(last, stay))) = zone.firm.range(..end).next_back() {
+                // What came at that very time may have come after it.
+                let known = self.stays.get(stay as usize);
+                if last <= start || known.is_none_or(|stay| stay.from >= time) {
+                    break;
+                }
+                zone.firm.remove(&first);
+                if let Some(state) = self.states.get_mut(stay as usize) {
+                    *state = State::Absent;
+                }
+                (from, to) = (from.min(first), to.max(last));
             }
-            zone.firm.remove(&first);
-            if let Some(state) = self.states.get_mut(stay as usize) {
-                *state = State::Absent;
-            }
-            (from, to) = (from.min(first), to.max(last));
         }
         (from, to)
     }
@@ -283,8 +296,8 @@ impl Zones {
     }
 
     /// Who claims `address` in `process` now.
-    pub fn lookup(&self, process: ProcessKey, address: Avma) -> Option<Claim> {
-        let zone = self.by_process.get(&process)?;
+    pub fn lookup(&self, process: ProcessKey, layer: Layer, address: Avma) -> Option<Claim> {
+        let zone = self.by_process.get(&(process, layer))?;
         let one = match find(&zone.firm, address.0) {
             Some(firm) => {
                 let fades = self.states.get(firm as usize) == Some(&State::Fading);

@@ -45,7 +45,7 @@ fn who(code: &Code, time: u64, address: u64) -> Result<Option<u64>, ()> {
             zones.apply(event);
         }
     }
-    match zones.lookup(PROCESS, Avma(address)) {
+    match zones.lookup(PROCESS, Layer::Code, Avma(address)) {
         None => Ok(None),
         Some(Claim::Doubtful) => Err(()),
         Some(Claim::One(index, _)) => Ok(Some(code.constituents[index as usize].key.0)),
@@ -232,10 +232,10 @@ fn what_a_fork_hands_on_does_not_overlap() {
     assert_eq!(changed, Some((100, 200)), "the inherited one is gone");
     zones.fork(key(2), key(3));
     for process in [2, 3] {
-        assert_eq!(zones.lookup(key(process), Avma(120)), None);
-        let there = zones.lookup(key(process), Avma(155));
+        assert_eq!(zones.lookup(key(process), Layer::Code, Avma(120)), None);
+        let there = zones.lookup(key(process), Layer::Code, Avma(155));
         assert_eq!(there, Some(Claim::One(1, 5)), "in {process}");
-        assert_eq!(zones.lookup(key(process), Avma(170)), None);
+        assert_eq!(zones.lookup(key(process), Layer::Code, Avma(170)), None);
     }
 }
 
@@ -259,7 +259,10 @@ fn forks_of_what_has_not_changed_take_no_room() {
         // Of the parent and of the child before by turns.
         let parent = if child % 2 == 0 { 1 } else { child - 1 };
         zones.fork(key(parent), key(child));
-        assert_eq!(zones.lookup(key(child), Avma(910)), Some(Claim::One(9, 10)));
+        assert_eq!(
+            zones.lookup(key(child), Layer::Code, Avma(910)),
+            Some(Claim::One(9, 10))
+        );
     }
     assert_eq!(zones.refused(), 0);
 }
@@ -285,7 +288,7 @@ fn what_forks_take_is_bounded_and_given_back_and_refusals_are_counted() {
             .take(10)
             .for_each(|event| _ = zones.apply(event));
     };
-    let has = |zones: &Zones, child| zones.lookup(key(child), Avma(10)).is_some();
+    let has = |zones: &Zones, child| zones.lookup(key(child), Layer::Code, Avma(10)).is_some();
     for child in 2..=4 {
         round(&mut zones);
         zones.fork(PROCESS, key(child));

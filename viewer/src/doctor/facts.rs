@@ -3,6 +3,8 @@
 //! No judgement is made here, so a machine can be made up in a test. [`super::gather`]
 //! fills in the machine's side, [`super::process`] the process's.
 
+use std::time::Duration;
+
 use nix::errno::Errno;
 
 use super::modules::ModuleRow;
@@ -193,6 +195,64 @@ pub enum Reading {
     NotTried,
 }
 
+/// What came of asking the families of VMs about the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Vms {
+    /// It can't be looked at, or was not.
+    NotAsked,
+    /// They did not answer within that time.
+    TooLong(Duration),
+    /// Those that know it, each family for itself; none where no VM is known to run in it.
+    Asked(Vec<VmFacts>),
+}
+
+/// What the adapter of a family says of the process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VmFacts {
+    /// The family.
+    pub family: String,
+    /// Which VM it is, in its adapter's words; empty where it can't be read at all.
+    pub kind: String,
+    /// Its version; may be empty.
+    pub version: String,
+    /// What it tells of itself, by name.
+    pub facts: Vec<(String, String)>,
+    /// What one look found; `None` where there was none.
+    pub reading: Option<VmReading>,
+    /// What limits what can be told of it.
+    pub limits: Vec<Trouble>,
+    /// Why it can't be read, or not to the end.
+    pub trouble: Option<Trouble>,
+}
+
+/// How much of everything one look found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VmReading {
+    /// Pieces of code.
+    pub code: u64,
+    /// Methods.
+    pub methods: u64,
+    /// Collections.
+    pub collections: u64,
+    /// Figures.
+    pub counters: u64,
+    /// Threads whose role or name it knows.
+    pub threads: u64,
+    /// Methods that are being compiled.
+    pub compiling: u64,
+    /// Things that could not be read.
+    pub lost: u64,
+}
+
+/// Something that is in the way, and what helps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// What it is, a sentence.
+    pub text: String,
+    /// What helps; may be empty.
+    pub remedy: String,
+}
+
 /// The process asked about.
 #[derive(Clone, Debug)]
 pub struct ProcessFacts {
@@ -216,6 +276,8 @@ pub struct ProcessFacts {
     pub maps: Reading,
     /// Whether one word of its memory could be read (ptrace access mode *attach*).
     pub memory: Reading,
+    /// The VMs in it.
+    pub vms: Vms,
     /// Its modules; empty where the maps can't be read.
     pub modules: Vec<ModuleRow>,
     /// How many more modules there were than doctor looks at.

@@ -3,12 +3,15 @@
 //! The structs here are the format: what [`super::facts`] is called may change, these
 //! names may not without a new version.
 
+mod vm;
+
 use serde::Serialize;
 
-use super::facts::{Capability, Facts, Limit, MachineFacts, PerfProbe, ProcessFacts, Setting};
+use super::facts::{Capability, Facts, Limit, MachineFacts, PerfProbe, ProcessFacts, Setting, Vms};
 use super::modules::{Dwarf, FileState, ModuleRow};
 use super::text::{mark_word, module_mark};
 use super::verdict::{Group, Verdict};
+use vm::VmJson;
 
 /// Raised when a field changes its meaning or goes; new fields come without.
 const VERSION: u32 = 1;
@@ -80,6 +83,8 @@ struct ProcessJson<'a> {
     threads: u64,
     tracer_pid: Option<i32>,
     perf_event_open: Option<PerfJson>,
+    vms: Option<Vec<VmJson<'a>>>,
+    vms_timed_out: bool,
     modules: Vec<ModuleJson<'a>>,
     modules_left_out: usize,
 }
@@ -186,6 +191,8 @@ fn process<'a>(process: &'a ProcessFacts, facts: &Facts) -> ProcessJson<'a> {
         threads: process.threads,
         perf_event_open: facts.process_perf.map(perf),
         tracer_pid: process.tracer.as_ref().map(|(pid, _)| *pid),
+        vms: vm::vms(&process.vms),
+        vms_timed_out: matches!(process.vms, Vms::TooLong(_)),
         modules: process.modules.iter().map(module).collect(),
         modules_left_out: process.modules_left_out,
     }
@@ -249,6 +256,7 @@ mod tests {
             state: FileState::Same,
             opened: true,
         }];
+        process.vms = Vms::Asked(vec![vm::tests::made_up()]);
         facts.process = Some(process);
         let text = render(&facts, &decide(&facts)).expect("JSON");
         let document: Value = serde_json::from_str(&text).expect("JSON");

@@ -7,6 +7,8 @@
 //!         do: sudo sysctl kernel.perf_event_paranoid=1
 //! ```
 
+mod vm;
+
 use std::fmt::Write;
 
 use textwrap::core::display_width;
@@ -41,6 +43,7 @@ pub fn render(facts: &Facts, verdict: &Verdict) -> String {
         {
             table_row(&mut out, row);
         }
+        vm::section(&mut out, process, facts.process_perf);
         if !process.modules.is_empty() {
             out.push('\n');
             modules(&mut out, &process.modules, process.modules_left_out);

@@ -70,29 +70,74 @@ fn takes_files() -> bool {
     tempfile::tempfile_in(".").is_ok()
 }
 
-/// Asks the families what `command` should have in its environment and puts it there;
-/// each variable that was changed as `NAME=value`.
-pub(super) fn prepare(command: &mut Command, words: &[String], readers: &Readers) -> Vec<String> {
+/// A command that is going to be started here.
+pub(super) fn launch_of(words: &[String]) -> Launch {
     let folder = std::env::current_dir().unwrap_or_default();
-    let launch = Launch {
+    Launch {
         command: words.to_vec(),
         folder_is_writable: takes_files(),
         folder,
+        precise: false,
+    }
+}
+
+/// What was changed in a command's environment.
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    /// Each variable that was changed as `NAME=value`, quoted as for a shell.
+    pub told: Vec<String>,
+    /// Whether anything was changed for exact positions.
+    pub is_more_precise: bool,
+}
+
+/// Asks the families what `command` should have in its environment and puts it there:
+/// what its VM's code needs to have names, and with `precise` what exact positions take.
+pub(super) fn prepare(
+    command: &mut Command,
+    launch: &Launch,
+    readers: &Readers,
+    precise: bool,
+) -> Prepared {
+    let of = |launch: &Launch| {
+        let changes = readers.launch_environment(launch);
+        changed(changes, |name| std::env::var_os(name))
     };
-    let new = changed(readers.launch_environment(&launch), |name| {
-        std::env::var_os(name)
-    });
+    let mut new = of(launch);
+    let mut is_more_precise = false;
+    if precise {
+        let launch = Launch {
+            precise,
+            ..launch.clone()
+        };
+        let more = of(&launch);
+        is_more_precise = more != new;
+        new = more;
+    }
     let mut told = Vec::new();
     for (name, value) in new {
-        told.push(format!("{name}={}", value.to_string_lossy()));
+        told.push(format!("{name}={}", quoted(&value.to_string_lossy())));
         command.env(name, value);
     }
-    told
+    Prepared {
+        told,
+        is_more_precise,
+    }
+}
+
+/// A value as a shell would take it: quoted where it is more than one word.
+fn quoted(value: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_=+:,./%@".contains(c);
+    if value.chars().all(is_plain) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', "'\\''"))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vmscope_target::{AdapterError, AdapterFamily, ProcessView};
 
     fn default(name: &str, value: &str) -> EnvironmentChange {
         EnvironmentChange::SetDefault {
@@ -175,6 +220,52 @@ mod tests {
             append("B", "", ""),
         ];
         assert_eq!(told(bad, &[]), [""; 0]);
+    }
+
+    /// A VM that tells more where that is asked for.
+    struct Teller;
+
+    impl AdapterFamily for Teller {
+        fn name(&self) -> &'static str {
+            "teller"
+        }
+
+        fn recognise(
+            &self,
+            _: &ProcessView,
+        ) -> Result<Option<Box<dyn vmscope_target::Adapter>>, AdapterError> {
+            Ok(None)
+        }
+
+        fn launch_environment(&self, launch: &Launch) -> Vec<EnvironmentChange> {
+            let options = append("VMSCOPE_TEST_OPTIONS", " ", "-a -b");
+            launch.precise.then_some(options).into_iter().collect()
+        }
+    }
+
+    #[test]
+    fn exact_positions_are_asked_for_only_where_they_are_wanted() {
+        let readers = Readers::later(vec![Box::new(Teller)]);
+        let launch = launch_of(&["true".to_owned()]);
+        let prepared = |precise| {
+            let mut command = Command::new("true");
+            let prepared = prepare(&mut command, &launch, &readers, precise);
+            (prepared, command.get_envs().count())
+        };
+        let (plain, variables) = prepared(false);
+        assert!(plain.told.is_empty() && !plain.is_more_precise && variables == 0);
+        let (precise, variables) = prepared(true);
+        assert_eq!(precise.told, ["VMSCOPE_TEST_OPTIONS='-a -b'"]);
+        assert!(precise.is_more_precise && variables == 1);
+        let nobody = Readers::later(Vec::new());
+        let prepared = prepare(&mut Command::new("true"), &launch, &nobody, true);
+        assert!(!prepared.is_more_precise && prepared.told.is_empty());
+    }
+
+    #[test]
+    fn values_are_quoted_where_they_are_more_than_a_word() {
+        assert_eq!(quoted("--perf-prof"), "--perf-prof");
+        assert_eq!(quoted("-a it's"), r"'-a it'\''s'");
     }
 
     #[test]

@@ -1,18 +1,19 @@
 //! The VMs that vmscope knows: one line for each family.
 
+use vmscope_hotspot::Family as HotSpot;
 use vmscope_jitdump::Family as Jitdump;
 use vmscope_jitdump::litter::{Journal, Litter, state_folder};
 use vmscope_target::AdapterFamily;
 
 /// For a process that runs already, or is started with nothing turned on: whatever
 /// files its VM writes are its user's.
-pub(super) fn attaching() -> Vec<Box<dyn AdapterFamily>> {
-    vec![Box::new(Jitdump::attaching())]
+pub(crate) fn attaching() -> Vec<Box<dyn AdapterFamily>> {
+    vec![Box::new(HotSpot), Box::new(Jitdump::attaching())]
 }
 
 /// For a command that vmscope starts, whose VM is to tell of its code.
 pub(super) fn launching() -> Vec<Box<dyn AdapterFamily>> {
-    vec![Box::new(Jitdump::launching(litter()))]
+    vec![Box::new(HotSpot), Box::new(Jitdump::launching(litter()))]
 }
 
 /// What is left behind is cleaned up; what earlier runs could not clean up because they

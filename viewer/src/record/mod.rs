@@ -3,7 +3,7 @@
 
 mod command;
 mod environment;
-mod families;
+pub(crate) mod families;
 mod follow;
 mod live_line;
 mod options;
@@ -21,7 +21,8 @@ use vmscope_sampler::{EngineError, HeldCommand, KernelEngine, SamplingRate};
 use vmscope_target::{AttachError, ProcessView, examine};
 
 use command::{end_command, exit_code, find_program};
-use follow::follow;
+use environment::Prepared;
+use follow::{follow, say};
 
 use crate::signals::Signals;
 
@@ -36,6 +37,13 @@ pub struct RecordArgs {
     /// removed
     #[arg(long)]
     no_jit_env: bool,
+    /// Ask VMs for exact positions, at a price. Optimised code of a JVM keeps track of its
+    /// bytecodes only where that is needed to run it; what lies between goes to a bytecode
+    /// nearby. With this the JVM is asked, through its environment, to keep track
+    /// everywhere: its compilers use more memory for that, and it starts with one line on
+    /// stderr that says so. The report says what was added
+    #[arg(long, conflicts_with = "no_jit_env")]
+    precise: bool,
     /// The command to run, after `--`
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<std::ffi::OsString>,
@@ -79,16 +87,24 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     let words: Vec<String> = (args.command.iter())
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let readers = Readers::later(if args.no_jit_env {
+    let mut readers = Readers::later(if args.no_jit_env {
         families::attaching()
     } else {
         families::launching()
     });
+    let launch = environment::launch_of(&words);
+    readers.launching(&launch);
     let environment = if args.no_jit_env {
-        Vec::new()
+        Prepared::default()
     } else {
-        environment::prepare(&mut command, &words, &readers)
+        environment::prepare(&mut command, &launch, &readers, args.precise)
     };
+    if args.precise && !environment.is_more_precise && !options.quiet {
+        say(
+            "--precise changes nothing: what VMs could be asked for is asked already, or no \
+             VM that this vmscope knows can be asked for exact positions",
+        );
+    }
     let held = HeldCommand::start(command)?;
     if !args.no_jit_env {
         readers.launched(held.pid());
@@ -96,7 +112,7 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     let engine =
         KernelEngine::follow(&held, &options.kernel_options(rate, &readers)).map_err(explain)?;
     let mut session_options = options.session_options(held.pid(), true, words);
-    session_options.environment = environment;
+    session_options.environment = environment.told;
     let session = Session::start(Box::new(engine), readers, session_options)?;
     match held.release() {
         Ok(mut child) => {

@@ -3,6 +3,7 @@
 use super::parts::parts_of;
 use super::text::role_name;
 use super::truth::{truth_of, unnamed_generated};
+use super::vm::{CompilersPart, VmPart, compilers_part, vm_parts};
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use vmscope_symbolizer::profile::{EntryKind, Frame};
 use vmscope_symbolizer::{Filter, Profile, Region, Summary};
 
 /// The schema's version: a later minor one adds fields, a major one changes some.
-const SCHEMA: &str = "vmscope-report/1.1";
+const SCHEMA: &str = "vmscope-report/1.2";
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -23,11 +24,15 @@ struct Report<'a> {
     parts: Vec<PartPart<'a>>,
     threads: Vec<ThreadPart<'a>>,
     entries: Vec<EntryPart<'a>>,
+    /// What VMs tell of themselves, the main process's first.
+    vm: Vec<VmPart>,
+    /// What compilers worked for, where a VM tells.
+    compilers: Option<CompilersPart>,
 }
 
 #[derive(Serialize)]
 struct SessionPart<'a> {
-    vm: VmPart<'a>,
+    vm: IdentityPart<'a>,
     command: &'a [String],
     pid: u32,
     seconds: f64,
@@ -61,7 +66,7 @@ struct FilterPart {
 }
 
 #[derive(Serialize)]
-struct VmPart<'a> {
+struct IdentityPart<'a> {
     kind: &'a str,
     version: &'a str,
 }
@@ -195,6 +200,8 @@ pub(super) fn write(
             .collect(),
         threads: thread_parts(profile, summary),
         entries: entry_parts(profile, summary),
+        vm: vm_parts(profile, summary),
+        compilers: compilers_part(profile, filter),
     };
     serde_json::to_writer_pretty(&mut *out, &report)?;
     writeln!(out)?;
@@ -213,7 +220,7 @@ fn session_part<'a>(
     let seconds = to.since(from).as_secs_f64();
     let narrowed = filter.threads.is_some() || filter.from.is_some() || filter.to.is_some();
     Ok(SessionPart {
-        vm: VmPart {
+        vm: IdentityPart {
             kind: &session.vm.kind,
             version: &session.vm.version,
         },
@@ -366,6 +373,8 @@ pub(super) fn kind_name(kind: &EntryKind) -> &str {
             ConstituentKind::Adapter => "adapter",
             ConstituentKind::RegExp => "regexp",
             ConstituentKind::Free => "free",
+            ConstituentKind::Bytecodes => "bytecodes",
+            ConstituentKind::MethodObject => "method object",
             ConstituentKind::Other(name) => name,
             _ => "other",
         },

@@ -3,11 +3,12 @@
 mod json;
 mod options;
 mod parts;
-mod text;
+pub(crate) mod text;
 pub(crate) mod truth;
+mod vm;
 pub(crate) mod words;
 
-pub use options::{NarrowOptions, ReportOptions, seconds};
+pub use options::{NarrowOptions, ReportOptions, percent, seconds};
 
 use crate::binaries::DiskBinaries;
 use anyhow::{Context, Result};

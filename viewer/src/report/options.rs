@@ -75,7 +75,8 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+/// A percentage, 0 to 100.
+pub fn percent(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
         _ => Err("give a percentage from 0 to 100".to_owned()),

@@ -323,6 +323,15 @@ fn resolution(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) 
         );
         lines.push(TruthLine::new(Some(quality.doubtful), text, ""));
     }
+    if quality.without_method > 0 {
+        let of_interpreter = quality.interpreted.saturating_add(quality.without_method);
+        let text = format!(
+            "({} of the interpreter's) {} of no method that its registers and stack would show",
+            percent(ratio(quality.without_method, of_interpreter)),
+            is(quality.without_method)
+        );
+        lines.push(TruthLine::new(Some(quality.without_method), text, ""));
+    }
     if quality.approximate > 0 {
         let text = format!(
             "({}) {} in ranges that are approximate",

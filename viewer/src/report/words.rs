@@ -78,6 +78,16 @@ pub fn fit(name: &str, columns: usize) -> String {
     format!("{short}{}", " ".repeat(pad))
 }
 
+/// Text in at most `columns`, cut off at its end.
+pub fn cut(text: &str, columns: usize) -> String {
+    let text = harmless(text);
+    if text.width() <= columns {
+        return text;
+    }
+    let head = take_columns(text.chars(), columns.saturating_sub(3));
+    format!("{head}...")
+}
+
 fn take_columns(chars: impl Iterator<Item = char>, columns: usize) -> String {
     let mut left = columns;
     let fits = chars.take_while(|c| {
@@ -128,6 +138,13 @@ mod tests {
         assert_eq!(harmless("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
         assert_eq!(harmless("x\u{202e}y"), "x\\u{202e}y");
         assert_eq!(harmless("naïve"), "naïve");
+    }
+
+    #[test]
+    fn text_is_cut_at_its_end() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcdefgh", 6), "abc...");
+        assert_eq!(cut("漢字漢字", 6), "漢...");
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod common;
 )]
 mod measured;
 
+mod annotate;
 mod bench;
 mod churn;
 mod left;

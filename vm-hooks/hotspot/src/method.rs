@@ -1,9 +1,11 @@
 //! Methods and classes as the VM holds them: names, signatures, bytecodes, lines.
 
+mod classes;
 mod lines;
 mod names;
 mod read;
 
+pub use classes::ClassesLayout;
 pub use lines::line_table;
 pub use names::{class_name, readable_signature};
-pub use read::{MethodInfo, MethodLayout};
+pub use read::{MethodInfo, MethodLayout, Stamp};

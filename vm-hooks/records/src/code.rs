@@ -26,10 +26,27 @@ pub enum ConstituentKind {
     Adapter,
     /// A regular expression compiled to machine code.
     RegExp,
+    /// A method's bytecodes in the VM's memory: data, never sampled. Its start plus a
+    /// position in the method is that bytecode's address.
+    Bytecodes,
+    /// The VM's object of a method: data too. Its start stands for the method.
+    MethodObject,
     /// Free space of the zone.
     Free,
     /// Any other, in the VM's own word.
     Other(String),
+}
+
+impl ConstituentKind {
+    /// Whether it is data that is looked up by its address: no pc is ever in it, and
+    /// code may lie where it does.
+    #[must_use]
+    pub const fn is_data(&self) -> bool {
+        matches!(
+            self,
+            ConstituentKind::Bytecodes | ConstituentKind::MethodObject
+        )
+    }
 }
 
 /// One case of a polymorphic inline cache.

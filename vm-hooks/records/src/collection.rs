@@ -38,6 +38,27 @@ pub struct Collection {
     pub tenured_bytes: Option<u64>,
 }
 
+/// The section of the counters that tell how many collections there were and how long
+/// they took, exactly: totals, one named by its [`Collection::label`], the other the same
+/// with [`COLLECTION_TIME_SUFFIX`], in nanoseconds.
+pub const COLLECTIONS_SECTION: &str = "Collections";
+
+/// What the name of a counter of collections' time ends with.
+pub const COLLECTION_TIME_SUFFIX: &str = " time";
+
+impl Collection {
+    /// What collections of one kind are called: by their collector, and their kind where
+    /// that is told apart.
+    #[must_use]
+    pub fn label(collector: &str, kind: &str) -> String {
+        match (collector, kind) {
+            (_, "") => collector.to_owned(),
+            ("", _) => kind.to_owned(),
+            _ => format!("{collector}, {kind}"),
+        }
+    }
+}
+
 /// A phase of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phase {

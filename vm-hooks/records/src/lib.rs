@@ -19,8 +19,10 @@
 
 mod code;
 mod collection;
+mod compilation;
 mod counter;
 mod ids;
+mod interpreter;
 mod lifetime;
 mod loss;
 mod native;
@@ -37,12 +39,14 @@ pub use code::{
     CodeChange, Constituent, ConstituentGone, ConstituentKind, ConstituentMoved, GoneReason,
     LineEntry, Method, PicCase,
 };
-pub use collection::{Collection, Phase, SpaceUse};
+pub use collection::{COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Collection, Phase, SpaceUse};
+pub use compilation::Compilation;
 pub use counter::{Counter, CounterMeaning, Fact};
 pub use ids::{
     Arch, Avma, BuildId, BytecodePc, ClassKey, CollectionKey, ConstituentKey, DurationNs,
     FileOffset, MethodKey, ModuleKey, ObjectKey, Pid, ProcessKey, ThreadKey, Tid, TimeNs,
 };
+pub use interpreter::{InterpreterRules, InterpreterSource, InterpreterValue, SamplePlace};
 pub use lifetime::{AllocationSite, Class, Lifetime, SurvivalBucket};
 pub use loss::{EndReason, LossReason, Lost, RecordingEnd, Stream};
 pub use native::{NativeFrame, NativeFunction, NativeLines, SymbolOwner, SymbolSource, Symbols};

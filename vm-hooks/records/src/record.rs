@@ -1,9 +1,10 @@
 //! All kinds of record in one type.
 
 use crate::{
-    Class, Collection, Constituent, ConstituentGone, ConstituentMoved, Counter, Fact, Lifetime,
-    Limit, Lost, Mapping, Method, Module, Process, ProcessEnd, RecordingEnd, RegionRules, Sample,
-    Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadUpdate, TimeNs, Unmapping,
+    Class, Collection, Compilation, Constituent, ConstituentGone, ConstituentMoved, Counter, Fact,
+    InterpreterRules, Lifetime, Limit, Lost, Mapping, Method, Module, Process, ProcessEnd,
+    RecordingEnd, RegionRules, Sample, Session, Symbols, Thread, ThreadCpu, ThreadEnd,
+    ThreadUpdate, TimeNs, Unmapping,
 };
 
 /// One record of a recording (DESIGN.md §2).
@@ -33,6 +34,8 @@ pub enum Record {
     Counter(Counter),
     Fact(Fact),
     RegionRules(RegionRules),
+    InterpreterRules(InterpreterRules),
+    Compilation(Box<Compilation>),
     Symbols(Symbols),
     Lost(Lost),
     End(RecordingEnd),
@@ -99,6 +102,8 @@ impl Record {
             Record::Counter(r) => r.time,
             Record::Fact(r) => r.time,
             Record::RegionRules(r) => r.time,
+            Record::InterpreterRules(r) => r.time,
+            Record::Compilation(r) => r.told_at(),
             Record::Lost(r) => r.to,
             Record::End(r) => r.time,
             Record::Class(_) | Record::Symbols(_) => return None,

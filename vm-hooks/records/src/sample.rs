@@ -88,7 +88,27 @@ pub struct Word {
     pub value: u64,
 }
 
+impl StackBytes {
+    /// The 64-bit word at an address, little endian, if the whole of it was copied.
+    #[must_use]
+    pub fn word(&self, at: Avma) -> Option<u64> {
+        let from = usize::try_from(at.0.checked_sub(self.sp.0)?).ok()?;
+        let bytes = self.bytes.get(from..from.checked_add(size_of::<u64>())?)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
+}
+
 impl Registers {
+    /// Those of `mask` alone; none where none of them was taken.
+    #[must_use]
+    pub fn only(&self, mask: u64) -> Option<Registers> {
+        let mask = self.mask & mask;
+        let taken = (0..u64::BITS).filter(|number| mask >> number & 1 != 0);
+        let values: Vec<u64> = taken.filter_map(|number| self.value(number)).collect();
+        let arch = self.arch;
+        (!values.is_empty()).then_some(Registers { arch, mask, values })
+    }
+
     /// The value of register `number` in the kernel's numbering, if it was taken.
     #[must_use]
     pub fn value(&self, number: u32) -> Option<u64> {

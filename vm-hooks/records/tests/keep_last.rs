@@ -169,6 +169,16 @@ fn busy_second(second: u32, keep: &mut KeepLast) {
         time: TimeNs(start),
         ..Collection::default()
     })));
+    for looks in 0..4 {
+        keep.put(Record::Compilation(Box::new(Compilation {
+            process: ProcessKey(1),
+            thread: ThreadKey(1),
+            id: long,
+            first_seen: TimeNs(start),
+            last_seen: TimeNs(start + looks),
+            ..Compilation::default()
+        })));
+    }
     keep.put(Record::Lifetime(Box::new(Lifetime::Birth {
         object: ObjectKey(long),
         process: ProcessKey(1),
@@ -535,4 +545,35 @@ proptest! {
         let reach = window * SECOND + flush_ms * ms;
         prop_assert!(kept.iter().all(|&time| time + reach >= newest));
     }
+}
+
+/// What a compiler was seen to compile is kept once, as it was told last, for as long
+/// as it reaches into the window.
+#[test]
+fn a_compilation_is_kept_as_it_was_told_last() {
+    let told = |id: u64, first: u64, last: u64| {
+        Record::Compilation(Box::new(Compilation {
+            process: ProcessKey(1),
+            thread: ThreadKey(1),
+            id,
+            first_seen: TimeNs(first),
+            last_seen: TimeNs(last),
+            ..Compilation::default()
+        }))
+    };
+    let mut keep = KeepLast::new(DurationNs(10 * SECOND), 1 << 30);
+    keep.put(process(0, 1, None));
+    keep.put(thread(0, 1));
+    keep.put(told(1, SECOND, 2 * SECOND));
+    for second in 3..20 {
+        keep.put(told(2, 2 * SECOND, second * SECOND));
+        keep.flush();
+    }
+    let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
+    let saved = read(&bytes).unwrap();
+    let kept = saved.records.iter().filter_map(|record| match record {
+        Record::Compilation(compilation) => Some((compilation.id, compilation.last_seen)),
+        _ => None,
+    });
+    assert_eq!(kept.collect::<Vec<_>>(), [(2, TimeNs(19 * SECOND))]);
 }

@@ -4,12 +4,13 @@
 //!
 //! ```text
 //!   record -- CMD   family.launch_environment      before the target starts
+//!                   family.launch_needs            before anybody knows which VM it runs
 //!                   family.launched                it has a pid, and has yet to start
 //!   each program    family.recognise ─→ adapter    again while it says None and code is mapped:
 //!                                                  a VM's library may not be there yet
 //!   once            adapter.identity, sample_needs
-//!   ┌───────────→   adapter.look                   what is new, into a Look
-//!   │               adapter.pc_map                 for constituents that samples hit
+//!   ┌───────────→   adapter.look                   what is new, into a Look, which knows
+//!   │                                              the addresses that samples touched
 //!   └─ next_look    (a pause)
 //!   at its end      adapter.finish                 the process is over, or runs another program,
 //!                                                  or the recording is over
@@ -30,7 +31,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use vmscope_records::{Avma, ConstituentKey, PcMap, Pid, VmIdentity};
+use vmscope_records::{Avma, InterpreterSource, Pid, VmIdentity};
 
 use crate::{AdapterError, Look, ProcessView};
 
@@ -60,6 +61,14 @@ pub trait AdapterFamily: Send + Sync {
         Vec::new()
     }
 
+    /// What samples should carry when `record` starts a command that may turn out to
+    /// run a VM of this family: whoever asks for more makes each sample of each program
+    /// dearer. What is not in an interpreter is not kept. Nothing by default.
+    fn launch_needs(&self, launch: &Launch) -> SampleNeeds {
+        let _ = launch;
+        SampleNeeds::default()
+    }
+
     /// The command for which [`AdapterFamily::launch_environment`] was asked has become
     /// process `pid`, which does not run yet. Nothing by default.
     fn launched(&self, pid: Pid) {
@@ -81,6 +90,10 @@ pub struct Launch {
     pub folder: PathBuf,
     /// Whether files can be made in `folder`.
     pub folder_is_writable: bool,
+    /// Whether the VM is to be asked for exact positions where that costs it something
+    /// (`--precise`): without it a family only asks for what its VMs' code needs to have
+    /// names.
+    pub precise: bool,
 }
 
 /// One change to the environment of a command.
@@ -110,17 +123,19 @@ pub trait Adapter: Send {
     fn identity(&self) -> VmIdentity;
 
     /// What each sample should carry so that this adapter's code can be resolved.
-    /// Asked once, before sampling begins, of what is attached to. (A command that is
+    /// Asked once. Of what is attached to it decides what is sampled; a command that is
     /// started, and what it starts, is recognised only when it runs and is sampled
-    /// already: then nobody asks.) Nothing by default.
+    /// already, as [`AdapterFamily::launch_needs`] said. In both cases its sources say
+    /// that there is an interpreter. Nothing by default.
     fn sample_needs(&self) -> SampleNeeds {
         SampleNeeds::default()
     }
 
     /// Tells `look` what is new since the last look; at the first one, everything.
     ///
-    /// It may leave the pc maps of constituents to [`Adapter::pc_map`], when reading
-    /// them all would take long. When it fails in the middle, what `look` holds by
+    /// When reading all pc maps would take long, those of code that was hit are enough
+    /// ([`Look::touched`]): a constituent that is told again with the same key and its
+    /// map has it from the beginning. When this fails in the middle, what `look` holds by
     /// then is kept, and the next look goes on from there: it must be true on its own.
     ///
     /// # Errors
@@ -128,30 +143,6 @@ pub trait Adapter: Send {
     /// [`AdapterError`]; after one that [`AdapterError::is_final`], there is no
     /// further look.
     fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError>;
-
-    /// Whether [`Adapter::pc_map`] has maps: only then is it asked for those of
-    /// methods and blocks that were told without, which are kept until then. No by
-    /// default.
-    fn has_late_maps(&self) -> bool {
-        false
-    }
-
-    /// The pc map of a constituent for which [`Adapter::look`] gave none. Methods that
-    /// it refers to and that were not told yet are told to `look`. Asked only where
-    /// [`Adapter::has_late_maps`]; by default there are no such maps.
-    ///
-    /// # Errors
-    ///
-    /// [`AdapterError::Absent`] when the constituent is gone by now.
-    fn pc_map(
-        &mut self,
-        process: &ProcessView,
-        constituent: ConstituentKey,
-        look: &mut Look,
-    ) -> Result<PcMap, AdapterError> {
-        let _ = (process, constituent, look);
-        Ok(PcMap::None)
-    }
 
     /// How long to wait until the next look: short while code comes and goes, long
     /// while it is quiet ([`crate::Cadence`] does that).
@@ -182,6 +173,11 @@ pub struct SampleNeeds {
     /// Addresses of 64-bit words to be read while the thread stands still, by engines
     /// that stop it.
     pub words: Vec<Avma>,
+    /// Where registers and stack show what an interpreter executes: they are recorded of
+    /// samples in interpreters alone, and of those only what these places name. Until
+    /// [`crate::Look::interpreter`] has told where that is, all samples in memory of no
+    /// file may be in one.
+    pub sources: Vec<InterpreterSource>,
 }
 
 impl SampleNeeds {
@@ -193,6 +189,11 @@ impl SampleNeeds {
         for word in &other.words {
             if !self.words.contains(word) {
                 self.words.push(*word);
+            }
+        }
+        for source in &other.sources {
+            if !self.sources.contains(source) {
+                self.sources.push(*source);
             }
         }
         self

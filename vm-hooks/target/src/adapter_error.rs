@@ -1,6 +1,6 @@
 //! Why an adapter could not read its VM.
 
-use vmscope_records::{Avma, ConstituentKey, Pid};
+use vmscope_records::{Avma, Pid};
 
 use crate::{MemoryError, SymbolError};
 
@@ -49,6 +49,17 @@ pub enum AdapterError {
         /// What is supported, in words.
         supported: &'static str,
     },
+    /// A VM that runs the same programs and is built otherwise (a JVM that is not
+    /// HotSpot): which it is, and why that matters.
+    #[error("this is {vm}, which can't be read: {why}")]
+    OtherVm {
+        /// What it is, with its version where that is known.
+        vm: String,
+        /// Why it can't be read, in words.
+        why: &'static str,
+        /// What to do instead; empty where nothing helps.
+        remedy: &'static str,
+    },
     /// The VM has not got that far in its start.
     #[error("the VM's {what} is not set up yet")]
     NotReady {
@@ -88,12 +99,6 @@ pub enum AdapterError {
         /// How many are believed.
         cap: u64,
     },
-    /// It is not there, or not any more.
-    #[error("constituent {key} is not there (any more)")]
-    Absent {
-        /// Which.
-        key: ConstituentKey,
-    },
     /// A file that the VM writes could not be read.
     #[error("{path} can't be read")]
     File {
@@ -122,10 +127,27 @@ impl AdapterError {
             AdapterError::Gone { .. }
             | AdapterError::MissingSymbol { .. }
             | AdapterError::MissingField { .. }
-            | AdapterError::UnsupportedVersion { .. } => true,
+            | AdapterError::UnsupportedVersion { .. }
+            | AdapterError::OtherVm { .. } => true,
             AdapterError::Memory { source, .. } => source.is_final(),
             _ => false,
         }
+    }
+
+    /// What it is with its causes, in one line.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            let more = error.to_string();
+            // A transparent error says what its cause says.
+            if !text.ends_with(&more) {
+                text = format!("{text}: {more}");
+            }
+            cause = error.source();
+        }
+        text
     }
 
     /// The one thing to do about it, for people; empty where nothing helps.
@@ -133,8 +155,36 @@ impl AdapterError {
     pub fn remedy(&self) -> &'static str {
         match self {
             AdapterError::Memory { source, .. } => source.remedy(),
+            AdapterError::OtherVm { remedy, .. } => remedy,
             AdapterError::MissingSymbol { .. } => "use a build of the VM that is not stripped",
             _ => "",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_its_causes_and_what_helps() {
+        let pid = Pid(7);
+        let denied = AdapterError::reading("code cache")(MemoryError::Denied { pid });
+        assert_eq!(
+            denied.in_full(),
+            "the VM's code cache can't be read: reading the memory of process 7 is not permitted"
+        );
+        assert!(denied.remedy().contains("ptrace_scope") && denied.is_final());
+        let other = AdapterError::OtherVm {
+            vm: "Eclipse OpenJ9 0.48".to_owned(),
+            why: "its structures are not HotSpot's",
+            remedy: "run the program on a HotSpot JVM",
+        };
+        assert_eq!(
+            other.in_full(),
+            "this is Eclipse OpenJ9 0.48, which can't be read: its structures are not HotSpot's"
+        );
+        assert_eq!(other.remedy(), "run the program on a HotSpot JVM");
+        assert!(other.is_final());
     }
 }

@@ -39,6 +39,8 @@ pub struct ElfHeader {
     /// How many there are, as the header says: 0 when [`Section::size`] of the first
     /// holds the number.
     pub sections: u16,
+    /// The section that holds the names of sections; 0 for none.
+    pub section_names: u16,
 }
 
 /// A program header.
@@ -63,6 +65,8 @@ pub struct Segment {
 /// A section header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
+    /// Where its name is in the section of names.
+    pub name_at: u64,
     /// `sh_type`: `SHT_SYMTAB`, `SHT_DYNSYM`, `SHT_NOTE`, …
     pub kind: u32,
     /// Where in the file it is.
@@ -158,6 +162,7 @@ pub fn parse_header(bytes: &[u8]) -> Result<ElfHeader, ElfError> {
         segments: header.e_phnum,
         sections_at: header.e_shoff,
         sections: header.e_shnum,
+        section_names: header.e_shstrndx,
     };
     let sizes = [
         (
@@ -225,6 +230,7 @@ pub fn parse_sections(bytes: &[u8], header: &ElfHeader) -> Result<Vec<Section>, 
         source,
     })?;
     let sections = parsed.iter().map(|section| Section {
+        name_at: u64::try_from(section.sh_name).unwrap_or(u64::MAX),
         kind: section.sh_type,
         offset: section.sh_offset,
         size: section.sh_size,

@@ -19,6 +19,8 @@ const MAX_SYMBOLS: u64 = 8 << 20;
 /// A longer string table is not read. That of a browser with all its C++ names is
 /// some 150 MB.
 const MAX_STRING_BYTES: u64 = 256 << 20;
+/// The names of sections take no more bytes than this.
+const MAX_SECTION_NAMES: u64 = 4 << 20;
 /// Symbols are read so many at a time.
 const SYMBOLS_AT_ONCE: usize = 1 << 14;
 /// Of a longer name only the beginning is shown to a visitor.
@@ -131,6 +133,29 @@ impl ElfFile {
             sections = parse_sections(&bytes, &self.header)?;
         }
         Ok(self.sections.get_or_init(|| sections))
+    }
+
+    /// Whether it has a section of that name. Files stripped of their section headers
+    /// have none.
+    ///
+    /// # Errors
+    ///
+    /// [`ElfError`] when the file lies about where they are.
+    pub fn has_section(&self, name: &str) -> Result<bool, ElfError> {
+        let sections = self.sections()?;
+        let names = sections.get(usize::from(self.header.section_names));
+        let Some(names) = names.filter(|_| self.header.section_names != 0) else {
+            return Ok(false);
+        };
+        let what = "section names";
+        let bytes = self.table(what, names.offset, names.size, 1, MAX_SECTION_NAMES)?;
+        Ok(sections.iter().any(|section| {
+            let at = usize::try_from(section.name_at).unwrap_or(usize::MAX);
+            let rest = bytes
+                .get(at..)
+                .and_then(|rest| rest.strip_prefix(name.as_bytes()));
+            rest.is_some_and(|rest| rest.first() == Some(&0))
+        }))
     }
 
     /// The build-id: from the notes that are mapped, else from the sections.

@@ -1,10 +1,10 @@
 //! What one look of an adapter at its VM found.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use vmscope_records::{
-    Class, CodeChange, Collection, Counter, CounterMeaning, Fact, Lifetime, Limit, LimitKind,
+    Avma, COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Class, CodeChange, Collection, Compilation,
+    Counter, CounterMeaning, Fact, InterpreterRules, InterpreterSource, Lifetime, Limit, LimitKind,
     LossReason, Lost, Method, ProcessKey, Record, RegionRule, RegionRules, Stream, ThreadKey,
     ThreadRole, Tid, TimeNs,
 };
@@ -14,6 +14,9 @@ use crate::KeySource;
 /// More records than this in one look are counted, not kept: some three times what
 /// the largest code caches hold.
 pub const MAX_RECORDS_OF_A_LOOK: usize = 1 << 20;
+
+/// So many addresses that samples touched a look knows at most.
+pub const MAX_TOUCHED_OF_A_LOOK: usize = 1 << 16;
 
 /// What a VM tells about one of its threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +30,52 @@ pub struct ThreadNews {
     pub role: Option<ThreadRole>,
 }
 
+/// What a VM's compiler was seen to compile: a [`Compilation`] of a thread for which the
+/// recorder has the key. Told again, with the same number and `first_seen`, when it was
+/// seen longer, or is over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompilationNews {
+    /// The compiler's thread, as vmscope's own pid namespace shows it.
+    pub tid: Tid,
+    /// The VM's number of it.
+    pub id: u64,
+    /// The method, as constituents are named.
+    pub name: String,
+    /// The tier that is being made, as constituents are named.
+    pub tier: String,
+    /// The bytecode at which on-stack replacement is to enter, if it is for that.
+    pub osr_bci: Option<u32>,
+    /// When the last look at that thread began that did not see it yet.
+    pub absent_at: Option<TimeNs>,
+    /// The time of the first look that saw it.
+    pub first_seen: TimeNs,
+    /// The time of the last look that saw it.
+    pub last_seen: TimeNs,
+    /// The time of the first look that did not see it any more.
+    pub gone_at: Option<TimeNs>,
+}
+
+impl CompilationNews {
+    /// The record of it, of a thread that the recording calls `thread`.
+    #[must_use]
+    pub fn of(self, process: ProcessKey, thread: ThreadKey) -> Compilation {
+        // A reader refuses what is not in this order.
+        let last_seen = self.last_seen.max(self.first_seen);
+        Compilation {
+            process,
+            thread,
+            id: self.id,
+            name: self.name,
+            tier: self.tier,
+            osr_bci: self.osr_bci,
+            absent_at: self.absent_at.map(|time| time.min(self.first_seen)),
+            first_seen: self.first_seen,
+            last_seen,
+            gone_at: self.gone_at.map(|time| time.max(last_seen)),
+        }
+    }
+}
+
 /// Where an adapter puts what it finds, in one look.
 ///
 /// The recorder makes one for each look and takes the records out of it. What does
@@ -37,9 +86,10 @@ pub struct Look {
     process: ProcessKey,
     began: TimeNs,
     clock: Arc<dyn Fn() -> TimeNs + Send + Sync>,
-    thread_keys: Arc<HashMap<Tid, ThreadKey>>,
+    touched: Vec<Avma>,
     records: Vec<Record>,
     threads: Vec<ThreadNews>,
+    compilations: Vec<CompilationNews>,
     cap: usize,
     dropped: u64,
 }
@@ -69,18 +119,21 @@ impl Look {
             process,
             began: clock(),
             clock,
-            thread_keys: Arc::default(),
+            touched: Vec::new(),
             records: Vec::new(),
             threads: Vec::new(),
+            compilations: Vec::new(),
             cap: MAX_RECORDS_OF_A_LOOK,
             dropped: 0,
         }
     }
 
-    /// The same look, with the threads of the process that the recording knows.
+    /// The same look, with the addresses that samples touched since the last one, each
+    /// once, ascending. More than [`MAX_TOUCHED_OF_A_LOOK`] are not taken.
     #[must_use]
-    pub fn with_threads(mut self, threads: Arc<HashMap<Tid, ThreadKey>>) -> Self {
-        self.thread_keys = threads;
+    pub fn with_touched(mut self, mut touched: Vec<Avma>) -> Self {
+        touched.truncate(MAX_TOUCHED_OF_A_LOOK);
+        self.touched = touched;
         self
     }
 
@@ -117,10 +170,16 @@ impl Look {
         (self.clock)()
     }
 
-    /// How the recording calls thread `tid`, if it knows it.
+    /// Addresses of user space that samples of this process fell on since its adapter's
+    /// last look (or the beginning), and return addresses of their callers, where they lie
+    /// in memory of no file: generated code. And every value that the places of
+    /// [`crate::SampleNeeds::sources`] had in such samples (once
+    /// [`Look::interpreter`] has told where the interpreter is, in those there), whatever
+    /// it is. Each once, ascending; at most [`MAX_TOUCHED_OF_A_LOOK`], of which the
+    /// recorder counts and tells what is beyond.
     #[must_use]
-    pub fn thread_key(&self, tid: Tid) -> Option<ThreadKey> {
-        self.thread_keys.get(&tid).copied()
+    pub fn touched(&self) -> &[Avma] {
+        &self.touched
     }
 
     /// A change of the code zone. Changes are kept in the order they are told.
@@ -159,6 +218,32 @@ impl Look {
         }
     }
 
+    /// What a compiler's thread is seen to compile, or was seen to until now.
+    pub fn compilation(&mut self, news: CompilationNews) {
+        if self.has_room() {
+            self.compilations.push(news);
+        }
+    }
+
+    /// Count and time of the VM's collections of one kind since it started, exact: of
+    /// collector `collector`, and where it counts kinds apart, of this one (else empty).
+    /// The report puts them beside the collections that were observed.
+    pub fn collector_totals(
+        &mut self,
+        collector: &str,
+        kind: &str,
+        count: f64,
+        time_ns: Option<f64>,
+    ) {
+        let total = CounterMeaning::Total;
+        let label = Collection::label(collector, kind);
+        self.counter(COLLECTIONS_SECTION, &label, "", total, count);
+        if let Some(time) = time_ns {
+            let name = format!("{label}{COLLECTION_TIME_SUFFIX}");
+            self.counter(COLLECTIONS_SECTION, &name, "ns", total, time);
+        }
+    }
+
     /// Which of the VM's native functions belong to which part of it; `vm` is the
     /// adapter's own word for the VM.
     pub fn rules(&mut self, vm: &str, rules: Vec<RegionRule>) {
@@ -167,6 +252,25 @@ impl Look {
             time: self.now(),
             vm: vm.to_owned(),
             rules,
+        }));
+    }
+
+    /// Where the VM's interpreter is, and how its samples show what it executes; of
+    /// more ranges and sources than a recording may have the first are told.
+    pub fn interpreter(
+        &mut self,
+        vm: &str,
+        mut ranges: Vec<(Avma, Avma)>,
+        mut sources: Vec<InterpreterSource>,
+    ) {
+        ranges.truncate(InterpreterRules::MAX_RANGES);
+        sources.truncate(InterpreterRules::MAX_SOURCES);
+        self.push(Record::InterpreterRules(InterpreterRules {
+            process: self.process,
+            time: self.now(),
+            vm: vm.to_owned(),
+            ranges,
+            sources,
         }));
     }
 
@@ -232,7 +336,13 @@ impl Look {
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.threads.is_empty()
+        self.records.is_empty() && self.threads.is_empty() && self.compilations.is_empty()
+    }
+
+    /// What compilers were seen to compile; to be taken before [`Look::finish`].
+    #[must_use]
+    pub fn take_compilations(&mut self) -> Vec<CompilationNews> {
+        std::mem::take(&mut self.compilations)
     }
 
     /// What was found, in the order it was told, with a record of what did not fit;
@@ -259,7 +369,8 @@ impl Look {
     }
 
     fn has_room(&mut self) -> bool {
-        let room = self.records.len().saturating_add(self.threads.len()) < self.cap;
+        let held = self.records.len() + self.threads.len() + self.compilations.len();
+        let room = held < self.cap;
         self.dropped += u64::from(!room);
         room
     }

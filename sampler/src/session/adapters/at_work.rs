@@ -1,23 +1,20 @@
 //! One adapter at work: its looks, and where what they find goes.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
-use vmscope_records::{
-    CodeChange, Constituent, ConstituentKind, Limit, LimitKind, PcMap, Record, VmIdentity,
+use vmscope_records::{Avma, InterpreterSource, Limit, LimitKind, ProcessKey, Record, VmIdentity};
+use vmscope_target::{
+    Adapter, AdapterError, KeySource, Look, MAX_TOUCHED_OF_A_LOOK, ProcessView, ThreadNews,
 };
-use vmscope_target::{Adapter, AdapterError, KeySource, Look, ProcessView, ThreadNews};
 
+use crate::session::touched::Touched;
 use crate::session::{Found, now};
 
-/// Constituents of all adapters whose pc maps are still to be read; beyond that they
-/// are read by nobody and resolve to their method only.
-const MAX_MAPS_WAITING: usize = 1 << 20;
-
-/// How long pc maps are read before the next look has its turn.
-const MAPS_FOR: Duration = Duration::from_millis(50);
+/// How soon an adapter has its next turn at the earliest, whatever it wants.
+const SOONEST: Duration = Duration::from_millis(5);
 
 /// So many different troubles are told.
 const MAX_TROUBLES: usize = 200;
@@ -27,7 +24,8 @@ pub(in crate::session) struct AtWork {
     family: &'static str,
     adapter: Box<dyn Adapter>,
     due: Instant,
-    waiting: VecDeque<Constituent>,
+    /// What samples touched since its last look.
+    touched: Vec<Avma>,
     has_looked: bool,
     /// Whether there is no point in another look, but for the last one.
     is_stopped: bool,
@@ -41,8 +39,7 @@ pub(in crate::session) struct Teller {
     out: Sender<Found>,
     /// What was said already.
     told: HashSet<String>,
-    /// Constituents of all adapters that wait for their pc maps.
-    waiting: usize,
+    touched: Touched,
 }
 
 impl AtWork {
@@ -51,7 +48,7 @@ impl AtWork {
             family,
             adapter,
             due: Instant::now(),
-            waiting: VecDeque::new(),
+            touched: Vec::new(),
             has_looked: false,
             is_stopped: false,
             is_useless: false,
@@ -63,6 +60,22 @@ impl AtWork {
         self.adapter.identity()
     }
 
+    /// Where samples show what its VM's interpreter executes.
+    pub fn sources(&self) -> Vec<InterpreterSource> {
+        self.adapter.sample_needs().sources
+    }
+
+    /// Takes what samples touched, ascending. Of too many addresses, because it has not
+    /// looked for long, some are left out.
+    pub fn touch(&mut self, touched: &[Avma], teller: &Teller) {
+        self.touched.extend_from_slice(touched);
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        let too_many = self.touched.len().saturating_sub(MAX_TOUCHED_OF_A_LOOK);
+        self.touched.truncate(MAX_TOUCHED_OF_A_LOOK);
+        teller.touched.miss(too_many);
+    }
+
     /// When it wants its next turn; `None` where it can't go on.
     pub fn due(&self) -> Option<Instant> {
         (!self.is_stopped).then_some(self.due)
@@ -71,10 +84,7 @@ impl AtWork {
     /// Its turn, of a process that lives.
     pub fn turn(&mut self, view: &ProcessView, teller: &mut Teller) {
         self.look(view, teller);
-        if !self.is_stopped {
-            self.read_maps(view, teller);
-        }
-        self.due = Instant::now() + self.adapter.next_look();
+        self.due = Instant::now() + self.adapter.next_look().max(SOONEST);
     }
 
     /// Puts its turn off: its process can't be looked at now.
@@ -88,25 +98,25 @@ impl AtWork {
             self.look(view, teller);
         }
         if !self.is_useless {
-            let mut look = teller.begin(view);
+            let mut look = self.begin(view, teller);
             let result = self.adapter.finish(view, &mut look);
             teller.send(look);
             if let Err(error) = result {
                 teller.trouble(self.family, &error);
             }
         }
-        teller.waiting -= self.waiting.len();
+    }
+
+    fn begin(&mut self, view: &ProcessView, teller: &Teller) -> Look {
+        let look = Look::new(teller.keys.clone(), view.key(), Arc::new(now));
+        look.with_touched(std::mem::take(&mut self.touched))
     }
 
     fn look(&mut self, view: &ProcessView, teller: &mut Teller) {
         self.has_looked = true;
-        let mut look = teller.begin(view);
+        let mut look = self.begin(view, teller);
         let result = self.adapter.look(view, &mut look);
-        if self.adapter.has_late_maps() {
-            teller.send_and_note(look, &mut self.waiting);
-        } else {
-            teller.send(look);
-        }
+        teller.send(look);
         if let Err(error) = result {
             teller.trouble(self.family, &error);
             self.is_stopped = error.is_final();
@@ -114,42 +124,15 @@ impl AtWork {
             self.is_useless = self.is_stopped && !matches!(error, AdapterError::Gone { .. });
         }
     }
-
-    /// Reads pc maps that the look left for later.
-    fn read_maps(&mut self, view: &ProcessView, teller: &mut Teller) {
-        let until = Instant::now() + MAPS_FOR;
-        let mut look = teller.begin(view);
-        while let Some(mut constituent) = self.waiting.pop_front() {
-            teller.waiting -= 1;
-            match self.adapter.pc_map(view, constituent.key, &mut look) {
-                Ok(PcMap::None) | Err(AdapterError::Absent { .. }) => {}
-                Ok(map) => {
-                    constituent.map = map;
-                    look.code(CodeChange::Seen(constituent));
-                }
-                Err(error) => {
-                    teller.trouble(self.family, &error);
-                    if error.is_final() {
-                        teller.waiting -= self.waiting.len();
-                        self.waiting.clear();
-                    }
-                }
-            }
-            if Instant::now() > until {
-                break;
-            }
-        }
-        teller.send(look);
-    }
 }
 
 impl Teller {
-    pub fn new(keys: KeySource, out: Sender<Found>) -> Self {
+    pub fn new(keys: KeySource, out: Sender<Found>, touched: Touched) -> Self {
         Teller {
             keys,
             out,
+            touched,
             told: HashSet::new(),
-            waiting: 0,
         }
     }
 
@@ -159,13 +142,29 @@ impl Teller {
         let _ = self.out.send(Found::Vm(identity));
     }
 
+    /// Says that adapters read an address space now, and where samples show what its
+    /// interpreters execute.
+    pub fn reads(&self, process: ProcessKey, sources: Vec<InterpreterSource>) {
+        let _ = self.out.send(Found::Reads(process, sources));
+    }
+
+    /// What samples touched in an address space since this was asked last, ascending.
+    pub fn take_touched(&self, process: ProcessKey) -> Vec<Avma> {
+        self.touched.take(process)
+    }
+
+    /// How many addresses that samples touched could not be told.
+    pub fn missed_touched(&self) -> u64 {
+        self.touched.missed()
+    }
+
     /// Says what an adapter can't do, or a family; what is said already is not said
     /// again. That a process is gone is no trouble: its end is in the recording.
     pub fn trouble(&mut self, family: &str, error: &AdapterError) {
         if matches!(error, AdapterError::Gone { .. }) {
             return;
         }
-        let text = format!("{family} adapter: {error}");
+        let text = format!("{family} adapter: {}", error.in_full());
         self.limit(text, error.remedy());
     }
 
@@ -196,36 +195,19 @@ impl Teller {
         self.told.insert(limit.text.clone())
     }
 
-    fn begin(&self, view: &ProcessView) -> Look {
-        Look::new(self.keys.clone(), view.key(), Arc::new(now))
-    }
-
-    /// Sends what a look found, and notes in `waiting` what is without a pc map.
-    fn send_and_note(&mut self, look: Look, waiting: &mut VecDeque<Constituent>) {
-        let (records, threads) = self.take(look);
-        for record in &records {
-            if let Record::Constituent(constituent) = record {
-                let has_inside = matches!(
-                    constituent.kind,
-                    ConstituentKind::Method | ConstituentKind::Block
-                );
-                let wants_map = has_inside && constituent.map == PcMap::None;
-                if wants_map && self.waiting < MAX_MAPS_WAITING {
-                    waiting.push_back((**constituent).clone());
-                    self.waiting += 1;
-                }
-            }
-        }
-        self.tell(records, threads);
-    }
-
     fn send(&mut self, look: Look) {
         let (records, threads) = self.take(look);
         self.tell(records, threads);
     }
 
-    /// What a look found, without the limits that were told before.
-    fn take(&mut self, look: Look) -> (Vec<Record>, Vec<ThreadNews>) {
+    /// What a look found, without the limits that were told before; what it knows of
+    /// compilers is sent at once.
+    fn take(&mut self, mut look: Look) -> (Vec<Record>, Vec<ThreadNews>) {
+        let compilations = look.take_compilations();
+        if !compilations.is_empty() {
+            // A writer that is gone ends the session by itself.
+            let _ = self.out.send(Found::Compiled(look.process(), compilations));
+        }
         let (mut records, threads) = look.finish();
         records.retain_mut(|record| match record {
             Record::Limit(limit) => self.is_new(limit),

@@ -21,7 +21,7 @@ use vmscope_target::AdapterFamily;
 
 use super::news::{News, Space};
 
-/// How soon this thread notices news.
+/// How soon this thread notices news; adapters have their turns when they want them.
 const NAP: Duration = Duration::from_millis(50);
 
 /// More adapters than this are not at work at once.
@@ -74,6 +74,7 @@ impl Looks {
     pub fn run(mut self) {
         for watched in self.watched.values() {
             greet(&mut self.greeted, watched, &self.teller);
+            watched.tell_reads(&self.teller);
         }
         loop {
             let (batch, goes_on) = self.news.take();
@@ -157,6 +158,14 @@ impl Looks {
             let text = format!(
                 "{not_asked} programs were not asked for their VM, because there were too many: \
                  generated code of theirs has no names"
+            );
+            self.teller.limit(text, "");
+        }
+        let missed_touched = self.teller.missed_touched();
+        if missed_touched > 0 {
+            let text = format!(
+                "{missed_touched} addresses in generated code that samples fell on were too many \
+                 at a time to be looked at: some of it may be resolved to its method only"
             );
             self.teller.limit(text, "");
         }

@@ -144,6 +144,7 @@ impl Watched {
             return;
         }
         let can_look = self.look_at_process();
+        self.touch(teller);
         for adapter in self.adapters.iter_mut().filter(|one| is_due(one)) {
             match self.view.as_ref().filter(|_| can_look) {
                 Some(view) => adapter.turn(view, teller),
@@ -188,10 +189,27 @@ impl Watched {
     pub fn finish(&mut self, teller: &mut Teller) {
         // Where the process can't be looked at any more, adapters tell what they can.
         let _ = self.look_at_process();
+        self.touch(teller);
         if let Some(view) = &self.view {
             for adapter in self.adapters.drain(..) {
                 adapter.finish(view, teller);
             }
+        }
+    }
+
+    /// Says that somebody reads it, and where samples show what its interpreters execute.
+    pub fn tell_reads(&self, teller: &Teller) {
+        if !self.adapters.is_empty() {
+            let sources = self.adapters.iter().flat_map(AtWork::sources).collect();
+            teller.reads(self.space.key, sources);
+        }
+    }
+
+    /// Hands what samples touched to all adapters.
+    fn touch(&mut self, teller: &Teller) {
+        let touched = teller.take_touched(self.space.key);
+        for adapter in &mut self.adapters {
+            adapter.touch(&touched, teller);
         }
     }
 
@@ -220,6 +238,7 @@ impl Watched {
             return false;
         };
         let mut have_answered = true;
+        let before = self.adapters.len();
         for (place, family) in families.iter().enumerate() {
             if self.recognised.contains(&place) {
                 continue;
@@ -238,6 +257,9 @@ impl Watched {
                 }
                 Err(error) => teller.trouble(family.name(), &error),
             }
+        }
+        if self.adapters.len() > before {
+            self.tell_reads(teller);
         }
         have_answered
     }

@@ -2,7 +2,7 @@ use nix::errno::Errno;
 
 use super::*;
 use crate::doctor::facts::{
-    Capabilities, Existence, Limit, PerfProbe, ProcessFacts, Reading, Setting,
+    Capabilities, Existence, Limit, PerfProbe, ProcessFacts, Reading, Setting, Vms,
 };
 
 /// An ordinary user on an ordinary machine.
@@ -53,6 +53,7 @@ pub(crate) fn process() -> ProcessFacts {
         tracer: None,
         maps: Reading::Done,
         memory: Reading::Failed(Errno::EPERM),
+        vms: Vms::NotAsked,
         modules: Vec::new(),
         modules_left_out: 0,
     }

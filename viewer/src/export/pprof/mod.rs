@@ -326,7 +326,11 @@ fn homes(export: &Export<'_>) -> Vec<Option<Home>> {
         let home = match *place {
             Place::Native(module, _) => Home::Module(module),
             Place::Kernel(_) => Home::Kernel,
-            Place::Code(..) | Place::Generated | Place::Doubtful => Home::Generated,
+            Place::Code(..)
+            | Place::Interpreted { .. }
+            | Place::Entering { .. }
+            | Place::Generated
+            | Place::Doubtful => Home::Generated,
             Place::Unmapped | Place::Idle => continue,
         };
         if let Some(slot) = homes.get_mut(site as usize) {

@@ -1,13 +1,15 @@
 //! The report as text, in the form of VMProfiler's (the paper's Figure 7).
 
+mod compilers;
 mod head;
 mod names;
 mod parts;
-mod sections;
 mod tables;
+mod threads;
 mod totals;
+mod vm;
 
-pub(super) use sections::role_name;
+pub(super) use threads::role_name;
 
 use super::options::ReportOptions;
 use anyhow::Result;
@@ -62,7 +64,7 @@ pub(super) fn write(
         profile,
         summary,
         options,
-        width: width(options),
+        width: width(options.width),
         sites_of: sites_of(profile, summary),
         namesakes: names::namesakes(profile, summary),
     };
@@ -78,14 +80,16 @@ pub(super) fn write(
     for (heading, regions) in groups {
         page.group(heading, regions, out)?;
     }
-    page.counters(out)?;
+    page.vms(out)?;
+    page.compilers(filter, out)?;
     page.threads(out)?;
     Ok(())
 }
 
-fn width(options: &ReportOptions) -> usize {
+/// The columns of a page: those asked for, else the terminal's, else 100.
+pub(crate) fn width(asked: Option<u16>) -> usize {
     let terminal = || terminal_size::terminal_size().map(|(columns, _)| columns.0);
-    usize::from(options.width.or_else(terminal).unwrap_or(100)).max(MIN_WIDTH)
+    usize::from(asked.or_else(terminal).unwrap_or(100)).max(MIN_WIDTH)
 }
 
 struct Page<'a> {

@@ -299,12 +299,16 @@ fn report(nmethods: &[Nmethod], hits: &[Hit], names: &mut Names<'_>) {
     let records =
         |of: fn(&Hit) -> &Nmethod| hits.iter().map(|hit| of(hit).pcs.len()).sum::<usize>();
     println!(
-        "{} nmethods hit of {}, records {} -> {}, full tables: {}",
+        "{} nmethods hit of {}, records {} -> {}, full tables: {} ({} nmethods for themselves)",
         hits.len(),
         nmethods.len(),
         records(|hit| &hit.full),
         records(|hit| &hit.reduced),
-        has_full_tables(nmethods)
+        has_full_tables(nmethods),
+        nmethods
+            .iter()
+            .filter(|nmethod| has_full_tables([*nmethod]))
+            .count()
     );
     let mut rules = [Score::default(); 5];
     let [next, implicit, outermost, full_map, sound_full] = &mut rules;

@@ -30,6 +30,58 @@ pub mod interpreted_frame {
     pub const BCP: i32 = -64;
 }
 
+/// What a slot of a constant pool holds (`JVM_CONSTANT_*`): the class file's numbers,
+/// and the VM's own from 100 on. Equal on 11 to 25.
+pub mod pool_tag {
+    #![allow(missing_docs, reason = "they are called as in classfile_constants.h")]
+    pub const UTF8: u8 = 1;
+    pub const INTEGER: u8 = 3;
+    pub const FLOAT: u8 = 4;
+    pub const LONG: u8 = 5;
+    pub const DOUBLE: u8 = 6;
+    pub const CLASS: u8 = 7;
+    pub const STRING: u8 = 8;
+    pub const FIELDREF: u8 = 9;
+    pub const METHODREF: u8 = 10;
+    pub const INTERFACE_METHODREF: u8 = 11;
+    pub const NAME_AND_TYPE: u8 = 12;
+    pub const METHOD_HANDLE: u8 = 15;
+    pub const METHOD_TYPE: u8 = 16;
+    pub const DYNAMIC: u8 = 17;
+    pub const INVOKE_DYNAMIC: u8 = 18;
+    pub const UNRESOLVED_CLASS: u8 = 100;
+    pub const UNRESOLVED_CLASS_IN_ERROR: u8 = 103;
+    pub const METHOD_HANDLE_IN_ERROR: u8 = 104;
+    pub const METHOD_TYPE_IN_ERROR: u8 = 105;
+    pub const DYNAMIC_IN_ERROR: u8 = 106;
+}
+
+/// Entries of resolved fields and methods (JDK 21 on): the tables tell their size and
+/// where the slot is, not what is beside it.
+pub mod resolved_entry {
+    use crate::layout::Scalar;
+
+    /// `Method*`, first in `ResolvedMethodEntry` and `ResolvedIndyEntry`.
+    pub const METHOD: Scalar = Scalar {
+        offset: 0,
+        width: 8,
+        signed: false,
+    };
+
+    /// In `ResolvedFieldEntry`: the field's offset in the object, and the class that
+    /// holds it (null until it is resolved). `None` where the entry is not laid out as
+    /// in JDK 22 to 25.
+    #[must_use]
+    pub fn field(bytes: u64, slot: u64) -> Option<(Scalar, Scalar)> {
+        let offset = Scalar {
+            offset: 8,
+            width: 4,
+            signed: false,
+        };
+        (bytes == 24 && slot == 14).then_some((offset, METHOD))
+    }
+}
+
 impl Encodings {
     /// Of the JVM that describes itself so; `major` is its version.
     #[must_use]

@@ -4,6 +4,7 @@ use vmscope_records::{Avma, LineEntry};
 use vmscope_target::{AdapterError, Memory};
 
 use super::line_table;
+use crate::bytecode::decode_utf8;
 use crate::layout::{Encodings, Scalar, VmStructs};
 
 /// A symbol's length is 16 bits.
@@ -37,6 +38,15 @@ pub struct MethodLayout {
     symbol_body: u64,
     /// `has_linenumber_table`.
     has_lines: i64,
+    /// A class's own methods: `Array<Method*>`.
+    methods: Option<MethodsLayout>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct MethodsLayout {
+    array: Scalar,
+    length: Scalar,
+    data: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +78,19 @@ pub struct MethodInfo {
     pub bytecodes: Box<[u8]>,
     /// Its lines, ascending by bytecode.
     pub lines: Vec<LineEntry>,
+}
+
+/// See [`MethodLayout::stamp`]: where what a method refers to is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp([Avma; 5]);
+
+fn methods(structs: &VmStructs) -> Option<MethodsLayout> {
+    Some(MethodsLayout {
+        array: structs.optional_scalar("InstanceKlass", "_methods")?,
+        // All arrays of the VM begin with their length.
+        length: structs.optional_scalar("Array<int>", "_length")?,
+        data: structs.optional_offset("Array<Method*>", "_data")?,
+    })
 }
 
 impl MethodLayout {
@@ -104,6 +127,7 @@ impl MethodLayout {
                 .optional_offset("Symbol", "_body")
                 .map_or_else(|| structs.offset("Symbol", "_body[0]"), Ok)?,
             has_lines: lines_flag.unwrap_or(1),
+            methods: methods(structs),
         })
     }
 
@@ -146,6 +170,41 @@ impl MethodLayout {
         })
     }
 
+    /// The methods (`Method*`) that the class at `klass` declares; none where the tables
+    /// do not tell.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`], and [`AdapterError::Implausible`] for a class of more
+    /// than 65,535 methods.
+    pub fn methods_of(&self, memory: &dyn Memory, klass: Avma) -> Result<Vec<Avma>, AdapterError> {
+        let Some(MethodsLayout {
+            array,
+            length,
+            data,
+        }) = self.methods
+        else {
+            return Ok(Vec::new());
+        };
+        let array = array.read_address(memory, klass, WHAT)?;
+        let count = length.read(memory, array, WHAT)?.cast_unsigned();
+        if count > u64::from(u16::MAX) {
+            return Err(AdapterError::Implausible {
+                what: "number of a class's methods",
+                value: count,
+                at: array,
+            });
+        }
+        let methods = memory
+            .read_u64s(
+                Avma(array.0.wrapping_add(data)),
+                count,
+                usize::from(u16::MAX),
+            )
+            .map_err(AdapterError::reading(WHAT))?;
+        Ok(methods.into_iter().map(Avma).collect())
+    }
+
     /// The address of the bytecodes of the method at `method`, and how many there are.
     ///
     /// # Errors
@@ -160,6 +219,28 @@ impl MethodLayout {
         let size = self.code_size.read(memory, const_method, WHAT)?;
         let at = Avma(const_method.0.wrapping_add(self.const_method_bytes));
         Ok((at, size.cast_unsigned()))
+    }
+
+    /// What tells whether the method at `method` is still the one that was read there:
+    /// when its class was unloaded, another may have its place.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn stamp(&self, memory: &dyn Memory, method: Avma) -> Result<Stamp, AdapterError> {
+        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let constants = self.constants.read_address(memory, const_method, WHAT)?;
+        let holder = self.pool_holder.read_address(memory, constants, WHAT)?;
+        let class = self.klass_name.read_address(memory, holder, WHAT)?;
+        let name = self.name_index.read(memory, const_method, WHAT)?;
+        let name = self.pool_slot(memory, constants, name.cast_unsigned())?;
+        Ok(Stamp([
+            const_method,
+            constants,
+            holder,
+            class,
+            Avma(name & !1),
+        ]))
     }
 
     /// The name of the class at `klass`, as the VM writes it.
@@ -214,16 +295,29 @@ impl MethodLayout {
     ///
     /// As [`MethodLayout::read`].
     pub fn symbol(&self, memory: &dyn Memory, at: Avma) -> Result<String, AdapterError> {
+        let (bytes, _) = self.symbol_bytes(memory, at, usize::from(u16::MAX))?;
+        Ok(decode_utf8(&bytes))
+    }
+
+    /// The bytes of the symbol at `at`, at most `most` of them, and whether these are all.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn symbol_bytes(
+        &self,
+        memory: &dyn Memory,
+        at: Avma,
+        most: usize,
+    ) -> Result<(Vec<u8>, bool), AdapterError> {
         let length = self.symbol_length.read(memory, at, "symbol")?;
+        let length = length.cast_unsigned() & MAX_SYMBOL;
+        let wanted = length.min(most as u64);
         let body = Avma(at.0.wrapping_add(self.symbol_body));
         let bytes = memory
-            .read_vec(
-                body,
-                length.cast_unsigned() & MAX_SYMBOL,
-                usize::from(u16::MAX),
-            )
+            .read_vec(body, wanted, most)
             .map_err(AdapterError::reading("symbol"))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok((bytes, wanted == length))
     }
 
     fn file(

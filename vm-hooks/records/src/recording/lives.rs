@@ -1,8 +1,8 @@
-//! What is kept of a process and of a constituent, and which of the latter are still
+//! What is kept of a process, a thread and a constituent, and which of the latter are still
 //! needed because a forked process has them of an ended ancestor.
 
 use crate::{
-    Constituent, ConstituentGone, ConstituentMoved, Process, ProcessEnd, ProcessKey, TimeNs,
+    Constituent, ConstituentGone, ConstituentMoved, Process, ProcessEnd, ProcessKey, Record, TimeNs,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -26,6 +26,14 @@ impl ProcessLife {
     }
 }
 
+/// A thread's start and end.
+#[derive(Debug)]
+pub(super) struct ThreadLife {
+    pub process: ProcessKey,
+    pub records: Vec<Record>,
+    pub ended: Option<TimeNs>,
+}
+
 /// A constituent's life so far.
 #[derive(Debug)]
 pub(super) struct CodeLife {
@@ -42,6 +50,19 @@ impl CodeLife {
             moves,
             gone,
         }
+    }
+
+    /// More is known of it. It was there since it was told first, at the place it had
+    /// then.
+    pub fn told_again(&mut self, constituent: Constituent) {
+        let known = &mut *self.constituent;
+        *known = Constituent {
+            since: known.since,
+            absent_at: known.absent_at,
+            start: known.start,
+            end: known.end,
+            ..constituent
+        };
     }
 
     pub fn gone_before(&self, horizon: TimeNs) -> bool {

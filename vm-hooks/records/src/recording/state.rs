@@ -1,7 +1,7 @@
 //! What must be kept of a running recording so that its newest part makes sense:
 //! the threads, mappings and code that are there now, or were in the window.
 
-use super::lives::{CodeLife, Departed, ProcessLife};
+use super::lives::{CodeLife, Departed, ProcessLife, ThreadLife};
 use super::mappings::Mappings;
 use crate::{
     ClassKey, ConstituentKey, Content, Limit, LimitKind, MethodKey, ModuleKey, PcMap, Process,
@@ -29,6 +29,9 @@ pub(super) struct LastingState {
     limits_left_out: u64,
     facts: BTreeMap<(ProcessKey, String), Record>,
     rules: BTreeMap<(ProcessKey, String), Record>,
+    interpreters: BTreeMap<(ProcessKey, String), Record>,
+    /// What compilers' threads were last seen to compile, each as it was told last.
+    compilations: BTreeMap<(ThreadKey, u64, TimeNs), Record>,
     classes: BTreeMap<ClassKey, (ProcessKey, Record)>,
     modules: BTreeMap<ModuleKey, (TimeNs, Record)>,
     processes: BTreeMap<ProcessKey, ProcessLife>,
@@ -45,14 +48,6 @@ pub(super) struct LastingState {
     passing: VecDeque<(TimeNs, Record)>,
 }
 
-/// A thread's start and end.
-#[derive(Debug)]
-struct ThreadLife {
-    process: ProcessKey,
-    records: Vec<Record>,
-    ended: Option<TimeNs>,
-}
-
 impl LastingState {
     /// Takes a record into the state.
     pub fn put(&mut self, record: Record) {
@@ -64,6 +59,12 @@ impl LastingState {
             }
             Record::RegionRules(ref rules) => {
                 self.rules.insert((rules.process, rules.vm.clone()), record);
+            }
+            Record::InterpreterRules(ref rules) => {
+                (self.interpreters).insert((rules.process, rules.vm.clone()), record);
+            }
+            Record::Compilation(ref compilation) => {
+                self.compilations.insert(compilation.identity(), record);
             }
             Record::Class(ref class) => {
                 self.classes.insert(class.key, (class.process, record));
@@ -131,7 +132,7 @@ impl LastingState {
             Record::Constituent(constituent) => {
                 let key = constituent.key;
                 match self.code.get_mut(&key) {
-                    Some(life) => life.constituent = constituent,
+                    Some(life) => life.told_again(*constituent),
                     None => _ = self.code.insert(key, CodeLife::new(constituent)),
                 }
             }
@@ -229,6 +230,8 @@ impl LastingState {
         self.forget_processes(&departed, horizon);
         self.forget_code(&departed, horizon);
         self.threads.retain(|_, life| !life.ended.is_some_and(past));
+        self.compilations
+            .retain(|_, record| !record.time().is_some_and(past));
         for mappings in self.mappings.values_mut() {
             mappings.forget_before(horizon);
         }
@@ -308,6 +311,9 @@ impl LastingState {
         self.threads.retain(|_, life| !gone.contains(&life.process));
         self.facts.retain(|(process, _), _| !gone.contains(process));
         self.rules.retain(|(process, _), _| !gone.contains(process));
+        // What was forked runs its ancestor's interpreter.
+        self.interpreters
+            .retain(|(process, _), _| !departed.is_forgotten(*process));
         self.classes
             .retain(|_, (process, _)| !gone.contains(process));
         self.counters
@@ -348,6 +354,7 @@ impl LastingState {
             )
             .chain(self.facts.values().cloned())
             .chain(self.rules.values().cloned())
+            .chain(self.interpreters.values().cloned())
             .chain(self.classes.values().map(|(_, record)| record.clone()))
             .chain(self.modules.values().map(|(_, record)| record.clone()))
             .chain(
@@ -362,6 +369,7 @@ impl LastingState {
                     .cloned()
                     .map(Record::Mapping),
             )
+            .chain(self.compilations.values().cloned())
             .chain(self.methods.values().cloned())
             .chain(
                 code.clone()

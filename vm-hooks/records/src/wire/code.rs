@@ -20,7 +20,7 @@ plain!(ConstituentMoved {
 plain!(PicCase { class = class: same, method = method: (option MethodKey), target = target: same });
 
 /// The kinds' numbers; 0 is [`ConstituentKind::Other`] with its name beside it.
-const KINDS: [(ConstituentKind, u32); 11] = [
+const KINDS: [(ConstituentKind, u32); 13] = [
     (ConstituentKind::Method, 1),
     (ConstituentKind::Block, 2),
     (ConstituentKind::ClosedPic, 3),
@@ -32,6 +32,8 @@ const KINDS: [(ConstituentKind, u32); 11] = [
     (ConstituentKind::Adapter, 9),
     (ConstituentKind::RegExp, 10),
     (ConstituentKind::Free, 11),
+    (ConstituentKind::Bytecodes, 12),
+    (ConstituentKind::MethodObject, 13),
 ];
 
 impl From<&Box<Constituent>> for m::Constituent {

@@ -1,10 +1,10 @@
-//! Collections, lifetimes, counters to messages and back.
+//! Collections, compilations, lifetimes, counters to messages and back.
 
 use super::codes::Code;
 use super::process::plain;
 use super::{WireError, messages as m};
 use crate::{
-    AllocationSite, BytecodePc, Class, ClassKey, Collection, CollectionKey, Counter,
+    AllocationSite, BytecodePc, Class, ClassKey, Collection, CollectionKey, Compilation, Counter,
     CounterMeaning, Fact, Lifetime, MethodKey, ObjectKey, Phase, ProcessKey, SpaceUse,
     SurvivalBucket, ThreadKey, TimeNs,
 };
@@ -26,6 +26,51 @@ plain!(SurvivalBucket {
     scavenges = scavenges: same, fulls = fulls: same, objects = objects: same, bytes = bytes: same,
     alive_objects = alive_objects: same, alive_bytes = alive_bytes: same,
 });
+
+impl From<&Box<Compilation>> for m::Compilation {
+    fn from(r: &Box<Compilation>) -> Self {
+        m::Compilation {
+            process: r.process.0,
+            thread: r.thread.0,
+            id: r.id,
+            name: r.name.clone(),
+            tier: r.tier.clone(),
+            osr_bci: r.osr_bci,
+            absent_at: r.absent_at.map(|time| time.0),
+            first_seen: r.first_seen.0,
+            last_seen: r.last_seen.0,
+            gone_at: r.gone_at.map(|time| time.0),
+        }
+    }
+}
+
+impl TryFrom<m::Compilation> for Box<Compilation> {
+    type Error = WireError;
+
+    fn try_from(r: m::Compilation) -> Result<Self, WireError> {
+        if r.last_seen < r.first_seen {
+            return Err(WireError::Range("last_seen"));
+        }
+        if r.gone_at.is_some_and(|gone| gone < r.last_seen) {
+            return Err(WireError::Range("gone_at"));
+        }
+        if r.absent_at.is_some_and(|absent| absent > r.first_seen) {
+            return Err(WireError::Range("absent_at"));
+        }
+        Ok(Box::new(Compilation {
+            process: ProcessKey(r.process),
+            thread: ThreadKey(r.thread),
+            id: r.id,
+            name: r.name,
+            tier: r.tier,
+            osr_bci: r.osr_bci,
+            absent_at: r.absent_at.map(TimeNs),
+            first_seen: TimeNs(r.first_seen),
+            last_seen: TimeNs(r.last_seen),
+            gone_at: r.gone_at.map(TimeNs),
+        }))
+    }
+}
 
 impl From<&Box<Collection>> for m::Collection {
     fn from(r: &Box<Collection>) -> Self {

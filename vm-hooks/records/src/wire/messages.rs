@@ -51,6 +51,9 @@ macro_rules! messages {
     (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [repeated u32], $($rest:tt)*) => {
         messages!(@build $name [$($done)* #[prost(uint32, repeated, tag = $tag)] pub $f: Vec<u32>,] $($rest)*);
     };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [i64], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(sint64, tag = $tag)] pub $f: i64,] $($rest)*);
+    };
     (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [repeated i64], $($rest:tt)*) => {
         messages!(@build $name [$($done)* #[prost(sint64, repeated, tag = $tag)] pub $f: Vec<i64>,] $($rest)*);
     };
@@ -183,6 +186,16 @@ messages! {
     RegionRule {
         1 module: text, 2 prefix: text, 3 contains: text, 4 suffix: text, 5 region: u32,
         6 part: text, 7 strip: flag,
+    }
+    InterpreterRules {
+        1 process: u32, 2 time: u64, 3 vm: text, 4 starts: repeated u64, 5 sizes: repeated u64,
+        6 sources: repeated <InterpreterSource>,
+    }
+    InterpreterSource { 1 register: u32, 2 on_stack: flag, 3 offset: i64, 4 holds: u32 }
+    Compilation {
+        1 process: u32, 2 thread: u32, 3 id: u64, 4 name: text, 5 tier: text,
+        6 osr_bci: optional u32, 7 absent_at: optional u64, 8 first_seen: u64, 9 last_seen: u64,
+        10 gone_at: optional u64,
     }
 
     Symbols { 1 module: optional u32, 2 functions: repeated <NativeFunction>, 3 note: text }

@@ -8,6 +8,7 @@ mod budget;
 mod code;
 mod codes;
 mod heap;
+mod interpreter;
 mod messages;
 mod native;
 mod process;
@@ -86,6 +87,8 @@ kinds! {
     8 Module, 9 Mapping, 10 Unmapping, 12 Constituent, 13 ConstituentGone,
     14 ConstituentMoved, 15 Method, 16 Collection, 17 Class, 18 Lifetime, 19 Counter,
     20 Fact, 21 Symbols, 22 Lost, 23 End, 24 ThreadCpu, 25 RegionRules,
+    26 InterpreterRules,
+    27 Compilation,
 }
 
 #[cfg(test)]

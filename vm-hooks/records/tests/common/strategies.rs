@@ -424,17 +424,19 @@ fn pc_map() -> impl Strategy<Value = PcMap> {
 
 fn constituent() -> impl Strategy<Value = Record> {
     use ConstituentKind::{
-        Adapter, Block, ClosedPic, Enilopmart, Free, Interpreter, Method, OpenPic, RegExp, Stub,
-        Trampoline,
+        Adapter, Block, Bytecodes, ClosedPic, Enilopmart, Free, Interpreter, Method, MethodObject,
+        OpenPic, RegExp, Stub, Trampoline,
     };
     let kinds = vec![
         Adapter,
         Block,
+        Bytecodes,
         ClosedPic,
         Enilopmart,
         Free,
         Interpreter,
         Method,
+        MethodObject,
         OpenPic,
         RegExp,
         Stub,
@@ -747,6 +749,56 @@ fn region_rules() -> impl Strategy<Value = Record> {
     })
 }
 
+fn interpreter_rules() -> impl Strategy<Value = Record> {
+    let ranges = vec((any::<u32>(), any::<u32>()), 0..4);
+    let place = (any::<u32>(), option::of(any::<i32>())).prop_map(|(register, offset)| {
+        offset.map_or(SamplePlace::Register(register), |offset| {
+            let base = register;
+            SamplePlace::Stack { base, offset }
+        })
+    });
+    let holds = prop::sample::select(vec![InterpreterValue::Bytecode, InterpreterValue::Method]);
+    let source = (place, holds).prop_map(|(place, holds)| InterpreterSource { place, holds });
+    (any::<u32>(), time(), text(), ranges, vec(source, 0..4)).prop_map(
+        |(process, time, vm, ranges, sources)| {
+            let range = |(start, size): (u32, u32)| {
+                let start = u64::from(start);
+                (Avma(start), Avma(start + u64::from(size)))
+            };
+            Record::InterpreterRules(InterpreterRules {
+                process: ProcessKey(process),
+                time,
+                vm,
+                ranges: ranges.into_iter().map(range).collect(),
+                sources,
+            })
+        },
+    )
+}
+
+fn compilation() -> impl Strategy<Value = Record> {
+    let times = vec(time(), 4).prop_map(|mut times| {
+        times.sort_unstable();
+        times
+    });
+    let keys = (any::<u32>(), any::<u32>(), any::<u64>());
+    let known = (option::of(any::<u32>()), any::<bool>(), any::<bool>());
+    (keys, text(), text(), known, times).prop_map(|(keys, name, tier, known, times)| {
+        Record::Compilation(Box::new(Compilation {
+            process: ProcessKey(keys.0),
+            thread: ThreadKey(keys.1),
+            id: keys.2,
+            name,
+            tier,
+            osr_bci: known.0,
+            absent_at: known.1.then_some(times[0]),
+            first_seen: times[1],
+            last_seen: times[2],
+            gone_at: known.2.then_some(times[3]),
+        }))
+    })
+}
+
 fn symbols() -> impl Strategy<Value = Record> {
     use SymbolSource::{
         DebugInfo, DynamicSymbols, Kallsyms, MiniDebugInfo, None, Plt, SymbolTable,
@@ -859,6 +911,8 @@ pub fn all() -> Vec<BoxedStrategy<Record>> {
         counter().boxed(),
         fact().boxed(),
         region_rules().boxed(),
+        interpreter_rules().boxed(),
+        compilation().boxed(),
         symbols().boxed(),
         lost().boxed(),
         sample().boxed(),

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use vmscope_records::{
-    Avma, BoundaryRule, BytecodePc, ConstituentKey, CounterMeaning, Exactness, GoneReason, Method,
-    MethodKey, PcMap, VmIdentity,
+    Avma, BoundaryRule, BytecodePc, CodeChange, Constituent, CounterMeaning, Exactness, GoneReason,
+    Method, MethodKey, PcMap, VmIdentity,
 };
 use vmscope_target::{
     Adapter, AdapterError, AdapterFamily, Cadence, CodeZone, Look, Memory, ProcessView,
@@ -54,8 +54,8 @@ struct FakeAdapter {
     header: Avma,
     zone: CodeZone<(u64, u64)>,
     methods: HashMap<u64, MethodKey>,
-    /// Where each constituent's map was at the last look: address and length.
-    maps: HashMap<(u64, u64), (Avma, u32)>,
+    /// What was told without its map.
+    without_map: HashMap<(u64, u64), Constituent>,
     cadence: Cadence,
 }
 
@@ -75,7 +75,7 @@ impl FakeAdapter {
             header,
             zone: CodeZone::new(),
             methods: HashMap::new(),
-            maps: HashMap::new(),
+            without_map: HashMap::new(),
             cadence: Cadence::new(Duration::from_millis(50), Duration::from_secs(1), 100),
         }
     }
@@ -141,6 +141,7 @@ impl Adapter for FakeAdapter {
             registers: 1 << 7,
             stack_bytes: 256,
             words: vec![self.header],
+            sources: Vec::new(),
         }
     }
 
@@ -158,12 +159,9 @@ impl Adapter for FakeAdapter {
             start: entry.start,
             end: entry.end,
         });
-        self.maps = entries
-            .iter()
-            .map(|entry| (key(entry), entry.map))
-            .collect();
         let by_identity: HashMap<_, _> = entries.iter().map(|e| (key(e), e)).collect();
         let methods = &mut self.methods;
+        let without_map = &mut self.without_map;
         let changes = self.zone.update(
             look,
             seen,
@@ -182,39 +180,41 @@ impl Adapter for FakeAdapter {
                     key
                 });
                 constituent.method = Some(method);
+                without_map.insert(*identity, constituent.clone());
             },
             |_| GoneReason::Freed,
         );
         self.cadence.found(changes);
+        self.without_map
+            .retain(|key, _| by_identity.contains_key(key));
+        for entry in &entries {
+            let touched = look.touched();
+            let after = touched.partition_point(|at| *at < entry.start);
+            if touched.get(after).is_none_or(|at| *at >= entry.end) {
+                continue;
+            }
+            if let Some(mut constituent) = self.without_map.remove(&key(entry)) {
+                constituent.map = read_map(memory, entry.map)?;
+                look.code(CodeChange::Seen(constituent));
+            }
+        }
         let version = version as f64;
         look.counter("Code", "zone version", "", CounterMeaning::Total, version);
         Ok(())
     }
 
-    fn has_late_maps(&self) -> bool {
-        true
-    }
-
-    fn pc_map(
-        &mut self,
-        process: &ProcessView,
-        key: ConstituentKey,
-        _: &mut Look,
-    ) -> Result<PcMap, AdapterError> {
-        let map = self.zone.identity(key).and_then(|code| self.maps.get(code));
-        let (at, count) = *map.ok_or(AdapterError::Absent { key })?;
-        let count = u64::from(count);
-        let words = process.memory().read_u64s(at, count, MAX_MAP_ENTRIES);
-        let words = words.map_err(AdapterError::reading("pc map"))?;
-        let entry = |word: u64| (word as u32, BytecodePc((word >> 32) as u32));
-        Ok(PcMap::Boundary {
-            rule: BoundaryRule::AfterInstruction,
-            exactness: Exactness::Exact,
-            entries: words.into_iter().map(entry).collect(),
-        })
-    }
-
     fn next_look(&self) -> Duration {
         self.cadence.pause()
     }
+}
+
+fn read_map(memory: &dyn Memory, (at, count): (Avma, u32)) -> Result<PcMap, AdapterError> {
+    let words = memory.read_u64s(at, u64::from(count), MAX_MAP_ENTRIES);
+    let words = words.map_err(AdapterError::reading("pc map"))?;
+    let entry = |word: u64| (word as u32, BytecodePc((word >> 32) as u32));
+    Ok(PcMap::Boundary {
+        rule: BoundaryRule::AfterInstruction,
+        exactness: Exactness::Exact,
+        entries: words.into_iter().map(entry).collect(),
+    })
 }

@@ -73,9 +73,19 @@ impl Bench {
         Ok(look.finish().0)
     }
 
-    fn pc_map(&mut self, key: ConstituentKey) -> Result<PcMap, AdapterError> {
-        let mut look = self.begin();
-        self.adapter.pc_map(&self.process, key, &mut look)
+    /// A look after samples touched `address`; the maps that it told, by their keys.
+    fn touch(&mut self, address: u64) -> Result<Vec<(ConstituentKey, PcMap)>, AdapterError> {
+        let mut look = self.begin().with_touched(vec![Avma(address)]);
+        self.adapter.look(&self.process, &mut look)?;
+        let maps = look
+            .finish()
+            .0
+            .into_iter()
+            .filter_map(|record| match record {
+                Record::Constituent(told) if told.map != PcMap::None => Some((told.key, told.map)),
+                _ => None,
+            });
+        Ok(maps.collect())
     }
 }
 
@@ -266,23 +276,22 @@ fn code_comes_moves_is_freed_recycled_and_recompiled() {
 }
 
 #[test]
-fn pc_maps_are_read_later_and_only_of_what_is_there() {
-    let mut bench = Bench::new(&[code(1, 1, 0x90_0000, "a")]);
+fn pc_maps_are_read_when_they_are_needed() {
+    let mut bench = Bench::new(&[code(1, 1, 0x90_0000, "a"), code(2, 2, 0x90_0100, "b")]);
     bench.look().unwrap();
-    let map = bench.pc_map(ConstituentKey(1)).unwrap();
+    assert_eq!(bench.touch(0x90_0200).unwrap(), [], "nothing is there");
+    let maps = bench.touch(0x90_00ff).unwrap();
+    let [(ConstituentKey(1), map)] = &maps[..] else {
+        panic!("{maps:?}");
+    };
     let range = |from, to| Some(Range { from, to });
     let (first, second) = (Some(BytecodePc(3)), Some(BytecodePc(7)));
     assert_eq!(map.boundary_range(0), range(None, first));
     assert_eq!(map.boundary_range(0x10), range(first, second));
     assert_eq!(map.boundary_range(0xff), range(second, None));
+    assert_eq!(bench.touch(0x90_00ff).unwrap(), [], "it was told");
     bench.memory.change(|memory| lay_out(memory, 4, &[]));
-    bench.look().unwrap();
-    for key in [1, 99].map(ConstituentKey) {
-        assert!(matches!(
-            bench.pc_map(key),
-            Err(AdapterError::Absent { key: absent }) if absent == key
-        ));
-    }
+    assert_eq!(bench.touch(0x90_0110).unwrap(), [], "it is gone");
 }
 
 #[test]
@@ -388,7 +397,7 @@ fn hostile_contents_are_typed_errors() {
         .memory
         .change(|memory| put_u64(memory, FIRST + 32, u64::MAX));
     bench.look().unwrap();
-    let error = bench.pc_map(ConstituentKey(1)).unwrap_err();
+    let error = bench.touch(0x90_0000).unwrap_err();
     assert!(
         matches!(
             error,

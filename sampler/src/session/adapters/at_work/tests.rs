@@ -1,13 +1,12 @@
 use crossbeam_channel::{Receiver, unbounded};
-use vmscope_records::{Avma, Pid, TimeNs};
+use vmscope_records::Pid;
 use vmscope_target::testing::FakeMemory;
 
 use super::*;
 
-/// Says what it is to say in each look, and tells of a method without a map.
+/// Says what it is to say in each look, and what samples touched.
 struct Talker {
     texts: Vec<String>,
-    has_late_maps: bool,
 }
 
 impl Adapter for Talker {
@@ -22,26 +21,9 @@ impl Adapter for Talker {
         for text in &self.texts {
             look.limit(text.clone(), "");
         }
-        let key = look.keys().constituent();
-        look.code(CodeChange::Seen(Constituent {
-            key,
-            process: look.process(),
-            since: TimeNs(1),
-            absent_at: None,
-            start: Avma(0x1000),
-            end: Avma(0x1100),
-            kind: ConstituentKind::Method,
-            tier: String::new(),
-            name: "method".to_owned(),
-            method: None,
-            cases: Vec::new(),
-            map: PcMap::None,
-        }));
+        let touched = format!("{:?}", look.touched());
+        look.fact("touched", touched);
         Ok(())
-    }
-
-    fn has_late_maps(&self) -> bool {
-        self.has_late_maps
     }
 
     fn next_look(&self) -> Duration {
@@ -49,12 +31,8 @@ impl Adapter for Talker {
     }
 }
 
-fn at_work(texts: Vec<String>, has_late_maps: bool) -> AtWork {
-    let talker = Talker {
-        texts,
-        has_late_maps,
-    };
-    AtWork::new("talker", Box::new(talker))
+fn at_work(texts: Vec<String>) -> AtWork {
+    AtWork::new("talker", Box::new(Talker { texts }))
 }
 
 fn view(pid: u32) -> ProcessView {
@@ -78,15 +56,15 @@ fn limits(inbox: &Receiver<Found>) -> Vec<String> {
 #[test]
 fn what_many_processes_say_is_said_once_and_not_without_end() {
     let (out, inbox) = unbounded();
-    let mut teller = Teller::new(KeySource::new(), out);
+    let mut teller = Teller::new(KeySource::new(), out, Touched::default());
     for pid in 1..5 {
-        let mut same = at_work(vec!["no names".to_owned()], false);
+        let mut same = at_work(vec!["no names".to_owned()]);
         same.look(&view(pid), &mut teller);
         same.finish(&view(pid), &mut teller);
     }
     assert_eq!(limits(&inbox), ["no names"]);
     for pid in 1..1000 {
-        let mut own = at_work(vec![format!("no names in {pid}")], false);
+        let mut own = at_work(vec![format!("no names in {pid}")]);
         own.look(&view(pid), &mut teller);
     }
     let said = limits(&inbox);
@@ -97,12 +75,35 @@ fn what_many_processes_say_is_said_once_and_not_without_end() {
 }
 
 #[test]
-fn only_what_may_get_a_map_later_waits_for_it() {
-    let (out, _inbox) = unbounded();
-    let mut teller = Teller::new(KeySource::new(), out);
-    for (has_late_maps, waiting) in [(false, 0), (true, 1)] {
-        let mut adapter = at_work(Vec::new(), has_late_maps);
-        adapter.look(&view(1), &mut teller);
-        assert_eq!((adapter.waiting.len(), teller.waiting), (waiting, waiting));
+fn what_samples_touched_is_told_once_in_the_next_look() {
+    let (out, inbox) = unbounded();
+    let mut teller = Teller::new(KeySource::new(), out, Touched::default());
+    let mut adapter = at_work(Vec::new());
+    adapter.touch(&[Avma(1), Avma(5)], &teller);
+    adapter.touch(&[Avma(3), Avma(5)], &teller);
+    adapter.turn(&view(1), &mut teller);
+    adapter.touch(&[Avma(9)], &teller);
+    adapter.finish(&view(1), &mut teller);
+    let mut facts = Vec::new();
+    for found in inbox.try_iter() {
+        if let Found::Looked(records, _) = found {
+            facts.extend(records.into_iter().filter_map(|record| match record {
+                Record::Fact(fact) => Some(fact.value),
+                _ => None,
+            }));
+        }
     }
+    assert_eq!(facts, ["[Avma(0x1), Avma(0x3), Avma(0x5)]", "[Avma(0x9)]"]);
+}
+
+#[test]
+fn of_too_many_addresses_some_are_counted() {
+    let (out, _inbox) = unbounded();
+    let teller = Teller::new(KeySource::new(), out, Touched::default());
+    let mut adapter = at_work(Vec::new());
+    let most = MAX_TOUCHED_OF_A_LOOK as u64;
+    let addresses: Vec<Avma> = (0..most + 7).map(Avma).collect();
+    adapter.touch(&addresses, &teller);
+    assert_eq!(adapter.touched.len(), MAX_TOUCHED_OF_A_LOOK);
+    assert_eq!(teller.missed_touched(), 7);
 }

@@ -1,0 +1,174 @@
+use super::*;
+use proptest::prelude::*;
+use vmscope_records::{
+    Arch, CallChain, FileOffset, InterpreterValue, Pid, ProcessKey, Registers, SamplePlace,
+    StackBytes, Tid, TimeNs,
+};
+
+const BP: u32 = 6;
+
+fn entry(start: u64, end: u64, name: &str) -> MapEntry {
+    MapEntry {
+        start: Avma(start),
+        end: Avma(end),
+        offset: FileOffset(0),
+        device: 1,
+        inode: u64::from(name.starts_with('/') && !name.starts_with("//")),
+        name: name.as_bytes().to_vec(),
+        readable: true,
+        writable: false,
+        executable: true,
+    }
+}
+
+fn source(place: SamplePlace) -> InterpreterSource {
+    let holds = InterpreterValue::Bytecode;
+    InterpreterSource { place, holds }
+}
+
+/// A register, and a word of the frame.
+fn sources() -> Vec<InterpreterSource> {
+    let (base, offset) = (BP, -8);
+    vec![
+        source(SamplePlace::Register(1)),
+        source(SamplePlace::Stack { base, offset }),
+    ]
+}
+
+/// Registers 0, 1, 6 and 7, and 16 bytes of stack.
+fn sample(pc: u64, mode: CpuMode) -> RawSample {
+    let detail = SampleDetail {
+        registers: Some(Registers {
+            arch: Arch::of_this_machine(),
+            mask: 0b1100_0011,
+            values: vec![0, 0xb1, 0x7010, 0x7008],
+        }),
+        stack: Some(StackBytes {
+            sp: Avma(0x7008),
+            bytes: [0xaa; 8].into_iter().chain([0xbb; 8]).collect(),
+        }),
+        ..SampleDetail::default()
+    };
+    RawSample {
+        time: TimeNs(1),
+        pid: Pid(1),
+        tid: Tid(1),
+        pc: Avma(pc),
+        mode,
+        detail: Some(Box::new(detail)),
+    }
+}
+
+fn rules(vm: &str, start: u64, end: u64) -> InterpreterRules {
+    InterpreterRules {
+        process: ProcessKey(0),
+        time: TimeNs(0),
+        vm: vm.to_owned(),
+        ranges: vec![(Avma(start), Avma(end))],
+        sources: sources(),
+    }
+}
+
+/// What is recorded of a sample: how many registers and words; and what it touched.
+fn kept(space: &mut Generated, pc: u64, mode: CpuMode) -> ((usize, usize), Vec<u64>) {
+    let mut sample = sample(pc, mode);
+    space.sampled(&mut sample, &sources());
+    let mut touched: Vec<u64> = space.take_touched().map(|at| at.0).collect();
+    touched.sort_unstable();
+    let Some(detail) = sample.detail else {
+        return ((0, 0), touched);
+    };
+    assert_eq!(detail.stack, None, "its words instead");
+    for source in sources() {
+        let whole = super::tests::sample(pc, mode).detail.unwrap();
+        assert_eq!(source.place.value(&detail), source.place.value(&whole));
+    }
+    let registers = detail.registers.map_or(0, |all| all.values.len());
+    ((registers, detail.words.len()), touched)
+}
+
+#[test]
+fn registers_are_kept_where_an_interpreter_may_be() {
+    let (user, word) = (CpuMode::User, 0xaaaa_aaaa_aaaa_aaaa);
+    let mut space = Generated::default();
+    space.mapped(&entry(0x1000, 0x2000, "/usr/bin/vm"));
+    space.mapped(&entry(0x2000, 0x3000, "[vdso]"));
+    space.mapped(&entry(0x3000, 0x4000, "//anon"));
+    space.mapped(&entry(0x4000, 0x5000, "/memfd:doublemapper"));
+    for file in [0x1fff, 0x2000] {
+        assert_eq!(kept(&mut space, file, user), ((0, 0), vec![]));
+    }
+    let kernel = CpuMode::Kernel;
+    assert_eq!(kept(&mut space, 0x3000, kernel), ((0, 0), vec![]));
+    for generated in [0x3000, 0x4000, 0x9000] {
+        let touched = vec![0xb1, generated, word];
+        assert_eq!(kept(&mut space, generated, user), ((2, 1), touched));
+    }
+
+    let mut other = space.forked();
+    other.reads(Vec::new());
+    let none = ((0, 0), vec![0x3000]);
+    assert_eq!(
+        kept(&mut other, 0x3000, user),
+        none,
+        "there is no interpreter"
+    );
+
+    space.reads(sources());
+    assert_eq!(
+        kept(&mut space, 0x3000, user).0,
+        (2, 1),
+        "it is not told yet"
+    );
+    space.rules(&rules("one", 0x3100, 0x3200));
+    space.rules(&rules("other", 0x3300, 0x3400));
+    space.rules(&rules("other", 0x1500, 0x1600));
+    space.reads(Vec::new());
+    assert_eq!(kept(&mut space, 0x3000, user), ((0, 0), vec![0x3000]));
+    assert_eq!(kept(&mut space, 0x3300, user), ((0, 0), vec![0x3300]));
+    assert_eq!(kept(&mut space, 0x3100, user).0, (2, 1));
+    let in_file = ((2, 1), vec![0xb1, word]);
+    assert_eq!(
+        kept(&mut space, 0x1500, user),
+        in_file,
+        "an interpreter in C"
+    );
+    assert_eq!(kept(&mut space.forked(), 0x1500, user), in_file);
+}
+
+#[test]
+fn callers_in_generated_code_are_touched_too() {
+    let mut space = Generated::default();
+    space.mapped(&entry(0x1000, 0x2000, "/usr/bin/vm"));
+    let chain = CallChain {
+        user: vec![Avma(0x1800), Avma(0x3456)],
+        ..CallChain::default()
+    };
+    let mut sample = sample(0x1000, CpuMode::User);
+    let detail = SampleDetail {
+        chain: Some(chain),
+        ..SampleDetail::default()
+    };
+    sample.detail = Some(Box::new(detail.clone()));
+    space.sampled(&mut sample, &[]);
+    assert_eq!(sample.detail.as_deref(), Some(&detail), "chains are kept");
+    let touched: Vec<Avma> = space.take_touched().collect();
+    assert_eq!(touched, [Avma(0x3456)]);
+}
+
+proptest! {
+    #[test]
+    fn pieces_of_files_are_what_was_mapped_last(
+        maps in prop::collection::vec((0..60_u64, 0..20_u64, any::<bool>()), 0..40),
+    ) {
+        let mut files = Files::default();
+        let mut model = [false; 100];
+        for (start, size, is_file) in maps {
+            files.put(start, start + size, is_file);
+            model[start as usize..(start + size) as usize].fill(is_file);
+        }
+        for (address, &is_file) in model.iter().enumerate() {
+            prop_assert_eq!(files.holds(Avma(address as u64)), is_file, "at {}", address);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The tree of a method's places and of what was inlined at each.
+
+use super::find::subject_of;
+use super::{Inlined, MAX_DEPTH, Row, Spot, Subject, Tally, frames};
+use crate::profile::{EntryKind, Frame, Profile, Site};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use vmscope_records::Exactness;
+
+/// Samples of one site.
+pub(super) struct Worked {
+    pub samples: u64,
+    pub exactness: Exactness,
+    /// Index in the annotation's tiers.
+    pub tier: usize,
+    /// How many tiers there are.
+    pub tiers: usize,
+}
+
+/// A method's places, while samples are put into them.
+#[derive(Default)]
+pub(super) struct Tree {
+    root: Node,
+    /// What errors are computed for: each place's own samples, and each method inlined
+    /// there; of the root alone.
+    groups: u32,
+}
+
+#[derive(Default)]
+struct Node(FxHashMap<Spot, Place>);
+
+#[derive(Default)]
+struct Place {
+    line: Option<u32>,
+    own: Tally,
+    group: Option<u32>,
+    inlined: FxHashMap<Subject, Callee>,
+}
+
+struct Callee {
+    name: Arc<str>,
+    all: Tally,
+    group: Option<u32>,
+    node: Node,
+}
+
+impl Tree {
+    /// Puts the samples of a site in whose chain the method stands at `depth`; answers
+    /// their group. `after`: see [`Spot::Range`].
+    pub fn put(
+        &mut self,
+        profile: &Profile,
+        site: &Site,
+        depth: usize,
+        worked: &Worked,
+        after: bool,
+    ) -> Option<u32> {
+        let chain: Vec<&Frame> = frames(site).take(depth + 1).collect();
+        let mut group = None;
+        let mut node = &mut self.root;
+        // From the method itself inwards; what is too deep is charged to the last level.
+        for (level, &frame) in chain.iter().enumerate().rev() {
+            let spot = spot_of(profile, site, frame, level == 0, after);
+            let place = node.0.entry(spot).or_default();
+            place.line = place.line.or(frame.line);
+            let inner = level.checked_sub(1).and_then(|inner| chain.get(inner));
+            let Some(inner) = inner.filter(|_| depth - level < MAX_DEPTH) else {
+                place.own.add(worked);
+                return group.or_else(|| Some(group_in(&mut place.group, &mut self.groups)));
+            };
+            let subject = subject_of(profile, site, inner);
+            let callee = place.inlined.entry(subject).or_insert_with(|| Callee {
+                name: Arc::clone(&inner.name),
+                all: Tally::default(),
+                group: None,
+                node: Node::default(),
+            });
+            callee.all.add(worked);
+            group.get_or_insert_with(|| group_in(&mut callee.group, &mut self.groups));
+            node = &mut callee.node;
+        }
+        group
+    }
+
+    /// How many groups there are.
+    pub fn groups(&self) -> usize {
+        self.groups as usize
+    }
+
+    /// The rows, with the error of each group.
+    pub fn into_rows(self, errors: &[f64]) -> Vec<Row> {
+        self.root.into_rows(errors)
+    }
+}
+
+impl Node {
+    /// Goes no deeper than [`MAX_DEPTH`], as the tree does.
+    fn into_rows(self, errors: &[f64]) -> Vec<Row> {
+        let error = |group: Option<u32>| errors.get(group? as usize).copied();
+        let mut rows: Vec<Row> = (self.0.into_iter())
+            .map(|(spot, place)| {
+                let mut inlined: Vec<Inlined> = (place.inlined.into_values())
+                    .map(|callee| Inlined {
+                        name: callee.name,
+                        all: callee.all,
+                        error: error(callee.group),
+                        rows: callee.node.into_rows(errors),
+                    })
+                    .collect();
+                inlined.sort_by(|a, b| {
+                    let samples = b.all.samples().cmp(&a.all.samples());
+                    samples.then_with(|| a.name.cmp(&b.name))
+                });
+                Row {
+                    spot,
+                    line: place.line,
+                    own: place.own,
+                    error: error(place.group),
+                    inlined,
+                }
+            })
+            .collect();
+        rows.sort_by(|a, b| order(&a.spot).cmp(&order(&b.spot)));
+        rows
+    }
+}
+
+fn group_in(slot: &mut Option<u32>, groups: &mut u32) -> u32 {
+    *slot.get_or_insert_with(|| {
+        let group = *groups;
+        *groups += 1;
+        group
+    })
+}
+
+/// The entry first, then in the order of the code, what is not known last.
+fn order(spot: &Spot) -> (u8, &str, u64, u64) {
+    match spot {
+        Spot::Entry => (0, "", 0, 0),
+        Spot::Bytecode(pc) => (1, "", u64::from(pc.0) + 1, u64::from(pc.0)),
+        Spot::Range { from, to, after } => {
+            let first = from.map_or(0, |from| u64::from(from.0) + 1 + u64::from(*after));
+            (1, "", first, to.map_or(u64::MAX, |to| u64::from(to.0)))
+        }
+        Spot::Line { file, line } => (2, file, u64::from(*line), 0),
+        Spot::Unknown => (3, "", 0, 0),
+    }
+}
+
+/// Where a frame of a site's chain stands. Only the innermost may be in a range.
+fn spot_of(profile: &Profile, site: &Site, frame: &Frame, innermost: bool, after: bool) -> Spot {
+    if innermost && site.bounded {
+        return Spot::Range {
+            from: site.from,
+            to: site.to,
+            after,
+        };
+    }
+    let bytecode = frame.bytecode.or(site.from.filter(|_| innermost));
+    if let Some(pc) = bytecode {
+        return Spot::Bytecode(pc);
+    }
+    if let Some(line) = frame.line {
+        return Spot::Line {
+            file: Arc::clone(&frame.file),
+            line,
+        };
+    }
+    // Of a VM's method, a place that is known and is neither a bytecode nor a line is the
+    // entry. Native code has places without a line: what the compiler added.
+    let entry = profile.entries.get(site.entry as usize);
+    let generated = entry.is_some_and(|entry| matches!(entry.kind, EntryKind::Code(_)));
+    if generated && frame.method.is_some() && site.exactness != Exactness::MethodOnly {
+        Spot::Entry
+    } else {
+        Spot::Unknown
+    }
+}

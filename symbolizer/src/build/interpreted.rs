@@ -1,0 +1,66 @@
+//! Sites of methods that an interpreter executes.
+
+use super::Builder;
+use super::code::{MethodTexts, line_of};
+use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId};
+use crate::zone::CodeIndex;
+use vmscope_records::{BytecodePc, ConstituentKind, Exactness};
+
+/// The tier of what is interpreted, beside those of compilers.
+const TIER: &str = "interpreter";
+
+impl Builder<'_> {
+    /// The site of a bytecode of the method that `data` (its bytecodes, or its object) is
+    /// of; of its entry without one. The interpreter says it: that is exact.
+    pub(super) fn interpreted_site(
+        &mut self,
+        data: CodeIndex,
+        bytecode: Option<BytecodePc>,
+    ) -> SiteId {
+        let Some(data) = self.trace.code.constituents.get(data as usize) else {
+            return self.plain_site("(not mapped)", Region::Unknown, EntryKind::Unnamed);
+        };
+        let known = data
+            .method
+            .filter(|key| self.trace.methods.contains_key(key));
+        let method = known.and_then(|key| self.trace.methods.get(&key));
+        let texts = match known {
+            Some(key) => self.method_texts(key),
+            None if data.name.is_empty() => MethodTexts {
+                name: self.texts.put("(unknown method)"),
+                file: self.texts.put(""),
+                key: None,
+            },
+            None => MethodTexts {
+                name: self.texts.put(&data.name),
+                file: self.texts.put(""),
+                key: None,
+            },
+        };
+        let kind = EntryKind::Code(ConstituentKind::Method);
+        let entry = self.entries.put(Entry {
+            region: Region::Interpreter,
+            tier: TIER.to_owned(),
+            module: method.map_or_else(String::new, |method| method.class.clone()),
+            file: method.map_or_else(String::new, |method| method.file.clone()),
+            line: method.map(|method| method.line).filter(|&line| line != 0),
+            ..Entry::named(&texts.name, kind)
+        });
+        let line = bytecode.and_then(|pc| line_of(method?, pc));
+        self.sites.put(Site {
+            entry,
+            from: bytecode,
+            to: None,
+            bounded: false,
+            frame: Frame {
+                name: texts.name,
+                file: texts.file,
+                line,
+                bytecode,
+                method: texts.key,
+            },
+            via: Vec::new(),
+            exactness: Exactness::Exact,
+        })
+    }
+}

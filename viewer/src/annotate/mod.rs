@@ -1,0 +1,126 @@
+//! `vmscope annotate`: a method's bytecodes or source lines with samples in the margin.
+
+mod json;
+mod layout;
+mod source;
+mod text;
+
+use crate::record::DEFAULT_OUTPUT;
+use crate::report::words::{count, harmless};
+use crate::report::{NarrowOptions, load_profile, open_recording, percent, seconds};
+use anyhow::{Result, bail};
+use clap::Args;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use vmscope_symbolizer::annotate::{Candidate, Choice, annotate, candidates, choose};
+use vmscope_symbolizer::{Filter, Summary};
+
+/// How many candidates an error names.
+const MAX_CANDIDATES: usize = 10;
+
+/// Options of `vmscope annotate`.
+#[derive(Args, Clone, Debug)]
+pub struct AnnotateArgs {
+    /// The recording (if one argument is given that is no recording, it is METHOD)
+    #[arg(value_name = "FILE")]
+    first: Option<String>,
+    /// The method: its full name, or a part of it
+    #[arg(value_name = "METHOD")]
+    second: Option<String>,
+    /// The recording; what else is given is METHOD
+    #[arg(long, short, value_name = "FILE", conflicts_with = "second")]
+    input: Option<PathBuf>,
+    /// Print JSON (a documented schema: docs/annotate-json.md) instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    narrow: NarrowOptions,
+    /// Only samples before this second of the recording
+    #[arg(long, visible_alias = "until", value_name = "SECS", value_parser = seconds,
+          allow_negative_numbers = true)]
+    to: Option<f64>,
+    /// Look for source files beneath this folder, and nowhere else (may be repeated)
+    #[arg(long, value_name = "DIR")]
+    source: Vec<PathBuf>,
+    /// Print no source text
+    #[arg(long, conflicts_with = "source")]
+    no_source: bool,
+    /// So many bytecodes or lines around those with samples
+    #[arg(long, value_name = "ROWS", default_value_t = 3)]
+    context: usize,
+    /// Fold what has a smaller share of the method
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent,
+          allow_negative_numbers = true)]
+    min_share: f64,
+    /// Width of the text in columns (default: the terminal's, else 100)
+    #[arg(long, value_name = "COLUMNS")]
+    width: Option<u16>,
+}
+
+impl AnnotateArgs {
+    /// The recording and the method. Of one argument, what is a recording is FILE, so that
+    /// the method may be left out; any other is METHOD.
+    fn chosen(&self) -> (PathBuf, Option<&str>) {
+        let default = || self.input.clone().unwrap_or_else(|| DEFAULT_OUTPUT.into());
+        match (&self.first, &self.second) {
+            (Some(file), Some(method)) => (file.into(), Some(method)),
+            (Some(one), None) if self.input.is_none() && is_recording(one) => (one.into(), None),
+            (one, _) => (default(), one.as_deref()),
+        }
+    }
+}
+
+/// Whether that is the name of a recording, or meant to be.
+fn is_recording(argument: &str) -> bool {
+    let path = Path::new(argument);
+    let named_so = path.extension().is_some_and(|end| end == "vmscope");
+    named_so || (path.is_file() && open_recording(path).is_ok())
+}
+
+/// Writes the annotated method to `out`.
+///
+/// # Errors
+/// When the recording can't be read, a method, thread or time that was asked for is not
+/// in it or not the only one of its name, or `out` takes nothing.
+pub fn run(args: &AnnotateArgs, out: &mut dyn Write) -> Result<()> {
+    let (path, wanted) = args.chosen();
+    let profile = load_profile(&path, true)?;
+    let filter: Filter = args.narrow.filter(&profile, args.to)?;
+    let all = candidates(&profile, &filter);
+    let subject = match choose(&profile, &all, wanted) {
+        Choice::One(subject) => subject,
+        Choice::Several(several) => bail!(
+            "`{}` is a part of the names of {} methods; give more of one's:\n{}",
+            harmless(wanted.unwrap_or_default()),
+            count(several.len() as u64),
+            listed(&several)
+        ),
+        Choice::None if all.is_empty() => {
+            bail!("no sample of this recording is in a method that has a name")
+        }
+        Choice::None => bail!(
+            "no method with samples is called `{}`; those with most samples are:\n{}",
+            harmless(wanted.unwrap_or_default()),
+            listed(&all)
+        ),
+    };
+    let annotation = annotate(&profile, &filter, &subject);
+    if args.json {
+        json::write(&profile, &annotation, out)
+    } else {
+        let summary = Summary::of(&profile, &filter);
+        text::write(&profile, &summary, &filter, &annotation, args, out)
+    }
+}
+
+/// Candidates with their samples, for an error.
+fn listed(candidates: &[Candidate]) -> String {
+    let mut lines: Vec<String> = (candidates.iter().take(MAX_CANDIDATES))
+        .map(|c| format!("{:>11}  {}", count(c.own), harmless(&c.label)))
+        .collect();
+    if candidates.len() > MAX_CANDIDATES {
+        let more = candidates.len() - MAX_CANDIDATES;
+        lines.push(format!("{:>11}  ({} more)", "...", count(more as u64)));
+    }
+    format!("{:>11}  method\n{}", "samples", lines.join("\n"))
+}

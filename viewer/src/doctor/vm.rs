@@ -1,0 +1,234 @@
+//! Asks the families of VMs about a process, as `attach` would: who recognises it, and
+//! what one look of each adapter finds, in bounded time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use vmscope_records::{Pid, ProcessKey, Record, TimeNs};
+use vmscope_target::{
+    Adapter, AdapterError, AdapterFamily, KeySource, Look, ProcessView, recognise,
+};
+
+use super::facts::{Trouble, VmFacts, VmReading, Vms};
+
+/// How long the adapters may take all together.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// So many facts and limits of an adapter are told.
+const MAX_TOLD: usize = 64;
+
+/// Longer texts are cut.
+const MAX_TEXT: usize = 2000;
+
+/// What the families know of `pid`. A reading that takes too long is left alone, and said.
+pub fn look(pid: Pid, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) -> Vms {
+    let view = match ProcessView::open(pid) {
+        Ok(view) => view,
+        // The rows say why.
+        Err(_) => return Vms::NotAsked,
+    };
+    let families = families();
+    let (done, result) = sync_channel(1);
+    let spawned = std::thread::Builder::new()
+        .name("vm-look".to_owned())
+        // Whoever asked may have stopped waiting.
+        .spawn(move || drop(done.send(ask(&view, &families))));
+    if spawned.is_err() {
+        return Vms::NotAsked;
+    }
+    match result.recv_timeout(PATIENCE) {
+        Ok(vms) => Vms::Asked(vms),
+        Err(RecvTimeoutError::Timeout) => Vms::TooLong(PATIENCE),
+        Err(RecvTimeoutError::Disconnected) => Vms::NotAsked,
+    }
+}
+
+fn ask(view: &ProcessView, families: &[Box<dyn AdapterFamily>]) -> Vec<VmFacts> {
+    let recognised = recognise(families, view);
+    let adapters = recognised.adapters.into_iter();
+    let mut vms: Vec<VmFacts> = adapters
+        .map(|(family, adapter)| read(family, adapter, view))
+        .collect();
+    vms.extend(recognised.failures.iter().map(|(family, error)| VmFacts {
+        family: (*family).to_owned(),
+        trouble: Some(trouble(error)),
+        ..VmFacts::default()
+    }));
+    for family in families {
+        family.recording_over();
+    }
+    vms
+}
+
+/// One look of an adapter, as in a recording of no length.
+fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFacts {
+    let mut look = Look::new(KeySource::new(), ProcessKey(0), Arc::new(now));
+    let result = adapter.look(view, &mut look);
+    let identity = adapter.identity();
+    let mut facts = VmFacts {
+        family: family.to_owned(),
+        kind: cut(&identity.kind),
+        version: cut(&identity.version),
+        trouble: result.err().as_ref().map(trouble),
+        ..VmFacts::default()
+    };
+    let compiling = look.take_compilations().len() as u64;
+    let (records, threads) = look.finish();
+    let mut read = VmReading {
+        threads: threads.len() as u64,
+        compiling,
+        ..VmReading::default()
+    };
+    // What an adapter could not tell it says at a recording's end.
+    let mut last = Look::new(KeySource::new(), ProcessKey(0), Arc::new(now));
+    if facts.trouble.is_none() {
+        facts.trouble = adapter.finish(view, &mut last).err().as_ref().map(trouble);
+    }
+    let (at_end, _) = last.finish();
+    let limits = at_end.into_iter().filter(|r| matches!(r, Record::Limit(_)));
+    let records = records.into_iter().chain(limits);
+    // The newest of each.
+    let mut told = BTreeMap::new();
+    for record in records {
+        match record {
+            Record::Constituent(_) => read.code += 1,
+            Record::Method(_) => read.methods += 1,
+            Record::Collection(_) => read.collections += 1,
+            Record::Counter(_) => read.counters += 1,
+            Record::Lost(lost) => read.lost = read.lost.saturating_add(lost.count),
+            Record::Fact(fact) if told.len() < MAX_TOLD || told.contains_key(&fact.name) => {
+                let order = told.len();
+                let slot = told.entry(fact.name).or_insert((order, String::new()));
+                slot.1 = cut(&fact.value);
+            }
+            Record::Limit(limit) => {
+                let limit = Trouble {
+                    text: cut(&limit.text),
+                    remedy: cut(&limit.remedy),
+                };
+                if facts.limits.len() < MAX_TOLD && !facts.limits.contains(&limit) {
+                    facts.limits.push(limit);
+                }
+            }
+            _ => {}
+        }
+    }
+    // In the order in which they were told.
+    let mut told: Vec<_> = told.into_iter().collect();
+    told.sort_by_key(|(_, (order, _))| *order);
+    let named = told
+        .into_iter()
+        .map(|(name, (_, value))| (cut(&name), value));
+    facts.facts = named.collect();
+    facts.reading = Some(read);
+    facts
+}
+
+fn trouble(error: &AdapterError) -> Trouble {
+    Trouble {
+        text: cut(&error.in_full()),
+        remedy: error.remedy().to_owned(),
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(MAX_TEXT).collect()
+}
+
+fn now() -> TimeNs {
+    vmscope_sampler::session::now()
+}
+
+#[cfg(test)]
+#[allow(clippy::panic, reason = "tests fail by it")]
+mod tests {
+    use super::*;
+    use vmscope_records::VmIdentity;
+    use vmscope_target::MemoryError;
+
+    /// A family that says what it is told to.
+    struct Made(fn() -> Answer);
+
+    type Answer = Result<Option<Box<dyn Adapter>>, AdapterError>;
+
+    impl AdapterFamily for Made {
+        fn name(&self) -> &'static str {
+            "made"
+        }
+
+        fn recognise(&self, _: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
+            (self.0)()
+        }
+    }
+
+    /// An adapter whose memory can't be read beyond the first facts.
+    struct Denied;
+
+    impl Adapter for Denied {
+        fn identity(&self) -> VmIdentity {
+            VmIdentity {
+                kind: "Made".to_owned(),
+                version: "7".to_owned(),
+            }
+        }
+
+        fn look(&mut self, view: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+            look.fact("heap", "large".to_owned());
+            look.fact("collector", "Serial".to_owned());
+            look.fact("heap", "small".to_owned());
+            look.limit("it is not told where code is".to_owned(), "say --precise");
+            let pid = view.pid();
+            Err(AdapterError::reading("code cache")(MemoryError::Denied {
+                pid,
+            }))
+        }
+
+        fn next_look(&self) -> Duration {
+            Duration::from_secs(1)
+        }
+    }
+
+    fn asked(family: Made) -> Vec<VmFacts> {
+        let me = Pid(std::process::id());
+        match look(me, || vec![Box::new(family)]) {
+            Vms::Asked(vms) => vms,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_an_adapter_says_and_why_it_can_not_go_on_is_told() {
+        let vms = asked(Made(|| Ok(Some(Box::new(Denied)))));
+        let [vm] = &vms[..] else { panic!("{vms:?}") };
+        assert_eq!((&*vm.kind, &*vm.version), ("Made", "7"));
+        let told: Vec<_> = vm.facts.iter().map(|(n, v)| (&**n, &**v)).collect();
+        assert_eq!(told, [("heap", "small"), ("collector", "Serial")]);
+        assert_eq!(vm.limits[0].remedy, "say --precise");
+        let trouble = vm.trouble.as_ref().expect("trouble");
+        assert!(trouble.text.contains("is not permitted"), "{trouble:?}");
+        assert!(trouble.remedy.contains("ptrace_scope"), "{trouble:?}");
+    }
+
+    #[test]
+    fn a_vm_that_is_known_and_can_not_be_read_is_told() {
+        let vms = asked(Made(|| {
+            Err(AdapterError::OtherVm {
+                vm: "Eclipse OpenJ9 0.48".to_owned(),
+                why: "its structures are not HotSpot's",
+                remedy: "run it on HotSpot",
+            })
+        }));
+        let trouble = vms[0].trouble.as_ref().expect("trouble");
+        assert!(trouble.text.starts_with("this is Eclipse OpenJ9 0.48"));
+        assert_eq!(trouble.remedy, "run it on HotSpot");
+    }
+
+    #[test]
+    fn a_process_of_nobody_is_of_no_vm() {
+        assert!(asked(Made(|| Ok(None))).is_empty());
+        let nobody = look(Pid(0x7fff_fff0), || panic!("nobody is to be asked"));
+        assert!(matches!(nobody, Vms::NotAsked));
+    }
+}

@@ -1,0 +1,67 @@
+//! TRUTH.md §6: one range is made to take twice as long by its loop count alone.
+
+use crate::common::say;
+use crate::known::{Layout, Tier, Way};
+use crate::measured::{Share, T, Worst};
+
+/// From the shares s before, this follows for those after: 2 s_b / (1 + s_b) for it, and
+/// s_i / (1 + s_b) for each other, as the others take as long as before.
+fn grows(way: Way) {
+    let [a, b, c] = way.loops();
+    let before = way.recorded([a, b, c]);
+    let (Some(before), Some(after)) = (before, way.recorded([a, 2 * b, c])) else {
+        return;
+    };
+    let slowed = before.share(1);
+    let whole = 1.0 + slowed.share;
+    let lost = before.missing() + after.missing();
+    let mut worst = Worst::default();
+    for range in 0..before.ranges.len() {
+        let old = before.share(range);
+        // By the derivatives of the prediction, as if all errors had one sign.
+        let (predicted, error) = if range == 1 {
+            (2.0 * old.share / whole, 2.0 * old.error / whole.powi(2))
+        } else {
+            let error = old.error / whole + old.share * slowed.error / whole.powi(2);
+            (old.share / whole, error)
+        };
+        let new = after.share(range);
+        let measured = Share {
+            share: new.share,
+            error: new.error + error,
+        };
+        worst.compare(&before.ranges[range].method, measured, predicted, lost);
+    }
+    let grown = after.share(1).share - slowed.share;
+    say(&format!(
+        "causality, {way:?}: {:.2} % -> {:.2} %; greatest error {:.2} points, {:.1} standard errors",
+        100.0 * slowed.share,
+        100.0 * (slowed.share + grown),
+        100.0 * worst.difference,
+        worst.in_errors,
+    ));
+    // The bounds would not have let it pass for unchanged.
+    assert!(grown > T * slowed.error, "{grown} {slowed:?}");
+}
+
+#[test]
+fn a_method_slowed_down_grows_by_that_and_no_other_does() {
+    grows(Way {
+        release: 25,
+        tier: Tier::Tiered,
+        precise: false,
+        operation: "divide",
+        layout: Layout::Methods,
+    });
+}
+
+#[test]
+fn a_range_slowed_down_grows_by_that_and_no_other_does() {
+    grows(Way {
+        release: 17,
+        tier: Tier::C1,
+        precise: true,
+        operation: "field",
+        layout: Layout::Ranges,
+    });
+}

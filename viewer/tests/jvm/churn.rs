@@ -1,0 +1,166 @@
+//! Truth in time (TRUTH.md §7): classes that are loaded, compiled and unloaded all the time.
+
+use std::path::Path;
+
+use vmscope_symbolizer::Profile;
+use vmscope_symbolizer::profile::EntryKind;
+
+use crate::common::say;
+use crate::common::vmscope::{Folder, can_sample};
+use crate::hotspot::jdks::jdk;
+use crate::hotspot::jvm::java;
+use crate::measured::{Worst, batch_means, list, number};
+use crate::node::Recorded;
+
+const KINDS: [&str; 4] = ["alpha", "beta", "gamma", "steady"];
+
+/// One life: which kind, from when to when.
+struct Ran {
+    kind: usize,
+    begin: u64,
+    end: u64,
+}
+
+/// The program's own log, in the order of time.
+fn log_of(path: &Path) -> Vec<Ran> {
+    let text = std::fs::read_to_string(path).expect("the program's log");
+    let lines = text.lines().map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let kind = KINDS.iter().position(|kind| *kind == words[0]);
+        Ran {
+            kind: kind.expect("a kind"),
+            begin: words[1].parse().expect("nanoseconds"),
+            end: words[2].parse().expect("nanoseconds"),
+        }
+    });
+    lines.collect()
+}
+
+/// What became of the samples of the program's own thread while it ran.
+#[derive(Debug, Default)]
+struct Asked {
+    right: [usize; 4],
+    wrong: usize,
+    /// Some of the wrong, for a failed check: what ran, what was named, as what.
+    examples: Vec<String>,
+    doubtful: usize,
+    unnamed: usize,
+    /// The kinds of the samples so named, in order of time.
+    named: Vec<usize>,
+}
+
+fn ask(profile: &Profile, log: &[Ran]) -> Asked {
+    let mut asked = Asked::default();
+    let kinds: Vec<Option<usize>> = profile
+        .sites
+        .iter()
+        .map(|site| {
+            let mut chain = std::iter::once(&site.frame).chain(&site.via);
+            chain.find_map(|frame| {
+                let is = |kind: &&str| frame.name.contains(&format!(".{kind}("));
+                KINDS.iter().position(is)
+            })
+        })
+        .collect();
+    let samples = &profile.trace.samples;
+    for (time, &place) in samples.times.iter().zip(&samples.places) {
+        let after = log.partition_point(|ran| ran.begin <= time.0);
+        // Before the first life the program warms up, which is not in its log.
+        let Some(at) = after.checked_sub(1) else {
+            continue;
+        };
+        let ran = Some(&log[at]).filter(|ran| time.0 <= ran.end);
+        let ran = ran.map(|ran| ran.kind);
+        let site = profile.site_of_place[place as usize] as usize;
+        if let Some(kind) = kinds[site] {
+            asked.named.push(kind);
+            if ran == Some(kind) {
+                asked.right[kind] += 1;
+            } else {
+                asked.wrong += 1;
+                if asked.wrong % 16 == 1 {
+                    let site = &profile.sites[site];
+                    let entry = &profile.entries[site.entry as usize];
+                    asked.examples.push(format!(
+                        "{:?}: {} [{}] {} us into {}",
+                        ran.map(|kind| KINDS[kind]),
+                        entry.name,
+                        entry.tier,
+                        (time.0 - log[at].begin) / 1000,
+                        (log[at].end - log[at].begin) / 1000,
+                    ));
+                }
+            }
+        } else if ran.is_some() {
+            let entry = &profile.entries[profile.sites[site].entry as usize];
+            asked.doubtful += usize::from(entry.kind == EntryKind::Doubtful);
+            asked.unnamed += usize::from(entry.kind == EntryKind::Unnamed);
+        }
+    }
+    asked
+}
+
+/// No sample is given to code that did not run then; what can't be known is said; the shares of
+/// the rest are true; and vmscope takes little.
+fn churned(release: u32) {
+    let log = Folder::new();
+    let file = log.file("log");
+    let file = file.to_str().expect("UTF-8");
+    let arguments = ["--lives", "400", "--log", file];
+    let Some(jdk) = jdk(release) else {
+        return;
+    };
+    let Some(command) = java(&jdk, &[], "Churn", &arguments) else {
+        return;
+    };
+    if !can_sample() {
+        return;
+    }
+    let program = Path::new(command.get_program());
+    let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    let recorded = Recorded::with(&[], program, arguments, |vmscope| {
+        vmscope.env_remove("JAVA_TOOL_OPTIONS");
+        vmscope.env_remove("JDK_JAVA_OPTIONS");
+    });
+    let asked = ask(&recorded.profile, &log_of(&log.file("log")));
+    let right: usize = asked.right.iter().sum();
+    let told = format!(
+        "churn on {release}: right {:?}, wrong {}, doubtful {}, unnamed {}",
+        asked.right, asked.wrong, asked.doubtful, asked.unnamed
+    );
+    say(&told);
+    recorded.check(asked.wrong == 0, &format!("{told}: {:#?}", asked.examples));
+    recorded.check(right > 3000, &told);
+    let unknown = asked.doubtful + asked.unnamed;
+    recorded.check(20 * unknown < right, &told);
+    let kinds = list(&recorded.said[0]["kinds"]);
+    let all: f64 = kinds.iter().map(|kind| number(&kind["seconds"])).sum();
+    let mut worst = Worst::default();
+    // What nobody knows may have been of any kind.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    let unknown = unknown as f64 / (right + unknown) as f64;
+    let samples = &recorded.document["samples"];
+    let (delivered, promised) = (number(&samples["total"]), number(&samples["promised"]));
+    let missing = ((promised - delivered) / promised).max(0.0) + unknown;
+    for (index, kind) in kinds.iter().enumerate() {
+        let share = batch_means(&asked.named, |hit| hit == index);
+        worst.compare(KINDS[index], share, number(&kind["seconds"]) / all, missing);
+    }
+    say(&format!(
+        "churn on {release}: greatest error of a share {:.2} points, {:.1} standard errors",
+        100.0 * worst.difference,
+        worst.in_errors
+    ));
+}
+
+/// With a sweeper: code dies and its address is used again within seconds.
+#[test]
+fn each_sample_is_of_the_code_that_ran_then() {
+    churned(17);
+}
+
+/// Code dies in collections.
+#[test]
+fn each_sample_is_of_the_code_that_ran_then_without_a_sweeper() {
+    churned(25);
+}

@@ -1,0 +1,123 @@
+//! Java with known shares (TRUTH.md §3, §4, §5): methods, inlined methods, ranges of bytecodes;
+//! each compiler by itself, both, the interpreter; with and without more debug records.
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::common::say;
+use crate::common::targets::Target;
+use crate::common::vmscope::{Folder, Working, await_samples, command};
+use crate::hotspot::jdks::RELEASES;
+use crate::known::{Known, Layout, Tier, Way};
+use crate::node::Recorded;
+
+/// Compilers, and whether there are more debug records than each JVM has by itself.
+const MODES: [(Tier, bool); 7] = [
+    (Tier::Tiered, false),
+    (Tier::C1, false),
+    (Tier::C2, false),
+    (Tier::Interpreter, false),
+    (Tier::Tiered, true),
+    (Tier::C1, true),
+    (Tier::C2, true),
+];
+
+/// The same in all modes. The releases take turns, so that each proves a part.
+fn in_all_modes(layout: Layout, operations: &[&'static str], least: impl Fn(&Way) -> f64) {
+    let mut fell_short = Vec::new();
+    for (turn, &operation) in operations.iter().enumerate() {
+        for (mode, (tier, precise)) in MODES.into_iter().enumerate() {
+            let way = Way {
+                release: RELEASES[(turn + mode) % RELEASES.len()],
+                tier,
+                precise,
+                operation,
+                layout,
+            };
+            let Some(known) = way.recorded(way.loops()) else {
+                return;
+            };
+            let what = format!("{} {tier:?} precise={precise} {operation}", way.release);
+            let (worst, wrong) = known.honesty(&what);
+            fell_short.extend(wrong);
+            let said = 1.0 - known.unknown().share;
+            let line = format!(
+                "{layout:?} {what}: {} samples, range said of {:.1} %, greatest error of these \
+                 {worst:.2} points",
+                known.samples(),
+                100.0 * said
+            );
+            if said < least(&way) {
+                fell_short.push(format!("{line} (least {})", least(&way)));
+            }
+            say(&line);
+        }
+    }
+    assert!(fell_short.is_empty(), "{fell_short:#?}");
+}
+
+#[test]
+fn methods() {
+    in_all_modes(Layout::Methods, &["divide"], |_| 1.0);
+}
+
+/// What a range has to be said of at least. Without more records a compiled division by C2 has
+/// none near it, and only the loop's poll tells.
+#[test]
+fn ranges_of_bytecodes() {
+    in_all_modes(
+        Layout::Ranges,
+        &["divide", "field", "array"],
+        |way| match (way.tier, way.precise) {
+            (Tier::Interpreter, _) => 0.99,
+            (_, true) => 0.95,
+            (_, false) => 0.0,
+        },
+    );
+}
+
+#[test]
+fn inlined_methods() {
+    in_all_modes(Layout::Inlined, &["field", "array"], |way| {
+        match (way.tier, way.precise) {
+            // The calls take time too, and nothing is inlined.
+            (Tier::Interpreter, _) => 0.5,
+            (_, true) => 0.95,
+            (_, false) => 0.0,
+        }
+    });
+}
+
+/// The JVM that most people have: running, and no flag.
+#[test]
+fn a_running_process() {
+    let way = Way {
+        release: 17,
+        tier: Tier::Tiered,
+        precise: false,
+        operation: "field",
+        layout: Layout::Methods,
+    };
+    let Some(program) = way.command(way.loops(), &["--forever"]) else {
+        return;
+    };
+    let (folder, place) = (Folder::new(), Folder::new());
+    let mut target = Target::ready(program);
+    let mut attach = command(["attach", "--quiet", &target.pid().to_string(), "--output"]);
+    attach.arg(folder.file("out.vmscope"));
+    let working = Working::start(attach);
+    await_samples(&folder.file("out.vmscope"), 4000);
+    target.signal(Signal::SIGTERM);
+    let said = target.wait();
+    let program: Value = serde_json::from_str(&said).expect("its report");
+    let run = working.end().code(0);
+    let recorded = Recorded::read(&folder, place, run);
+    let known = Known::of(way.layout, recorded, program);
+    let (worst, wrong) = known.honesty("attach");
+    known.check(wrong.is_empty(), &format!("{wrong:#?}"));
+    known.check(known.unknown().share == 0.0, "methods are always known");
+    say(&format!(
+        "attach: {} samples, greatest error {worst:.2} points",
+        known.samples()
+    ));
+}

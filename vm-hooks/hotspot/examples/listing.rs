@@ -1,0 +1,47 @@
+//! Prints bytecodes of a JVM's methods: `listing PID [CLASS[.METHOD]]`.
+#![allow(clippy::print_stdout, reason = "it is what it is for")]
+use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, listing};
+use vmscope_hotspot::layout::{Encodings, VmStructs};
+use vmscope_hotspot::{
+    method::{ClassesLayout, MethodLayout},
+    pages::Pages,
+};
+use vmscope_records::Pid;
+use vmscope_target::{Memory, ProcessView};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let pid = std::env::args().nth(1).ok_or("usage: listing PID")?;
+    let wanted = std::env::args().nth(2).unwrap_or_default();
+    let process = ProcessView::open(Pid(pid.parse()?))?;
+    let libjvm = process
+        .module(|name| name == "libjvm.so")
+        .ok_or("no libjvm.so")?;
+    let pages = Pages::new(process.memory());
+    let structs = VmStructs::read(&process, &libjvm, &pages)?;
+    let major = structs
+        .optional_static("Abstract_VM_Version", "_vm_major_version")
+        .and_then(|at| pages.read_u32(at).ok())
+        .unwrap_or(11);
+    let encodings = Encodings::of(&structs, major);
+    let methods = MethodLayout::of(&structs, encodings)?;
+    let pools = PoolLayout::of(&structs, methods.clone())?;
+    let holders = ClassesLayout::of(&structs)?.read(&pages)?;
+    for holder in holders {
+        for method in methods.methods_of(&pages, holder)? {
+            let info = methods.read(&pages, method)?;
+            let name = format!("{}.{}", info.class, info.name);
+            if !name.starts_with(&wanted) {
+                continue;
+            }
+            let pool = ConstantPoolView::read(&pools, &pages, info.constants)?;
+            println!("{name}{}", info.signature);
+            for (bci, text) in listing(&info, &pool) {
+                println!("{:6}: {text}", bci.0);
+            }
+            for line in &info.lines {
+                println!("  line {}: {}", line.line, line.from.0);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,338 @@
+//! The code zone: the whole code cache read at a pace that follows its churn, and what
+//! changed in it told.
+
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_records::{Avma, Constituent, ConstituentKind, GoneReason, Stream, TimeNs};
+use vmscope_target::{AdapterError, Cadence, CodeZone, Look, ProcessView, SeenCode};
+
+use super::figures::{Counts, Figures};
+use super::kept::{Kept, Nmethods};
+use super::methods::{Methods, full_name};
+use crate::code::{Blob, BlobKind, CodeCache, Found, HeapBounds, Nmethod, NmethodId};
+use crate::family::sources;
+use crate::jvm::Jvm;
+use crate::pages::Pages;
+use crate::stubs::{Routine, codelets, cut, stub_routines};
+
+/// Between two readings of the code cache.
+const SHORTEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_millis(800);
+
+/// So many changes between two readings are too many.
+const MUCH: usize = 8;
+
+/// A reading that took t is followed by a pause of at least this many t: reading shall
+/// cost some hundredths of a processor at most.
+const PAUSE_FACTOR: u32 = 40;
+
+/// The state of an nmethod that is still being made (all versions).
+const NOT_INSTALLED: i8 = -1;
+
+/// The identity of a piece of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum CodeId {
+    Nmethod(NmethodId),
+    Routine(Avma, Avma),
+}
+
+/// What a JVM's code cache held when it was last read.
+#[derive(Debug)]
+pub(super) struct Zone {
+    cache: CodeCache,
+    /// Where routines inside the stub blobs begin.
+    stubs: Vec<(Avma, String)>,
+    codelets: Vec<Routine>,
+    known: CodeZone<CodeId>,
+    nmethods: Nmethods,
+    heaps: Vec<HeapBounds>,
+    cadence: Cadence,
+    due: Instant,
+    not_before: Instant,
+    has_told_refused: bool,
+    figures: Figures,
+}
+
+impl Zone {
+    pub fn new(
+        process: &ProcessView,
+        jvm: &Jvm,
+        pages: &Pages<'_>,
+        look: &mut Look,
+    ) -> Result<Self, AdapterError> {
+        let codelets = match codelets(&jvm.structs, pages, |number| {
+            u8::try_from(number).ok().and_then(crate::bytecode::vm_name)
+        }) {
+            Ok(codelets) => codelets,
+            Err(error @ AdapterError::NotReady { .. }) => return Err(error),
+            Err(error) => {
+                let text = format!("the parts of the interpreter are not told apart: {error}");
+                look.limit(text, "");
+                Vec::new()
+            }
+        };
+        if let (Some(first), Some(last)) = (codelets.first(), codelets.last())
+            && cfg!(target_arch = "x86_64")
+        {
+            look.interpreter(super::VM, vec![(first.start, last.end)], sources());
+        }
+        Ok(Zone {
+            cache: CodeCache::new(jvm.code.clone()),
+            stubs: stub_routines(process, &jvm.library, &jvm.structs, pages),
+            codelets,
+            known: CodeZone::new(),
+            nmethods: Nmethods::default(),
+            heaps: Vec::new(),
+            cadence: Cadence::new(SHORTEST, LONGEST, MUCH),
+            due: Instant::now(),
+            not_before: Instant::now(),
+            has_told_refused: false,
+            figures: Figures::default(),
+        })
+    }
+
+    /// Whether the code cache is to be read now: its time has come, or samples fell on
+    /// code that was not there yet.
+    pub fn is_due(&self, touched: &[Avma], now: Instant) -> bool {
+        if now < self.not_before {
+            return false;
+        }
+        let is_new = |at: &Avma| self.holds(*at) && self.nmethods.at(&[*at]).is_empty();
+        now >= self.due || touched.iter().take(64).any(is_new)
+    }
+
+    /// Whether an address is in the code cache.
+    pub fn holds(&self, at: Avma) -> bool {
+        let mut heaps = self.heaps.iter();
+        heaps.any(|heap| heap.low <= at && at < heap.high)
+    }
+
+    /// The compiled methods that samples hit.
+    pub fn hit(&self, touched: &[Avma]) -> Vec<NmethodId> {
+        let in_code: Vec<Avma> = touched
+            .iter()
+            .copied()
+            .filter(|at| self.holds(*at))
+            .collect();
+        self.nmethods.at(&in_code)
+    }
+
+    /// Those of `ids` that are kept.
+    pub fn kept(&mut self, ids: &[NmethodId]) -> impl Iterator<Item = &mut Kept> {
+        self.nmethods.among(ids)
+    }
+
+    /// Reads the code cache and tells what changed.
+    pub fn look(
+        &mut self,
+        process: &ProcessView,
+        pages: &Pages<'_>,
+        methods: &mut Methods,
+        is_last: bool,
+        look: &mut Look,
+    ) -> Result<(), AdapterError> {
+        let began = Instant::now();
+        let is_first = self.heaps.is_empty();
+        let mut seen: Vec<SeenCode<CodeId>> = Vec::new();
+        let mut routines: FxHashMap<CodeId, (ConstituentKind, String)> = FxHashMap::default();
+        let layout = self.cache.layout().clone();
+        let nmethods = &mut self.nmethods;
+        let (codelets, stubs) = (&self.codelets, &self.stubs);
+        let mut torn = 0;
+        let mut counts = Counts::default();
+        let mut failure = None;
+        let read = self
+            .cache
+            .read(process.memory(), pages, |found| match found {
+                Found::Nmethod {
+                    id,
+                    state,
+                    blob,
+                    bytes,
+                } => {
+                    if nmethods.get(&id).is_none() {
+                        if state == NOT_INSTALLED {
+                            return;
+                        }
+                        match layout.read_nmethod(blob.clone(), bytes, pages) {
+                            // Unloaded: there is nothing left to be called by name.
+                            Ok(nmethod) if nmethod.method.0 == 0 => return,
+                            Ok(nmethod) => nmethods.put(nmethod),
+                            Err(error) if error.is_final() => failure = Some(error),
+                            // Its memory went while it was read: so did it.
+                            Err(_) => {
+                                torn += 1;
+                                return;
+                            }
+                        }
+                    }
+                    counts.used += u64::from(blob.size);
+                    if let Some(kept) = nmethods.get(&id) {
+                        *counts.methods.entry(tier(&kept.nmethod)).or_default() += 1;
+                    }
+                    seen.push(seen_code(CodeId::Nmethod(id), &blob));
+                }
+                Found::Other {
+                    blob, kind, name, ..
+                } => {
+                    counts.used += u64::from(blob.size);
+                    counts.others += 1;
+                    for (kind, routine) in routines_of(&blob, kind, name, codelets, stubs) {
+                        let identity = CodeId::Routine(routine.start, routine.end);
+                        seen.push(SeenCode {
+                            identity,
+                            start: routine.start,
+                            end: routine.end,
+                        });
+                        routines.insert(identity, (kind, routine.name));
+                    }
+                }
+            });
+        self.heaps = read?;
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        if torn > 0 {
+            look.lost(Stream::Adapter, torn, look.began());
+        }
+        let is_there: FxHashSet<CodeId> = seen.iter().map(|code| code.identity).collect();
+        let nmethods = &mut self.nmethods;
+        let mut came = 0;
+        let changes = self.known.update(
+            look,
+            seen,
+            |identity, constituent, look| {
+                if is_first {
+                    // Since when it has been there nobody knows.
+                    constituent.absent_at = Some(TimeNs(0));
+                }
+                match identity {
+                    CodeId::Routine(..) => {
+                        if let Some((kind, name)) = routines.get(identity) {
+                            constituent.kind = kind.clone();
+                            constituent.name.clone_from(name);
+                        }
+                    }
+                    CodeId::Nmethod(id) => {
+                        came += 1;
+                        if let Some(kept) = nmethods.get_mut(id) {
+                            describe(&kept.nmethod, constituent, pages, methods, look);
+                            kept.constituent = Some(constituent.clone());
+                        }
+                    }
+                }
+            },
+            |_| GoneReason::Unloaded,
+        );
+        self.figures.tell(&self.heaps, counts, came, is_last, look);
+        self.nmethods
+            .age(|id| is_there.contains(&CodeId::Nmethod(*id)));
+        if self.nmethods.refused > 0 && !self.has_told_refused {
+            self.has_told_refused = true;
+            look.limit(
+                "there is more compiled code than vmscope keeps in mind (512 MiB): some of it \
+                 has no bytecodes"
+                    .to_owned(),
+                "",
+            );
+        }
+        let now = Instant::now();
+        self.cadence.found(changes);
+        let pause = now.duration_since(began).saturating_mul(PAUSE_FACTOR);
+        self.due = now + self.cadence.pause().max(pause);
+        self.not_before = now + SHORTEST.max(pause);
+        Ok(())
+    }
+}
+
+fn seen_code(identity: CodeId, blob: &Blob) -> SeenCode<CodeId> {
+    SeenCode {
+        identity,
+        start: blob.code_begin,
+        end: blob.code_end,
+    }
+}
+
+/// Fills in what is known of a compiled method, all but its map.
+fn describe(
+    nmethod: &Nmethod,
+    constituent: &mut Constituent,
+    pages: &Pages<'_>,
+    methods: &mut Methods,
+    look: &mut Look,
+) {
+    constituent.kind = ConstituentKind::Method;
+    constituent.tier = tier(nmethod).to_owned();
+    methods.meet(pages, nmethod.method, look);
+    // Of those that are inlined in it names are wanted when samples hit it: the classes
+    // may be gone by then.
+    let mut inlined: Vec<Avma> = Vec::new();
+    let mut last = u32::MAX;
+    for pc in &nmethod.pcs {
+        if pc.scope != last {
+            last = pc.scope;
+            let chain = nmethod.chain(pc.scope).unwrap_or_default();
+            inlined.extend(chain.iter().map(|frame| frame.method));
+        }
+    }
+    inlined.sort_unstable();
+    inlined.dedup();
+    for method in inlined {
+        methods.meet(pages, method, look);
+    }
+    constituent.method = methods.tell(nmethod.method, look);
+    constituent.name = match methods.info(nmethod.method) {
+        Some(info) if nmethod.is_osr() => {
+            format!("{} (OSR at {})", full_name(&info), nmethod.entry_bci)
+        }
+        Some(info) => full_name(&info),
+        None => "(method that was unloaded)".to_owned(),
+    };
+}
+
+/// Which compiler made it, with the level where that tells more.
+fn tier(nmethod: &Nmethod) -> &'static str {
+    match nmethod.level {
+        0 => "native",
+        1 => "C1",
+        2 => "C1 counting",
+        3 => "C1 profiling",
+        4 => "C2",
+        _ => "",
+    }
+}
+
+/// What a blob that is no compiled method is made of.
+fn routines_of(
+    blob: &Blob,
+    kind: BlobKind,
+    name: &str,
+    codelets: &[Routine],
+    stubs: &[(Avma, String)],
+) -> Vec<(ConstituentKind, Routine)> {
+    let (start, end) = (blob.code_begin, blob.code_end);
+    let whole = || Routine {
+        start,
+        end,
+        name: name.to_owned(),
+    };
+    if kind == BlobKind::Interpreter {
+        let parts = if codelets.is_empty() {
+            vec![whole()]
+        } else {
+            codelets.to_vec()
+        };
+        let kind = |routine| (ConstituentKind::Interpreter, routine);
+        return parts.into_iter().map(kind).collect();
+    }
+    let kind = if name.contains("adapters") || name.contains("Adapter") {
+        ConstituentKind::Adapter
+    } else {
+        ConstituentKind::Stub
+    };
+    cut(start, end, name, stubs)
+        .into_iter()
+        .map(|routine| (kind.clone(), routine))
+        .collect()
+}

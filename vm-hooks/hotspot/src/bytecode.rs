@@ -1,0 +1,16 @@
+//! Bytecodes as the VM holds them, which is not as they were in the class file: the
+//! instruction set with HotSpot's own additions, decoding, and listings with names.
+
+mod decode;
+mod listing;
+mod opcode;
+mod pool;
+mod reference;
+mod text;
+
+pub use decode::{BytecodeError, Instruction, Instructions, Operands, instructions, length_at};
+pub use listing::{listing, operand_text};
+pub use opcode::{mnemonic, op, original, vm_name};
+pub use pool::{Constant, ConstantPoolView, PoolLayout};
+pub use reference::{Reference, ReferenceKind};
+pub(crate) use text::decode_utf8;

@@ -1,0 +1,314 @@
+//! The constant pool of a class, as the VM keeps it (`constantPool.hpp`).
+
+use vmscope_records::Avma;
+use vmscope_target::{AdapterError, Memory};
+
+use super::text::{array_or_class, decode_utf8};
+use crate::layout::encodings::pool_tag as tag;
+use crate::layout::{Scalar, VmStructs};
+use crate::method::{MethodLayout, class_name};
+
+const WHAT: &str = "constant pool";
+
+/// Names and descriptors are read up to this: longer ones are cut off, so that a
+/// listing stays bounded.
+const MAX_NAME: usize = 4096;
+
+/// String constants are read up to this.
+const MAX_TEXT: usize = 1024;
+
+/// Where things lie in a constant pool and its cache.
+#[derive(Clone, Debug)]
+pub struct PoolLayout {
+    pub(super) methods: MethodLayout,
+    tags: Scalar,
+    tags_data: u64,
+    length: Scalar,
+    cache: Scalar,
+    /// Resolved references' slots in the pool; `Array<u2>`.
+    reference_map: Option<Scalar>,
+    map_length: Option<Scalar>,
+    map_data: u64,
+    pub(super) fields: Option<Entries>,
+    pub(super) calls: Option<Entries>,
+    pub(super) sites: Option<Entries>,
+}
+
+/// The entries that rewritten operands number.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Entries {
+    /// `ConstantPoolCacheEntry`s behind the cache's head, of fields and methods alike.
+    Cache {
+        length: Scalar,
+        data: u64,
+        bytes: u64,
+        indices: Scalar,
+        f1: Option<Scalar>,
+        f2: Option<Scalar>,
+        flags: Option<Scalar>,
+        /// `is_field_entry_shift`, `is_vfinal_shift`.
+        shifts: Option<(u32, u32)>,
+    },
+    /// An array of their own: of fields (JDK 22 on), methods (23 on), call sites (21 on).
+    Array {
+        array: Scalar,
+        length: Scalar,
+        data: u64,
+        bytes: u64,
+        pool_index: Scalar,
+    },
+}
+
+impl PoolLayout {
+    /// Looks everything up.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::MissingField`]. Where only what names fields or methods is
+    /// missing, those are shown by number.
+    pub fn of(structs: &VmStructs, methods: MethodLayout) -> Result<Self, AdapterError> {
+        let in_cache = |name| structs.optional_scalar("ConstantPoolCache", name);
+        let data_of = |array: &str| structs.optional_offset(array, "_data");
+        let entry = |name| structs.optional_scalar("ConstantPoolCacheEntry", name);
+        let shift = |name: &str| {
+            let name = format!("ConstantPoolCacheEntry::{name}");
+            u32::try_from(structs.constant(&name)?).ok()
+        };
+        let cache = || {
+            Some(Entries::Cache {
+                length: in_cache("_length")?,
+                data: structs.optional_size_of("ConstantPoolCache")?,
+                bytes: structs.optional_size_of("ConstantPoolCacheEntry")?,
+                indices: entry("_indices")?,
+                f1: entry("_f1"),
+                f2: entry("_f2"),
+                flags: entry("_flags"),
+                shifts: shift("is_field_entry_shift").zip(shift("is_vfinal_shift")),
+            })
+        };
+        let array = |field, element: &str| {
+            let name = format!("Array<{element}>");
+            Some(Entries::Array {
+                array: in_cache(field)?,
+                length: array_length(structs)?,
+                data: data_of(&name)?,
+                bytes: structs.optional_size_of(element)?,
+                pool_index: structs.optional_scalar(element, "_cpool_index")?,
+            })
+        };
+        let reference_map = in_cache("_reference_map");
+        Ok(PoolLayout {
+            methods,
+            tags: structs.scalar("ConstantPool", "_tags")?,
+            tags_data: structs.offset("Array<u1>", "_data")?,
+            length: structs.scalar("ConstantPool", "_length")?,
+            cache: structs.scalar("ConstantPool", "_cache")?,
+            reference_map: reference_map.filter(|_| data_of("Array<u2>").is_some()),
+            map_length: array_length(structs),
+            map_data: data_of("Array<u2>").unwrap_or_default(),
+            fields: array("_resolved_field_entries", "ResolvedFieldEntry").or_else(cache),
+            calls: array("_resolved_method_entries", "ResolvedMethodEntry").or_else(cache),
+            sites: array("_resolved_indy_entries", "ResolvedIndyEntry").or_else(cache),
+        })
+    }
+}
+
+/// All arrays of the VM begin with their length.
+fn array_length(structs: &VmStructs) -> Option<Scalar> {
+    structs.optional_scalar("Array<int>", "_length")
+}
+
+/// One class's constant pool. It reads what it is asked for: give it memory that keeps
+/// pages ([`crate::pages::Pages`]).
+#[derive(Clone, Copy)]
+pub struct ConstantPoolView<'m> {
+    pub(super) layout: &'m PoolLayout,
+    pub(super) memory: &'m dyn Memory,
+    pool: Avma,
+    tags: Avma,
+    length: u64,
+    pub(super) cache: Option<Avma>,
+}
+
+impl std::fmt::Debug for ConstantPoolView<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConstantPoolView")
+            .field("pool", &self.pool)
+            .field("length", &self.length)
+            .field("is_rewritten", &self.is_rewritten())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A constant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constant {
+    /// An `int`.
+    Integer(i32),
+    /// A `long`.
+    Long(i64),
+    /// A `float`.
+    Float(f32),
+    /// A `double`.
+    Double(f64),
+    /// A string: the first 1,024 bytes of it, and whether that is all.
+    String(String, bool),
+    /// A class, as Java programs write it (`long[][]`, `java.lang.String`).
+    Class(String),
+    /// A method type: its descriptor.
+    MethodType(String),
+    /// A method handle: class, name and descriptor.
+    MethodHandle(String, String, String),
+    /// A constant that is computed: name and descriptor.
+    Dynamic(String, String),
+}
+
+impl<'m> ConstantPoolView<'m> {
+    /// The pool at `pool` ([`crate::method::MethodInfo::constants`]).
+    ///
+    /// # Errors
+    ///
+    /// What reading memory fails with; [`AdapterError::Implausible`] where it is none.
+    pub fn read(
+        layout: &'m PoolLayout,
+        memory: &'m dyn Memory,
+        pool: Avma,
+    ) -> Result<Self, AdapterError> {
+        let length = layout.length.read(memory, pool, WHAT)?;
+        if !(0..=i64::from(u16::MAX) + 1).contains(&length) {
+            return Err(AdapterError::Implausible {
+                what: WHAT,
+                value: length.cast_unsigned(),
+                at: pool,
+            });
+        }
+        let cache = layout.cache.read_address(memory, pool, WHAT)?;
+        Ok(ConstantPoolView {
+            layout,
+            memory,
+            pool,
+            tags: layout.tags.read_address(memory, pool, WHAT)?,
+            length: length.cast_unsigned(),
+            cache: (cache.0 != 0).then_some(cache),
+        })
+    }
+
+    /// Whether its class was linked: then operands of its methods are the VM's
+    /// numbers, else they are as in the class file.
+    #[must_use]
+    pub fn is_rewritten(&self) -> bool {
+        self.cache.is_some()
+    }
+
+    /// How many slots it has. Slot 0 is never used.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// What kind of constant slot `index` holds (`JVM_CONSTANT_*`).
+    pub(super) fn tag(&self, index: u16) -> Option<u8> {
+        if u64::from(index) >= self.length {
+            return None;
+        }
+        let at = self.tags.0.checked_add(self.layout.tags_data)?;
+        let at = at.checked_add(u64::from(index))?;
+        self.memory.read_u8(Avma(at)).ok()
+    }
+
+    fn slot(&self, index: u16) -> Option<u64> {
+        let methods = &self.layout.methods;
+        (u64::from(index) < self.length)
+            .then(|| methods.pool_slot(self.memory, self.pool, index.into()).ok())
+            .flatten()
+    }
+
+    /// The two 16-bit numbers in a slot of other slots.
+    pub(super) fn pair(&self, index: u16) -> Option<(u16, u16)> {
+        let [a, b, c, d, ..] = self.slot(index)?.to_le_bytes();
+        Some((u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])))
+    }
+
+    /// The name or descriptor in a slot.
+    pub(super) fn symbol(&self, index: u16) -> Option<String> {
+        (self.tag(index)? == tag::UTF8).then_some(())?;
+        self.symbol_at(index, MAX_NAME).map(|(text, _)| text)
+    }
+
+    fn symbol_at(&self, index: u16, most: usize) -> Option<(String, bool)> {
+        let at = Avma(self.slot(index)? & !1);
+        let methods = &self.layout.methods;
+        let (bytes, is_whole) = methods.symbol_bytes(self.memory, at, most).ok()?;
+        Some((decode_utf8(&bytes), is_whole))
+    }
+
+    /// The class in a slot, as the VM writes it (`[Ljava/lang/String;`).
+    pub(super) fn class(&self, index: u16) -> Option<String> {
+        match self.tag(index)? {
+            tag::CLASS | tag::UNRESOLVED_CLASS | tag::UNRESOLVED_CLASS_IN_ERROR => {
+                self.symbol(self.pair(index)?.1)
+            }
+            _ => None,
+        }
+    }
+
+    /// Name and descriptor in a slot.
+    pub(super) fn name_and_type(&self, index: u16) -> Option<(String, String)> {
+        (self.tag(index)? == tag::NAME_AND_TYPE).then_some(())?;
+        let (name, descriptor) = self.pair(index)?;
+        Some((self.symbol(name)?, self.symbol(descriptor)?))
+    }
+
+    /// The slot that the resolved reference `index` was made from.
+    #[must_use]
+    pub fn slot_of_resolved(&self, index: u16) -> Option<u16> {
+        let map = self.layout.reference_map?;
+        let map = map.read_address(self.memory, self.cache?, WHAT).ok()?;
+        let length = self.layout.map_length?.read(self.memory, map, WHAT).ok()?;
+        (i64::from(index) < length).then_some(())?;
+        let at = map.0.checked_add(self.layout.map_data)?;
+        let at = at.checked_add(2 * u64::from(index))?;
+        self.memory.read_u16(Avma(at)).ok()
+    }
+
+    /// The constant in slot `index`; `None` where it is none that can be loaded.
+    #[must_use]
+    pub fn constant(&self, index: u16) -> Option<Constant> {
+        let low = |slot: u64| u32::try_from(slot & u64::from(u32::MAX)).unwrap_or_default();
+        Some(match self.tag(index)? {
+            tag::INTEGER => Constant::Integer(low(self.slot(index)?).cast_signed()),
+            tag::FLOAT => Constant::Float(f32::from_bits(low(self.slot(index)?))),
+            tag::LONG => Constant::Long(self.slot(index)?.cast_signed()),
+            tag::DOUBLE => Constant::Double(f64::from_bits(self.slot(index)?)),
+            // The symbol stays when the object is made.
+            tag::STRING => {
+                let (text, is_whole) = self.symbol_at(index, MAX_TEXT)?;
+                Constant::String(text, is_whole)
+            }
+            tag::METHOD_TYPE | tag::METHOD_TYPE_IN_ERROR => {
+                Constant::MethodType(self.symbol(self.pair(index)?.0)?)
+            }
+            tag::METHOD_HANDLE | tag::METHOD_HANDLE_IN_ERROR => {
+                let member = self.member(self.pair(index)?.1)?;
+                Constant::MethodHandle(class_name(&member.0), member.1, member.2)
+            }
+            tag::DYNAMIC | tag::DYNAMIC_IN_ERROR => {
+                let (name, descriptor) = self.name_and_type(self.pair(index)?.1)?;
+                Constant::Dynamic(name, descriptor)
+            }
+            _ => Constant::Class(array_or_class(&self.class(index)?)),
+        })
+    }
+
+    /// Class, name and descriptor of the field or method in a slot.
+    pub(super) fn member(&self, index: u16) -> Option<(String, String, String)> {
+        match self.tag(index)? {
+            tag::FIELDREF | tag::METHODREF | tag::INTERFACE_METHODREF => {
+                let (class, both) = self.pair(index)?;
+                let (name, descriptor) = self.name_and_type(both)?;
+                Some((self.class(class)?, name, descriptor))
+            }
+            _ => None,
+        }
+    }
+}

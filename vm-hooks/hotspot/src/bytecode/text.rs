@@ -1,0 +1,133 @@
+//! How names and strings of a class are written.
+
+use crate::method::class_name;
+
+/// Decodes the class file's UTF-8: a zero is two bytes, and characters beyond 16 bits
+/// are two surrogates of three bytes each. What is no UTF-8 becomes U+FFFD.
+#[must_use]
+pub(crate) fn decode_utf8(bytes: &[u8]) -> String {
+    if let Ok(plain) = std::str::from_utf8(bytes) {
+        return plain.to_owned();
+    }
+    let mut units = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((&first, after)) = rest.split_first() {
+        let low = |byte: &u8| u16::from(byte & 0x3f);
+        let high = u16::from(first);
+        let is_more = |bytes: &[u8]| bytes.iter().all(|byte| byte & 0xc0 == 0x80);
+        (rest, _) = match (first, after) {
+            (0..=0x7f, _) => (after, units.push(high)),
+            (0xc0..=0xdf, [b, tail @ ..]) if is_more(&[*b]) => {
+                (tail, units.push((high & 0x1f) << 6 | low(b)))
+            }
+            (0xe0..=0xef, [b, c, tail @ ..]) if is_more(&[*b, *c]) => {
+                (tail, units.push((high & 0xf) << 12 | low(b) << 6 | low(c)))
+            }
+            _ => (after, units.push(0xfffd)),
+        };
+    }
+    String::from_utf16_lossy(&units)
+}
+
+/// Strings are shown up to this many characters.
+const MAX_SHOWN: usize = 60;
+
+/// A string constant as it is shown: quoted, escaped as in Java, short.
+pub(super) fn quoted(text: &str, is_whole: bool) -> String {
+    let mut shown = String::from("\"");
+    let mut characters = text.chars();
+    for character in characters.by_ref().take(MAX_SHOWN) {
+        match character {
+            '"' => shown.push_str("\\\""),
+            '\\' => shown.push_str("\\\\"),
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c if c.is_control() || is_invisible(c) => {
+                shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => shown.push(c),
+        }
+    }
+    if characters.next().is_some() || !is_whole {
+        shown.push('…');
+    }
+    shown.push('"');
+    shown
+}
+
+/// Characters that move or reorder what is shown after them.
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// A class by its name in a constant pool, where arrays have descriptors for names:
+/// `[[J` is `long[][]`.
+pub(super) fn array_or_class(name: &str) -> String {
+    let element = name.trim_start_matches('[');
+    let dimensions = name.len() - element.len();
+    if dimensions == 0 {
+        return class_name(name);
+    }
+    let class = element.strip_prefix('L').and_then(|e| e.strip_suffix(';'));
+    let shown = match (class, primitive(element)) {
+        (Some(class), _) => class_name(class),
+        (None, Some(primitive)) => primitive.to_owned(),
+        (None, None) => return name.to_owned(),
+    };
+    shown + &"[]".repeat(dimensions.min(255))
+}
+
+fn primitive(descriptor: &str) -> Option<&'static str> {
+    Some(match descriptor {
+        "B" => "byte",
+        "C" => "char",
+        "D" => "double",
+        "F" => "float",
+        "I" => "int",
+        "J" => "long",
+        "S" => "short",
+        "Z" => "boolean",
+        _ => return None,
+    })
+}
+
+/// The element type of `newarray`.
+pub(super) fn newarray_type(number: u8) -> Option<&'static str> {
+    let types = [
+        "boolean", "char", "float", "double", "byte", "short", "int", "long",
+    ];
+    types.get(usize::from(number).checked_sub(4)?).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn class_file_strings() {
+        assert_eq!(decode_utf8(b"plain"), "plain");
+        assert_eq!(decode_utf8(b"a\xc0\x80b"), "a\0b");
+        assert_eq!(decode_utf8(b"\xed\xa0\xbd\xed\xb8\x80\xc3\xa9"), "😀é");
+        assert_eq!(decode_utf8(b"\xed\xa0\xbd!"), "\u{fffd}!");
+        assert_eq!(decode_utf8(b"\xff\xe2\x82"), "\u{fffd}\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn strings_are_short_and_on_one_line() {
+        assert_eq!(quoted("a\n\"b\"\\\u{7}", true), r#""a\n\"b\"\\\u0007""#);
+        assert_eq!(quoted(&"x".repeat(61), true).chars().count(), 63);
+        assert_eq!(quoted("x", false), "\"x…\"");
+    }
+
+    #[test]
+    fn arrays() {
+        assert_eq!(array_or_class("[[J"), "long[][]");
+        assert_eq!(array_or_class("[Ljava/lang/String;"), "java.lang.String[]");
+        assert_eq!(array_or_class("java/lang/String"), "java.lang.String");
+        assert_eq!(array_or_class("[["), "[[");
+        assert_eq!(newarray_type(10), Some("int"));
+        assert_eq!(newarray_type(3), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! The VM's list of its Java threads, compilers' and some of its own among them.
+
+use vmscope_records::{Avma, Tid};
+use vmscope_target::{AdapterError, Memory};
+
+use crate::layout::VmStructs;
+
+/// More Java threads than this are not believed.
+const MAX_THREADS: u64 = 1 << 17;
+
+/// A thread that the VM has in its list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JavaThread {
+    /// Where the VM keeps it.
+    pub at: Avma,
+    /// Where it keeps the system's part of it.
+    pub os_thread: Avma,
+    /// Its number in the process's own pid namespace.
+    pub inner_tid: Tid,
+    /// Its class in C++, by the address of its table of virtual functions: compilers'
+    /// threads have one, those that run Java code another.
+    pub class: Avma,
+}
+
+/// Where the list is.
+#[derive(Clone, Copy, Debug)]
+pub struct JavaThreads {
+    list: List,
+    os_thread: u64,
+    thread_id: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum List {
+    /// `ThreadsSMRSupport`: an array that is replaced whenever a thread comes or goes.
+    Array {
+        list: Avma,
+        length: u64,
+        threads: u64,
+    },
+    /// JDK 11: each leads to the next.
+    Chain { first: Avma, next: u64 },
+}
+
+impl JavaThreads {
+    /// Where `structs` say that it is.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::MissingField`].
+    pub fn find(structs: &VmStructs) -> Result<Self, AdapterError> {
+        let os_thread = structs
+            .optional_offset("JavaThread", "_osthread")
+            .map_or_else(|| structs.offset("Thread", "_osthread"), Ok)?;
+        let list = match structs.optional_static("ThreadsSMRSupport", "_java_thread_list") {
+            Some(list) => List::Array {
+                list,
+                length: structs.offset("ThreadsList", "_length")?,
+                threads: structs.offset("ThreadsList", "_threads")?,
+            },
+            None => List::Chain {
+                first: structs.static_at("Threads", "_thread_list")?,
+                next: structs.offset("JavaThread", "_next")?,
+            },
+        };
+        Ok(Self {
+            list,
+            os_thread,
+            thread_id: structs.offset("OSThread", "_thread_id")?,
+        })
+    }
+
+    /// The offset of the pointer to the system's part in a thread.
+    pub(crate) fn os_thread_offset(&self) -> u64 {
+        self.os_thread
+    }
+
+    /// Reads it. A thread that goes meanwhile is left out.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError`], also when the list is replaced meanwhile.
+    pub fn read(&self, memory: &dyn Memory) -> Result<Vec<JavaThread>, AdapterError> {
+        let all = self.addresses(memory)?;
+        let one = |at: &Avma| self.one(memory, *at);
+        Ok(all.iter().filter_map(one).collect())
+    }
+
+    fn addresses(&self, memory: &dyn Memory) -> Result<Vec<Avma>, AdapterError> {
+        let reading = || AdapterError::reading("list of threads");
+        let too_many = AdapterError::TooMany {
+            what: "threads",
+            cap: MAX_THREADS,
+        };
+        match self.list {
+            List::Array {
+                list,
+                length,
+                threads,
+            } => {
+                let first = memory.read_pointer(list).map_err(reading())?;
+                if first.0 == 0 {
+                    return Err(AdapterError::NotReady {
+                        what: "list of threads",
+                    });
+                }
+                let at = |by: u64| first.checked_add(by).unwrap_or_default();
+                let count = memory.read_u32(at(length)).map_err(reading())?;
+                if u64::from(count) > MAX_THREADS {
+                    return Err(too_many);
+                }
+                let array = memory.read_pointer(at(threads)).map_err(reading())?;
+                let cap = usize::try_from(MAX_THREADS).unwrap_or_default();
+                let all = memory.read_u64s(array, u64::from(count), cap);
+                let all = all.map_err(reading())?;
+                if memory.read_pointer(list).map_err(reading())? != first {
+                    return Err(AdapterError::Busy {
+                        what: "list of threads",
+                    });
+                }
+                Ok(all.into_iter().map(Avma).collect())
+            }
+            List::Chain { first, next } => {
+                let mut all = Vec::new();
+                let mut at = memory.read_pointer(first).map_err(reading())?;
+                while at.0 != 0 {
+                    if all.len() as u64 >= MAX_THREADS {
+                        return Err(too_many);
+                    }
+                    all.push(at);
+                    let link = at.checked_add(next).unwrap_or_default();
+                    at = memory.read_pointer(link).map_err(reading())?;
+                }
+                Ok(all)
+            }
+        }
+    }
+
+    fn one(&self, memory: &dyn Memory, at: Avma) -> Option<JavaThread> {
+        let class = memory.read_pointer(at).ok()?;
+        let os_thread = at.checked_add(self.os_thread)?;
+        let os_thread = memory.read_pointer(os_thread).ok()?;
+        // A thread that has yet to start, or is over, has none.
+        let id = os_thread.checked_add(self.thread_id)?;
+        let id = memory.read_u32(id).ok().filter(|id| *id != 0)?;
+        Some(JavaThread {
+            at,
+            os_thread,
+            inner_tid: Tid(id),
+            class,
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! A JVM in a process: its library, its version, and where everything lies in it.
+
+use vmscope_records::Avma;
+use vmscope_target::{AdapterError, LoadedModule, Memory, ProcessView};
+
+use crate::code::CodeLayout;
+use crate::layout::{Encodings, MARK, VmStructs};
+use crate::method::MethodLayout;
+
+/// The library that is the VM.
+pub const LIBRARY: &str = "libjvm.so";
+
+/// The oldest and the newest version whose layouts were compared with what the JVM
+/// itself reports.
+pub const TESTED: (u32, u32) = (11, 25);
+
+/// Version strings are not longer.
+const MAX_VERSION: usize = 256;
+
+/// A JVM, ready to be read.
+#[derive(Debug)]
+pub struct Jvm {
+    /// `libjvm.so`.
+    pub library: LoadedModule,
+    /// What it says about its own structures.
+    pub structs: VmStructs,
+    /// Its version.
+    pub version: Version,
+    /// Where things lie in its code cache.
+    pub code: CodeLayout,
+    /// Where things lie in its methods and classes.
+    pub methods: MethodLayout,
+}
+
+/// The version of a JVM.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Version {
+    /// The feature release (17).
+    pub major: u32,
+    /// As the VM has it (`17.0.15+6-Debian-1deb12u1`).
+    pub release: String,
+}
+
+impl Jvm {
+    /// Reads what the JVM in `process` says about itself.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::NotReady`] while it starts, [`AdapterError::MissingField`] where
+    /// it lacks something that nothing can be read without, and whatever reading fails
+    /// with.
+    pub fn open(process: &ProcessView, memory: &dyn Memory) -> Result<Self, AdapterError> {
+        let library = library_of(process).ok_or(AdapterError::NotReady { what: "library" })?;
+        let structs = VmStructs::read(process, &library, memory)?;
+        let version = Version::read(&structs, memory)?;
+        let encodings = Encodings::of(&structs, version.major);
+        Ok(Jvm {
+            code: CodeLayout::of(&structs, encodings)?,
+            methods: MethodLayout::of(&structs, encodings)?,
+            library,
+            structs,
+            version,
+        })
+    }
+
+    /// Whether its version was compared with what the JVM itself reports, or lies
+    /// between two that were.
+    #[must_use]
+    pub fn is_tested(&self) -> bool {
+        (TESTED.0..=TESTED.1).contains(&self.version.major)
+    }
+}
+
+impl Version {
+    /// By the VM's tables; newer versions only, or older only, have each of them.
+    fn read(structs: &VmStructs, memory: &dyn Memory) -> Result<Self, AdapterError> {
+        let reading = AdapterError::reading("version");
+        let old = structs.optional_static("JDK_Version", "_current");
+        let new = structs.optional_static("Abstract_VM_Version", "_vm_major_version");
+        let major = match (old, new) {
+            (Some(at), _) => u32::from(memory.read_u8(at).map_err(&reading)?),
+            (None, Some(at)) => memory.read_u32(at).map_err(&reading)?,
+            (None, None) => {
+                return Err(AdapterError::MissingField {
+                    name: "JDK_Version._current".to_owned(),
+                });
+            }
+        };
+        if major == 0 {
+            return Err(AdapterError::NotReady { what: "version" });
+        }
+        let release = structs
+            .optional_static("Abstract_VM_Version", "_s_vm_release")
+            .and_then(|at| memory.read_pointer(at).ok())
+            .and_then(|at| memory.read_c_string(at, MAX_VERSION).ok())
+            .map(|release| String::from_utf8_lossy(&release).into_owned());
+        Ok(Version {
+            major,
+            release: release.unwrap_or_else(|| major.to_string()),
+        })
+    }
+}
+
+/// The library of a HotSpot JVM, if one is mapped with code: by its name, and by what
+/// no other JVM exports.
+#[must_use]
+pub fn library_of(process: &ProcessView) -> Option<LoadedModule> {
+    let library = process.module(|name| name == LIBRARY)?;
+    let is_hotspot = |library: &LoadedModule| {
+        let found = process.symbols(library, &[MARK]);
+        found.is_ok_and(|found| found.iter().any(Option::is_some))
+    };
+    (library.has_code() && is_hotspot(&library)).then_some(library)
+}
+
+/// Reads the pointer in a static field.
+///
+/// # Errors
+///
+/// [`AdapterError::MissingField`]; what reading memory fails with.
+pub fn static_pointer(
+    structs: &VmStructs,
+    memory: &dyn Memory,
+    (structure, field): (&str, &str),
+    what: &'static str,
+) -> Result<Avma, AdapterError> {
+    let at = structs.static_at(structure, field)?;
+    memory.read_pointer(at).map_err(AdapterError::reading(what))
+}

@@ -1,0 +1,38 @@
+//! Java programs that no HotSpot runs: what they are, told instead of silence.
+
+use vmscope_target::{AdapterError, ProcessView};
+
+/// A program with less mapped than this is no native image: the run time alone is more.
+const LEAST_IMAGE_BYTES: u64 = 4 << 20;
+
+/// The section in which GraalVM's native images keep their heap.
+const IMAGE_HEAP: &str = ".svm_heap";
+
+/// Which other implementation of Java `process` runs, if it is one.
+pub(crate) fn recognise(process: &ProcessView) -> Option<AdapterError> {
+    let modules = process.modules();
+    if modules
+        .iter()
+        .any(|module| module.has_code() && module.file_name().starts_with("libj9vm"))
+    {
+        return Some(AdapterError::OtherVm {
+            vm: "Eclipse OpenJ9".to_owned(),
+            why: "its structures are not HotSpot's",
+            remedy: "run the program on a HotSpot JVM, or let OpenJ9 write a perf map (-Xjit:perfTool)",
+        });
+    }
+    let program = modules.into_iter().find(|module| module.has_code())?;
+    let bytes = |mapping: &vmscope_target::MapEntry| mapping.end.0.saturating_sub(mapping.start.0);
+    if program.mappings.iter().map(bytes).sum::<u64>() < LEAST_IMAGE_BYTES {
+        return None;
+    }
+    let elf = process.elf(&program).ok()?;
+    elf.has_section(IMAGE_HEAP)
+        .is_ok_and(|is_image| is_image)
+        .then(|| AdapterError::OtherVm {
+            vm: format!("a GraalVM native image ({})", program.file_name()),
+            why: "its code was compiled ahead of time: it is shown as native functions, and its \
+                  collector is not told apart",
+            remedy: "build it with -g -H:-DeleteLocalSymbols for names",
+        })
+}

@@ -1,0 +1,8 @@
+//! The figures that a JVM keeps for `jstat` (`hsperfdata`): collections, heap, classes,
+//! safepoints, compilations.
+
+mod format;
+mod place;
+
+pub use format::{FormatError, Layout, Slot, Unit, Value};
+pub use place::{PerfData, PerfDataError, PerfMemory, Place};

@@ -1,0 +1,230 @@
+//! What lies inside the blobs that hold many routines: the stub routines and the
+//! template interpreter.
+
+use vmscope_records::Avma;
+use vmscope_target::{AdapterError, LoadedModule, Memory, ProcessView};
+
+use crate::layout::encodings::CODELET_ALIGNMENT;
+use crate::layout::{Scalar, VmStructs};
+
+/// More codelets than this are not believed: JDK 25 has 278.
+const MAX_CODELETS: usize = 4096;
+
+/// An interpreter larger than this is not believed: it has some 100 KB.
+const MAX_INTERPRETER: u64 = 16 << 20;
+
+/// Descriptions are not longer.
+const MAX_NAME: usize = 256;
+
+/// More variables of stub routines are not looked at.
+const MAX_VARIABLES: usize = 4096;
+
+/// A named piece of generated code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routine {
+    /// First address.
+    pub start: Avma,
+    /// First address after it.
+    pub end: Avma,
+    /// What the VM calls it.
+    pub name: String,
+}
+
+/// The codelets of the template interpreter, by address; each is what one bytecode
+/// executes (named by it), or a part between them.
+///
+/// # Errors
+///
+/// [`AdapterError::MissingField`], [`AdapterError::NotReady`], and what reading fails
+/// with.
+pub fn codelets(
+    structs: &VmStructs,
+    memory: &dyn Memory,
+    bytecode_name: impl Fn(i64) -> Option<&'static str>,
+) -> Result<Vec<Routine>, AdapterError> {
+    const WHAT: &str = "interpreter";
+    let reading = AdapterError::reading(WHAT);
+    let field = |name| structs.scalar("StubQueue", name);
+    let size = structs.scalar("InterpreterCodelet", "_size")?;
+    let description = structs.scalar("InterpreterCodelet", "_description").ok();
+    let bytecode = Scalar {
+        offset: structs.offset("InterpreterCodelet", "_bytecode")?,
+        width: 4,
+        signed: true,
+    };
+    let header = structs.size_of("InterpreterCodelet")?;
+    let queue = structs.static_at("AbstractInterpreter", "_code")?;
+    let queue = Avma(memory.read_u64(queue).map_err(&reading)?);
+    if queue.0 == 0 {
+        return Err(AdapterError::NotReady { what: WHAT });
+    }
+    let buffer = field("_stub_buffer")?.read_address(memory, queue, WHAT)?;
+    let begin = field("_queue_begin")?.read(memory, queue, WHAT)?;
+    let end = field("_queue_end")?.read(memory, queue, WHAT)?;
+    let implausible = |value: i64| AdapterError::Implausible {
+        what: WHAT,
+        value: value.cast_unsigned(),
+        at: queue,
+    };
+    let (Ok(begin), Ok(end)) = (u64::try_from(begin), u64::try_from(end)) else {
+        return Err(implausible(end));
+    };
+    if end < begin || end > MAX_INTERPRETER {
+        return Err(implausible(end.cast_signed()));
+    }
+    let mut found = Vec::new();
+    let mut at = buffer.0.saturating_add(begin);
+    let last = buffer.0.saturating_add(end);
+    while at < last && found.len() < MAX_CODELETS {
+        let head = memory
+            .read_vec(Avma(at), header.min(256), 256)
+            .map_err(&reading)?;
+        let bytes = size.of(&head).unwrap_or_default();
+        let bytes = u64::try_from(bytes).ok().filter(|&bytes| bytes > header);
+        let Some(next) = bytes.and_then(|bytes| at.checked_add(bytes)) else {
+            return Err(implausible(size.of(&head).unwrap_or_default()));
+        };
+        let number = bytecode.of(&head).unwrap_or(-1);
+        let described = || {
+            let at = description?.unsigned_of(&head)?;
+            let name = memory.read_c_string(Avma(at), MAX_NAME).ok()?;
+            Some(String::from_utf8_lossy(&name).into_owned())
+        };
+        let name = match bytecode_name(number) {
+            Some(name) => format!("{name} (bytecode)"),
+            None => described().unwrap_or_else(|| "interpreter".to_owned()),
+        };
+        let code = at.saturating_add(header);
+        let code = code.next_multiple_of(CODELET_ALIGNMENT).min(next);
+        found.push(Routine {
+            start: Avma(code),
+            end: Avma(next),
+            name,
+        });
+        at = next;
+    }
+    Ok(found)
+}
+
+/// The begins of the routines inside the `StubRoutines` blobs, by address: what the VM
+/// exports (up to JDK 22) and, where the library has a symbol table, its variables.
+#[must_use]
+pub fn stub_routines(
+    process: &ProcessView,
+    library: &LoadedModule,
+    structs: &VmStructs,
+    memory: &dyn Memory,
+) -> Vec<(Avma, String)> {
+    let mut found: Vec<(Avma, String)> = Vec::new();
+    let mut take = |variable: Avma, name: &str| {
+        if let Ok(entry) = memory.read_pointer(variable)
+            && entry.0 != 0
+        {
+            found.push((entry, name.trim_start_matches('_').to_owned()));
+        }
+    };
+    for (name, field) in structs.fields_of("StubRoutines") {
+        if field.is_static && field.type_name == "address" {
+            take(field.address, name);
+        }
+    }
+    // Mangled: _ZN12StubRoutines17_jbyte_arraycopyE, _ZN12StubRoutines3x8619_verify_fpu…E
+    let variables = process.symbols_beginning(library, "_ZN12StubRoutines", MAX_VARIABLES);
+    for symbol in variables.unwrap_or_default() {
+        if symbol.size == 8
+            && let Some(name) = last_component(&symbol.name)
+        {
+            take(symbol.address, name);
+        }
+    }
+    found.sort();
+    found.dedup_by_key(|(entry, _)| *entry);
+    found
+}
+
+/// The last part of a mangled nested name: `_ZN12StubRoutines3x866_entryE` → `_entry`.
+fn last_component(mangled: &str) -> Option<&str> {
+    let mut rest = mangled.strip_prefix("_ZN")?;
+    let mut last = None;
+    while !rest.starts_with('E') {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let length: usize = rest.get(..digits)?.parse().ok()?;
+        let end = digits.checked_add(length)?;
+        last = Some(rest.get(digits..end)?);
+        rest = rest.get(end..)?;
+    }
+    (rest == "E").then_some(last).flatten()
+}
+
+/// Cuts `[start, end)` at the entries that lie in it: each piece goes up to the next.
+/// What is in front of the first is the blob's.
+#[must_use]
+pub fn cut(start: Avma, end: Avma, blob: &str, entries: &[(Avma, String)]) -> Vec<Routine> {
+    let first = entries.partition_point(|(at, _)| *at < start);
+    let inside = entries.get(first..).unwrap_or_default();
+    let inside = inside.iter().take_while(|(at, _)| *at < end);
+    let mut cuts = vec![(start, blob)];
+    for (at, name) in inside {
+        if *at == start {
+            cuts.clear();
+        }
+        cuts.push((*at, name.as_str()));
+    }
+    let ends = cuts.iter().skip(1).map(|(at, _)| *at).chain([end]);
+    cuts.iter()
+        .zip(ends)
+        .map(|((start, name), end)| Routine {
+            start: *start,
+            end,
+            name: (*name).to_owned(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_stub_variables() {
+        assert_eq!(
+            last_component("_ZN12StubRoutines17_jbyte_arraycopyE"),
+            Some("_jbyte_arraycopy")
+        );
+        assert_eq!(
+            last_component("_ZN12StubRoutines3x866_entryE"),
+            Some("_entry")
+        );
+        for odd in [
+            "",
+            "_ZN",
+            "_ZN9x",
+            "_ZN12StubRoutinesEv",
+            "_ZN99999999999999999999x",
+        ] {
+            assert_eq!(last_component(odd), None);
+        }
+    }
+
+    #[test]
+    fn a_blob_is_cut_at_its_entries() {
+        let entries: Vec<_> = [(5, "before"), (12, "a"), (16, "b"), (30, "after")]
+            .map(|(at, name)| (Avma(at), name.to_owned()))
+            .into();
+        let cut = |start| -> Vec<_> {
+            cut(Avma(start), Avma(20), "blob", &entries)
+                .into_iter()
+                .map(|routine| (routine.start.0, routine.end.0, routine.name))
+                .collect()
+        };
+        assert_eq!(
+            cut(10),
+            [
+                (10, 12, "blob".to_owned()),
+                (12, 16, "a".to_owned()),
+                (16, 20, "b".to_owned())
+            ]
+        );
+        assert_eq!(cut(12)[0], (12, 16, "a".to_owned()));
+    }
+}

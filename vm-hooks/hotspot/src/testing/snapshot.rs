@@ -1,0 +1,323 @@
+//! A snapshot: the pages of a JVM's memory that a reader asked for, and what else it
+//! asked about the process.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use vmscope_records::{Avma, FileOffset, Pid};
+use vmscope_target::{MapEntry, Memory, MemoryError, ProcessView, Symbol, SymbolKind};
+
+/// What is kept at a time.
+pub const PAGE_BYTES: usize = 4096;
+
+/// First in a snapshot's bytes; the last of it is the format's number.
+const MAGIC: &[u8] = b"vmscope jvm 1\n";
+
+/// More entries of a kind than this are not believed.
+const MAX_ENTRIES: u32 = 1 << 20;
+
+type Page = Box<[u8]>;
+
+/// A memory that keeps every page that is read from another.
+pub struct KeepingMemory {
+    memory: Arc<dyn Memory>,
+    kept: Mutex<BTreeMap<u64, Option<Page>>>,
+}
+
+impl std::fmt::Debug for KeepingMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeepingMemory").finish_non_exhaustive()
+    }
+}
+
+impl KeepingMemory {
+    /// Keeps nothing yet.
+    #[must_use]
+    pub fn new(memory: Arc<dyn Memory>) -> Self {
+        KeepingMemory {
+            memory,
+            kept: Mutex::default(),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<u64, Option<Page>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was read so far, by address.
+    #[must_use]
+    pub fn pages(&self) -> Vec<(Avma, Page)> {
+        let kept = self.kept();
+        let pages = kept.iter();
+        pages
+            .filter_map(|(at, page)| Some((Avma(*at), page.clone()?)))
+            .collect()
+    }
+}
+
+impl Memory for KeepingMemory {
+    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+        let mut kept = self.kept();
+        read_pages(at, buffer, |page_at, take| {
+            let page = kept.entry(page_at).or_insert_with(|| {
+                let mut bytes = vec![0; PAGE_BYTES];
+                let read = self.memory.read_into(Avma(page_at), &mut bytes);
+                read.is_ok().then(|| bytes.into())
+            });
+            take(page.as_deref().unwrap_or_default())
+        })
+    }
+}
+
+/// Copies from pages, up to the first that is not there (that is empty): `page_at`
+/// hands each to what takes it.
+fn read_pages(
+    at: Avma,
+    buffer: &mut [u8],
+    mut page_at: impl FnMut(u64, &mut dyn FnMut(&[u8])),
+) -> Result<usize, MemoryError> {
+    let mut done = 0;
+    while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        let Some(from) = at.0.checked_add(done as u64) else {
+            break;
+        };
+        let within = from % PAGE_BYTES as u64;
+        let mut length = 0;
+        page_at(from - within, &mut |page: &[u8]| {
+            let piece = page.get(usize::try_from(within).unwrap_or(0)..);
+            for (into, byte) in rest.iter_mut().zip(piece.unwrap_or_default()) {
+                *into = *byte;
+                length += 1;
+            }
+        });
+        if length == 0 {
+            break;
+        }
+        done += length;
+    }
+    Ok(done)
+}
+
+/// What was kept of a JVM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The path of its libjvm.
+    pub libjvm: String,
+    /// Where that, and memory without a name, was mapped.
+    pub mappings: Vec<MapEntry>,
+    /// Symbols of its libjvm, by name, at their run-time addresses.
+    pub symbols: Vec<(String, Avma)>,
+    /// Pages of [`PAGE_BYTES`], by address.
+    pub pages: Vec<(Avma, Page)>,
+}
+
+/// Why bytes are no snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotError {
+    /// They begin otherwise.
+    #[error("no snapshot of a JVM, or of another version: decompress it, or make it anew")]
+    Magic,
+    /// They end too early, or in the wrong place.
+    #[error("a torn snapshot: it ends at {at} in the middle of something")]
+    Torn {
+        /// The offset.
+        at: usize,
+    },
+}
+
+impl Snapshot {
+    /// The process, as [`ProcessView`]: its memory is what was kept.
+    #[must_use]
+    pub fn process(&self) -> ProcessView {
+        self.process_with(Arc::new(SnapshotMemory {
+            pages: self.pages.iter().cloned().collect(),
+        }))
+    }
+
+    /// Likewise, with another memory for its own.
+    #[must_use]
+    pub fn process_with(&self, memory: Arc<dyn Memory>) -> ProcessView {
+        let symbols = self.symbols.iter().map(|(name, address)| Symbol {
+            name: name.clone(),
+            address: *address,
+            size: 8,
+            kind: SymbolKind::Object,
+        });
+        ProcessView::made_up(Pid(1), memory, self.mappings.clone())
+            .with_symbols(&self.libjvm, symbols.collect())
+    }
+
+    /// Its bytes: little-endian numbers, texts behind their lengths, the pages last.
+    /// They compress well.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        let text = |out: &mut Vec<u8>, text: &[u8]| {
+            number(out, text.len());
+            out.extend_from_slice(text);
+        };
+        text(&mut out, self.libjvm.as_bytes());
+        number(&mut out, self.mappings.len());
+        for entry in &self.mappings {
+            for value in [entry.start.0, entry.end.0, entry.offset.0] {
+                out.extend_from_slice(&value.to_le_bytes());
+            }
+            let flags = [entry.readable, entry.writable, entry.executable];
+            out.extend(flags.map(u8::from));
+            text(&mut out, &entry.name);
+        }
+        number(&mut out, self.symbols.len());
+        for (name, address) in &self.symbols {
+            out.extend_from_slice(&address.0.to_le_bytes());
+            text(&mut out, name.as_bytes());
+        }
+        number(&mut out, self.pages.len());
+        for (at, page) in &self.pages {
+            out.extend_from_slice(&at.0.to_le_bytes());
+            out.extend_from_slice(page);
+        }
+        out
+    }
+
+    /// Reads what [`Snapshot::to_bytes`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// [`SnapshotError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or(SnapshotError::Magic)?;
+        let mut input = Input { rest };
+        input.snapshot().ok_or(SnapshotError::Torn {
+            at: bytes.len() - input.rest.len(),
+        })
+    }
+}
+
+fn number(out: &mut Vec<u8>, value: usize) {
+    out.extend_from_slice(&u32::try_from(value).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+struct Input<'a> {
+    rest: &'a [u8],
+}
+
+impl Input<'_> {
+    fn take(&mut self, length: usize) -> Option<&[u8]> {
+        let (taken, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        let bytes = self.take(8)?.first_chunk().copied()?;
+        Some(u64::from_le_bytes(bytes))
+    }
+
+    fn count(&mut self) -> Option<u32> {
+        let count = u32::from_le_bytes(self.take(4)?.first_chunk().copied()?);
+        (count <= MAX_ENTRIES).then_some(count)
+    }
+
+    fn text(&mut self) -> Option<Vec<u8>> {
+        let length = usize::try_from(self.count()?).ok()?;
+        self.take(length).map(<[u8]>::to_vec)
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        self.take(1)?.first().map(|byte| *byte != 0)
+    }
+
+    fn snapshot(&mut self) -> Option<Snapshot> {
+        let string = |text: Vec<u8>| String::from_utf8(text).ok();
+        let libjvm = string(self.text()?)?;
+        let mappings = (0..self.count()?)
+            .map(|_| {
+                Some(MapEntry {
+                    start: Avma(self.u64()?),
+                    end: Avma(self.u64()?),
+                    offset: FileOffset(self.u64()?),
+                    readable: self.flag()?,
+                    writable: self.flag()?,
+                    executable: self.flag()?,
+                    name: self.text()?,
+                    device: 0,
+                    inode: MapEntry::UNKNOWN_INODE,
+                })
+            })
+            .collect::<Option<_>>()?;
+        let symbols = (0..self.count()?)
+            .map(|_| {
+                let address = Avma(self.u64()?);
+                Some((string(self.text()?)?, address))
+            })
+            .collect::<Option<_>>()?;
+        let pages = (0..self.count()?)
+            .map(|_| Some((Avma(self.u64()?), self.take(PAGE_BYTES)?.into())))
+            .collect::<Option<_>>()?;
+        self.rest.is_empty().then_some(Snapshot {
+            libjvm,
+            mappings,
+            symbols,
+            pages,
+        })
+    }
+}
+
+/// The memory of a snapshot.
+#[derive(Debug)]
+struct SnapshotMemory {
+    pages: BTreeMap<Avma, Page>,
+}
+
+impl Memory for SnapshotMemory {
+    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+        read_pages(at, buffer, |page_at, take| {
+            if let Some(page) = self.pages.get(&Avma(page_at)) {
+                take(page);
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vmscope_target::testing::FakeMemory;
+
+    fn snapshot() -> Snapshot {
+        let mut memory = FakeMemory::new();
+        memory.put(Avma(0x5000), vec![7; 0x2000]);
+        let keeping = KeepingMemory::new(Arc::new(memory));
+        assert_eq!(
+            keeping.read_u64(Avma(0x5ff8)).ok(),
+            Some(0x0707_0707_0707_0707)
+        );
+        assert!(keeping.read_u64(Avma(0x4ffc)).is_err());
+        Snapshot {
+            libjvm: "/jvm/libjvm.so".to_owned(),
+            mappings: Vec::new(),
+            symbols: vec![("gHotSpotVMTypes".to_owned(), Avma(0x5010))],
+            pages: keeping.pages(),
+        }
+    }
+
+    #[test]
+    fn what_was_read_is_kept_and_no_more() {
+        let snapshot = snapshot();
+        assert_eq!(snapshot.pages.len(), 1);
+        let process = snapshot.process();
+        assert_eq!(process.memory().read_u8(Avma(0x5fff)).ok(), Some(7));
+        assert!(process.memory().read_u8(Avma(0x6000)).is_err());
+    }
+
+    #[test]
+    fn bytes_are_read_back_and_torn_ones_refused() {
+        let snapshot = snapshot();
+        let bytes = snapshot.to_bytes();
+        assert_eq!(Snapshot::from_bytes(&bytes), Ok(snapshot));
+        for length in (0..bytes.len()).step_by(3) {
+            assert!(Snapshot::from_bytes(&bytes[..length]).is_err());
+        }
+        assert_eq!(Snapshot::from_bytes(b"other"), Err(SnapshotError::Magic));
+    }
+}

@@ -1,0 +1,197 @@
+//! What the threads of a JVM are for.
+//!
+//! Threads of the VM have names of their own. But a Java program may give its threads
+//! any name: where the VM's list of Java threads can be read, a thread of the program
+//! is known by being in it, and of the same class as those that run Java code.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_records::{Avma, ThreadRole, Tid};
+use vmscope_target::{Look, Memory, ProcessView, ThreadInfo, ThreadNews};
+
+use crate::java_threads::{JavaThread, JavaThreads};
+
+/// While nothing changes they are asked for more and more seldom, down to once in so
+/// many looks.
+const MOST_LOOKS: u32 = 16;
+
+/// Asking for all threads may take one part in so many of the time: the kernel has some
+/// files to show for each.
+const SHARE_OF_TIME: u64 = 50;
+
+/// The role of a thread of that name (15 characters at most), if it is one of the VM's
+/// own. Names of JDK 11 to 25, with all collectors.
+#[must_use]
+pub fn role_of_name(name: &str) -> Option<ThreadRole> {
+    const ROLES: [(&str, ThreadRole); 43] = {
+        use ThreadRole::{Collector, Compiler, Heartbeat, Mutator, Vm};
+        [
+            ("VM Thread", Vm),
+            ("VM Periodic Tas", Heartbeat),
+            ("C1 CompilerThre", Compiler),
+            ("C2 CompilerThre", Compiler),
+            ("JVMCI CompilerT", Compiler),
+            ("Sweeper thread", Vm),
+            ("Reference Handl", Vm),
+            ("Signal Dispatch", Vm),
+            ("Service Thread", Vm),
+            ("Monitor Deflati", Vm),
+            ("Notification Th", Vm),
+            ("Attach Listener", Vm),
+            ("Safepoint Clean", Vm),
+            ("RuntimeWorker#", Vm),
+            ("JFR Sampler Thr", Vm),
+            ("JFR Sampling Th", Vm),
+            // They run the program's finalizers and cleaners.
+            ("Finalizer", Mutator),
+            ("Common-Cleaner", Mutator),
+            // Parallel, G1, CMS.
+            ("GC Thread#", Collector),
+            ("ParGC Thread#", Collector),
+            ("G1 Main Marker", Collector),
+            ("G1 Conc#", Collector),
+            ("G1 Refine#", Collector),
+            ("G1 Service", Collector),
+            ("G1 Young RemSet", Collector),
+            ("G1 Parallel Mar", Collector),
+            ("CMS Main Thread", Collector),
+            ("CMS Thread#", Collector),
+            ("StrDedup", Collector),
+            ("StringDedup", Collector),
+            ("Shenandoah ", Collector),
+            // Z; of JDK 21 without generations, X.
+            ("ZDirector", Collector),
+            ("ZDriver", Collector),
+            ("ZStat", Collector),
+            ("ZUncommitter", Collector),
+            ("ZUnmapper", Collector),
+            ("ZWorker", Collector),
+            ("XDirector", Collector),
+            ("XDriver", Collector),
+            ("XStat", Collector),
+            ("XUncommitter", Collector),
+            ("XUnmapper", Collector),
+            ("XWorker", Collector),
+        ]
+    };
+    let found = ROLES.iter().find(|(begin, _)| name.starts_with(begin));
+    found.map(|(_, role)| *role)
+}
+
+/// Tells the roles of threads as they come.
+#[derive(Debug, Default)]
+pub struct Threads {
+    told: FxHashMap<Tid, ThreadRole>,
+    compilers: Vec<CompilerThread>,
+    /// Looks until they are asked for again, and how many that were the last time.
+    wait: u32,
+    last_wait: u32,
+}
+
+/// A thread that compiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompilerThread {
+    /// As vmscope's own pid namespace shows it.
+    pub tid: Tid,
+    /// What the VM keeps of it.
+    pub java: JavaThread,
+}
+
+impl Threads {
+    /// Looks at them if it is time to. `list` reads the VM's list of Java threads.
+    pub fn look(
+        &mut self,
+        process: &ProcessView,
+        memory: &dyn Memory,
+        list: Option<&JavaThreads>,
+        look: &mut Look,
+    ) {
+        if self.wait > 0 {
+            self.wait -= 1;
+            return;
+        }
+        let began = look.now();
+        let threads = process.threads().unwrap_or_default();
+        // A list that is just being changed is read again the next time.
+        let java = list.and_then(|list| list.read(memory).ok());
+        let is_news = self.take(&threads, java.as_deref(), look);
+        let ended = look.now();
+        let took = ended.since(began).0;
+        // As if looks were 10 ms apart.
+        let for_cost = u32::try_from(took.saturating_mul(SHARE_OF_TIME) / 10_000_000);
+        self.last_wait = if is_news {
+            0
+        } else {
+            (self.last_wait * 2 + 1).min(MOST_LOOKS)
+        };
+        self.wait = self.last_wait.max(for_cost.unwrap_or(u32::MAX));
+    }
+
+    /// The threads that compile, as of the last time they were asked for.
+    #[must_use]
+    pub fn compilers(&self) -> &[CompilerThread] {
+        &self.compilers
+    }
+
+    /// Tells what is new of `threads`, all that there are; whether anything was.
+    fn take(
+        &mut self,
+        threads: &[ThreadInfo],
+        java: Option<&[JavaThread]>,
+        look: &mut Look,
+    ) -> bool {
+        let by_tid: FxHashMap<Tid, &JavaThread> = java
+            .unwrap_or_default()
+            .iter()
+            .map(|thread| (thread.inner_tid, thread))
+            .collect();
+        // The class of threads that run Java code and nothing else.
+        let plain: FxHashSet<Avma> = threads
+            .iter()
+            .filter(|thread| matches!(&*thread.name, "Reference Handl" | "Finalizer"))
+            .filter_map(|thread| by_tid.get(&thread.inner_tid))
+            .map(|thread| thread.class)
+            .collect();
+        let mut told = FxHashMap::default();
+        let mut compilers = Vec::new();
+        let mut is_news = false;
+        for thread in threads {
+            let named = role_of_name(&thread.name);
+            let in_list = by_tid.get(&thread.inner_tid).copied();
+            let role = match (named, in_list) {
+                // Collectors' and the VM's own native threads are not in the list.
+                (Some(ThreadRole::Collector | ThreadRole::Heartbeat), Some(_)) => {
+                    Some(ThreadRole::Mutator)
+                }
+                (Some(ThreadRole::Compiler), Some(java)) if plain.contains(&java.class) => {
+                    Some(ThreadRole::Mutator)
+                }
+                (None, Some(_)) => Some(ThreadRole::Mutator),
+                (named, _) => named,
+            };
+            let Some(role) = role else { continue };
+            if let (ThreadRole::Compiler, Some(java)) = (role, in_list) {
+                compilers.push(CompilerThread {
+                    tid: thread.tid,
+                    java: java.clone(),
+                });
+            }
+            told.insert(thread.tid, role);
+            if self.told.get(&thread.tid) != Some(&role) {
+                is_news = true;
+                look.thread(ThreadNews {
+                    tid: thread.tid,
+                    name: None,
+                    role: Some(role),
+                });
+            }
+        }
+        if java.is_some() || threads.is_empty() {
+            self.compilers = compilers;
+        }
+        self.told = told;
+        is_news
+    }
+}
+
+#[cfg(test)]
+mod tests;

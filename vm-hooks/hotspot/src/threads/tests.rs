@@ -1,0 +1,79 @@
+use std::sync::Arc;
+
+use vmscope_records::{ProcessKey, TimeNs};
+use vmscope_target::KeySource;
+
+use super::*;
+
+fn thread(tid: u32, name: &str) -> ThreadInfo {
+    ThreadInfo {
+        tid: Tid(tid),
+        inner_tid: Tid(tid + 100),
+        name: name.to_owned(),
+    }
+}
+
+fn java(tid: u32, class: u64) -> JavaThread {
+    JavaThread {
+        at: Avma(u64::from(tid)),
+        os_thread: Avma(1),
+        inner_tid: Tid(tid + 100),
+        class: Avma(class),
+    }
+}
+
+fn told(
+    threads: &mut Threads,
+    all: &[ThreadInfo],
+    list: Option<&[JavaThread]>,
+) -> Vec<(u32, ThreadRole)> {
+    let mut look = Look::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(1)));
+    threads.take(all, list, &mut look);
+    let (_, news) = look.finish();
+    let roles = news
+        .into_iter()
+        .map(|news| (news.tid.0, news.role.unwrap()));
+    roles.collect()
+}
+
+#[test]
+fn a_program_that_names_its_threads_like_the_vm_is_not_taken_for_it() {
+    let all = [
+        thread(1, "java"),
+        thread(2, "GC Thread#0"),
+        thread(3, "GC Thread#0"),
+        thread(4, "C2 CompilerThre"),
+        thread(5, "C2 CompilerThre"),
+        thread(6, "Finalizer"),
+    ];
+    let list = [java(3, 1), java(4, 1), java(5, 2), java(6, 1)];
+    let mut threads = Threads::default();
+    use ThreadRole::{Collector, Compiler, Mutator};
+    assert_eq!(
+        told(&mut threads, &all, Some(&list)),
+        [
+            (2, Collector),
+            (3, Mutator),
+            (4, Mutator),
+            (5, Compiler),
+            (6, Mutator)
+        ]
+    );
+    let compilers: Vec<u32> = threads.compilers().iter().map(|one| one.tid.0).collect();
+    assert_eq!(compilers, [5]);
+    assert!(told(&mut threads, &all, Some(&list)).is_empty());
+    // By name alone.
+    let by_name = told(&mut Threads::default(), &all, None);
+    assert_eq!(by_name.len(), 5);
+    assert!(by_name.contains(&(3, Collector)));
+}
+
+#[test]
+fn roles_change_with_names_and_numbers_are_used_again() {
+    let mut threads = Threads::default();
+    assert!(told(&mut threads, &[thread(1, "java")], None).is_empty());
+    let named = [thread(1, "VM Thread")];
+    assert_eq!(told(&mut threads, &named, None), [(1, ThreadRole::Vm)]);
+    assert!(told(&mut threads, &[], None).is_empty());
+    assert_eq!(told(&mut threads, &named, None), [(1, ThreadRole::Vm)]);
+}

@@ -1,0 +1,366 @@
+//! What a JVM tells beside its code: its collector and collections, its heap, its
+//! threads' roles, what its compilers compile, and its figures.
+
+mod facts;
+mod figures;
+
+use vmscope_records::{Avma, TimeNs};
+use vmscope_target::{AdapterError, LoadedModule, Look, ProcessView};
+
+use crate::collector::Collections;
+use crate::compiling::Compiling;
+use crate::flags::Flags;
+use crate::java_threads::JavaThreads;
+use crate::layout::VmStructs;
+use crate::method::MethodLayout;
+use crate::pages::Pages;
+use crate::perf_data::{PerfData, PerfDataError, PerfMemory};
+use crate::threads::Threads;
+use crate::vm_clock::VmClock;
+
+/// How often the figures of the report are told, in nanoseconds.
+const FIGURES_EVERY: u64 = 1_000_000_000;
+
+/// A collection's times are told without a word while they are known this well.
+const GOOD_TIMES: u64 = 1_000_000;
+
+/// How often figures are read until two readings are alike.
+const ATTEMPTS: u32 = 4;
+
+/// Something that can't be told, or not well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What it means, a sentence.
+    pub text: String,
+    /// The one thing to do about it; empty where nothing helps.
+    pub remedy: &'static str,
+}
+
+/// What is known of a JVM when its data is first asked for. What is missing is done
+/// without.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
+    /// What it says of its structures; `None` where its memory can't be read.
+    pub structs: Option<&'a VmStructs>,
+    /// Its library.
+    pub libjvm: Option<&'a LoadedModule>,
+    /// How its methods are read.
+    pub methods: Option<&'a MethodLayout>,
+}
+
+/// What a JVM tells beside its code, from look to look.
+#[derive(Debug)]
+pub struct VmData {
+    libjvm: Option<LoadedModule>,
+    perf_memory: Option<PerfMemory>,
+    data: Option<PerfData>,
+    /// Whether it is no use to look for perf data again.
+    without_data: bool,
+    flags: Option<Flags>,
+    clock: VmClock,
+    collections: Collections,
+    pause: Option<PauseFlag>,
+    threads: Threads,
+    java_threads: Option<JavaThreads>,
+    compiling: Option<Compiling>,
+    told_facts: bool,
+    figures_at: Option<TimeNs>,
+    problems: Vec<Problem>,
+    told_problems: usize,
+}
+
+/// Where the VM has whether it collects with the world standing still.
+#[derive(Clone, Copy, Debug)]
+struct PauseFlag {
+    heap: Avma,
+    offset: u64,
+    collections: Option<u64>,
+}
+
+impl VmData {
+    /// What can be told of the JVM in `process`.
+    #[must_use]
+    pub fn new(process: &ProcessView, known: Known<'_>) -> Self {
+        let mut vm = Self {
+            libjvm: known.libjvm.cloned(),
+            perf_memory: known.structs.and_then(PerfMemory::find),
+            data: None,
+            without_data: false,
+            flags: None,
+            clock: VmClock::default(),
+            collections: Collections::default(),
+            pause: known.structs.and_then(PauseFlag::find),
+            threads: Threads::default(),
+            java_threads: None,
+            compiling: None,
+            told_facts: false,
+            figures_at: None,
+            problems: Vec::new(),
+            told_problems: 0,
+        };
+        if let Some(structs) = known.structs {
+            vm.read_with(process, structs, known.methods);
+        }
+        vm.find_data(process);
+        vm
+    }
+
+    fn read_with(
+        &mut self,
+        process: &ProcessView,
+        structs: &VmStructs,
+        methods: Option<&MethodLayout>,
+    ) {
+        let pages = Pages::new(process.memory());
+        match Flags::read(&pages, structs) {
+            Ok(flags) => self.flags = Some(flags),
+            Err(error) => self.problem(format!("its flags are not known: {error}"), ""),
+        }
+        match JavaThreads::find(structs) {
+            Ok(list) => self.java_threads = Some(list),
+            Err(error) => self.problem(
+                format!("threads are told apart by their names alone: {error}"),
+                "",
+            ),
+        }
+        if let (Some(list), Some(methods)) = (self.java_threads, methods) {
+            match Compiling::find(structs, list, methods.clone()) {
+                Ok(compiling) => self.compiling = Some(compiling),
+                Err(error) => {
+                    self.problem(format!("what is being compiled is not known: {error}"), "");
+                }
+            }
+        }
+    }
+
+    fn find_data(&mut self, process: &ProcessView) {
+        if self.data.is_some() || self.without_data {
+            return;
+        }
+        let off = self
+            .flags
+            .as_ref()
+            .is_some_and(|flags| flags.get("UsePerfData").is_some() && !flags.is_on("UsePerfData"));
+        match PerfData::open(process, self.perf_memory) {
+            Ok(data) => {
+                self.clock = VmClock::new(process, self.libjvm.as_ref(), &data);
+                self.collections.find(&data);
+                self.data = Some(data);
+            }
+            // It is not set up before the VM is.
+            Err(error) if error.is_early() => {}
+            Err(PerfDataError::Off) if !off => {}
+            Err(error) => {
+                self.without_data = true;
+                let remedy = if off {
+                    "run it with -XX:+UsePerfData"
+                } else {
+                    ""
+                };
+                let text = format!("collections and the heap are not told: {error}");
+                self.problem(text, remedy);
+            }
+        }
+    }
+
+    /// What could not be told so far, or not well. [`VmData::look`] makes limits of it.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    fn problem(&mut self, text: String, remedy: &'static str) {
+        self.problems.push(Problem { text, remedy });
+    }
+
+    /// The VM's flags, if they could be read.
+    #[must_use]
+    pub fn flags(&self) -> Option<&Flags> {
+        self.flags.as_ref()
+    }
+
+    /// Its perf data, if there is some.
+    #[must_use]
+    pub fn perf_data(&self) -> Option<&PerfData> {
+        self.data.as_ref()
+    }
+
+    /// What its ticks are.
+    #[must_use]
+    pub fn clock(&self) -> &VmClock {
+        &self.clock
+    }
+
+    /// How many collections began and ended between two looks.
+    #[must_use]
+    pub fn missed_collections(&self) -> u64 {
+        self.collections.missed()
+    }
+
+    /// Tells what is new; to be called every 10 to 20 ms.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError`] where nothing can be read any more.
+    pub fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+        self.find_data(process);
+        self.look_at_data(process, look)?;
+        let memory = process.memory();
+        let list = self.java_threads.as_ref();
+        self.threads.look(process, memory, list, look);
+        if let Some(compiling) = &mut self.compiling {
+            compiling.look(memory, self.threads.compilers(), look)?;
+        }
+        self.tell_rest(process, look);
+        Ok(())
+    }
+
+    /// Tells what is left to tell when the process is over, or the recording is. The
+    /// perf data's file can still be read then.
+    pub fn finish(&mut self, process: &ProcessView, look: &mut Look) {
+        // What can't be read any more was told as it was read last.
+        let _ = self.look_at_data(process, look);
+        self.figures_at = None;
+        if let Some(compiling) = &mut self.compiling {
+            compiling.finish(look);
+        }
+        self.tell_rest(process, look);
+    }
+
+    /// Whether all entries are in the perf data that come with the VM's start: when it
+    /// began is one of the last.
+    fn has_started(&self) -> bool {
+        let data = self.data.as_ref();
+        let began = data.and_then(|data| data.long("sun.rt.createVmBeginTime"));
+        self.without_data || began.is_some_and(|began| began > 0)
+    }
+
+    fn tell_rest(&mut self, process: &ProcessView, look: &mut Look) {
+        let is_due = |then: TimeNs| look.began().since(then).0 >= FIGURES_EVERY;
+        if self.figures_at.is_none_or(is_due) {
+            self.figures_at = Some(look.began());
+            let pause = self.pause.filter(|_| process.is_live());
+            let all = pause.and_then(|pause| pause.collections(process));
+            if let Some(data) = &self.data {
+                figures::tell(data, &self.collections, all, look);
+            }
+            if let Some(compiling) = self.compiling.as_ref().filter(|one| one.unreadable() > 0) {
+                figures::tell_unreadable(compiling.unreadable(), look);
+            }
+        }
+        if !self.told_facts && self.has_started() {
+            self.told_facts = true;
+            if self.data.is_some() && !self.collections.are_told() {
+                let text = "single collections are not told: this JVM counts none in its perf data";
+                self.problem(text.to_owned(), "");
+            }
+            facts::tell(self.flags.as_ref(), self.data.as_ref(), look);
+        }
+        for problem in self.problems.iter().skip(self.told_problems) {
+            look.limit(problem.text.clone(), problem.remedy);
+        }
+        self.told_problems = self.problems.len();
+    }
+
+    /// Tells of collections.
+    fn look_at_data(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+        let Some(data) = &mut self.data else {
+            return Ok(());
+        };
+        let from = look.now();
+        match read(data, &mut self.collections, process) {
+            // It changes all the time: the next look will do.
+            Ok(false) => return Ok(()),
+            Ok(true) => {}
+            Err(PerfDataError::Memory(source)) => {
+                let error = AdapterError::reading("perf data")(source);
+                return if error.is_final() { Err(error) } else { Ok(()) };
+            }
+            Err(error) => {
+                self.data = None;
+                self.without_data = true;
+                self.problem(format!("collections are not told any more: {error}"), "");
+                return Ok(());
+            }
+        }
+        self.clock.reckon(data);
+        let to = look.now();
+        let told = look.len();
+        let pause = self.pause;
+        let is_pause = || pause.is_some_and(|pause| pause.is_set(process));
+        self.collections
+            .look(data, &mut self.clock, (from, to), is_pause, look);
+        if look.len() > told {
+            self.judge_times();
+        }
+        Ok(())
+    }
+
+    /// Says once how well the times of collections are known, where that is not well.
+    fn judge_times(&mut self) {
+        const BEGIN: &str = "begin and end of collections are ";
+        let uncertainty = self.clock.uncertainty();
+        if uncertainty.is_some_and(|by| by.0 <= GOOD_TIMES)
+            || self.problems.iter().any(|one| one.text.starts_with(BEGIN))
+        {
+            return;
+        }
+        let how = match uncertainty {
+            Some(by) => format!("known to {:.1} ms at first", by.as_secs_f64() * 1e3),
+            None => "not known at first".to_owned(),
+        };
+        let text = format!("{BEGIN}{how}: the VM's library has no symbol initial_time_count");
+        self.problem(text, "use a build of the VM that is not stripped");
+    }
+}
+
+/// Reads `data` so that what it says of collections is of one piece; whether it is.
+fn read(
+    data: &mut PerfData,
+    collections: &mut Collections,
+    process: &ProcessView,
+) -> Result<bool, PerfDataError> {
+    if data.refresh(process)? {
+        collections.find(data);
+    }
+    if !collections.is_news(data) {
+        return Ok(true);
+    }
+    for _ in 0..ATTEMPTS {
+        let stamp = collections.stamp(data);
+        if data.refresh(process)? {
+            collections.find(data);
+        }
+        if collections.stamp(data) == stamp {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl PauseFlag {
+    fn find(structs: &VmStructs) -> Option<Self> {
+        let of = |name| structs.optional_offset("CollectedHeap", name);
+        Some(Self {
+            heap: structs.optional_static("Universe", "_collectedHeap")?,
+            offset: of("_is_stw_gc_active").or_else(|| of("_is_gc_active"))?,
+            collections: of("_total_collections"),
+        })
+    }
+
+    fn is_set(self, process: &ProcessView) -> bool {
+        let memory = process.memory();
+        let heap = memory.read_pointer(self.heap).ok();
+        let at = heap.and_then(|heap| heap.checked_add(self.offset));
+        at.and_then(|at| memory.read_u8(at).ok()) == Some(1)
+    }
+
+    /// How many collections of all kinds there were since the VM's start.
+    fn collections(self, process: &ProcessView) -> Option<u32> {
+        let memory = process.memory();
+        let heap = memory.read_pointer(self.heap).ok()?;
+        let at = heap.checked_add(self.collections?)?;
+        // Shenandoah does not count them.
+        memory.read_u32(at).ok().filter(|count| *count > 0)
+    }
+}

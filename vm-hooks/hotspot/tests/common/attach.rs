@@ -1,0 +1,46 @@
+//! The JVM's attach protocol: loads an agent into a running JVM.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::await_that;
+
+/// Loads an agent into a JVM of this user, in no container, that is past its start.
+///
+/// # Panics
+/// When the JVM refuses, or the agent fails.
+pub fn load(pid: u32, library: &Path, options: &str) {
+    let library = library.to_str().expect("UTF-8");
+    // "1", the command, three arguments: each ends with a zero byte.
+    let request = format!("1\0load\0{library}\0true\0{options}\0");
+    let mut socket = UnixStream::connect(listening(pid)).expect("the JVM's socket");
+    socket
+        .write_all(request.as_bytes())
+        .expect("a short request");
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).expect("its answer");
+    // "0", of later releases and of the agent: "return code: 0".
+    let code = answer.lines().next();
+    assert_eq!(code, Some("0"), "{answer}");
+    let agents = answer.lines().nth(1).unwrap_or("0");
+    assert!(agents.ends_with('0'), "{answer}");
+}
+
+/// The socket that a JVM listens on once it was asked to, by a file and a signal.
+fn listening(pid: u32) -> PathBuf {
+    let socket = std::env::temp_dir().join(format!(".java_pid{pid}"));
+    if socket.exists() {
+        return socket;
+    }
+    let trigger = PathBuf::from(format!("/proc/{pid}/cwd/.attach_pid{pid}"));
+    std::fs::write(&trigger, "").expect("a file in the JVM's working directory");
+    let target = Pid::from_raw(i32::try_from(pid).expect("a pid"));
+    kill(target, Signal::SIGQUIT).expect("our child");
+    await_that("the JVM listens", || socket.exists().then_some(()));
+    let _ = std::fs::remove_file(trigger);
+    socket
+}

@@ -1,0 +1,67 @@
+//! JVMs that run the programs of `tests/programs`.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use super::java::classes;
+use super::jdks::Jdk;
+
+/// A JVM that has said that it is ready. Dropped, it is killed.
+#[derive(Debug)]
+pub struct Jvm {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+/// `java FLAGS programs.CLASS ARGUMENTS`; `None`, said, where the programs can't be compiled.
+pub fn java(jdk: &Jdk, flags: &[&str], class: &str, arguments: &[&str]) -> Option<Command> {
+    let classes: PathBuf = classes()?;
+    let mut command = Command::new(jdk.java());
+    command.args(flags).arg("-cp").arg(classes);
+    command.arg(format!("programs.{class}")).args(arguments);
+    // What others may have set for their JVMs is not meant for these.
+    command
+        .env_remove("JAVA_TOOL_OPTIONS")
+        .env_remove("JDK_JAVA_OPTIONS");
+    Some(command)
+}
+
+impl Jvm {
+    /// A JVM that runs a program until that says `ready`: with `--wait` among the arguments all
+    /// work is done, and nothing happens in it any more but what the JVM does by itself.
+    pub fn ready(jdk: &Jdk, flags: &[&str], class: &str, arguments: &[&str]) -> Option<Self> {
+        let mut command = java(jdk, flags, class, arguments)?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("java starts");
+        let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        while !line.starts_with("ready ") {
+            line.clear();
+            let bytes = stdout.read_line(&mut line).expect("its output");
+            assert!(bytes > 0, "{command:?} ended and was never ready");
+        }
+        Some(Jvm { child, stdout })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends its wait, and returns what it says after `ready`.
+    pub fn end(mut self) -> String {
+        drop(self.child.stdin.take());
+        let mut text = String::new();
+        self.stdout.read_to_string(&mut text).expect("UTF-8");
+        let status = self.child.wait().expect("our child");
+        assert!(status.success(), "{status}: {text}");
+        text
+    }
+}
+
+impl Drop for Jvm {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,49 @@
+//! What tests of JVMs share, here and in `viewer/tests/jvm`.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(clippy::panic, reason = "tests fail by it")]
+
+pub mod attach;
+pub mod java;
+pub mod jdks;
+pub mod jvm;
+pub mod oracle;
+
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+/// How long anything that is awaited may take on a machine that is busy with other things.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Says loudly that a test proves nothing here.
+pub fn skipped(why: &str) {
+    say(&format!("SKIPPED: {why}"));
+    if let Some(path) = std::env::var_os("VMSCOPE_SKIPPED") {
+        let file = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(path);
+        let _ = file.and_then(|mut file| writeln!(file, "  {why}"));
+    }
+}
+
+/// Says something on stderr: not by eprintln!, which the test harness keeps to itself where a
+/// test passes.
+pub fn say(text: &str) {
+    writeln!(std::io::stderr(), "{text}").expect("stderr");
+}
+
+/// Looks again and again until `look` finds something.
+///
+/// # Panics
+/// When it does not come to pass.
+pub fn await_that<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let since = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(since.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,91 @@
+//! What the reader sees of a JVM's code, gathered for comparison.
+
+use std::collections::HashMap;
+
+use vmscope_hotspot::code::{Blob, CodeCache, CodeLayout, Found, Frame, Nmethod, NmethodId};
+use vmscope_hotspot::layout::{Encodings, VmStructs};
+use vmscope_hotspot::method::{MethodInfo, MethodLayout};
+use vmscope_hotspot::pages::Pages;
+use vmscope_records::{Avma, Pid};
+use vmscope_target::{Memory as _, ProcessView};
+
+/// A compiled method with its records decoded.
+#[derive(Clone, Debug)]
+pub struct Outside {
+    pub nmethod: Nmethod,
+    /// Machine pc and chain of each record, by pc.
+    pub records: Vec<(u64, Vec<Frame>)>,
+}
+
+/// A JVM's code as it was read once.
+#[derive(Debug, Default)]
+pub struct Zone {
+    /// By where their instructions begin.
+    pub nmethods: HashMap<u64, Outside>,
+    /// All that is no compiled method, by address, with what the VM calls it.
+    pub others: Vec<(Blob, String)>,
+    /// Every method that a record or an nmethod names, where it can be read.
+    pub methods: HashMap<Avma, MethodInfo>,
+}
+
+/// Reads a live JVM.
+///
+/// # Panics
+/// Where anything can't be read: nothing changes in the JVMs of these tests.
+pub fn read(pid: u32) -> Zone {
+    let process = ProcessView::open(Pid(pid)).expect("our child");
+    let libjvm = process.module(|name| name == "libjvm.so");
+    let libjvm = libjvm.expect("a libjvm");
+    let pages = Pages::new(process.memory());
+    let structs = VmStructs::read(&process, &libjvm, &pages).expect("its tables");
+    let major = structs.optional_static("Abstract_VM_Version", "_vm_major_version");
+    let major = major.map_or(11, |at| pages.read_u32(at).expect("a static"));
+    let encodings = Encodings::of(&structs, major);
+    let layout = CodeLayout::of(&structs, encodings).expect("all fields");
+    let mut cache = CodeCache::new(layout.clone());
+    let methods = MethodLayout::of(&structs, encodings).expect("all fields");
+    let mut zone = Zone::default();
+    let heaps = cache.read(process.memory(), &pages, |found| match found {
+        Found::Nmethod { blob, bytes, .. } => {
+            let nmethod = layout
+                .read_nmethod(blob, bytes, &pages)
+                .expect("an nmethod");
+            let begin = nmethod.blob.code_begin.0;
+            let records = nmethod.pcs.iter().map(|desc| {
+                let pc = begin.wrapping_add_signed(i64::from(desc.pc));
+                (pc, nmethod.chain(desc.scope).expect("a chain"))
+            });
+            let records = records.collect();
+            zone.nmethods.insert(begin, Outside { nmethod, records });
+        }
+        Found::Other { blob, name, .. } => zone.others.push((blob, name.to_owned())),
+    });
+    assert!(!heaps.expect("heaps").is_empty());
+    assert_eq!(cache.malformed(), 0);
+    let frames = zone.nmethods.values().flat_map(|outside| {
+        let of_records = outside.records.iter().flat_map(|(_, chain)| chain);
+        of_records
+            .map(|frame| frame.method)
+            .chain([outside.nmethod.method])
+    });
+    let mut named = HashMap::new();
+    for method in frames {
+        // What dead code refers to may be gone. What is compared has to be there.
+        if !named.contains_key(&method)
+            && let Ok(info) = methods.read(&pages, method)
+        {
+            named.insert(method, info);
+        }
+    }
+    zone.methods = named;
+    zone
+}
+
+impl Zone {
+    /// Which lives of which compiled methods there are.
+    pub fn ids(&self) -> Vec<NmethodId> {
+        let mut ids: Vec<NmethodId> = self.nmethods.values().map(|one| one.nmethod.id).collect();
+        ids.sort_unstable();
+        ids
+    }
+}

@@ -1,0 +1,332 @@
+//! Listings and lines of methods in a running JVM, against `javap` of the same classes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that fails is to panic, and it says what it saw"
+)]
+
+#[path = "listings/javap.rs"]
+mod javap;
+
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, listing, vm_name};
+use vmscope_hotspot::layout::{Encodings, VmStructs};
+use vmscope_hotspot::method::{ClassesLayout, MethodInfo, MethodLayout};
+use vmscope_hotspot::pages::Pages;
+use vmscope_records::{Avma, Pid};
+use vmscope_target::{Memory, ProcessView};
+
+/// Classes of the JDK that every program loads.
+const JDK_CLASSES: [&str; 12] = [
+    "java.lang.Object",
+    "java.lang.String",
+    "java.lang.StringBuilder",
+    "java.lang.AbstractStringBuilder",
+    "java.lang.Integer",
+    "java.lang.Long",
+    "java.lang.Character",
+    "java.lang.Math",
+    "java.lang.Thread",
+    "java.lang.invoke.MethodHandleNatives",
+    "java.util.HashMap",
+    "java.util.concurrent.ConcurrentHashMap",
+];
+
+/// Where JDKs may be: those of the system, those that `.ci/jdks` got, and what
+/// `VMSCOPE_JDKS` names (separated by colons).
+fn javas() -> Vec<PathBuf> {
+    let mut homes: Vec<PathBuf> = std::env::var("VMSCOPE_JDKS")
+        .unwrap_or_default()
+        .split(':')
+        .filter(|home| !home.is_empty())
+        .map(PathBuf::from)
+        .collect();
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/jdks");
+    for (folder, within) in [(Path::new("/usr/lib/jvm"), ""), (&ours, "java-runtime")] {
+        let installed = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        homes.extend(installed.map(|entry| entry.path().join(within)));
+    }
+    let mut javas: Vec<_> = homes
+        .into_iter()
+        .filter_map(|home| std::fs::canonicalize(home.join("bin/java")).ok())
+        .collect();
+    javas.sort();
+    javas.dedup();
+    javas
+}
+
+/// The `javac` or `javap` to use: of the newest JDK that has one.
+fn tool(name: &str) -> Option<PathBuf> {
+    let mut tools: Vec<_> = javas()
+        .iter()
+        .filter_map(|java| java.parent())
+        .map(|bin| bin.join(name))
+        .filter(|tool| tool.exists())
+        .collect();
+    tools.sort_by_key(|tool| major_of(tool.parent().unwrap()));
+    tools.pop()
+}
+
+/// By the JDK's `release` file.
+fn major_of(bin: &Path) -> u32 {
+    let release = bin.parent().unwrap().join("release");
+    let release = std::fs::read_to_string(release).unwrap_or_default();
+    let version = release
+        .lines()
+        .find_map(|line| line.strip_prefix("JAVA_VERSION=\""));
+    let major = version.and_then(|version| version.split(['.', '"']).next());
+    major.and_then(|major| major.parse().ok()).unwrap_or(0)
+}
+
+/// A running JVM; ended when it is dropped.
+struct Jvm(Child);
+
+impl Drop for Jvm {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Jvm {
+    /// Runs the program until it says that it is ready.
+    fn start(java: &Path, classes: &Path) -> Jvm {
+        let mut child = Command::new(java)
+            .args(["-Xmx64m", "-cp"])
+            .arg(classes)
+            .arg("Listed")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        assert!(line.starts_with("ready"), "{line:?}");
+        Jvm(child)
+    }
+}
+
+fn compile(to: &Path) {
+    let javac = tool("javac").unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/listings/Listed.java");
+    let done = Command::new(javac)
+        .args([
+            "-g",
+            "-nowarn",
+            "--release",
+            "11",
+            "-encoding",
+            "UTF-8",
+            "-d",
+        ])
+        .arg(to)
+        .arg(source)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+}
+
+fn javap(jdk: Option<&Path>, path: &Path, classes: &[String]) -> javap::Methods {
+    let mut all = javap::Methods::new();
+    for some in classes.chunks(200) {
+        let mut command = Command::new(tool("javap").unwrap());
+        command.args(["-J-Dfile.encoding=UTF-8", "-J-Dstdout.encoding=UTF-8"]);
+        if let Some(home) = jdk {
+            command.arg("--system").arg(home);
+        }
+        command
+            .args(["-c", "-p", "-v", "-l", "-cp"])
+            .arg(path)
+            .args(some);
+        let output = command.output().unwrap();
+        all.extend(javap::parse(&String::from_utf8_lossy(&output.stdout)));
+    }
+    all
+}
+
+struct Read {
+    /// All that have bytecodes, with their listings.
+    methods: Vec<(MethodInfo, Vec<(u32, String)>)>,
+    /// The interpreter's codelets: number and name.
+    codelets: Vec<(i64, String)>,
+}
+
+fn read(pid: u32, wanted: impl Fn(&str) -> bool) -> Read {
+    let process = ProcessView::open(Pid(pid)).unwrap();
+    let libjvm = process.module(|name| name == "libjvm.so").unwrap();
+    let pages = Pages::new(process.memory());
+    let structs = VmStructs::read(&process, &libjvm, &pages).unwrap();
+    let major = structs
+        .optional_static("Abstract_VM_Version", "_vm_major_version")
+        .map_or(11, |at| pages.read_u32(at).unwrap());
+    let encodings = Encodings::of(&structs, major);
+    let layout = MethodLayout::of(&structs, encodings).unwrap();
+    let pools = PoolLayout::of(&structs, layout.clone()).unwrap();
+    let mut methods = Vec::new();
+    for class in ClassesLayout::of(&structs).unwrap().read(&pages).unwrap() {
+        if !layout.class(&pages, class).is_ok_and(|name| wanted(&name)) {
+            continue;
+        }
+        for method in layout.methods_of(&pages, class).unwrap() {
+            let info = layout.read(&pages, method).unwrap();
+            let pool = ConstantPoolView::read(&pools, &pages, info.constants).unwrap();
+            let listed = listing(&info, &pool);
+            if !listed.is_empty() {
+                let listed = listed.into_iter().map(|(bci, text)| (bci.0, text));
+                methods.push((info, listed.collect()));
+            }
+        }
+    }
+    let codelets = codelets(&structs, &pages);
+    Read { methods, codelets }
+}
+
+/// Codelets one after the other in the interpreter's buffer.
+fn codelets(structs: &VmStructs, memory: &dyn Memory) -> Vec<(i64, String)> {
+    let field = |of: &str, name: &str| structs.scalar(of, name).unwrap();
+    let at = structs.static_at("AbstractInterpreter", "_code").unwrap();
+    let queue = Avma(memory.read_u64(at).unwrap());
+    let of_queue = |name| field("StubQueue", name).read(memory, queue, "").unwrap();
+    let mut at = of_queue("_stub_buffer").cast_unsigned();
+    let mut all = Vec::new();
+    for _ in 0..of_queue("_number_of_stubs") {
+        let of = |name| field("InterpreterCodelet", name);
+        let name = of("_description")
+            .read_address(memory, Avma(at), "")
+            .unwrap();
+        let name = memory.read_c_string(name, 256).unwrap();
+        // An enumeration, whose width no table tells.
+        let number = structs.offset("InterpreterCodelet", "_bytecode").unwrap();
+        let number = memory.read_u32(Avma(at + number)).unwrap().cast_signed();
+        all.push((number.into(), String::from_utf8(name).unwrap()));
+        at += of("_size")
+            .read(memory, Avma(at), "")
+            .unwrap()
+            .cast_unsigned();
+    }
+    all
+}
+
+/// `javap` does not print the spaces that a text ends with: a text of 60 characters and a
+/// space is shown whole then, not shortened.
+fn without_last_spaces(text: &str) -> String {
+    match text.strip_suffix('"') {
+        Some(text) => text.trim_end_matches('…').trim_end().to_owned(),
+        None => text.to_owned(),
+    }
+}
+
+#[test]
+fn listings_are_those_of_javap() {
+    if tool("javac").is_none() || tool("javap").is_none() {
+        eprintln!("SKIPPED listings_are_those_of_javap: no JDK with javac and javap");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    compile(folder.path());
+    // Of JDKs' own classes, all that are loaded, or some.
+    let all = std::env::var_os("VMSCOPE_ALL_CLASSES").is_some();
+    for java in javas() {
+        let jvm = Jvm::start(&java, folder.path());
+        let is_listed = |name: &str| {
+            let name = name.replace('/', ".");
+            let is_own =
+                name.starts_with("Listed") && !name.contains("+0x") && !name.contains("Lambda");
+            is_own || JDK_CLASSES.contains(&name.as_str()) || all && !name.contains("+0x")
+        };
+        let read = read(jvm.0.id(), is_listed);
+        let mut classes: Vec<_> = read
+            .methods
+            .iter()
+            .map(|(info, _)| info.class.replace('/', "."))
+            .collect();
+        classes.sort();
+        classes.dedup();
+        let home = java.parent().and_then(Path::parent).unwrap();
+        let mut javap = javap(Some(home), folder.path(), &classes);
+        let known: HashSet<_> = javap.keys().map(|(class, ..)| class.clone()).collect();
+        let (mut equal, mut lines, mut made) = (0, 0, 0);
+        let (mut different, mut absent) = (Vec::new(), Vec::new());
+        for (info, listed) in read.methods {
+            let key = (info.class, info.name, info.signature);
+            let Some(method) = javap.remove(&key) else {
+                // The VM makes methods itself, for interface methods that a class does
+                // not implement: they throw. Classes are also made at run time.
+                let is_made = listed[0].1.starts_with("new java.lang.AbstractMethodError")
+                    || !known.contains(&key.0);
+                if !is_made {
+                    absent.push(key);
+                }
+                made += 1;
+                continue;
+            };
+            let is_same = |ours: &(u32, String), theirs: &(u32, String)| {
+                ours.0 == theirs.0 && without_last_spaces(&ours.1) == without_last_spaces(&theirs.1)
+            };
+            let mut pairs = listed.iter().zip(&method.code);
+            let first = pairs.find(|(ours, theirs)| !is_same(ours, theirs));
+            let is_equal = listed.len() == method.code.len() && first.is_none();
+            if is_equal {
+                equal += 1;
+            } else {
+                different.push(format!(
+                    "{key:?}: {} of {}: {first:?} {:?}",
+                    listed.len(),
+                    method.code.len(),
+                    method.code.last()
+                ));
+            }
+            let mut theirs = method.lines;
+            theirs.sort_by_key(|entry| entry.0);
+            theirs.dedup_by_key(|entry| entry.0);
+            let ours: Vec<_> = info
+                .lines
+                .iter()
+                .map(|entry| (entry.from.0, entry.line))
+                .collect();
+            if ours == theirs {
+                lines += u32::from(!ours.is_empty());
+            } else {
+                different.push(format!("lines of {key:?}: {ours:?} {theirs:?}"));
+            }
+        }
+        let named = read
+            .codelets
+            .iter()
+            .filter(|(number, _)| (0..=255).contains(number));
+        let mut numbers = 0;
+        for (number, name) in named {
+            let ours = u8::try_from(*number).ok().and_then(vm_name);
+            assert_eq!(
+                ours.unwrap_or("_shouldnotreachhere"),
+                name.trim_start_matches("_return_").trim_start_matches('?'),
+                "{number}"
+            );
+            numbers += 1;
+        }
+        println!(
+            "{}: {} classes, {equal} listings and {lines} line tables equal, {} different, {made} made by the VM, {} more not in javap, {numbers} instructions called alike",
+            java.display(),
+            classes.len(),
+            different.len(),
+            absent.len()
+        );
+        for one in different.iter().take(20) {
+            println!("  {}", one.chars().take(600).collect::<String>());
+        }
+        println!(
+            "  not in javap: {:?}",
+            absent.iter().take(20).collect::<Vec<_>>()
+        );
+        assert!(different.is_empty() && absent.is_empty());
+        assert!(equal > 500, "only {equal}");
+        assert!(numbers > 200, "only {numbers}");
+    }
+}

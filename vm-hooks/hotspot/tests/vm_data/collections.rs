@@ -1,0 +1,309 @@
+//! Collections as they are told from outside, against the JVM's own log.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::jvm::{self, Running};
+use vmscope_hotspot::layout::VmStructs;
+use vmscope_hotspot::pages::Pages;
+use vmscope_hotspot::perf_data::Place;
+use vmscope_hotspot::vm_data::{Known, VmData};
+use vmscope_records::{Collection, Pid, ProcessKey, Record, ThreadRole, TimeNs};
+use vmscope_target::{KeySource, Look, ProcessView, ThreadNews};
+
+const PROGRAM: &str = "GcPressure.java";
+
+/// What was told of a JVM.
+#[derive(Default)]
+struct Told {
+    collections: HashMap<(String, u64), Collection>,
+    counters: HashMap<String, f64>,
+    facts: HashMap<String, String>,
+    limits: Vec<String>,
+    threads: Vec<ThreadNews>,
+}
+
+impl Told {
+    fn take(&mut self, look: Look) {
+        let (records, threads) = look.finish();
+        self.threads.extend(threads);
+        for record in records {
+            match record {
+                Record::Collection(one) => {
+                    self.collections
+                        .insert((one.kind.clone(), one.number), *one);
+                }
+                Record::Counter(one) => {
+                    let name = format!("{}: {}", one.section, one.name);
+                    self.counters.insert(name, one.value);
+                }
+                Record::Fact(fact) => {
+                    self.facts.insert(fact.name, fact.value);
+                }
+                Record::Limit(limit) => self.limits.push(limit.text),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// How many collections of a kind the JVM counts, by all its collectors.
+    fn total(&self, kind: &str) -> f64 {
+        let end = format!(", {kind}");
+        let all = self.counters.iter();
+        all.filter(|(name, _)| name.ends_with(&end))
+            .map(|(_, value)| value)
+            .sum()
+    }
+}
+
+/// `CLOCK_MONOTONIC`.
+fn monotonic() -> TimeNs {
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).unwrap();
+    TimeNs(u64::try_from(Duration::from(now).as_nanos()).unwrap())
+}
+
+struct Seen {
+    told: Told,
+    log: String,
+    vm: VmData,
+    without_symbols: VmData,
+}
+
+/// Runs the program on `java` with `options`, looks at it until `enough` collections
+/// were told, and after it has allocated its last. `None` where the JVM has no such
+/// collector.
+fn run(java: &Path, classes: &Path, options: &[&str], enough: usize) -> Option<Seen> {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("gc.log");
+    let mut all = vec!["-XX:+UnlockExperimentalVMOptions".to_owned()];
+    all.extend(options.iter().map(|option| (*option).to_owned()));
+    all.push("-Xmx96m".to_owned());
+    all.push(format!(
+        "-Xlog:gc,gc+phases:file={}:uptimenanos",
+        log.display()
+    ));
+    let program = ["GcPressure", "24"];
+    let mut running = Running::start(java, &all, classes, &program)?;
+    let process = ProcessView::open(Pid(running.child.id())).unwrap();
+    let libjvm = process.module(|name| name == "libjvm.so").unwrap();
+    let structs = VmStructs::read(&process, &libjvm, &Pages::new(process.memory())).unwrap();
+    let known = Known {
+        structs: Some(&structs),
+        libjvm: Some(&libjvm),
+        methods: None,
+    };
+    let mut vm = VmData::new(&process, known);
+    let mut without_symbols = VmData::new(
+        &process,
+        Known {
+            libjvm: None,
+            ..known
+        },
+    );
+    let mut told = Told::default();
+    let keys = KeySource::new();
+    let look_now = || Look::new(keys.clone(), ProcessKey(1), Arc::new(monotonic));
+    let deadline = Instant::now() + Duration::from_secs(120);
+    loop {
+        let mut look = look_now();
+        vm.look(&process, &mut look).unwrap();
+        told.take(look);
+        without_symbols.look(&process, &mut look_now()).unwrap();
+        let ended = told.collections.values().filter(|one| one.end.is_some());
+        if ended.count() >= enough || !told.limits.is_empty() {
+            break;
+        }
+        assert!(Instant::now() < deadline, "no {enough} collections");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.ask("stop", "stopped");
+    running.ask("full", "done");
+    let mut look = look_now();
+    vm.finish(&process, &mut look);
+    told.take(look);
+    running.end();
+    // The file is still open when the process is gone.
+    let mut look = look_now();
+    vm.finish(&process, &mut look);
+    told.take(look);
+    let log = std::fs::read_to_string(&log).unwrap();
+    Some(Seen {
+        told,
+        log,
+        vm,
+        without_symbols,
+    })
+}
+
+/// The times (ns since the VM's start) of the log's lines of a pause that has ended.
+fn pauses(log: &str, what: &[&str]) -> Vec<u64> {
+    let lines = log.lines().filter(|line| line.ends_with("ms"));
+    let of_it = lines.filter(|line| what.iter().any(|what| line.contains(what)));
+    of_it
+        .map(|line| {
+            let time = line.trim_start_matches('[').split("ns]").next().unwrap();
+            time.trim().parse().unwrap()
+        })
+        .collect()
+}
+
+/// The JVMs and classes, or why there is nothing to test.
+fn setting() -> Option<(Vec<(u32, std::path::PathBuf)>, tempfile::TempDir)> {
+    let all = jvm::all();
+    match jvm::compiled(PROGRAM) {
+        Some(classes) if !all.is_empty() => Some((all, classes)),
+        _ => {
+            println!("SKIPPED: no java, or no javac");
+            None
+        }
+    }
+}
+
+#[test]
+fn counts_and_times_are_those_of_the_log() {
+    let Some((jvms, classes)) = setting() else {
+        return;
+    };
+    for (version, java) in jvms {
+        for collector in ["Serial", "Parallel", "G1"] {
+            let option = format!("-XX:+Use{collector}GC");
+            let seen = run(&java, classes.path(), &[&option], 25).unwrap();
+            let what = format!("{collector} of {version}");
+            let Seen { told, log, .. } = &seen;
+            assert_eq!(told.facts["collector"], collector);
+            assert!(told.limits.is_empty(), "{what}: {:?}", told.limits);
+            let young = pauses(log, &["Pause Young", "Pause Initial Mark"]);
+            let full = pauses(log, &["Pause Full"]);
+            assert_eq!(told.total("young"), young.len() as f64, "{what}");
+            assert_eq!(told.total("full"), full.len() as f64, "{what}");
+            if collector == "G1" {
+                let cycles = pauses(log, &["Pause Remark", "Pause Cleanup"]);
+                let total = told.total("pause of a concurrent cycle");
+                assert_eq!(total, cycles.len() as f64, "{what}");
+            }
+            // Every line of the log is written when its pause is over.
+            let clock = seen.vm.clock();
+            assert_eq!(clock.uncertainty().map(|by| by.0), Some(0), "{what}");
+            let mut late = Vec::new();
+            for (kind, log) in [("young", &young), ("full", &full)] {
+                for one in told.collections.values().filter(|one| one.kind == kind) {
+                    let at = usize::try_from(one.number).unwrap() - 1;
+                    let logged = clock.time_of(log[at].cast_signed()).unwrap();
+                    let (Some(begin), Some(end)) = (one.begin, one.end) else {
+                        continue;
+                    };
+                    assert!(begin <= end && begin <= logged, "{what}: {one:?}");
+                    late.push(logged.0.abs_diff(end.0));
+                }
+            }
+            late.sort_unstable();
+            let median = late[late.len() / 2];
+            let missed = seen.vm.missed_collections();
+            println!(
+                "{what}: {} young, {} full, {} told, {missed} missed; log {} µs after the end in the \
+                 median, {} µs at most; clock without symbols ± {:?}",
+                young.len(),
+                full.len(),
+                told.collections.len(),
+                median / 1000,
+                late[late.len() - 1] / 1000,
+                seen.without_symbols.clock().uncertainty(),
+            );
+            assert!(median < 1_000_000, "{what}: {median} ns");
+            let causes = told
+                .collections
+                .values()
+                .filter(|one| !one.cause.is_empty());
+            assert!(causes.count() > 0, "{what}");
+            // Without the symbol the same times come out, to what is said.
+            let other = seen.without_symbols.clock();
+            let (one, two) = (clock.time_of(1_000_000_000), other.time_of(1_000_000_000));
+            let apart = one.unwrap().0.abs_diff(two.unwrap().0);
+            assert!(
+                apart <= other.uncertainty().unwrap().0,
+                "{what}: {apart} ns"
+            );
+        }
+    }
+}
+
+#[test]
+fn cycles_of_concurrent_collectors_are_counted() {
+    let Some((jvms, classes)) = setting() else {
+        return;
+    };
+    for (version, java) in jvms {
+        for collector in ["Z", "Shenandoah"] {
+            let option = format!("-XX:+Use{collector}GC");
+            let Some(seen) = run(&java, classes.path(), &[&option], 10) else {
+                println!("SKIPPED: JDK {version} has no {collector}");
+                continue;
+            };
+            let what = format!("{collector} of {version}");
+            let told = &seen.told;
+            assert!(told.facts["collector"].ends_with(collector), "{what}");
+            let role = |role| told.threads.iter().any(|one| one.role == Some(role));
+            assert!(
+                role(ThreadRole::Collector) && role(ThreadRole::Compiler),
+                "{what}"
+            );
+            let phases = pauses(&seen.log, &["Pause"]).len();
+            let counters = told.counters.iter();
+            let counters = counters.filter(|(name, _)| name.starts_with("Collections"));
+            println!(
+                "{what}: {:?}; {} told, {} missed; {phases} pauses in the log; {:?}",
+                counters.collect::<Vec<_>>(),
+                told.collections.len(),
+                seen.vm.missed_collections(),
+                told.limits,
+            );
+            if collector == "Z" && version < 17 {
+                // It has no collector in its perf data; cycles are counted.
+                let last = seen.log.rsplit("GC(").next().unwrap();
+                let last: f64 = last.split(')').next().unwrap().parse().unwrap();
+                let counted = told.counters["Collections: cycles and collections"];
+                assert_eq!(counted, last + 1.0, "{what}");
+                assert_eq!(told.limits.len(), 1, "{what}");
+                continue;
+            }
+            assert!(told.limits.is_empty(), "{what}: {:?}", told.limits);
+            if collector == "Z" {
+                let total: f64 = ["", "minor ", "major "]
+                    .map(|kind| match kind {
+                        "" => told.total("pause of a concurrent cycle"),
+                        kind => told.total(&format!("pause of a {kind}cycle")),
+                    })
+                    .iter()
+                    .sum();
+                assert_eq!(total, phases as f64, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn perf_data_is_found_in_memory_and_missed_where_it_is_off() {
+    let Some((jvms, classes)) = setting() else {
+        return;
+    };
+    for (version, java) in jvms {
+        let options = ["-XX:+UseSerialGC", "-XX:+PerfDisableSharedMem"];
+        let seen = run(&java, classes.path(), &options, 3).unwrap();
+        let place = seen.vm.perf_data().unwrap().place();
+        assert!(
+            matches!(place, Place::Memory { .. }),
+            "{version}: {place:?}"
+        );
+
+        let options = ["-XX:+UseSerialGC", "-XX:-UsePerfData"];
+        let seen = run(&java, classes.path(), &options, 0).unwrap();
+        assert!(seen.vm.perf_data().is_none(), "{version}");
+        let limit = "collections and the heap are not told: the JVM keeps no perf data";
+        let said = seen.told.limits.iter().any(|text| text.starts_with(limit));
+        assert!(said, "{version}: {:?}", seen.told.limits);
+        assert_eq!(seen.told.facts["collector"], "Serial");
+        assert!(seen.told.threads.len() > 5, "{version}");
+    }
+}

@@ -1,0 +1,138 @@
+//! Compilations as they are seen from outside, while the JVM starts, against its own log.
+
+use std::collections::HashMap;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use vmscope_hotspot::layout::{Encodings, VmStructs};
+use vmscope_hotspot::method::MethodLayout;
+use vmscope_hotspot::pages::Pages;
+use vmscope_hotspot::vm_data::{Known, VmData};
+use vmscope_records::{Pid, ProcessKey, TimeNs};
+use vmscope_target::{CompilationNews, KeySource, Look, ProcessView};
+
+use crate::jvm;
+
+const ENOUGH: usize = 30;
+
+/// A process that is ended with the test.
+struct Ends(std::process::Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn what_is_compiled_is_what_the_log_says() {
+    let jvms = jvm::all();
+    let Some(classes) = jvm::compiled("GcPressure.java").filter(|_| !jvms.is_empty()) else {
+        println!("SKIPPED: no java, or no javac");
+        return;
+    };
+    for (version, java) in jvms {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("jit.log");
+        let child = Command::new(&java)
+            .args(["-Xcomp", "-XX:+UseSerialGC", "-cp"])
+            .arg(classes.path())
+            .arg(format!(
+                "-Xlog:jit+compilation=debug:file={}",
+                log.display()
+            ))
+            .args(["GcPressure", "8"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let child = Ends(child);
+        let deadline = Instant::now() + Duration::from_secs(120);
+        let all_in_time = || assert!(Instant::now() < deadline, "JDK {version}: not in time");
+        // It has yet to load its library, and that to describe itself.
+        let (process, structs) = loop {
+            all_in_time();
+            let process = ProcessView::open(Pid(child.0.id())).unwrap();
+            let libjvm = process.module(|name| name == "libjvm.so");
+            let read = libjvm.map(|libjvm| {
+                let structs = VmStructs::read(&process, &libjvm, &Pages::new(process.memory()));
+                // It has no flags before it has read its arguments.
+                structs.ok().filter(|structs| {
+                    let known = Known {
+                        structs: Some(structs),
+                        ..Known::default()
+                    };
+                    VmData::new(&process, known).flags().is_some()
+                })
+            });
+            match read.flatten() {
+                Some(structs) => break (process, structs),
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        let methods = MethodLayout::of(&structs, Encodings::of(&structs, version)).unwrap();
+        let known = Known {
+            structs: Some(&structs),
+            libjvm: None,
+            methods: Some(&methods),
+        };
+        let mut vm = VmData::new(&process, known);
+        let keys = KeySource::new();
+        let mut told: HashMap<(u64, bool), CompilationNews> = HashMap::new();
+        while told.len() < ENOUGH {
+            all_in_time();
+            let mut look = Look::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(1)));
+            vm.look(&process, &mut look).unwrap();
+            for news in look.take_compilations() {
+                told.insert((news.id, news.osr_bci.is_some()), news);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(child);
+        let log = std::fs::read_to_string(&log).unwrap();
+        let logged = logged(&log);
+        for ((id, is_osr), news) in &told {
+            let Some((level, name)) = logged.get(&(*id, *is_osr)) else {
+                panic!("JDK {version}: {news:?} is not in the log");
+            };
+            let tier = match level {
+                1 => "C1",
+                2 => "C1 counting",
+                3 => "C1 profiling",
+                _ => "C2",
+            };
+            let name = name.replace("::", ".");
+            assert!(
+                news.name.starts_with(&name),
+                "JDK {version}: {news:?}, {name}"
+            );
+            assert_eq!(news.tier, tier, "JDK {version}: {news:?}");
+        }
+        println!("JDK {version}: {} compilations as in the log", told.len());
+    }
+}
+
+/// By number and whether it is on-stack replacement: the level and the name of each line,
+/// `[0.1s][debug][jit,compilation]  12 % !  3  a.B::c @ 7 (49 bytes)`.
+fn logged(log: &str) -> HashMap<(u64, bool), (u32, String)> {
+    let mut all = HashMap::new();
+    for line in log.lines() {
+        let line = line.rsplit(']').next().unwrap();
+        let mut words = line.split_whitespace();
+        let Some(id) = words.next().and_then(|word| word.parse().ok()) else {
+            continue;
+        };
+        let rest: Vec<&str> = words.collect();
+        let Some(at) = rest.iter().position(|word| word.contains("::")) else {
+            continue;
+        };
+        let is_osr = rest[..at].iter().any(|word| word.contains('%'));
+        let level = rest[..at].iter().find_map(|word| word.parse().ok());
+        all.entry((id, is_osr))
+            .or_insert((level.unwrap_or(4), rest[at].to_owned()));
+    }
+    all
+}

@@ -1,0 +1,127 @@
+//! JVMs for tests: which there are, and programs to run on them.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// Folder of further JVMs, `N/java-runtime` for version N, beneath the folder for
+/// temporary files, if `VMSCOPE_TEST_JDKS` does not say another.
+const JDKS: &str = "jdks";
+
+/// The `java` commands that there are, each version once.
+pub fn all() -> Vec<(u32, PathBuf)> {
+    let mut commands = vec![PathBuf::from("java")];
+    let installed = std::fs::read_dir("/usr/lib/jvm");
+    for entry in installed.into_iter().flatten().flatten() {
+        commands.push(entry.path().join("bin/java"));
+    }
+    let folder = std::env::var_os("VMSCOPE_TEST_JDKS").map(PathBuf::from);
+    let folder = folder.unwrap_or_else(|| std::env::temp_dir().join(JDKS));
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        commands.push(entry.path().join("java-runtime/bin/java"));
+    }
+    let mut found: Vec<(u32, PathBuf)> = Vec::new();
+    for command in commands {
+        let Some(version) = version_of(&command) else {
+            continue;
+        };
+        if !found.iter().any(|(known, _)| *known == version) {
+            found.push((version, command));
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// `openjdk version "17.0.15" …`, on the standard error.
+fn version_of(command: &Path) -> Option<u32> {
+    let output = Command::new(command).arg("-version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let version = text.split('"').nth(1)?;
+    version.split(['.', '-', '+']).next()?.parse().ok()
+}
+
+/// Compiles a program of `tests/programs` for JDK 11 and later; the folder of its
+/// classes, or `None` where there is no compiler.
+pub fn compiled(program: &str) -> Option<tempfile::TempDir> {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(program);
+    let result = Command::new("javac")
+        .args(["--release", "11", "-d"])
+        .arg(folder.path())
+        .arg(source)
+        .status()
+        .ok()?;
+    assert!(result.success(), "{program} does not compile");
+    Some(folder)
+}
+
+/// A program on a JVM, which ends with this.
+pub struct Running {
+    pub child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Running {
+    /// Starts it and waits until it says that it is ready; `None` where the JVM has no
+    /// such option.
+    pub fn start(
+        java: &Path,
+        options: &[String],
+        classes: &Path,
+        program: &[&str],
+    ) -> Option<Self> {
+        let mut child = Command::new(java)
+            .args(options)
+            .arg("-cp")
+            .arg(classes)
+            .args(program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take()?);
+        let mut running = Self {
+            child,
+            input,
+            output,
+        };
+        running.wait_for("ready").then_some(running)
+    }
+
+    /// Gives it a line, and waits for the answer.
+    pub fn ask(&mut self, line: &str, answer: &str) {
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{line}").unwrap();
+        assert!(self.wait_for(answer), "it ended instead of saying {answer}");
+    }
+
+    fn wait_for(&mut self, wanted: &str) -> bool {
+        let mut line = String::new();
+        while self.output.read_line(&mut line).is_ok_and(|got| got > 0) {
+            if line.trim() == wanted {
+                return true;
+            }
+            line.clear();
+        }
+        false
+    }
+
+    /// Ends it as it ends by itself, and waits for that.
+    pub fn end(&mut self) {
+        self.input = None;
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

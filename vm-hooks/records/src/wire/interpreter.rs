@@ -1,0 +1,85 @@
+//! What an interpreter shows to messages and back.
+
+use super::{WireError, messages as m};
+use crate::{
+    Avma, InterpreterRules, InterpreterSource, InterpreterValue, ProcessKey, SamplePlace, TimeNs,
+};
+
+impl From<&InterpreterRules> for m::InterpreterRules {
+    fn from(r: &InterpreterRules) -> Self {
+        let size = |(start, end): &(Avma, Avma)| end.0.saturating_sub(start.0);
+        m::InterpreterRules {
+            process: r.process.0,
+            time: r.time.0,
+            vm: r.vm.clone(),
+            starts: r.ranges.iter().map(|(start, _)| start.0).collect(),
+            sizes: r.ranges.iter().map(size).collect(),
+            sources: r.sources.iter().map(source_message).collect(),
+        }
+    }
+}
+
+impl TryFrom<m::InterpreterRules> for InterpreterRules {
+    type Error = WireError;
+
+    fn try_from(r: m::InterpreterRules) -> Result<Self, WireError> {
+        if r.starts.len() != r.sizes.len() {
+            return Err(WireError::Columns("ranges"));
+        }
+        if r.starts.len() > InterpreterRules::MAX_RANGES
+            || r.sources.len() > InterpreterRules::MAX_SOURCES
+        {
+            return Err(WireError::TooManyParts);
+        }
+        let range = |(start, size): (u64, u64)| {
+            let end = start.checked_add(size).ok_or(WireError::Range("size"))?;
+            Ok((Avma(start), Avma(end)))
+        };
+        let ranges = r.starts.into_iter().zip(r.sizes).map(range);
+        // A source that holds what this version does not know is skipped.
+        let sources = r
+            .sources
+            .iter()
+            .filter_map(|source| source_of(source).transpose());
+        Ok(InterpreterRules {
+            process: ProcessKey(r.process),
+            time: TimeNs(r.time),
+            vm: r.vm,
+            ranges: ranges.collect::<Result<_, WireError>>()?,
+            sources: sources.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn source_message(source: &InterpreterSource) -> m::InterpreterSource {
+    let (on_stack, offset) = match source.place {
+        SamplePlace::Register(_) => (false, 0),
+        SamplePlace::Stack { offset, .. } => (true, i64::from(offset)),
+    };
+    m::InterpreterSource {
+        register: source.place.register(),
+        on_stack,
+        offset,
+        holds: match source.holds {
+            InterpreterValue::Bytecode => 1,
+            InterpreterValue::Method => 2,
+        },
+    }
+}
+
+fn source_of(source: &m::InterpreterSource) -> Result<Option<InterpreterSource>, WireError> {
+    let holds = match source.holds {
+        1 => InterpreterValue::Bytecode,
+        2 => InterpreterValue::Method,
+        _ => return Ok(None),
+    };
+    let place = if source.on_stack {
+        SamplePlace::Stack {
+            base: source.register,
+            offset: i32::try_from(source.offset).map_err(|_| WireError::Range("offset"))?,
+        }
+    } else {
+        SamplePlace::Register(source.register)
+    };
+    Ok(Some(InterpreterSource { place, holds }))
+}
