@@ -1,4 +1,43 @@
-//! pc maps of compiled code.
+//! pc maps of compiled code: which bytecode, in which of the methods inlined into each
+//! other, a pc stands for.
+//!
+//! A JVM without `-XX:+DebugNonSafepoints` keeps debug records at calls, polls and traps
+//! alone, so that the next record mostly is that of some code out of line. What else
+//! tells, and how it is put together:
+//!
+//! 1. `tree`: the methods that records name, inlined into each other, and besides small
+//!    ones that calls without a record may have been replaced with: the resolved method,
+//!    or what the receivers of the profile have.
+//! 2. `anchors`: instructions with a record or an entry of the implicit-exception
+//!    table, and branches to code out of line that comes to a record: the trap or slow
+//!    path of a check has the scope of the check.
+//! 3. `signs`: what instructions show of the bytecode that they were made for: offsets
+//!    of fields, sizes of elements, lengths, classes, numbers, arithmetic, allocation.
+//!    `templates`: ready-made code of intrinsics is one call.
+//! 4. `path`: the cheapest way through the bytecodes of the tree (Viterbi), along the
+//!    instructions; a branch's target begins with what its source had.
+//! 5. `assemble`: *exact* are the record's own pc, the entry of the implicit-exception
+//!    table, and the prologue; all else is *approximate*.
+//!
+//! Measured by `examples/evidence` on six programs (`tests/programs/evidence`), innermost
+//! method right, in % of the samples. *raw*: against the full table under the next-record
+//! rule; *sound*: without the samples for which that table can be shown to be wrong (see
+//! there), some 15 to 35 % of C2's. *next*: the next-record rule.
+//!
+//! | | next | raw | sound | exact ones |
+//! |---|---|---|---|---|
+//! | C1 (17) | 57–83 | 89–95 | 89–95 | 100 |
+//! | tiered, numbers (17, 25) | 54–62 | 96–97 | 97 | 100 |
+//! | tiered, javac (17, 25) | 60–61 | 87–88 | 87–88 | 99–100 |
+//! | tiered, streams (17, 25) | 42–43 | 51 | 84 | 95–100 |
+//! | tiered, JSON and regex (17, 25) | 26–31 | 68–71 | 74–83 | 96–100 |
+//! | tiered, graph (17, 25) | 14–16 | 68–70 | 69–74 | 97–100 |
+//! | tiered, text (17, 25) | 17–18 | 56–59 | 70–74 | 98–99 |
+//!
+//! Of the wrong ones most are the caller or callee of the right one: what is neither is
+//! 0 to 4 % of the samples, 7 to 9 % for text. Where wrong: arithmetic and moves between
+//! registers next to an inlined call's borders, getters that no record names, and which
+//! of several equal intrinsics it is.
 
 mod anchors;
 mod assemble;

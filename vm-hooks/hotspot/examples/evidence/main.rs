@@ -298,6 +298,12 @@ fn hits(nmethods: &[Nmethod], ips: &str, names: &mut Names<'_>) -> Vec<Hit> {
 fn report(nmethods: &[Nmethod], hits: &[Hit], names: &mut Names<'_>) {
     let records =
         |of: fn(&Hit) -> &Nmethod| hits.iter().map(|hit| of(hit).pcs.len()).sum::<usize>();
+    let all_of = |of: fn(&Nmethod) -> usize| nmethods.iter().map(of).sum::<usize>();
+    println!(
+        "all code: records {} -> {}",
+        all_of(|nmethod| nmethod.pcs.len()),
+        all_of(|nmethod| reference::reduced(nmethod).pcs.len())
+    );
     println!(
         "{} nmethods hit of {}, records {} -> {}, full tables: {} ({} nmethods for themselves)",
         hits.len(),

@@ -15,18 +15,26 @@ const STALE_PART: usize = 5;
 /// The level of C2.
 const C2: i8 = 4;
 
+/// A direct call, which all calls of Java methods and of the run time are.
+const CALL: u8 = 0xe8;
+const CALL_BYTES: usize = 5;
+
 /// Whether the debug tables of these nmethods are complete: the records that no call, poll
-/// or trap needs describe no locals, and a default table has next to none of them.
+/// or trap needs describe no locals, and do not lie behind a call. A default table has
+/// next to none of them.
 pub fn has_full_tables<'a>(nmethods: impl IntoIterator<Item = &'a Nmethod>) -> bool {
-    let (mut all, mut bare) = (0_usize, 0_usize);
+    let (mut all, mut needless) = (0_usize, 0_usize);
     for nmethod in nmethods {
         for pc in &nmethod.pcs {
-            let scope = nmethod.scope(pc.scope);
             all += 1;
-            bare += usize::from(scope.is_ok_and(|scope| scope.values == [0; 3]));
+            let call = usize::try_from(pc.pc)
+                .ok()
+                .and_then(|pc| pc.checked_sub(CALL_BYTES));
+            let is_call = call.and_then(|call| nmethod.code.get(call)) == Some(&CALL);
+            needless += usize::from(!is_call && is_bare(nmethod, pc.scope));
         }
     }
-    bare.saturating_mul(4) > all
+    needless.saturating_mul(4) > all
 }
 
 /// The scope that C2 gave to what it made after all was parsed: new nodes get the notes of

@@ -1,5 +1,6 @@
-//! What each kind of evidence is worth. The numbers were found by trying: see the module
-//! above.
+//! What each kind of evidence is worth. The numbers were found by trying, one after the
+//! other, on seven of eighteen recordings (`examples/evidence`); changing them at random by
+//! half or double found nothing better there. Figures of the rest are alike.
 
 use super::facts::Sign;
 use super::tree::GuessLimits;
