@@ -15,6 +15,7 @@
 //! times over all nmethods. `wrong`: where most samples disagree.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 
+mod names;
 mod reference;
 
 use std::collections::HashMap;
@@ -26,103 +27,14 @@ use vmscope_hotspot::evidence::{
     stale_scope,
 };
 use vmscope_hotspot::layout::{Encodings, VmStructs};
-use vmscope_hotspot::method::{MethodInfo, MethodLayout};
+use vmscope_hotspot::method::MethodLayout;
 use vmscope_hotspot::pages::Pages;
-use vmscope_records::{Avma, Exactness, Pid};
+use vmscope_records::{Exactness, Pid};
 use vmscope_target::{Memory, ProcessView};
 
+use names::{Names, Score};
+
 type Error = Box<dyn std::error::Error>;
-
-/// Samples, and how many of them agree.
-#[derive(Default, Clone, Copy)]
-struct Score {
-    all: u64,
-    method: u64,
-    chain: u64,
-    line: u64,
-    bci: u64,
-}
-
-impl Score {
-    fn show(&self, name: &str) {
-        if self.all == 0 {
-            return;
-        }
-        let percent = |part: u64| 100.0 * part as f64 / self.all as f64;
-        let [method, chain] = [percent(self.method), percent(self.chain)];
-        let [line, bci] = [percent(self.line), percent(self.bci)];
-        println!(
-            "  {name:34} {:6} method {method:5.1} chain {chain:5.1} line {line:5.1} bci {bci:5.1}",
-            self.all
-        );
-    }
-}
-
-/// Names, lines and bytecodes of methods.
-struct Names<'a> {
-    layout: MethodLayout,
-    memory: &'a dyn Memory,
-    kept: HashMap<Avma, Option<MethodInfo>>,
-}
-
-impl Names<'_> {
-    fn of(&mut self, method: Avma) -> Option<&MethodInfo> {
-        let read = || self.layout.read(self.memory, method).ok();
-        self.kept.entry(method).or_insert_with(read).as_ref()
-    }
-
-    fn line(&mut self, frame: Option<&Frame>) -> Option<(Avma, u32)> {
-        let frame = frame?;
-        let lines = &self.of(frame.method)?.lines;
-        let behind =
-            lines.partition_point(|line| i64::from(line.from.0) <= i64::from(frame.bci.max(0)));
-        let line = behind.checked_sub(1).and_then(|at| lines.get(at));
-        Some((frame.method, line.map_or(0, |line| line.line)))
-    }
-
-    fn bytecode(&mut self, frame: Option<&Frame>) -> Option<u8> {
-        let frame = frame?;
-        let bytecodes = &self.of(frame.method)?.bytecodes;
-        bytecodes.get(usize::try_from(frame.bci).ok()?).copied()
-    }
-
-    fn show(&mut self, chain: &[Frame]) -> String {
-        let mut shown = Vec::new();
-        for frame in chain.iter().take(4) {
-            let name = self.of(frame.method).map(|info| {
-                let class = info.class.rsplit('/').next().unwrap_or_default();
-                format!("{class}.{}", info.name)
-            });
-            shown.push(format!("{}@{}", name.unwrap_or_default(), frame.bci));
-        }
-        shown.join(" < ")
-    }
-
-    fn judge(
-        &mut self,
-        score: &mut Score,
-        samples: u64,
-        answer: &[Frame],
-        truth: &[Frame],
-    ) -> bool {
-        let method = answer.first().map(|f| f.method) == truth.first().map(|f| f.method);
-        let mut add = |slot: fn(&mut Score) -> &mut u64, agrees: bool| {
-            *slot(score) += samples * u64::from(agrees);
-        };
-        add(|score| &mut score.all, true);
-        add(|score| &mut score.method, method);
-        add(
-            |score| &mut score.chain,
-            reference::path(answer) == reference::path(truth),
-        );
-        add(
-            |score| &mut score.line,
-            method && self.line(answer.first()) == self.line(truth.first()),
-        );
-        add(|score| &mut score.bci, answer.first() == truth.first());
-        method
-    }
-}
 
 /// An nmethod with samples: as it is, and as it would be without the flag.
 struct Hit {
