@@ -1,6 +1,6 @@
 //! Measures the pc maps of compiled code against full debug tables.
 //!
-//! `evidence PID IPS [ablate] [cost] [wrong] [NAME=VALUE …]`
+//! `evidence PID IPS [ablate] [cost] [wrong] [shares] [NAME=VALUE …]`
 //!
 //! PID is a JVM that runs with `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`
 //! (stop it, so that its code stays), IPS a file with sampled pcs, hexadecimal, one in a
@@ -12,7 +12,8 @@
 //! `sound`: without the samples whose reference is a stale scope (C2 gives nodes that it
 //! makes after parsing the scope that was parsed last) or disproved by the instruction
 //! itself. `ablate`: the same with the kinds of evidence one after the other. `cost`:
-//! times over all nmethods. `wrong`: where most samples disagree.
+//! times over all nmethods. `wrong`: where most samples disagree. `shares`: the innermost
+//! methods and their shares of the samples; of a JVM without the flag too.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 
 mod names;
@@ -46,7 +47,7 @@ struct Hit {
 
 fn main() -> Result<(), Error> {
     let mut args = std::env::args().skip(1);
-    let usage = "usage: evidence PID IPS [ablate] [cost] [wrong] [NAME=VALUE …]";
+    let usage = "usage: evidence PID IPS [ablate] [cost] [wrong] [shares] [NAME=VALUE …]";
     let pid = args.next().ok_or(usage)?.parse()?;
     let ips = std::fs::read_to_string(args.next().ok_or(usage)?)?;
     let options: Vec<String> = args.collect();
@@ -80,6 +81,10 @@ fn main() -> Result<(), Error> {
         return Ok(());
     }
     let hits = hits(&nmethods, &ips, &mut names);
+    if has("shares") {
+        shares(&hits, &methods, &weights, &mut names);
+        return Ok(());
+    }
     report(&nmethods, &hits, &mut names);
     let mut steps = vec![("all evidence", weights)];
     if has("ablate") {
@@ -89,6 +94,33 @@ fn main() -> Result<(), Error> {
         evidence_scores(name, &hits, &methods, &weights, &mut names, has("wrong"));
     }
     Ok(())
+}
+
+/// The innermost methods by their samples, and by those of the plain next-record rule.
+fn shares(hits: &[Hit], methods: &MemoryMethods<'_>, weights: &Weights, names: &mut Names<'_>) {
+    let mut counts: HashMap<String, (u64, u64)> = HashMap::new();
+    let mut all = 0;
+    for hit in hits {
+        let map = pieces_weighted(&hit.reduced, methods, weights);
+        for (pc, count, ..) in &hit.samples {
+            let found = map.at(*pc).and_then(|(_, chain)| chain.first());
+            let name = names.show(found.map_or(&[], std::slice::from_ref));
+            let name = name.split('@').next().unwrap_or_default().to_owned();
+            counts.entry(name).or_default().0 += count;
+            let next = reference::next(&hit.reduced, *pc);
+            let name = names.show(next.get(..1).unwrap_or_default());
+            let name = name.split('@').next().unwrap_or_default().to_owned();
+            counts.entry(name).or_default().1 += count;
+            all += count;
+        }
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, (evidence, _))| std::cmp::Reverse(*evidence));
+    let percent = |count: u64| 100.0 * count as f64 / f64::max(all as f64, 1.0);
+    for (name, (evidence, next)) in counts.into_iter().take(12) {
+        let [evidence, next] = [evidence, next].map(percent);
+        println!("{evidence:5.1} % (next record: {next:5.1} %)  {name}");
+    }
 }
 
 /// The weights with some of them changed.
