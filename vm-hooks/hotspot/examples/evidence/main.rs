@@ -260,12 +260,12 @@ fn report(nmethods: &[Nmethod], hits: &[Hit], names: &mut Names<'_>) {
             .filter(|nmethod| has_full_tables([*nmethod]))
             .count()
     );
-    let mut rules = [Score::default(); 5];
-    let [next, implicit, outermost, full_map, sound_full] = &mut rules;
+    let mut rules = [Score::default(); 4];
+    let [next, implicit, outermost, full_map] = &mut rules;
     let (mut all, mut sound) = (0, 0);
     for hit in hits {
         let map = full(&hit.full);
-        for (pc, count, truth, is_sound) in &hit.samples {
+        for (pc, count, _, is_sound) in &hit.samples {
             let raw = reference::next(&hit.full, *pc);
             let outer = [Frame {
                 method: hit.full.method,
@@ -283,9 +283,6 @@ fn report(nmethods: &[Nmethod], hits: &[Hit], names: &mut Names<'_>) {
             names.judge(outermost, *count, &outer, &raw);
             let answer = map.at(*pc).map_or(&[][..], |(_, chain)| chain);
             names.judge(full_map, *count, answer, &raw);
-            if *is_sound {
-                names.judge(sound_full, *count, answer, truth);
-            }
         }
     }
     println!(

@@ -13,6 +13,9 @@ use super::machine::{Flow, Machine};
 use super::states::{State, States};
 use super::tree::Tree;
 
+/// Instructions that tell less than this are not asked.
+const LEAST_GAIN: f32 = 0.45;
+
 /// A sign that fits more states than this tells nothing.
 const MAX_FITTING: usize = 400;
 
@@ -149,7 +152,7 @@ fn rows(
             }
             gains.push((u32::try_from(state).unwrap_or(u32::MAX), gain));
         }
-        if !gains.is_empty() {
+        if gains.iter().any(|(_, gain)| *gain >= LEAST_GAIN) {
             rows.push(Row {
                 insn: index,
                 is_apart,
