@@ -223,8 +223,7 @@ fn hits(nmethods: &[Nmethod], ips: &str, names: &mut Names<'_>) -> Vec<Hit> {
             let is_void = is_stale && method(&next) != method(&before);
             let truth = if is_stale && !is_void { next } else { truth };
             let code = names.bytecode(truth.first());
-            let is_sound =
-                !is_void && !reference::is_disproved(full, ending.get(&pc), code, &truth);
+            let is_sound = !is_void && !reference::is_disproved(ending.get(&pc), code);
             if !truth.is_empty() {
                 samples.push((pc, count, truth, is_sound));
             }
@@ -306,7 +305,7 @@ fn evidence_scores(
     names: &mut Names<'_>,
     shows_wrong: bool,
 ) {
-    let (mut raw, mut sound, mut exact) = (Score::default(), Score::default(), Score::default());
+    let [mut raw, mut sound, mut exact, mut raw_exact] = [Score::default(); 4];
     let mut unrelated = 0;
     let mut wrong = Vec::new();
     for hit in hits {
@@ -314,11 +313,16 @@ fn evidence_scores(
         for (pc, count, truth, is_sound) in &hit.samples {
             let found = map.at(*pc);
             let answer = found.map_or(&[][..], |(_, chain)| chain);
-            names.judge(&mut raw, *count, answer, &reference::next(&hit.full, *pc));
+            let is_exact = found.is_some_and(|(piece, _)| piece.exactness == Exactness::Exact);
+            let plain = reference::next(&hit.full, *pc);
+            names.judge(&mut raw, *count, answer, &plain);
+            if is_exact {
+                names.judge(&mut raw_exact, *count, answer, &plain);
+            }
             if !is_sound {
                 continue;
             }
-            if found.is_some_and(|(piece, _)| piece.exactness == Exactness::Exact) {
+            if is_exact {
                 names.judge(&mut exact, *count, answer, truth);
             }
             if !names.judge(&mut sound, *count, answer, truth) {
@@ -341,7 +345,8 @@ fn evidence_scores(
     }
     raw.show(&format!("{name}, raw"));
     sound.show(&format!("{name}, sound"));
-    exact.show(&format!("{name}, exact of it"));
+    raw_exact.show(&format!("{name}, raw, the exact"));
+    exact.show(&format!("{name}, sound, the exact"));
     let percent = 100.0 * unrelated as f64 / sound.all.max(1) as f64;
     println!("    neither caller nor callee of the right one: {percent:.1} %");
     wrong.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));

@@ -106,14 +106,9 @@ pub fn ending(nmethod: &Nmethod) -> HashMap<u32, Instruction> {
 }
 
 /// Whether the reference can't be right: it says of a move from or to an object that it
-/// stands for a bytecode which reaches no memory; or of an instruction in the
-/// implicit-exception table, that it is in no method that the VM would throw from.
-pub fn is_disproved(
-    nmethod: &Nmethod,
-    insn: Option<&Instruction>,
-    bytecode: Option<u8>,
-    reference: &[Frame],
-) -> bool {
+/// stands for a bytecode which reaches no memory. (Where the implicit-exception table
+/// contradicts it, it is wrong as well; but that table is evidence that is measured here.)
+pub fn is_disproved(insn: Option<&Instruction>, bytecode: Option<u8>) -> bool {
     use Mnemonic as M;
     let Some(insn) = insn else {
         return false;
@@ -132,16 +127,5 @@ pub fn is_disproved(
         matches!(code, 0..=0x11 | 0x15..=0x2d | 0x36..=0x4e | 0x57..=0xa9 | 0xac..=0xb1
             | 0xc6..=0xc8 | 220 | 224 | 225)
     });
-    if moves && reaches && is_silent {
-        return true;
-    }
-    let entry = nmethod
-        .implicit
-        .iter()
-        .find(|(at, _)| u64::from(*at) == insn.ip());
-    entry.is_some_and(|(_, goes_on)| {
-        let thrown = thrown(nmethod, *goes_on);
-        let method = thrown.first().map(|frame| frame.method);
-        !reference.iter().any(|frame| Some(frame.method) == method)
-    })
+    moves && reaches && is_silent
 }
