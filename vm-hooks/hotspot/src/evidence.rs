@@ -71,7 +71,7 @@ use vmscope_records::{Avma, Exactness};
 
 use crate::code::{Frame, Nmethod};
 pub use facts::{Arithmetic, MethodFacts, Reference, Sign};
-pub use full::{full, has_full_tables, stale_scope};
+pub use full::{full, has_full_tables, stale_scope, without_needless};
 pub use memory::{MemoryMethods, MethodsLayout};
 pub use tree::GuessLimits;
 pub use weights::Weights;

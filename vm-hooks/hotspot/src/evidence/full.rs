@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use vmscope_records::Exactness;
 
 use super::{Map, Piece};
-use crate::code::{Frame, Nmethod};
+use crate::code::{Frame, Nmethod, PcDesc};
 
 /// A scope that so many records share, and such a part of all, is left over: no bytecode
 /// has as many instructions in as many places.
@@ -25,16 +25,34 @@ const CALL_BYTES: usize = 5;
 pub fn has_full_tables<'a>(nmethods: impl IntoIterator<Item = &'a Nmethod>) -> bool {
     let (mut all, mut needless) = (0_usize, 0_usize);
     for nmethod in nmethods {
-        for pc in &nmethod.pcs {
-            all += 1;
-            let call = usize::try_from(pc.pc)
-                .ok()
-                .and_then(|pc| pc.checked_sub(CALL_BYTES));
-            let is_call = call.and_then(|call| nmethod.code.get(call)) == Some(&CALL);
-            needless += usize::from(!is_call && is_bare(nmethod, pc.scope));
-        }
+        all += nmethod.pcs.len();
+        needless += nmethod
+            .pcs
+            .iter()
+            .filter(|pc| is_needless(nmethod, pc))
+            .count();
     }
     needless.saturating_mul(4) > all
+}
+
+/// The nmethod with the records alone that a JVM without the flag would have: for JVMs
+/// whose other records are wrong.
+#[must_use]
+pub fn without_needless(nmethod: &Nmethod) -> Nmethod {
+    let needed = nmethod.pcs.iter().filter(|pc| !is_needless(nmethod, pc));
+    Nmethod {
+        pcs: needed.copied().collect(),
+        ..nmethod.clone()
+    }
+}
+
+/// Whether no call, poll or trap needs a record.
+fn is_needless(nmethod: &Nmethod, pc: &PcDesc) -> bool {
+    let call = usize::try_from(pc.pc)
+        .ok()
+        .and_then(|pc| pc.checked_sub(CALL_BYTES));
+    let is_call = call.and_then(|call| nmethod.code.get(call)) == Some(&CALL);
+    !is_call && is_bare(nmethod, pc.scope)
 }
 
 /// The scope that C2 gave to what it made after all was parsed: new nodes get the notes of
