@@ -61,17 +61,15 @@ fn methods() {
     in_all_modes(Layout::Methods, &["divide"], |_| 1.0);
 }
 
-/// What a range has to be said of at least. Without more records a compiled division by C2 has
-/// none near it, and only the loop's poll tells.
+/// What a range has to be said of at least.
 #[test]
 fn ranges_of_bytecodes() {
     in_all_modes(
         Layout::Ranges,
         &["divide", "field", "array"],
-        |way| match (way.tier, way.precise) {
-            (Tier::Interpreter, _) => 0.99,
-            (_, true) => 0.95,
-            (_, false) => 0.0,
+        |way| match way.tier {
+            Tier::Interpreter => 0.99,
+            _ => 0.95,
         },
     );
 }
@@ -79,11 +77,10 @@ fn ranges_of_bytecodes() {
 #[test]
 fn inlined_methods() {
     in_all_modes(Layout::Inlined, &["field", "array"], |way| {
-        match (way.tier, way.precise) {
+        match way.tier {
             // The calls take time too, and nothing is inlined.
-            (Tier::Interpreter, _) => 0.5,
-            (_, true) => 0.95,
-            (_, false) => 0.0,
+            Tier::Interpreter => 0.5,
+            _ => 0.95,
         }
     });
 }
