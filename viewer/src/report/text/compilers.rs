@@ -1,6 +1,7 @@
 //! What the compilers worked for.
 
 use super::Page;
+use super::shorten::label;
 use crate::report::words::{count, percent, ratio, some};
 use anyhow::Result;
 use std::io::Write;
@@ -59,7 +60,7 @@ impl Page<'_> {
             self.line(
                 ratio(method.samples, all),
                 Some(self.summary.share(method.samples)),
-                &name_of(method),
+                &name_of(method, self.name_columns()),
                 method.samples,
                 ratio(cumulative, all),
                 out,
@@ -81,10 +82,10 @@ impl Page<'_> {
 }
 
 /// A method with its tier and the numbers of its compilations.
-fn name_of(method: &CompiledMethod) -> String {
-    let mut name = method.name.clone();
+fn name_of(method: &CompiledMethod, columns: usize) -> String {
+    let mut tail = String::new();
     if !method.tier.is_empty() {
-        name.push_str(&format!(" ({})", method.tier));
+        tail.push_str(&format!(" ({})", method.tier));
     }
     let numbered = method.listed.iter().filter(|one| one.id > 0);
     let numbers: Vec<String> = numbered
@@ -95,11 +96,11 @@ fn name_of(method: &CompiledMethod) -> String {
         })
         .collect();
     if !numbers.is_empty() {
-        name.push_str(&format!(" {}", numbers.join(", ")));
+        tail.push_str(&format!(" {}", numbers.join(", ")));
     }
     let more = method.compilations - numbers.len() as u64;
     if more > 0 && !numbers.is_empty() {
-        name.push_str(&format!(" and {more} more"));
+        tail.push_str(&format!(" and {more} more"));
     }
-    name
+    label(&method.name, None, &tail, columns)
 }

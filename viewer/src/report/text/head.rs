@@ -5,27 +5,14 @@ use crate::report::truth::{TruthLine, truth_of};
 use crate::report::words::{percent, ratio, some, wrap};
 use anyhow::Result;
 use std::io::Write;
-use vmscope_records::SampleClock;
+use vmscope_records::{Fact, SampleClock};
 use vmscope_symbolizer::Filter;
+use vmscope_symbolizer::summary::Quality;
 
 impl Page<'_> {
     /// What limits the truth of the report: before anything else.
     pub(super) fn truth(&self, out: &mut dyn Write) -> Result<()> {
         let lines = truth_of(self.profile, self.summary);
-        let quality = &self.summary.quality;
-        let share = |part| percent(ratio(part, self.summary.total));
-        let exact = format!(
-            "Resolved exactly: {}, approximately: {}, to the {} only: {}, not at all: {}.",
-            share(quality.exact),
-            share(quality.approximate),
-            if self.profile.is_native() {
-                "function"
-            } else {
-                "method"
-            },
-            share(quality.method_only),
-            share(quality.unresolved + quality.doubtful),
-        );
         if lines.is_empty() {
             writeln!(out, "Nothing is known to limit the truth of this report.")?;
         } else {
@@ -47,7 +34,9 @@ impl Page<'_> {
             writeln!(out, "{}", wrap(&line, self.width, 2))?;
         }
         if self.summary.total > 0 {
-            writeln!(out, "{}", wrap(&exact, self.width, 2))?;
+            for line in self.resolved() {
+                writeln!(out, "{}", wrap(&line, self.width, 2))?;
+            }
             let error = self.summary.errors.iter().copied().reduce(f64::max);
             if let Some(error) = error {
                 // Of the entry that is known worst; --json has each one's own.
@@ -61,6 +50,34 @@ impl Page<'_> {
         }
         writeln!(out)?;
         Ok(())
+    }
+
+    /// What the resolution is worth, of a VM's code apart from native code.
+    fn resolved(&self) -> Vec<String> {
+        let (all, code) = (&self.summary.quality, &self.summary.of_code);
+        if self.profile.is_native() || code.total() == 0 {
+            return vec![resolved(all, "Resolved", "function", "")];
+        }
+        let native = Quality {
+            exact: all.exact.saturating_sub(code.exact),
+            approximate: all.approximate.saturating_sub(code.approximate),
+            method_only: all.method_only.saturating_sub(code.method_only),
+            unresolved: all.unresolved.saturating_sub(code.unresolved),
+            doubtful: all.doubtful.saturating_sub(code.doubtful),
+            ..Quality::default()
+        };
+        let of = |quality: &Quality| some(quality.total(), "sample", "samples");
+        let mut lines = vec![resolved(
+            code,
+            &format!("Generated and interpreted code ({}):", of(code)),
+            "method",
+            " resolved",
+        )];
+        if native.total() > 0 {
+            let what = format!("Native code ({}):", of(&native));
+            lines.push(resolved(&native, &what, "function", " resolved"));
+        }
+        lines
     }
 
     /// Program, date, facts; and what the report was narrowed to.
@@ -100,7 +117,7 @@ impl Page<'_> {
             session.scheduling,
         );
         writeln!(out, "{}", wrap(&line, self.width, 2))?;
-        let facts: Vec<String> = (self.profile.trace.facts.iter())
+        let facts: Vec<String> = (newest(&self.profile.trace.facts).into_iter())
             .map(|fact| format!("{}: {}", fact.name, fact.value))
             .collect();
         if !facts.is_empty() {
@@ -126,6 +143,33 @@ impl Page<'_> {
         }
         Ok(())
     }
+}
+
+/// How many of some samples are known how well.
+fn resolved(quality: &Quality, of: &str, whole: &str, verb: &str) -> String {
+    let share = |part| percent(ratio(part, quality.total()));
+    format!(
+        "{of}{verb} exactly: {}, approximately: {}, to the {whole} only: {}, not at all: {}.",
+        share(quality.exact),
+        share(quality.approximate),
+        share(quality.method_only),
+        share(quality.unresolved + quality.doubtful),
+    )
+}
+
+/// Of a process's facts of one name, the last that was told.
+fn newest(facts: &[Fact]) -> Vec<&Fact> {
+    let mut newest: Vec<&Fact> = Vec::new();
+    for fact in facts {
+        match newest
+            .iter_mut()
+            .find(|known| (known.process, &known.name) == (fact.process, &fact.name))
+        {
+            Some(known) => *known = fact,
+            None => newest.push(fact),
+        }
+    }
+    newest
 }
 
 /// Wall-clock time as `YYYY-MM-DD HH:MM:SS` in UTC.

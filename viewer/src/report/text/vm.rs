@@ -75,11 +75,6 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn seconds(&self) -> f64 {
-        let (from, to) = self.summary.window;
-        to.since(from).as_secs_f64()
-    }
-
     /// A figure in words: a level with how it changed, and between what it was where that
     /// says more; or what a total grew by and how fast.
     fn value_of(&self, figure: &Figure) -> String {
@@ -90,9 +85,11 @@ impl Page<'_> {
                     "ns" => milliseconds(value),
                     unit => with_unit(&number(value), unit),
                 };
-                let sign = if figure.change() < 0.0 { "" } else { "+" };
-                let change = value(figure.change());
-                let mut text = format!("{} ({sign}{change})", value(figure.last));
+                let mut text = value(figure.last);
+                if figure.change() != 0.0 {
+                    let sign = if figure.change() < 0.0 { "" } else { "+" };
+                    text.push_str(&format!(" ({sign}{})", value(figure.change())));
+                }
                 let (low, high) = (figure.first.min(figure.last), figure.first.max(figure.last));
                 if figure.min < low || figure.max > high {
                     let (min, max) = (value(figure.min), value(figure.max));
@@ -101,12 +98,12 @@ impl Page<'_> {
                 text
             }
             (CounterMeaning::Total, "ns") => {
-                let share = figure.per_second(self.seconds()) / 1e9;
+                let share = figure.per_second() / 1e9;
                 let time = milliseconds(figure.change());
                 format!("{time} ({} of elapsed time)", percent(share))
             }
             (CounterMeaning::Total, _) => {
-                let rate = figure.per_second(self.seconds());
+                let rate = figure.per_second();
                 let grown = with_unit(&number(figure.change()), &unit);
                 format!("{grown} ({} per second)", number(rate.round()))
             }
@@ -117,7 +114,7 @@ impl Page<'_> {
         for row in &collected.collectors {
             let mut told = Vec::new();
             if let Some(count) = &row.count {
-                let (number, rate) = (number(count.change()), count.per_second(self.seconds()));
+                let (number, rate) = (number(count.change()), count.per_second());
                 let one = if number == "1" {
                     "collection"
                 } else {
