@@ -5,9 +5,12 @@ use crate::report::truth::{TruthLine, truth_of};
 use crate::report::words::{percent, ratio, some, wrap};
 use anyhow::Result;
 use std::io::Write;
-use vmscope_records::{Fact, SampleClock};
+use vmscope_records::{Fact, ProcessKey, SampleClock};
 use vmscope_symbolizer::Filter;
 use vmscope_symbolizer::summary::Quality;
+
+/// So many processes' facts are told, where they differ.
+const MAX_PROCESSES: usize = 4;
 
 impl Page<'_> {
     /// What limits the truth of the report: before anything else.
@@ -117,11 +120,8 @@ impl Page<'_> {
             session.scheduling,
         );
         writeln!(out, "{}", wrap(&line, self.width, 2))?;
-        let facts: Vec<String> = (newest(&self.profile.trace.facts).into_iter())
-            .map(|fact| format!("{}: {}", fact.name, fact.value))
-            .collect();
-        if !facts.is_empty() {
-            writeln!(out, "{}", wrap(&facts.join("  "), self.width, 2))?;
+        for facts in told(&self.profile.trace.facts) {
+            writeln!(out, "{}", wrap(&facts, self.width, 2))?;
         }
         if filter.threads.is_some() || filter.from.is_some() || filter.to.is_some() {
             let threads = match &filter.threads {
@@ -157,19 +157,47 @@ fn resolved(quality: &Quality, of: &str, whole: &str, verb: &str) -> String {
     )
 }
 
-/// Of a process's facts of one name, the last that was told.
-fn newest(facts: &[Fact]) -> Vec<&Fact> {
-    let mut newest: Vec<&Fact> = Vec::new();
+/// The facts of each process, as a line: of those of one name the last that was told.
+/// Processes of which the same is told are told of once.
+fn told(facts: &[Fact]) -> Vec<String> {
+    let mut of_process: Vec<(ProcessKey, Vec<&Fact>)> = Vec::new();
     for fact in facts {
-        match newest
-            .iter_mut()
-            .find(|known| (known.process, &known.name) == (fact.process, &fact.name))
-        {
+        let known = of_process.iter().position(|(key, _)| *key == fact.process);
+        let at = known.unwrap_or_else(|| {
+            of_process.push((fact.process, Vec::new()));
+            of_process.len() - 1
+        });
+        let Some((_, of_this)) = of_process.get_mut(at) else {
+            continue;
+        };
+        match of_this.iter_mut().find(|known| known.name == fact.name) {
             Some(known) => *known = fact,
-            None => newest.push(fact),
+            None => of_this.push(fact),
         }
     }
-    newest
+    let mut lines: Vec<String> = Vec::new();
+    let mut left_out = 0;
+    for (_, facts) in of_process {
+        let facts = facts
+            .iter()
+            .map(|fact| format!("{}: {}", fact.name, fact.value));
+        let line = facts.collect::<Vec<_>>().join("  ");
+        if lines.contains(&line) {
+            continue;
+        }
+        if lines.len() < MAX_PROCESSES {
+            lines.push(line);
+        } else {
+            left_out += 1;
+        }
+    }
+    if left_out > 0 {
+        lines.push(format!(
+            "(what is told of {} is not shown)",
+            some(left_out, "more process", "more processes")
+        ));
+    }
+    lines
 }
 
 /// Wall-clock time as `YYYY-MM-DD HH:MM:SS` in UTC.
@@ -178,5 +206,36 @@ fn session_time(unix_ns: u64) -> String {
     match jiff::Timestamp::from_second(seconds) {
         Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
         Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vmscope_records::TimeNs;
+
+    #[test]
+    fn facts_are_told_once() {
+        let fact = |process, name: &str, value: &str| Fact {
+            process: ProcessKey(process),
+            time: TimeNs(0),
+            name: name.to_owned(),
+            value: value.to_owned(),
+        };
+        let mut facts = vec![
+            fact(1, "JVM", "HotSpot"),
+            fact(1, "heap", "1 GiB"),
+            fact(2, "JVM", "HotSpot 17"),
+            fact(1, "JVM", "HotSpot 17"),
+            fact(2, "heap", "1 GiB"),
+        ];
+        assert_eq!(told(&facts), ["JVM: HotSpot 17  heap: 1 GiB"]);
+        facts.extend((3..9).map(|key| fact(key, "heap", &key.to_string())));
+        let lines = told(&facts);
+        assert_eq!(lines.len(), MAX_PROCESSES + 1);
+        assert_eq!(
+            lines.last().map(String::as_str),
+            Some("(what is told of 3 more processes is not shown)")
+        );
     }
 }

@@ -45,8 +45,7 @@ pub(super) fn label(name: &str, place: Option<&str>, tail: &str, columns: usize)
     if fits(&full) {
         return full;
     }
-    let shorter = LENGTHS.map(|length| format!("{}{tail}", of_length(name, length)));
-    if let Some(shorter) = shorter.into_iter().find(fits) {
+    if let Some(shorter) = legible(name, tail, columns) {
         return shorter;
     }
     let room = columns.saturating_sub(harmless(tail).width());
@@ -55,6 +54,13 @@ pub(super) fn label(name: &str, place: Option<&str>, tail: &str, columns: usize)
     }
     let name = of_length(name, Length::Bare);
     format!("{}{tail}", fit(&name, room).trim_end())
+}
+
+/// A name and what is behind it in at most `columns`, where nothing has to be cut off.
+pub(super) fn legible(name: &str, tail: &str, columns: usize) -> Option<String> {
+    let texts = LENGTHS.map(|length| format!("{}{tail}", of_length(name, length)));
+    let fits = |text: &String| harmless(text).width() <= columns;
+    texts.into_iter().find(fits)
 }
 
 /// A place (in full, and as short as it can be said) and what it was inlined through,

@@ -103,9 +103,8 @@ impl Page<'_> {
                 format!("{time} ({} of elapsed time)", percent(share))
             }
             (CounterMeaning::Total, _) => {
-                let rate = figure.per_second();
                 let grown = with_unit(&number(figure.change()), &unit);
-                format!("{grown} ({} per second)", number(rate.round()))
+                format!("{grown}{}", rate(figure))
             }
         }
     }
@@ -114,15 +113,20 @@ impl Page<'_> {
         for row in &collected.collectors {
             let mut told = Vec::new();
             if let Some(count) = &row.count {
-                let (number, rate) = (number(count.change()), count.per_second());
+                let number = number(count.change());
                 let one = if number == "1" {
                     "collection"
                 } else {
                     "collections"
                 };
-                told.push(format!("{number} {one} ({rate:.1} per second)"));
+                told.push(format!("{number} {one}{}", rate(count)));
             }
-            told.extend(row.time.as_ref().map(|time| self.value_of(time)));
+            let none = row.count.is_some_and(|count| count.change() == 0.0);
+            let time = row
+                .time
+                .as_ref()
+                .filter(|time| !none || time.change() != 0.0);
+            told.extend(time.map(|time| self.value_of(time)));
             if told.is_empty() {
                 told.push("how many there were is not told".to_owned());
             }
@@ -183,16 +187,21 @@ impl Page<'_> {
         if spaces.is_empty() {
             return Ok(());
         }
-        self.item(2, "around the last one that was seen:", out)?;
+        let is_before = spaces.iter().any(|space| space.before.is_some());
+        let when = if is_before { "around" } else { "after" };
+        self.item(2, &format!("{when} the last one that was seen:"), out)?;
         let width = |space: &SpaceUse| harmless(&space.name).width();
         let columns = spaces.iter().map(width).max().unwrap_or(0);
         let columns = columns.min(MAX_NAME_COLUMNS);
         for space in spaces {
             let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), count);
+            let before = match is_before {
+                true => format!("{} -> ", bytes(space.before)),
+                false => String::new(),
+            };
             let line = format!(
-                "    {}  {} -> {} of {} bytes",
+                "    {}  {before}{} of {} bytes",
                 fit(&space.name, columns),
-                bytes(space.before),
                 bytes(space.after),
                 bytes(space.capacity),
             );
@@ -209,6 +218,18 @@ impl Page<'_> {
             writeln!(out, "{margin}{line}")?;
         }
         Ok(())
+    }
+}
+
+/// How fast a total grew, behind it; nothing where it did not.
+fn rate(figure: &Figure) -> String {
+    let rate = figure.per_second();
+    if figure.change() == 0.0 {
+        String::new()
+    } else if rate.abs() < 100.0 {
+        format!(" ({rate:.1} per second)")
+    } else {
+        format!(" ({} per second)", number(rate.round()))
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
         let why = if profile.is_native() {
             "a JIT's, of a kind that vmscope does not read yet"
         } else {
-            "the VM wrote no names for it"
+            "the VM told no name for it, or it was gone before it was read"
         };
         let text = format!(
             "({}) {} in generated code that is not named: {why}",
