@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use vmscope_records::{BytecodePc, ConstituentKind, Exactness, SampleClock, SymbolSource};
 use vmscope_symbolizer::profile::{EntryKind, Frame};
+use vmscope_symbolizer::summary::Quality;
 use vmscope_symbolizer::{Filter, Profile, Region, Summary};
 
 /// The schema's version: a later minor one adds fields, a major one changes some.
-const SCHEMA: &str = "vmscope-report/1.2";
+const SCHEMA: &str = "vmscope-report/1.3";
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -92,6 +93,18 @@ struct SamplesPart {
     approximate: u64,
     method_only: u64,
     exact: u64,
+    /// Of the VM's generated and interpreted code alone.
+    code: CodePart,
+}
+
+#[derive(Serialize)]
+struct CodePart {
+    total: u64,
+    exact: u64,
+    approximate: u64,
+    method_only: u64,
+    unresolved: u64,
+    doubtful: u64,
 }
 
 #[derive(Serialize)]
@@ -181,6 +194,7 @@ pub(super) fn write(
             approximate: summary.quality.approximate,
             method_only: summary.quality.method_only,
             exact: summary.quality.exact,
+            code: code_part(&summary.of_code),
         },
         regions: Region::ALL
             .iter()
@@ -206,6 +220,17 @@ pub(super) fn write(
     serde_json::to_writer_pretty(&mut *out, &report)?;
     writeln!(out)?;
     Ok(())
+}
+
+fn code_part(code: &Quality) -> CodePart {
+    CodePart {
+        total: code.total(),
+        exact: code.exact,
+        approximate: code.approximate,
+        method_only: code.method_only,
+        unresolved: code.unresolved,
+        doubtful: code.doubtful,
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
