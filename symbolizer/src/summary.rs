@@ -124,7 +124,7 @@ impl Summary {
             add(&mut entries, site.entry, count);
             let entry = profile.entries.get(site.entry as usize);
             quality.take(entry, site.exactness, count);
-            if entry.is_some_and(|entry| quality::is_vm_code(entry)) {
+            if entry.is_some_and(quality::is_vm_code) {
                 of_code.take(entry, site.exactness, count);
             }
         }

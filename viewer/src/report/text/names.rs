@@ -3,6 +3,7 @@
 use super::Page;
 use super::shorten::{chain, label};
 use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_records::{BytecodePc, Exactness};
 use vmscope_symbolizer::profile::{Entry, Site};
 use vmscope_symbolizer::{EntryId, Profile, Region, Summary};
 
@@ -113,7 +114,7 @@ pub(super) fn range_label(site: &Site, columns: usize) -> Option<String> {
         Some(from) if !site.bounded => from.to_string(),
         _ => place.clone(),
     };
-    if site.exactness == vmscope_records::Exactness::Approximate {
+    if site.exactness == Exactness::Approximate {
         place.insert(0, '~');
         short.insert(0, '~');
     }
@@ -134,7 +135,7 @@ fn outer_of(site: &Site) -> Vec<(&str, String)> {
 }
 
 fn range_place(site: &Site) -> Option<String> {
-    let bytecode = |pc: Option<vmscope_records::BytecodePc>, none: &str| {
+    let bytecode = |pc: Option<BytecodePc>, none: &str| {
         pc.map_or_else(|| none.to_owned(), |pc| pc.to_string())
     };
     if site.bounded {
@@ -145,6 +146,9 @@ fn range_place(site: &Site) -> Option<String> {
             Some(line) => format!("{from} (line {line})"),
             None => from.to_string(),
         })
+    } else if site.exactness == Exactness::Exact && site.frame.method.is_some() {
+        // An interpreter that has not begun with the first bytecode.
+        Some(place_of(&site.frame).unwrap_or_else(|| "entry".to_owned()))
     } else {
         place_of(&site.frame)
     }
