@@ -1,5 +1,6 @@
 //! The adapter: looks at a JVM again and again and tells what is new.
 
+mod figures;
 mod index;
 mod interpreted;
 mod kept;
@@ -12,12 +13,14 @@ use std::time::{Duration, Instant};
 use vmscope_records::{Avma, VmIdentity};
 use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds};
 
+use crate::evidence::MethodsLayout;
 use crate::family::sample_needs;
 use crate::jvm::{Jvm, TESTED};
 use crate::pages::Pages;
 use crate::regions::rules;
 use crate::vm_data::{Known, VmData};
 use interpreted::Interpreted;
+use maps::Maps;
 use methods::Methods;
 use zone::Zone;
 
@@ -42,6 +45,7 @@ struct Opened {
     methods: Methods,
     interpreted: Interpreted,
     data: VmData,
+    maps: Maps,
 }
 
 impl HotSpotAdapter {
@@ -85,6 +89,7 @@ impl HotSpotAdapter {
         self.opened = Some(Opened {
             methods: Methods::new(&jvm, look),
             data,
+            maps: Maps::new(MethodsLayout::of(&jvm.structs).ok()),
             zone,
             interpreted,
             jvm,
@@ -163,7 +168,8 @@ impl Opened {
         self.data.look(process, look)?;
         let pages = Pages::new(process.memory());
         if is_last || self.zone.is_due(look.touched(), Instant::now()) {
-            self.zone.look(process, &pages, &mut self.methods, look)?;
+            self.zone
+                .look(process, &pages, &mut self.methods, is_last, look)?;
         }
         self.tell_hits(Some(&pages), look);
         let touched: Vec<Avma> = look.touched().to_vec();
@@ -174,10 +180,10 @@ impl Opened {
 
     /// Tells the pc maps of the code that samples hit.
     fn tell_hits(&mut self, pages: Option<&Pages<'_>>, look: &mut Look) {
-        for id in self.zone.hit(look.touched()) {
-            if let Some(kept) = self.zone.kept(&id) {
-                maps::tell(kept, pages, &mut self.methods, look);
-            }
+        let hit = self.zone.hit(look.touched());
+        if !hit.is_empty() {
+            let hit = self.zone.kept(&hit);
+            self.maps.tell(hit, pages, &mut self.methods, look);
         }
     }
 }
