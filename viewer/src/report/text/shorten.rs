@@ -64,33 +64,39 @@ pub(super) fn legible(name: &str, tail: &str, columns: usize) -> Option<String> 
 }
 
 /// A place (in full, and as short as it can be said) and what it was inlined through,
-/// innermost first (each a name and where in it), in at most `columns`: with the longest
-/// names that let all of them fit, else as many as fit.
+/// innermost first (each a name and where in it), in at most `columns`: all of it with the
+/// longest names that fit, else as many of the innermost as do, and the outermost, which is
+/// the method that was compiled.
 pub(super) fn chain(place: (&str, &str), outer: &[(&str, String)], columns: usize) -> String {
     let of = |place: &str, length: Length, shown: usize| {
+        let frame = |(name, at): &(&str, String)| format!(" < {}{at}", of_length(name, length));
+        let left_out = outer.len().saturating_sub(shown);
+        let last = usize::from(left_out > 0 && shown > 1);
         let mut text = place.to_owned();
-        for (name, at) in outer.iter().take(shown) {
-            text.push_str(&format!(" < {}{at}", of_length(name, length)));
+        text.extend(outer.iter().take(shown - last).map(frame));
+        if left_out > 0 {
+            text.push_str(&format!(" < {left_out} more"));
         }
-        if shown < outer.len() {
-            text.push_str(&format!(" < {} more", outer.len() - shown));
-        }
+        text.extend(outer.iter().rev().take(last).map(frame));
         text
     };
     let fits = |text: &String| harmless(text).width() <= columns;
     let all = outer.len();
-    let whole = [Length::Full, Length::Initials, Length::Named].map(|l| of(place.0, l, all));
-    let shown = (1..all).rev();
-    let some = shown.map(|shown| of(place.0, Length::Named, shown));
-    // Methods without their classes, rather than none of them.
-    let bare = (1..=all)
-        .rev()
-        .map(|shown| of(place.0, Length::Method, shown));
-    let short = (1..=all)
-        .rev()
-        .map(|shown| of(place.1, Length::Method, shown));
-    let mut texts = whole.into_iter().chain(some).chain(bare).chain(short);
-    let found = texts.find(fits);
+    let whole = [
+        Length::Full,
+        Length::Initials,
+        Length::Named,
+        Length::Method,
+    ];
+    let whole = whole.map(|length| of(place.0, length, all));
+    let short = std::iter::once(of(place.1, Length::Method, all));
+    let some = (1..all).rev().flat_map(|shown| {
+        let named = of(place.0, Length::Named, shown);
+        // Methods without their classes, rather than fewer of them.
+        let bare = of(place.0, Length::Method, shown);
+        [named, bare, of(place.1, Length::Method, shown)]
+    });
+    let found = whole.into_iter().chain(short).chain(some).find(fits);
     found.unwrap_or_else(|| of(place.1, Length::Method, all.min(1)))
 }
 
@@ -247,16 +253,16 @@ mod tests {
              < j.l.StringBuilder.append(int)@2 < Churn.render(int)@20",
             "~69 (line 516) < AbstractStringBuilder.append@31 < StringBuilder.append@2 \
              < Churn.render@20",
-            "~69 (line 516) < AbstractStringBuilder.append@31 < StringBuilder.append@2 < 1 more",
-            "~69 (line 516) < AbstractStringBuilder.append@31 < 2 more",
             "~69 (line 516) < append@31 < append@2 < render@20",
-            "~69 (line 516) < append@31 < append@2 < 1 more",
+            "~69 < append@31 < append@2 < render@20",
+            "~69 < append@31 < 1 more < render@20",
             "~69 (line 516) < append@31 < 2 more",
             "~69 < append@31 < 2 more",
         ] {
             assert_eq!(text(wanted.len()), wanted);
             assert!(wanted.len() == 24 || text(wanted.len() - 1) != wanted);
         }
+        assert_eq!(chain(("~69", "~69"), &[], 2), "~69");
         assert_eq!(text(5), "~69 < append@31 < 2 more");
     }
 
