@@ -1,13 +1,14 @@
 //! Counting a profile's samples under a filter.
 
 pub(crate) mod errors;
+mod quality;
 
-use crate::profile::{EntryKind, Profile, Region};
+pub use quality::Quality;
+
+use crate::profile::{Profile, Region};
 use crate::trace::{Trace, TraceThread};
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_records::{
-    DurationNs, Exactness, LossReason, Lost, ProcessEnd, ProcessKey, Stream, TimeNs,
-};
+use vmscope_records::{DurationNs, LossReason, Lost, ProcessEnd, ProcessKey, Stream, TimeNs};
 
 /// Which samples to count.
 #[derive(Clone, Debug, Default)]
@@ -36,25 +37,6 @@ impl Filter {
     fn takes_time(&self, time: TimeNs) -> bool {
         self.from.is_none_or(|from| time >= from) && self.to.is_none_or(|to| time < to)
     }
-}
-
-/// What the filtered samples' resolution is worth, in samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Quality {
-    /// In ranges that are exact.
-    pub exact: u64,
-    /// In ranges that are approximate.
-    pub approximate: u64,
-    /// In entries of which only the whole is known.
-    pub method_only: u64,
-    /// Without a name.
-    pub unresolved: u64,
-    /// Claimed by two constituents.
-    pub doubtful: u64,
-    /// In interpreters that can show what they execute, and did: part of those above.
-    pub interpreted: u64,
-    /// In such interpreters, that did not show any method: part of those above, too.
-    pub without_method: u64,
 }
 
 /// A thread's part.
@@ -88,6 +70,8 @@ pub struct Summary {
     pub threads: Vec<ThreadSummary>,
     /// What the resolution is worth.
     pub quality: Quality,
+    /// The same of the code that VMs made or interpret alone, without native code.
+    pub of_code: Quality,
     /// How many samples the threads' CPU time promised (TRUTH.md §2); `None` where
     /// it is not known.
     pub promised: Option<f64>,
@@ -135,19 +119,13 @@ impl Summary {
             add(&mut sites, site, count);
         }
         let mut entries = vec![0; profile.entries.len()];
-        let mut quality = Quality::default();
+        let (mut quality, mut of_code) = (Quality::default(), Quality::default());
         for (&count, site) in sites.iter().zip(&profile.sites) {
             add(&mut entries, site.entry, count);
             let entry = profile.entries.get(site.entry as usize);
-            let (kind, region) = (entry.map(|e| &e.kind), entry.map(|e| e.region));
-            match (kind, site.exactness) {
-                (Some(EntryKind::Doubtful), _) => quality.doubtful += count,
-                // Where a thread waits is the whole answer.
-                _ if region == Some(Region::Idle) => quality.exact += count,
-                (Some(EntryKind::Unnamed) | None, _) => quality.unresolved += count,
-                (_, Exactness::Exact) => quality.exact += count,
-                (_, Exactness::Approximate) => quality.approximate += count,
-                (_, Exactness::MethodOnly) => quality.method_only += count,
+            quality.take(entry, site.exactness, count);
+            if entry.is_some_and(quality::is_vm_code) {
+                of_code.take(entry, site.exactness, count);
             }
         }
         for (&count, &place) in by_place.iter().zip(&trace.places).filter(|(n, _)| **n > 0) {
@@ -172,6 +150,7 @@ impl Summary {
             sites,
             threads: Vec::new(),
             quality,
+            of_code,
             promised: None,
             threads_without_cpu: 0,
             after_last_cpu: 0,

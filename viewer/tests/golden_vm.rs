@@ -270,7 +270,7 @@ fn several_vms_are_told_apart_and_the_main_one_comes_first() {
 fn a_part_of_the_time_has_its_own_figures() {
     let text = report(&jvm(1), &["--width=100", "--from=1.95", "--to=4.5"]);
     assert!(
-        text.contains("G1, young: 2 collections (0.8 per second), 3.000 ms"),
+        text.contains("G1, young: 2 collections (0.5 per second), 3.000 ms"),
         "{text}"
     );
     assert!(text.contains("3 seen, 2 from begin to end"), "{text}");

@@ -1,10 +1,13 @@
 //! The report as JSON; the schema is described in docs/report-json.md.
 
+mod samples;
+
 use super::parts::parts_of;
 use super::text::role_name;
-use super::truth::{truth_of, unnamed_generated};
+use super::truth::truth_of;
 use super::vm::{CompilersPart, VmPart, compilers_part, vm_parts};
 use anyhow::Result;
+use samples::{SamplesPart, samples_part};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +16,7 @@ use vmscope_symbolizer::profile::{EntryKind, Frame};
 use vmscope_symbolizer::{Filter, Profile, Region, Summary};
 
 /// The schema's version: a later minor one adds fields, a major one changes some.
-const SCHEMA: &str = "vmscope-report/1.2";
+const SCHEMA: &str = "vmscope-report/1.3";
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -78,20 +81,6 @@ struct LimitPart {
     samples: Option<u64>,
     #[serde(skip_serializing_if = "String::is_empty")]
     remedy: String,
-}
-
-#[derive(Serialize)]
-struct SamplesPart {
-    total: u64,
-    vm: u64,
-    promised: Option<f64>,
-    lost: u64,
-    unresolved: u64,
-    unnamed_generated: u64,
-    doubtful: u64,
-    approximate: u64,
-    method_only: u64,
-    exact: u64,
 }
 
 #[derive(Serialize)]
@@ -170,18 +159,7 @@ pub(super) fn write(
     let report = Report {
         schema: SCHEMA,
         session: session_part(profile, summary, filter)?,
-        samples: SamplesPart {
-            total: summary.total,
-            vm: summary.vm,
-            promised: summary.promised,
-            lost: summary.lost,
-            unresolved: summary.quality.unresolved,
-            unnamed_generated: unnamed_generated(profile, summary),
-            doubtful: summary.quality.doubtful,
-            approximate: summary.quality.approximate,
-            method_only: summary.quality.method_only,
-            exact: summary.quality.exact,
-        },
+        samples: samples_part(profile, summary),
         regions: Region::ALL
             .iter()
             .zip(summary.regions)

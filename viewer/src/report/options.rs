@@ -6,6 +6,9 @@ use rustc_hash::FxHashSet;
 use vmscope_records::{DurationNs, LimitKind, TimeNs};
 use vmscope_symbolizer::{Filter, Profile};
 
+/// In per cent: what is less is gathered where nobody asked for another share.
+pub(super) const MIN_SHARE: f64 = 0.1;
+
 /// Options of reports.
 #[derive(Args, Clone, Debug)]
 pub struct ReportOptions {
@@ -19,9 +22,9 @@ pub struct ReportOptions {
           allow_negative_numbers = true)]
     pub to: Option<f64>,
     /// Gather entries with a smaller share of their group in ...others...
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent,
-          allow_negative_numbers = true)]
-    pub min_share: f64,
+    /// (default: 0.1; and single samples, which say nothing, where there are many)
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    pub min_share: Option<f64>,
     /// Order of the entries
     #[arg(long, value_enum, default_value_t = SortBy::Samples)]
     pub sort: SortBy,

@@ -1,11 +1,14 @@
 //! What limits the truth of a report (TRUTH.md): said before anything else.
 
-use super::words::{count, percent, ratio, some};
+mod resolution;
+
+pub(super) use resolution::unnamed_generated;
+
+use super::words::{count, percent, some};
 use vmscope_records::recording::Damage;
 use vmscope_records::{EndReason, LossReason, ModuleState, Stream, ThreadEnd, TimeNs};
-use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::trace::Place;
-use vmscope_symbolizer::{Profile, Region, Summary};
+use vmscope_symbolizer::{Profile, Summary};
 
 /// One thing that limits what a report can truthfully say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +53,7 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     }
     losses(profile, summary, &mut lines);
     delivery(profile, summary, &mut lines);
-    resolution(profile, summary, &mut lines);
+    resolution::tell(profile, summary, &mut lines);
     modules(profile, summary, &mut lines);
     for limit in &profile.trace.limits {
         lines.push(TruthLine::new(
@@ -280,83 +283,6 @@ fn unseen_threads(profile: &Profile, summary: &Summary) -> u64 {
         !seen && thread.end.as_ref().is_some_and(ended)
     });
     unseen.count() as u64
-}
-
-/// Samples in executable memory of no file that no adapter knows.
-pub(super) fn unnamed_generated(profile: &Profile, summary: &Summary) -> u64 {
-    let of_entry = profile.entries.iter().zip(&summary.entries);
-    of_entry
-        .filter(|(entry, _)| entry.kind == EntryKind::Unnamed && entry.region == Region::Generated)
-        .map(|(_, samples)| samples)
-        .sum()
-}
-
-fn resolution(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
-    let quality = &summary.quality;
-    let is = |count: u64| if count == 1 { "is" } else { "are" };
-    let of_total = |part| percent(ratio(part, summary.total));
-    let generated = unnamed_generated(profile, summary);
-    if generated > 0 {
-        let why = if profile.is_native() {
-            "a JIT's, of a kind that vmscope does not read yet"
-        } else {
-            "the VM wrote no names for it"
-        };
-        let text = format!(
-            "({}) {} in generated code that is not named: {why}",
-            of_total(generated),
-            is(generated)
-        );
-        lines.push(TruthLine::new(Some(generated), text, ""));
-    }
-    let unresolved = quality.unresolved.saturating_sub(generated);
-    if unresolved > 0 {
-        let has = if unresolved == 1 { "has" } else { "have" };
-        let text = format!("({}) {has} no name", of_total(unresolved));
-        lines.push(TruthLine::new(Some(unresolved), text, ""));
-    }
-    if quality.doubtful > 0 {
-        let text = format!(
-            "({}) {} doubtful: the code there was replaced between two looks at it",
-            of_total(quality.doubtful),
-            is(quality.doubtful)
-        );
-        lines.push(TruthLine::new(Some(quality.doubtful), text, ""));
-    }
-    if quality.without_method > 0 {
-        let of_interpreter = quality.interpreted.saturating_add(quality.without_method);
-        let text = format!(
-            "({} of the interpreter's) {} of no method that its registers and stack would show",
-            percent(ratio(quality.without_method, of_interpreter)),
-            is(quality.without_method)
-        );
-        lines.push(TruthLine::new(Some(quality.without_method), text, ""));
-    }
-    if quality.approximate > 0 {
-        let text = format!(
-            "({}) {} in ranges that are approximate",
-            of_total(quality.approximate),
-            is(quality.approximate)
-        );
-        lines.push(TruthLine::new(Some(quality.approximate), text, ""));
-    }
-    if quality.method_only > 0 {
-        let what = if profile.is_native() {
-            "function"
-        } else {
-            "method"
-        };
-        let text = format!(
-            "({}) {} resolved to the {what} only, not to a place in it",
-            of_total(quality.method_only),
-            is(quality.method_only)
-        );
-        lines.push(TruthLine::new(
-            Some(quality.method_only),
-            text,
-            "debug information",
-        ));
-    }
 }
 
 /// Files that are not what ran.

@@ -32,3 +32,4 @@ mod causality;
 mod churn;
 mod known;
 mod shares;
+mod views;

@@ -1,6 +1,7 @@
 //! What the compilers worked for.
 
 use super::Page;
+use super::shorten::{label, legible};
 use crate::report::words::{count, percent, ratio, some};
 use anyhow::Result;
 use std::io::Write;
@@ -59,7 +60,7 @@ impl Page<'_> {
             self.line(
                 ratio(method.samples, all),
                 Some(self.summary.share(method.samples)),
-                &name_of(method),
+                &name_of(method, self.name_columns()),
                 method.samples,
                 ratio(cumulative, all),
                 out,
@@ -80,12 +81,13 @@ impl Page<'_> {
     }
 }
 
-/// A method with its tier and the numbers of its compilations.
-fn name_of(method: &CompiledMethod) -> String {
-    let mut name = method.name.clone();
-    if !method.tier.is_empty() {
-        name.push_str(&format!(" ({})", method.tier));
-    }
+/// A method with its tier and the numbers of its compilations: as many as leave its name
+/// legible.
+fn name_of(method: &CompiledMethod, columns: usize) -> String {
+    let tier = match method.tier.as_str() {
+        "" => String::new(),
+        tier => format!(" ({tier})"),
+    };
     let numbered = method.listed.iter().filter(|one| one.id > 0);
     let numbers: Vec<String> = numbered
         .take(MAX_NUMBERS)
@@ -94,12 +96,14 @@ fn name_of(method: &CompiledMethod) -> String {
             None => format!("#{}", one.id),
         })
         .collect();
-    if !numbers.is_empty() {
-        name.push_str(&format!(" {}", numbers.join(", ")));
-    }
-    let more = method.compilations - numbers.len() as u64;
-    if more > 0 && !numbers.is_empty() {
-        name.push_str(&format!(" and {more} more"));
-    }
-    name
+    let legible = (1..=numbers.len()).rev().find_map(|shown| {
+        let numbers = numbers.get(..shown).unwrap_or_default().join(", ");
+        let mut tail = format!("{tier} {numbers}");
+        let more = method.compilations.saturating_sub(shown as u64);
+        if more > 0 {
+            tail.push_str(&format!(" and {more} more"));
+        }
+        legible(&method.name, &tail, columns)
+    });
+    legible.unwrap_or_else(|| label(&method.name, None, &tier, columns))
 }

@@ -4,6 +4,7 @@ mod compilers;
 mod head;
 mod names;
 mod parts;
+mod shorten;
 mod tables;
 mod threads;
 mod totals;
@@ -52,6 +53,20 @@ const VM_GROUPS: [(&str, &[Region]); 5] = [
     ("the rest", &[Region::Idle, Region::Unknown]),
 ];
 
+/// The same where an interpreter shows which methods it executes: they are not listed
+/// among the VM's own functions.
+const INTERPRETED_GROUPS: [(&str, &[Region]); 6] = [
+    ("generated vm code", &[Region::Generated]),
+    ("interpreted code", &[Region::Interpreter]),
+    (
+        "the rest of vanilla vm code",
+        &[Region::Vm, Region::Gc, Region::Compiler],
+    ),
+    ("library code", &[Region::Library]),
+    ("kernel code", &[Region::Kernel]),
+    ("the rest", &[Region::Idle, Region::Unknown]),
+];
+
 /// Writes the whole report.
 pub(super) fn write(
     profile: &Profile,
@@ -72,12 +87,14 @@ pub(super) fn write(
     page.head(filter, out)?;
     page.totals(out)?;
     page.parts(out)?;
-    let groups = if profile.is_native() {
-        NATIVE_GROUPS
+    let groups: &[(&str, &[Region])] = if profile.is_native() {
+        &NATIVE_GROUPS
+    } else if summary.quality.interpreted > 0 {
+        &INTERPRETED_GROUPS
     } else {
-        VM_GROUPS
+        &VM_GROUPS
     };
-    for (heading, regions) in groups {
+    for &(heading, regions) in groups {
         page.group(heading, regions, out)?;
     }
     page.vms(out)?;

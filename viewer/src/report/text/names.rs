@@ -1,7 +1,9 @@
 //! What entries and ranges are called.
 
 use super::Page;
+use super::shorten::{chain, label};
 use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_records::{BytecodePc, Exactness};
 use vmscope_symbolizer::profile::{Entry, Site};
 use vmscope_symbolizer::{EntryId, Profile, Region, Summary};
 
@@ -10,16 +12,38 @@ impl Page<'_> {
         self.summary.entries.get(id as usize).copied().unwrap_or(0)
     }
 
+    /// What an entry is called in full.
     pub(super) fn name_of(&self, id: EntryId) -> String {
+        self.named(id, |name, place, tail| {
+            let place = place.map_or_else(String::new, |place| format!(" {place}"));
+            format!("{name}{place}{tail}")
+        })
+    }
+
+    /// The same in at most so many columns.
+    pub(super) fn label_of(&self, id: EntryId, columns: usize) -> String {
+        self.named(id, |name, place, tail| label(name, place, tail, columns))
+    }
+
+    /// Puts together an entry's name, where it begins, and what else tells it apart.
+    fn named(
+        &self,
+        id: EntryId,
+        together: impl FnOnce(&str, Option<&str>, &str) -> String,
+    ) -> String {
         let Some(entry) = self.profile.entries.get(id as usize) else {
             return String::new();
         };
-        let mut name = entry.name.clone();
-        if let Some(place) = begin_of(entry, self.namesakes.contains(&id)) {
-            name.push_str(&format!(" {place}"));
+        let mut tail = String::new();
+        let mut place = begin_of(entry, self.namesakes.contains(&id));
+        // Where there is no class, it is the place that tells methods apart: it stays.
+        if (entry.module.is_empty() || self.namesakes.contains(&id))
+            && let Some(place) = place.take()
+        {
+            tail.push_str(&format!(" {place}"));
         }
         if !entry.tier.is_empty() {
-            name.push_str(&format!(" ({})", entry.tier));
+            tail.push_str(&format!(" ({})", entry.tier));
         }
         if !entry.cases.is_empty() {
             let cases: Vec<String> = entry
@@ -27,15 +51,15 @@ impl Page<'_> {
                 .iter()
                 .map(|case| format!("{} -> {}", case.class, case.target))
                 .collect();
-            name.push_str(&format!(" - {} ({})", cases.len(), cases.join(", ")));
+            tail.push_str(&format!(" - {} ({})", cases.len(), cases.join(", ")));
         }
         // Where a function is from matters for libraries and the kernel's modules.
         let tell = matches!(entry.region, Region::Library)
             || (entry.region == Region::Kernel && entry.module != "[kernel]");
         if tell && !entry.module.is_empty() && !entry.name.contains(&entry.module) {
-            name.push_str(&format!(" [{}]", entry.module.trim_matches(['[', ']'])));
+            tail.push_str(&format!(" [{}]", entry.module.trim_matches(['[', ']'])));
         }
-        name
+        together(&entry.name, place.as_deref(), &tail)
     }
 }
 
@@ -76,33 +100,58 @@ fn last_component(path: &str) -> &str {
 
 /// A range's name: `from->to`, or line and the functions it was inlined through.
 pub(super) fn range_name(site: &Site) -> Option<String> {
-    let bytecode = |pc: Option<vmscope_records::BytecodePc>, none: &str| {
-        pc.map_or_else(|| none.to_owned(), |pc| pc.to_string())
-    };
-    let mut name = if site.bounded {
-        format!(
-            "{}->{}",
-            bytecode(site.from, "entry"),
-            bytecode(site.to, "end")
-        )
-    } else if let Some(from) = site.from {
-        match site.frame.line {
-            Some(line) => format!("{from} (line {line})"),
-            None => from.to_string(),
-        }
-    } else {
-        place_of(&site.frame)?
-    };
-    for outer in &site.via {
-        name.push_str(" < ");
-        name.push_str(&outer.name);
-        match (outer.bytecode, outer.line) {
-            (Some(pc), _) => name.push_str(&format!("@{pc}")),
-            (None, Some(line)) => name.push_str(&format!(":{line}")),
-            (None, None) => {}
-        }
+    let mut name = range_place(site)?;
+    for (outer, at) in outer_of(site) {
+        name.push_str(&format!(" < {outer}{at}"));
     }
     Some(name)
+}
+
+/// The same in at most so many columns; `~` before what is approximate.
+pub(super) fn range_label(site: &Site, columns: usize) -> Option<String> {
+    let mut place = range_place(site)?;
+    let mut short = match site.from {
+        Some(from) if !site.bounded => from.to_string(),
+        _ => place.clone(),
+    };
+    if site.exactness == Exactness::Approximate {
+        place.insert(0, '~');
+        short.insert(0, '~');
+    }
+    Some(chain((&place, &short), &outer_of(site), columns))
+}
+
+/// What a range was inlined through, innermost first, and where in each.
+fn outer_of(site: &Site) -> Vec<(&str, String)> {
+    let frames = site.via.iter().map(|outer| {
+        let at = match (outer.bytecode, outer.line) {
+            (Some(pc), _) => format!("@{pc}"),
+            (None, Some(line)) => format!(":{line}"),
+            (None, None) => String::new(),
+        };
+        (&*outer.name, at)
+    });
+    frames.collect()
+}
+
+fn range_place(site: &Site) -> Option<String> {
+    let bytecode = |pc: Option<BytecodePc>, none: &str| {
+        pc.map_or_else(|| none.to_owned(), |pc| pc.to_string())
+    };
+    if site.bounded {
+        let (from, to) = (bytecode(site.from, "entry"), bytecode(site.to, "end"));
+        Some(format!("{from}->{to}"))
+    } else if let Some(from) = site.from {
+        Some(match site.frame.line {
+            Some(line) => format!("{from} (line {line})"),
+            None => from.to_string(),
+        })
+    } else if site.exactness == Exactness::Exact && site.frame.method.is_some() {
+        // An interpreter that has not begun with the first bytecode.
+        Some(place_of(&site.frame).unwrap_or_else(|| "entry".to_owned()))
+    } else {
+        place_of(&site.frame)
+    }
 }
 
 fn place_of(frame: &vmscope_symbolizer::profile::Frame) -> Option<String> {

@@ -47,8 +47,10 @@ impl Page<'_> {
             return Ok(());
         }
         let (mut cumulative, mut others, mut other_count) = (0, 0, 0u64);
+        let counts: Vec<u64> = parts.iter().map(|part| part.samples).collect();
+        let is_small = self.is_small(&counts, total);
         for part in parts {
-            if ratio(part.samples, total) * 100.0 < self.options.min_share {
+            if is_small(part.samples) {
                 others += part.samples;
                 other_count += 1;
                 continue;

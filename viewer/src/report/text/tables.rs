@@ -1,8 +1,8 @@
 //! The tables of entries, with their ranges.
 
 use super::Page;
-use super::names::range_name;
-use crate::report::options::{RangeDetail, SortBy};
+use super::names::{range_label, range_name};
+use crate::report::options::{MIN_SHARE, RangeDetail, SortBy};
 use crate::report::words::{count, fit, percent, ratio, some};
 use anyhow::Result;
 use std::io::Write;
@@ -41,9 +41,11 @@ impl Page<'_> {
         });
         self.table_head(&format!("% of {heading} (% of total)"), out)?;
         let (mut cumulative, mut others, mut other_count) = (0, 0, 0u64);
+        let counts: Vec<u64> = entries.iter().map(|&id| self.samples_of(id)).collect();
+        let is_small = self.is_small(&counts, total);
         for id in entries {
             let samples = self.samples_of(id);
-            if ratio(samples, total) * 100.0 < self.options.min_share {
+            if is_small(samples) {
                 others += samples;
                 other_count += 1;
                 continue;
@@ -52,7 +54,7 @@ impl Page<'_> {
             self.line(
                 ratio(samples, total),
                 Some(self.summary.share(samples)),
-                &self.name_of(id),
+                &self.label_of(id, self.name_columns()),
                 samples,
                 ratio(cumulative, total),
                 out,
@@ -73,6 +75,31 @@ impl Page<'_> {
             )?;
         }
         Ok(())
+    }
+
+    /// The columns for a name in a table.
+    pub(super) fn name_columns(&self) -> usize {
+        self.width.saturating_sub(FIXED_COLUMNS)
+    }
+
+    /// Whether a part of a group goes to ...others...: by its share of that. Where nobody
+    /// asked for a share, a single sample does as well: it says nothing, and a group of few
+    /// samples would have a line for each of them. `counts` are those of the whole group:
+    /// one part alone is not called others then.
+    pub(super) fn is_small<'a>(
+        &'a self,
+        counts: &'a [u64],
+        group: u64,
+    ) -> impl Fn(u64) -> bool + 'a {
+        let asked = self.options.min_share;
+        let is_small = move |samples: u64| {
+            let share = ratio(samples, group) * 100.0;
+            let of_all = self.summary.share(samples) * 100.0;
+            share < asked.unwrap_or(MIN_SHARE)
+                || (asked.is_none() && samples == 1 && of_all < MIN_SHARE)
+        };
+        let small = counts.iter().filter(|samples| is_small(**samples)).count();
+        move |samples| (asked.is_some() || small > 1) && is_small(samples)
     }
 
     pub(super) fn table_head(&self, title: &str, out: &mut dyn Write) -> Result<()> {
@@ -104,7 +131,7 @@ impl Page<'_> {
         let text = format!(
             "{first:>8}  {second:>10}{}{} {:>11}  {:>12}",
             "  ",
-            fit(name, self.width.saturating_sub(FIXED_COLUMNS)),
+            fit(name, self.name_columns()),
             format!("({})", count(samples)),
             format!("({})", percent(cumulative)),
         );
@@ -142,17 +169,17 @@ impl Page<'_> {
                 .then_with(|| range_name(a).cmp(&range_name(b)))
         });
         let (mut cumulative, mut others, mut other_count) = (0, 0, 0u64);
+        let counts: Vec<u64> = rows.iter().map(|(_, samples)| *samples).collect();
+        let is_small = self.is_small(&counts, total);
         for (site, samples) in rows {
-            if ratio(samples, total) * 100.0 < self.options.min_share {
+            if is_small(samples) {
                 others += samples;
                 other_count += 1;
                 continue;
             }
             cumulative += samples;
-            let mut name = range_name(site).unwrap_or_else(|| "(place not known)".to_owned());
-            if site.exactness == vmscope_records::Exactness::Approximate {
-                name.insert(0, '~');
-            }
+            let name = range_label(site, self.name_columns().saturating_sub(2));
+            let name = name.unwrap_or_else(|| "(place not known)".to_owned());
             let name = format!("  {name}");
             self.line(
                 ratio(samples, total),

@@ -1,6 +1,7 @@
 //! The section of the threads, and what roles are called.
 
 use super::Page;
+use crate::report::options::MIN_SHARE;
 use crate::report::words::{count, fit, some};
 use anyhow::Result;
 use std::io::Write;
@@ -28,7 +29,8 @@ impl Page<'_> {
             let Some(thread) = self.profile.trace.threads.get(row.thread as usize) else {
                 continue;
             };
-            let small = self.summary.share(row.samples) * 100.0 < self.options.min_share;
+            let small = self.summary.share(row.samples) * 100.0
+                < self.options.min_share.unwrap_or(MIN_SHARE);
             if small && self.summary.threads.len() > FEW_THREADS {
                 others = (others.0 + 1, others.1 + row.samples);
                 continue;

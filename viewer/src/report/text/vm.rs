@@ -75,11 +75,6 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn seconds(&self) -> f64 {
-        let (from, to) = self.summary.window;
-        to.since(from).as_secs_f64()
-    }
-
     /// A figure in words: a level with how it changed, and between what it was where that
     /// says more; or what a total grew by and how fast.
     fn value_of(&self, figure: &Figure) -> String {
@@ -90,9 +85,11 @@ impl Page<'_> {
                     "ns" => milliseconds(value),
                     unit => with_unit(&number(value), unit),
                 };
-                let sign = if figure.change() < 0.0 { "" } else { "+" };
-                let change = value(figure.change());
-                let mut text = format!("{} ({sign}{change})", value(figure.last));
+                let mut text = value(figure.last);
+                if figure.change() != 0.0 {
+                    let sign = if figure.change() < 0.0 { "" } else { "+" };
+                    text.push_str(&format!(" ({sign}{})", value(figure.change())));
+                }
                 let (low, high) = (figure.first.min(figure.last), figure.first.max(figure.last));
                 if figure.min < low || figure.max > high {
                     let (min, max) = (value(figure.min), value(figure.max));
@@ -101,14 +98,13 @@ impl Page<'_> {
                 text
             }
             (CounterMeaning::Total, "ns") => {
-                let share = figure.per_second(self.seconds()) / 1e9;
+                let share = figure.per_second() / 1e9;
                 let time = milliseconds(figure.change());
                 format!("{time} ({} of elapsed time)", percent(share))
             }
             (CounterMeaning::Total, _) => {
-                let rate = figure.per_second(self.seconds());
                 let grown = with_unit(&number(figure.change()), &unit);
-                format!("{grown} ({} per second)", number(rate.round()))
+                format!("{grown}{}", rate(figure))
             }
         }
     }
@@ -117,15 +113,20 @@ impl Page<'_> {
         for row in &collected.collectors {
             let mut told = Vec::new();
             if let Some(count) = &row.count {
-                let (number, rate) = (number(count.change()), count.per_second(self.seconds()));
+                let number = number(count.change());
                 let one = if number == "1" {
                     "collection"
                 } else {
                     "collections"
                 };
-                told.push(format!("{number} {one} ({rate:.1} per second)"));
+                told.push(format!("{number} {one}{}", rate(count)));
             }
-            told.extend(row.time.as_ref().map(|time| self.value_of(time)));
+            let none = row.count.is_some_and(|count| count.change() == 0.0);
+            let time = row
+                .time
+                .as_ref()
+                .filter(|time| !none || time.change() != 0.0);
+            told.extend(time.map(|time| self.value_of(time)));
             if told.is_empty() {
                 told.push("how many there were is not told".to_owned());
             }
@@ -186,16 +187,21 @@ impl Page<'_> {
         if spaces.is_empty() {
             return Ok(());
         }
-        self.item(2, "around the last one that was seen:", out)?;
+        let is_before = spaces.iter().any(|space| space.before.is_some());
+        let when = if is_before { "around" } else { "after" };
+        self.item(2, &format!("{when} the last one that was seen:"), out)?;
         let width = |space: &SpaceUse| harmless(&space.name).width();
         let columns = spaces.iter().map(width).max().unwrap_or(0);
         let columns = columns.min(MAX_NAME_COLUMNS);
         for space in spaces {
             let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), count);
+            let before = match is_before {
+                true => format!("{} -> ", bytes(space.before)),
+                false => String::new(),
+            };
             let line = format!(
-                "    {}  {} -> {} of {} bytes",
+                "    {}  {before}{} of {} bytes",
                 fit(&space.name, columns),
-                bytes(space.before),
                 bytes(space.after),
                 bytes(space.capacity),
             );
@@ -212,6 +218,18 @@ impl Page<'_> {
             writeln!(out, "{margin}{line}")?;
         }
         Ok(())
+    }
+}
+
+/// How fast a total grew, behind it; nothing where it did not.
+fn rate(figure: &Figure) -> String {
+    let rate = figure.per_second();
+    if figure.change() == 0.0 {
+        String::new()
+    } else if rate.abs() < 100.0 {
+        format!(" ({rate:.1} per second)")
+    } else {
+        format!(" ({} per second)", number(rate.round()))
     }
 }
 

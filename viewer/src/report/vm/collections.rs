@@ -225,6 +225,7 @@ mod tests {
             last,
             min: first,
             max: last,
+            read: WINDOW,
         }
     }
 

@@ -32,6 +32,9 @@ pub struct Figure<'a> {
     pub min: f64,
     /// The greatest.
     pub max: f64,
+    /// When `first` and `last` were read: VMs are asked about once a second, so that is
+    /// not quite the window.
+    pub read: (TimeNs, TimeNs),
 }
 
 impl Figure<'_> {
@@ -40,8 +43,9 @@ impl Figure<'_> {
         self.last - self.first
     }
 
-    /// How fast it grew in so many seconds; 0 in none.
-    pub fn per_second(&self, seconds: f64) -> f64 {
+    /// How fast it grew, between the times at which it was read; 0 where that is once.
+    pub fn per_second(&self) -> f64 {
+        let seconds = self.read.1.since(self.read.0).as_secs_f64();
         if seconds > 0.0 {
             self.change() / seconds
         } else {
@@ -71,6 +75,7 @@ pub(super) fn figures_of<'a>(
             last: value,
             min: value,
             max: value,
+            read: (counter.time, counter.time),
         };
         let Some(&(section, place)) = place_of.get(&(section, name)) else {
             if place_of.len() >= MAX_FIGURES {
@@ -99,6 +104,7 @@ pub(super) fn figures_of<'a>(
                 *figure = fresh;
             } else {
                 figure.last = value;
+                figure.read.1 = counter.time;
                 figure.min = figure.min.min(value);
                 figure.max = figure.max.max(value);
             }
@@ -140,7 +146,7 @@ mod tests {
         let figure = sections[0].figures[0];
         assert_eq!((figure.first, figure.last), (4.0, 6.0));
         assert_eq!((figure.min, figure.max), (2.0, 8.0));
-        assert_eq!((figure.change(), figure.per_second(4.0)), (2.0, 0.5));
+        assert_eq!((figure.change(), figure.per_second()), (2.0, 2.0 / 15e-9));
         assert_eq!(left_out, 0);
     }
 

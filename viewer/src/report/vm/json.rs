@@ -110,27 +110,25 @@ struct OncePart {
 
 /// What all VMs tell, the main process's first.
 pub fn vm_parts(profile: &Profile, summary: &Summary) -> Vec<VmPart> {
-    let (from, to) = summary.window;
-    let seconds = to.since(from).as_secs_f64();
     let vms = Vms::of(profile, summary);
-    vms.of.iter().map(|vm| vm_part(vm, seconds)).collect()
+    vms.of.iter().map(vm_part).collect()
 }
 
-fn vm_part(vm: &VmOf, seconds: f64) -> VmPart {
+fn vm_part(vm: &VmOf) -> VmPart {
     let sections = vm.sections.iter().map(|section| SectionPart {
         name: section.name.to_owned(),
-        figures: figure_parts(&section.figures, seconds),
+        figures: figure_parts(&section.figures),
     });
     VmPart {
         pid: vm.pid.map(Pid::get),
         main: vm.is_main,
-        collections: vm.collected.as_ref().map(|c| collections_part(c, seconds)),
+        collections: vm.collected.as_ref().map(collections_part),
         sections: sections.collect(),
         values_left_out: vm.values_left_out,
     }
 }
 
-fn collections_part(collected: &Collected, seconds: f64) -> CollectionsPart {
+fn collections_part(collected: &Collected) -> CollectionsPart {
     let spaces = collected.spaces.iter().map(|space| SpacePart {
         name: space.name.clone(),
         before: space.before,
@@ -141,7 +139,7 @@ fn collections_part(collected: &Collected, seconds: f64) -> CollectionsPart {
         collectors: collected.collectors.iter().map(collector_part).collect(),
         left_out: collected.left_out,
         spaces: spaces.collect(),
-        figures: figure_parts(&collected.others, seconds),
+        figures: figure_parts(&collected.others),
     }
 }
 
@@ -170,7 +168,7 @@ fn word_parts(words: &Words) -> Vec<WordPart> {
     parts.collect()
 }
 
-fn figure_parts(figures: &[Figure], seconds: f64) -> Vec<FigurePart> {
+fn figure_parts(figures: &[Figure]) -> Vec<FigurePart> {
     let parts = figures.iter().map(|figure| FigurePart {
         name: figure.name.to_owned(),
         unit: figure.unit.to_owned(),
@@ -183,7 +181,7 @@ fn figure_parts(figures: &[Figure], seconds: f64) -> Vec<FigurePart> {
         min: figure.min,
         max: figure.max,
         change: figure.change(),
-        per_second: figure.per_second(seconds),
+        per_second: figure.per_second(),
     });
     parts.collect()
 }

@@ -11,8 +11,8 @@ pub use json::{CompilersPart, VmPart, compilers_part, vm_parts};
 
 use collections::collected;
 use figures::figures_of;
-use vmscope_records::{Collection, Counter, Pid, ProcessKey};
-use vmscope_symbolizer::{Profile, Summary};
+use vmscope_records::{Collection, Counter, Pid, ProcessKey, TimeNs};
+use vmscope_symbolizer::{Profile, Summary, Trace};
 
 /// So many processes are told of.
 const MAX_PROCESSES: usize = 16;
@@ -51,6 +51,7 @@ impl<'a> Vms<'a> {
         keys.sort_unstable();
         keys.dedup();
         let pid_of = |key: &ProcessKey| trace.processes.get(key).map(|process| process.pid);
+        let window = asked_in(trace, summary.window);
         let main = trace.session.as_ref().map(|session| session.pid);
         let is_main = |key: &ProcessKey| main.is_some() && pid_of(key) == main;
         // Stable: what a process becomes by an exec comes after it.
@@ -62,11 +63,11 @@ impl<'a> Vms<'a> {
             let counters: Vec<&Counter> = counters.collect();
             let collections = trace.collections.iter().filter(|one| one.process == key);
             let collections: Vec<&Collection> = collections.collect();
-            let (mut sections, values_left_out) = figures_of(&counters, summary.window);
+            let (mut sections, values_left_out) = figures_of(&counters, window);
             VmOf {
                 pid: pid_of(&key),
                 is_main: is_main(&key),
-                collected: collected(&collections, &mut sections, summary.window),
+                collected: collected(&collections, &mut sections, window),
                 sections,
                 values_left_out,
             }
@@ -74,5 +75,14 @@ impl<'a> Vms<'a> {
         let mut of: Vec<VmOf> = of.collect();
         of.retain(|vm| vm.collected.is_some() || !vm.sections.is_empty());
         Vms { of, left_out }
+    }
+}
+
+/// What VMs told in a window. They are asked a last time when a recording has ended: what
+/// they tell then is of a window that goes on to its end.
+fn asked_in(trace: &Trace, (from, to): (TimeNs, TimeNs)) -> (TimeNs, TimeNs) {
+    match &trace.end {
+        Some(end) if to >= end.time => (from, TimeNs(u64::MAX)),
+        _ => (from, to),
     }
 }

@@ -169,9 +169,10 @@ impl Counted {
         let time = data.long_at(self.slots.time) as f64 * per_tick;
         look.collector_totals(&self.name, self.kind.name(), count, Some(time));
         if self.missed() > 0 {
-            let name = format!("{}, not seen one by one", self.name);
+            let name = format!("{}, not seen singly", self.name);
             let missed = self.missed() as f64;
-            look.counter(SECTION, &name, "", CounterMeaning::Total, missed);
+            // Since the first look: a total's first value would count as there before.
+            look.counter(SECTION, &name, "", CounterMeaning::Gauge, missed);
         }
     }
 }

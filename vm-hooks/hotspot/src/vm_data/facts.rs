@@ -25,22 +25,71 @@ pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, look: &mut Lo
     if let Some(bytes) = maximum {
         look.fact("heap, at most", readable_bytes(bytes));
     }
-    if let Some(arguments) = text("java.rt.vmArgs") {
-        look.fact("JVM arguments", arguments);
+    let arguments = text("java.rt.vmArgs");
+    if let Some(arguments) = &arguments {
+        look.fact("JVM arguments", arguments.clone());
     }
     let Some(flags) = flags else { return };
-    let set = flags.set_by_user();
+    let arguments = arguments.unwrap_or_default();
+    let mut set = flags.set_by_user();
+    // By the environment, files and tools.
+    set.retain(|(name, _)| !is_argument(name, &arguments));
     if !set.is_empty() {
         let listed = set.iter().take(MOST_FLAGS);
         let mut listed: Vec<String> = listed.map(|(name, flag)| flag.option(name)).collect();
         if set.len() > MOST_FLAGS {
             listed.push(format!("and {} more", set.len() - MOST_FLAGS));
         }
-        look.fact("flags that were set", listed.join(" "));
+        look.fact(
+            if arguments.is_empty() {
+                "flags that were set"
+            } else {
+                "flags set otherwise"
+            },
+            listed.join(" "),
+        );
     }
     if flags.get("UsePerfData").is_some() && !flags.is_on("UsePerfData") {
         look.fact("perf data", "off".to_owned());
     }
+}
+
+/// Options of the launcher and the flags that they set.
+const OPTIONS: [(&str, &[&str]); 6] = [
+    ("-Xmx", &["MaxHeapSize", "SoftMaxHeapSize"]),
+    ("-Xms", &["InitialHeapSize", "MinHeapSize"]),
+    ("-Xmn", &["NewSize", "MaxNewSize"]),
+    ("-Xss", &["ThreadStackSize"]),
+    (
+        "-Xint",
+        &[
+            "ProfileInterpreter",
+            "TieredCompilation",
+            "UseInterpreter",
+            "UseCompiler",
+            "UseLoopCounter",
+            "AlwaysCompileLoopMethods",
+            "UseOnStackReplacement",
+        ],
+    ),
+    (
+        "-Xcomp",
+        &["BackgroundCompilation", "Inline", "ClipInlining"],
+    ),
+];
+
+/// Whether the command line's arguments tell of a flag already.
+fn is_argument(flag: &str, arguments: &str) -> bool {
+    arguments.split_whitespace().any(|argument| {
+        let of_option = |(option, flags): &(&str, &[&str])| {
+            argument.starts_with(option) && flags.contains(&flag)
+        };
+        let named = argument.strip_prefix("-XX:").is_some_and(|rest| {
+            let rest = rest.trim_start_matches(['+', '-']);
+            rest.split('=').next() == Some(flag)
+        });
+        named || OPTIONS.iter().any(of_option)
+    })
 }
 
 /// In whole units, where it is that.
@@ -56,6 +105,17 @@ fn readable_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_arguments_tell_is_not_told_again() {
+        let arguments = "-Xmx256m -XX:+UseZGC -XX:Tier4Limit=5 --add-opens=x -Dy=-XX:Z";
+        for flag in ["MaxHeapSize", "UseZGC", "Tier4Limit"] {
+            assert!(is_argument(flag, arguments), "{flag}");
+        }
+        for flag in ["UseZ", "InitialHeapSize", "DebugNonSafepoints", "Z", ""] {
+            assert!(!is_argument(flag, arguments), "{flag}");
+        }
+    }
 
     #[test]
     fn sizes_are_told_in_whole_units() {

@@ -18,7 +18,7 @@ const HEAP: &str = "Heap";
 const SAFEPOINTS: &str = "Safepoints";
 const COMPILATIONS: &str = "Compilations";
 const CLASSES: &str = "Classes";
-const THREADS: &str = "Threads";
+const THREADS: &str = "Java threads";
 
 const ROWS: &[Row] = &[
     (HEAP, &["sun.gc.metaspace.used"], "metaspace used", Gauge),
@@ -97,8 +97,13 @@ const ROWS: &[Row] = &[
         "unloaded",
         Total,
     ),
-    (THREADS, &["java.threads.live"], "Java threads", Gauge),
-    (THREADS, &["java.threads.daemon"], "of them daemons", Gauge),
+    (THREADS, &["java.threads.live"], "running", Gauge),
+    (
+        THREADS,
+        &["java.threads.daemon"],
+        "daemons among them",
+        Gauge,
+    ),
     (THREADS, &["java.threads.started"], "started", Total),
 ];
 

@@ -1,0 +1,108 @@
+//! What somebody sees who attaches to a Java program that runs: report, listing, JSON.
+
+use vmscope_symbolizer::Profile;
+
+use crate::common::vmscope::{
+    Folder, Working, await_samples, can_sample, command, profile, report, run,
+};
+use crate::hotspot::java::sources;
+use crate::hotspot::jdks::jdks;
+use crate::hotspot::jvm::Jvm;
+use crate::measured::{list, number};
+
+/// The method of `programs.Strings` that is looked at.
+const METHOD: &str = "programs.Strings.parse(String)";
+
+/// Samples whose innermost method it is.
+fn samples_in(profile: &Profile, method: &str) -> usize {
+    let places = profile.trace.samples.places.iter();
+    let sites = places.map(|&place| profile.site_of_place[place as usize] as usize);
+    sites
+        .filter(|&site| profile.sites[site].frame.name.contains(method))
+        .count()
+}
+
+#[test]
+fn of_a_running_program() {
+    if !can_sample() {
+        return;
+    }
+    for jdk in jdks() {
+        let Some(jvm) = Jvm::ready(
+            &jdk,
+            &["-XX:+UseG1GC", "-Xmx256m"],
+            "Strings",
+            &["--forever"],
+        ) else {
+            return;
+        };
+        let folder = Folder::new();
+        let file = folder.file("out.vmscope");
+        let mut attach = command(["attach", "--quiet", &jvm.pid().to_string(), "--output"]);
+        attach.arg(&file);
+        let working = Working::start(attach);
+        await_samples(&file, 2000);
+        // Killed: what is not in the recording can't be asked of it.
+        drop(jvm);
+        working.end().code(0);
+
+        let printed = report(&file, &["--width=100"])
+            .code(0)
+            .prints("Generated and interpreted code (")
+            .prints("collector: G1 heap, at most: 256 MiB")
+            .prints("JVM arguments: -XX:+UseG1GC -Xmx256m")
+            .prints("% of generated vm code (% of total)")
+            .prints("**Safepoints**")
+            .prints("**Java threads**");
+        // Told by one name alone, and once.
+        let text = printed.stdout.clone();
+        printed
+            .check(text.matches("JVM: ").count() == 1, "one JVM")
+            .check(!text.contains("MaxHeapSize"), "an argument is no flag too");
+        for width in ["80", "100", "200"] {
+            let text = report(&file, &["--width", width]).code(0).stdout;
+            let columns: usize = width.parse().expect("a number");
+            let mut lines = text.lines();
+            let wide = lines.find(|line| line.chars().count() > columns);
+            assert_eq!(wide, None, "{width}: {text}");
+            // A name that was cut would end without its method.
+            let named = text.contains("Strings.record(int)") || text.contains(".record(");
+            assert!(named, "{width}: {text}");
+        }
+
+        let (profile, summary) = profile(&file);
+        let document = report(&file, &["--json"]).code(0).json();
+        let samples = &document["samples"];
+        assert_eq!(number(&samples["code"]["total"]), {
+            let code = &summary.of_code;
+            let all = code.exact + code.approximate + code.method_only;
+            (all + code.unresolved + code.doubtful) as f64
+        });
+        assert!(number(&samples["code"]["total"]) <= number(&samples["total"]));
+
+        let mut annotate = command(["annotate"]);
+        annotate
+            .arg(&file)
+            .args([METHOD, "--width=100", "--source"]);
+        // The classes are of package `programs`, in a folder of that name.
+        annotate.arg(sources().parent().expect("the tests"));
+        run(annotate)
+            .code(0)
+            .prints("(skid)")
+            .prints("ran as: ")
+            .prints("invokevirtual java.lang.String.substring(int, int)")
+            .prints("// String key = text.substring(at, equals)");
+        let mut annotate = command(["annotate"]);
+        annotate.arg(&file).args([METHOD, "--json"]);
+        let listing = run(annotate).code(0).json();
+        let own = samples_in(&profile, METHOD);
+        assert_eq!(number(&listing["own"]["samples"]), own as f64);
+        assert!(list(&listing["listing"]).len() > 20);
+        assert_eq!(number(&listing["listings"]), 1.0);
+
+        // Part of two methods' names: both are told.
+        let mut annotate = command(["annotate"]);
+        annotate.arg(&file).arg("java.util.");
+        run(annotate).code(2).says("is a part of the names of");
+    }
+}
