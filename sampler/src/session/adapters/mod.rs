@@ -16,7 +16,7 @@ pub(super) use watched::Watched;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use vmscope_records::ProcessKey;
+use vmscope_records::{ProcessKey, VmIdentity};
 use vmscope_target::AdapterFamily;
 
 use super::news::{News, Space};
@@ -42,6 +42,14 @@ impl Drop for Families {
     }
 }
 
+/// Which VM the recording is said to be of.
+pub(super) struct Greeted {
+    space: ProcessKey,
+    /// Whether that is the main process.
+    main: bool,
+    identity: VmIdentity,
+}
+
 /// The thread.
 pub(super) struct Looks {
     pub families: Families,
@@ -50,7 +58,7 @@ pub(super) struct Looks {
     /// Address spaces that are known and not over.
     pub watched: HashMap<ProcessKey, Watched>,
     /// Whether the recording's VM was told, and is that of the main process.
-    pub greeted: Option<bool>,
+    pub greeted: Option<Greeted>,
     /// When adapters last had their turns.
     pub last_turns: Instant,
     /// Address spaces that nobody could be asked about.
@@ -137,6 +145,7 @@ impl Looks {
                 greet(&mut self.greeted, watched, &self.teller);
             }
             watched.turns(&mut self.teller);
+            greet(&mut self.greeted, watched, &self.teller);
         }
         self.last_turns = Instant::now();
     }
@@ -182,12 +191,23 @@ impl Looks {
 
 /// Says which VM the recording is of: the main process's first one, else that of
 /// whatever process was the first to have one.
-fn greet(greeted: &mut Option<bool>, watched: &Watched, teller: &Teller) {
-    let main = watched.space.main;
-    if let Some(first) = watched.adapters.first()
-        && greeted.is_none_or(|was_main| main && !was_main)
-    {
-        *greeted = Some(main);
-        teller.vm(first.identity());
+fn greet(greeted: &mut Option<Greeted>, watched: &Watched, teller: &Teller) {
+    let Some(first) = watched.adapters.first() else {
+        return;
+    };
+    let now = Greeted {
+        space: watched.space.key,
+        main: watched.space.main,
+        identity: first.identity(),
+    };
+    let is_better = match greeted {
+        None => true,
+        // It may know its version only when it has looked.
+        Some(told) if told.space == now.space => told.identity != now.identity,
+        Some(told) => now.main && !told.main,
+    };
+    if is_better {
+        teller.vm(now.identity.clone());
+        *greeted = Some(now);
     }
 }
