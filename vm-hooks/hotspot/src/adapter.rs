@@ -5,6 +5,7 @@ mod interpreted;
 mod kept;
 mod maps;
 mod methods;
+mod partly;
 mod zone;
 
 use std::time::{Duration, Instant};
@@ -31,6 +32,9 @@ const TICK: Duration = Duration::from_millis(25);
 #[derive(Debug, Default)]
 pub struct HotSpotAdapter {
     opened: Option<Opened>,
+    /// What is told where nothing else can be.
+    partly: Option<VmData>,
+    has_begun: bool,
     identity: Option<VmIdentity>,
 }
 
@@ -73,8 +77,10 @@ impl HotSpotAdapter {
             );
         }
         let zone = Zone::new(process, &jvm, &pages, look)?;
+        for sentence in jvm.missing() {
+            look.limit(sentence, "");
+        }
         let interpreted = Interpreted::new(&jvm, look);
-        look.rules(VM, rules());
         let known = Known {
             structs: Some(&jvm.structs),
             libjvm: Some(&jvm.library),
@@ -106,7 +112,21 @@ impl Adapter for HotSpotAdapter {
     }
 
     fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        self.open(process, look)?;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            // Its native functions need nothing of its memory.
+            look.rules(VM, rules());
+        }
+        if let Some(data) = &mut self.partly {
+            return data.look(process, look);
+        }
+        match self.open(process, look) {
+            Err(error @ AdapterError::Gone { .. }) => return Err(error),
+            Err(error) if error.is_final() => {
+                let data = self.partly.insert(partly::begin(process, &error, look));
+                return data.look(process, look);
+            }
+            other => other?,
+        }
         let Some(opened) = &mut self.opened else {
             return Ok(());
         };
@@ -118,8 +138,12 @@ impl Adapter for HotSpotAdapter {
     }
 
     fn finish(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        if process.is_alive() {
-            self.open(process, look)?;
+        if self.opened.is_none() && process.is_alive() {
+            self.look(process, look)?;
+        }
+        if let Some(data) = &mut self.partly {
+            data.finish(process, look);
+            return Ok(());
         }
         match &mut self.opened {
             Some(opened) => {
@@ -133,7 +157,13 @@ impl Adapter for HotSpotAdapter {
                 opened.data.finish(process, look);
                 result
             }
-            None => Ok(()),
+            None => {
+                if !self.has_begun {
+                    look.rules(VM, rules());
+                }
+                partly::missed(look);
+                Ok(())
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use vmscope_records::Avma;
 use vmscope_target::{AdapterError, LoadedModule, Memory, ProcessView};
 
 use crate::code::CodeLayout;
-use crate::layout::{Encodings, MARK, VmStructs};
+use crate::layout::{Encodings, MARK, Missing, VmStructs};
 use crate::method::MethodLayout;
 
 /// The library that is the VM.
@@ -61,6 +61,14 @@ impl Jvm {
             structs,
             version,
         })
+    }
+
+    /// What its tables do not have and is done without, a sentence for each thing that
+    /// is not known therefore.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        let all = self.code.missing.iter().chain(&self.methods.missing);
+        Missing::told(&all.cloned().collect::<Vec<_>>())
     }
 
     /// Whether its version was compared with what the JVM itself reports, or lies

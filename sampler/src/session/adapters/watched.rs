@@ -21,7 +21,7 @@ const FORK_SETTLES: Duration = Duration::from_millis(300);
 
 /// How long news of mappings waits at least after the last time a process was asked;
 /// doubled each time …
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(40);
 
 /// … up to this.
 const LAST_PAUSE: Duration = Duration::from_secs(5);
@@ -273,7 +273,7 @@ impl Watched {
 
     /// Sees to it that the families are asked when that is worth it.
     fn schedule(&mut self) {
-        if self.answered == Some(self.space.version) || self.ask_at.is_some() {
+        if self.answered == Some(self.space.version) {
             return;
         }
         let now = Instant::now();
@@ -284,7 +284,8 @@ impl Watched {
             None if self.space.code.is_empty() => return,
             None => now + FORK_SETTLES,
         };
-        self.ask_at = Some(soon);
+        // News may come before it would be asked again without any.
+        self.ask_at = Some(self.ask_at.map_or(soon, |at| at.min(soon)));
     }
 }
 
