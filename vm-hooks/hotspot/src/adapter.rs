@@ -133,6 +133,10 @@ impl Adapter for HotSpotAdapter {
         opened.look(process, look, false)
     }
 
+    fn tells_all_code(&self) -> bool {
+        self.partly.is_none()
+    }
+
     fn next_look(&self) -> Duration {
         TICK
     }

@@ -56,7 +56,8 @@ impl Jvm {
         let encodings = Encodings::of(&structs, version.major);
         Ok(Jvm {
             code: CodeLayout::of(&structs, encodings)?,
-            methods: MethodLayout::of(&structs, encodings)?,
+            methods: MethodLayout::of(&structs, encodings)
+                .unwrap_or_else(|error| MethodLayout::unknown(&error, encodings)),
             library,
             structs,
             version,
@@ -85,9 +86,11 @@ impl Version {
         let reading = AdapterError::reading("version");
         let old = structs.optional_static("JDK_Version", "_current");
         let new = structs.optional_static("Abstract_VM_Version", "_vm_major_version");
+        let old = old.map(|at| memory.read_u8(at).map(u32::from));
+        let new = new.map(|at| memory.read_u32(at));
         let major = match (old, new) {
-            (Some(at), _) => u32::from(memory.read_u8(at).map_err(&reading)?),
-            (None, Some(at)) => memory.read_u32(at).map_err(&reading)?,
+            (Some(Err(_)), Some(Ok(major))) | (Some(Ok(major)), _) => major,
+            (Some(major), _) | (None, Some(major)) => major.map_err(&reading)?,
             (None, None) => {
                 return Err(AdapterError::MissingField {
                     name: "JDK_Version._current".to_owned(),

@@ -23,9 +23,11 @@ mod cost {
     pub const RECORDS: &str = "compiled code has no bytecodes";
     pub const FRAMES: &str = "how large compiled code's frames are is not known";
     pub const RELOCATIONS: &str = "what compiled code refers to is not known";
-    pub const FAULTS: &str = "bytecodes of compiled code are less certain: where it may fault is not known";
+    pub const FAULTS: &str =
+        "bytecodes of compiled code are less certain: where it may fault is not known";
     pub const TIERS: &str = "which compiler made what is not known";
-    pub const LIVES: &str = "compiled code that replaces other code at its address may be taken for it";
+    pub const LIVES: &str =
+        "compiled code that replaces other code at its address may be taken for it";
     pub const OSR: &str = "code of on-stack replacement is not told apart";
     pub const STATES: &str = "code that is just being made may be told too early";
     pub const NAMES: &str = "compiled code has no names";
@@ -164,6 +166,14 @@ impl CodeLayout {
     }
 }
 
+impl CodeLayout {
+    /// Whether compiled code tells of which method it is.
+    #[must_use]
+    pub fn tells_methods(&self) -> bool {
+        !self.nmethod.method.is_absent()
+    }
+}
+
 /// A field of a structure that lies in another.
 fn nested(
     structs: &VmStructs,
@@ -232,13 +242,17 @@ impl BlobLayout {
                 end: field("_code_end")?,
             },
         };
-        let mutable = optional("_mutable_data").and_then(|at| {
-            Some(MutableData {
-                at,
-                size: optional("_mutable_data_size")?,
-                relocation_size: optional("_relocation_size")?,
+        let parts = ["_mutable_data", "_mutable_data_size", "_relocation_size"].map(optional);
+        let mutable = || {
+            Ok(MutableData {
+                at: field("_mutable_data")?,
+                size: field("_mutable_data_size")?,
+                relocation_size: field("_relocation_size")?,
             })
-        });
+        };
+        // Old ones have two of them under other names, and none of these two.
+        let has_mutable = parts.iter().flatten().count() > 1;
+        let mutable = has_mutable.then(|| wanted.or_none(mutable(), cost::RECORDS));
         Ok(BlobLayout {
             // Only a check.
             bytes: structs.optional_size_of("CodeBlob").unwrap_or(0),
@@ -250,7 +264,7 @@ impl BlobLayout {
             data_offset: field("_data_offset")?,
             code,
             content: optional("_content_offset").or_else(|| optional("_content_begin")),
-            mutable,
+            mutable: mutable.flatten(),
         })
     }
 }
@@ -290,9 +304,11 @@ impl NmethodLayout {
 
 /// Up to JDK 22 an nmethod is a `CompiledMethod`.
 fn either(structs: &VmStructs, name: &str) -> Result<Scalar, AdapterError> {
-    structs
-        .optional_scalar("nmethod", name)
-        .map_or_else(|| structs.scalar("CompiledMethod", name), Ok)
+    let own = structs.scalar("nmethod", name);
+    if structs.type_named("CompiledMethod").is_none() {
+        return own;
+    }
+    own.or_else(|_| structs.scalar("CompiledMethod", name))
 }
 
 impl Sections {
@@ -301,24 +317,26 @@ impl Sections {
         let field = |name| structs.scalar("nmethod", name);
         let implicit = wanted.scalar("nmethod", "_nul_chk_table_offset", cost::FAULTS);
         // The one is JDK 23's, the others are older ones'.
-        Ok(match structs.optional_scalar("nmethod", "_immutable_data") {
-            Some(at) => Sections::Immutable {
-                at,
-                size: field("_immutable_data_size")?,
-                implicit,
-                scopes_pcs: field("_scopes_pcs_offset")?,
-                scopes_data: field("_scopes_data_offset")?,
+        Ok(
+            match structs.optional_scalar("nmethod", "_immutable_data") {
+                Some(at) => Sections::Immutable {
+                    at,
+                    size: field("_immutable_data_size")?,
+                    implicit,
+                    scopes_pcs: field("_scopes_pcs_offset")?,
+                    scopes_data: field("_scopes_data_offset")?,
+                },
+                None => Sections::InBlob {
+                    // Without it only objects are not told.
+                    oops: wanted.scalar("nmethod", "_oops_offset", cost::RELOCATIONS),
+                    metadata: field("_metadata_offset")?,
+                    scopes_data: either(structs, "_scopes_data_begin")?,
+                    scopes_pcs: field("_scopes_pcs_offset")?,
+                    dependencies: field("_dependencies_offset")?,
+                    implicit,
+                    end: wanted.scalar("nmethod", "_nmethod_end_offset", cost::FAULTS),
+                },
             },
-            None => Sections::InBlob {
-                // Without it only objects are not told.
-                oops: wanted.scalar("nmethod", "_oops_offset", cost::RELOCATIONS),
-                metadata: field("_metadata_offset")?,
-                scopes_data: either(structs, "_scopes_data_begin")?,
-                scopes_pcs: field("_scopes_pcs_offset")?,
-                dependencies: field("_dependencies_offset")?,
-                implicit,
-                end: wanted.scalar("nmethod", "_nmethod_end_offset", cost::FAULTS),
-            },
-        })
+        )
     }
 }

@@ -205,7 +205,8 @@ impl Nmethod {
         let place = |field: crate::layout::Scalar| field.unsigned_of(bytes).unwrap_or(u64::MAX);
         let scopes_at = place(scopes_data).wrapping_sub(begin);
         // An absent field is at no place: what it bounds is left out.
-        let all_there = |fields: &[crate::layout::Scalar]| !fields.iter().any(|one| one.is_absent());
+        let all_there =
+            |fields: &[crate::layout::Scalar]| !fields.iter().any(|one| one.is_absent());
         let part_of = |fields: &[crate::layout::Scalar], from, to| {
             let part = slice(bytes, from, to);
             part.or_else(|| (!all_there(fields)).then_some(&[][..]))

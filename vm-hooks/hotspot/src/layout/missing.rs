@@ -57,11 +57,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// What was found; `None` is kept in mind with what it costs.
-    pub fn or_none<T>(
-        &mut self,
-        found: Result<T, AdapterError>,
-        cost: &'static str,
-    ) -> Option<T> {
+    pub fn or_none<T>(&mut self, found: Result<T, AdapterError>, cost: &'static str) -> Option<T> {
         found
             .map_err(|error| self.missing.push(Missing::of(&error, cost)))
             .ok()
@@ -90,7 +86,11 @@ mod tests {
             field: field.to_owned(),
             cost,
         };
-        let all = [one("A._b", "no lines"), one("A._c", "no names"), one("D._e", "no lines")];
+        let all = [
+            one("A._b", "no lines"),
+            one("A._c", "no names"),
+            one("D._e", "no lines"),
+        ];
         assert_eq!(
             Missing::told(&all),
             [

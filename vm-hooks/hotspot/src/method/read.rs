@@ -50,6 +50,7 @@ mod cost {
     pub const LINES: &str = "lines of methods are not known";
     pub const SIGNATURES: &str = "methods have no parameters: overloaded ones look alike";
     pub const FILES: &str = "source files are not known";
+    pub const NAMES: &str = "methods have no names";
     pub const INTERPRETED: &str = "which methods are interpreted is not known";
 }
 
@@ -157,6 +158,39 @@ impl MethodLayout {
         })
     }
 
+    /// Of a JVM that lacks what [`MethodLayout::of`] failed for: no method can be read.
+    #[must_use]
+    pub fn unknown(error: &AdapterError, encodings: Encodings) -> Self {
+        let absent = Scalar::ABSENT;
+        MethodLayout {
+            encodings,
+            const_method: absent,
+            const_method_bytes: 0,
+            constants: absent,
+            flags: absent,
+            code_size: absent,
+            name_index: absent,
+            signature_index: absent,
+            pool_bytes: 0,
+            pool_holder: absent,
+            source_file: None,
+            klass_name: absent,
+            symbol_length: absent,
+            symbol_body: 0,
+            has_lines: 0,
+            methods: None,
+            missing: vec![Missing::of(error, cost::NAMES)],
+        }
+    }
+
+    /// Where the constant part of the method at `method` is.
+    fn const_method(&self, memory: &dyn Memory, method: Avma) -> Result<Avma, AdapterError> {
+        if self.const_method.is_absent() {
+            return Err(AdapterError::NotReady { what: WHAT });
+        }
+        self.const_method.read_address(memory, method, WHAT)
+    }
+
     /// Reads the method at `method`.
     ///
     /// # Errors
@@ -164,7 +198,7 @@ impl MethodLayout {
     /// [`AdapterError::Memory`] where it, or what it refers to, is not there any more.
     pub fn read(&self, memory: &dyn Memory, method: Avma) -> Result<MethodInfo, AdapterError> {
         let reading = AdapterError::reading(WHAT);
-        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let const_method = self.const_method(memory, method)?;
         let head = memory
             .read_vec(const_method, self.const_method_bytes, 4096)
             .map_err(&reading)?;
@@ -245,7 +279,7 @@ impl MethodLayout {
         memory: &dyn Memory,
         method: Avma,
     ) -> Result<(Avma, u64), AdapterError> {
-        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let const_method = self.const_method(memory, method)?;
         let size = self.code_size.read(memory, const_method, WHAT)?;
         let at = Avma(const_method.0.wrapping_add(self.const_method_bytes));
         Ok((at, size.cast_unsigned()))
@@ -258,7 +292,7 @@ impl MethodLayout {
     ///
     /// As [`MethodLayout::read`].
     pub fn stamp(&self, memory: &dyn Memory, method: Avma) -> Result<Stamp, AdapterError> {
-        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let const_method = self.const_method(memory, method)?;
         let constants = self.constants.read_address(memory, const_method, WHAT)?;
         let holder = self.pool_holder.read_address(memory, constants, WHAT)?;
         let class = self.klass_name.read_address(memory, holder, WHAT)?;
