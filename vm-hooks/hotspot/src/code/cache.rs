@@ -108,8 +108,10 @@ impl CodeCache {
         self.malformed = 0;
         let heaps = self.heaps(memory)?;
         let mut buffer = std::mem::take(&mut self.buffer);
+        let mut blocks = 0;
         for heap in &heaps {
-            self.read_heap(heap, (memory, small), &mut buffer, &mut take)?;
+            let walk = BlockWalk { next: 0, blocks };
+            blocks = self.read_heap(heap, walk, (memory, small), &mut buffer, &mut take)?;
         }
         if u64::try_from(buffer.capacity()).is_ok_and(|bytes| bytes <= PIECE) {
             self.buffer = buffer;
@@ -120,11 +122,11 @@ impl CodeCache {
     fn read_heap(
         &mut self,
         heap: &HeapBounds,
+        mut walk: BlockWalk,
         (memory, small): (&dyn Memory, &dyn Memory),
         buffer: &mut Vec<u8>,
         take: &mut impl FnMut(Found<'_>),
-    ) -> Result<(), AdapterError> {
-        let mut walk = BlockWalk::default();
+    ) -> Result<usize, AdapterError> {
         let mut piece = PIECE;
         while walk.next < heap.used() {
             let begin = walk.next;
@@ -135,7 +137,7 @@ impl CodeCache {
             memory
                 .read_into(Avma(low), buffer)
                 .map_err(AdapterError::reading("code heap"))?;
-            let blocks = walk.blocks(&self.layout, heap, buffer);
+            let blocks = walk.blocks(&self.layout.heaps, heap, buffer);
             for block in blocks.found {
                 let at = Avma(low.wrapping_add(block.at as u64));
                 let bytes = buffer.get(block.at..block.end).unwrap_or_default();
@@ -158,7 +160,7 @@ impl CodeCache {
                 break;
             }
         }
-        Ok(())
+        Ok(walk.blocks)
     }
 
     fn found<'a>(

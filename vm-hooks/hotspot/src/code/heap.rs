@@ -19,7 +19,7 @@ const MAX_SEGMENTS: usize = 32 << 20;
 /// `CodeCacheSegmentSize` is 64 or 128.
 const MAX_LOG2_SEGMENT: i64 = 12;
 
-/// More blocks than this are not believed.
+/// More blocks in use than this are not believed, of all heaps.
 const MAX_BLOCKS: usize = 1 << 20;
 
 const WHAT: &str = "code heaps";
@@ -142,11 +142,12 @@ fn used_segments(memory: &dyn Memory, (map, segments): (Avma, u64)) -> Result<u6
 }
 
 /// Where in a heap a walk through its blocks has come to.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct BlockWalk {
     /// Where the next block begins, from the heap's begin.
     pub next: u64,
-    blocks: usize,
+    /// Blocks found so far, in heaps before this one too.
+    pub blocks: usize,
 }
 
 /// What a piece of a heap holds.
@@ -164,8 +165,7 @@ pub(super) struct Blocks {
 impl BlockWalk {
     /// Finds the blocks in use in `piece`, the copy of a heap from [`BlockWalk::next`]
     /// on, and steps over them. Free ones have a valid length too.
-    pub fn blocks(&mut self, layout: &CodeLayout, heap: &HeapBounds, piece: &[u8]) -> Blocks {
-        let layout = &layout.heaps;
+    pub fn blocks(&mut self, layout: &HeapsLayout, heap: &HeapBounds, piece: &[u8]) -> Blocks {
         let begin = self.next;
         let left = heap.used().saturating_sub(begin);
         let header = usize::try_from(layout.block_bytes).unwrap_or(usize::MAX);
@@ -214,5 +214,100 @@ impl BlockWalk {
         }
         self.next = begin.saturating_add(at);
         blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Scalar;
+
+    fn layout() -> HeapsLayout {
+        let field = |offset, width| Scalar {
+            offset,
+            width,
+            signed: false,
+        };
+        HeapsLayout {
+            heaps: Avma(0),
+            length: Scalar::ABSENT,
+            data: Scalar::ABSENT,
+            low: Scalar::ABSENT,
+            high: Scalar::ABSENT,
+            segmap_low: Scalar::ABSENT,
+            segmap_high: Scalar::ABSENT,
+            log2_segment: Scalar::ABSENT,
+            block_bytes: 16,
+            block_length: field(0, 8),
+            block_used: field(8, 1),
+        }
+    }
+
+    /// A heap of segments of 64 bytes: (how many, whether in use) of each block.
+    fn heap(blocks: &[(u64, bool)]) -> (HeapBounds, Vec<u8>) {
+        let mut bytes = Vec::new();
+        for (segments, used) in blocks {
+            let mut block = segments.to_le_bytes().to_vec();
+            block.push(u8::from(*used));
+            block.resize(64 * usize::try_from(*segments).unwrap(), 0);
+            bytes.extend(block);
+        }
+        let end = Avma(0x1000 + bytes.len() as u64);
+        let bounds = HeapBounds {
+            low: Avma(0x1000),
+            high: end,
+            used_end: end,
+            segment: 64,
+        };
+        (bounds, bytes)
+    }
+
+    /// The blocks in use, read in pieces of so many bytes, or of what a block wants.
+    fn in_pieces(bounds: &HeapBounds, bytes: &[u8], size: usize) -> Vec<(u64, u64)> {
+        let (mut walk, mut all) = (BlockWalk { next: 0, blocks: 0 }, Vec::new());
+        let mut piece = size;
+        while walk.next < bounds.used() {
+            let begin = walk.next;
+            let from = usize::try_from(begin).unwrap();
+            let end = bytes.len().min(from + piece);
+            let blocks = walk.blocks(&layout(), bounds, &bytes[from..end]);
+            assert!(blocks.is_sound);
+            let place = |block: &Block| (begin + block.at as u64, begin + block.end as u64);
+            all.extend(blocks.found.iter().map(place));
+            piece = size.max(usize::try_from(blocks.wants).unwrap());
+        }
+        all
+    }
+
+    #[test]
+    fn a_heap_is_the_same_in_pieces() {
+        let (bounds, bytes) = heap(&[
+            (1, true),
+            (7, false),
+            (30, true),
+            (2, true),
+            (90, false),
+            (1, true),
+        ]);
+        let whole = in_pieces(&bounds, &bytes, bytes.len());
+        let begins = [0, 8, 38, 130].map(|segment| segment * 64 + 16);
+        assert_eq!(
+            whole.iter().map(|block| block.0).collect::<Vec<_>>(),
+            begins
+        );
+        for size in [64, 100, 128, 700, 5000] {
+            assert_eq!(in_pieces(&bounds, &bytes, size), whole, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_can_t_be_a_block_ends_the_walk() {
+        for segments in [0, 1 << 20, u64::MAX] {
+            let (bounds, mut bytes) = heap(&[(2, true), (3, true)]);
+            bytes[128..136].copy_from_slice(&u64::to_le_bytes(segments));
+            let mut walk = BlockWalk { next: 0, blocks: 0 };
+            let blocks = walk.blocks(&layout(), &bounds, &bytes);
+            assert_eq!((blocks.found.len(), blocks.is_sound), (1, false));
+        }
     }
 }
