@@ -46,6 +46,8 @@ struct Opened {
     methods: Methods,
     interpreted: Interpreted,
     data: VmData,
+    /// Whether the code cache was read once.
+    has_read: bool,
 }
 
 impl HotSpotAdapter {
@@ -93,6 +95,7 @@ impl HotSpotAdapter {
             data,
             zone,
             interpreted,
+            has_read: false,
             jvm,
         });
         Ok(())
@@ -154,6 +157,9 @@ impl Adapter for HotSpotAdapter {
                 let result = if process.is_alive() {
                     opened.look(process, look, true)
                 } else {
+                    if !opened.has_read {
+                        partly::missed(look);
+                    }
                     // What was hit last is known from before.
                     opened.tell_hits(None, look);
                     Ok(())
@@ -198,6 +204,7 @@ impl Opened {
         let pages = Pages::new(process.memory());
         if is_last || self.zone.is_due(look.touched(), Instant::now()) {
             self.zone.look(process, &pages, &mut self.methods, look)?;
+            self.has_read = true;
         }
         self.tell_hits(Some(&pages), look);
         let touched: Vec<Avma> = look.touched().to_vec();
