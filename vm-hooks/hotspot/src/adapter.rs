@@ -1,5 +1,6 @@
 //! The adapter: looks at a JVM again and again and tells what is new.
 
+mod figures;
 mod index;
 mod interpreted;
 mod kept;
@@ -13,12 +14,14 @@ use std::time::{Duration, Instant};
 use vmscope_records::{Avma, VmIdentity};
 use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds};
 
+use crate::evidence::MethodsLayout;
 use crate::family::sample_needs;
 use crate::jvm::{Jvm, TESTED};
 use crate::pages::Pages;
 use crate::regions::rules;
 use crate::vm_data::{Known, VmData};
 use interpreted::Interpreted;
+use maps::Maps;
 use methods::Methods;
 use zone::Zone;
 
@@ -48,6 +51,7 @@ struct Opened {
     data: VmData,
     /// Whether the code cache was read once.
     has_read: bool,
+    maps: Maps,
 }
 
 impl HotSpotAdapter {
@@ -90,9 +94,15 @@ impl HotSpotAdapter {
         };
         let data = VmData::new(process, known);
         tell_precision(&data, look);
+        let evidence = MethodsLayout::of(&jvm.structs);
+        if let Err(error) = &evidence {
+            let text = format!("bytecodes of compiled code are less certain: {error}");
+            look.limit(text, "");
+        }
         self.opened = Some(Opened {
             methods: Methods::new(&jvm, look),
             data,
+            maps: Maps::new(evidence.ok()),
             zone,
             interpreted,
             has_read: false,
@@ -203,7 +213,8 @@ impl Opened {
         self.data.look(process, look)?;
         let pages = Pages::new(process.memory());
         if is_last || self.zone.is_due(look.touched(), Instant::now()) {
-            self.zone.look(process, &pages, &mut self.methods, look)?;
+            self.zone
+                .look(process, &pages, &mut self.methods, is_last, look)?;
             self.has_read = true;
         }
         self.tell_hits(Some(&pages), look);
@@ -215,10 +226,10 @@ impl Opened {
 
     /// Tells the pc maps of the code that samples hit.
     fn tell_hits(&mut self, pages: Option<&Pages<'_>>, look: &mut Look) {
-        for id in self.zone.hit(look.touched()) {
-            if let Some(kept) = self.zone.kept(&id) {
-                maps::tell(kept, pages, &mut self.methods, look);
-            }
+        let hit = self.zone.hit(look.touched());
+        if !hit.is_empty() {
+            let hit = self.zone.kept(&hit);
+            self.maps.tell(hit, pages, &mut self.methods, look);
         }
     }
 }

@@ -11,5 +11,5 @@ pub use blob::{Blob, BlobKind};
 pub use cache::{CodeCache, Found};
 pub use heap::{HeapBounds, MAX_HEAPS};
 pub use layout::CodeLayout;
-pub use nmethod::{Nmethod, NmethodId, PcDesc};
+pub use nmethod::{Nmethod, NmethodId, PcDesc, tier};
 pub use scopes::{Frame, Scope, ScopeError};

@@ -8,9 +8,10 @@ use rustc_hash::FxHashMap;
 use vmscope_records::{Avma, Tid, TimeNs};
 use vmscope_target::{AdapterError, CompilationNews, Look, Memory};
 
+use crate::code::tier;
 use crate::java_threads::JavaThreads;
 use crate::layout::{Scalar, VmStructs};
-use crate::method::{MethodInfo, MethodLayout, class_name, readable_signature};
+use crate::method::MethodLayout;
 use crate::threads::CompilerThread;
 
 /// A task is not larger: 120 bytes in JDK 11 to 25.
@@ -239,30 +240,10 @@ impl Compiling {
         let info = self.methods.read(memory, method).ok()?;
         Some(CompilationNews {
             id: task.id.cast_unsigned(),
-            name: title(&info),
+            name: info.full_name(),
             tier: tier(task.level).to_owned(),
             osr_bci: u32::try_from(task.osr_bci).ok(),
             ..CompilationNews::default()
         })
-    }
-}
-
-/// A method's name for people, with its class and parameters.
-#[must_use]
-pub fn title(method: &MethodInfo) -> String {
-    let (class, name) = (class_name(&method.class), &method.name);
-    format!("{class}.{name}{}", readable_signature(&method.signature))
-}
-
-/// What a level of compilation is called, as in the tiers of the code zone.
-#[must_use]
-pub fn tier(level: i64) -> &'static str {
-    match level {
-        0 => "native",
-        1 => "C1",
-        2 => "C1 counting",
-        3 => "C1 profiling",
-        4 => "C2",
-        _ => "",
     }
 }

@@ -20,6 +20,7 @@ pub mod bytecode;
 pub mod code;
 pub mod collector;
 pub mod compiling;
+pub mod evidence;
 mod family;
 pub mod flags;
 pub mod java_threads;

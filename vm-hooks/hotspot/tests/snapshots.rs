@@ -1,10 +1,20 @@
 //! Snapshots of real JVMs, read from files: what is found is what was found when they were
 //! made (`tests/snapshots/make`), and damage makes no reader fail otherwise than with an error.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that fails is to panic, and it says what it saw"
+)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, ReferenceKind, instructions, op};
+use vmscope_hotspot::layout::{Encodings, VmStructs};
+use vmscope_hotspot::method::MethodLayout;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::testing::{Snapshot, Walk, WalkedNmethod, walk};
 use vmscope_records::Avma;
@@ -149,5 +159,62 @@ fn missing_pages_cost_what_is_in_them() {
         }
         println!("{name}: {errors} errors, {fewer} with what remained");
         assert!(errors > 0 && fewer > 0);
+    }
+}
+
+/// What calls and field instructions were resolved to is what they name.
+#[test]
+fn references_are_to_what_they_name() {
+    for name in ["jdk17", "jdk25"] {
+        let snapshot = snapshot(name);
+        let process = snapshot.process();
+        let memory = Pages::new(process.memory());
+        let libjvm = process.module(|name| name == "libjvm.so").unwrap();
+        let structs = VmStructs::read(&process, &libjvm, &memory).unwrap();
+        let walk = walk(&process, &memory).unwrap();
+        let encodings = Encodings::of(&structs, walk.major);
+        let methods = MethodLayout::of(&structs, encodings).unwrap();
+        let pools = PoolLayout::of(&structs, methods.clone()).unwrap();
+        let mut fields = BTreeMap::new();
+        let (mut calls, mut sites) = (0, 0);
+        for (info, _) in walk.methods.values().flatten() {
+            let pool = ConstantPoolView::read(&pools, &memory, info.constants).unwrap();
+            for instruction in instructions(&info.bytecodes) {
+                let instruction = instruction.unwrap();
+                let Some(reference) = pool.reference(&instruction) else {
+                    continue;
+                };
+                sites += usize::from(reference.kind == ReferenceKind::CallSite);
+                if let Some(offset) = reference.field_offset {
+                    let is_static = instruction.opcode < op::GETFIELD;
+                    let place = (reference.class.clone(), is_static, offset);
+                    let known = fields
+                        .entry(place)
+                        .or_insert_with(|| reference.name.clone());
+                    assert_eq!(*known, reference.name, "one field at a place");
+                }
+                let is_bound = [op::INVOKESTATIC, op::INVOKESPECIAL].contains(&instruction.opcode);
+                if let Some(method) = reference.method.filter(|_| is_bound)
+                    // Of a method that is not compiled the snapshot has nothing.
+                    && let Some(Some((called, _))) = walk.methods.get(&method)
+                {
+                    let called = (&called.name, &called.signature);
+                    assert_eq!(called, (&reference.name, &reference.signature));
+                    calls += 1;
+                }
+            }
+        }
+        let listed = fields
+            .iter()
+            .filter(|((class, is_static, _), _)| class == "Listed" && !is_static)
+            .map(|((.., offset), name)| (*offset, name.as_str()));
+        let listed: Vec<_> = listed.collect();
+        println!(
+            "{name}: {} fields, {calls} calls, {sites} call sites; {listed:?}",
+            fields.len()
+        );
+        assert!(fields.len() > 20 && calls > 20 && sites > 0);
+        assert_eq!(listed.len(), 9, "all of its fields are used");
+        assert!(fields.keys().all(|(_, _, offset)| *offset >= 8));
     }
 }

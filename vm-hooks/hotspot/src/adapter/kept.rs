@@ -1,7 +1,7 @@
 //! The compiled methods that are in the code cache, kept until a sample asks for their
 //! maps: by then the VM may have thrown them away.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Avma, Constituent};
 
 use crate::code::{Nmethod, NmethodId};
@@ -42,6 +42,13 @@ impl Nmethods {
 
     pub fn get_mut(&mut self, id: &NmethodId) -> Option<&mut Kept> {
         self.all.get_mut(id)
+    }
+
+    /// Those of `ids` that are kept, in no order.
+    pub fn among(&mut self, ids: &[NmethodId]) -> impl Iterator<Item = &mut Kept> {
+        let wanted: FxHashSet<NmethodId> = ids.iter().copied().collect();
+        let all = self.all.iter_mut();
+        all.filter_map(move |(id, kept)| wanted.contains(id).then_some(kept))
     }
 
     /// Keeps one, if there is room.

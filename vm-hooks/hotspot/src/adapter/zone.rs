@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Avma, Constituent, ConstituentKind, GoneReason, Stream, TimeNs};
 use vmscope_target::{AdapterError, Cadence, CodeZone, Look, ProcessView, SeenCode};
 
+use super::figures::{Counts, Figures};
 use super::kept::{Kept, Nmethods};
 use super::methods::{Methods, full_name};
 use crate::code::{Blob, BlobKind, CodeCache, Found, HeapBounds, Nmethod, NmethodId};
@@ -50,6 +51,7 @@ pub(super) struct Zone {
     due: Instant,
     not_before: Instant,
     has_told_refused: bool,
+    figures: Figures,
 }
 
 impl Zone {
@@ -86,6 +88,7 @@ impl Zone {
             due: Instant::now(),
             not_before: Instant::now(),
             has_told_refused: false,
+            figures: Figures::default(),
         })
     }
 
@@ -115,8 +118,9 @@ impl Zone {
         self.nmethods.at(&in_code)
     }
 
-    pub fn kept(&mut self, id: &NmethodId) -> Option<&mut Kept> {
-        self.nmethods.get_mut(id)
+    /// Those of `ids` that are kept.
+    pub fn kept(&mut self, ids: &[NmethodId]) -> impl Iterator<Item = &mut Kept> {
+        self.nmethods.among(ids)
     }
 
     /// Reads the code cache and tells what changed.
@@ -125,6 +129,7 @@ impl Zone {
         process: &ProcessView,
         pages: &Pages<'_>,
         methods: &mut Methods,
+        is_last: bool,
         look: &mut Look,
     ) -> Result<(), AdapterError> {
         let began = Instant::now();
@@ -135,6 +140,7 @@ impl Zone {
         let nmethods = &mut self.nmethods;
         let (codelets, stubs) = (&self.codelets, &self.stubs);
         let mut torn = 0;
+        let mut counts = Counts::default();
         let mut failure = None;
         let read = self
             .cache
@@ -163,11 +169,17 @@ impl Zone {
                             }
                         }
                     }
+                    counts.used += u64::from(blob.size);
+                    if let Some(kept) = nmethods.get(&id) {
+                        *counts.methods.entry(tier(&kept.nmethod)).or_default() += 1;
+                    }
                     seen.push(seen_code(CodeId::Nmethod(id), &blob));
                 }
                 Found::Other {
                     blob, kind, name, ..
                 } => {
+                    counts.used += u64::from(blob.size);
+                    counts.others += 1;
                     for (kind, routine) in routines_of(&blob, kind, name, codelets, stubs) {
                         let identity = CodeId::Routine(routine.start, routine.end);
                         seen.push(SeenCode {
@@ -188,6 +200,7 @@ impl Zone {
         }
         let is_there: FxHashSet<CodeId> = seen.iter().map(|code| code.identity).collect();
         let nmethods = &mut self.nmethods;
+        let mut came = 0;
         let changes = self.known.update(
             look,
             seen,
@@ -204,6 +217,7 @@ impl Zone {
                         }
                     }
                     CodeId::Nmethod(id) => {
+                        came += 1;
                         if let Some(kept) = nmethods.get_mut(id) {
                             describe(&kept.nmethod, constituent, pages, methods, look);
                             kept.constituent = Some(constituent.clone());
@@ -213,6 +227,7 @@ impl Zone {
             },
             |_| GoneReason::Unloaded,
         );
+        self.figures.tell(&self.heaps, counts, came, is_last, look);
         self.nmethods
             .age(|id| is_there.contains(&CodeId::Nmethod(*id)));
         if self.nmethods.refused > 0 && !self.has_told_refused {

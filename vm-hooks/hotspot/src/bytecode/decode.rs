@@ -297,3 +297,91 @@ fn operands(raw: u8, bci: u32, rest: &mut Cursor<'_>) -> Option<Operands> {
         _ => Operands::None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn decoded(code: &[u8]) -> Vec<(u32, Operands)> {
+        let all = instructions(code).map(|it| it.map(|it| (it.bci.0, it.operands)));
+        all.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn tables_are_aligned_to_the_method() {
+        // iload_0; tableswitch (2 bytes of padding) 5..6, default +31; return
+        let mut code = vec![26, op::TABLESWITCH, 0, 0];
+        for word in [31_i32, 5, 6, 24, 26] {
+            code.extend(word.to_be_bytes());
+        }
+        code.push(op::RETURN);
+        let switch = Operands::Table {
+            low: 5,
+            default: 32,
+            targets: vec![25, 27],
+        };
+        let all = [(0, Operands::None), (1, switch), (24, Operands::None)];
+        assert_eq!(decoded(&code), all);
+        assert_eq!(length_at(&code, BytecodePc(1)), Some(23));
+        code.truncate(22);
+        assert_eq!(length_at(&code, BytecodePc(1)), None);
+    }
+
+    #[test]
+    fn the_vms_own_are_as_long_as_what_they_stand_for() {
+        // fast_iload2 7, and its second iload; fast_iaccess_0, and its getfield.
+        let code = [225, 7, op::ILOAD, 8, 221, op::GETFIELD, 1, 0];
+        let all = [
+            (0, Operands::Local(7)),
+            (2, Operands::Local(8)),
+            (4, Operands::None),
+            (5, Operands::Member([1, 0])),
+        ];
+        assert_eq!(decoded(&code), all);
+    }
+
+    #[test]
+    fn what_is_no_instruction_is_said() {
+        let error = |code: &[u8]| Instruction::decode(code, 0).unwrap_err();
+        assert_eq!(
+            error(&[250]),
+            BytecodeError::Unknown {
+                bci: 0,
+                opcode: 250
+            }
+        );
+        assert_eq!(
+            error(&[op::BREAKPOINT]),
+            BytecodeError::Breakpoint { bci: 0 }
+        );
+        assert_eq!(
+            error(&[op::WIDE, 0]),
+            BytecodeError::NotWide { bci: 0, opcode: 0 }
+        );
+        let huge = [op::LOOKUPSWITCH, 0, 0, 0, 0, 0, 0, 0, 127, 255, 255, 255];
+        for short in [&[][..], &[op::LDC], &[op::WIDE, op::IINC, 0, 1, 0], &huge] {
+            assert!(
+                matches!(error(short), BytecodeError::Short { .. }),
+                "{short:?}"
+            );
+        }
+        assert_eq!(
+            instructions(&[0, 250, 0]).count(),
+            2,
+            "an error is the last"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_come_to_an_end(code: Vec<u8>) {
+            let mut at = 0;
+            for instruction in instructions(&code).flatten() {
+                prop_assert_eq!(instruction.bci.0, at);
+                at += instruction.length;
+            }
+            prop_assert!(at as usize <= code.len());
+        }
+    }
+}

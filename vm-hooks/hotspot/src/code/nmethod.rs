@@ -83,6 +83,20 @@ pub struct Nmethod {
     pub is_whole: bool,
 }
 
+/// What a level of compilation is called (`CompLevel`): which compiler, and what its
+/// code does besides.
+#[must_use]
+pub fn tier(level: i64) -> &'static str {
+    match level {
+        0 => "native",
+        1 => "C1",
+        2 => "C1 counting",
+        3 => "C1 profiling",
+        4 => "C2",
+        _ => "",
+    }
+}
+
 impl Nmethod {
     /// Whether it is of on-stack replacement.
     #[must_use]

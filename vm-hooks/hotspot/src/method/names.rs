@@ -1,5 +1,22 @@
 //! Names for people.
 
+use super::MethodInfo;
+
+impl MethodInfo {
+    /// Its name with its parameters: `put(Object, Object)`.
+    #[must_use]
+    pub fn name_with_parameters(&self) -> String {
+        format!("{}{}", self.name, readable_signature(&self.signature))
+    }
+
+    /// Likewise with its class: `java.util.HashMap.put(Object, Object)`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        let class = class_name(&self.class);
+        format!("{class}.{}", self.name_with_parameters())
+    }
+}
+
 /// A class's name as Java programs write it: dots for slashes. Hidden classes keep the
 /// number that tells them apart (`Main$$Lambda+0x1234`), without leading zeros.
 #[must_use]

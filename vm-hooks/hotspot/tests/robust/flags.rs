@@ -41,9 +41,9 @@ const FLAGS: [(&[&str], u32, bool); 17] = [
     (&["-XX:+PerfDisableSharedMem"], 11, true),
     (
         &[
-            "-XX:+UnlockDiagnosticVMOptions",
-            "-XX:+UseJVMCINativeLibrary",
             "-XX:+IgnoreUnrecognizedVMOptions",
+            "-XX:+UnlockExperimentalVMOptions",
+            "-XX:+EnableJVMCI",
         ],
         11,
         true,

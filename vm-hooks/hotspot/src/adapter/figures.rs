@@ -1,0 +1,83 @@
+//! The figures of the code cache, for the report's section about it.
+
+use std::collections::BTreeMap;
+
+use vmscope_records::{CounterMeaning, TimeNs};
+use vmscope_target::Look;
+
+use crate::code::HeapBounds;
+
+/// How often they are told, in nanoseconds.
+const EVERY: u64 = 1_000_000_000;
+
+const SECTION: &str = "Code cache";
+
+/// What one reading of the code cache counted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    /// Bytes of all blobs.
+    pub used: u64,
+    /// Compiled methods by tier.
+    pub methods: BTreeMap<&'static str, u64>,
+    /// Blobs that are no compiled methods.
+    pub others: u64,
+}
+
+/// The figures, from reading to reading.
+#[derive(Debug, Default)]
+pub(super) struct Figures {
+    told: Option<TimeNs>,
+    /// How many compiled methods there were at the reading before.
+    before: Option<u64>,
+    /// How many came and went since the first reading.
+    came: u64,
+    went: u64,
+}
+
+impl Figures {
+    /// Takes what a reading counted, `came` compiled methods of it new ones, and tells
+    /// the figures if it is time to, or at the end.
+    pub fn tell(
+        &mut self,
+        heaps: &[HeapBounds],
+        counts: Counts,
+        came: u64,
+        is_last: bool,
+        look: &mut Look,
+    ) {
+        let all: u64 = counts.methods.values().sum();
+        if let Some(before) = self.before.replace(all) {
+            self.came += came;
+            self.went += before.saturating_add(came).saturating_sub(all);
+        }
+        let is_due = |then: TimeNs| look.began().since(then).0 >= EVERY;
+        if !is_last && !self.told.is_none_or(is_due) {
+            return;
+        }
+        self.told = Some(look.began());
+        let committed = heaps
+            .iter()
+            .map(|heap| heap.high.0.saturating_sub(heap.low.0));
+        let committed: u64 = committed.sum();
+        let mut gauge = |name: &str, unit: &str, value: u64| {
+            look.counter(SECTION, name, unit, CounterMeaning::Gauge, number(value));
+        };
+        gauge("used", "bytes", counts.used);
+        gauge("committed", "bytes", committed);
+        gauge("compiled methods", "", all);
+        for (tier, count) in &counts.methods {
+            gauge(&format!("compiled methods, {tier}"), "", *count);
+        }
+        gauge("stubs and adapters", "", counts.others);
+        let mut total = |name: &str, value: u64| {
+            look.counter(SECTION, name, "", CounterMeaning::Total, number(value));
+        };
+        total("compiled methods that came", self.came);
+        total("compiled methods that went", self.went);
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for a report")]
+fn number(value: u64) -> f64 {
+    value as f64
+}

@@ -1,0 +1,156 @@
+//! Instructions whose bytecode is known, or nearly: by a debug record, by the
+//! implicit-exception table, or because they lead to code out of line that has a record.
+
+use rustc_hash::FxHashMap;
+
+use super::machine::{Flow, Machine};
+use super::tree::Tree;
+use crate::code::{Nmethod, PcDesc};
+
+/// How far code out of line is followed to a record.
+const MAX_GLUE: usize = 40;
+
+/// What an anchor rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AnchorKind {
+    /// A debug record of a call, poll or trap.
+    Record,
+    /// An entry of the implicit-exception table.
+    Implicit,
+    /// Such an entry for the receiver of a call that was inlined: the instruction is the
+    /// check and at the same time the first access in the method that was called.
+    Receiver,
+    /// A branch to an uncommon trap.
+    Trap,
+    /// A branch to other code out of line.
+    OutOfLine,
+}
+
+/// An instruction and the bytecode that it stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Anchor {
+    /// Index of the instruction.
+    pub insn: usize,
+    /// Index of the node.
+    pub node: u32,
+    /// The bytecode.
+    pub bci: i32,
+    /// What it rests on.
+    pub kind: AnchorKind,
+    /// How near: 1 the instruction itself, less for the comparison in front of a branch.
+    pub share: f32,
+}
+
+/// Finds the anchors.
+#[must_use]
+pub fn anchors(nmethod: &Nmethod, machine: &Machine, tree: &Tree) -> Vec<Anchor> {
+    let mut found = Vec::new();
+    let mut by_insn: FxHashMap<usize, (u32, i32)> = FxHashMap::default();
+    let add = |found: &mut Vec<Anchor>, insn, place: (u32, i32), kind, share| {
+        found.push(Anchor {
+            insn,
+            node: place.0,
+            bci: place.1,
+            kind,
+            share,
+        });
+    };
+    for pc in &nmethod.pcs {
+        let Some(place) = tree.place_of(pc.scope) else {
+            continue;
+        };
+        let at = u32::try_from(pc.pc).unwrap_or(u32::MAX);
+        let index = machine.index_at(at);
+        let before = index
+            .checked_sub(1)
+            .and_then(|before| machine.insns.get(before));
+        let insn = match before {
+            Some(call) if call.end == at && call.flow == Flow::Call => index - 1,
+            _ => index,
+        };
+        if insn < machine.insns.len() {
+            add(&mut found, insn, place, AnchorKind::Record, 1.0);
+            by_insn.insert(insn, place);
+        }
+    }
+    for &(at, goes_on) in &nmethod.implicit {
+        let place = record_after(&nmethod.pcs, goes_on).and_then(|pc| tree.place_of(pc.scope));
+        let insn = machine.index_at(at);
+        let starts = machine.insns.get(insn).is_some_and(|insn| insn.start == at);
+        if let (Some(place), true) = (place, starts) {
+            let kind = if tree.is_call(place) {
+                AnchorKind::Receiver
+            } else {
+                AnchorKind::Implicit
+            };
+            add(&mut found, insn, place, kind, 1.0);
+        }
+    }
+    for (index, insn) in machine.insns.iter().enumerate() {
+        let Flow::Branch(target) = insn.flow else {
+            continue;
+        };
+        let to = machine.index_at(target);
+        if to <= index {
+            continue;
+        }
+        let Some((place, is_trap)) = out_of_line(machine, &by_insn, to) else {
+            continue;
+        };
+        let kind = if is_trap {
+            AnchorKind::Trap
+        } else {
+            AnchorKind::OutOfLine
+        };
+        add(&mut found, index, place, kind, 1.0);
+        let before = index.checked_sub(1);
+        let compares = |at: usize| machine.insns.get(at).is_some_and(|insn| insn.compares);
+        if let Some(before) = before.filter(|&before| compares(before)) {
+            add(&mut found, before, place, kind, 0.8);
+        }
+    }
+    found.sort_by_key(|anchor| anchor.insn);
+    found
+}
+
+/// The record of the code that a fault goes on at: the first one behind.
+fn record_after(pcs: &[PcDesc], at: u32) -> Option<&PcDesc> {
+    let at = i32::try_from(at).ok()?;
+    pcs.get(pcs.partition_point(|pc| pc.pc <= at))
+}
+
+/// Follows straight code from instruction `to` to a call with a record: its place, and
+/// whether it is an uncommon trap.
+fn out_of_line(
+    machine: &Machine,
+    by_insn: &FxHashMap<usize, (u32, i32)>,
+    to: usize,
+) -> Option<((u32, i32), bool)> {
+    // What is reached from in front is not out of line.
+    let before = machine.insns.get(to.checked_sub(1)?)?;
+    if before.falls && before.flow != Flow::Call {
+        return None;
+    }
+    let mut at = to;
+    let mut is_trap = false;
+    for _ in 0..MAX_GLUE {
+        let insn = machine.insns.get(at)?;
+        is_trap |= insn.asks_trap;
+        if let Some(place) = by_insn.get(&at) {
+            return Some((*place, is_trap));
+        }
+        at = match insn.flow {
+            Flow::Next | Flow::Call => at + 1,
+            Flow::Jump(target) => {
+                let target = machine.index_at(target);
+                // Back to the code in line.
+                if target < to {
+                    return None;
+                }
+                target
+            }
+            Flow::Branch(_) | Flow::Away => return None,
+        };
+    }
+    None
+}

@@ -1,0 +1,387 @@
+//! The likeliest way through the inlining tree's bytecodes that the instructions tell:
+//! a shortest path (Viterbi), where staying costs nothing, going on in the same method
+//! little, entering or leaving an inlined method more, and each sign that fits is a gain.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::Weights;
+use super::anchors::{Anchor, AnchorKind};
+use super::facts::Sign;
+use super::machine::{Flow, Machine};
+use super::tree::Tree;
+
+/// A bytecode of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The node.
+    pub node: u32,
+    /// The step in its method.
+    pub step: u16,
+}
+
+/// Cells of the table of predecessors that are kept at a time.
+const MAX_CELLS: usize = 6 << 20;
+
+/// All states and the signs that lead to them.
+struct States {
+    all: Vec<State>,
+    /// First state of each node.
+    first: Vec<usize>,
+    /// The parent's state that calls each node.
+    calls: Vec<Option<usize>>,
+    by_sign: FxHashMap<Sign, Vec<u32>>,
+}
+
+impl States {
+    fn of(tree: &Tree) -> Self {
+        let mut states = States {
+            all: Vec::new(),
+            first: Vec::new(),
+            calls: Vec::new(),
+            by_sign: FxHashMap::default(),
+        };
+        for (index, node) in tree.nodes.iter().enumerate() {
+            let first = states.all.len();
+            states.first.push(first);
+            let call = node
+                .parent
+                .and_then(|(node, bci)| states.index(tree, node, bci));
+            states.calls.push(call);
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            for step in 0..node.facts.steps.len() {
+                let step = u16::try_from(step).unwrap_or(u16::MAX);
+                states.all.push(State { node: index, step });
+            }
+            for (sign, step) in &node.facts.signs {
+                // Inlined methods do not return in the machine's sense.
+                if *sign == Sign::Return && index > 0 {
+                    continue;
+                }
+                let state = u32::try_from(first + usize::from(*step)).unwrap_or(u32::MAX);
+                states.by_sign.entry(*sign).or_default().push(state);
+            }
+        }
+        states
+    }
+
+    fn index(&self, tree: &Tree, node: u32, bci: i32) -> Option<usize> {
+        let step = tree.nodes.get(node as usize)?.facts.step_at(bci);
+        Some(self.first.get(node as usize)? + usize::from(step))
+    }
+}
+
+/// The state of each instruction that tells something; others have none.
+#[must_use]
+pub fn shortest(
+    machine: &Machine,
+    tree: &Tree,
+    anchors: &[Anchor],
+    templates: &[Range<usize>],
+    weights: &Weights,
+) -> Vec<Option<State>> {
+    let mut told = vec![None; machine.insns.len()];
+    let states = States::of(tree);
+    if states.all.is_empty() {
+        return told;
+    }
+    let rows = rows(machine, tree, &states, anchors, templates, weights);
+    let longest = (MAX_CELLS / states.all.len()).max(16);
+    let mut search = Search::new(machine, tree, &states, weights);
+    let mut rest = rows.as_slice();
+    while !rest.is_empty() {
+        // To where control does not come from the row before.
+        let apart = rest.iter().skip(1).position(|row| row.is_apart);
+        let length = apart.map_or(rest.len(), |at| at + 1).min(longest);
+        let (segment, behind) = rest.split_at(length);
+        rest = behind;
+        for (row, state) in segment.iter().zip(search.through(segment)) {
+            if let Some(told) = told.get_mut(row.insn) {
+                *told = states.all.get(state).copied();
+            }
+        }
+    }
+    for range in templates {
+        // All of it is the same call.
+        let Some(inside) = told.get_mut(range.clone()) else {
+            continue;
+        };
+        if let Some(&Some(state)) = inside.first() {
+            let telling = states.by_sign.get(&Sign::Intrinsic);
+            let is_intrinsic = telling.is_some_and(|telling| {
+                telling
+                    .iter()
+                    .any(|&at| states.all.get(at as usize) == Some(&state))
+            });
+            if is_intrinsic {
+                inside.fill(Some(state));
+            }
+        }
+    }
+    told
+}
+
+/// An instruction that tells something: what states gain by it.
+struct Row {
+    insn: usize,
+    /// Whether control does not come from the row before.
+    is_apart: bool,
+    gains: Vec<(u32, f32)>,
+}
+
+fn rows(
+    machine: &Machine,
+    tree: &Tree,
+    states: &States,
+    anchors: &[Anchor],
+    templates: &[Range<usize>],
+    weights: &Weights,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let intrinsic = states.by_sign.get(&Sign::Intrinsic);
+    let intrinsic = intrinsic.map_or(&[][..], Vec::as_slice);
+    let mut templates = templates.iter().peekable();
+    let mut anchors = anchors.iter().peekable();
+    let mut is_apart = true;
+    for (index, insn) in machine.insns.iter().enumerate() {
+        let mut gains = Vec::new();
+        while templates.next_if(|range| range.end <= index).is_some() {}
+        let template = templates.peek().filter(|range| range.contains(&index));
+        let template = template.filter(|_| !intrinsic.is_empty());
+        if let Some(range) = template {
+            if range.start == index {
+                let gain = weights.of_kind(&Sign::Intrinsic);
+                gains.extend(intrinsic.iter().map(|state| (*state, gain)));
+            }
+        }
+        if insn.leaves {
+            let returns = states.by_sign.get(&Sign::Return).into_iter().flatten();
+            let gain = weights.of_kind(&Sign::Return);
+            gains.extend(returns.map(|state| (*state, gain)));
+        }
+        let signs = template.map_or(machine.signs_of(insn), |_| &[]);
+        for (sign, worth) in signs {
+            let fitting = states.by_sign.get(sign).map_or(&[][..], Vec::as_slice);
+            let rarity = weights.rarity / (4.0 + gain_count(fitting));
+            let worth = worth * (weights.signs + rarity) * weights.of_kind(sign);
+            gains.extend(fitting.iter().map(|state| (*state, worth)));
+        }
+        while let Some(anchor) = anchors.next_if(|anchor| anchor.insn <= index) {
+            let gain = anchor.share
+                * match anchor.kind {
+                    AnchorKind::Record => weights.record,
+                    AnchorKind::Implicit => weights.implicit,
+                    AnchorKind::Receiver => weights.receiver,
+                    AnchorKind::Trap => weights.trap,
+                    AnchorKind::OutOfLine => weights.out_of_line,
+                };
+            if let Some(state) = states.index(tree, anchor.node, anchor.bci) {
+                gains.push((u32::try_from(state).unwrap_or(u32::MAX), gain));
+            }
+        }
+        if !gains.is_empty() {
+            rows.push(Row {
+                insn: index,
+                is_apart,
+                gains,
+            });
+            is_apart = false;
+        }
+        is_apart |= !insn.falls;
+    }
+    rows
+}
+
+fn gain_count(fitting: &[u32]) -> f32 {
+    f32::from(u16::try_from(fitting.len()).unwrap_or(u16::MAX))
+}
+
+/// A cost and the state that it comes from.
+type Best = (f32, u32);
+
+const NOWHERE: Best = (f32::INFINITY, 0);
+
+fn better(a: Best, b: Best) -> Best {
+    if b.0 < a.0 { b } else { a }
+}
+
+fn plus(a: Best, cost: f32) -> Best {
+    (a.0 + cost, a.1)
+}
+
+/// More costs than this are not kept for the targets of branches.
+const MAX_KEPT: usize = 4 << 20;
+
+struct Search<'a> {
+    tree: &'a Tree,
+    states: &'a States,
+    weights: &'a Weights,
+    /// Forward branches: (target, source), ascending.
+    sources: Vec<(usize, usize)>,
+    /// The costs at the rows before which control branches, by instruction.
+    kept: FxHashMap<usize, Vec<f32>>,
+    /// The instructions whose costs will be wanted, ascending.
+    wanted: Vec<usize>,
+    costs: Vec<f32>,
+    /// What a state costs when it is come to from inlined methods.
+    up: Vec<Best>,
+    /// The least of each node.
+    least: Vec<Best>,
+}
+
+impl<'a> Search<'a> {
+    fn new(machine: &Machine, tree: &'a Tree, states: &'a States, weights: &'a Weights) -> Self {
+        let mut sources = Vec::new();
+        for (source, insn) in machine.insns.iter().enumerate() {
+            if let Flow::Branch(target) | Flow::Jump(target) = insn.flow {
+                let target = machine.index_at(target);
+                let before = target.checked_sub(1).and_then(|at| machine.insns.get(at));
+                let is_apart = before.is_some_and(|insn| !insn.falls);
+                if target > source && is_apart {
+                    sources.push((target, source));
+                }
+            }
+        }
+        sources.sort_unstable();
+        let mut wanted: Vec<usize> = sources.iter().map(|(_, source)| *source).collect();
+        wanted.sort_unstable();
+        let count = states.all.len();
+        Search {
+            tree,
+            states,
+            weights,
+            sources,
+            kept: FxHashMap::default(),
+            wanted,
+            costs: vec![0.0; count],
+            up: vec![NOWHERE; count],
+            least: Vec::new(),
+        }
+    }
+
+    /// The cheapest states of the rows of a segment that control goes straight through.
+    fn through(&mut self, rows: &[Row]) -> Vec<usize> {
+        let count = self.states.all.len();
+        let mut from: Vec<u32> = Vec::with_capacity(count * rows.len());
+        let mut jump = self.weights.jump;
+        if let Some(row) = rows.first().filter(|row| row.is_apart) {
+            jump = self.begin(row.insn);
+        }
+        for (index, row) in rows.iter().enumerate() {
+            self.step(row, jump, &mut from);
+            jump = self.weights.jump;
+            // Branches up to the next row go with these costs.
+            let until = rows.get(index + 1).map_or(usize::MAX, |row| row.insn);
+            let at = self.wanted.partition_point(|&wanted| wanted < row.insn);
+            if self.wanted.get(at).is_some_and(|&wanted| wanted < until)
+                && self.kept.len() * count < MAX_KEPT
+            {
+                self.kept.insert(row.insn, self.costs.clone());
+            }
+        }
+        let last = self.costs.iter().enumerate();
+        let last = last.min_by(|a, b| a.1.total_cmp(b.1));
+        let mut at = last.map_or(0, |(state, _)| state);
+        let mut path = Vec::with_capacity(rows.len());
+        for row in (0..rows.len()).rev() {
+            path.push(at);
+            at = from
+                .get(row * count + at)
+                .map_or(0, |&before| before as usize);
+        }
+        path.reverse();
+        path
+    }
+
+    /// Takes the costs where a branch to instruction `at`, or shortly before it, comes
+    /// from. Returns what a jump costs there.
+    fn begin(&mut self, at: usize) -> f32 {
+        let behind = self.sources.partition_point(|(target, _)| *target <= at);
+        let source = behind
+            .checked_sub(1)
+            .and_then(|index| self.sources.get(index));
+        let kept = source.and_then(|(_, source)| {
+            let mut row = *source;
+            // The row at or before the branch.
+            for _ in 0..8 {
+                if let Some(costs) = self.kept.get(&row) {
+                    return Some(costs);
+                }
+                row = row.checked_sub(1)?;
+            }
+            None
+        });
+        match kept {
+            Some(costs) => {
+                self.costs.clone_from(costs);
+                self.weights.jump
+            }
+            None => self.weights.apart,
+        }
+    }
+
+    /// One instruction on: `from` gets the state that each state is come to from.
+    fn step(&mut self, row: &Row, jump: f32, from: &mut Vec<u32>) {
+        let weights = self.weights;
+        for ((state, cost), up) in (0_u32..).zip(&self.costs).zip(&mut self.up) {
+            *up = (*cost, state);
+        }
+        // Out of inlined methods: children come after their parents.
+        self.least.clear();
+        self.least.resize(self.tree.nodes.len(), NOWHERE);
+        let mut anywhere = NOWHERE;
+        let nodes = self.tree.nodes.iter().zip(&self.states.first);
+        for (index, ((node, &first), call)) in nodes.zip(&self.states.calls).enumerate().rev() {
+            let own = self.up.get(first..first + node.facts.steps.len());
+            let least = own
+                .unwrap_or_default()
+                .iter()
+                .copied()
+                .fold(NOWHERE, better);
+            anywhere = better(anywhere, least);
+            if let Some(slot) = self.least.get_mut(index) {
+                *slot = least;
+            }
+            if let Some(up) = call.and_then(|call| self.up.get_mut(call)) {
+                *up = better(*up, plus(least, weights.leave));
+            }
+        }
+        let anywhere = plus(anywhere, jump);
+        // Into them.
+        let mut costs = self.costs.iter_mut();
+        let nodes = self.tree.nodes.iter().zip(&self.states.first);
+        for (((node, &first), call), least) in nodes.zip(&self.states.calls).zip(&self.least) {
+            let guess = if node.is_recorded { 0.0 } else { weights.guess };
+            let into = call
+                .and_then(|call| self.up.get(call).copied())
+                .unwrap_or(NOWHERE);
+            let into = plus(into, weights.enter + guess);
+            let anyhow = better(plus(anywhere, guess), plus(*least, weights.within));
+            let anyhow = better(anyhow, plus(into, weights.forward));
+            let mut forward = NOWHERE;
+            let own = self.up.get_mut(first..first + node.facts.steps.len());
+            let mut is_first = true;
+            for up in own.unwrap_or_default() {
+                let mut best = better(*up, plus(forward, weights.forward));
+                best = better(best, anyhow);
+                if is_first {
+                    best = better(best, into);
+                    is_first = false;
+                }
+                forward = better(plus(forward, weights.skip), *up);
+                // For the methods that are called from here.
+                *up = best;
+                from.push(best.1);
+                if let Some(cost) = costs.next() {
+                    *cost = best.0;
+                }
+            }
+        }
+        for (state, gain) in &row.gains {
+            if let Some(cost) = self.costs.get_mut(*state as usize) {
+                *cost -= gain;
+            }
+        }
+    }
+}

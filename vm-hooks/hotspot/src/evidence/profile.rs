@@ -1,0 +1,128 @@
+//! The receivers that the VM's own profile of a method (`MethodData`) has seen: what an
+//! optimising compiler inlines at virtual calls.
+
+use vmscope_records::Avma;
+use vmscope_target::{AdapterError, Memory};
+
+use crate::layout::{Scalar, VmStructs};
+
+const WHAT: &str = "method's profile";
+
+/// Profiles of more bytes than this are not read.
+const MAX_PROFILE: i64 = 1 << 20;
+
+/// Bytes of a cell, and of the header of each entry (`DataLayout`).
+const CELL: usize = 8;
+
+/// Receivers kept of a call (`TypeProfileWidth`).
+const ROWS: usize = 2;
+
+/// Where things lie in a `MethodData`.
+#[derive(Clone, Debug)]
+pub struct ProfileLayout {
+    method_data: Scalar,
+    data: u64,
+    data_size: Scalar,
+}
+
+impl ProfileLayout {
+    /// Looks everything up; `None` where this version does not tell.
+    #[must_use]
+    pub fn of(structs: &VmStructs) -> Option<Self> {
+        Some(ProfileLayout {
+            method_data: structs.optional_scalar("Method", "_method_data")?,
+            data: structs.optional_offset("MethodData", "_data[0]")?,
+            data_size: structs.optional_scalar("MethodData", "_data_size")?,
+        })
+    }
+
+    /// The classes of receivers at each virtual call of `method`, by bci.
+    ///
+    /// # Errors
+    ///
+    /// [`AdapterError::Memory`] where it can't be read.
+    pub fn receivers(
+        &self,
+        memory: &dyn Memory,
+        method: Avma,
+    ) -> Result<Vec<(u16, Vec<Avma>)>, AdapterError> {
+        let at = self.method_data.read_address(memory, method, WHAT)?;
+        if at.0 == 0 {
+            return Ok(Vec::new());
+        }
+        let size = self.data_size.read(memory, at, WHAT)?.clamp(0, MAX_PROFILE);
+        let bytes = memory
+            .read_vec(
+                Avma(at.0.wrapping_add(self.data)),
+                size.cast_unsigned(),
+                usize::try_from(MAX_PROFILE).unwrap_or(0),
+            )
+            .map_err(AdapterError::reading(WHAT))?;
+        // Builds with JVMCI have a cell more in front of the receivers, up to some version.
+        let with = walk(&bytes, 1);
+        Ok(with.or_else(|| walk(&bytes, 0)).unwrap_or_default())
+    }
+}
+
+/// Walks the entries; `None` where they make no sense with `extra` cells in front of the
+/// receivers.
+fn walk(bytes: &[u8], extra: usize) -> Option<Vec<(u16, Vec<Avma>)>> {
+    let mut all = Vec::new();
+    let mut at = 0;
+    let mut last = 0;
+    while at < bytes.len() {
+        let entry = bytes.get(at..)?;
+        let tag = *entry.first()?;
+        let bci = u16::from_le_bytes([*entry.get(2)?, *entry.get(3)?]);
+        let cell = |index: usize| -> Option<u64> {
+            let begin = CELL.checked_add(CELL.checked_mul(index)?)?;
+            let eight = entry.get(begin..begin.checked_add(CELL)?)?;
+            Some(u64::from_le_bytes(eight.try_into().ok()?))
+        };
+        let rest = |index: usize| usize::try_from(cell(index)?).ok();
+        let receivers = 1 + extra + 2 * ROWS;
+        let cells = match tag {
+            1 => 0,
+            2 => 1,
+            3 => 2,
+            4 | 5 => receivers,
+            6 => 1 + 2 * ROWS + ROWS,
+            7 => 3,
+            8 => 1_usize.checked_add(rest(0)?)?,
+            10 => 2_usize.checked_add(rest(1)?)?,
+            11 => 1_usize
+                .checked_add(receivers)?
+                .checked_add(rest(receivers)?)?,
+            // Arguments and parameters come last.
+            _ => break,
+        };
+        if bci < last {
+            return None;
+        }
+        last = bci;
+        if matches!(tag, 4 | 5 | 11) {
+            let rows = (0..ROWS).filter_map(|row| {
+                let class = cell(1 + extra + 2 * row)?;
+                let count = cell(2 + extra + 2 * row)?;
+                (class != 0).then_some((count, Avma(class)))
+            });
+            let mut rows: Vec<_> = rows.collect();
+            // A class is no small number, and aligned.
+            if rows
+                .iter()
+                .any(|(_, class)| class.0 < 4096 || class.0 % 8 != 0)
+            {
+                return None;
+            }
+            rows.sort_by_key(|row| std::cmp::Reverse(row.0));
+            let classes: Vec<_> = rows.into_iter().map(|(_, class)| class).collect();
+            if tag != 4 && !classes.is_empty() {
+                all.push((bci, classes));
+            }
+        }
+        at = at
+            .checked_add(CELL)?
+            .checked_add(CELL.checked_mul(cells)?)?;
+    }
+    Some(all)
+}

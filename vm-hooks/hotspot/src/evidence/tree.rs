@@ -1,0 +1,224 @@
+//! The methods that were inlined into each other, as far as debug records name them, and
+//! those that may have been inlined besides.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use vmscope_records::Avma;
+
+use super::MethodSource;
+use super::facts::MethodFacts;
+use crate::code::{Frame, Nmethod};
+
+/// Trees of more nodes than this are cut.
+const MAX_NODES: usize = 4096;
+
+/// Deeper chains than this are cut (`MaxInlineLevel` is 15).
+const MAX_DEPTH: usize = 64;
+
+/// A method, inlined where its parent calls it.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The node that it was inlined into, and the bytecode that calls it.
+    pub parent: Option<(u32, i32)>,
+    /// The method.
+    pub method: Avma,
+    /// What its bytecodes may be recognised by.
+    pub facts: Arc<MethodFacts>,
+    /// How deep it is; the outermost is 0.
+    pub depth: usize,
+    /// Whether a debug record names it; else it is a guess.
+    pub is_recorded: bool,
+}
+
+/// The tree; node 0 is the compiled method itself.
+#[derive(Debug, Default)]
+pub struct Tree {
+    /// The nodes, parents before their children.
+    pub nodes: Vec<Node>,
+    by_place: FxHashMap<(u32, i32, Avma), u32>,
+    by_scope: FxHashMap<u32, Option<(u32, i32)>>,
+}
+
+impl Tree {
+    /// The tree of the records of `nmethod`.
+    pub fn of(nmethod: &Nmethod, methods: &dyn MethodSource) -> Self {
+        let mut tree = Tree::default();
+        tree.add(None, nmethod.method, methods, true);
+        for pc in &nmethod.pcs {
+            tree.place(nmethod, pc.scope, methods);
+        }
+        tree
+    }
+
+    fn add(
+        &mut self,
+        parent: Option<(u32, i32)>,
+        method: Avma,
+        methods: &dyn MethodSource,
+        is_recorded: bool,
+    ) -> Option<u32> {
+        let index = u32::try_from(self.nodes.len()).ok()?;
+        let depth = match parent {
+            Some((node, _)) => self.nodes.get(node as usize)?.depth + 1,
+            None => 0,
+        };
+        if self.nodes.len() >= MAX_NODES || depth > MAX_DEPTH {
+            return None;
+        }
+        let facts = methods.facts(method).unwrap_or_else(|| {
+            Arc::new(MethodFacts {
+                steps: vec![0],
+                ..MethodFacts::default()
+            })
+        });
+        self.nodes.push(Node {
+            parent,
+            method,
+            facts,
+            depth,
+            is_recorded,
+        });
+        if let Some((node, bci)) = parent {
+            self.by_place.insert((node, bci, method), index);
+        }
+        Some(index)
+    }
+
+    /// The node and the bci of the scope at `at`.
+    fn place(
+        &mut self,
+        nmethod: &Nmethod,
+        at: u32,
+        methods: &dyn MethodSource,
+    ) -> Option<(u32, i32)> {
+        // Outermost first: the scopes from here to one that is known.
+        let mut unknown = Vec::new();
+        let mut next = at;
+        let mut known = None;
+        while next != 0 && unknown.len() <= MAX_DEPTH {
+            if let Some(place) = self.by_scope.get(&next) {
+                known = *place;
+                break;
+            }
+            let scope = nmethod.scope(next).ok()?;
+            unknown.push((next, scope.frame));
+            next = scope.sender;
+        }
+        while let Some((scope, frame)) = unknown.pop() {
+            let node = match known {
+                // The outermost is the method itself.
+                None => Some(0),
+                Some((node, bci)) => match self.by_place.get(&(node, bci, frame.method)) {
+                    Some(&child) => Some(child),
+                    None => self.add(Some((node, bci)), frame.method, methods, true),
+                },
+            };
+            known = node.map(|node| (node, frame.bci));
+            self.by_scope.insert(scope, known);
+            known?;
+        }
+        known
+    }
+
+    /// The node and the bci of a scope in the records.
+    #[must_use]
+    pub fn place_of(&self, scope: u32) -> Option<(u32, i32)> {
+        self.by_scope.get(&scope).copied().flatten()
+    }
+
+    /// Whether the bytecode at a place is a call.
+    #[must_use]
+    pub fn is_call(&self, (node, bci): (u32, i32)) -> bool {
+        let Some(node) = self.nodes.get(node as usize) else {
+            return false;
+        };
+        let step = node.facts.step_at(bci);
+        node.facts.calls.iter().any(|(at, _)| *at == step)
+    }
+
+    /// Adds the methods that may have been inlined without leaving a record: at calls
+    /// that no record says are still calls. `is_call` says of a node and bci whether one is.
+    pub fn guess(
+        &mut self,
+        methods: &dyn MethodSource,
+        limits: &GuessLimits,
+        is_call: impl Fn(u32, i32) -> bool,
+    ) {
+        let mut next = 0;
+        let mut steps: usize = self.nodes.iter().map(|node| node.facts.steps.len()).sum();
+        while let Some(node) = self.nodes.get(next) {
+            let at = u32::try_from(next).unwrap_or(u32::MAX);
+            let guessed_depth = self.guessed_depth(at);
+            let facts = Arc::clone(&node.facts);
+            next += 1;
+            if guessed_depth >= limits.depth {
+                continue;
+            }
+            for (step, targets) in &facts.calls {
+                let bci = facts.steps.get(usize::from(*step)).copied().unwrap_or(0);
+                let bci = i32::from(bci);
+                if is_call(at, bci) {
+                    continue;
+                }
+                for target in targets.iter().take(limits.targets) {
+                    if self.by_place.contains_key(&(at, bci, *target)) || target.0 == 0 {
+                        continue;
+                    }
+                    let Some(callee) = methods.facts(*target) else {
+                        continue;
+                    };
+                    let is_small = callee.size > 0 && callee.size <= limits.size;
+                    if !is_small || steps + callee.steps.len() > limits.steps {
+                        continue;
+                    }
+                    steps += callee.steps.len();
+                    self.add(Some((at, bci)), *target, methods, false);
+                }
+            }
+        }
+    }
+
+    fn guessed_depth(&self, mut at: u32) -> usize {
+        let mut depth = 0;
+        while let Some(node) = self.nodes.get(at as usize) {
+            match node.parent {
+                Some((parent, _)) if !node.is_recorded => at = parent,
+                _ => break,
+            }
+            depth += 1;
+        }
+        depth
+    }
+
+    /// The chain of frames of a bytecode in a node, innermost first.
+    #[must_use]
+    pub fn chain(&self, node: u32, bci: i32) -> Vec<Frame> {
+        let mut chain = Vec::new();
+        let mut next = Some((node, bci));
+        while let Some((at, bci)) = next {
+            let Some(node) = self.nodes.get(at as usize) else {
+                break;
+            };
+            chain.push(Frame {
+                method: node.method,
+                bci,
+            });
+            next = node.parent;
+        }
+        chain
+    }
+}
+
+/// How far guesses at inlined methods go.
+#[derive(Clone, Copy, Debug)]
+pub struct GuessLimits {
+    /// Methods that leave no record, inlined in each other.
+    pub depth: usize,
+    /// The most bytecodes of such a method.
+    pub size: u32,
+    /// Receivers of a call that are considered.
+    pub targets: usize,
+    /// All steps of the tree together.
+    pub steps: usize,
+}
