@@ -242,6 +242,12 @@ impl BlobLayout {
                 end: field("_code_end")?,
             },
         };
+        let content = if matches!(code, CodeBounds::Offset(_)) {
+            "_content_offset"
+        } else {
+            "_content_begin"
+        };
+        let content = wanted.or_none(field(content), cost::RELOCATIONS);
         let parts = ["_mutable_data", "_mutable_data_size", "_relocation_size"].map(optional);
         let mutable = || {
             Ok(MutableData {
@@ -263,7 +269,7 @@ impl BlobLayout {
             frame_complete: wanted.scalar("CodeBlob", "_frame_complete_offset", cost::FRAMES),
             data_offset: field("_data_offset")?,
             code,
-            content: optional("_content_offset").or_else(|| optional("_content_begin")),
+            content,
             mutable: mutable.flatten(),
         })
     }
