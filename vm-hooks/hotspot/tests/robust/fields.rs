@@ -59,7 +59,8 @@ fn each_field(name: &str) {
             unused += 1;
             continue;
         }
-        if !is_named && !(CALLED_OTHERWISE.contains(&called.as_str()) && new.next().is_some()) {
+        let is_excused = CALLED_OTHERWISE.contains(&called.as_str()) && new.next().is_some();
+        if !is_named && !is_excused {
             silent.push(called.clone());
         }
         let remains = told.compiled().count();
