@@ -31,4 +31,5 @@ mod node;
 mod causality;
 mod churn;
 mod known;
+mod odd;
 mod shares;
