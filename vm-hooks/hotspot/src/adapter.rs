@@ -93,7 +93,7 @@ impl HotSpotAdapter {
             methods: Some(&jvm.methods),
         };
         let data = VmData::new(process, known);
-        tell_precision(&data, look);
+        tell_precision(&jvm, &data, look);
         let evidence = MethodsLayout::of(&jvm.structs);
         if let Err(error) = &evidence {
             let text = format!("bytecodes of compiled code are less certain: {error}");
@@ -102,7 +102,7 @@ impl HotSpotAdapter {
         self.opened = Some(Opened {
             methods: Methods::new(&jvm, look),
             data,
-            maps: Maps::new(evidence.ok()),
+            maps: Maps::new(evidence.ok(), jvm.version.has_wrong_positions()),
             zone,
             interpreted,
             has_read: false,
@@ -189,17 +189,35 @@ impl Adapter for HotSpotAdapter {
 }
 
 /// Says what would make positions better, where the JVM records only what it needs
-/// itself.
-fn tell_precision(data: &VmData, look: &mut Look) {
+/// itself, or what it records is wrong.
+fn tell_precision(jvm: &Jvm, data: &VmData, look: &mut Look) {
     const FLAG: &str = "DebugNonSafepoints";
-    if data.flags().is_some_and(|flags| !flags.is_on(FLAG)) {
-        look.limit(
+    let Some(flags) = data.flags() else {
+        return;
+    };
+    match (flags.is_on(FLAG), jvm.version.has_wrong_positions()) {
+        (false, false) => look.limit(
             "this JVM records few positions of optimised code: the bytecode being executed \
              there is often inferred from the machine code, and approximate"
                 .to_owned(),
             "start it with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, or \
              with vmscope record --precise",
-        );
+        ),
+        (is_on, true) => look.limit(
+            format!(
+                "JVM {} records {} of C2's code (JDK-8201516): the bytecode being executed \
+                 there is often inferred from the machine code, and approximate",
+                jvm.version.release,
+                if is_on {
+                    "wrong positions, which are not used,"
+                } else {
+                    "few positions"
+                }
+            ),
+            "a newer update: 11.0.21, 17.0.8, 21 and later record right ones with \
+             -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints",
+        ),
+        (true, false) => {}
     }
 }
 

@@ -81,6 +81,22 @@ impl Jvm {
 }
 
 impl Version {
+    /// Whether C2 gives wrong positions with `-XX:+DebugNonSafepoints`: those of unrelated
+    /// code, after it renumbered its nodes (JDK-8201516; mended in 11.0.21, 17.0.8, 20.0.2
+    /// and 21).
+    #[must_use]
+    pub fn has_wrong_positions(&self) -> bool {
+        let numbers = self.release.split(|c: char| !c.is_ascii_digit());
+        let update = numbers.skip(2).map(|number| number.parse::<u32>()).next();
+        let update = update.and_then(Result::ok).unwrap_or(0);
+        match self.major {
+            11 => update < 21,
+            17 => update < 8,
+            20 => update < 2,
+            major => major < 21,
+        }
+    }
+
     /// By the VM's tables; newer versions only, or older only, have each of them.
     fn read(structs: &VmStructs, memory: &dyn Memory) -> Result<Self, AdapterError> {
         let reading = AdapterError::reading("version");
@@ -137,4 +153,21 @@ pub fn static_pointer(
 ) -> Result<Avma, AdapterError> {
     let at = structs.static_at(structure, field)?;
     memory.read_pointer(at).map_err(AdapterError::reading(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_positions_by_version() {
+        let of = |major, release: &str| {
+            let release = release.to_owned();
+            Version { major, release }.has_wrong_positions()
+        };
+        assert!(of(11, "11.0.13+8") && !of(11, "11.0.21+9"));
+        assert!(of(17, "17.0.2+8-86") && !of(17, "17.0.15+6-Debian-1deb12u1"));
+        assert!(of(17, "17+35") && of(19, "19.0.2+7") && of(20, "20.0.1+9"));
+        assert!(!of(21, "21+35") && !of(25, "25.0.3+9-LTS"));
+    }
 }

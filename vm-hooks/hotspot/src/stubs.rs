@@ -128,7 +128,7 @@ pub fn stub_routines(
             take(field.address, name);
         }
     }
-    // Mangled: _ZN12StubRoutines17_jbyte_arraycopyE, _ZN12StubRoutines3x8619_verify_fpu…E
+    // Mangled: _ZN12StubRoutines16_jbyte_arraycopyE, _ZN12StubRoutines3x8619_verify_fpu…E
     let variables = process.symbols_beginning(library, "_ZN12StubRoutines", MAX_VARIABLES);
     for symbol in variables.unwrap_or_default() {
         if symbol.size == 8
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn names_of_stub_variables() {
         assert_eq!(
-            last_component("_ZN12StubRoutines17_jbyte_arraycopyE"),
+            last_component("_ZN12StubRoutines16_jbyte_arraycopyE"),
             Some("_jbyte_arraycopy")
         );
         assert_eq!(

@@ -18,13 +18,15 @@ use crate::{CoreFile, ElfFile, MapEntry, Memory, MemoryError, ReadAt, Root, Symb
 /// Files of more paths than this are not opened.
 const MAX_FILES: usize = 4096;
 
+/// What was opened by now, by path; `None` for what is not the file that was mapped.
+type Opened = HashMap<Vec<u8>, Option<Arc<dyn ReadAt>>>;
+
 /// A core file and the files beneath a root.
 pub(crate) struct CoreMemory {
     core: CoreFile,
     root: Arc<Root>,
     mappings: Arc<[MapEntry]>,
-    /// What was opened by now; `None` for what is not the file that was mapped.
-    open: Mutex<HashMap<Vec<u8>, Option<Arc<dyn ReadAt>>>>,
+    open: Mutex<Opened>,
 }
 
 impl CoreMemory {

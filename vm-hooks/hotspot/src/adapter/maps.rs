@@ -7,9 +7,10 @@ use vmscope_target::{Look, Memory};
 
 use super::kept::Kept;
 use super::methods::Methods;
-use crate::code::Frame;
+use crate::code::{Frame, Nmethod};
 use crate::evidence::{
-    Map, MemoryMethods, MethodFacts, MethodSource, MethodsLayout, Reference, Weights, pieces,
+    Map, MemoryMethods, MethodFacts, MethodSource, MethodsLayout, Reference, full, has_full_tables,
+    pieces, without_needless,
 };
 use crate::pages::Pages;
 
@@ -17,7 +18,12 @@ use crate::pages::Pages;
 #[derive(Debug)]
 pub(super) struct Maps {
     layout: Option<MethodsLayout>,
+    /// Whether the positions that C2 records with `-XX:+DebugNonSafepoints` are wrong.
+    is_c2_wrong: bool,
 }
+
+/// The level of C2.
+const C2: i8 = 4;
 
 /// The methods of a JVM that is over: their bytecodes, without what they refer to.
 struct Remembered<'a>(&'a Methods);
@@ -32,8 +38,12 @@ impl MethodSource for Remembered<'_> {
 
 impl Maps {
     /// With what `layout` finds about methods; without it there is less evidence.
-    pub fn new(layout: Option<MethodsLayout>) -> Self {
-        Maps { layout }
+    /// `is_c2_wrong`: see [`crate::jvm::Version::has_wrong_positions`].
+    pub fn new(layout: Option<MethodsLayout>, is_c2_wrong: bool) -> Self {
+        Maps {
+            layout,
+            is_c2_wrong,
+        }
     }
 
     /// Tells the pc maps of compiled methods that samples hit, each once.
@@ -53,10 +63,18 @@ impl Maps {
                 continue;
             };
             kept.is_mapped = true;
-            let weights = Weights::default();
-            let map = match &source {
-                Some(source) => pieces(&kept.nmethod, source, &weights),
-                None => pieces(&kept.nmethod, &Remembered(methods), &weights),
+            let by_evidence = |nmethod: &Nmethod| match &source {
+                Some(source) => pieces(nmethod, source),
+                None => pieces(nmethod, &Remembered(methods)),
+            };
+            let nmethod = &kept.nmethod;
+            let map = if !has_full_tables([nmethod]) {
+                by_evidence(nmethod)
+            } else if self.is_c2_wrong && nmethod.level == C2 {
+                by_evidence(&without_needless(nmethod))
+            } else {
+                // `-XX:+DebugNonSafepoints`: the records say it themselves.
+                full(nmethod)
             };
             constituent.map = covers(&map, memory, methods, look);
             look.code(CodeChange::Seen(constituent.clone()));
@@ -78,7 +96,12 @@ fn covers(map: &Map, memory: Option<&dyn Memory>, methods: &mut Methods, look: &
     let chains: Vec<Chain> = map
         .chains
         .iter()
-        .map(|chain| chain.iter().filter_map(&mut frame).collect())
+        // A chain of which a method can't be named any more is none: its caller is not
+        // to be blamed.
+        .map(|chain| {
+            let frames: Option<Chain> = chain.iter().map(&mut frame).collect();
+            frames.unwrap_or_default()
+        })
         .collect();
     let covers = map.pieces.iter().map(|piece| Cover {
         start: piece.start,

@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::facts::Sign;
 use super::machine::{Flow, Machine};
 use super::tree::Tree;
 use crate::code::{Nmethod, PcDesc};
@@ -78,7 +79,12 @@ pub fn anchors(nmethod: &Nmethod, machine: &Machine, tree: &Tree) -> Vec<Anchor>
         let insn = machine.index_at(at);
         let starts = machine.insns.get(insn).is_some_and(|insn| insn.start == at);
         if let (Some(place), true) = (place, starts) {
-            let kind = if tree.is_call(place) {
+            // The class that the call goes by is read for the call itself.
+            let reads_class = machine.insns.get(insn).is_some_and(|insn| {
+                let mut signs = machine.signs_of(insn).iter();
+                signs.any(|(sign, _)| *sign == Sign::ClassOf)
+            });
+            let kind = if tree.is_call(place) && !reads_class {
                 AnchorKind::Receiver
             } else {
                 AnchorKind::Implicit

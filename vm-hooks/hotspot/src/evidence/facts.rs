@@ -43,6 +43,8 @@ pub enum Arithmetic {
     FloatMultiply,
     /// `divss`, `divsd`.
     FloatDivide,
+    /// `cmp` of registers.
+    Compare,
     /// `ucomiss`, `ucomisd`.
     FloatCompare,
     /// Between integers and floating point, or within the latter.
@@ -78,8 +80,8 @@ pub enum Sign {
     Class(Avma),
     /// A number occurs.
     Constant(i64),
-    /// Something is calculated.
-    Arithmetic(Arithmetic),
+    /// Something is calculated; with 64 bits where the second is true.
+    Arithmetic(Arithmetic, bool),
     /// A conditional branch.
     Branch,
     /// An object is made.
@@ -151,6 +153,15 @@ impl MethodFacts {
         facts
     }
 
+    /// Of a method whose bytecodes are not known.
+    #[must_use]
+    pub fn unknown() -> Self {
+        MethodFacts {
+            steps: vec![0],
+            ..MethodFacts::default()
+        }
+    }
+
     /// The index of the step at `bci`, or of the last one before it.
     #[must_use]
     pub fn step_at(&self, bci: i32) -> u16 {
@@ -170,6 +181,8 @@ impl MethodFacts {
         let code = step.code;
         let bci = u16::try_from(step.at).unwrap_or(u16::MAX);
         let mut is_step = step.at == 0;
+        // Of two bytecodes beside each other the second is of long or double.
+        let wide = code & 1 == 1;
         let mut signs: Vec<Sign> = Vec::new();
         let mut calls = None;
         let number = |signs: &mut Vec<Sign>, value: i64| signs.push(Sign::Constant(value));
@@ -204,37 +217,39 @@ impl MethodFacts {
                 };
                 signs.extend([Sign::Element { width, store }, Sign::Length, Sign::Vector]);
             }
-            0x60 | 0x61 => signs.push(Sign::Arithmetic(A::Add)),
-            0x62 | 0x63 => signs.push(Sign::Arithmetic(A::FloatAdd)),
-            0x64 | 0x65 => signs.push(Sign::Arithmetic(A::Subtract)),
-            0x66 | 0x67 => signs.push(Sign::Arithmetic(A::FloatSubtract)),
-            0x68 | 0x69 => signs.push(Sign::Arithmetic(A::Multiply)),
-            0x6a | 0x6b => signs.push(Sign::Arithmetic(A::FloatMultiply)),
+            0x60 | 0x61 => signs.push(Sign::Arithmetic(A::Add, wide)),
+            0x62 | 0x63 => signs.push(Sign::Arithmetic(A::FloatAdd, wide)),
+            0x64 | 0x65 => signs.push(Sign::Arithmetic(A::Subtract, wide)),
+            0x66 | 0x67 => signs.push(Sign::Arithmetic(A::FloatSubtract, wide)),
+            0x68 | 0x69 => signs.push(Sign::Arithmetic(A::Multiply, wide)),
+            0x6a | 0x6b => signs.push(Sign::Arithmetic(A::FloatMultiply, wide)),
             // Division by a constant is a multiplication and a shift, or a shift and a mask.
             0x6c | 0x6d | 0x70 | 0x71 if matches!(previous, 0x02..=0x14) => signs.extend([
-                Sign::Arithmetic(A::Multiply),
-                Sign::Arithmetic(A::ShiftRight),
+                Sign::Arithmetic(A::Multiply, true),
+                Sign::Arithmetic(A::ShiftRight, wide),
             ]),
-            0x6c | 0x6d | 0x70 | 0x71 => signs.push(Sign::Arithmetic(A::Divide)),
-            0x6e | 0x6f => signs.push(Sign::Arithmetic(A::FloatDivide)),
-            0x74 | 0x75 => signs.push(Sign::Arithmetic(A::Negate)),
-            0x78 | 0x79 => signs.push(Sign::Arithmetic(A::ShiftLeft)),
-            0x7a | 0x7b => signs.push(Sign::Arithmetic(A::ShiftRight)),
-            0x7c | 0x7d => signs.push(Sign::Arithmetic(A::ShiftRightUnsigned)),
-            0x7e | 0x7f => signs.push(Sign::Arithmetic(A::And)),
-            0x80 | 0x81 => signs.push(Sign::Arithmetic(A::Or)),
-            0x82 | 0x83 => signs.push(Sign::Arithmetic(A::Xor)),
+            0x6c | 0x6d | 0x70 | 0x71 => signs.push(Sign::Arithmetic(A::Divide, wide)),
+            0x6e | 0x6f => signs.push(Sign::Arithmetic(A::FloatDivide, wide)),
+            0x74 | 0x75 => signs.push(Sign::Arithmetic(A::Negate, wide)),
+            0x78 | 0x79 => signs.push(Sign::Arithmetic(A::ShiftLeft, wide)),
+            0x7a | 0x7b => signs.push(Sign::Arithmetic(A::ShiftRight, wide)),
+            0x7c | 0x7d => signs.push(Sign::Arithmetic(A::ShiftRightUnsigned, wide)),
+            0x7e | 0x7f => signs.push(Sign::Arithmetic(A::And, wide)),
+            0x80 | 0x81 => signs.push(Sign::Arithmetic(A::Or, wide)),
+            0x82 | 0x83 => signs.push(Sign::Arithmetic(A::Xor, wide)),
             // iinc
             0x84 => {
                 number(&mut signs, i64::from(step.immediate));
-                signs.push(Sign::Arithmetic(A::Add));
+                signs.push(Sign::Arithmetic(A::Add, false));
             }
-            0x85 => signs.push(Sign::Arithmetic(A::Widen)),
-            0x86 | 0x87 | 0x89..=0x90 => signs.push(Sign::Arithmetic(A::FloatConvert)),
-            0x91..=0x93 => signs.push(Sign::Arithmetic(A::Narrow)),
-            0x95..=0x98 => signs.push(Sign::Arithmetic(A::FloatCompare)),
+            0x85 => signs.push(Sign::Arithmetic(A::Widen, true)),
+            0x86 | 0x87 | 0x89..=0x90 => signs.push(Sign::Arithmetic(A::FloatConvert, false)),
+            0x91..=0x93 => signs.push(Sign::Arithmetic(A::Narrow, false)),
+            0x94 => signs.push(Sign::Arithmetic(A::Compare, true)),
+            0x95..=0x98 => signs.push(Sign::Arithmetic(A::FloatCompare, code >= 0x97)),
             // ifxx, if_icmpxx, if_acmpxx, ifnull, ifnonnull
-            0x99..=0xa6 | 0xc6 | 0xc7 => signs.push(Sign::Branch),
+            0x9f..=0xa6 => signs.extend([Sign::Branch, Sign::Arithmetic(A::Compare, false)]),
+            0x99..=0x9e | 0xc6 | 0xc7 => signs.push(Sign::Branch),
             0xaa | 0xab => {
                 signs.push(Sign::Branch);
                 let keys = bytecode::switch_keys(bytecodes, step.at, MAX_KEYS);

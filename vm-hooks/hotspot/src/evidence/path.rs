@@ -10,67 +10,20 @@ use super::Weights;
 use super::anchors::{Anchor, AnchorKind};
 use super::facts::Sign;
 use super::machine::{Flow, Machine};
+use super::states::{State, States};
 use super::tree::Tree;
 
-/// A bytecode of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
-    /// The node.
-    pub node: u32,
-    /// The step in its method.
-    pub step: u16,
-}
+/// Instructions that tell less than this are not asked.
+const LEAST_GAIN: f32 = 0.45;
+
+/// A sign that fits more states than this tells nothing.
+const MAX_FITTING: usize = 400;
+
+/// More instructions times states than this are not searched: the anchors are all then.
+const MAX_WORK: usize = 400 << 20;
 
 /// Cells of the table of predecessors that are kept at a time.
 const MAX_CELLS: usize = 6 << 20;
-
-/// All states and the signs that lead to them.
-struct States {
-    all: Vec<State>,
-    /// First state of each node.
-    first: Vec<usize>,
-    /// The parent's state that calls each node.
-    calls: Vec<Option<usize>>,
-    by_sign: FxHashMap<Sign, Vec<u32>>,
-}
-
-impl States {
-    fn of(tree: &Tree) -> Self {
-        let mut states = States {
-            all: Vec::new(),
-            first: Vec::new(),
-            calls: Vec::new(),
-            by_sign: FxHashMap::default(),
-        };
-        for (index, node) in tree.nodes.iter().enumerate() {
-            let first = states.all.len();
-            states.first.push(first);
-            let call = node
-                .parent
-                .and_then(|(node, bci)| states.index(tree, node, bci));
-            states.calls.push(call);
-            let index = u32::try_from(index).unwrap_or(u32::MAX);
-            for step in 0..node.facts.steps.len() {
-                let step = u16::try_from(step).unwrap_or(u16::MAX);
-                states.all.push(State { node: index, step });
-            }
-            for (sign, step) in &node.facts.signs {
-                // Inlined methods do not return in the machine's sense.
-                if *sign == Sign::Return && index > 0 {
-                    continue;
-                }
-                let state = u32::try_from(first + usize::from(*step)).unwrap_or(u32::MAX);
-                states.by_sign.entry(*sign).or_default().push(state);
-            }
-        }
-        states
-    }
-
-    fn index(&self, tree: &Tree, node: u32, bci: i32) -> Option<usize> {
-        let step = tree.nodes.get(node as usize)?.facts.step_at(bci);
-        Some(self.first.get(node as usize)? + usize::from(step))
-    }
-}
 
 /// The state of each instruction that tells something; others have none.
 #[must_use]
@@ -87,6 +40,9 @@ pub fn shortest(
         return told;
     }
     let rows = rows(machine, tree, &states, anchors, templates, weights);
+    if rows.len().saturating_mul(states.all.len()) > MAX_WORK {
+        return told;
+    }
     let longest = (MAX_CELLS / states.all.len()).max(16);
     let mut search = Search::new(machine, tree, &states, weights);
     let mut rest = rows.as_slice();
@@ -149,11 +105,9 @@ fn rows(
         while templates.next_if(|range| range.end <= index).is_some() {}
         let template = templates.peek().filter(|range| range.contains(&index));
         let template = template.filter(|_| !intrinsic.is_empty());
-        if let Some(range) = template {
-            if range.start == index {
-                let gain = weights.of_kind(&Sign::Intrinsic);
-                gains.extend(intrinsic.iter().map(|state| (*state, gain)));
-            }
+        if template.is_some_and(|range| range.start == index) {
+            let gain = weights.of_kind(&Sign::Intrinsic);
+            gains.extend(intrinsic.iter().map(|state| (*state, gain)));
         }
         if insn.leaves {
             let returns = states.by_sign.get(&Sign::Return).into_iter().flatten();
@@ -163,8 +117,12 @@ fn rows(
         let signs = template.map_or(machine.signs_of(insn), |_| &[]);
         for (sign, worth) in signs {
             let fitting = states.by_sign.get(sign).map_or(&[][..], Vec::as_slice);
+            let factor = weights.of_kind(sign);
+            if fitting.len() > MAX_FITTING || factor <= 0.0 {
+                continue;
+            }
             let rarity = weights.rarity / (4.0 + gain_count(fitting));
-            let worth = worth * (weights.signs + rarity) * weights.of_kind(sign);
+            let worth = worth * (weights.signs + rarity) * factor;
             gains.extend(fitting.iter().map(|state| (*state, worth)));
         }
         while let Some(anchor) = anchors.next_if(|anchor| anchor.insn <= index) {
@@ -176,11 +134,25 @@ fn rows(
                     AnchorKind::Trap => weights.trap,
                     AnchorKind::OutOfLine => weights.out_of_line,
                 };
-            if let Some(state) = states.index(tree, anchor.node, anchor.bci) {
-                gains.push((u32::try_from(state).unwrap_or(u32::MAX), gain));
+            let Some(state) = states.index(tree, anchor.node, anchor.bci) else {
+                continue;
+            };
+            if anchor.kind == AnchorKind::Receiver {
+                // What accesses the receiver is in the method that is called.
+                let count = gains.len();
+                for index in 0..count {
+                    let told = gains.get(index).copied();
+                    if let Some((at, _)) = told.filter(|(at, _)| states.is_under(*at, state)) {
+                        gains.push((at, gain));
+                    }
+                }
+                if gains.len() > count {
+                    continue;
+                }
             }
+            gains.push((u32::try_from(state).unwrap_or(u32::MAX), gain));
         }
-        if !gains.is_empty() {
+        if gains.iter().any(|(_, gain)| *gain >= LEAST_GAIN) {
             rows.push(Row {
                 insn: index,
                 is_apart,

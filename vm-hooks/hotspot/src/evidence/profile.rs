@@ -66,7 +66,7 @@ impl ProfileLayout {
 
 /// Walks the entries; `None` where they make no sense with `extra` cells in front of the
 /// receivers.
-fn walk(bytes: &[u8], extra: usize) -> Option<Vec<(u16, Vec<Avma>)>> {
+pub(super) fn walk(bytes: &[u8], extra: usize) -> Option<Vec<(u16, Vec<Avma>)>> {
     let mut all = Vec::new();
     let mut at = 0;
     let mut last = 0;

@@ -13,6 +13,13 @@ use crate::code::{Frame, Nmethod};
 /// Trees of more nodes than this are cut.
 const MAX_NODES: usize = 4096;
 
+/// Trees of more bytecodes than this are cut: methods that come then are known by their
+/// names alone.
+const MAX_STEPS: usize = 20_000;
+
+/// So many methods are looked at as guesses at most.
+const MAX_LOOKED_AT: usize = 10_000;
+
 /// Deeper chains than this are cut (`MaxInlineLevel` is 15).
 const MAX_DEPTH: usize = 64;
 
@@ -36,6 +43,8 @@ pub struct Node {
 pub struct Tree {
     /// The nodes, parents before their children.
     pub nodes: Vec<Node>,
+    /// The steps of all methods together.
+    steps: usize,
     by_place: FxHashMap<(u32, i32, Avma), u32>,
     by_scope: FxHashMap<u32, Option<(u32, i32)>>,
 }
@@ -66,12 +75,10 @@ impl Tree {
         if self.nodes.len() >= MAX_NODES || depth > MAX_DEPTH {
             return None;
         }
-        let facts = methods.facts(method).unwrap_or_else(|| {
-            Arc::new(MethodFacts {
-                steps: vec![0],
-                ..MethodFacts::default()
-            })
-        });
+        let fits = |facts: &Arc<MethodFacts>| self.steps + facts.steps.len() <= MAX_STEPS;
+        let facts = methods.facts(method).filter(fits);
+        let facts = facts.unwrap_or_else(|| Arc::new(MethodFacts::unknown()));
+        self.steps += facts.steps.len();
         self.nodes.push(Node {
             parent,
             method,
@@ -134,7 +141,8 @@ impl Tree {
             return false;
         };
         let step = node.facts.step_at(bci);
-        node.facts.calls.iter().any(|(at, _)| *at == step)
+        let calls = &node.facts.calls;
+        calls.binary_search_by_key(&step, |(at, _)| *at).is_ok()
     }
 
     /// Adds the methods that may have been inlined without leaving a record: at calls
@@ -145,8 +153,7 @@ impl Tree {
         limits: &GuessLimits,
         is_call: impl Fn(u32, i32) -> bool,
     ) {
-        let mut next = 0;
-        let mut steps: usize = self.nodes.iter().map(|node| node.facts.steps.len()).sum();
+        let (mut next, mut looked_at) = (0, 0);
         while let Some(node) = self.nodes.get(next) {
             let at = u32::try_from(next).unwrap_or(u32::MAX);
             let guessed_depth = self.guessed_depth(at);
@@ -165,14 +172,17 @@ impl Tree {
                     if self.by_place.contains_key(&(at, bci, *target)) || target.0 == 0 {
                         continue;
                     }
+                    looked_at += 1;
+                    if looked_at > MAX_LOOKED_AT {
+                        return;
+                    }
                     let Some(callee) = methods.facts(*target) else {
                         continue;
                     };
                     let is_small = callee.size > 0 && callee.size <= limits.size;
-                    if !is_small || steps + callee.steps.len() > limits.steps {
+                    if !is_small || self.steps + callee.steps.len() > limits.steps {
                         continue;
                     }
-                    steps += callee.steps.len();
                     self.add(Some((at, bci)), *target, methods, false);
                 }
             }

@@ -1,0 +1,203 @@
+use std::cell::Cell;
+
+use proptest::prelude::*;
+use vmscope_records::Avma;
+
+use super::*;
+use crate::code::{Blob, NmethodId, PcDesc};
+
+/// Methods whose bytecodes are given.
+struct Given {
+    bytecodes: Vec<Vec<u8>>,
+    asked: Cell<usize>,
+}
+
+impl MethodSource for Given {
+    fn facts(&self, method: Avma) -> Option<Arc<MethodFacts>> {
+        self.asked.set(self.asked.get() + 1);
+        let count = self.bytecodes.len() as u64;
+        let bytes = self.bytecodes.get(usize::try_from(method.0).ok()?)?;
+        let facts = MethodFacts::of(bytes, 4, |_, code, operand| match code {
+            0xb2..=0xb5 => Reference::Field(u32::from(operand)),
+            // Every method calls others, itself among them.
+            _ => Reference::Methods(vec![Avma(u64::from(operand) % count)]),
+        });
+        Some(Arc::new(facts))
+    }
+
+    fn narrow_class(&self) -> Option<(u64, u32)> {
+        Some((0x8_0000_0000, 0))
+    }
+}
+
+fn nmethod(code: &[u8]) -> Nmethod {
+    Nmethod {
+        id: NmethodId {
+            blob: Avma(0x1000),
+            compile_id: 1,
+            osr: false,
+        },
+        blob: Blob {
+            at: Avma(0x1000),
+            size: 0x100,
+            code_begin: Avma(0x1100),
+            code_end: Avma(0x1100 + code.len() as u64),
+            content: 0,
+            header_size: 0,
+            data: 0,
+            frame_size: 4,
+            frame_complete: -1,
+            name_at: Avma(0),
+        },
+        method: Avma(0),
+        level: 4,
+        entry_bci: -1,
+        state: 0,
+        entry: None,
+        verified_entry: None,
+        stubs: 0,
+        code: code.into(),
+        constants: Box::default(),
+        pcs: Box::default(),
+        scopes: Box::default(),
+        metadata: Box::new([0, 1, 2]),
+        oops: Box::default(),
+        relocations: Box::default(),
+        implicit: Box::default(),
+        unsigned5_excess: 0,
+        is_whole: true,
+    }
+}
+
+/// A scope: sender, method and bci as they are encoded, and locals that make it one of a
+/// safepoint.
+const fn scope(sender: u8, method: u8, bci: u8) -> [u8; 6] {
+    [sender, method, bci + 1, 1, 0, 0]
+}
+
+fn check(map: &Map, code: usize) {
+    for pair in map.pieces.windows(2) {
+        assert!(pair[0].end <= pair[1].start, "{pair:?}");
+    }
+    for piece in &map.pieces {
+        assert!(piece.start < piece.end);
+        assert!(piece.end as usize <= code + 1);
+        assert!(!map.chains[piece.chain as usize].is_empty());
+    }
+}
+
+#[test]
+fn a_field_is_found_in_the_method_that_reads_it() {
+    // Method 0: invokestatic #1; getfield 0x40; ireturn. Method 1: getfield 0x20; ireturn.
+    let given = Given {
+        bytecodes: vec![
+            vec![0xb8, 1, 0, 0x2a, 0xb4, 0x40, 0, 0xac],
+            vec![0x2a, 0xb4, 0x20, 0, 0xac],
+        ],
+        asked: Cell::new(0),
+    };
+    // mov eax,[rsi+0x20]; add ecx,eax (nothing to tell); mov eax,[rsi+0x40]; ret
+    let code = [0x8b, 0x46, 0x20, 0x8b, 0xc8, 0x8b, 0x46, 0x40, 0xc3];
+    let map = pieces(&nmethod(&code), &given);
+    check(&map, code.len());
+    let at = |offset| {
+        let (_, chain) = map.at(offset).unwrap();
+        let chain = chain.iter().map(|frame| (frame.method.0, frame.bci));
+        chain.collect::<Vec<_>>()
+    };
+    // Samples have the pc behind their instruction.
+    assert_eq!(at(3), [(1, 1), (0, 0)]);
+    assert_eq!(at(8), [(0, 4)]);
+    assert_eq!(map.at(100), None);
+}
+
+#[test]
+fn a_branch_to_a_trap_is_where_the_trap_says() {
+    let given = Given {
+        bytecodes: vec![vec![0x2a, 0xb4, 0x20, 0, 0x2a, 0xb4, 0x20, 0, 0xac]],
+        asked: Cell::new(0),
+    };
+    let mut code = vec![0x85, 0xf6]; // test esi,esi
+    code.extend([0x74, 0x04]); // je the trap
+    code.extend([0x8b, 0x46, 0x20]); // mov eax,[rsi+0x20]
+    code.push(0xc3);
+    code.extend([0xbe, 0xf6, 0xff, 0xff, 0xff]); // mov esi,-10
+    code.extend([0xe8, 0, 0, 0, 0]); // call
+    let mut nmethod = nmethod(&code);
+    let mut scopes = vec![0];
+    scopes.extend(scope(0, 1, 5));
+    nmethod.scopes = scopes.into();
+    nmethod.pcs = Box::new([PcDesc {
+        pc: i32::try_from(code.len()).unwrap(),
+        scope: 1,
+        objects: 0,
+        flags: 1,
+    }]);
+    let map = pieces(&nmethod, &given);
+    check(&map, code.len());
+    let bci = |offset| {
+        map.at(offset)
+            .map(|(piece, chain)| (chain[0].bci, piece.exactness))
+    };
+    assert_eq!(bci(2), Some((5, Exactness::Approximate)));
+    assert_eq!(bci(4), Some((5, Exactness::Approximate)));
+    assert_eq!(bci(18), Some((5, Exactness::Exact)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn hostile_nmethods_make_sound_maps(
+        code in proptest::collection::vec(any::<u8>(), 0..600),
+        scopes in proptest::collection::vec(0..12_u8, 0..80),
+        pcs in proptest::collection::vec((-5..700_i32, 0..90_u32), 0..40),
+        implicit in proptest::collection::vec((0..700_u32, any::<u32>()), 0..10),
+        frame_complete in any::<i32>(),
+        bytecodes in proptest::collection::vec(
+            proptest::collection::vec(any::<u8>(), 0..60), 1..4),
+    ) {
+        let mut nmethod = nmethod(&code);
+        nmethod.scopes = scopes.into();
+        nmethod.pcs = pcs
+            .iter()
+            .map(|&(pc, scope)| PcDesc { pc, scope, objects: 0, flags: 0 })
+            .collect();
+        nmethod.implicit = implicit.into();
+        nmethod.blob.frame_complete = frame_complete;
+        let given = Given { bytecodes, asked: Cell::new(0) };
+        let map = pieces(&nmethod, &given);
+        check(&map, code.len());
+        prop_assert!(given.asked.get() <= 200_000);
+        let _ = full(&nmethod);
+    }
+
+    #[test]
+    fn hostile_bytecodes_are_stepped_over_once(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let mut at = 0;
+        while let Some(step) = bytecode::step(&bytes, at) {
+            prop_assert!(step.next > at && step.next <= bytes.len());
+            at = step.next;
+        }
+        let facts = MethodFacts::of(&bytes, 4, |_, _, _| Reference::Unknown);
+        prop_assert!(facts.steps.is_sorted());
+        prop_assert!(facts.signs.iter().all(|(_, step)| usize::from(*step) < facts.steps.len()));
+        let _ = profile::walk(&bytes, 1);
+    }
+}
+
+#[test]
+fn methods_that_call_each_other_end() {
+    // Each calls all, themselves among them: the tree is cut.
+    let calls: Vec<u8> = (0..40).flat_map(|at| [0xb8, at % 3, 0]).collect();
+    let given = Given {
+        bytecodes: vec![calls.clone(), calls[..60].to_vec(), calls[..60].to_vec()],
+        asked: Cell::new(0),
+    };
+    let code = [0x8b, 0x46, 0x20, 0xc3].repeat(5000);
+    let map = pieces(&nmethod(&code), &given);
+    check(&map, code.len());
+    assert!(given.asked.get() < 100_000, "{}", given.asked.get());
+}
