@@ -11,7 +11,7 @@ use super::common::jvm::Jvm;
 use super::common::say;
 
 /// Flags, the oldest release that has them, and whether methods are compiled.
-const FLAGS: [(&[&str], u32, bool); 17] = [
+const FLAGS: [(&[&str], u32, bool); 16] = [
     (&[], 11, true),
     (&["-XX:+UseLargePages"], 11, true),
     (&["-XX:+UseTransparentHugePages"], 11, true),
@@ -39,15 +39,6 @@ const FLAGS: [(&[&str], u32, bool); 17] = [
     (&["-XX:+UseZGC"], 17, true),
     (&["-XX:-UsePerfData"], 11, true),
     (&["-XX:+PerfDisableSharedMem"], 11, true),
-    (
-        &[
-            "-XX:+IgnoreUnrecognizedVMOptions",
-            "-XX:+UnlockExperimentalVMOptions",
-            "-XX:+EnableJVMCI",
-        ],
-        11,
-        true,
-    ),
 ];
 
 /// What one look finds: compiled methods, codelets of the interpreter, limits.
