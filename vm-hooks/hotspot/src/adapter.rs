@@ -6,6 +6,7 @@ mod interpreted;
 mod kept;
 mod maps;
 mod methods;
+mod partly;
 mod zone;
 
 use std::time::{Duration, Instant};
@@ -34,6 +35,9 @@ const TICK: Duration = Duration::from_millis(25);
 #[derive(Debug, Default)]
 pub struct HotSpotAdapter {
     opened: Option<Opened>,
+    /// What is told where nothing else can be.
+    partly: Option<VmData>,
+    has_begun: bool,
     identity: Option<VmIdentity>,
 }
 
@@ -45,6 +49,8 @@ struct Opened {
     methods: Methods,
     interpreted: Interpreted,
     data: VmData,
+    /// Whether the code cache was read once.
+    has_read: bool,
     maps: Maps,
 }
 
@@ -77,8 +83,10 @@ impl HotSpotAdapter {
             );
         }
         let zone = Zone::new(process, &jvm, &pages, look)?;
+        for sentence in jvm.missing() {
+            look.limit(sentence, "");
+        }
         let interpreted = Interpreted::new(&jvm, look);
-        look.rules(VM, rules());
         let known = Known {
             structs: Some(&jvm.structs),
             libjvm: Some(&jvm.library),
@@ -86,15 +94,18 @@ impl HotSpotAdapter {
         };
         let data = VmData::new(process, known);
         tell_precision(&jvm, &data, look);
+        let evidence = MethodsLayout::of(&jvm.structs);
+        if let Err(error) = &evidence {
+            let text = format!("bytecodes of compiled code are less certain: {error}");
+            look.limit(text, "");
+        }
         self.opened = Some(Opened {
             methods: Methods::new(&jvm, look),
             data,
-            maps: Maps::new(
-                MethodsLayout::of(&jvm.structs).ok(),
-                jvm.version.has_wrong_positions(),
-            ),
+            maps: Maps::new(evidence.ok(), jvm.version.has_wrong_positions()),
             zone,
             interpreted,
+            has_read: false,
             jvm,
         });
         Ok(())
@@ -114,11 +125,29 @@ impl Adapter for HotSpotAdapter {
     }
 
     fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        self.open(process, look)?;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            // Its native functions need nothing of its memory.
+            look.rules(VM, rules());
+        }
+        if let Some(data) = &mut self.partly {
+            return data.look(process, look);
+        }
+        match self.open(process, look) {
+            Err(error @ AdapterError::Gone { .. }) => return Err(error),
+            Err(error) if error.is_final() => {
+                let data = self.partly.insert(partly::begin(process, &error, look));
+                return data.look(process, look);
+            }
+            other => other?,
+        }
         let Some(opened) = &mut self.opened else {
             return Ok(());
         };
         opened.look(process, look, false)
+    }
+
+    fn tells_all_code(&self) -> bool {
+        self.partly.is_none()
     }
 
     fn next_look(&self) -> Duration {
@@ -126,14 +155,21 @@ impl Adapter for HotSpotAdapter {
     }
 
     fn finish(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        if process.is_alive() {
-            self.open(process, look)?;
+        if self.opened.is_none() && process.is_alive() {
+            self.look(process, look)?;
+        }
+        if let Some(data) = &mut self.partly {
+            data.finish(process, look);
+            return Ok(());
         }
         match &mut self.opened {
             Some(opened) => {
                 let result = if process.is_alive() {
                     opened.look(process, look, true)
                 } else {
+                    if !opened.has_read {
+                        partly::missed(look);
+                    }
                     // What was hit last is known from before.
                     opened.tell_hits(None, look);
                     Ok(())
@@ -141,7 +177,13 @@ impl Adapter for HotSpotAdapter {
                 opened.data.finish(process, look);
                 result
             }
-            None => Ok(()),
+            None => {
+                if !self.has_begun {
+                    look.rules(VM, rules());
+                }
+                partly::missed(look);
+                Ok(())
+            }
         }
     }
 }
@@ -191,6 +233,7 @@ impl Opened {
         if is_last || self.zone.is_due(look.touched(), Instant::now()) {
             self.zone
                 .look(process, &pages, &mut self.methods, is_last, look)?;
+            self.has_read = true;
         }
         self.tell_hits(Some(&pages), look);
         let touched: Vec<Avma> = look.touched().to_vec();

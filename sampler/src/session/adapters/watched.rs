@@ -21,7 +21,7 @@ const FORK_SETTLES: Duration = Duration::from_millis(300);
 
 /// How long news of mappings waits at least after the last time a process was asked;
 /// doubled each time …
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(40);
 
 /// … up to this.
 const LAST_PAUSE: Duration = Duration::from_secs(5);
@@ -145,12 +145,16 @@ impl Watched {
         }
         let can_look = self.look_at_process();
         self.touch(teller);
-        for adapter in self.adapters.iter_mut().filter(|one| is_due(one)) {
-            match self.view.as_ref().filter(|_| can_look) {
-                Some(view) => adapter.turn(view, teller),
-                // Its end, or its next program, is told soon.
-                None => adapter.wait(ASK_AGAIN),
+        let mut is_told = false;
+        for adapter in &mut self.adapters {
+            if is_due(adapter) {
+                match self.view.as_ref().filter(|_| can_look && !is_told) {
+                    Some(view) => adapter.turn(view, teller),
+                    // Its end, or its next program, is told soon; or another tells all.
+                    None => adapter.wait(ASK_AGAIN),
+                }
             }
+            is_told |= adapter.tells_all_code();
         }
     }
 
@@ -192,7 +196,11 @@ impl Watched {
         self.touch(teller);
         if let Some(view) = &self.view {
             for adapter in self.adapters.drain(..) {
+                let is_told = adapter.tells_all_code();
                 adapter.finish(view, teller);
+                if is_told {
+                    break;
+                }
             }
         }
     }
@@ -245,8 +253,12 @@ impl Watched {
             }
             match family.recognise(view) {
                 Ok(Some(adapter)) => {
-                    self.recognised.push(place);
-                    self.adapters.push(AtWork::new(family.name(), adapter));
+                    // In the order of their families, whenever they were recognised.
+                    let at = self.recognised.partition_point(|known| *known < place);
+                    let at = at.min(self.adapters.len());
+                    self.recognised.insert(at, place);
+                    self.adapters
+                        .insert(at, AtWork::new(family.name(), adapter));
                 }
                 Ok(None) => {}
                 Err(error @ AdapterError::NotReady { .. }) => {
@@ -273,7 +285,7 @@ impl Watched {
 
     /// Sees to it that the families are asked when that is worth it.
     fn schedule(&mut self) {
-        if self.answered == Some(self.space.version) || self.ask_at.is_some() {
+        if self.answered == Some(self.space.version) {
             return;
         }
         let now = Instant::now();
@@ -284,7 +296,8 @@ impl Watched {
             None if self.space.code.is_empty() => return,
             None => now + FORK_SETTLES,
         };
-        self.ask_at = Some(soon);
+        // News may come before it would be asked again without any.
+        self.ask_at = Some(self.ask_at.map_or(soon, |at| at.min(soon)));
     }
 }
 

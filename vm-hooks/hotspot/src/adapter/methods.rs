@@ -13,12 +13,17 @@ use crate::method::{MethodInfo, MethodLayout, Stamp, class_name, readable_signat
 /// More methods than this are not kept in mind.
 const MAX_METHODS: usize = 1 << 20;
 
+/// Nor more bytes of their bytecodes, lines and names: some twenty times what a large
+/// program's methods take.
+const MAX_BYTES: usize = 512 << 20;
+
 /// The methods that were met, by their `Method*`.
 #[derive(Debug)]
 pub(super) struct Methods {
     layout: MethodLayout,
     pools: Option<PoolLayout>,
     known: FxHashMap<Avma, Known>,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -41,6 +46,7 @@ impl Methods {
             layout: jvm.methods.clone(),
             pools: pools.ok(),
             known: FxHashMap::default(),
+            bytes: 0,
         }
     }
 
@@ -67,12 +73,13 @@ impl Methods {
         {
             return true;
         }
-        if self.known.len() >= MAX_METHODS {
+        if self.known.len() >= MAX_METHODS || self.bytes >= MAX_BYTES {
             return false;
         }
         let Ok(info) = self.layout.read(memory, method) else {
             return false;
         };
+        self.bytes += bytes_of(&info);
         let known = Known {
             stamp,
             key: look.keys().method(),
@@ -80,7 +87,9 @@ impl Methods {
             told: false,
             told_whole: false,
         };
-        self.known.insert(method, known);
+        if let Some(before) = self.known.insert(method, known) {
+            self.bytes = self.bytes.saturating_sub(bytes_of(&before.info));
+        }
         true
     }
 
@@ -126,6 +135,17 @@ impl Methods {
         }
         Some(known.key)
     }
+}
+
+fn bytes_of(info: &MethodInfo) -> usize {
+    let texts = [&info.class, &info.name, &info.signature, &info.file];
+    let texts: usize = texts.iter().map(|text| text.len()).sum();
+    let lines = std::mem::size_of_val(info.lines.as_slice());
+    std::mem::size_of::<Known>()
+        + std::mem::size_of::<MethodInfo>()
+        + texts
+        + lines
+        + info.bytecodes.len()
 }
 
 fn record(known: &Known, look: &Look) -> Method {

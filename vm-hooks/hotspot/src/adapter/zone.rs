@@ -157,7 +157,9 @@ impl Zone {
                         }
                         match layout.read_nmethod(blob.clone(), bytes, pages) {
                             // Unloaded: there is nothing left to be called by name.
-                            Ok(nmethod) if nmethod.method.0 == 0 => return,
+                            Ok(nmethod) if nmethod.method.0 == 0 && layout.tells_methods() => {
+                                return;
+                            }
                             Ok(nmethod) => nmethods.put(nmethod),
                             Err(error) if error.is_final() => failure = Some(error),
                             // Its memory went while it was read: so did it.
@@ -287,7 +289,10 @@ fn describe(
             format!("{} (OSR at {})", full_name(&info), nmethod.entry_bci)
         }
         Some(info) => full_name(&info),
-        None => "(method that was unloaded)".to_owned(),
+        None => format!(
+            "(method without a name, compilation {})",
+            nmethod.id.compile_id
+        ),
     };
 }
 
