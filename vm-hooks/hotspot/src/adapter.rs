@@ -19,10 +19,10 @@ use crate::jvm::{Jvm, TESTED};
 use crate::pages::Pages;
 use crate::regions::rules;
 use crate::vm_data::{Known, VmData};
-use interpreted::Interpreted;
+use interpreted::{ClassCounts, Interpreted};
 use maps::Maps;
 use methods::Methods;
-use zone::Zone;
+use zone::{Signs, Zone};
 
 /// The VM's word in records.
 const VM: &str = "hotspot";
@@ -166,24 +166,52 @@ impl Opened {
         is_last: bool,
     ) -> Result<(), AdapterError> {
         self.data.look(process, look)?;
+        self.methods.begin();
         let pages = Pages::new(process.memory());
-        if is_last || self.zone.is_due(look.touched(), Instant::now()) {
+        let signs = signs(&self.data);
+        if is_last || self.zone.is_due(look.touched(), signs, Instant::now()) {
+            let methods = &mut self.methods;
             self.zone
-                .look(process, &pages, &mut self.methods, is_last, look)?;
+                .look(process, &pages, methods, (is_last, signs), look)?;
         }
         self.tell_hits(Some(&pages), look);
         let touched: Vec<Avma> = look.touched().to_vec();
         let values = touched.into_iter().filter(|at| !self.zone.holds(*at));
-        let interpreted = &mut self.interpreted;
-        interpreted.look(values, &self.jvm, &pages, &mut self.methods, look)
+        let counts = class_counts(&self.data);
+        let from = (&self.jvm, &pages);
+        self.interpreted
+            .look(values, counts, from, &mut self.methods, look)
     }
 
     /// Tells the pc maps of the code that samples hit.
     fn tell_hits(&mut self, pages: Option<&Pages<'_>>, look: &mut Look) {
-        let hit = self.zone.hit(look.touched());
-        if !hit.is_empty() {
-            let hit = self.zone.kept(&hit);
-            self.maps.tell(hit, pages, &mut self.methods, look);
-        }
+        let methods = &mut self.methods;
+        self.zone.tell_hits(&self.maps, pages, methods, look);
     }
+}
+
+/// What the VM has counted that makes and unmakes code.
+fn signs(data: &VmData) -> Option<Signs> {
+    const COLLECTIONS: [&str; 3] = [
+        "sun.gc.collector.0.invocations",
+        "sun.gc.collector.1.invocations",
+        "sun.gc.collector.2.invocations",
+    ];
+    let data = data.perf_data()?;
+    let collections = COLLECTIONS.iter().filter_map(|name| data.long(name));
+    let collections = collections.fold(0, i64::wrapping_add);
+    Some((data.long("sun.ci.totalCompiles")?, collections))
+}
+
+/// How many classes the VM has loaded and unloaded.
+fn class_counts(data: &VmData) -> Option<ClassCounts> {
+    let data = data.perf_data()?;
+    let sum = |own: &str, shared: &str| {
+        let shared = data.long(shared).unwrap_or(0);
+        Some(data.long(own)?.wrapping_add(shared))
+    };
+    Some(ClassCounts {
+        loaded: sum("java.cls.loadedClasses", "java.cls.sharedLoadedClasses")?,
+        unloaded: sum("java.cls.unloadedClasses", "java.cls.sharedUnloadedClasses")?,
+    })
 }

@@ -8,8 +8,9 @@ use vmscope_records::{Avma, Constituent, ConstituentKind, GoneReason, Stream, Ti
 use vmscope_target::{AdapterError, Cadence, CodeZone, Look, ProcessView, SeenCode};
 
 use super::figures::{Counts, Figures};
-use super::kept::{Kept, Nmethods};
-use super::methods::{Methods, full_name};
+use super::kept::{MAX_BYTES, Nmethods};
+use super::maps::Maps;
+use super::methods::{Methods, Pinned, full_name};
 use crate::code::{Blob, BlobKind, CodeCache, Found, HeapBounds, Nmethod, NmethodId};
 use crate::family::sources;
 use crate::jvm::Jvm;
@@ -17,15 +18,15 @@ use crate::pages::Pages;
 use crate::stubs::{Routine, codelets, cut, stub_routines};
 
 /// Between two readings of the code cache.
-const SHORTEST: Duration = Duration::from_millis(50);
+const SHORTEST: Duration = Duration::from_millis(15);
 const LONGEST: Duration = Duration::from_millis(800);
 
 /// So many changes between two readings are too many.
-const MUCH: usize = 8;
+const MUCH: usize = 2;
 
 /// A reading that took t is followed by a pause of at least this many t: reading shall
 /// cost some hundredths of a processor at most.
-const PAUSE_FACTOR: u32 = 40;
+const PAUSE_FACTOR: u32 = 30;
 
 /// The state of an nmethod that is still being made (all versions).
 const NOT_INSTALLED: i8 = -1;
@@ -37,6 +38,12 @@ enum CodeId {
     Routine(Avma, Avma),
 }
 
+/// What the VM counts that makes and unmakes code: compilations, and collections.
+pub(super) type Signs = (i64, i64);
+
+/// A blob that is no compiled method: its end, where its name is, and what is in it.
+type Other = (Avma, Avma, Vec<CodeId>);
+
 /// What a JVM's code cache held when it was last read.
 #[derive(Debug)]
 pub(super) struct Zone {
@@ -46,6 +53,11 @@ pub(super) struct Zone {
     codelets: Vec<Routine>,
     known: CodeZone<CodeId>,
     nmethods: Nmethods,
+    /// By where their code begins.
+    others: FxHashMap<Avma, Other>,
+    /// All that was there at the last reading: first address, first address after.
+    covered: Vec<(Avma, Avma)>,
+    signs: Option<Signs>,
     heaps: Vec<HeapBounds>,
     cadence: Cadence,
     due: Instant,
@@ -83,6 +95,9 @@ impl Zone {
             codelets,
             known: CodeZone::new(),
             nmethods: Nmethods::default(),
+            others: FxHashMap::default(),
+            covered: Vec::new(),
+            signs: None,
             heaps: Vec::new(),
             cadence: Cadence::new(SHORTEST, LONGEST, MUCH),
             due: Instant::now(),
@@ -92,14 +107,22 @@ impl Zone {
         })
     }
 
-    /// Whether the code cache is to be read now: its time has come, or samples fell on
-    /// code that was not there yet.
-    pub fn is_due(&self, touched: &[Avma], now: Instant) -> bool {
+    /// Whether the code cache is to be read now: its time has come, the VM has counted
+    /// what changes it, or samples fell on code that was not there yet.
+    pub fn is_due(&self, touched: &[Avma], signs: Option<Signs>, now: Instant) -> bool {
         if now < self.not_before {
             return false;
         }
-        let is_new = |at: &Avma| self.holds(*at) && self.nmethods.at(&[*at]).is_empty();
-        now >= self.due || touched.iter().take(64).any(is_new)
+        let is_new = |at: &Avma| self.holds(*at) && !self.covers(*at);
+        let has_sign = signs.is_some() && signs != self.signs;
+        now >= self.due || has_sign || touched.iter().any(is_new)
+    }
+
+    /// Whether the last reading found code at an address.
+    fn covers(&self, at: Avma) -> bool {
+        let after = self.covered.partition_point(|(start, _)| *start <= at);
+        let before = after.checked_sub(1).and_then(|one| self.covered.get(one));
+        before.is_some_and(|(_, end)| at < *end)
     }
 
     /// Whether an address is in the code cache.
@@ -108,19 +131,43 @@ impl Zone {
         heaps.any(|heap| heap.low <= at && at < heap.high)
     }
 
-    /// The compiled methods that samples hit.
-    pub fn hit(&self, touched: &[Avma]) -> Vec<NmethodId> {
-        let in_code: Vec<Avma> = touched
-            .iter()
-            .copied()
-            .filter(|at| self.holds(*at))
-            .collect();
-        self.nmethods.at(&in_code)
-    }
-
-    /// Those of `ids` that are kept.
-    pub fn kept(&mut self, ids: &[NmethodId]) -> impl Iterator<Item = &mut Kept> {
-        self.nmethods.among(ids)
+    /// Tells the pc maps of the compiled methods that samples hit; without `pages` where
+    /// the VM is over.
+    pub fn tell_hits(
+        &mut self,
+        maps: &Maps,
+        pages: Option<&Pages<'_>>,
+        methods: &mut Methods,
+        look: &mut Look,
+    ) {
+        let touched = look.touched().iter().copied();
+        let in_code: Vec<Avma> = touched.filter(|at| self.holds(*at)).collect();
+        let mut there = FxHashSet::default();
+        let mut all = Vec::new();
+        for id in self.nmethods.at(&in_code) {
+            let Some(kept) = self.nmethods.get_mut(&id).filter(|kept| !kept.is_mapped) else {
+                continue;
+            };
+            all.push(id);
+            let is_there = |pages: &Pages<'_>| {
+                let mut of = kept.methods.iter();
+                of.all(|method| methods.is_current(pages, method))
+            };
+            if pages.is_some_and(is_there) {
+                there.insert(id);
+                continue;
+            }
+            // Others may have taken its methods' places.
+            let before = methods.reinstate(&kept.methods);
+            maps.tell(std::iter::once(kept), None, methods, look);
+            methods.put_back(before);
+        }
+        if !there.is_empty() {
+            maps.tell(self.nmethods.among(&there), pages, methods, look);
+        }
+        for id in &all {
+            self.nmethods.strip(id);
+        }
     }
 
     /// Reads the code cache and tells what changed.
@@ -129,7 +176,7 @@ impl Zone {
         process: &ProcessView,
         pages: &Pages<'_>,
         methods: &mut Methods,
-        is_last: bool,
+        (is_last, signs): (bool, Option<Signs>),
         look: &mut Look,
     ) -> Result<(), AdapterError> {
         let began = Instant::now();
@@ -137,7 +184,7 @@ impl Zone {
         let mut seen: Vec<SeenCode<CodeId>> = Vec::new();
         let mut routines: FxHashMap<CodeId, (ConstituentKind, String)> = FxHashMap::default();
         let layout = self.cache.layout().clone();
-        let nmethods = &mut self.nmethods;
+        let (nmethods, others) = (&mut self.nmethods, &mut self.others);
         let (codelets, stubs) = (&self.codelets, &self.stubs);
         let mut torn = 0;
         let mut counts = Counts::default();
@@ -178,15 +225,21 @@ impl Zone {
                 } => {
                     counts.used += u64::from(blob.size);
                     counts.others += 1;
+                    let known = others.get(&blob.code_begin);
+                    let known = known
+                        .filter(|(end, name, _)| *end == blob.code_end && *name == blob.name_at);
+                    if let Some((_, _, parts)) = known {
+                        seen.extend(parts.iter().filter_map(seen_routine));
+                        return;
+                    }
+                    let mut parts = Vec::new();
                     for (kind, routine) in routines_of(&blob, kind, name, codelets, stubs) {
                         let identity = CodeId::Routine(routine.start, routine.end);
-                        seen.push(SeenCode {
-                            identity,
-                            start: routine.start,
-                            end: routine.end,
-                        });
+                        parts.push(identity);
                         routines.insert(identity, (kind, routine.name));
                     }
+                    seen.extend(parts.iter().filter_map(seen_routine));
+                    others.insert(blob.code_begin, (blob.code_end, blob.name_at, parts));
                 }
             });
         self.heaps = read?;
@@ -196,6 +249,10 @@ impl Zone {
         if torn > 0 {
             look.lost(Stream::Adapter, torn, look.began());
         }
+        self.covered.clear();
+        let covered = seen.iter().map(|code| (code.start, code.end));
+        self.covered.extend(covered);
+        self.covered.sort_unstable();
         let is_there: FxHashSet<CodeId> = seen.iter().map(|code| code.identity).collect();
         let nmethods = &mut self.nmethods;
         let mut came = 0;
@@ -217,7 +274,8 @@ impl Zone {
                     CodeId::Nmethod(id) => {
                         came += 1;
                         if let Some(kept) = nmethods.get_mut(id) {
-                            describe(&kept.nmethod, constituent, pages, methods, look);
+                            kept.methods =
+                                describe(&kept.nmethod, constituent, pages, methods, look);
                             kept.constituent = Some(constituent.clone());
                         }
                     }
@@ -227,22 +285,39 @@ impl Zone {
         );
         self.figures.tell(&self.heaps, counts, came, is_last, look);
         self.nmethods
-            .age(|id| is_there.contains(&CodeId::Nmethod(*id)));
+            .age(look.began(), |id| is_there.contains(&CodeId::Nmethod(*id)));
         if self.nmethods.refused > 0 && !self.has_told_refused {
             self.has_told_refused = true;
             look.limit(
-                "there is more compiled code than vmscope keeps in mind (512 MiB): some of it \
-                 has no bytecodes"
-                    .to_owned(),
+                format!(
+                    "there is more compiled code than vmscope keeps in mind ({} MiB): some of \
+                     it has no bytecodes",
+                    MAX_BYTES >> 20
+                ),
                 "",
             );
         }
+        if self.others.len() > self.covered.len() {
+            self.others.clear();
+        }
+        self.signs = signs;
         let now = Instant::now();
         self.cadence.found(changes);
         let pause = now.duration_since(began).saturating_mul(PAUSE_FACTOR);
         self.due = now + self.cadence.pause().max(pause);
         self.not_before = now + SHORTEST.max(pause);
         Ok(())
+    }
+}
+
+fn seen_routine(identity: &CodeId) -> Option<SeenCode<CodeId>> {
+    match *identity {
+        CodeId::Routine(start, end) => Some(SeenCode {
+            identity: *identity,
+            start,
+            end,
+        }),
+        CodeId::Nmethod(_) => None,
     }
 }
 
@@ -254,17 +329,17 @@ fn seen_code(identity: CodeId, blob: &Blob) -> SeenCode<CodeId> {
     }
 }
 
-/// Fills in what is known of a compiled method, all but its map.
+/// Fills in what is known of a compiled method, all but its map. Returns the methods that
+/// it is of.
 fn describe(
     nmethod: &Nmethod,
     constituent: &mut Constituent,
     pages: &Pages<'_>,
     methods: &mut Methods,
     look: &mut Look,
-) {
+) -> Vec<Pinned> {
     constituent.kind = ConstituentKind::Method;
     constituent.tier = tier(nmethod).to_owned();
-    methods.meet(pages, nmethod.method, look);
     // Of those that are inlined in it names are wanted when samples hit it: the classes
     // may be gone by then.
     let mut inlined: Vec<Avma> = Vec::new();
@@ -276,10 +351,11 @@ fn describe(
             inlined.extend(chain.iter().map(|frame| frame.method));
         }
     }
+    inlined.push(nmethod.method);
     inlined.sort_unstable();
     inlined.dedup();
-    for method in inlined {
-        methods.meet(pages, method, look);
+    for method in &inlined {
+        methods.meet(pages, *method, look);
     }
     constituent.method = methods.tell(nmethod.method, look);
     constituent.name = match methods.info(nmethod.method) {
@@ -289,6 +365,8 @@ fn describe(
         Some(info) => full_name(&info),
         None => "(method that was unloaded)".to_owned(),
     };
+    let pinned = inlined.into_iter().filter_map(|method| methods.pin(method));
+    pinned.collect()
 }
 
 /// Which compiler made it, with the level where that tells more.
