@@ -1,4 +1,5 @@
-//! Prints what is in a JVM's code cache: `zone PID [--chains]`.
+//! Prints what is in the code cache of a JVM, running or in a core file:
+//! `zone PID|CORE [--names]`.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 use std::time::Instant;
 use vmscope_hotspot::code::{CodeCache, CodeLayout, Found};
@@ -8,13 +9,16 @@ use vmscope_hotspot::{
     pages::Pages,
 };
 use vmscope_records::Pid;
-use vmscope_target::ProcessView;
+use vmscope_target::{CoreFile, ProcessView, own_root};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let pid = std::env::args().nth(1).ok_or("usage: zone PID")?.parse()?;
+    let which = std::env::args().nth(1).ok_or("usage: zone PID|CORE")?;
     let with_chains = std::env::args().nth(2).is_some();
     let began = Instant::now();
-    let process = ProcessView::open(Pid(pid))?;
+    let process = match which.parse() {
+        Ok(pid) => ProcessView::open(Pid(pid))?,
+        Err(_) => ProcessView::from_core(CoreFile::open(which.as_ref())?, own_root().ok()),
+    };
     let libjvm = process
         .module(|name| name == "libjvm.so")
         .ok_or("no libjvm.so")?;

@@ -157,6 +157,19 @@ impl CoreFile {
         Ok(Self { file, pieces, info })
     }
 
+    /// Whether the file is to hold what was at `at`, also where it was cut off.
+    pub(crate) fn claims(&self, at: Avma) -> bool {
+        let after = self.pieces.partition_point(|piece| piece.start <= at.get());
+        let piece = after.checked_sub(1).and_then(|at| self.pieces.get(at));
+        piece.is_some_and(|piece| at.get() < piece.end)
+    }
+
+    /// Where the first piece of memory after `at` begins that the file holds.
+    pub(crate) fn next_piece(&self, at: Avma) -> Option<Avma> {
+        let after = self.pieces.partition_point(|piece| piece.start <= at.get());
+        self.pieces.get(after).map(|piece| Avma(piece.start))
+    }
+
     /// What the file tells about its process.
     #[must_use]
     pub fn info(&self) -> &CoreInfo {

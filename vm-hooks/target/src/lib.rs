@@ -26,6 +26,7 @@ mod attach;
 mod cadence;
 mod consistent;
 mod core_file;
+mod core_memory;
 mod elf;
 mod elf_file;
 mod elf_memory;

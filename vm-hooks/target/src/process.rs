@@ -5,14 +5,15 @@ use std::ops::Deref as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use vmscope_records::{Avma, ModuleState, Pid, ProcessKey, Tid, TimeNs};
+use vmscope_records::{Avma, Pid, ProcessKey, Tid, TimeNs};
 
 use crate::attach::{examine, explain, list_threads, start_ticks};
+use crate::core_memory::{CoreMemory, open_same};
 use crate::opening::{Opening, header_of};
 use crate::{
     AttachError, CoreFile, ElfFile, LiveMemory, LoadBias, LoadedModule, MapEntry, MapsError,
-    Memory, ModuleFile, ReadAt, Root, Symbol, SymbolError, ThreadInfo, build_id_in_memory,
-    read_maps, symbols_in_memory,
+    Memory, ModuleFile, ReadAt, Root, Symbol, SymbolError, ThreadInfo, read_maps,
+    symbols_in_memory,
 };
 
 /// A process (or what a core file keeps of one) as an adapter gets to see it: its
@@ -45,7 +46,7 @@ enum Source {
         start_ticks: u64,
     },
     Core {
-        root: Option<Root>,
+        root: Option<Arc<Root>>,
         threads: Vec<Tid>,
     },
     MadeUp,
@@ -99,16 +100,27 @@ impl ProcessView {
 
     /// The process that a core file was written of. Files are looked for below
     /// `root`, if one is given, and are only used where their build-id is that in
-    /// the core file.
+    /// the core file: for symbols, and for memory that the kernel left out of the core
+    /// file because it is as in a file.
     #[must_use]
     pub fn from_core(core: CoreFile, root: Option<Root>) -> Self {
         let info = core.info().clone();
+        let root = root.map(Arc::new);
+        let mappings: Arc<[MapEntry]> = info.mappings.into();
+        let memory: Arc<dyn Memory> = match &root {
+            Some(root) => Arc::new(CoreMemory::new(
+                core,
+                Arc::clone(root),
+                Arc::clone(&mappings),
+            )),
+            None => Arc::new(core),
+        };
         let source = Source::Core {
             root,
             threads: info.threads,
         };
         let pid = info.pid.unwrap_or_default();
-        let mut view = Self::new(pid, Arc::new(core), info.mappings, source);
+        let mut view = Self::new(pid, memory, mappings.to_vec(), source);
         view.name = info.name;
         view.command = info.command.split(' ').map(str::to_owned).collect();
         view
@@ -471,25 +483,8 @@ impl ProcessView {
             Source::Core {
                 root: Some(root), ..
             } => {
-                let file = root.open(&module.path);
-                let file: Arc<dyn ReadAt> = match file {
-                    Ok(file) => Arc::new(file),
-                    Err(error) => {
-                        let state = ModuleState::Unreadable(error.to_string());
-                        let path = path();
-                        return Err(SymbolError::NotOpened { path, state });
-                    }
-                };
-                let elf = ElfFile::open(Arc::clone(&file));
-                let own = elf.and_then(|elf| elf.build_id()).ok().flatten();
-                let dumped = header_of(entry, &self.mappings())
-                    .and_then(|at| build_id_in_memory(self.memory.deref(), at).ok().flatten());
-                if own.is_none() || own != dumped {
-                    let why = "its build-id is not that in the core file".to_owned();
-                    let (path, state) = (path(), ModuleState::Unreadable(why));
-                    return Err(SymbolError::NotOpened { path, state });
-                }
-                Ok(file)
+                let memory = self.memory.deref();
+                open_same(root, &module.path, entry, memory, &self.mappings())
             }
             _ => Err(SymbolError::NoFiles { path: path() }),
         }
@@ -505,7 +500,7 @@ pub fn own_root() -> std::io::Result<Root> {
     Root::at(Path::new("/"))
 }
 
-fn display(path: &[u8]) -> String {
+pub(crate) fn display(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::{ElfImage, FakeMemory, ImageSegment};
 use crate::{ModuleFile, SymbolKind};
+use vmscope_records::ModuleState;
 
 #[test]
 fn this_very_process() {

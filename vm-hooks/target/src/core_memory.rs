@@ -1,0 +1,139 @@
+//! The memory of a core file, with what was left out of it read from the files that
+//! were mapped there.
+//!
+//! The kernel leaves out of a core file what was mapped from files and never written to
+//! (`coredump_filter`, core(5)): code and constants of libraries. Those are in the files
+//! still, if they are the same files: by the build-id, which the kernel keeps.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use vmscope_records::{Avma, ModuleState};
+
+use crate::elf_memory::build_id_in_memory;
+use crate::opening::header_of;
+use crate::process::display;
+use crate::{CoreFile, ElfFile, MapEntry, Memory, MemoryError, ReadAt, Root, SymbolError};
+
+/// Files of more paths than this are not opened.
+const MAX_FILES: usize = 4096;
+
+/// A core file and the files beneath a root.
+pub(crate) struct CoreMemory {
+    core: CoreFile,
+    root: Arc<Root>,
+    mappings: Arc<[MapEntry]>,
+    /// What was opened by now; `None` for what is not the file that was mapped.
+    open: Mutex<HashMap<Vec<u8>, Option<Arc<dyn ReadAt>>>>,
+}
+
+impl CoreMemory {
+    pub fn new(core: CoreFile, root: Arc<Root>, mappings: Arc<[MapEntry]>) -> Self {
+        CoreMemory {
+            core,
+            root,
+            mappings,
+            open: Mutex::default(),
+        }
+    }
+
+    /// The mapping of a file that lies at `at`.
+    fn mapping_at(&self, at: Avma) -> Option<&MapEntry> {
+        let after = self.mappings.partition_point(|entry| entry.start <= at);
+        let entry = self.mappings.get(after.checked_sub(1)?)?;
+        (entry.contains(at) && entry.path().is_some()).then_some(entry)
+    }
+
+    fn file(&self, entry: &MapEntry) -> Option<Arc<dyn ReadAt>> {
+        let path = entry.path()?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = open.get(path) {
+            return file.clone();
+        }
+        if open.len() >= MAX_FILES {
+            return None;
+        }
+        let file = open_same(&self.root, path, entry, &self.core, &self.mappings).ok();
+        open.insert(path.to_vec(), file.clone());
+        file
+    }
+
+    /// Reads what the core file does not have, up to where it has something again.
+    fn read_file(&self, at: Avma, buffer: &mut [u8]) -> usize {
+        let Some((entry, file)) = self
+            .mapping_at(at)
+            .and_then(|entry| Some((entry, self.file(entry)?)))
+        else {
+            return 0;
+        };
+        let end = self
+            .core
+            .next_piece(at)
+            .map_or(entry.end, |next| next.min(entry.end));
+        let length = usize::try_from(end.0.saturating_sub(at.0)).unwrap_or(usize::MAX);
+        let length = length.min(buffer.len());
+        let within = at.0.saturating_sub(entry.start.0);
+        match (entry.offset.0.checked_add(within), buffer.get_mut(..length)) {
+            (Some(offset), Some(part)) => file.read_some(offset, part).unwrap_or(0),
+            _ => 0,
+        }
+    }
+}
+
+impl Memory for CoreMemory {
+    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+        let mut got = 0;
+        loop {
+            let rest = buffer.get_mut(got..).unwrap_or_default();
+            let Some(from) = at.checked_add(got as u64).filter(|_| !rest.is_empty()) else {
+                return Ok(got);
+            };
+            let mut read = self.core.read_partial(from, rest)?;
+            // What was cut off a core file is not known: it may have been written to.
+            if read == 0 && !self.core.claims(from) {
+                read = self.read_file(from, rest);
+            }
+            if read == 0 {
+                return Ok(got);
+            }
+            got += read;
+        }
+    }
+
+    fn pointer_bytes(&self) -> usize {
+        self.core.pointer_bytes()
+    }
+}
+
+/// Opens the file that `entry` was a mapping of, beneath `root`, if its build-id is that
+/// in the core file.
+///
+/// # Errors
+///
+/// [`SymbolError::NotOpened`].
+pub(crate) fn open_same(
+    root: &Root,
+    path: &[u8],
+    entry: &MapEntry,
+    memory: &dyn Memory,
+    mappings: &[MapEntry],
+) -> Result<Arc<dyn ReadAt>, SymbolError> {
+    let not_opened = |why: String| SymbolError::NotOpened {
+        path: display(path),
+        state: ModuleState::Unreadable(why),
+    };
+    let file = root
+        .open(path)
+        .map_err(|error| not_opened(error.to_string()))?;
+    let file: Arc<dyn ReadAt> = Arc::new(file);
+    let elf = ElfFile::open(Arc::clone(&file));
+    let own = elf.and_then(|elf| elf.build_id()).ok().flatten();
+    let dumped =
+        header_of(entry, mappings).and_then(|at| build_id_in_memory(memory, at).ok().flatten());
+    if own.is_none() || own != dumped {
+        return Err(not_opened(
+            "its build-id is not that in the core file".to_owned(),
+        ));
+    }
+    Ok(file)
+}
