@@ -168,7 +168,8 @@ impl Opened {
         self.data.look(process, look)?;
         self.methods.begin();
         let pages = Pages::new(process.memory());
-        let signs = signs(&self.data);
+        let signs = signs(&self.data, self.jvm.version.major);
+        self.zone.count(signs, look.began());
         if is_last || self.zone.is_due(look.touched(), signs, Instant::now()) {
             let methods = &mut self.methods;
             self.zone
@@ -191,16 +192,25 @@ impl Opened {
 }
 
 /// What the VM has counted that makes and unmakes code.
-fn signs(data: &VmData) -> Option<Signs> {
+fn signs(data: &VmData, major: u32) -> Option<Signs> {
     const COLLECTIONS: [&str; 3] = [
         "sun.gc.collector.0.invocations",
         "sun.gc.collector.1.invocations",
         "sun.gc.collector.2.invocations",
     ];
+    // These unload while the program runs.
+    const CONCURRENT: [&str; 2] = ["UseZGC", "UseShenandoahGC"];
+    let flags = data.flags();
+    let is_concurrent = flags.is_none_or(|flags| CONCURRENT.iter().any(|name| flags.is_on(name)));
     let data = data.perf_data()?;
     let collections = COLLECTIONS.iter().filter_map(|name| data.long(name));
     let collections = collections.fold(0, i64::wrapping_add);
-    Some((data.long("sun.ci.totalCompiles")?, collections))
+    Some(Signs {
+        compilations: data.long("sun.ci.totalCompiles")?,
+        collections,
+        // Up to JDK 19 a sweeper frees code at any time (JDK-8290025).
+        are_deaths: major >= 20 && !is_concurrent,
+    })
 }
 
 /// How many classes the VM has loaded and unloaded.

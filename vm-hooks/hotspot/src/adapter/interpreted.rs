@@ -24,7 +24,7 @@ use crate::pages::Pages;
 const PAUSE_FACTOR: u32 = 40;
 
 /// … but where classes were unloaded, for this many.
-const SHORT_PAUSE_FACTOR: u32 = 10;
+const SHORT_PAUSE_FACTOR: u32 = 5;
 
 /// Where the VM does not count its classes, they are walked over this often.
 const BLIND: Duration = Duration::from_millis(250);
@@ -68,7 +68,9 @@ pub(super) struct Interpreted {
     certain: Option<TimeNs>,
     /// Classes were just being unloaded in the last walk: it may have found dead ones.
     again: bool,
-    not_before: Instant,
+    /// When the last walk ended, and what it took.
+    walked: Instant,
+    took: Duration,
 }
 
 #[derive(Debug)]
@@ -94,7 +96,8 @@ impl Interpreted {
             counts: None,
             certain: None,
             again: false,
-            not_before: Instant::now(),
+            walked: Instant::now(),
+            took: Duration::ZERO,
         }
     }
 
@@ -116,7 +119,7 @@ impl Interpreted {
         let is_quiet = counts.is_some() && counts == self.counts && !self.again;
         if is_quiet && self.certain.is_some() {
             self.certain = Some(look.began());
-        } else if Instant::now() >= self.not_before {
+        } else if Instant::now() >= self.not_before(counts) {
             self.walk(&layout, counts, (jvm, pages), methods, look)?;
         }
         let is_current = counts.is_some() && counts == self.counts;
@@ -183,19 +186,25 @@ impl Interpreted {
         self.again = have_gone && self.certain.is_some();
         self.certain = Some(began_at);
         self.counts = counts;
-        let factor = if self.again {
+        (self.walked, self.took) = (Instant::now(), began.elapsed());
+        Ok(())
+    }
+
+    /// When the classes may be walked over again.
+    fn not_before(&self, counts: Option<ClassCounts>) -> Instant {
+        let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
+        let is_urgent = self.again || unloaded(counts) != unloaded(self.counts);
+        let factor = if is_urgent {
             SHORT_PAUSE_FACTOR
         } else {
             PAUSE_FACTOR
         };
-        let pause = began.elapsed().saturating_mul(factor);
         let least = if counts.is_none() {
             BLIND
         } else {
             Duration::ZERO
         };
-        self.not_before = Instant::now() + pause.max(least);
-        Ok(())
+        self.walked + self.took.saturating_mul(factor).max(least)
     }
 
     /// Tells the methods that have or had `value`; whether there are any.

@@ -38,8 +38,18 @@ enum CodeId {
     Routine(Avma, Avma),
 }
 
-/// What the VM counts that makes and unmakes code: compilations, and collections.
-pub(super) type Signs = (i64, i64);
+/// Where the VM has collected garbage, and perhaps code, this many will do: what it frees
+/// is used again at once.
+const SHORT_PAUSE_FACTOR: u32 = 8;
+
+/// What the VM counts that makes and unmakes code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Signs {
+    pub compilations: i64,
+    pub collections: i64,
+    /// Whether code goes in collections alone, and in those that stop the world.
+    pub are_deaths: bool,
+}
 
 /// A blob that is no compiled method: its end, where its name is, and what is in it.
 type Other = (Avma, Avma, Vec<CodeId>);
@@ -62,6 +72,7 @@ pub(super) struct Zone {
     cadence: Cadence,
     due: Instant,
     not_before: Instant,
+    collected_not_before: Instant,
     has_told_refused: bool,
     figures: Figures,
 }
@@ -102,6 +113,7 @@ impl Zone {
             cadence: Cadence::new(SHORTEST, LONGEST, MUCH),
             due: Instant::now(),
             not_before: Instant::now(),
+            collected_not_before: Instant::now(),
             has_told_refused: false,
             figures: Figures::default(),
         })
@@ -110,12 +122,30 @@ impl Zone {
     /// Whether the code cache is to be read now: its time has come, the VM has counted
     /// what changes it, or samples fell on code that was not there yet.
     pub fn is_due(&self, touched: &[Avma], signs: Option<Signs>, now: Instant) -> bool {
+        let collected = signs.is_some_and(|now| {
+            let before = self.signs;
+            before.is_some_and(|before| before.collections != now.collections)
+        });
+        if collected {
+            return now >= self.collected_not_before;
+        }
         if now < self.not_before {
             return false;
         }
         let is_new = |at: &Avma| self.holds(*at) && !self.covers(*at);
         let has_sign = signs.is_some() && signs != self.signs;
         now >= self.due || has_sign || touched.iter().any(is_new)
+    }
+
+    /// Takes what the VM had counted after `time`: if it has collected nothing, all code
+    /// was still there then.
+    pub fn count(&mut self, signs: Option<Signs>, time: TimeNs) {
+        if let (Some(before), Some(now)) = (self.signs, signs)
+            && now.are_deaths
+            && before.collections == now.collections
+        {
+            self.known.is_whole_at(time);
+        }
     }
 
     /// Whether the last reading found code at an address.
@@ -303,7 +333,9 @@ impl Zone {
         self.signs = signs;
         let now = Instant::now();
         self.cadence.found(changes);
-        let pause = now.duration_since(began).saturating_mul(PAUSE_FACTOR);
+        let took = now.duration_since(began);
+        let pause = took.saturating_mul(PAUSE_FACTOR);
+        self.collected_not_before = now + took.saturating_mul(SHORT_PAUSE_FACTOR);
         self.due = now + self.cadence.pause().max(pause);
         self.not_before = now + SHORTEST.max(pause);
         Ok(())

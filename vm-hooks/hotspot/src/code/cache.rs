@@ -103,7 +103,7 @@ impl CodeCache {
         let mut buffer = std::mem::take(&mut self.buffer);
         for heap in &heaps {
             let used = usize::try_from(heap.used()).unwrap_or(0);
-            buffer.clear();
+            // What was there is overwritten.
             buffer.resize(used, 0);
             memory
                 .read_into(heap.low, &mut buffer)
