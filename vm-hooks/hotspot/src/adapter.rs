@@ -193,21 +193,22 @@ impl Opened {
 
 /// What the VM has counted that makes and unmakes code.
 fn signs(data: &VmData, major: u32) -> Option<Signs> {
-    const COLLECTIONS: [&str; 3] = [
-        "sun.gc.collector.0.invocations",
-        "sun.gc.collector.1.invocations",
-        "sun.gc.collector.2.invocations",
-    ];
+    const COLLECTORS: u32 = 3;
     // These unload while the program runs.
     const CONCURRENT: [&str; 2] = ["UseZGC", "UseShenandoahGC"];
     let flags = data.flags();
     let is_concurrent = flags.is_none_or(|flags| CONCURRENT.iter().any(|name| flags.is_on(name)));
     let data = data.perf_data()?;
-    let collections = COLLECTIONS.iter().filter_map(|name| data.long(name));
-    let collections = collections.fold(0, i64::wrapping_add);
+    let each = |what: &'static str| {
+        let name = move |number| format!("sun.gc.collector.{number}.{what}");
+        (0..COLLECTORS).map(move |number| data.long(&name(number)).unwrap_or(0))
+    };
+    let mut times = each("lastEntryTime").zip(each("lastExitTime"));
+    let is_collecting = times.any(|(entry, exit)| entry > exit);
+    let collections = each("invocations").fold(0, i64::wrapping_add);
     Some(Signs {
         compilations: data.long("sun.ci.totalCompiles")?,
-        collections,
+        collections: (!is_collecting).then_some(collections),
         // Up to JDK 19 a sweeper frees code at any time (JDK-8290025).
         are_deaths: major >= 20 && !is_concurrent,
     })

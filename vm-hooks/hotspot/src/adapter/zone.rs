@@ -46,7 +46,8 @@ const SHORT_PAUSE_FACTOR: u32 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signs {
     pub compilations: i64,
-    pub collections: i64,
+    /// `None` while there is one: code goes in it.
+    pub collections: Option<i64>,
     /// Whether code goes in collections alone, and in those that stop the world.
     pub are_deaths: bool,
 }
@@ -142,6 +143,7 @@ impl Zone {
     pub fn count(&mut self, signs: Option<Signs>, time: TimeNs) {
         if let (Some(before), Some(now)) = (self.signs, signs)
             && now.are_deaths
+            && now.collections.is_some()
             && before.collections == now.collections
         {
             self.known.is_whole_at(time);
