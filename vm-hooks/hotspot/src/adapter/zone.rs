@@ -26,7 +26,7 @@ const MUCH: usize = 2;
 
 /// A reading that took t is followed by a pause of at least this many t: reading shall
 /// cost some hundredths of a processor at most.
-const PAUSE_FACTOR: u32 = 30;
+const PAUSE_FACTOR: u32 = 25;
 
 /// The state of an nmethod that is still being made (all versions).
 const NOT_INSTALLED: i8 = -1;
@@ -41,6 +41,10 @@ enum CodeId {
 /// Where the VM has collected garbage, and perhaps code, this many will do: what it frees
 /// is used again at once.
 const SHORT_PAUSE_FACTOR: u32 = 8;
+
+/// Of so many readings in a row all but the first leave out heaps in which there are no
+/// compiled methods, as long as they do not grow: they change rarely.
+const READINGS: u32 = 16;
 
 /// What the VM counts that makes and unmakes code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +73,9 @@ pub(super) struct Zone {
     /// All that was there at the last reading: first address, first address after.
     covered: Vec<(Avma, Avma)>,
     signs: Option<Signs>,
+    readings: u32,
+    /// The heaps that had no compiled methods.
+    without_methods: Vec<HeapBounds>,
     heaps: Vec<HeapBounds>,
     cadence: Cadence,
     due: Instant,
@@ -110,6 +117,8 @@ impl Zone {
             others: FxHashMap::default(),
             covered: Vec::new(),
             signs: None,
+            readings: 0,
+            without_methods: Vec::new(),
             heaps: Vec::new(),
             cadence: Cadence::new(SHORTEST, LONGEST, MUCH),
             due: Instant::now(),
@@ -221,15 +230,26 @@ impl Zone {
         let mut torn = 0;
         let mut counts = Counts::default();
         let mut failure = None;
+        let skipped = if is_last || self.readings.is_multiple_of(READINGS) {
+            Vec::new()
+        } else {
+            std::mem::take(&mut self.without_methods)
+        };
+        self.readings = self.readings.wrapping_add(1);
+        let wanted = |heap: &HeapBounds| !skipped.contains(heap);
+        let mut methods_in: Vec<Avma> = Vec::new();
+        let mut others_there: FxHashSet<Avma> = FxHashSet::default();
+        let memory = process.memory();
         let read = self
             .cache
-            .read(process.memory(), pages, |found| match found {
+            .read_some(memory, pages, wanted, |found| match found {
                 Found::Nmethod {
                     id,
                     state,
                     blob,
                     bytes,
                 } => {
+                    methods_in.push(blob.at);
                     if nmethods.get(&id).is_none() {
                         if state == NOT_INSTALLED {
                             return;
@@ -257,6 +277,7 @@ impl Zone {
                 } => {
                     counts.used += u64::from(blob.size);
                     counts.others += 1;
+                    others_there.insert(blob.code_begin);
                     let known = others.get(&blob.code_begin);
                     let known = known
                         .filter(|(end, name, _)| *end == blob.code_end && *name == blob.name_at);
@@ -278,6 +299,25 @@ impl Zone {
         if let Some(error) = failure {
             return Err(error);
         }
+        methods_in.sort_unstable();
+        let has_methods = |heap: &&HeapBounds| {
+            let first = methods_in.partition_point(|at| *at < heap.low);
+            methods_in.get(first).is_some_and(|at| *at < heap.high)
+        };
+        let is_skipped = |at: Avma| (skipped.iter()).any(|heap| heap.low <= at && at < heap.high);
+        self.others
+            .retain(|at, _| others_there.contains(at) || is_skipped(*at));
+        for heap in &skipped {
+            for (at, (end, _, parts)) in &self.others {
+                if heap.low <= *at && *at < heap.high {
+                    counts.used += end.0.saturating_sub(at.0);
+                    counts.others += 1;
+                    seen.extend(parts.iter().filter_map(seen_routine));
+                }
+            }
+        }
+        let without = self.heaps.iter().filter(|heap| !has_methods(heap));
+        self.without_methods = without.copied().collect();
         if torn > 0 {
             look.lost(Stream::Adapter, torn, look.began());
         }
@@ -328,9 +368,6 @@ impl Zone {
                 ),
                 "",
             );
-        }
-        if self.others.len() > self.covered.len() {
-            self.others.clear();
         }
         self.signs = signs;
         let now = Instant::now();

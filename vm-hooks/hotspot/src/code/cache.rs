@@ -96,12 +96,27 @@ impl CodeCache {
         &mut self,
         memory: &dyn Memory,
         small: &dyn Memory,
+        take: impl FnMut(Found<'_>),
+    ) -> Result<Vec<HeapBounds>, AdapterError> {
+        self.read_some(memory, small, |_| true, take)
+    }
+
+    /// The same, of the heaps that are `wanted`.
+    ///
+    /// # Errors
+    ///
+    /// As [`CodeCache::heaps`].
+    pub fn read_some(
+        &mut self,
+        memory: &dyn Memory,
+        small: &dyn Memory,
+        wanted: impl Fn(&HeapBounds) -> bool,
         mut take: impl FnMut(Found<'_>),
     ) -> Result<Vec<HeapBounds>, AdapterError> {
         self.malformed = 0;
         let heaps = self.heaps(memory)?;
         let mut buffer = std::mem::take(&mut self.buffer);
-        for heap in &heaps {
+        for heap in heaps.iter().filter(|heap| wanted(heap)) {
             let used = usize::try_from(heap.used()).unwrap_or(0);
             // What was there is overwritten.
             buffer.resize(used, 0);
