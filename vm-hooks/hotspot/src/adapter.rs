@@ -170,15 +170,16 @@ impl Opened {
         let pages = Pages::new(process.memory());
         let signs = signs(&self.data, self.jvm.version.major);
         self.zone.count(signs, look.began());
+        let counts = class_counts(&self.data);
         if is_last || self.zone.is_due(look.touched(), signs, Instant::now()) {
             let methods = &mut self.methods;
-            self.zone
-                .look(process, &pages, methods, (is_last, signs), look)?;
+            let knows_dead = self.interpreted.knows_dead(counts);
+            let what = (is_last, signs, knows_dead);
+            self.zone.look(process, &pages, methods, what, look)?;
         }
         self.tell_hits(Some(&pages), look);
         let touched: Vec<Avma> = look.touched().to_vec();
         let values = touched.into_iter().filter(|at| !self.zone.holds(*at));
-        let counts = class_counts(&self.data);
         let from = (&self.jvm, &pages);
         self.interpreted
             .look(values, counts, from, &mut self.methods, look)

@@ -116,15 +116,18 @@ impl Interpreted {
         };
         let room = MAX_PENDING.saturating_sub(self.pending.len());
         self.pending.extend(values.take(room));
+        let mut has_walked = false;
         let is_quiet = counts.is_some() && counts == self.counts && !self.again;
         if is_quiet && self.certain.is_some() {
             self.certain = Some(look.began());
         } else if Instant::now() >= self.not_before(counts) {
             self.walk(&layout, counts, (jvm, pages), methods, look)?;
+            has_walked = true;
         }
-        let is_current = counts.is_some() && counts == self.counts;
+        // Where the VM counts nothing, what was just walked over is as it was.
+        let is_current = counts == self.counts && (counts.is_some() || has_walked);
         for value in std::mem::take(&mut self.pending) {
-            let is_known = self.tell(value, pages, methods, look);
+            let is_known = self.tell(value, is_current, pages, methods, look);
             if !is_known && !is_current {
                 self.pending.insert(value);
             }
@@ -132,6 +135,13 @@ impl Interpreted {
         let long_ago = look.began().0.saturating_sub(REMEMBERED);
         self.gone.retain(|gone| gone.gone_at.0 > long_ago);
         Ok(())
+    }
+
+    /// Whether classes were unloaded since the last walk: what is known of their methods
+    /// is still known.
+    pub fn knows_dead(&self, counts: Option<ClassCounts>) -> bool {
+        let before = self.counts.zip(counts);
+        before.is_some_and(|(before, now)| before.unloaded != now.unloaded)
     }
 
     fn walk(
@@ -211,6 +221,7 @@ impl Interpreted {
     fn tell(
         &mut self,
         value: Avma,
+        is_current: bool,
         pages: &Pages<'_>,
         methods: &mut Methods,
         look: &mut Look,
@@ -236,6 +247,10 @@ impl Interpreted {
             return is_known;
         };
         if entry.told.is_none() {
+            if !is_current && entry.pinned.is_none() {
+                // Another may have its place by now.
+                return false;
+            }
             if entry.pinned.is_none() && methods.meet(pages, entry.method, look) {
                 entry.pinned = methods.pin(entry.method);
             }

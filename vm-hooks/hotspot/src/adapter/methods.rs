@@ -103,6 +103,11 @@ impl Methods {
         true
     }
 
+    /// Whether a method is known, there or not.
+    pub fn contains(&self, method: Avma) -> bool {
+        self.known.contains_key(&method)
+    }
+
     /// What is known of a method, to be kept.
     pub fn pin(&self, method: Avma) -> Option<Pinned> {
         let known = self.known.get(&method)?;

@@ -211,13 +211,14 @@ impl Zone {
         }
     }
 
-    /// Reads the code cache and tells what changed.
+    /// Reads the code cache and tells what changed. `knows_dead`: classes were unloaded, and
+    /// `methods` holds theirs as they were before.
     pub fn look(
         &mut self,
         process: &ProcessView,
         pages: &Pages<'_>,
         methods: &mut Methods,
-        (is_last, signs): (bool, Option<Signs>),
+        (is_last, signs, knows_dead): (bool, Option<Signs>, bool),
         look: &mut Look,
     ) -> Result<(), AdapterError> {
         let began = Instant::now();
@@ -230,6 +231,8 @@ impl Zone {
         let mut torn = 0;
         let mut counts = Counts::default();
         let mut failure = None;
+        let mut unloaded: FxHashSet<NmethodId> = FxHashSet::default();
+        let known = &*methods;
         let skipped = if is_last || self.readings.is_multiple_of(READINGS) {
             Vec::new()
         } else {
@@ -255,8 +258,19 @@ impl Zone {
                             return;
                         }
                         match layout.read_nmethod(blob.clone(), bytes, pages) {
-                            // Unloaded: there is nothing left to be called by name.
-                            Ok(nmethod) if nmethod.method.0 == 0 => return,
+                            // Unloaded, but its place is not used again yet: its method
+                            // may be known from when it was there.
+                            Ok(mut nmethod) if nmethod.method.0 == 0 => {
+                                let method = outermost(&nmethod);
+                                let Some(method) =
+                                    method.filter(|at| knows_dead && known.contains(*at))
+                                else {
+                                    return;
+                                };
+                                nmethod.method = method;
+                                unloaded.insert(id);
+                                nmethods.put(nmethod);
+                            }
                             Ok(nmethod) => nmethods.put(nmethod),
                             Err(error) if error.is_final() => failure = Some(error),
                             // Its memory went while it was read: so did it.
@@ -278,10 +292,10 @@ impl Zone {
                     counts.used += u64::from(blob.size);
                     counts.others += 1;
                     others_there.insert(blob.code_begin);
-                    let known = others.get(&blob.code_begin);
-                    let known = known
+                    let other = others.get(&blob.code_begin);
+                    let other = other
                         .filter(|(end, name, _)| *end == blob.code_end && *name == blob.name_at);
-                    if let Some((_, _, parts)) = known {
+                    if let Some((_, _, parts)) = other {
                         seen.extend(parts.iter().filter_map(seen_routine));
                         return;
                     }
@@ -346,6 +360,7 @@ impl Zone {
                     CodeId::Nmethod(id) => {
                         came += 1;
                         if let Some(kept) = nmethods.get_mut(id) {
+                            let pages = (!unloaded.contains(id)).then_some(pages);
                             kept.methods =
                                 describe(&kept.nmethod, constituent, pages, methods, look);
                             kept.constituent = Some(constituent.clone());
@@ -400,12 +415,18 @@ fn seen_code(identity: CodeId, blob: &Blob) -> SeenCode<CodeId> {
     }
 }
 
+/// The method that was compiled, by the debug records.
+fn outermost(nmethod: &Nmethod) -> Option<Avma> {
+    let chain = nmethod.chain(nmethod.pcs.first()?.scope).ok()?;
+    chain.last().map(|frame| frame.method)
+}
+
 /// Fills in what is known of a compiled method, all but its map. Returns the methods that
-/// it is of.
+/// it is of. Without `pages` they are those that were known: they are not there any more.
 fn describe(
     nmethod: &Nmethod,
     constituent: &mut Constituent,
-    pages: &Pages<'_>,
+    pages: Option<&Pages<'_>>,
     methods: &mut Methods,
     look: &mut Look,
 ) -> Vec<Pinned> {
@@ -425,8 +446,10 @@ fn describe(
     inlined.push(nmethod.method);
     inlined.sort_unstable();
     inlined.dedup();
-    for method in &inlined {
-        methods.meet(pages, *method, look);
+    if let Some(pages) = pages {
+        for method in &inlined {
+            methods.meet(pages, *method, look);
+        }
     }
     constituent.method = methods.tell(nmethod.method, look);
     constituent.name = match methods.info(nmethod.method) {
