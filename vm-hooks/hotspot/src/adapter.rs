@@ -1,5 +1,6 @@
 //! The adapter: looks at a JVM again and again and tells what is new.
 
+mod describe;
 mod figures;
 mod index;
 mod interpreted;

@@ -21,7 +21,7 @@ use crate::method::ClassesLayout;
 use crate::pages::Pages;
 
 /// After a walk over all classes that took t, there is none for this many t …
-const PAUSE_FACTOR: u32 = 40;
+const PAUSE_FACTOR: u32 = 60;
 
 /// … but where classes were unloaded, for this many.
 const SHORT_PAUSE_FACTOR: u32 = 5;

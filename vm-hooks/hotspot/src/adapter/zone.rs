@@ -4,18 +4,19 @@
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_records::{Avma, Constituent, ConstituentKind, GoneReason, Stream, TimeNs};
+use vmscope_records::{Avma, ConstituentKind, GoneReason, Stream, TimeNs};
 use vmscope_target::{AdapterError, Cadence, CodeZone, Look, ProcessView, SeenCode};
 
+use super::describe::{describe, outermost, routines_of, tier};
 use super::figures::{Counts, Figures};
 use super::kept::{MAX_BYTES, Nmethods};
 use super::maps::Maps;
-use super::methods::{Methods, Pinned, full_name};
-use crate::code::{Blob, BlobKind, CodeCache, Found, HeapBounds, Nmethod, NmethodId};
+use super::methods::Methods;
+use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId};
 use crate::family::sources;
 use crate::jvm::Jvm;
 use crate::pages::Pages;
-use crate::stubs::{Routine, codelets, cut, stub_routines};
+use crate::stubs::{Routine, codelets, stub_routines};
 
 /// Between two readings of the code cache.
 const SHORTEST: Duration = Duration::from_millis(15);
@@ -26,7 +27,7 @@ const MUCH: usize = 2;
 
 /// A reading that took t is followed by a pause of at least this many t: reading shall
 /// cost some hundredths of a processor at most.
-const PAUSE_FACTOR: u32 = 25;
+const PAUSE_FACTOR: u32 = 40;
 
 /// The state of an nmethod that is still being made (all versions).
 const NOT_INSTALLED: i8 = -1;
@@ -413,98 +414,4 @@ fn seen_code(identity: CodeId, blob: &Blob) -> SeenCode<CodeId> {
         start: blob.code_begin,
         end: blob.code_end,
     }
-}
-
-/// The method that was compiled, by the debug records.
-fn outermost(nmethod: &Nmethod) -> Option<Avma> {
-    let chain = nmethod.chain(nmethod.pcs.first()?.scope).ok()?;
-    chain.last().map(|frame| frame.method)
-}
-
-/// Fills in what is known of a compiled method, all but its map. Returns the methods that
-/// it is of. Without `pages` they are those that were known: they are not there any more.
-fn describe(
-    nmethod: &Nmethod,
-    constituent: &mut Constituent,
-    pages: Option<&Pages<'_>>,
-    methods: &mut Methods,
-    look: &mut Look,
-) -> Vec<Pinned> {
-    constituent.kind = ConstituentKind::Method;
-    constituent.tier = tier(nmethod).to_owned();
-    // Of those that are inlined in it names are wanted when samples hit it: the classes
-    // may be gone by then.
-    let mut inlined: Vec<Avma> = Vec::new();
-    let mut last = u32::MAX;
-    for pc in &nmethod.pcs {
-        if pc.scope != last {
-            last = pc.scope;
-            let chain = nmethod.chain(pc.scope).unwrap_or_default();
-            inlined.extend(chain.iter().map(|frame| frame.method));
-        }
-    }
-    inlined.push(nmethod.method);
-    inlined.sort_unstable();
-    inlined.dedup();
-    if let Some(pages) = pages {
-        for method in &inlined {
-            methods.meet(pages, *method, look);
-        }
-    }
-    constituent.method = methods.tell(nmethod.method, look);
-    constituent.name = match methods.info(nmethod.method) {
-        Some(info) if nmethod.is_osr() => {
-            format!("{} (OSR at {})", full_name(&info), nmethod.entry_bci)
-        }
-        Some(info) => full_name(&info),
-        None => "(method that was unloaded)".to_owned(),
-    };
-    let pinned = inlined.into_iter().filter_map(|method| methods.pin(method));
-    pinned.collect()
-}
-
-/// Which compiler made it, with the level where that tells more.
-fn tier(nmethod: &Nmethod) -> &'static str {
-    match nmethod.level {
-        0 => "native",
-        1 => "C1",
-        2 => "C1 counting",
-        3 => "C1 profiling",
-        4 => "C2",
-        _ => "",
-    }
-}
-
-/// What a blob that is no compiled method is made of.
-fn routines_of(
-    blob: &Blob,
-    kind: BlobKind,
-    name: &str,
-    codelets: &[Routine],
-    stubs: &[(Avma, String)],
-) -> Vec<(ConstituentKind, Routine)> {
-    let (start, end) = (blob.code_begin, blob.code_end);
-    let whole = || Routine {
-        start,
-        end,
-        name: name.to_owned(),
-    };
-    if kind == BlobKind::Interpreter {
-        let parts = if codelets.is_empty() {
-            vec![whole()]
-        } else {
-            codelets.to_vec()
-        };
-        let kind = |routine| (ConstituentKind::Interpreter, routine);
-        return parts.into_iter().map(kind).collect();
-    }
-    let kind = if name.contains("adapters") || name.contains("Adapter") {
-        ConstituentKind::Adapter
-    } else {
-        ConstituentKind::Stub
-    };
-    cut(start, end, name, stubs)
-        .into_iter()
-        .map(|routine| (kind.clone(), routine))
-        .collect()
 }
