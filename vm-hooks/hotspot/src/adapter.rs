@@ -1,5 +1,6 @@
 //! The adapter: looks at a JVM again and again and tells what is new.
 
+mod describe;
 mod figures;
 mod index;
 mod interpreted;
@@ -20,10 +21,10 @@ use crate::jvm::{Jvm, TESTED};
 use crate::pages::Pages;
 use crate::regions::rules;
 use crate::vm_data::{Known, VmData};
-use interpreted::Interpreted;
+use interpreted::{ClassCounts, Interpreted};
 use maps::Maps;
 use methods::Methods;
-use zone::Zone;
+use zone::{Signs, Zone};
 
 /// The VM's word in records.
 const VM: &str = "hotspot";
@@ -229,25 +230,65 @@ impl Opened {
         is_last: bool,
     ) -> Result<(), AdapterError> {
         self.data.look(process, look)?;
+        self.methods.begin();
         let pages = Pages::new(process.memory());
-        if is_last || self.zone.is_due(look.touched(), Instant::now()) {
-            self.zone
-                .look(process, &pages, &mut self.methods, is_last, look)?;
+        let signs = signs(&self.data, self.jvm.version.major);
+        self.zone.count(signs, look.began());
+        let counts = class_counts(&self.data);
+        if is_last || self.zone.is_due(look.touched(), signs, Instant::now()) {
+            let methods = &mut self.methods;
+            let knows_dead = self.interpreted.knows_dead(counts);
+            let what = (is_last, signs, knows_dead);
+            self.zone.look(process, &pages, methods, what, look)?;
             self.has_read = true;
         }
         self.tell_hits(Some(&pages), look);
         let touched: Vec<Avma> = look.touched().to_vec();
         let values = touched.into_iter().filter(|at| !self.zone.holds(*at));
-        let interpreted = &mut self.interpreted;
-        interpreted.look(values, &self.jvm, &pages, &mut self.methods, look)
+        let from = (&self.jvm, &pages);
+        self.interpreted
+            .look(values, counts, from, &mut self.methods, look)
     }
 
     /// Tells the pc maps of the code that samples hit.
     fn tell_hits(&mut self, pages: Option<&Pages<'_>>, look: &mut Look) {
-        let hit = self.zone.hit(look.touched());
-        if !hit.is_empty() {
-            let hit = self.zone.kept(&hit);
-            self.maps.tell(hit, pages, &mut self.methods, look);
-        }
+        let methods = &mut self.methods;
+        self.zone.tell_hits(&self.maps, pages, methods, look);
     }
+}
+
+/// What the VM has counted that makes and unmakes code.
+fn signs(data: &VmData, major: u32) -> Option<Signs> {
+    const COLLECTORS: u32 = 3;
+    // These unload while the program runs.
+    const CONCURRENT: [&str; 2] = ["UseZGC", "UseShenandoahGC"];
+    let flags = data.flags();
+    let is_concurrent = flags.is_none_or(|flags| CONCURRENT.iter().any(|name| flags.is_on(name)));
+    let data = data.perf_data()?;
+    let each = |what: &'static str| {
+        let name = move |number| format!("sun.gc.collector.{number}.{what}");
+        (0..COLLECTORS).map(move |number| data.long(&name(number)).unwrap_or(0))
+    };
+    let mut times = each("lastEntryTime").zip(each("lastExitTime"));
+    let is_collecting = times.any(|(entry, exit)| entry > exit);
+    let collections = each("invocations").fold(0, i64::wrapping_add);
+    Some(Signs {
+        compilations: data.long("sun.ci.totalCompiles")?,
+        collections: (!is_collecting).then_some(collections),
+        // Up to JDK 19 a sweeper frees code at any time (JDK-8290025).
+        are_deaths: major >= 20 && !is_concurrent,
+    })
+}
+
+/// How many classes the VM has loaded and unloaded.
+fn class_counts(data: &VmData) -> Option<ClassCounts> {
+    let data = data.perf_data()?;
+    let sum = |own: &str, shared: &str| {
+        let shared = data.long(shared).unwrap_or(0);
+        Some(data.long(own)?.wrapping_add(shared))
+    };
+    Some(ClassCounts {
+        loaded: sum("java.cls.loadedClasses", "java.cls.sharedLoadedClasses")?,
+        unloaded: sum("java.cls.unloadedClasses", "java.cls.sharedUnloadedClasses")?,
+    })
 }

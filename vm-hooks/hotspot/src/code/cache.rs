@@ -103,13 +103,28 @@ impl CodeCache {
         &mut self,
         memory: &dyn Memory,
         small: &dyn Memory,
+        take: impl FnMut(Found<'_>),
+    ) -> Result<Vec<HeapBounds>, AdapterError> {
+        self.read_some(memory, small, |_| true, take)
+    }
+
+    /// The same, of the heaps that are `wanted`.
+    ///
+    /// # Errors
+    ///
+    /// As [`CodeCache::heaps`].
+    pub fn read_some(
+        &mut self,
+        memory: &dyn Memory,
+        small: &dyn Memory,
+        wanted: impl Fn(&HeapBounds) -> bool,
         mut take: impl FnMut(Found<'_>),
     ) -> Result<Vec<HeapBounds>, AdapterError> {
         self.malformed = 0;
         let heaps = self.heaps(memory)?;
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut blocks = 0;
-        for heap in &heaps {
+        for heap in heaps.iter().filter(|heap| wanted(heap)) {
             let walk = BlockWalk { next: 0, blocks };
             blocks = self.read_heap(heap, walk, (memory, small), &mut buffer, &mut take)?;
         }

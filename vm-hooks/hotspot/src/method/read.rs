@@ -1,5 +1,8 @@
 //! Reading a `Method` out of the VM.
 
+use std::hash::Hasher as _;
+
+use rustc_hash::FxHasher;
 use vmscope_records::{Avma, LineEntry};
 use vmscope_target::{AdapterError, Memory};
 
@@ -92,9 +95,13 @@ pub struct MethodInfo {
     pub lines: Vec<LineEntry>,
 }
 
-/// See [`MethodLayout::stamp`]: where what a method refers to is.
+/// See [`MethodLayout::stamp`]: where what a method refers to is, and what it is called:
+/// a class that takes the place of an unloaded one may have all of it at the same addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp([Avma; 5]);
+pub struct Stamp {
+    places: [Avma; 5],
+    names: u64,
+}
 
 fn methods(structs: &VmStructs) -> Result<MethodsLayout, AdapterError> {
     Ok(MethodsLayout {
@@ -298,13 +305,16 @@ impl MethodLayout {
         let class = self.klass_name.read_address(memory, holder, WHAT)?;
         let name = self.name_index.read(memory, const_method, WHAT)?;
         let name = self.pool_slot(memory, constants, name.cast_unsigned())?;
-        Ok(Stamp([
-            const_method,
-            constants,
-            holder,
-            class,
-            Avma(name & !1),
-        ]))
+        let name = Avma(name & !1);
+        let mut names = FxHasher::default();
+        for symbol in [class, name] {
+            let (bytes, _) = self.symbol_bytes(memory, symbol, usize::from(u16::MAX))?;
+            names.write(&bytes);
+        }
+        Ok(Stamp {
+            places: [const_method, constants, holder, class, name],
+            names: names.finish(),
+        })
     }
 
     /// The name of the class at `klass`, as the VM writes it.
