@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use vmscope_records::TimeNs;
-use vmscope_target::{AdapterError, AdapterFamily, MapEntry, ProcessView};
+use vmscope_target::{AdapterError, AdapterFamily, MapEntry, ProcessView, ProgramStamp};
 
 use super::at_work::{AtWork, Teller};
 use crate::session::news::{News, Space};
@@ -26,6 +26,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(40);
 /// … up to this.
 const LAST_PAUSE: Duration = Duration::from_secs(5);
 
+/// For how long mappings that were read count as those of now, while nothing is heard of
+/// new ones and the process runs the same program.
+const MAPPINGS_LAST: Duration = Duration::from_millis(500);
+
 /// The kernel tells the start of a process in clock ticks of 10 ms.
 const START_TOLERANCE_NS: u64 = 50_000_000;
 
@@ -33,6 +37,8 @@ const START_TOLERANCE_NS: u64 = 50_000_000;
 pub(in crate::session) struct Watched {
     pub space: Space,
     view: Option<ProcessView>,
+    /// When its mappings were read, and of which program.
+    seen: Option<(Instant, ProgramStamp)>,
     pub adapters: Vec<AtWork>,
     /// The families that have recognised it, by their places.
     recognised: Vec<usize>,
@@ -54,6 +60,7 @@ impl Watched {
         let mut watched = Watched {
             space,
             view: None,
+            seen: None,
             adapters: Vec::new(),
             recognised: Vec::new(),
             ask_at: None,
@@ -80,6 +87,7 @@ impl Watched {
 
     /// Takes news of it.
     pub fn update(&mut self, space: Space) {
+        self.seen = None;
         self.space = space;
         if let Some(view) = &self.view {
             self.space.code.keep_in(view);
@@ -226,7 +234,19 @@ impl Watched {
         let code = &self.space.code;
         let is_it = |maps: &[MapEntry]| code.is_seen_in(maps);
         if let Some(view) = &self.view {
-            return view.is_alive() && view.refresh_if(is_it).is_ok_and(|is_it| is_it);
+            let Some(stamp) = view.stamp() else {
+                return false;
+            };
+            // Reading the mappings takes long, and keeps the process from mapping.
+            let is_known = |(at, known): (Instant, ProgramStamp)| {
+                known == stamp && at.elapsed() < MAPPINGS_LAST
+            };
+            if self.seen.is_some_and(is_known) {
+                return true;
+            }
+            let is_it = view.refresh_if(is_it).is_ok_and(|is_it| is_it);
+            self.seen = is_it.then(|| (Instant::now(), stamp));
+            return is_it;
         }
         let Ok(view) = ProcessView::open(self.space.pid) else {
             return false;
