@@ -78,11 +78,11 @@ impl Builder<'_> {
         match place {
             Place::Code(code, offset) => self.code_site(code, offset),
             Place::Interpreted {
+                handler,
                 bytecodes,
                 bytecode,
-                ..
-            } => self.interpreted_site(bytecodes, Some(BytecodePc(bytecode))),
-            Place::Entering { method, .. } => self.interpreted_site(method, None),
+            } => self.interpreted_site(handler, bytecodes, Some(BytecodePc(bytecode))),
+            Place::Entering { handler, method } => self.interpreted_site(handler, method, None),
             Place::Native(module, offset) => self.native_site(module, offset),
             Place::Kernel(address) => self.kernel_site(FileOffset(address.0)),
             Place::Generated => self.plain_site(

@@ -4,16 +4,19 @@ use super::Builder;
 use super::code::{MethodTexts, line_of};
 use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId};
 use crate::zone::CodeIndex;
-use vmscope_records::{BytecodePc, ConstituentKind, Exactness};
+use vmscope_records::{BytecodePc, ConstituentKind, Exactness, Method};
 
 /// The tier of what is interpreted, beside those of compilers.
 const TIER: &str = "interpreter";
 
 impl Builder<'_> {
     /// The site of a bytecode of the method that `data` (its bytecodes, or its object) is
-    /// of; of its entry without one. The interpreter says it: that is exact.
+    /// of; of its entry without one. That is exact where the interpreter's code at the
+    /// sample is the handler of just that bytecode: on the way from one to the next, its
+    /// pointer is ahead.
     pub(super) fn interpreted_site(
         &mut self,
+        handler: CodeIndex,
         data: CodeIndex,
         bytecode: Option<BytecodePc>,
     ) -> SiteId {
@@ -47,6 +50,15 @@ impl Builder<'_> {
             ..Entry::named(&texts.name, kind)
         });
         let line = bytecode.and_then(|pc| line_of(method?, pc));
+        let handler = self.trace.code.constituents.get(handler as usize);
+        let is_handled = |pc| {
+            let of_handler = handler.and_then(|handler| first_word(&handler.name));
+            of_handler.is_some() && of_handler == method.and_then(|m| instruction_at(m, pc))
+        };
+        let exactness = match bytecode {
+            Some(pc) if !is_handled(pc) => Exactness::Approximate,
+            _ => Exactness::Exact,
+        };
         self.sites.put(Site {
             entry,
             from: bytecode,
@@ -60,7 +72,18 @@ impl Builder<'_> {
                 method: texts.key,
             },
             via: Vec::new(),
-            exactness: Exactness::Exact,
+            exactness,
         })
     }
+}
+
+fn first_word(text: &str) -> Option<&str> {
+    text.split_ascii_whitespace().next()
+}
+
+/// What the instruction at a bytecode is called.
+fn instruction_at(method: &Method, pc: BytecodePc) -> Option<&str> {
+    let after = method.listing.partition_point(|(at, _)| *at <= pc);
+    let (at, text) = method.listing.get(after.checked_sub(1)?)?;
+    (*at == pc).then(|| first_word(text)).flatten()
 }

@@ -4,6 +4,7 @@
 use vmscope_records::Avma;
 use vmscope_target::{AdapterError, LoadedModule, Memory, ProcessView};
 
+use crate::bytecode::{mnemonic, vm_name};
 use crate::layout::encodings::CODELET_ALIGNMENT;
 use crate::layout::{Scalar, VmStructs};
 
@@ -37,11 +38,7 @@ pub struct Routine {
 ///
 /// [`AdapterError::MissingField`], [`AdapterError::NotReady`], and what reading fails
 /// with.
-pub fn codelets(
-    structs: &VmStructs,
-    memory: &dyn Memory,
-    bytecode_name: impl Fn(i64) -> Option<&'static str>,
-) -> Result<Vec<Routine>, AdapterError> {
+pub fn codelets(structs: &VmStructs, memory: &dyn Memory) -> Result<Vec<Routine>, AdapterError> {
     const WHAT: &str = "interpreter";
     let reading = AdapterError::reading(WHAT);
     let field = |name| structs.scalar("StubQueue", name);
@@ -90,10 +87,8 @@ pub fn codelets(
             let name = memory.read_c_string(Avma(at), MAX_NAME).ok()?;
             Some(String::from_utf8_lossy(&name).into_owned())
         };
-        let name = match bytecode_name(number) {
-            Some(name) => format!("{name} (bytecode)"),
-            None => described().unwrap_or_else(|| "interpreter".to_owned()),
-        };
+        let name = handler_name(number)
+            .unwrap_or_else(|| described().unwrap_or_else(|| "interpreter".to_owned()));
         let code = at.saturating_add(header);
         let code = code.next_multiple_of(CODELET_ALIGNMENT).min(next);
         found.push(Routine {
@@ -104,6 +99,19 @@ pub fn codelets(
         at = next;
     }
     Ok(found)
+}
+
+/// What the codelet of a bytecode is called: as listings call the Java instruction that it
+/// stands for, so that it is known which samples are in the codelet of the bytecode that
+/// their registers show; then the VM's own name, if it has one.
+fn handler_name(number: i64) -> Option<String> {
+    let opcode = u8::try_from(number).ok()?;
+    let (java, own) = (mnemonic(opcode)?, vm_name(opcode)?);
+    Some(if java == own {
+        format!("{java} (bytecode)")
+    } else {
+        format!("{java} ({own})")
+    })
 }
 
 /// The begins of the routines inside the `StubRoutines` blobs, by address: what the VM

@@ -20,7 +20,8 @@ pub enum ConstituentKind {
     Enilopmart,
     /// Any other generated routine of the run time.
     Stub,
-    /// Generated interpreter code, for instance one bytecode's handler.
+    /// Generated interpreter code, for instance one bytecode's handler: that is called as
+    /// [`Method::listing`] calls the instruction; more may follow after a space.
     Interpreter,
     /// An adapter between calling conventions.
     Adapter,

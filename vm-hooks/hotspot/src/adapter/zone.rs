@@ -93,9 +93,7 @@ impl Zone {
         pages: &Pages<'_>,
         look: &mut Look,
     ) -> Result<Self, AdapterError> {
-        let codelets = match codelets(&jvm.structs, pages, |number| {
-            u8::try_from(number).ok().and_then(crate::bytecode::vm_name)
-        }) {
+        let codelets = match codelets(&jvm.structs, pages) {
             Ok(codelets) => codelets,
             Err(error @ AdapterError::NotReady { .. }) => return Err(error),
             Err(error) => {
