@@ -15,7 +15,7 @@ const MAX_NAME: usize = 256;
 #[derive(Debug)]
 pub enum Found<'a> {
     /// A compiled method: its identity and its state now.
-    /// [`CodeCache::read_nmethod`] has the rest.
+    /// [`CodeLayout::read_nmethod`] has the rest.
     Nmethod {
         /// Which one.
         id: NmethodId,
