@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use vmscope_records::{Avma, VmIdentity};
 use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds};
 
-use crate::evidence::MethodsLayout;
+use crate::bytecode::PoolLayout;
+use crate::evidence::FactsLayout;
 use crate::family::sample_needs;
 use crate::jvm::{Jvm, TESTED};
 use crate::pages::Pages;
@@ -86,11 +87,12 @@ impl HotSpotAdapter {
         };
         let data = VmData::new(process, known);
         tell_precision(&jvm, &data, look);
+        let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone()).ok();
         self.opened = Some(Opened {
             methods: Methods::new(&jvm, look),
             data,
             maps: Maps::new(
-                MethodsLayout::of(&jvm.structs).ok(),
+                pools.map(|pools| FactsLayout::of(&jvm.structs, pools)),
                 jvm.version.has_wrong_positions(),
             ),
             zone,

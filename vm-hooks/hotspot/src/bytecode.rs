@@ -12,5 +12,5 @@ pub use decode::{BytecodeError, Instruction, Instructions, Operands, instruction
 pub use listing::{listing, operand_text};
 pub use opcode::{mnemonic, op, original, vm_name};
 pub use pool::{Constant, ConstantPoolView, PoolLayout};
-pub use reference::{Reference, ReferenceKind};
+pub use reference::{Callee, Reference, ReferenceKind};
 pub(crate) use text::decode_utf8;

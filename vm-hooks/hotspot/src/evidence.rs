@@ -50,13 +50,11 @@
 
 mod anchors;
 mod assemble;
-pub mod bytecode;
-pub mod facts;
+mod facts;
 mod full;
 mod machine;
 mod memory;
 mod path;
-mod pool;
 mod profile;
 mod signs;
 mod states;
@@ -70,9 +68,9 @@ use rustc_hash::FxHashSet;
 use vmscope_records::{Avma, Exactness};
 
 use crate::code::{Frame, Nmethod};
-pub use facts::{Arithmetic, MethodFacts, Reference, Sign};
+pub use facts::{Arithmetic, MethodFacts, Referent, Sign};
 pub use full::{full, has_full_tables, stale_scope, without_needless};
-pub use memory::{MemoryMethods, MethodsLayout};
+pub use memory::{FactsLayout, MemoryMethods};
 pub use tree::GuessLimits;
 pub use weights::Weights;
 

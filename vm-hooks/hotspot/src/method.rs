@@ -2,6 +2,7 @@
 
 mod classes;
 mod lines;
+mod lookup;
 mod names;
 mod read;
 

@@ -2,7 +2,7 @@
 
 use vmscope_records::Avma;
 
-use super::bytecode::{self, Step};
+use crate::bytecode::{Instruction, Operands, instructions};
 
 /// Methods with more bytecodes than this are not looked into (`HugeMethodLimit` is 8000).
 const MAX_BYTECODES: usize = 16_000;
@@ -96,9 +96,9 @@ pub enum Sign {
     Intrinsic,
 }
 
-/// What the constant pool says about a bytecode's operand.
+/// What a bytecode refers to, as far as code may show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Reference {
+pub enum Referent {
     /// Not known, or not resolved by the VM yet.
     #[default]
     Unknown,
@@ -129,23 +129,22 @@ pub struct MethodFacts {
 }
 
 impl MethodFacts {
-    /// Of bytecodes as the VM keeps them; `refer` resolves the operand of the bytecode
-    /// at a place: bci, the bytecode as in a class file, its operand.
+    /// Of bytecodes as the VM keeps them; `refer` tells what an instruction refers to.
     #[must_use]
     pub fn of(
         bytecodes: &[u8],
         oop_bytes: u8,
-        mut refer: impl FnMut(u16, u8, u16) -> Reference,
+        mut refer: impl FnMut(&Instruction) -> Referent,
     ) -> Self {
         let mut facts = MethodFacts {
             size: u32::try_from(bytecodes.len()).unwrap_or(u32::MAX),
             ..MethodFacts::default()
         };
         let bytecodes = bytecodes.get(..MAX_BYTECODES).unwrap_or(bytecodes);
-        let (mut at, mut previous) = (0, 0);
-        while let Some(step) = bytecode::step(bytecodes, at) {
-            facts.take(bytecodes, (&step, previous), oop_bytes, &mut refer);
-            (at, previous) = (step.next, step.code);
+        let mut previous = 0;
+        for instruction in instructions(bytecodes).map_while(Result::ok) {
+            facts.take((&instruction, previous), oop_bytes, &mut refer);
+            previous = instruction.opcode;
         }
         if facts.steps.is_empty() {
             facts.steps.push(0);
@@ -172,15 +171,18 @@ impl MethodFacts {
 
     fn take(
         &mut self,
-        bytecodes: &[u8],
-        (step, previous): (&Step, u8),
+        (instruction, previous): (&Instruction, u8),
         oop_bytes: u8,
-        refer: &mut impl FnMut(u16, u8, u16) -> Reference,
+        refer: &mut impl FnMut(&Instruction) -> Referent,
     ) {
         use Arithmetic as A;
-        let code = step.code;
-        let bci = u16::try_from(step.at).unwrap_or(u16::MAX);
-        let mut is_step = step.at == 0;
+        let code = if instruction.is_wide {
+            0xc4
+        } else {
+            instruction.opcode
+        };
+        let bci = u16::try_from(instruction.bci.0).unwrap_or(u16::MAX);
+        let mut is_step = bci == 0;
         // Of two bytecodes beside each other the second is of long or double.
         let wide = code & 1 == 1;
         let mut signs: Vec<Sign> = Vec::new();
@@ -198,10 +200,14 @@ impl MethodFacts {
                 let value = f64::from(code - 0x0e);
                 number(&mut signs, value.to_bits().cast_signed());
             }
-            0x10 | 0x11 => number(&mut signs, i64::from(step.immediate)),
+            0x10 | 0x11 => {
+                if let Operands::Value(value) = instruction.operands {
+                    number(&mut signs, value.into());
+                }
+            }
             // ldc, ldc_w, ldc2_w
             0x12..=0x14 => {
-                if let Reference::Constant(value) = refer(bci, code, step.operand) {
+                if let Referent::Constant(value) = refer(instruction) {
                     number(&mut signs, value);
                 }
             }
@@ -239,7 +245,9 @@ impl MethodFacts {
             0x82 | 0x83 => signs.push(Sign::Arithmetic(A::Xor, wide)),
             // iinc
             0x84 => {
-                number(&mut signs, i64::from(step.immediate));
+                if let Operands::Increment(_, by) = instruction.operands {
+                    number(&mut signs, by.into());
+                }
                 signs.push(Sign::Arithmetic(A::Add, false));
             }
             0x85 => signs.push(Sign::Arithmetic(A::Widen, true)),
@@ -252,13 +260,22 @@ impl MethodFacts {
             0x99..=0x9e | 0xc6 | 0xc7 => signs.push(Sign::Branch),
             0xaa | 0xab => {
                 signs.push(Sign::Branch);
-                let keys = bytecode::switch_keys(bytecodes, step.at, MAX_KEYS);
-                signs.extend(keys.into_iter().map(|key| Sign::Constant(i64::from(key))));
+                match &instruction.operands {
+                    Operands::Table { low, targets, .. } => {
+                        let keys = (i64::from(*low)..).zip(targets.iter().take(MAX_KEYS));
+                        signs.extend(keys.map(|(key, _)| Sign::Constant(key)));
+                    }
+                    Operands::Lookup { pairs, .. } => {
+                        let keys = pairs.iter().take(MAX_KEYS).map(|(key, _)| *key);
+                        signs.extend(keys.map(|key| Sign::Constant(key.into())));
+                    }
+                    _ => {}
+                }
             }
             // getstatic, putstatic, getfield, putfield
             0xb2..=0xb5 => {
                 is_step = true;
-                if let Reference::Field(offset) = refer(bci, code, step.operand) {
+                if let Referent::Field(offset) = refer(instruction) {
                     let store = code & 1 == 1;
                     signs.push(Sign::Field { offset, store });
                 }
@@ -269,9 +286,9 @@ impl MethodFacts {
                 if code == 0xb6 || code == 0xb9 {
                     signs.push(Sign::ClassOf);
                 }
-                let methods = match refer(bci, code, step.operand) {
-                    Reference::Methods(methods) => methods,
-                    Reference::Intrinsic(method) => {
+                let methods = match refer(instruction) {
+                    Referent::Methods(methods) => methods,
+                    Referent::Intrinsic(method) => {
                         signs.push(Sign::Intrinsic);
                         vec![method]
                     }
@@ -282,9 +299,7 @@ impl MethodFacts {
             // new, newarray, anewarray, multianewarray
             0xbb | 0xbc | 0xbd | 0xc5 => {
                 signs.push(Sign::Allocate);
-                if let (true, Reference::Class(class)) =
-                    (code != 0xbc, refer(bci, code, step.operand))
-                {
+                if let (true, Referent::Class(class)) = (code != 0xbc, refer(instruction)) {
                     signs.push(Sign::Class(class));
                 }
             }
@@ -292,7 +307,7 @@ impl MethodFacts {
             // checkcast, instanceof
             0xc0 | 0xc1 => {
                 signs.push(Sign::ClassOf);
-                if let Reference::Class(class) = refer(bci, code, step.operand) {
+                if let Referent::Class(class) = refer(instruction) {
                     signs.push(Sign::Class(class));
                 }
             }

@@ -4,6 +4,7 @@ use vmscope_records::{Avma, LineEntry};
 use vmscope_target::{AdapterError, Memory};
 
 use super::line_table;
+use super::lookup::ClassMethods;
 use crate::bytecode::decode_utf8;
 use crate::layout::{Encodings, Scalar, VmStructs};
 
@@ -38,15 +39,7 @@ pub struct MethodLayout {
     symbol_body: u64,
     /// `has_linenumber_table`.
     has_lines: i64,
-    /// A class's own methods: `Array<Method*>`.
-    methods: Option<MethodsLayout>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct MethodsLayout {
-    array: Scalar,
-    length: Scalar,
-    data: u64,
+    pub(super) class_methods: Option<ClassMethods>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,15 +77,6 @@ pub struct MethodInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp([Avma; 5]);
 
-fn methods(structs: &VmStructs) -> Option<MethodsLayout> {
-    Some(MethodsLayout {
-        array: structs.optional_scalar("InstanceKlass", "_methods")?,
-        // All arrays of the VM begin with their length.
-        length: structs.optional_scalar("Array<int>", "_length")?,
-        data: structs.optional_offset("Array<Method*>", "_data")?,
-    })
-}
-
 impl MethodLayout {
     /// Looks everything up.
     ///
@@ -127,7 +111,7 @@ impl MethodLayout {
                 .optional_offset("Symbol", "_body")
                 .map_or_else(|| structs.offset("Symbol", "_body[0]"), Ok)?,
             has_lines: lines_flag.unwrap_or(1),
-            methods: methods(structs),
+            class_methods: ClassMethods::of(structs),
         })
     }
 
@@ -170,41 +154,6 @@ impl MethodLayout {
         })
     }
 
-    /// The methods (`Method*`) that the class at `klass` declares; none where the tables
-    /// do not tell.
-    ///
-    /// # Errors
-    ///
-    /// As [`MethodLayout::read`], and [`AdapterError::Implausible`] for a class of more
-    /// than 65,535 methods.
-    pub fn methods_of(&self, memory: &dyn Memory, klass: Avma) -> Result<Vec<Avma>, AdapterError> {
-        let Some(MethodsLayout {
-            array,
-            length,
-            data,
-        }) = self.methods
-        else {
-            return Ok(Vec::new());
-        };
-        let array = array.read_address(memory, klass, WHAT)?;
-        let count = length.read(memory, array, WHAT)?.cast_unsigned();
-        if count > u64::from(u16::MAX) {
-            return Err(AdapterError::Implausible {
-                what: "number of a class's methods",
-                value: count,
-                at: array,
-            });
-        }
-        let methods = memory
-            .read_u64s(
-                Avma(array.0.wrapping_add(data)),
-                count,
-                usize::from(u16::MAX),
-            )
-            .map_err(AdapterError::reading(WHAT))?;
-        Ok(methods.into_iter().map(Avma).collect())
-    }
-
     /// The address of the bytecodes of the method at `method`, and how many there are.
     ///
     /// # Errors
@@ -219,6 +168,38 @@ impl MethodLayout {
         let size = self.code_size.read(memory, const_method, WHAT)?;
         let at = Avma(const_method.0.wrapping_add(self.const_method_bytes));
         Ok((at, size.cast_unsigned()))
+    }
+
+    /// The constant pool of the method at `method`.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn constants(&self, memory: &dyn Memory, method: Avma) -> Result<Avma, AdapterError> {
+        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        self.constants.read_address(memory, const_method, WHAT)
+    }
+
+    /// Whether the method at `method` has that name and signature (addresses of symbols).
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn is_named(
+        &self,
+        memory: &dyn Memory,
+        method: Avma,
+        (name, signature): (Avma, Avma),
+    ) -> Result<bool, AdapterError> {
+        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let constants = self.constants.read_address(memory, const_method, WHAT)?;
+        let is = |field: Scalar, symbol: Avma| {
+            let index = field.read(memory, const_method, WHAT)?.cast_unsigned();
+            // The lowest bit marks what is not resolved yet, in older versions.
+            let slot = self.pool_slot(memory, constants, index)? & !1;
+            Ok::<_, AdapterError>(slot == symbol.0)
+        };
+        Ok(is(self.name_index, name)? && is(self.signature_index, signature)?)
     }
 
     /// What tells whether the method at `method` is still the one that was read there:
