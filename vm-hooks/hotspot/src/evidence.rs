@@ -58,6 +58,7 @@ mod path;
 mod profile;
 mod signs;
 mod states;
+mod steps;
 mod templates;
 mod tree;
 mod weights;
