@@ -31,5 +31,6 @@ mod node;
 mod causality;
 mod churn;
 mod known;
+mod odd;
 mod shares;
 mod views;

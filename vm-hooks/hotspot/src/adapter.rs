@@ -1,11 +1,13 @@
 //! The adapter: looks at a JVM again and again and tells what is new.
 
+mod describe;
 mod figures;
 mod index;
 mod interpreted;
 mod kept;
 mod maps;
 mod methods;
+mod partly;
 mod zone;
 
 use std::time::{Duration, Instant};
@@ -17,13 +19,14 @@ use crate::bytecode::PoolLayout;
 use crate::evidence::FactsLayout;
 use crate::family::sample_needs;
 use crate::jvm::{Jvm, TESTED};
+use crate::layout::Missing;
 use crate::pages::Pages;
 use crate::regions::rules;
 use crate::vm_data::{Known, VmData};
-use interpreted::Interpreted;
+use interpreted::{ClassCounts, Interpreted};
 use maps::Maps;
 use methods::Methods;
-use zone::Zone;
+use zone::{Signs, Zone};
 
 /// The VM's word in records.
 const VM: &str = "hotspot";
@@ -35,6 +38,9 @@ const TICK: Duration = Duration::from_millis(25);
 #[derive(Debug, Default)]
 pub struct HotSpotAdapter {
     opened: Option<Opened>,
+    /// What is told where nothing else can be.
+    partly: Option<VmData>,
+    has_begun: bool,
     identity: Option<VmIdentity>,
 }
 
@@ -46,6 +52,8 @@ struct Opened {
     methods: Methods,
     interpreted: Interpreted,
     data: VmData,
+    /// Whether the code cache was read once.
+    has_read: bool,
     maps: Maps,
 }
 
@@ -78,8 +86,10 @@ impl HotSpotAdapter {
             );
         }
         let zone = Zone::new(process, &jvm, &pages, look)?;
+        for sentence in jvm.missing() {
+            look.limit(sentence, "");
+        }
         let interpreted = Interpreted::new(&jvm, look);
-        look.rules(VM, rules());
         let known = Known {
             structs: Some(&jvm.structs),
             libjvm: Some(&jvm.library),
@@ -87,16 +97,30 @@ impl HotSpotAdapter {
         };
         let data = VmData::new(process, known);
         tell_precision(&jvm, &data, look);
-        let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone()).ok();
+        let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone());
+        match &pools {
+            Ok(pools) => {
+                for sentence in Missing::told(&pools.missing) {
+                    look.limit(sentence, "");
+                }
+            }
+            Err(error) => {
+                let text = "there are no listings of bytecodes, and those of compiled code \
+                            are less certain";
+                look.limit(format!("{text}: {error}"), "");
+            }
+        }
+        let pools = pools.ok();
+        let facts = pools
+            .clone()
+            .map(|pools| FactsLayout::of(&jvm.structs, pools));
         self.opened = Some(Opened {
-            methods: Methods::new(&jvm, look),
+            methods: Methods::new(&jvm, pools),
             data,
-            maps: Maps::new(
-                pools.map(|pools| FactsLayout::of(&jvm.structs, pools)),
-                jvm.version.has_wrong_positions(),
-            ),
+            maps: Maps::new(facts, jvm.version.has_wrong_positions()),
             zone,
             interpreted,
+            has_read: false,
             jvm,
         });
         Ok(())
@@ -116,11 +140,29 @@ impl Adapter for HotSpotAdapter {
     }
 
     fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        self.open(process, look)?;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            // Its native functions need nothing of its memory.
+            look.rules(VM, rules());
+        }
+        if let Some(data) = &mut self.partly {
+            return data.look(process, look);
+        }
+        match self.open(process, look) {
+            Err(error @ AdapterError::Gone { .. }) => return Err(error),
+            Err(error) if error.is_final() => {
+                let data = self.partly.insert(partly::begin(process, &error, look));
+                return data.look(process, look);
+            }
+            other => other?,
+        }
         let Some(opened) = &mut self.opened else {
             return Ok(());
         };
         opened.look(process, look, false)
+    }
+
+    fn tells_all_code(&self) -> bool {
+        self.partly.is_none()
     }
 
     fn next_look(&self) -> Duration {
@@ -128,14 +170,21 @@ impl Adapter for HotSpotAdapter {
     }
 
     fn finish(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        if process.is_alive() {
-            self.open(process, look)?;
+        if self.opened.is_none() && process.is_alive() {
+            self.look(process, look)?;
+        }
+        if let Some(data) = &mut self.partly {
+            data.finish(process, look);
+            return Ok(());
         }
         match &mut self.opened {
             Some(opened) => {
                 let result = if process.is_alive() {
                     opened.look(process, look, true)
                 } else {
+                    if !opened.has_read {
+                        partly::missed(look);
+                    }
                     // What was hit last is known from before.
                     opened.tell_hits(None, look);
                     Ok(())
@@ -143,7 +192,13 @@ impl Adapter for HotSpotAdapter {
                 opened.data.finish(process, look);
                 result
             }
-            None => Ok(()),
+            None => {
+                if !self.has_begun {
+                    look.rules(VM, rules());
+                }
+                partly::missed(look);
+                Ok(())
+            }
         }
     }
 }
@@ -189,24 +244,65 @@ impl Opened {
         is_last: bool,
     ) -> Result<(), AdapterError> {
         self.data.look(process, look)?;
+        self.methods.begin();
         let pages = Pages::new(process.memory());
-        if is_last || self.zone.is_due(look.touched(), Instant::now()) {
-            self.zone
-                .look(process, &pages, &mut self.methods, is_last, look)?;
+        let signs = signs(&self.data, self.jvm.version.major);
+        self.zone.count(signs, look.began());
+        let counts = class_counts(&self.data);
+        if is_last || self.zone.is_due(look.touched(), signs, Instant::now()) {
+            let methods = &mut self.methods;
+            let knows_dead = self.interpreted.knows_dead(counts);
+            let what = (is_last, signs, knows_dead);
+            self.zone.look(process, &pages, methods, what, look)?;
+            self.has_read = true;
         }
         self.tell_hits(Some(&pages), look);
         let touched: Vec<Avma> = look.touched().to_vec();
         let values = touched.into_iter().filter(|at| !self.zone.holds(*at));
-        let interpreted = &mut self.interpreted;
-        interpreted.look(values, &self.jvm, &pages, &mut self.methods, look)
+        let from = (&self.jvm, &pages);
+        self.interpreted
+            .look(values, counts, from, &mut self.methods, look)
     }
 
     /// Tells the pc maps of the code that samples hit.
     fn tell_hits(&mut self, pages: Option<&Pages<'_>>, look: &mut Look) {
-        let hit = self.zone.hit(look.touched());
-        if !hit.is_empty() {
-            let hit = self.zone.kept(&hit);
-            self.maps.tell(hit, pages, &mut self.methods, look);
-        }
+        let methods = &mut self.methods;
+        self.zone.tell_hits(&self.maps, pages, methods, look);
     }
+}
+
+/// What the VM has counted that makes and unmakes code.
+fn signs(data: &VmData, major: u32) -> Option<Signs> {
+    const COLLECTORS: u32 = 3;
+    // These unload while the program runs.
+    const CONCURRENT: [&str; 2] = ["UseZGC", "UseShenandoahGC"];
+    let flags = data.flags();
+    let is_concurrent = flags.is_none_or(|flags| CONCURRENT.iter().any(|name| flags.is_on(name)));
+    let data = data.perf_data()?;
+    let each = |what: &'static str| {
+        let name = move |number| format!("sun.gc.collector.{number}.{what}");
+        (0..COLLECTORS).map(move |number| data.long(&name(number)).unwrap_or(0))
+    };
+    let mut times = each("lastEntryTime").zip(each("lastExitTime"));
+    let is_collecting = times.any(|(entry, exit)| entry > exit);
+    let collections = each("invocations").fold(0, i64::wrapping_add);
+    Some(Signs {
+        compilations: data.long("sun.ci.totalCompiles")?,
+        collections: (!is_collecting).then_some(collections),
+        // Up to JDK 19 a sweeper frees code at any time (JDK-8290025).
+        are_deaths: major >= 20 && !is_concurrent,
+    })
+}
+
+/// How many classes the VM has loaded and unloaded.
+fn class_counts(data: &VmData) -> Option<ClassCounts> {
+    let data = data.perf_data()?;
+    let sum = |own: &str, shared: &str| {
+        let shared = data.long(shared).unwrap_or(0);
+        Some(data.long(own)?.wrapping_add(shared))
+    };
+    Some(ClassCounts {
+        loaded: sum("java.cls.loadedClasses", "java.cls.sharedLoadedClasses")?,
+        unloaded: sum("java.cls.unloadedClasses", "java.cls.sharedUnloadedClasses")?,
+    })
 }

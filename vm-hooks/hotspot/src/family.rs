@@ -29,10 +29,6 @@ impl AdapterFamily for Family {
     }
 
     fn recognise(&self, process: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
-        // One that is over has no memory to be read.
-        if process.is_live() && !process.is_alive() {
-            return Ok(None);
-        }
         if library_of(process).is_none() {
             return other_jvm::recognise(process).map_or(Ok(None), Err);
         }

@@ -4,7 +4,7 @@ use vmscope_records::Avma;
 use vmscope_target::{AdapterError, LoadedModule, Memory, ProcessView};
 
 use crate::code::CodeLayout;
-use crate::layout::{Encodings, MARK, VmStructs};
+use crate::layout::{Encodings, MARK, Missing, VmStructs};
 use crate::method::MethodLayout;
 
 /// The library that is the VM.
@@ -56,11 +56,20 @@ impl Jvm {
         let encodings = Encodings::of(&structs, version.major);
         Ok(Jvm {
             code: CodeLayout::of(&structs, encodings)?,
-            methods: MethodLayout::of(&structs, encodings)?,
+            methods: MethodLayout::of(&structs, encodings)
+                .unwrap_or_else(|error| MethodLayout::unknown(&error, encodings)),
             library,
             structs,
             version,
         })
+    }
+
+    /// What its tables do not have and is done without, a sentence for each thing that
+    /// is not known therefore.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        let all = self.code.missing.iter().chain(&self.methods.missing);
+        Missing::told(&all.cloned().collect::<Vec<_>>())
     }
 
     /// Whether its version was compared with what the JVM itself reports, or lies
@@ -93,9 +102,11 @@ impl Version {
         let reading = AdapterError::reading("version");
         let old = structs.optional_static("JDK_Version", "_current");
         let new = structs.optional_static("Abstract_VM_Version", "_vm_major_version");
+        let old = old.map(|at| memory.read_u8(at).map(u32::from));
+        let new = new.map(|at| memory.read_u32(at));
         let major = match (old, new) {
-            (Some(at), _) => u32::from(memory.read_u8(at).map_err(&reading)?),
-            (None, Some(at)) => memory.read_u32(at).map_err(&reading)?,
+            (Some(Err(_)), Some(Ok(major))) | (Some(Ok(major)), _) => major,
+            (Some(major), _) | (None, Some(major)) => major.map_err(&reading)?,
             (None, None) => {
                 return Err(AdapterError::MissingField {
                     name: "JDK_Version._current".to_owned(),

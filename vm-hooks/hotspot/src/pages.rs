@@ -1,6 +1,7 @@
 //! Memory read in pages that are kept: a look reads thousands of small things that lie
 //! close together.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -16,11 +17,17 @@ const SMALL_PAGE: u64 = 4096;
 /// More pages than this are not kept at a time (256 MiB): then all are dropped.
 const MAX_PAGES: usize = 4096;
 
+/// A look reads no more pages than this (4 GiB), however its lists run: some hundred times
+/// what a large program's classes take.
+const MAX_READ: u64 = 1 << 16;
+
 /// A window on a process's memory for one look: what was read once is not read again,
 /// so all of it is as old as its page's first reading.
 pub struct Pages<'m> {
     memory: &'m dyn Memory,
     kept: Mutex<FxHashMap<u64, Arc<Page>>>,
+    /// How many were read.
+    read: AtomicU64,
 }
 
 /// What could be read of a page.
@@ -45,6 +52,7 @@ impl<'m> Pages<'m> {
         Pages {
             memory,
             kept: Mutex::default(),
+            read: AtomicU64::new(0),
         }
     }
 
@@ -61,6 +69,13 @@ impl<'m> Pages<'m> {
     fn page(&self, number: u64) -> Result<Arc<Page>, MemoryError> {
         if let Some(page) = self.kept().get(&number) {
             return Ok(Arc::clone(page));
+        }
+        if self.read.fetch_add(1, Ordering::Relaxed) >= MAX_READ {
+            return Err(MemoryError::Unmapped {
+                at: Avma(number.saturating_mul(PAGE)),
+                wanted: usize::try_from(PAGE).unwrap_or(0),
+                got: 0,
+            });
         }
         let page = Arc::new(self.read_page(number)?);
         let mut kept = self.kept();

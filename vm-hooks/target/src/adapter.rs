@@ -144,6 +144,13 @@ pub trait Adapter: Send {
     /// further look.
     fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError>;
 
+    /// Whether it tells all generated code of its process by itself: then adapters of
+    /// later families, which read what the VM or its agents wrote of the same code into
+    /// files, are not asked. Asked before each look of theirs; `false` by default.
+    fn tells_all_code(&self) -> bool {
+        false
+    }
+
     /// How long to wait until the next look: short while code comes and goes, long
     /// while it is quiet ([`crate::Cadence`] does that).
     fn next_look(&self) -> Duration;

@@ -191,6 +191,32 @@ pub(crate) fn start_ticks(pid: Pid) -> Option<u64> {
     (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(stat.starttime)
 }
 
+/// Which program a process runs, as far as one cheap reading tells: an exec gives it new
+/// places, unless they may not be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramStamp {
+    /// When it started, in clock ticks since boot.
+    start_ticks: u64,
+    /// Where its code and its stack begin; 0 where that may not be known.
+    places: [u64; 2],
+}
+
+impl ProgramStamp {
+    /// Whether it is of the process that started then.
+    pub(crate) fn is_since(self, start_ticks: u64) -> bool {
+        self.start_ticks == start_ticks
+    }
+}
+
+/// The stamp of process `pid`; `None` when it is gone or has ended.
+pub(crate) fn program_stamp(pid: Pid) -> Option<ProgramStamp> {
+    let stat = read_stat(pid).ok()?;
+    (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(ProgramStamp {
+        start_ticks: stat.starttime,
+        places: [stat.startcode, stat.startstack],
+    })
+}
+
 /// What it means for `process` that its mappings can't be read.
 pub(crate) fn explain(process: &ProcessFacts, error: MapsError) -> AttachError {
     let (pid, name) = (process.pid, process.name.clone());

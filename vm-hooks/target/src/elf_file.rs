@@ -19,6 +19,9 @@ const MAX_SYMBOLS: u64 = 8 << 20;
 /// A longer string table is not read. That of a browser with all its C++ names is
 /// some 150 MB.
 const MAX_STRING_BYTES: u64 = 256 << 20;
+/// In which order the symbol tables are gone through.
+const ALL_FIRST: [u32; 2] = [section_header::SHT_SYMTAB, section_header::SHT_DYNSYM];
+const EXPORTED_FIRST: [u32; 2] = [section_header::SHT_DYNSYM, section_header::SHT_SYMTAB];
 /// The names of sections take no more bytes than this.
 const MAX_SECTION_NAMES: u64 = 4 << 20;
 /// Symbols are read so many at a time.
@@ -213,8 +216,8 @@ impl ElfFile {
     }
 
     /// The symbols of these names at their run-time addresses, in the order of
-    /// `names`, in one pass over `.symtab` and, for what is not there, `.dynsym`.
-    /// Of several symbols with one name the first counts.
+    /// `names`, in one pass over `.dynsym`, which is small, and for what is not there,
+    /// `.symtab`. Of several symbols with one name the first counts.
     ///
     /// # Errors
     ///
@@ -222,7 +225,10 @@ impl ElfFile {
     pub fn find(&self, names: &[&str], bias: LoadBias) -> Result<Vec<Option<Symbol>>, ElfError> {
         let mut found: Vec<Option<Symbol>> = vec![None; names.len()];
         let mut missing = names.len();
-        self.visit(&mut |strings, raw| {
+        if missing == 0 {
+            return Ok(found);
+        }
+        self.visit(EXPORTED_FIRST, &mut |strings, raw| {
             for (name, slot) in names.iter().zip(&mut found) {
                 if slot.is_none() && strings.is(raw.name_at, name.as_bytes()) {
                     *slot = Some(symbol((*name).to_owned(), raw, bias));
@@ -250,7 +256,7 @@ impl ElfFile {
         cap: usize,
     ) -> Result<Vec<Symbol>, ElfError> {
         let mut found = std::collections::BTreeMap::new();
-        self.visit(&mut |strings, raw| {
+        self.visit(ALL_FIRST, &mut |strings, raw| {
             if strings.begins(raw.name_at, prefix.as_bytes()) {
                 let name = String::from_utf8_lossy(strings.name(raw.name_at)).into_owned();
                 found
@@ -276,14 +282,17 @@ impl ElfFile {
         &self,
         visitor: &mut dyn FnMut(&[u8], &RawSymbol) -> ControlFlow<()>,
     ) -> Result<(), ElfError> {
-        self.visit(&mut |strings, raw| visitor(strings.name(raw.name_at), raw))
+        self.visit(ALL_FIRST, &mut |strings, raw| {
+            visitor(strings.name(raw.name_at), raw)
+        })
     }
 
     fn visit(
         &self,
+        tables: [u32; 2],
         visitor: &mut dyn FnMut(&Strings, &RawSymbol) -> ControlFlow<()>,
     ) -> Result<(), ElfError> {
-        for kind in [section_header::SHT_SYMTAB, section_header::SHT_DYNSYM] {
+        for kind in tables {
             let sections = self.sections()?;
             let Some(table) = sections.iter().find(|section| section.kind == kind) else {
                 continue;

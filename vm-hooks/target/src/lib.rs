@@ -48,7 +48,7 @@ pub use adapter::{
     Adapter, AdapterFamily, EnvironmentChange, Launch, Recognised, SampleNeeds, recognise,
 };
 pub use adapter_error::AdapterError;
-pub use attach::{AttachError, ProcessFacts, ThreadInfo, examine, list_threads};
+pub use attach::{AttachError, ProcessFacts, ProgramStamp, ThreadInfo, examine, list_threads};
 pub use cadence::Cadence;
 pub use consistent::read_consistently;
 pub use core_file::{CoreFile, CoreInfo};

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use vmscope_records::{Avma, Pid, ProcessKey, Tid, TimeNs};
 
-use crate::attach::{examine, explain, list_threads, start_ticks};
+use crate::attach::{examine, explain, list_threads, program_stamp, start_ticks};
 use crate::core_memory::{CoreMemory, open_same};
 use crate::opening::{Opening, header_of};
 use crate::{
     AttachError, CoreFile, ElfFile, LiveMemory, LoadBias, LoadedModule, MapEntry, MapsError,
-    Memory, ModuleFile, ReadAt, Root, Symbol, SymbolError, ThreadInfo, read_maps,
+    Memory, ModuleFile, ProgramStamp, ReadAt, Root, Symbol, SymbolError, ThreadInfo, read_maps,
     symbols_in_memory,
 };
 
@@ -224,6 +224,19 @@ impl ProcessView {
             Source::Live { start_ticks: then } => start_ticks(self.pid) == Some(then),
             Source::Departed => false,
             _ => true,
+        }
+    }
+
+    /// Which program it runs now, as far as that is cheap to know; `None` where it is no
+    /// live process, or has ended.
+    #[must_use]
+    pub fn stamp(&self) -> Option<ProgramStamp> {
+        match self.source {
+            Source::Live { start_ticks } => {
+                let stamp = program_stamp(self.pid)?;
+                stamp.is_since(start_ticks).then_some(stamp)
+            }
+            _ => None,
         }
     }
 

@@ -27,6 +27,8 @@ pub struct CodeZone<I> {
     known: HashMap<I, Known>,
     /// When the last look began; `None` before the first.
     last_look: Option<TimeNs>,
+    /// Up to when nothing is gone that it found.
+    whole_until: Option<TimeNs>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +56,7 @@ impl<I> Default for CodeZone<I> {
         Self {
             known: HashMap::new(),
             last_look: None,
+            whole_until: None,
         }
     }
 }
@@ -63,6 +66,12 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Nothing that the last look found was gone at `time`: the VM shows that without a
+    /// look at its code.
+    pub fn is_whole_at(&mut self, time: TimeNs) {
+        self.whole_until = self.whole_until.max(Some(time));
     }
 
     /// Compares all that is in the zone now with what was there at the last look, and
@@ -120,7 +129,8 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         new.sort_by_key(|(_, known)| (known.start, known.key));
         let changes = gone.len() + moved.len() + new.len();
 
-        let last_seen = self.last_look.unwrap_or(look.began());
+        let last_seen = self.last_look.max(self.whole_until.take());
+        let last_seen = last_seen.unwrap_or(look.began());
         for (identity, known) in gone {
             let after = new.partition_point(|(_, other)| other.start < known.end);
             let taken = after.checked_sub(1).and_then(|at| new.get(at));

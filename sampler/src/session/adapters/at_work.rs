@@ -65,6 +65,11 @@ impl AtWork {
         self.adapter.sample_needs().sources
     }
 
+    /// Whether those of later families are not needed.
+    pub fn tells_all_code(&self) -> bool {
+        self.adapter.tells_all_code()
+    }
+
     /// Takes what samples touched, ascending. Of too many addresses, because it has not
     /// looked for long, some are left out.
     pub fn touch(&mut self, touched: &[Avma], teller: &Teller) {

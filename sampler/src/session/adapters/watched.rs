@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use vmscope_records::TimeNs;
-use vmscope_target::{AdapterError, AdapterFamily, MapEntry, ProcessView};
+use vmscope_target::{AdapterError, AdapterFamily, MapEntry, ProcessView, ProgramStamp};
 
 use super::at_work::{AtWork, Teller};
 use crate::session::news::{News, Space};
@@ -21,10 +21,14 @@ const FORK_SETTLES: Duration = Duration::from_millis(300);
 
 /// How long news of mappings waits at least after the last time a process was asked;
 /// doubled each time …
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(40);
 
 /// … up to this.
 const LAST_PAUSE: Duration = Duration::from_secs(5);
+
+/// For how long mappings that were read count as those of now, while nothing is heard of
+/// new ones and the process runs the same program.
+const MAPPINGS_LAST: Duration = Duration::from_millis(500);
 
 /// The kernel tells the start of a process in clock ticks of 10 ms.
 const START_TOLERANCE_NS: u64 = 50_000_000;
@@ -33,6 +37,8 @@ const START_TOLERANCE_NS: u64 = 50_000_000;
 pub(in crate::session) struct Watched {
     pub space: Space,
     view: Option<ProcessView>,
+    /// When its mappings were read, and of which program.
+    seen: Option<(Instant, ProgramStamp)>,
     pub adapters: Vec<AtWork>,
     /// The families that have recognised it, by their places.
     recognised: Vec<usize>,
@@ -54,6 +60,7 @@ impl Watched {
         let mut watched = Watched {
             space,
             view: None,
+            seen: None,
             adapters: Vec::new(),
             recognised: Vec::new(),
             ask_at: None,
@@ -80,6 +87,7 @@ impl Watched {
 
     /// Takes news of it.
     pub fn update(&mut self, space: Space) {
+        self.seen = None;
         self.space = space;
         if let Some(view) = &self.view {
             self.space.code.keep_in(view);
@@ -145,12 +153,16 @@ impl Watched {
         }
         let can_look = self.look_at_process();
         self.touch(teller);
-        for adapter in self.adapters.iter_mut().filter(|one| is_due(one)) {
-            match self.view.as_ref().filter(|_| can_look) {
-                Some(view) => adapter.turn(view, teller),
-                // Its end, or its next program, is told soon.
-                None => adapter.wait(ASK_AGAIN),
+        let mut is_told = false;
+        for adapter in &mut self.adapters {
+            if is_due(adapter) {
+                match self.view.as_ref().filter(|_| can_look && !is_told) {
+                    Some(view) => adapter.turn(view, teller),
+                    // Its end, or its next program, is told soon; or another tells all.
+                    None => adapter.wait(ASK_AGAIN),
+                }
             }
+            is_told |= adapter.tells_all_code();
         }
     }
 
@@ -192,7 +204,11 @@ impl Watched {
         self.touch(teller);
         if let Some(view) = &self.view {
             for adapter in self.adapters.drain(..) {
+                let is_told = adapter.tells_all_code();
                 adapter.finish(view, teller);
+                if is_told {
+                    break;
+                }
             }
         }
     }
@@ -218,7 +234,19 @@ impl Watched {
         let code = &self.space.code;
         let is_it = |maps: &[MapEntry]| code.is_seen_in(maps);
         if let Some(view) = &self.view {
-            return view.is_alive() && view.refresh_if(is_it).is_ok_and(|is_it| is_it);
+            let Some(stamp) = view.stamp() else {
+                return false;
+            };
+            // Reading the mappings takes long, and keeps the process from mapping.
+            let is_known = |(at, known): (Instant, ProgramStamp)| {
+                known == stamp && at.elapsed() < MAPPINGS_LAST
+            };
+            if self.seen.is_some_and(is_known) {
+                return true;
+            }
+            let is_it = view.refresh_if(is_it).is_ok_and(|is_it| is_it);
+            self.seen = is_it.then(|| (Instant::now(), stamp));
+            return is_it;
         }
         let Ok(view) = ProcessView::open(self.space.pid) else {
             return false;
@@ -245,8 +273,12 @@ impl Watched {
             }
             match family.recognise(view) {
                 Ok(Some(adapter)) => {
-                    self.recognised.push(place);
-                    self.adapters.push(AtWork::new(family.name(), adapter));
+                    // In the order of their families, whenever they were recognised.
+                    let at = self.recognised.partition_point(|known| *known < place);
+                    let at = at.min(self.adapters.len());
+                    self.recognised.insert(at, place);
+                    self.adapters
+                        .insert(at, AtWork::new(family.name(), adapter));
                 }
                 Ok(None) => {}
                 Err(error @ AdapterError::NotReady { .. }) => {
@@ -273,7 +305,7 @@ impl Watched {
 
     /// Sees to it that the families are asked when that is worth it.
     fn schedule(&mut self) {
-        if self.answered == Some(self.space.version) || self.ask_at.is_some() {
+        if self.answered == Some(self.space.version) {
             return;
         }
         let now = Instant::now();
@@ -284,7 +316,8 @@ impl Watched {
             None if self.space.code.is_empty() => return,
             None => now + FORK_SETTLES,
         };
-        self.ask_at = Some(soon);
+        // News may come before it would be asked again without any.
+        self.ask_at = Some(self.ask_at.map_or(soon, |at| at.min(soon)));
     }
 }
 

@@ -1,52 +1,84 @@
 //! The methods that the interpreter executes: what samples' registers point to, found
 //! again among all methods of the VM.
+//!
+//! Samples are told some tenths of a second late. So what is told of a method is when
+//! its class was there, by what was seen of all classes, not when it was asked for; and
+//! classes that are gone are remembered for a while.
 
 use std::time::{Duration, Instant};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use vmscope_records::{
     Avma, CodeChange, Constituent, ConstituentGone, ConstituentKey, ConstituentKind, GoneReason,
     MethodKey, PcMap, TimeNs,
 };
 use vmscope_target::{AdapterError, Look};
 
-use super::index::BytecodeIndex;
-use super::methods::{Methods, full_name};
+use super::index::{BytecodeIndex, Entry, Times};
+use super::methods::Methods;
 use crate::jvm::Jvm;
 use crate::method::ClassesLayout;
 use crate::pages::Pages;
 
-/// All classes are gone through at most so often …
-const SHORTEST: Duration = Duration::from_millis(250);
+/// After a walk over all classes that took t, there is none for this many t …
+const PAUSE_FACTOR: u32 = 60;
 
-/// … and after one that took t, not for this many t.
-const PAUSE_FACTOR: u32 = 40;
+/// … but where classes were unloaded, for this many.
+const SHORT_PAUSE_FACTOR: u32 = 5;
+
+/// Where the VM does not count its classes, they are walked over this often.
+const BLIND: Duration = Duration::from_millis(250);
 
 /// Values that belong to no known method are kept until the classes are gone through
 /// again, so many at most: most are no methods at all.
 const MAX_PENDING: usize = 1 << 16;
 
+/// Of classes that come while it is recorded so many methods are read at once: when a
+/// sample asks for them, they may be gone.
+const EAGER: usize = 256;
+
+/// How long methods are remembered that are gone, in nanoseconds: samples come late.
+const REMEMBERED: u64 = 2_000_000_000;
+
+/// And how many.
+const MAX_REMEMBERED: usize = 1 << 14;
+
 /// What a method's object is told to span: only its begin counts.
 const OBJECT_BYTES: u64 = 8;
+
+/// How many classes the VM has loaded and unloaded so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ClassCounts {
+    pub loaded: i64,
+    pub unloaded: i64,
+}
 
 /// What the interpreter executes.
 #[derive(Debug)]
 pub(super) struct Interpreted {
     layout: Option<ClassesLayout>,
     index: BytecodeIndex,
+    /// Methods that were read and not told while they were there.
+    gone: Vec<Gone>,
     pending: FxHashSet<Avma>,
-    told: FxHashMap<Avma, Told>,
-    not_before: Option<Instant>,
-    /// When the last walk began.
-    walked: Option<TimeNs>,
+    /// What the VM had counted before the last walk began.
+    counts: Option<ClassCounts>,
+    /// Up to when it is certain that there were the classes that the last walk found,
+    /// and no others; `None` before the first.
+    certain: Option<TimeNs>,
+    /// Classes were just being unloaded in the last walk: it may have found dead ones.
+    again: bool,
+    /// When the last walk ended, and what it took.
+    walked: Instant,
+    took: Duration,
 }
 
-/// A method that was told, by its `Method*`.
 #[derive(Debug)]
-struct Told {
-    bytecodes: ConstituentKey,
-    object: ConstituentKey,
-    seen: TimeNs,
+struct Gone {
+    entry: Entry,
+    times: Times,
+    last_seen: TimeNs,
+    gone_at: TimeNs,
 }
 
 impl Interpreted {
@@ -59,127 +91,213 @@ impl Interpreted {
         Interpreted {
             layout: layout.ok(),
             index: BytecodeIndex::default(),
+            gone: Vec::new(),
             pending: FxHashSet::default(),
-            told: FxHashMap::default(),
-            not_before: None,
-            walked: None,
+            counts: None,
+            certain: None,
+            again: false,
+            walked: Instant::now(),
+            took: Duration::ZERO,
         }
     }
 
-    /// Tells the methods that `values` point into.
+    /// Tells the methods that `values` point into. `counts` are what the VM has counted
+    /// since the look began.
     pub fn look(
         &mut self,
         values: impl Iterator<Item = Avma>,
-        jvm: &Jvm,
-        pages: &Pages<'_>,
+        counts: Option<ClassCounts>,
+        (jvm, pages): (&Jvm, &Pages<'_>),
         methods: &mut Methods,
         look: &mut Look,
     ) -> Result<(), AdapterError> {
         let Some(layout) = self.layout else {
             return Ok(());
         };
-        let mut asked = FxHashSet::default();
-        let mut unknown = FxHashSet::default();
-        for value in values {
-            match self.index.find(value) {
-                Some(method) if asked.contains(&method) => {}
-                Some(method) => {
-                    asked.insert(method);
-                    if !self.check(method, pages, methods, look) {
-                        unknown.insert(value);
-                    }
-                }
-                None => {
-                    unknown.insert(value);
-                }
-            }
-        }
         let room = MAX_PENDING.saturating_sub(self.pending.len());
-        self.pending.extend(unknown.into_iter().take(room));
-        let now = Instant::now();
-        if self.pending.is_empty() || self.not_before.is_some_and(|until| now < until) {
-            return Ok(());
+        self.pending.extend(values.take(room));
+        let mut has_walked = false;
+        let is_quiet = counts.is_some() && counts == self.counts && !self.again;
+        if is_quiet && self.certain.is_some() {
+            self.certain = Some(look.began());
+        } else if Instant::now() >= self.not_before(counts) {
+            self.walk(&layout, counts, (jvm, pages), methods, look)?;
+            has_walked = true;
         }
-        self.index = BytecodeIndex::read(&layout, &jvm.methods, pages)?;
-        let walked = self.walked.replace(look.began());
-        let took = now.elapsed();
-        self.not_before = Some(Instant::now() + SHORTEST.max(took.saturating_mul(PAUSE_FACTOR)));
+        // Where the VM counts nothing, what was just walked over is as it was.
+        let is_current = counts == self.counts && (counts.is_some() || has_walked);
         for value in std::mem::take(&mut self.pending) {
-            if let Some(method) = self.index.find(value)
-                && !self.told.contains_key(&method)
-            {
-                self.tell(method, walked, pages, methods, look);
+            let is_known = self.tell(value, is_current, pages, methods, look);
+            if !is_known && !is_current {
+                self.pending.insert(value);
             }
         }
+        let long_ago = look.began().0.saturating_sub(REMEMBERED);
+        self.gone.retain(|gone| gone.gone_at.0 > long_ago);
         Ok(())
     }
 
-    /// Whether the method is told, and still the one that is there; if another has
-    /// taken its place, it is told to be gone.
-    fn check(
+    /// Whether classes were unloaded since the last walk: what is known of their methods
+    /// is still known.
+    pub fn knows_dead(&self, counts: Option<ClassCounts>) -> bool {
+        let before = self.counts.zip(counts);
+        before.is_some_and(|(before, now)| before.unloaded != now.unloaded)
+    }
+
+    fn walk(
         &mut self,
-        method: Avma,
+        layout: &ClassesLayout,
+        counts: Option<ClassCounts>,
+        (jvm, pages): (&Jvm, &Pages<'_>),
+        methods: &mut Methods,
+        look: &mut Look,
+    ) -> Result<(), AdapterError> {
+        let began = Instant::now();
+        let began_at = look.began();
+        let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
+        let have_gone = unloaded(counts) != unloaded(self.counts);
+        let may_have_gone = self.certain.is_some() && (counts.is_none() || have_gone || self.again);
+        let times = Times {
+            absent_at: self.certain.unwrap_or(TimeNs(0)),
+            since: TimeNs(0),
+        };
+        let layouts = (layout, &jvm.methods);
+        let walked = self.index.walk(layouts, pages, may_have_gone, times)?;
+        let now = look.now();
+        for place in &walked.new {
+            self.index.seen(*place, now);
+        }
+        let last_seen = self.certain.unwrap_or(began_at);
+        for class in walked.dead {
+            for entry in class.entries {
+                methods.forget(entry.method);
+                let gone = Gone {
+                    times: class.times,
+                    last_seen,
+                    gone_at: now,
+                    entry,
+                };
+                if let Some(told) = gone.entry.told {
+                    tell_gone(told, &gone, look);
+                } else if gone.entry.pinned.is_some() && self.gone.len() < MAX_REMEMBERED {
+                    self.gone.push(gone);
+                }
+            }
+        }
+        if self.certain.is_some() {
+            for place in walked.new.into_iter().take(EAGER) {
+                if let Some((entry, _)) = self.index.get_mut(place)
+                    && methods.meet(pages, entry.method, look)
+                {
+                    entry.pinned = methods.pin(entry.method);
+                }
+            }
+        }
+        self.again = have_gone && self.certain.is_some();
+        self.certain = Some(began_at);
+        self.counts = counts;
+        (self.walked, self.took) = (Instant::now(), began.elapsed());
+        Ok(())
+    }
+
+    /// When the classes may be walked over again.
+    fn not_before(&self, counts: Option<ClassCounts>) -> Instant {
+        let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
+        let is_urgent = self.again || unloaded(counts) != unloaded(self.counts);
+        let factor = if is_urgent {
+            SHORT_PAUSE_FACTOR
+        } else {
+            PAUSE_FACTOR
+        };
+        let least = if counts.is_none() {
+            BLIND
+        } else {
+            Duration::ZERO
+        };
+        self.walked + self.took.saturating_mul(factor).max(least)
+    }
+
+    /// Tells the methods that have or had `value`; whether there are any.
+    fn tell(
+        &mut self,
+        value: Avma,
+        is_current: bool,
         pages: &Pages<'_>,
         methods: &mut Methods,
         look: &mut Look,
     ) -> bool {
-        let is_current = methods.is_current(pages, method);
-        match self.told.get_mut(&method) {
-            Some(told) if is_current => {
-                told.seen = look.began();
-                true
-            }
-            Some(_) => {
-                if let Some(told) = self.told.remove(&method) {
-                    for key in [told.bytecodes, told.object] {
-                        look.code(CodeChange::Gone(ConstituentGone {
-                            key,
-                            last_seen: told.seen,
-                            time: look.now(),
-                            reason: GoneReason::Unloaded,
-                        }));
+        let mut is_known = false;
+        for gone in &mut self.gone {
+            let entry = &mut gone.entry;
+            let is_it = (entry.start..entry.end).contains(&value.0) || entry.method == value;
+            if is_it {
+                is_known = true;
+                if entry.told.is_none() {
+                    tell_entry(entry, gone.times, None, methods, look);
+                    if let Some(told) = entry.told {
+                        tell_gone(told, gone, look);
                     }
                 }
-                false
-            }
-            None => {
-                self.tell(method, None, pages, methods, look);
-                self.told.contains_key(&method)
             }
         }
+        let Some(place) = self.index.find(value) else {
+            return is_known;
+        };
+        let Some((entry, times)) = self.index.get_mut(place) else {
+            return is_known;
+        };
+        if entry.told.is_none() {
+            if !is_current && entry.pinned.is_none() {
+                // Another may have its place by now.
+                return false;
+            }
+            if entry.pinned.is_none() && methods.meet(pages, entry.method, look) {
+                entry.pinned = methods.pin(entry.method);
+            }
+            let is_there = |pinned| methods.is_current(pages, pinned);
+            if entry.pinned.as_ref().is_some_and(is_there) {
+                tell_entry(entry, times, Some(pages), methods, look);
+            }
+        }
+        true
     }
+}
 
-    fn tell(
-        &mut self,
-        method: Avma,
-        absent_at: Option<TimeNs>,
-        pages: &Pages<'_>,
-        methods: &mut Methods,
-        look: &mut Look,
-    ) {
-        if !methods.meet(pages, method, look) {
-            return;
-        }
-        let (Some(info), Some(key)) = (
-            methods.info(method),
-            methods.tell_whole(Some(pages), method, look),
-        ) else {
-            return;
-        };
-        let name = full_name(&info);
-        let mut constituent = |kind, start: Avma, bytes: u64| {
-            let new = data(look, kind, (start, bytes), &name, key, absent_at);
-            let key = new.key;
-            look.code(CodeChange::Seen(new));
-            key
-        };
-        let length = info.bytecodes.len() as u64;
-        let told = Told {
-            bytecodes: constituent(ConstituentKind::Bytecodes, info.bytecodes_at, length),
-            object: constituent(ConstituentKind::MethodObject, method, OBJECT_BYTES),
-            seen: look.began(),
-        };
-        self.told.insert(method, told);
+/// Tells of a method that is there, or was.
+fn tell_entry(
+    entry: &mut Entry,
+    times: Times,
+    pages: Option<&Pages<'_>>,
+    methods: &Methods,
+    look: &mut Look,
+) {
+    let Some((method, known)) = &entry.pinned else {
+        return;
+    };
+    let memory = pages.map(|pages| pages as &dyn vmscope_target::Memory);
+    let key = methods.tell_pinned(memory, known, look);
+    let name = known.info.full_name();
+    let length = known.info.bytecodes.len() as u64;
+    let mut constituent = |kind, start: Avma, bytes: u64| {
+        let new = data(look, kind, (start, bytes), &name, key, times);
+        let key = new.key;
+        look.code(CodeChange::Seen(new));
+        key
+    };
+    entry.told = Some([
+        constituent(ConstituentKind::Bytecodes, known.info.bytecodes_at, length),
+        constituent(ConstituentKind::MethodObject, *method, OBJECT_BYTES),
+    ]);
+}
+
+fn tell_gone(told: [ConstituentKey; 2], gone: &Gone, look: &mut Look) {
+    for key in told {
+        look.code(CodeChange::Gone(ConstituentGone {
+            key,
+            last_seen: gone.last_seen,
+            time: gone.gone_at,
+            reason: GoneReason::Unloaded,
+        }));
     }
 }
 
@@ -190,14 +308,13 @@ fn data(
     (start, bytes): (Avma, u64),
     name: &str,
     method: MethodKey,
-    absent_at: Option<TimeNs>,
+    times: Times,
 ) -> Constituent {
     Constituent {
         key: look.keys().constituent(),
         process: look.process(),
-        since: look.now(),
-        // Nobody has looked before: it may have been there all the time.
-        absent_at: Some(absent_at.unwrap_or(TimeNs(0))),
+        since: times.since,
+        absent_at: Some(times.absent_at),
         start,
         end: Avma(start.0.saturating_add(bytes)),
         kind,

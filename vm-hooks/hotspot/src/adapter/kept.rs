@@ -2,15 +2,17 @@
 //! maps: by then the VM may have thrown them away.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_records::{Avma, Constituent};
+use vmscope_records::{Avma, Constituent, TimeNs};
 
+use super::methods::Pinned;
 use crate::code::{Nmethod, NmethodId};
 
-/// So much memory may be kept: some ten times what a large program's code takes.
-const MAX_BYTES: usize = 512 << 20;
+/// So much memory may be kept: three times what a large program's code takes. Of what is
+/// beyond, and of what was told whole, only the identity is kept.
+pub(super) const MAX_BYTES: usize = 64 << 20;
 
-/// For how many readings of the code cache code is kept that is gone.
-const KEEP_GONE: u8 = 4;
+/// For how long code is kept that is gone, in nanoseconds: samples come late.
+const KEEP_GONE: u64 = 2_000_000_000;
 
 /// A compiled method, and how the recording knows it.
 #[derive(Debug)]
@@ -19,8 +21,12 @@ pub(super) struct Kept {
     /// What the recording was told; `None` before that.
     pub constituent: Option<Constituent>,
     pub is_mapped: bool,
-    /// Readings since it was gone.
-    gone_for: u8,
+    /// The methods that it is of, as they were when it was read.
+    pub methods: Vec<Pinned>,
+    /// Since when it is gone.
+    gone_at: Option<TimeNs>,
+    /// What it takes of the memory.
+    bytes: usize,
 }
 
 /// All of them.
@@ -31,6 +37,8 @@ pub(super) struct Nmethods {
     /// gone among them.
     places: Vec<(Avma, Avma, NmethodId)>,
     bytes: usize,
+    /// Whether there are some that `places` lacks.
+    is_outdated: bool,
     /// How many were not kept for want of memory.
     pub refused: u64,
 }
@@ -40,45 +48,67 @@ impl Nmethods {
         self.all.get(id)
     }
 
+    /// One that is kept.
     pub fn get_mut(&mut self, id: &NmethodId) -> Option<&mut Kept> {
         self.all.get_mut(id)
     }
 
     /// Those of `ids` that are kept, in no order.
-    pub fn among(&mut self, ids: &[NmethodId]) -> impl Iterator<Item = &mut Kept> {
-        let wanted: FxHashSet<NmethodId> = ids.iter().copied().collect();
+    pub fn among(&mut self, ids: &FxHashSet<NmethodId>) -> impl Iterator<Item = &mut Kept> {
         let all = self.all.iter_mut();
-        all.filter_map(move |(id, kept)| wanted.contains(id).then_some(kept))
+        all.filter_map(|(id, kept)| ids.contains(id).then_some(kept))
     }
 
-    /// Keeps one, if there is room.
+    /// Keeps one; without room for it, only what it is.
     pub fn put(&mut self, nmethod: Nmethod) {
-        let bytes = bytes_of(&nmethod);
-        if self.bytes.saturating_add(bytes) > MAX_BYTES {
-            self.refused += 1;
-            return;
-        }
-        self.bytes += bytes;
-        let kept = Kept {
+        let mut kept = Kept {
             constituent: None,
             is_mapped: false,
-            gone_for: 0,
+            methods: Vec::new(),
+            gone_at: None,
+            bytes: bytes_of(&nmethod),
             nmethod,
         };
-        self.all.insert(kept.nmethod.id, kept);
+        if self.bytes.saturating_add(kept.bytes) > MAX_BYTES {
+            self.refused += 1;
+            kept.is_mapped = true;
+            kept.strip();
+        }
+        self.bytes = self.bytes.saturating_add(kept.bytes);
+        let id = kept.nmethod.id;
+        self.all.insert(id, kept);
+        self.is_outdated = true;
+    }
+
+    /// Drops what is not needed any more of one whose map was told.
+    pub fn strip(&mut self, id: &NmethodId) {
+        if let Some(kept) = self.all.get_mut(id).filter(|kept| kept.is_mapped) {
+            self.bytes = self.bytes.saturating_sub(kept.bytes);
+            kept.strip();
+            self.bytes = self.bytes.saturating_add(kept.bytes);
+        }
     }
 
     /// A reading is over: `is_there` says what it found.
-    pub fn age(&mut self, is_there: impl Fn(&NmethodId) -> bool) {
+    pub fn age(&mut self, now: TimeNs, is_there: impl Fn(&NmethodId) -> bool) {
         let bytes = &mut self.bytes;
+        let before = self.all.len();
         self.all.retain(|id, kept| {
-            kept.gone_for = if is_there(id) { 0 } else { kept.gone_for + 1 };
-            let stays = kept.gone_for <= KEEP_GONE;
+            let stays = if is_there(id) {
+                kept.gone_at = None;
+                true
+            } else {
+                let gone_at = *kept.gone_at.get_or_insert(now);
+                now.0.saturating_sub(gone_at.0) < KEEP_GONE
+            };
             if !stays {
-                *bytes = bytes.saturating_sub(bytes_of(&kept.nmethod));
+                *bytes = bytes.saturating_sub(kept.bytes);
             }
             stays
         });
+        if !std::mem::take(&mut self.is_outdated) && self.all.len() == before {
+            return;
+        }
         self.places.clear();
         let place = |kept: &Kept| {
             let blob = &kept.nmethod.blob;
@@ -105,6 +135,19 @@ impl Nmethods {
             }
         }
         found
+    }
+}
+
+impl Kept {
+    fn strip(&mut self) {
+        let nmethod = &mut self.nmethod;
+        (nmethod.code, nmethod.constants) = Default::default();
+        (nmethod.pcs, nmethod.scopes) = Default::default();
+        (nmethod.metadata, nmethod.oops) = Default::default();
+        (nmethod.relocations, nmethod.implicit) = Default::default();
+        self.methods = Vec::new();
+        self.constituent = None;
+        self.bytes = std::mem::size_of::<Kept>();
     }
 }
 

@@ -1,87 +1,149 @@
 //! The methods that were met, each with the key that the recording knows it by.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Avma, Method, MethodKey};
 use vmscope_target::{Look, Memory};
 
 use crate::bytecode::{ConstantPoolView, PoolLayout, listing};
 use crate::jvm::Jvm;
-use crate::method::{MethodInfo, MethodLayout, Stamp, class_name, readable_signature};
+use crate::method::{MethodInfo, MethodLayout, Stamp, class_name};
 
 /// More methods than this are not kept in mind.
 const MAX_METHODS: usize = 1 << 20;
+
+/// Nor more bytes of their bytecodes, lines and names: some twenty times what a large
+/// program's methods take.
+const MAX_BYTES: usize = 512 << 20;
 
 /// The methods that were met, by their `Method*`.
 #[derive(Debug)]
 pub(super) struct Methods {
     layout: MethodLayout,
     pools: Option<PoolLayout>,
-    known: FxHashMap<Avma, Known>,
+    known: FxHashMap<Avma, Arc<Known>>,
+    /// Those that were compared with what is there, in this look.
+    compared: FxHashSet<Avma>,
+    bytes: usize,
 }
 
+/// A method as it was read. Who refers to it keeps it: another may take its place.
 #[derive(Debug)]
-struct Known {
+pub(super) struct Known {
     stamp: Stamp,
     key: MethodKey,
-    info: Arc<MethodInfo>,
+    pub info: Arc<MethodInfo>,
     /// Whether the recording has it, and whether with its bytecodes.
-    told: bool,
-    told_whole: bool,
+    told: AtomicBool,
+    told_whole: AtomicBool,
 }
 
+/// A method under the address that it had.
+pub(super) type Pinned = (Avma, Arc<Known>);
+
 impl Methods {
-    pub fn new(jvm: &Jvm, look: &mut Look) -> Self {
-        let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone());
-        if let Err(error) = &pools {
-            look.limit(format!("there are no listings of bytecodes: {error}"), "");
-        }
+    /// None is known yet. Without `pools` there are no listings.
+    pub fn new(jvm: &Jvm, pools: Option<PoolLayout>) -> Self {
         Methods {
             layout: jvm.methods.clone(),
-            pools: pools.ok(),
+            pools,
             known: FxHashMap::default(),
+            bytes: 0,
+            compared: FxHashSet::default(),
         }
     }
 
-    /// Whether the method at `method` is still the one that is known; `false` too where
-    /// none is.
-    pub fn is_current(&self, memory: &dyn Memory, method: Avma) -> bool {
-        let known = self.known.get(&method);
-        known.is_some_and(|known| {
-            let now = self.layout.stamp(memory, method);
-            now.is_ok_and(|now| now == known.stamp)
-        })
+    /// A look begins: what is there may have changed.
+    pub fn begin(&mut self) {
+        self.compared.clear();
+    }
+
+    /// Whether a method is still there.
+    pub fn is_current(&self, memory: &dyn Memory, (method, known): &Pinned) -> bool {
+        let is_known = self
+            .known
+            .get(method)
+            .is_some_and(|now| Arc::ptr_eq(now, known));
+        if is_known && self.compared.contains(method) {
+            return true;
+        }
+        let now = self.layout.stamp(memory, *method);
+        now.is_ok_and(|now| now == known.stamp)
     }
 
     /// Reads a method, if it is not known or another has its place now. Whether it is
     /// known.
     pub fn meet(&mut self, memory: &dyn Memory, method: Avma, look: &Look) -> bool {
+        if self.compared.contains(&method) {
+            return true;
+        }
         let Ok(stamp) = self.layout.stamp(memory, method) else {
             return self.known.contains_key(&method);
         };
-        if self
-            .known
-            .get(&method)
-            .is_some_and(|known| known.stamp == stamp)
-        {
+        let known = self.known.get(&method);
+        if known.is_some_and(|known| known.stamp == stamp) {
+            self.compared.insert(method);
             return true;
         }
-        if self.known.len() >= MAX_METHODS {
+        if self.known.len() >= MAX_METHODS || self.bytes >= MAX_BYTES {
             return false;
         }
-        let Ok(info) = self.layout.read(memory, method) else {
+        let info = self.layout.read(memory, method);
+        let Some(info) = info.ok().filter(is_sound) else {
             return false;
         };
+        self.bytes += bytes_of(&info);
         let known = Known {
             stamp,
             key: look.keys().method(),
             info: Arc::new(info),
-            told: false,
-            told_whole: false,
+            told: AtomicBool::new(false),
+            told_whole: AtomicBool::new(false),
         };
-        self.known.insert(method, known);
+        if let Some(before) = self.known.insert(method, Arc::new(known)) {
+            self.bytes = self.bytes.saturating_sub(bytes_of(&before.info));
+        }
+        self.compared.insert(method);
         true
+    }
+
+    /// Whether a method is known, there or not.
+    pub fn contains(&self, method: Avma) -> bool {
+        self.known.contains_key(&method)
+    }
+
+    /// What is known of a method, to be kept.
+    pub fn pin(&self, method: Avma) -> Option<Pinned> {
+        let known = self.known.get(&method)?;
+        Some((method, Arc::clone(known)))
+    }
+
+    /// Makes methods known again that another may have taken the places of. Returns what
+    /// was known instead, for [`Methods::put_back`].
+    pub fn reinstate(&mut self, pinned: &[Pinned]) -> Vec<(Avma, Option<Arc<Known>>)> {
+        let put = |(method, known): &Pinned| {
+            let before = self.known.insert(*method, Arc::clone(known));
+            (*method, before)
+        };
+        pinned.iter().map(put).collect()
+    }
+
+    /// Undoes [`Methods::reinstate`].
+    pub fn put_back(&mut self, before: Vec<(Avma, Option<Arc<Known>>)>) {
+        for (method, known) in before {
+            match known {
+                Some(known) => self.known.insert(method, known),
+                None => self.known.remove(&method),
+            };
+        }
+    }
+
+    /// A method is gone: who refers to it has kept it.
+    pub fn forget(&mut self, method: Avma) {
+        self.known.remove(&method);
+        self.compared.remove(&method);
     }
 
     /// What is known of a method.
@@ -91,9 +153,8 @@ impl Methods {
 
     /// Its key; it is told if it was not yet.
     pub fn tell(&mut self, method: Avma, look: &mut Look) -> Option<MethodKey> {
-        let known = self.known.get_mut(&method)?;
-        if !known.told {
-            known.told = true;
+        let known = self.known.get(&method)?;
+        if !known.told.swap(true, Relaxed) {
             look.method(record(known, look));
         }
         Some(known.key)
@@ -107,9 +168,19 @@ impl Methods {
         method: Avma,
         look: &mut Look,
     ) -> Option<MethodKey> {
-        let known = self.known.get_mut(&method)?;
-        if !known.told_whole {
-            (known.told, known.told_whole) = (true, true);
+        let known = self.known.get(&method)?;
+        Some(self.tell_pinned(memory, known, look))
+    }
+
+    /// Likewise, of a method that may not be there any more: without `memory` then.
+    pub fn tell_pinned(
+        &self,
+        memory: Option<&dyn Memory>,
+        known: &Known,
+        look: &mut Look,
+    ) -> MethodKey {
+        if !known.told_whole.swap(true, Relaxed) {
+            known.told.store(true, Relaxed);
             let bytecodes = known.info.bytecodes.to_vec();
             let pool = memory
                 .zip(self.pools.as_ref())
@@ -124,8 +195,27 @@ impl Methods {
             };
             look.method(whole);
         }
-        Some(known.key)
+        known.key
     }
+}
+
+fn bytes_of(info: &MethodInfo) -> usize {
+    let texts = [&info.class, &info.name, &info.signature, &info.file];
+    let texts: usize = texts.iter().map(|text| text.len()).sum();
+    let lines = std::mem::size_of_val(info.lines.as_slice());
+    std::mem::size_of::<Known>()
+        + std::mem::size_of::<MethodInfo>()
+        + texts
+        + lines
+        + info.bytecodes.len()
+}
+
+/// Whether a method is named as methods are: one whose class was just unloaded may be
+/// half overwritten.
+fn is_sound(info: &MethodInfo) -> bool {
+    let is_name = |name: &str| !name.is_empty() && !name.chars().any(char::is_control);
+    let signature = info.signature.as_str();
+    is_name(&info.class) && is_name(&info.name) && is_name(signature) && signature.starts_with('(')
 }
 
 fn record(known: &Known, look: &Look) -> Method {
@@ -134,21 +224,11 @@ fn record(known: &Known, look: &Look) -> Method {
         key: known.key,
         time: look.now(),
         class: class_name(&info.class),
-        name: method_name(info),
+        name: info.name_with_parameters(),
         file: info.file.clone(),
         line: info.lines.iter().map(|entry| entry.line).min().unwrap_or(0),
         lines: info.lines.clone(),
         bytecodes: Vec::new(),
         listing: Vec::new(),
     }
-}
-
-/// A method's name with its parameters.
-fn method_name(info: &MethodInfo) -> String {
-    format!("{}{}", info.name, readable_signature(&info.signature))
-}
-
-/// A method's name with its class.
-pub(super) fn full_name(info: &MethodInfo) -> String {
-    format!("{}.{}", class_name(&info.class), method_name(info))
 }

@@ -4,24 +4,26 @@
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_records::{Avma, Constituent, ConstituentKind, GoneReason, Stream, TimeNs};
+use vmscope_records::{Avma, ConstituentKind, GoneReason, Stream, TimeNs};
 use vmscope_target::{AdapterError, Cadence, CodeZone, Look, ProcessView, SeenCode};
 
+use super::describe::{describe, outermost, routines_of};
 use super::figures::{Counts, Figures};
-use super::kept::{Kept, Nmethods};
-use super::methods::{Methods, full_name};
-use crate::code::{Blob, BlobKind, CodeCache, Found, HeapBounds, Nmethod, NmethodId};
+use super::kept::{MAX_BYTES, Nmethods};
+use super::maps::Maps;
+use super::methods::Methods;
+use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId, tier};
 use crate::family::sources;
 use crate::jvm::Jvm;
 use crate::pages::Pages;
-use crate::stubs::{Routine, codelets, cut, stub_routines};
+use crate::stubs::{Routine, codelets, stub_routines};
 
 /// Between two readings of the code cache.
-const SHORTEST: Duration = Duration::from_millis(50);
+const SHORTEST: Duration = Duration::from_millis(15);
 const LONGEST: Duration = Duration::from_millis(800);
 
 /// So many changes between two readings are too many.
-const MUCH: usize = 8;
+const MUCH: usize = 2;
 
 /// A reading that took t is followed by a pause of at least this many t: reading shall
 /// cost some hundredths of a processor at most.
@@ -37,6 +39,27 @@ enum CodeId {
     Routine(Avma, Avma),
 }
 
+/// Where the VM has collected garbage, and perhaps code, this many will do: what it frees
+/// is used again at once.
+const SHORT_PAUSE_FACTOR: u32 = 8;
+
+/// Of so many readings in a row all but the first leave out heaps in which there are no
+/// compiled methods, as long as they do not grow: they change rarely.
+const READINGS: u32 = 16;
+
+/// What the VM counts that makes and unmakes code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Signs {
+    pub compilations: i64,
+    /// `None` while there is one: code goes in it.
+    pub collections: Option<i64>,
+    /// Whether code goes in collections alone, and in those that stop the world.
+    pub are_deaths: bool,
+}
+
+/// A blob that is no compiled method: its end, where its name is, and what is in it.
+type Other = (Avma, Avma, Vec<CodeId>);
+
 /// What a JVM's code cache held when it was last read.
 #[derive(Debug)]
 pub(super) struct Zone {
@@ -46,10 +69,19 @@ pub(super) struct Zone {
     codelets: Vec<Routine>,
     known: CodeZone<CodeId>,
     nmethods: Nmethods,
+    /// By where their code begins.
+    others: FxHashMap<Avma, Other>,
+    /// All that was there at the last reading: first address, first address after.
+    covered: Vec<(Avma, Avma)>,
+    signs: Option<Signs>,
+    readings: u32,
+    /// The heaps that had no compiled methods.
+    without_methods: Vec<HeapBounds>,
     heaps: Vec<HeapBounds>,
     cadence: Cadence,
     due: Instant,
     not_before: Instant,
+    collected_not_before: Instant,
     has_told_refused: bool,
     figures: Figures,
 }
@@ -83,23 +115,56 @@ impl Zone {
             codelets,
             known: CodeZone::new(),
             nmethods: Nmethods::default(),
+            others: FxHashMap::default(),
+            covered: Vec::new(),
+            signs: None,
+            readings: 0,
+            without_methods: Vec::new(),
             heaps: Vec::new(),
             cadence: Cadence::new(SHORTEST, LONGEST, MUCH),
             due: Instant::now(),
             not_before: Instant::now(),
+            collected_not_before: Instant::now(),
             has_told_refused: false,
             figures: Figures::default(),
         })
     }
 
-    /// Whether the code cache is to be read now: its time has come, or samples fell on
-    /// code that was not there yet.
-    pub fn is_due(&self, touched: &[Avma], now: Instant) -> bool {
+    /// Whether the code cache is to be read now: its time has come, the VM has counted
+    /// what changes it, or samples fell on code that was not there yet.
+    pub fn is_due(&self, touched: &[Avma], signs: Option<Signs>, now: Instant) -> bool {
+        let collected = signs.is_some_and(|now| {
+            let before = self.signs;
+            before.is_some_and(|before| before.collections != now.collections)
+        });
+        if collected {
+            return now >= self.collected_not_before;
+        }
         if now < self.not_before {
             return false;
         }
-        let is_new = |at: &Avma| self.holds(*at) && self.nmethods.at(&[*at]).is_empty();
-        now >= self.due || touched.iter().take(64).any(is_new)
+        let is_new = |at: &Avma| self.holds(*at) && !self.covers(*at);
+        let has_sign = signs.is_some() && signs != self.signs;
+        now >= self.due || has_sign || touched.iter().any(is_new)
+    }
+
+    /// Takes what the VM had counted after `time`: if it has collected nothing, all code
+    /// was still there then.
+    pub fn count(&mut self, signs: Option<Signs>, time: TimeNs) {
+        if let (Some(before), Some(now)) = (self.signs, signs)
+            && now.are_deaths
+            && now.collections.is_some()
+            && before.collections == now.collections
+        {
+            self.known.is_whole_at(time);
+        }
+    }
+
+    /// Whether the last reading found code at an address.
+    fn covers(&self, at: Avma) -> bool {
+        let after = self.covered.partition_point(|(start, _)| *start <= at);
+        let before = after.checked_sub(1).and_then(|one| self.covered.get(one));
+        before.is_some_and(|(_, end)| at < *end)
     }
 
     /// Whether an address is in the code cache.
@@ -108,28 +173,53 @@ impl Zone {
         heaps.any(|heap| heap.low <= at && at < heap.high)
     }
 
-    /// The compiled methods that samples hit.
-    pub fn hit(&self, touched: &[Avma]) -> Vec<NmethodId> {
-        let in_code: Vec<Avma> = touched
-            .iter()
-            .copied()
-            .filter(|at| self.holds(*at))
-            .collect();
-        self.nmethods.at(&in_code)
+    /// Tells the pc maps of the compiled methods that samples hit; without `pages` where
+    /// the VM is over.
+    pub fn tell_hits(
+        &mut self,
+        maps: &Maps,
+        pages: Option<&Pages<'_>>,
+        methods: &mut Methods,
+        look: &mut Look,
+    ) {
+        let touched = look.touched().iter().copied();
+        let in_code: Vec<Avma> = touched.filter(|at| self.holds(*at)).collect();
+        let mut there = FxHashSet::default();
+        let mut all = Vec::new();
+        for id in self.nmethods.at(&in_code) {
+            let Some(kept) = self.nmethods.get_mut(&id).filter(|kept| !kept.is_mapped) else {
+                continue;
+            };
+            all.push(id);
+            let is_there = |pages: &Pages<'_>| {
+                let mut of = kept.methods.iter();
+                of.all(|method| methods.is_current(pages, method))
+            };
+            if pages.is_some_and(is_there) {
+                there.insert(id);
+                continue;
+            }
+            // Others may have taken its methods' places.
+            let before = methods.reinstate(&kept.methods);
+            maps.tell(std::iter::once(kept), None, methods, look);
+            methods.put_back(before);
+        }
+        if !there.is_empty() {
+            maps.tell(self.nmethods.among(&there), pages, methods, look);
+        }
+        for id in &all {
+            self.nmethods.strip(id);
+        }
     }
 
-    /// Those of `ids` that are kept.
-    pub fn kept(&mut self, ids: &[NmethodId]) -> impl Iterator<Item = &mut Kept> {
-        self.nmethods.among(ids)
-    }
-
-    /// Reads the code cache and tells what changed.
+    /// Reads the code cache and tells what changed. `knows_dead`: classes were unloaded, and
+    /// `methods` holds theirs as they were before.
     pub fn look(
         &mut self,
         process: &ProcessView,
         pages: &Pages<'_>,
         methods: &mut Methods,
-        is_last: bool,
+        (is_last, signs, knows_dead): (bool, Option<Signs>, bool),
         look: &mut Look,
     ) -> Result<(), AdapterError> {
         let began = Instant::now();
@@ -137,27 +227,51 @@ impl Zone {
         let mut seen: Vec<SeenCode<CodeId>> = Vec::new();
         let mut routines: FxHashMap<CodeId, (ConstituentKind, String)> = FxHashMap::default();
         let layout = self.cache.layout().clone();
-        let nmethods = &mut self.nmethods;
+        let (nmethods, others) = (&mut self.nmethods, &mut self.others);
         let (codelets, stubs) = (&self.codelets, &self.stubs);
         let mut torn = 0;
         let mut counts = Counts::default();
         let mut failure = None;
+        let mut unloaded: FxHashSet<NmethodId> = FxHashSet::default();
+        let known = &*methods;
+        let skipped = if is_last || self.readings.is_multiple_of(READINGS) {
+            Vec::new()
+        } else {
+            std::mem::take(&mut self.without_methods)
+        };
+        self.readings = self.readings.wrapping_add(1);
+        let wanted = |heap: &HeapBounds| !skipped.contains(heap);
+        let mut methods_in: Vec<Avma> = Vec::new();
+        let mut others_there: FxHashSet<Avma> = FxHashSet::default();
+        let memory = process.memory();
         let read = self
             .cache
-            .read(process.memory(), pages, |found| match found {
+            .read_some(memory, pages, wanted, |found| match found {
                 Found::Nmethod {
                     id,
                     state,
                     blob,
                     bytes,
                 } => {
+                    methods_in.push(blob.at);
                     if nmethods.get(&id).is_none() {
                         if state == NOT_INSTALLED {
                             return;
                         }
                         match layout.read_nmethod(blob.clone(), bytes, pages) {
-                            // Unloaded: there is nothing left to be called by name.
-                            Ok(nmethod) if nmethod.method.0 == 0 => return,
+                            // Unloaded, but its place is not used again yet: its method
+                            // may be known from when it was there.
+                            Ok(mut nmethod) if nmethod.method.0 == 0 && layout.tells_methods() => {
+                                let method = outermost(&nmethod);
+                                let Some(method) =
+                                    method.filter(|at| knows_dead && known.contains(*at))
+                                else {
+                                    return;
+                                };
+                                nmethod.method = method;
+                                unloaded.insert(id);
+                                nmethods.put(nmethod);
+                            }
                             Ok(nmethod) => nmethods.put(nmethod),
                             Err(error) if error.is_final() => failure = Some(error),
                             // Its memory went while it was read: so did it.
@@ -169,7 +283,10 @@ impl Zone {
                     }
                     counts.used += u64::from(blob.size);
                     if let Some(kept) = nmethods.get(&id) {
-                        *counts.methods.entry(tier(&kept.nmethod)).or_default() += 1;
+                        *counts
+                            .methods
+                            .entry(tier(kept.nmethod.level.into()))
+                            .or_default() += 1;
                     }
                     seen.push(seen_code(CodeId::Nmethod(id), &blob));
                 }
@@ -178,24 +295,54 @@ impl Zone {
                 } => {
                     counts.used += u64::from(blob.size);
                     counts.others += 1;
+                    others_there.insert(blob.code_begin);
+                    let other = others.get(&blob.code_begin);
+                    let other = other
+                        .filter(|(end, name, _)| *end == blob.code_end && *name == blob.name_at);
+                    if let Some((_, _, parts)) = other {
+                        seen.extend(parts.iter().filter_map(seen_routine));
+                        return;
+                    }
+                    let mut parts = Vec::new();
                     for (kind, routine) in routines_of(&blob, kind, name, codelets, stubs) {
                         let identity = CodeId::Routine(routine.start, routine.end);
-                        seen.push(SeenCode {
-                            identity,
-                            start: routine.start,
-                            end: routine.end,
-                        });
+                        parts.push(identity);
                         routines.insert(identity, (kind, routine.name));
                     }
+                    seen.extend(parts.iter().filter_map(seen_routine));
+                    others.insert(blob.code_begin, (blob.code_end, blob.name_at, parts));
                 }
             });
         self.heaps = read?;
         if let Some(error) = failure {
             return Err(error);
         }
+        methods_in.sort_unstable();
+        let has_methods = |heap: &&HeapBounds| {
+            let first = methods_in.partition_point(|at| *at < heap.low);
+            methods_in.get(first).is_some_and(|at| *at < heap.high)
+        };
+        let is_skipped = |at: Avma| (skipped.iter()).any(|heap| heap.low <= at && at < heap.high);
+        self.others
+            .retain(|at, _| others_there.contains(at) || is_skipped(*at));
+        for heap in &skipped {
+            for (at, (end, _, parts)) in &self.others {
+                if heap.low <= *at && *at < heap.high {
+                    counts.used += end.0.saturating_sub(at.0);
+                    counts.others += 1;
+                    seen.extend(parts.iter().filter_map(seen_routine));
+                }
+            }
+        }
+        let without = self.heaps.iter().filter(|heap| !has_methods(heap));
+        self.without_methods = without.copied().collect();
         if torn > 0 {
             look.lost(Stream::Adapter, torn, look.began());
         }
+        self.covered.clear();
+        let covered = seen.iter().map(|code| (code.start, code.end));
+        self.covered.extend(covered);
+        self.covered.sort_unstable();
         let is_there: FxHashSet<CodeId> = seen.iter().map(|code| code.identity).collect();
         let nmethods = &mut self.nmethods;
         let mut came = 0;
@@ -217,7 +364,9 @@ impl Zone {
                     CodeId::Nmethod(id) => {
                         came += 1;
                         if let Some(kept) = nmethods.get_mut(id) {
-                            describe(&kept.nmethod, constituent, pages, methods, look);
+                            let pages = (!unloaded.contains(id)).then_some(pages);
+                            kept.methods =
+                                describe(&kept.nmethod, constituent, pages, methods, look);
                             kept.constituent = Some(constituent.clone());
                         }
                     }
@@ -227,22 +376,38 @@ impl Zone {
         );
         self.figures.tell(&self.heaps, counts, came, is_last, look);
         self.nmethods
-            .age(|id| is_there.contains(&CodeId::Nmethod(*id)));
+            .age(look.began(), |id| is_there.contains(&CodeId::Nmethod(*id)));
         if self.nmethods.refused > 0 && !self.has_told_refused {
             self.has_told_refused = true;
             look.limit(
-                "there is more compiled code than vmscope keeps in mind (512 MiB): some of it \
-                 has no bytecodes"
-                    .to_owned(),
+                format!(
+                    "there is more compiled code than vmscope keeps in mind ({} MiB): some of \
+                     it has no bytecodes",
+                    MAX_BYTES >> 20
+                ),
                 "",
             );
         }
+        self.signs = signs;
         let now = Instant::now();
         self.cadence.found(changes);
-        let pause = now.duration_since(began).saturating_mul(PAUSE_FACTOR);
+        let took = now.duration_since(began);
+        let pause = took.saturating_mul(PAUSE_FACTOR);
+        self.collected_not_before = now + took.saturating_mul(SHORT_PAUSE_FACTOR);
         self.due = now + self.cadence.pause().max(pause);
         self.not_before = now + SHORTEST.max(pause);
         Ok(())
+    }
+}
+
+fn seen_routine(identity: &CodeId) -> Option<SeenCode<CodeId>> {
+    match *identity {
+        CodeId::Routine(start, end) => Some(SeenCode {
+            identity: *identity,
+            start,
+            end,
+        }),
+        CodeId::Nmethod(_) => None,
     }
 }
 
@@ -252,87 +417,4 @@ fn seen_code(identity: CodeId, blob: &Blob) -> SeenCode<CodeId> {
         start: blob.code_begin,
         end: blob.code_end,
     }
-}
-
-/// Fills in what is known of a compiled method, all but its map.
-fn describe(
-    nmethod: &Nmethod,
-    constituent: &mut Constituent,
-    pages: &Pages<'_>,
-    methods: &mut Methods,
-    look: &mut Look,
-) {
-    constituent.kind = ConstituentKind::Method;
-    constituent.tier = tier(nmethod).to_owned();
-    methods.meet(pages, nmethod.method, look);
-    // Of those that are inlined in it names are wanted when samples hit it: the classes
-    // may be gone by then.
-    let mut inlined: Vec<Avma> = Vec::new();
-    let mut last = u32::MAX;
-    for pc in &nmethod.pcs {
-        if pc.scope != last {
-            last = pc.scope;
-            let chain = nmethod.chain(pc.scope).unwrap_or_default();
-            inlined.extend(chain.iter().map(|frame| frame.method));
-        }
-    }
-    inlined.sort_unstable();
-    inlined.dedup();
-    for method in inlined {
-        methods.meet(pages, method, look);
-    }
-    constituent.method = methods.tell(nmethod.method, look);
-    constituent.name = match methods.info(nmethod.method) {
-        Some(info) if nmethod.is_osr() => {
-            format!("{} (OSR at {})", full_name(&info), nmethod.entry_bci)
-        }
-        Some(info) => full_name(&info),
-        None => "(method that was unloaded)".to_owned(),
-    };
-}
-
-/// Which compiler made it, with the level where that tells more.
-fn tier(nmethod: &Nmethod) -> &'static str {
-    match nmethod.level {
-        0 => "native",
-        1 => "C1",
-        2 => "C1 counting",
-        3 => "C1 profiling",
-        4 => "C2",
-        _ => "",
-    }
-}
-
-/// What a blob that is no compiled method is made of.
-fn routines_of(
-    blob: &Blob,
-    kind: BlobKind,
-    name: &str,
-    codelets: &[Routine],
-    stubs: &[(Avma, String)],
-) -> Vec<(ConstituentKind, Routine)> {
-    let (start, end) = (blob.code_begin, blob.code_end);
-    let whole = || Routine {
-        start,
-        end,
-        name: name.to_owned(),
-    };
-    if kind == BlobKind::Interpreter {
-        let parts = if codelets.is_empty() {
-            vec![whole()]
-        } else {
-            codelets.to_vec()
-        };
-        let kind = |routine| (ConstituentKind::Interpreter, routine);
-        return parts.into_iter().map(kind).collect();
-    }
-    let kind = if name.contains("adapters") || name.contains("Adapter") {
-        ConstituentKind::Adapter
-    } else {
-        ConstituentKind::Stub
-    };
-    cut(start, end, name, stubs)
-        .into_iter()
-        .map(|routine| (kind.clone(), routine))
-        .collect()
 }

@@ -5,7 +5,7 @@ use vmscope_target::{AdapterError, Memory};
 
 use super::text::{array_or_class, decode_utf8};
 use crate::layout::encodings::pool_tag as tag;
-use crate::layout::{Scalar, VmStructs};
+use crate::layout::{Missing, Scalar, VmStructs, Wanted};
 use crate::method::{MethodLayout, class_name};
 
 const WHAT: &str = "constant pool";
@@ -16,6 +16,9 @@ const MAX_NAME: usize = 4096;
 
 /// String constants are read up to this.
 const MAX_TEXT: usize = 1024;
+
+/// What missing classes cost.
+const LESS_CERTAIN: &str = "bytecodes of compiled code are less certain";
 
 /// Where things lie in a constant pool and its cache.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct PoolLayout {
     pub(super) fields: Option<Entries>,
     pub(super) calls: Option<Entries>,
     pub(super) sites: Option<Entries>,
+    /// What the tables do not have, and is done without.
+    pub missing: Vec<Missing>,
 }
 
 /// The entries that rewritten operands number.
@@ -99,6 +104,7 @@ impl PoolLayout {
             })
         };
         let reference_map = in_cache("_reference_map");
+        let mut wanted = Wanted::new(structs);
         Ok(PoolLayout {
             methods,
             tags: structs.scalar("ConstantPool", "_tags")?,
@@ -108,10 +114,11 @@ impl PoolLayout {
             reference_map: reference_map.filter(|_| data_of("Array<u2>").is_some()),
             map_length: array_length(structs),
             map_data: data_of("Array<u2>").unwrap_or_default(),
-            resolved_klasses: resolved_klasses(structs),
+            resolved_klasses: wanted.or_none(resolved_klasses(structs), LESS_CERTAIN),
             fields: array("_resolved_field_entries", "ResolvedFieldEntry").or_else(cache),
             calls: array("_resolved_method_entries", "ResolvedMethodEntry").or_else(cache),
             sites: array("_resolved_indy_entries", "ResolvedIndyEntry").or_else(cache),
+            missing: wanted.missing,
         })
     }
 
@@ -122,10 +129,10 @@ impl PoolLayout {
     }
 }
 
-fn resolved_klasses(structs: &VmStructs) -> Option<(Scalar, Scalar, u64)> {
-    let array = structs.optional_scalar("ConstantPool", "_resolved_klasses")?;
-    let data = structs.optional_offset("Array<Klass*>", "_data")?;
-    Some((array, array_length(structs)?, data))
+fn resolved_klasses(structs: &VmStructs) -> Result<(Scalar, Scalar, u64), AdapterError> {
+    let array = structs.scalar("ConstantPool", "_resolved_klasses")?;
+    let data = structs.offset("Array<Klass*>", "_data")?;
+    Ok((array, structs.scalar("Array<int>", "_length")?, data))
 }
 
 /// All arrays of the VM begin with their length.

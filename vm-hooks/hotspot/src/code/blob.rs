@@ -28,7 +28,7 @@ pub struct Blob {
     pub code_end: Avma,
     /// Where what is in front of the code begins (constants), from the blob.
     pub content: u32,
-    /// Where its header ends.
+    /// Where its header ends; 0 where that is not told.
     pub header_size: u32,
     /// Where its data begins.
     pub data: u32,
@@ -47,7 +47,11 @@ impl Blob {
         let small = |value: i64| u32::try_from(value).ok();
         let size = small(layout.size.of(bytes)?)?;
         let data = small(layout.data_offset.of(bytes)?)?;
-        let header_size = small(layout.header_size.of(bytes)?)?;
+        let header_size = if layout.header_size.is_absent() {
+            0
+        } else {
+            small(layout.header_size.of(bytes)?)?
+        };
         let (begin, end) = match layout.code {
             CodeBounds::Addresses { begin, end } => {
                 let offset = |address: u64| u32::try_from(address.checked_sub(at.0)?).ok();

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use vmscope_records::Avma;
 use vmscope_target::{AdapterError, Memory};
 
-use super::heap::{HeapBounds, blocks, read_heaps};
+use super::heap::{BlockWalk, HeapBounds, read_heaps};
 use super::layout::CodeLayout;
 use super::{Blob, BlobKind, Nmethod, NmethodId};
 
@@ -50,6 +50,13 @@ pub struct CodeCache {
     malformed: u64,
 }
 
+/// So much of a heap is read at once.
+const PIECE: u64 = 16 << 20;
+
+/// A blob of more than this is not believed, and stepped over: its code is in a heap of
+/// its own where the VM compiles a method of such a size at all.
+const MAX_BLOB: u64 = 64 << 20;
+
 /// Names are kept for this many addresses.
 const MAX_NAMES: usize = 1 << 16;
 
@@ -86,8 +93,8 @@ impl CodeCache {
         read_heaps(&self.layout, memory)
     }
 
-    /// Reads each heap at once, and hands `take` what is in it, by address. `memory` is
-    /// for the bulk, `small` for names.
+    /// Reads the heaps in large pieces, and hands `take` what is in them, by address.
+    /// `memory` is for the bulk, `small` for names.
     ///
     /// # Errors
     ///
@@ -96,22 +103,58 @@ impl CodeCache {
         &mut self,
         memory: &dyn Memory,
         small: &dyn Memory,
+        take: impl FnMut(Found<'_>),
+    ) -> Result<Vec<HeapBounds>, AdapterError> {
+        self.read_some(memory, small, |_| true, take)
+    }
+
+    /// The same, of the heaps that are `wanted`.
+    ///
+    /// # Errors
+    ///
+    /// As [`CodeCache::heaps`].
+    pub fn read_some(
+        &mut self,
+        memory: &dyn Memory,
+        small: &dyn Memory,
+        wanted: impl Fn(&HeapBounds) -> bool,
         mut take: impl FnMut(Found<'_>),
     ) -> Result<Vec<HeapBounds>, AdapterError> {
         self.malformed = 0;
         let heaps = self.heaps(memory)?;
         let mut buffer = std::mem::take(&mut self.buffer);
-        for heap in &heaps {
-            let used = usize::try_from(heap.used()).unwrap_or(0);
+        let mut blocks = 0;
+        for heap in heaps.iter().filter(|heap| wanted(heap)) {
+            let walk = BlockWalk { next: 0, blocks };
+            blocks = self.read_heap(heap, walk, (memory, small), &mut buffer, &mut take)?;
+        }
+        if u64::try_from(buffer.capacity()).is_ok_and(|bytes| bytes <= PIECE) {
+            self.buffer = buffer;
+        }
+        Ok(heaps)
+    }
+
+    fn read_heap(
+        &mut self,
+        heap: &HeapBounds,
+        mut walk: BlockWalk,
+        (memory, small): (&dyn Memory, &dyn Memory),
+        buffer: &mut Vec<u8>,
+        take: &mut impl FnMut(Found<'_>),
+    ) -> Result<usize, AdapterError> {
+        let mut piece = PIECE;
+        while walk.next < heap.used() {
+            let begin = walk.next;
+            let wanted = piece.min(heap.used().saturating_sub(begin));
             buffer.clear();
-            buffer.resize(used, 0);
+            buffer.resize(usize::try_from(wanted).unwrap_or(0), 0);
+            let low = heap.low.0.wrapping_add(begin);
             memory
-                .read_into(heap.low, &mut buffer)
+                .read_into(Avma(low), buffer)
                 .map_err(AdapterError::reading("code heap"))?;
-            let (blocks, whole) = blocks(&self.layout, heap, &buffer);
-            self.malformed += u64::from(!whole);
-            for block in blocks {
-                let at = Avma(heap.low.0.wrapping_add(block.at as u64));
+            let blocks = walk.blocks(&self.layout.heaps, heap, buffer);
+            for block in blocks.found {
+                let at = Avma(low.wrapping_add(block.at as u64));
                 let bytes = buffer.get(block.at..block.end).unwrap_or_default();
                 if let Some(found) = self.found(at, bytes, small)? {
                     take(found);
@@ -119,9 +162,20 @@ impl CodeCache {
                     self.malformed += 1;
                 }
             }
+            if blocks.wants > MAX_BLOB {
+                self.malformed += 1;
+                walk.next = walk.next.saturating_add(blocks.wants);
+                continue;
+            }
+            // The next piece begins with the block that was cut off.
+            piece = PIECE.max(blocks.wants);
+            let is_stuck = walk.next == begin && piece.min(heap.used() - begin) <= wanted;
+            if is_stuck || !blocks.is_sound {
+                self.malformed += 1;
+                break;
+            }
         }
-        self.buffer = buffer;
-        Ok(heaps)
+        Ok(walk.blocks)
     }
 
     fn found<'a>(

@@ -8,14 +8,18 @@ use super::layout::{CodeLayout, HeapsLayout};
 /// A segmented code cache has three heaps.
 pub const MAX_HEAPS: i64 = 16;
 
-/// A code cache of more than this is not believed: `ReservedCodeCacheSize` is at most
-/// 2 GB, and a quarter of that is more than anyone was seen to fill.
-const MAX_HEAP_BYTES: u64 = 512 << 20;
+/// A code heap of more than this is not believed: `ReservedCodeCacheSize` is at most
+/// 2 GB.
+const MAX_HEAP_BYTES: u64 = 2 << 30;
+
+/// A segment has a byte in the heap's map. No heap has more of them: 2 GB in 64 bytes
+/// each.
+const MAX_SEGMENTS: usize = 32 << 20;
 
 /// `CodeCacheSegmentSize` is 64 or 128.
 const MAX_LOG2_SEGMENT: i64 = 12;
 
-/// More blocks than this are not believed.
+/// More blocks in use than this are not believed, of all heaps.
 const MAX_BLOCKS: usize = 1 << 20;
 
 const WHAT: &str = "code heaps";
@@ -41,7 +45,7 @@ impl HeapBounds {
     }
 }
 
-/// A block in use: the blob in it begins at `at` in the heap's copy.
+/// A block in use: the blob in it begins at `at` in the copy of a piece of its heap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub at: usize,
@@ -71,10 +75,18 @@ pub(super) fn read_heaps(
     let pointers = memory
         .read_u64s(data, length.cast_unsigned(), 64)
         .map_err(&reading)?;
-    pointers
-        .into_iter()
-        .map(|heap| read_heap(heaps, memory, Avma(heap)))
-        .collect()
+    let read = |heap| read_heap(heaps, memory, Avma(heap));
+    let found: Vec<HeapBounds> = pointers.into_iter().map(read).collect::<Result<_, _>>()?;
+    let all = found.iter().map(HeapBounds::used);
+    let bytes = all.fold(0, u64::saturating_add);
+    if bytes > MAX_HEAP_BYTES {
+        return Err(AdapterError::Implausible {
+            what: "size of the code heaps",
+            value: bytes,
+            at: array,
+        });
+    }
+    Ok(found)
 }
 
 fn read_heap(
@@ -99,16 +111,8 @@ fn read_heap(
     let map_low = number(layout.segmap_low)?.cast_unsigned();
     let map_high = number(layout.segmap_high)?.cast_unsigned();
     let segments = map_high.saturating_sub(map_low).min(bytes / segment);
-    let map = memory
-        .read_vec(
-            Avma(map_low),
-            segments,
-            usize::try_from(segments).unwrap_or(0),
-        )
-        .map_err(AdapterError::reading(WHAT))?;
-    // The map says how far back a segment's block begins; 0xff: it is in none.
-    let used = map.iter().rposition(|&back| back != 0xff);
-    let used = used.map_or(0, |last| last as u64 + 1) * segment;
+    let map = (Avma(map_low), segments.min(MAX_SEGMENTS as u64));
+    let used = used_segments(memory, map)?.saturating_mul(segment);
     Ok(HeapBounds {
         low: Avma(low),
         high: Avma(high),
@@ -117,38 +121,193 @@ fn read_heap(
     })
 }
 
-/// Finds the blocks in use in the copy of a heap. Free ones have a valid length too,
-/// so they are stepped over. What does not fit ends the walk: `false` then.
-pub(super) fn blocks(layout: &CodeLayout, heap: &HeapBounds, copy: &[u8]) -> (Vec<Block>, bool) {
-    let layout = &layout.heaps;
-    let mut found = Vec::new();
-    let mut at = 0_usize;
-    let header = usize::try_from(layout.block_bytes).unwrap_or(usize::MAX);
-    while at < copy.len() {
-        let whole = copy.get(at..).unwrap_or_default();
-        let (Some(length), Some(used)) = (
-            layout.block_length.unsigned_of(whole),
-            layout.block_used.of(whole),
-        ) else {
-            return (found, false);
-        };
-        let bytes = length
-            .checked_mul(heap.segment)
-            .and_then(|b| usize::try_from(b).ok());
-        let end = bytes.and_then(|bytes| at.checked_add(bytes));
-        let Some(end) = end.filter(|&end| end > at && end <= copy.len()) else {
-            return (found, false);
-        };
-        if used & 0xff != 0 && at.saturating_add(header) < end {
-            if found.len() >= MAX_BLOCKS {
-                return (found, false);
-            }
-            found.push(Block {
-                at: at + header,
-                end,
-            });
+/// How many segments there are up to the last that is in a block. The map says how far
+/// back a segment's block begins; 0xff: it is in none. It is read from its end, for
+/// what is used of a large heap is at its begin.
+fn used_segments(memory: &dyn Memory, (map, segments): (Avma, u64)) -> Result<u64, AdapterError> {
+    const PIECE: u64 = 1 << 20;
+    let mut end = segments;
+    while end > 0 {
+        let begin = end.saturating_sub(PIECE);
+        let at = Avma(map.0.wrapping_add(begin));
+        let piece = memory
+            .read_vec(at, end - begin, usize::try_from(PIECE).unwrap_or(0))
+            .map_err(AdapterError::reading(WHAT))?;
+        if let Some(last) = piece.iter().rposition(|&back| back != 0xff) {
+            return Ok(begin + last as u64 + 1);
         }
-        at = end;
+        end = begin;
     }
-    (found, true)
+    Ok(0)
+}
+
+/// Where in a heap a walk through its blocks has come to.
+#[derive(Debug)]
+pub(super) struct BlockWalk {
+    /// Where the next block begins, from the heap's begin.
+    pub next: u64,
+    /// Blocks found so far, in heaps before this one too.
+    pub blocks: usize,
+}
+
+/// What a piece of a heap holds.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    /// The blocks in use, from the piece's begin.
+    pub found: Vec<Block>,
+    /// Whether all that was looked at can be: else nobody knows where blocks begin.
+    pub is_sound: bool,
+    /// Bytes of the block at the piece's end that is in use and lies in it in part only;
+    /// 0 for none.
+    pub wants: u64,
+}
+
+impl BlockWalk {
+    /// Finds the blocks in use in `piece`, the copy of a heap from [`BlockWalk::next`]
+    /// on, and steps over them. Free ones have a valid length too.
+    pub fn blocks(&mut self, layout: &HeapsLayout, heap: &HeapBounds, piece: &[u8]) -> Blocks {
+        let begin = self.next;
+        let left = heap.used().saturating_sub(begin);
+        let header = usize::try_from(layout.block_bytes).unwrap_or(usize::MAX);
+        let mut blocks = Blocks {
+            found: Vec::new(),
+            is_sound: true,
+            wants: 0,
+        };
+        let mut at = 0_u64;
+        while at < left {
+            let from = usize::try_from(at).unwrap_or(usize::MAX);
+            let Some(whole) = piece.get(from..).filter(|rest| rest.len() > header) else {
+                break;
+            };
+            let (Some(length), Some(used)) = (
+                layout.block_length.unsigned_of(whole),
+                layout.block_used.of(whole),
+            ) else {
+                break;
+            };
+            let bytes = length.checked_mul(heap.segment);
+            let end = bytes.and_then(|bytes| at.checked_add(bytes));
+            let Some(end) = end.filter(|&end| end > at && end <= left) else {
+                blocks.is_sound = false;
+                break;
+            };
+            if used & 0xff != 0 {
+                let within = usize::try_from(end).ok();
+                let Some(within) = within.filter(|end| *end <= piece.len()) else {
+                    blocks.wants = end - at;
+                    break;
+                };
+                if self.blocks >= MAX_BLOCKS {
+                    blocks.is_sound = false;
+                    break;
+                }
+                if from.saturating_add(header) < within {
+                    self.blocks += 1;
+                    blocks.found.push(Block {
+                        at: from + header,
+                        end: within,
+                    });
+                }
+            }
+            at = end;
+        }
+        self.next = begin.saturating_add(at);
+        blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Scalar;
+
+    fn layout() -> HeapsLayout {
+        let field = |offset, width| Scalar {
+            offset,
+            width,
+            signed: false,
+        };
+        HeapsLayout {
+            heaps: Avma(0),
+            length: Scalar::ABSENT,
+            data: Scalar::ABSENT,
+            low: Scalar::ABSENT,
+            high: Scalar::ABSENT,
+            segmap_low: Scalar::ABSENT,
+            segmap_high: Scalar::ABSENT,
+            log2_segment: Scalar::ABSENT,
+            block_bytes: 16,
+            block_length: field(0, 8),
+            block_used: field(8, 1),
+        }
+    }
+
+    /// A heap of segments of 64 bytes: (how many, whether in use) of each block.
+    fn heap(blocks: &[(u64, bool)]) -> (HeapBounds, Vec<u8>) {
+        let mut bytes = Vec::new();
+        for (segments, used) in blocks {
+            let mut block = segments.to_le_bytes().to_vec();
+            block.push(u8::from(*used));
+            block.resize(64 * usize::try_from(*segments).unwrap(), 0);
+            bytes.extend(block);
+        }
+        let end = Avma(0x1000 + bytes.len() as u64);
+        let bounds = HeapBounds {
+            low: Avma(0x1000),
+            high: end,
+            used_end: end,
+            segment: 64,
+        };
+        (bounds, bytes)
+    }
+
+    /// The blocks in use, read in pieces of so many bytes, or of what a block wants.
+    fn in_pieces(bounds: &HeapBounds, bytes: &[u8], size: usize) -> Vec<(u64, u64)> {
+        let (mut walk, mut all) = (BlockWalk { next: 0, blocks: 0 }, Vec::new());
+        let mut piece = size;
+        while walk.next < bounds.used() {
+            let begin = walk.next;
+            let from = usize::try_from(begin).unwrap();
+            let end = bytes.len().min(from + piece);
+            let blocks = walk.blocks(&layout(), bounds, &bytes[from..end]);
+            assert!(blocks.is_sound);
+            let place = |block: &Block| (begin + block.at as u64, begin + block.end as u64);
+            all.extend(blocks.found.iter().map(place));
+            piece = size.max(usize::try_from(blocks.wants).unwrap());
+        }
+        all
+    }
+
+    #[test]
+    fn a_heap_is_the_same_in_pieces() {
+        let (bounds, bytes) = heap(&[
+            (1, true),
+            (7, false),
+            (30, true),
+            (2, true),
+            (90, false),
+            (1, true),
+        ]);
+        let whole = in_pieces(&bounds, &bytes, bytes.len());
+        let begins = [0, 8, 38, 130].map(|segment| segment * 64 + 16);
+        assert_eq!(
+            whole.iter().map(|block| block.0).collect::<Vec<_>>(),
+            begins
+        );
+        for size in [64, 100, 128, 700, 5000] {
+            assert_eq!(in_pieces(&bounds, &bytes, size), whole, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_can_t_be_a_block_ends_the_walk() {
+        for segments in [0, 1 << 20, u64::MAX] {
+            let (bounds, mut bytes) = heap(&[(2, true), (3, true)]);
+            bytes[128..136].copy_from_slice(&u64::to_le_bytes(segments));
+            let mut walk = BlockWalk { next: 0, blocks: 0 };
+            let blocks = walk.blocks(&layout(), &bounds, &bytes);
+            assert_eq!((blocks.found.len(), blocks.is_sound), (1, false));
+        }
+    }
 }

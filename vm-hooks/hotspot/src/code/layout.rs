@@ -3,7 +3,7 @@
 use vmscope_records::Avma;
 use vmscope_target::AdapterError;
 
-use crate::layout::{Encodings, Scalar, VmStructs};
+use crate::layout::{Encodings, Missing, Scalar, VmStructs, Wanted};
 
 /// Where things lie in the code cache's structures.
 #[derive(Clone, Debug)]
@@ -14,6 +14,24 @@ pub struct CodeLayout {
     pub(super) blob: BlobLayout,
     pub(super) nmethod: NmethodLayout,
     pub(super) pc_desc: PcDescLayout,
+    /// What the tables do not have, and is done without.
+    pub missing: Vec<Missing>,
+}
+
+/// What missing fields cost.
+mod cost {
+    pub const RECORDS: &str = "compiled code has no bytecodes";
+    pub const FRAMES: &str = "how large compiled code's frames are is not known";
+    pub const RELOCATIONS: &str = "what compiled code refers to is not known";
+    pub const FAULTS: &str =
+        "bytecodes of compiled code are less certain: where it may fault is not known";
+    pub const TIERS: &str = "which compiler made what is not known";
+    pub const LIVES: &str =
+        "compiled code that replaces other code at its address may be taken for it";
+    pub const OSR: &str = "code of on-stack replacement is not told apart";
+    pub const STATES: &str = "code that is just being made may be told too early";
+    pub const NAMES: &str = "compiled code has no names";
+    pub const STUBS: &str = "out-of-line code is not told apart";
 }
 
 #[derive(Clone, Debug)]
@@ -89,6 +107,8 @@ pub(super) enum Entries {
 /// Where an nmethod's metadata and debug records are.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sections {
+    /// Not told well enough to be read.
+    Unknown,
     /// Up to JDK 22: in the blob, behind the code.
     InBlob {
         oops: Scalar,
@@ -120,25 +140,37 @@ pub(super) struct PcDescLayout {
 }
 
 impl CodeLayout {
-    /// Looks everything up.
+    /// Looks everything up. What is missing and can be done without is in
+    /// [`CodeLayout::missing`].
     ///
     /// # Errors
     ///
-    /// [`AdapterError::MissingField`]: without any of them no code can be read.
+    /// [`AdapterError::MissingField`]: without any of those no code can be found.
     pub fn of(structs: &VmStructs, encodings: Encodings) -> Result<Self, AdapterError> {
+        let mut wanted = Wanted::new(structs);
+        let heaps = HeapsLayout::of(structs)?;
+        let blob = BlobLayout::of(&mut wanted)?;
+        let mut nmethod = NmethodLayout::of(&mut wanted);
+        let pc_desc = PcDescLayout::of(&mut wanted);
+        if pc_desc.bytes == 0 || pc_desc.pc.is_absent() || pc_desc.scope.is_absent() {
+            nmethod.sections = Sections::Unknown;
+        }
         Ok(CodeLayout {
             encodings,
-            heaps: HeapsLayout::of(structs)?,
-            blob: BlobLayout::of(structs)?,
-            nmethod: NmethodLayout::of(structs)?,
-            pc_desc: PcDescLayout {
-                bytes: structs.size_of("PcDesc")?,
-                pc: structs.scalar("PcDesc", "_pc_offset")?,
-                scope: structs.scalar("PcDesc", "_scope_decode_offset")?,
-                objects: structs.scalar("PcDesc", "_obj_decode_offset")?,
-                flags: structs.scalar("PcDesc", "_flags")?,
-            },
+            heaps,
+            blob,
+            nmethod,
+            pc_desc,
+            missing: wanted.missing,
         })
+    }
+}
+
+impl CodeLayout {
+    /// Whether compiled code tells of which method it is.
+    #[must_use]
+    pub fn tells_methods(&self) -> bool {
+        !self.nmethod.method.is_absent()
     }
 }
 
@@ -185,8 +217,22 @@ impl HeapsLayout {
     }
 }
 
+impl PcDescLayout {
+    fn of(wanted: &mut Wanted<'_>) -> Self {
+        let mut field = |name, cost| wanted.scalar("PcDesc", name, cost);
+        PcDescLayout {
+            pc: field("_pc_offset", cost::RECORDS),
+            scope: field("_scope_decode_offset", cost::RECORDS),
+            objects: field("_obj_decode_offset", cost::FAULTS),
+            flags: field("_flags", cost::FAULTS),
+            bytes: wanted.size_of("PcDesc", cost::RECORDS),
+        }
+    }
+}
+
 impl BlobLayout {
-    fn of(structs: &VmStructs) -> Result<Self, AdapterError> {
+    fn of(wanted: &mut Wanted<'_>) -> Result<Self, AdapterError> {
+        let structs = wanted.structs;
         let field = |name| structs.scalar("CodeBlob", name);
         let optional = |name| structs.optional_scalar("CodeBlob", name);
         let code = match optional("_code_offset") {
@@ -196,56 +242,43 @@ impl BlobLayout {
                 end: field("_code_end")?,
             },
         };
-        let mutable = optional("_mutable_data").and_then(|at| {
-            Some(MutableData {
-                at,
-                size: optional("_mutable_data_size")?,
-                relocation_size: optional("_relocation_size")?,
+        let content = if matches!(code, CodeBounds::Offset(_)) {
+            "_content_offset"
+        } else {
+            "_content_begin"
+        };
+        let content = wanted.or_none(field(content), cost::RELOCATIONS);
+        let parts = ["_mutable_data", "_mutable_data_size", "_relocation_size"].map(optional);
+        let mutable = || {
+            Ok(MutableData {
+                at: field("_mutable_data")?,
+                size: field("_mutable_data_size")?,
+                relocation_size: field("_relocation_size")?,
             })
-        });
+        };
+        // Old ones have two of them under other names, and none of these two.
+        let has_mutable = parts.iter().flatten().count() > 1;
+        let mutable = has_mutable.then(|| wanted.or_none(mutable(), cost::RECORDS));
         Ok(BlobLayout {
-            bytes: structs.size_of("CodeBlob")?,
+            // Only a check.
+            bytes: structs.optional_size_of("CodeBlob").unwrap_or(0),
             name: field("_name")?,
             size: field("_size")?,
-            header_size: field("_header_size")?,
-            frame_size: field("_frame_size")?,
-            frame_complete: field("_frame_complete_offset")?,
+            header_size: wanted.scalar("CodeBlob", "_header_size", cost::RELOCATIONS),
+            frame_size: wanted.scalar("CodeBlob", "_frame_size", cost::FRAMES),
+            frame_complete: wanted.scalar("CodeBlob", "_frame_complete_offset", cost::FRAMES),
             data_offset: field("_data_offset")?,
             code,
-            content: optional("_content_offset").or_else(|| optional("_content_begin")),
-            mutable,
+            content,
+            mutable: mutable.flatten(),
         })
     }
 }
 
 impl NmethodLayout {
-    fn of(structs: &VmStructs) -> Result<Self, AdapterError> {
-        // Up to JDK 22 an nmethod is a CompiledMethod.
-        let either = |name| {
-            structs
-                .optional_scalar("nmethod", name)
-                .map_or_else(|| structs.scalar("CompiledMethod", name), Ok)
-        };
-        let field = |name| structs.scalar("nmethod", name);
+    fn of(wanted: &mut Wanted<'_>) -> Self {
+        let structs = wanted.structs;
         let optional = |name| structs.optional_scalar("nmethod", name);
-        let sections = match optional("_immutable_data") {
-            Some(at) => Sections::Immutable {
-                at,
-                size: field("_immutable_data_size")?,
-                implicit: field("_nul_chk_table_offset")?,
-                scopes_pcs: field("_scopes_pcs_offset")?,
-                scopes_data: field("_scopes_data_offset")?,
-            },
-            None => Sections::InBlob {
-                oops: field("_oops_offset")?,
-                metadata: field("_metadata_offset")?,
-                scopes_data: either("_scopes_data_begin")?,
-                scopes_pcs: field("_scopes_pcs_offset")?,
-                dependencies: field("_dependencies_offset")?,
-                implicit: field("_nul_chk_table_offset")?,
-                end: field("_nmethod_end_offset")?,
-            },
-        };
         let entries = match (
             optional("_entry_offset"),
             optional("_verified_entry_offset"),
@@ -255,16 +288,61 @@ impl NmethodLayout {
                 .zip(optional("_verified_entry_point"))
                 .map(|(any, verified)| Entries::Addresses { any, verified }),
         };
-        Ok(NmethodLayout {
-            bytes: structs.size_of("nmethod")?,
-            method: either("_method")?,
-            compile_id: field("_compile_id")?,
-            level: field("_comp_level")?,
-            entry_bci: field("_entry_bci")?,
-            state: field("_state")?,
+        let sections = Sections::of(wanted);
+        let sections = wanted.or_none(sections, cost::RECORDS);
+        let mut field = |name, cost| wanted.scalar("nmethod", name, cost);
+        NmethodLayout {
+            compile_id: field("_compile_id", cost::LIVES),
+            level: field("_comp_level", cost::TIERS),
+            entry_bci: field("_entry_bci", cost::OSR),
+            state: field("_state", cost::STATES),
+            stub_offset: field("_stub_offset", cost::STUBS),
+            method: wanted
+                .or_none(either(structs, "_method"), cost::NAMES)
+                .unwrap_or(Scalar::ABSENT),
+            // Only a check.
+            bytes: structs.optional_size_of("nmethod").unwrap_or(0),
             entries,
-            stub_offset: field("_stub_offset")?,
-            sections,
-        })
+            sections: sections.unwrap_or(Sections::Unknown),
+        }
+    }
+}
+
+/// Up to JDK 22 an nmethod is a `CompiledMethod`.
+fn either(structs: &VmStructs, name: &str) -> Result<Scalar, AdapterError> {
+    let own = structs.scalar("nmethod", name);
+    if structs.type_named("CompiledMethod").is_none() {
+        return own;
+    }
+    own.or_else(|_| structs.scalar("CompiledMethod", name))
+}
+
+impl Sections {
+    fn of(wanted: &mut Wanted<'_>) -> Result<Self, AdapterError> {
+        let structs = wanted.structs;
+        let field = |name| structs.scalar("nmethod", name);
+        let implicit = wanted.scalar("nmethod", "_nul_chk_table_offset", cost::FAULTS);
+        // The one is JDK 23's, the others are older ones'.
+        Ok(
+            match structs.optional_scalar("nmethod", "_immutable_data") {
+                Some(at) => Sections::Immutable {
+                    at,
+                    size: field("_immutable_data_size")?,
+                    implicit,
+                    scopes_pcs: field("_scopes_pcs_offset")?,
+                    scopes_data: field("_scopes_data_offset")?,
+                },
+                None => Sections::InBlob {
+                    // Without it only objects are not told.
+                    oops: wanted.scalar("nmethod", "_oops_offset", cost::RELOCATIONS),
+                    metadata: field("_metadata_offset")?,
+                    scopes_data: either(structs, "_scopes_data_begin")?,
+                    scopes_pcs: field("_scopes_pcs_offset")?,
+                    dependencies: field("_dependencies_offset")?,
+                    implicit,
+                    end: wanted.scalar("nmethod", "_nmethod_end_offset", cost::FAULTS),
+                },
+            },
+        )
     }
 }

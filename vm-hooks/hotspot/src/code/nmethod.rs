@@ -106,10 +106,17 @@ impl Nmethod {
 
     /// The identity of the nmethod in a blob, without reading the rest.
     pub(super) fn identify(layout: &CodeLayout, blob: &Blob, bytes: &[u8]) -> Option<NmethodId> {
-        let entry_bci = layout.nmethod.entry_bci.of(bytes)?;
+        let field = |of: crate::layout::Scalar, absent| {
+            if of.is_absent() {
+                Some(absent)
+            } else {
+                of.of(bytes)
+            }
+        };
+        let entry_bci = field(layout.nmethod.entry_bci, INVOCATION_ENTRY_BCI)?;
         Some(NmethodId {
             blob: blob.at,
-            compile_id: i32::try_from(layout.nmethod.compile_id.of(bytes)?).ok()?,
+            compile_id: i32::try_from(field(layout.nmethod.compile_id, 0)?).ok()?,
             osr: entry_bci != INVOCATION_ENTRY_BCI,
         })
     }
@@ -187,6 +194,7 @@ impl Nmethod {
             blob,
         };
         match fields.sections {
+            Sections::Unknown => nmethod.is_whole = false,
             Sections::InBlob { .. } => nmethod.read_in_blob(layout, bytes),
             Sections::Immutable { .. } => nmethod.read_elsewhere(layout, bytes, memory)?,
         }
@@ -210,17 +218,28 @@ impl Nmethod {
         let begin = self.blob.at.0;
         let place = |field: crate::layout::Scalar| field.unsigned_of(bytes).unwrap_or(u64::MAX);
         let scopes_at = place(scopes_data).wrapping_sub(begin);
-        let relocations = slice(
-            bytes,
-            self.blob.header_size.into(),
+        // An absent field is at no place: what it bounds is left out.
+        let all_there =
+            |fields: &[crate::layout::Scalar]| !fields.iter().any(|one| one.is_absent());
+        let part_of = |fields: &[crate::layout::Scalar], from, to| {
+            let part = slice(bytes, from, to);
+            part.or_else(|| (!all_there(fields)).then_some(&[][..]))
+        };
+        let relocations = part_of(
+            &[layout.blob.header_size],
+            if all_there(&[layout.blob.header_size]) {
+                self.blob.header_size.into()
+            } else {
+                u64::MAX
+            },
             self.blob.content.into(),
         );
         let parts = [
-            slice(bytes, place(oops), place(metadata)),
+            part_of(&[oops], place(oops), place(metadata)),
             slice(bytes, place(metadata), scopes_at),
             slice(bytes, scopes_at, place(scopes_pcs)),
             slice(bytes, place(scopes_pcs), place(dependencies)),
-            slice(bytes, place(implicit), place(end)),
+            part_of(&[implicit, end], place(implicit), place(end)),
             relocations,
         ];
         self.is_whole = parts.iter().all(Option::is_some);
@@ -264,7 +283,11 @@ impl Nmethod {
             let parts = [
                 slice(&data, place(scopes_pcs), place(scopes_data)),
                 slice(&data, place(scopes_data), end),
-                slice(&data, place(implicit), place(scopes_pcs)),
+                if implicit.is_absent() {
+                    Some(&[][..])
+                } else {
+                    slice(&data, place(implicit), place(scopes_pcs))
+                },
             ];
             self.is_whole = parts.iter().all(Option::is_some);
             let [pcs, scopes, implicit] = parts.map(Option::unwrap_or_default);

@@ -10,16 +10,33 @@ use super::VmStructs;
 pub struct Scalar {
     /// Bytes from the structure's begin.
     pub offset: u64,
-    /// Its width in bytes: 1, 2, 4 or 8.
+    /// Its width in bytes: 1, 2, 4 or 8; 0 where the VM has no such field.
     pub width: u8,
     /// Whether it has a sign.
     pub signed: bool,
 }
 
 impl Scalar {
-    /// Its value in the copy of a structure; `None` where the copy is too short.
+    /// A field that the VM does not have: it has no value in any copy, and is read as 0.
+    pub const ABSENT: Scalar = Scalar {
+        offset: 0,
+        width: 0,
+        signed: false,
+    };
+
+    /// Whether the VM does not have it.
+    #[must_use]
+    pub fn is_absent(self) -> bool {
+        self.width == 0
+    }
+
+    /// Its value in the copy of a structure; `None` where the copy is too short, or the
+    /// field is absent.
     #[must_use]
     pub fn of(self, structure: &[u8]) -> Option<i64> {
+        if self.is_absent() {
+            return None;
+        }
         let at = usize::try_from(self.offset).ok()?;
         let bytes = structure.get(at..at.checked_add(usize::from(self.width))?)?;
         let mut wide = [0; 8];
@@ -39,7 +56,7 @@ impl Scalar {
         self.of(structure).map(i64::cast_unsigned)
     }
 
-    /// Its value in the structure at `at`.
+    /// Its value in the structure at `at`; 0 if it is absent.
     ///
     /// # Errors
     ///
@@ -50,6 +67,9 @@ impl Scalar {
         at: Avma,
         what: &'static str,
     ) -> Result<i64, AdapterError> {
+        if self.is_absent() {
+            return Ok(0);
+        }
         let mut bytes = [0; 8];
         let used = bytes.get_mut(..usize::from(self.width)).unwrap_or_default();
         let from = Avma(at.0.wrapping_add(self.offset));
@@ -149,5 +169,6 @@ mod tests {
         assert_eq!(scalar(1, 8, false).of(&bytes), Some(0x0403_0201_ffff_fffe));
         assert_eq!(scalar(2, 8, false).of(&bytes), None);
         assert_eq!(scalar(u64::MAX, 1, false).of(&bytes), None);
+        assert_eq!(Scalar::ABSENT.of(&bytes), None);
     }
 }

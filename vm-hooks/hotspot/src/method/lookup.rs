@@ -24,13 +24,13 @@ pub(super) struct ClassMethods {
 }
 
 impl ClassMethods {
-    /// Looks everything up; `None` where the tables do not tell.
-    pub fn of(structs: &VmStructs) -> Option<Self> {
-        Some(ClassMethods {
-            array: structs.optional_scalar("InstanceKlass", "_methods")?,
+    /// Looks everything up.
+    pub fn of(structs: &VmStructs) -> Result<Self, AdapterError> {
+        Ok(ClassMethods {
+            array: structs.scalar("InstanceKlass", "_methods")?,
             // All arrays of the VM begin with their length.
-            length: structs.optional_scalar("Array<int>", "_length")?,
-            data: structs.optional_offset("Array<Method*>", "_data")?,
+            length: structs.scalar("Array<int>", "_length")?,
+            data: structs.offset("Array<Method*>", "_data")?,
             defaults: structs.optional_scalar("InstanceKlass", "_default_methods"),
             super_klass: structs.optional_scalar("Klass", "_super"),
         })

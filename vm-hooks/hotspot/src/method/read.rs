@@ -1,12 +1,16 @@
 //! Reading a `Method` out of the VM.
 
+use std::hash::Hasher as _;
+
+use rustc_hash::FxHasher;
 use vmscope_records::{Avma, LineEntry};
 use vmscope_target::{AdapterError, Memory};
 
+use super::info::MethodInfo;
 use super::line_table;
 use super::lookup::ClassMethods;
 use crate::bytecode::decode_utf8;
-use crate::layout::{Encodings, Scalar, VmStructs};
+use crate::layout::{Encodings, Missing, Scalar, VmStructs, Wanted};
 
 /// A symbol's length is 16 bits.
 const MAX_SYMBOL: u64 = u16::MAX as u64;
@@ -40,6 +44,18 @@ pub struct MethodLayout {
     /// `has_linenumber_table`.
     has_lines: i64,
     pub(super) class_methods: Option<ClassMethods>,
+    /// What the tables do not have, and is done without.
+    pub missing: Vec<Missing>,
+}
+
+/// What missing fields cost.
+mod cost {
+    pub const BYTECODES: &str = "bytecodes and lines of methods are not known";
+    pub const LINES: &str = "lines of methods are not known";
+    pub const SIGNATURES: &str = "methods have no parameters: overloaded ones look alike";
+    pub const FILES: &str = "source files are not known";
+    pub const NAMES: &str = "methods have no names";
+    pub const INTERPRETED: &str = "which methods are interpreted is not known";
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,42 +64,29 @@ enum SourceFile {
     InClass(Scalar),
 }
 
-/// What is known of a method.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MethodInfo {
-    /// Its `Method*`.
-    pub method: Avma,
-    /// Its constant pool.
-    pub constants: Avma,
-    /// The class that holds it: its `Klass*`.
-    pub holder: Avma,
-    /// Its class, as the VM writes it (`java/lang/String`).
-    pub class: String,
-    /// Its name.
-    pub name: String,
-    /// Its descriptor.
-    pub signature: String,
-    /// The class's source file; empty where that is not known.
-    pub file: String,
-    /// Where its bytecodes are.
-    pub bytecodes_at: Avma,
-    /// Its bytecodes as the VM has rewritten them.
-    pub bytecodes: Box<[u8]>,
-    /// Its lines, ascending by bytecode.
-    pub lines: Vec<LineEntry>,
+/// See [`MethodLayout::stamp`]: where what a method refers to is, and what it is called:
+/// a class that takes the place of an unloaded one may have all of it at the same addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    places: [Avma; 5],
+    names: u64,
 }
 
-/// See [`MethodLayout::stamp`]: where what a method refers to is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp([Avma; 5]);
+fn missing(structure: &str, name: &str) -> AdapterError {
+    AdapterError::MissingField {
+        name: format!("{structure}.{name}"),
+    }
+}
 
 impl MethodLayout {
-    /// Looks everything up.
+    /// Looks everything up. What is missing and can be done without is in
+    /// [`MethodLayout::missing`].
     ///
     /// # Errors
     ///
-    /// [`AdapterError::MissingField`].
+    /// [`AdapterError::MissingField`]: without any of those no method has a name.
     pub fn of(structs: &VmStructs, encodings: Encodings) -> Result<Self, AdapterError> {
+        let mut wanted = Wanted::new(structs);
         let of = |name| structs.scalar("ConstMethod", name);
         let source = "_source_file_name_index";
         let in_pool = structs.optional_scalar("ConstantPool", source);
@@ -96,23 +99,63 @@ impl MethodLayout {
             const_method: structs.scalar("Method", "_constMethod")?,
             const_method_bytes: structs.size_of("ConstMethod")?,
             constants: of("_constants")?,
-            flags: of("_flags._flags").or_else(|_| of("_flags"))?,
-            code_size: of("_code_size")?,
+            flags: wanted
+                .or_none(of("_flags._flags").or_else(|_| of("_flags")), cost::LINES)
+                .unwrap_or(Scalar::ABSENT),
+            code_size: wanted.scalar("ConstMethod", "_code_size", cost::BYTECODES),
             name_index: of("_name_index")?,
-            signature_index: of("_signature_index")?,
+            signature_index: wanted.scalar("ConstMethod", "_signature_index", cost::SIGNATURES),
             pool_bytes: structs.size_of("ConstantPool")?,
             pool_holder: structs.scalar("ConstantPool", "_pool_holder")?,
-            source_file: in_pool
-                .map(SourceFile::InPool)
-                .or_else(|| in_class().map(SourceFile::InClass)),
+            source_file: wanted.or_none(
+                in_pool
+                    .map(SourceFile::InPool)
+                    .or_else(|| in_class().map(SourceFile::InClass))
+                    .ok_or_else(|| missing("ConstantPool", source)),
+                cost::FILES,
+            ),
             klass_name: structs.scalar("Klass", "_name")?,
             symbol_length: structs.scalar("Symbol", "_length")?,
             symbol_body: structs
                 .optional_offset("Symbol", "_body")
                 .map_or_else(|| structs.offset("Symbol", "_body[0]"), Ok)?,
             has_lines: lines_flag.unwrap_or(1),
-            class_methods: ClassMethods::of(structs),
+            class_methods: wanted.or_none(ClassMethods::of(structs), cost::INTERPRETED),
+            missing: wanted.missing,
         })
+    }
+
+    /// Of a JVM that lacks what [`MethodLayout::of`] failed for: no method can be read.
+    #[must_use]
+    pub fn unknown(error: &AdapterError, encodings: Encodings) -> Self {
+        let absent = Scalar::ABSENT;
+        MethodLayout {
+            encodings,
+            const_method: absent,
+            const_method_bytes: 0,
+            constants: absent,
+            flags: absent,
+            code_size: absent,
+            name_index: absent,
+            signature_index: absent,
+            pool_bytes: 0,
+            pool_holder: absent,
+            source_file: None,
+            klass_name: absent,
+            symbol_length: absent,
+            symbol_body: 0,
+            has_lines: 0,
+            class_methods: None,
+            missing: vec![Missing::of(error, cost::NAMES)],
+        }
+    }
+
+    /// Where the constant part of the method at `method` is.
+    fn const_method(&self, memory: &dyn Memory, method: Avma) -> Result<Avma, AdapterError> {
+        if self.const_method.is_absent() {
+            return Err(AdapterError::NotReady { what: WHAT });
+        }
+        self.const_method.read_address(memory, method, WHAT)
     }
 
     /// Reads the method at `method`.
@@ -122,7 +165,7 @@ impl MethodLayout {
     /// [`AdapterError::Memory`] where it, or what it refers to, is not there any more.
     pub fn read(&self, memory: &dyn Memory, method: Avma) -> Result<MethodInfo, AdapterError> {
         let reading = AdapterError::reading(WHAT);
-        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let const_method = self.const_method(memory, method)?;
         let head = memory
             .read_vec(const_method, self.const_method_bytes, 4096)
             .map_err(&reading)?;
@@ -146,7 +189,11 @@ impl MethodLayout {
             holder,
             class: self.symbol(memory, class)?,
             name: self.symbol_in_pool(memory, constants, number(self.name_index))?,
-            signature: self.symbol_in_pool(memory, constants, number(self.signature_index))?,
+            signature: if self.signature_index.is_absent() {
+                String::new()
+            } else {
+                self.symbol_in_pool(memory, constants, number(self.signature_index))?
+            },
             file: self.file(memory, constants, holder).unwrap_or_default(),
             bytecodes_at,
             bytecodes: bytecodes.into(),
@@ -164,7 +211,7 @@ impl MethodLayout {
         memory: &dyn Memory,
         method: Avma,
     ) -> Result<(Avma, u64), AdapterError> {
-        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let const_method = self.const_method(memory, method)?;
         let size = self.code_size.read(memory, const_method, WHAT)?;
         let at = Avma(const_method.0.wrapping_add(self.const_method_bytes));
         Ok((at, size.cast_unsigned()))
@@ -176,7 +223,7 @@ impl MethodLayout {
     ///
     /// As [`MethodLayout::read`].
     pub fn constants(&self, memory: &dyn Memory, method: Avma) -> Result<Avma, AdapterError> {
-        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let const_method = self.const_method(memory, method)?;
         self.constants.read_address(memory, const_method, WHAT)
     }
 
@@ -191,7 +238,7 @@ impl MethodLayout {
         method: Avma,
         (name, signature): (Avma, Avma),
     ) -> Result<bool, AdapterError> {
-        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let const_method = self.const_method(memory, method)?;
         let constants = self.constants.read_address(memory, const_method, WHAT)?;
         let is = |field: Scalar, symbol: Avma| {
             let index = field.read(memory, const_method, WHAT)?.cast_unsigned();
@@ -209,19 +256,22 @@ impl MethodLayout {
     ///
     /// As [`MethodLayout::read`].
     pub fn stamp(&self, memory: &dyn Memory, method: Avma) -> Result<Stamp, AdapterError> {
-        let const_method = self.const_method.read_address(memory, method, WHAT)?;
+        let const_method = self.const_method(memory, method)?;
         let constants = self.constants.read_address(memory, const_method, WHAT)?;
         let holder = self.pool_holder.read_address(memory, constants, WHAT)?;
         let class = self.klass_name.read_address(memory, holder, WHAT)?;
         let name = self.name_index.read(memory, const_method, WHAT)?;
         let name = self.pool_slot(memory, constants, name.cast_unsigned())?;
-        Ok(Stamp([
-            const_method,
-            constants,
-            holder,
-            class,
-            Avma(name & !1),
-        ]))
+        let name = Avma(name & !1);
+        let mut names = FxHasher::default();
+        for symbol in [class, name] {
+            let (bytes, _) = self.symbol_bytes(memory, symbol, usize::from(u16::MAX))?;
+            names.write(&bytes);
+        }
+        Ok(Stamp {
+            places: [const_method, constants, holder, class, name],
+            names: names.finish(),
+        })
     }
 
     /// The name of the class at `klass`, as the VM writes it.

@@ -1,0 +1,67 @@
+//! Snapshots that are damaged at random places: whatever is told, telling it ends, and
+//! costs no more than is believed.
+
+use proptest::prelude::*;
+use vmscope_hotspot::testing::PAGE_BYTES;
+use vmscope_target::MAX_RECORDS_OF_A_LOOK;
+
+use super::readings::{Told, read, snapshot, write};
+
+/// Numbers that break what computes with them.
+fn odd_number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(1),
+        Just(u64::MAX),
+        Just(u64::from(u32::MAX)),
+        Just(i64::MAX.cast_unsigned()),
+        Just(0x8000_0000_0000_0000),
+        Just(0x7fff_ffff),
+        any::<u64>(),
+    ]
+}
+
+fn is_within_bounds(told: &Told) {
+    assert!(told.records.len() <= 4 * MAX_RECORDS_OF_A_LOOK);
+    for one in told.constituents() {
+        assert!(one.start <= one.end, "{one:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn numbers_that_are_wrong(
+        is_newer in any::<bool>(),
+        patches in prop::collection::vec((any::<prop::sample::Index>(), 0..PAGE_BYTES / 4 - 1, odd_number()), 1..200),
+    ) {
+        let mut other = snapshot(if is_newer { "jdk25" } else { "jdk17" });
+        for (page, word, value) in patches {
+            let (at, _) = other.pages[page.index(other.pages.len())];
+            write(&mut other, at.0 + 4 * word as u64, &value.to_le_bytes());
+        }
+        is_within_bounds(&read(&other.process()));
+    }
+}
+
+/// A heap that says it is as large as one may be, all of it one block in use, or none: the
+/// memory behind it is not there.
+#[test]
+fn a_heap_of_a_size_that_can_t_be() {
+    for name in ["jdk17", "jdk25"] {
+        let whole = snapshot(name);
+        let entries = super::readings::fields(&whole);
+        let at = |structure: &str, field: &str| {
+            let mut all = entries.iter();
+            let found = all.find(|one| one.structure == structure && one.field == field);
+            found.unwrap().address
+        };
+        let array = super::readings::number(&whole, at("CodeCache", "_heaps"), 8).unwrap();
+        for value in [0, 1, 17, 0x7fff_ffff, u64::MAX] {
+            let mut other = whole.clone();
+            write(&mut other, array, &value.to_le_bytes());
+            is_within_bounds(&read(&other.process()));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! JVMs with flags that change where things lie, or whether they are there.
+
+use std::sync::Arc;
+
+use vmscope_hotspot::HotSpotAdapter;
+use vmscope_records::{ConstituentKind, Pid, ProcessKey, Record, TimeNs};
+use vmscope_target::{Adapter as _, KeySource, Look, ProcessView};
+
+use super::common::jdks::jdks;
+use super::common::jvm::Jvm;
+use super::common::say;
+
+/// Flags, the oldest release that has them, and whether methods are compiled.
+const FLAGS: [(&[&str], u32, bool); 16] = [
+    (&[], 11, true),
+    (&["-XX:+UseLargePages"], 11, true),
+    (&["-XX:+UseTransparentHugePages"], 11, true),
+    (&["-Xshare:off"], 11, true),
+    (&["-XX:-UseCompressedOops"], 11, true),
+    (
+        &["-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"],
+        11,
+        true,
+    ),
+    (&["-XX:ReservedCodeCacheSize=2g"], 11, true),
+    (
+        &[
+            "-XX:ReservedCodeCacheSize=2g",
+            "-XX:InitialCodeCacheSize=1g",
+        ],
+        11,
+        true,
+    ),
+    (&["-XX:-SegmentedCodeCache"], 11, true),
+    (&["-XX:TieredStopAtLevel=1"], 11, true),
+    (&["-XX:-TieredCompilation"], 11, true),
+    (&["-Xint"], 11, false),
+    (&["-XX:+UseSerialGC"], 11, true),
+    (&["-XX:+UseZGC"], 17, true),
+    (&["-XX:-UsePerfData"], 11, true),
+    (&["-XX:+PerfDisableSharedMem"], 11, true),
+];
+
+/// What one look finds: compiled methods, codelets of the interpreter, limits.
+fn look_at(pid: u32) -> (usize, usize, Vec<String>) {
+    let process = ProcessView::open(Pid(pid)).expect("our child");
+    let mut adapter = HotSpotAdapter::new();
+    let clock = Arc::new(|| TimeNs(7));
+    let mut look = Look::new(KeySource::new(), ProcessKey(1), clock);
+    adapter.look(&process, &mut look).expect("it can be read");
+    let (mut compiled, mut codelets, mut limits) = (0, 0, Vec::new());
+    for record in look.finish().0 {
+        match record {
+            Record::Constituent(one) => match one.kind {
+                ConstituentKind::Method if !one.tier.is_empty() && one.tier != "native" => {
+                    compiled += usize::from(one.method.is_some());
+                }
+                ConstituentKind::Interpreter => codelets += 1,
+                _ => {}
+            },
+            Record::Limit(limit) => limits.push(limit.text),
+            _ => {}
+        }
+    }
+    (compiled, codelets, limits)
+}
+
+#[test]
+fn jvms_of_all_kinds_are_read() {
+    for jdk in jdks() {
+        for (flags, since, compiles) in FLAGS {
+            if jdk.release < since {
+                continue;
+            }
+            let arguments = ["--rounds", "20", "--wait"];
+            let Some(jvm) = Jvm::ready(&jdk, flags, "Tiny", &arguments) else {
+                return;
+            };
+            let (compiled, codelets, limits) = look_at(jvm.pid());
+            let text = format!(
+                "{} {flags:?}: {compiled} compiled methods, {codelets} codelets, {limits:?}",
+                jdk.release
+            );
+            say(&text);
+            assert!(codelets > 200, "{text}");
+            assert_eq!(compiled >= 5, compiles, "{text}");
+            assert!(
+                !limits.iter().any(|text| text.contains("does not tell")),
+                "{text}"
+            );
+            jvm.end();
+        }
+    }
+}
