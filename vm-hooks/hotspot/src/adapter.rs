@@ -15,9 +15,11 @@ use std::time::{Duration, Instant};
 use vmscope_records::{Avma, VmIdentity};
 use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds};
 
-use crate::evidence::MethodsLayout;
+use crate::bytecode::PoolLayout;
+use crate::evidence::FactsLayout;
 use crate::family::sample_needs;
 use crate::jvm::{Jvm, TESTED};
+use crate::layout::Missing;
 use crate::pages::Pages;
 use crate::regions::rules;
 use crate::vm_data::{Known, VmData};
@@ -95,15 +97,27 @@ impl HotSpotAdapter {
         };
         let data = VmData::new(process, known);
         tell_precision(&jvm, &data, look);
-        let evidence = MethodsLayout::of(&jvm.structs);
-        if let Err(error) = &evidence {
-            let text = format!("bytecodes of compiled code are less certain: {error}");
-            look.limit(text, "");
+        let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone());
+        match &pools {
+            Ok(pools) => {
+                for sentence in Missing::told(&pools.missing) {
+                    look.limit(sentence, "");
+                }
+            }
+            Err(error) => {
+                let text = "there are no listings of bytecodes, and those of compiled code \
+                            are less certain";
+                look.limit(format!("{text}: {error}"), "");
+            }
         }
+        let pools = pools.ok();
+        let facts = pools
+            .clone()
+            .map(|pools| FactsLayout::of(&jvm.structs, pools));
         self.opened = Some(Opened {
-            methods: Methods::new(&jvm, look),
+            methods: Methods::new(&jvm, pools),
             data,
-            maps: Maps::new(evidence.ok(), jvm.version.has_wrong_positions()),
+            maps: Maps::new(facts, jvm.version.has_wrong_positions()),
             zone,
             interpreted,
             has_read: false,

@@ -14,8 +14,8 @@
 //! 3. `signs`: what instructions show of the bytecode that they were made for: offsets
 //!    of fields, sizes of elements, lengths, classes, numbers, arithmetic, allocation.
 //!    `templates`: ready-made code of intrinsics is one call.
-//! 4. `path`: the cheapest way through the bytecodes of the tree (Viterbi), along the
-//!    instructions; a branch's target begins with what its source had.
+//! 4. `path`, `steps`: the cheapest way through the bytecodes of the tree (Viterbi), along
+//!    the instructions; a branch's target begins with what its source had.
 //! 5. `assemble`: *exact* are the record's own pc, the entry of the implicit-exception
 //!    table, and the prologue; all else is *approximate*.
 //!
@@ -47,19 +47,24 @@
 //! to 5 % of the samples, 8 to 9 % for text. Where wrong: arithmetic and moves between
 //! registers at an inlined call's borders, getters that no record names, and which of
 //! several equal intrinsics it is.
+//!
+//! What it costs, on a busy machine: of 4,478 nmethods of javac (17) the median takes 0.02 to
+//! 0.04 ms, 99 % up to 8 ms, the longest 14 to 26 ms, all of them 1.0 to 1.6 s. Only code that
+//! samples hit is looked at. The search takes two thirds of it; where instructions times
+//! bytecodes are too many it is left out, and what is between the anchors is as the next
+//! record has it.
 
 mod anchors;
 mod assemble;
-pub mod bytecode;
-pub mod facts;
+mod facts;
 mod full;
 mod machine;
 mod memory;
 mod path;
-mod pool;
 mod profile;
 mod signs;
 mod states;
+mod steps;
 mod templates;
 mod tree;
 mod weights;
@@ -70,9 +75,9 @@ use rustc_hash::FxHashSet;
 use vmscope_records::{Avma, Exactness};
 
 use crate::code::{Frame, Nmethod};
-pub use facts::{Arithmetic, MethodFacts, Reference, Sign};
+pub use facts::{Arithmetic, MethodFacts, Referent, Sign};
 pub use full::{full, has_full_tables, stale_scope, without_needless};
-pub use memory::{MemoryMethods, MethodsLayout};
+pub use memory::{FactsLayout, MemoryMethods};
 pub use tree::GuessLimits;
 pub use weights::Weights;
 

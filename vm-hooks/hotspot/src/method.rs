@@ -1,11 +1,14 @@
 //! Methods and classes as the VM holds them: names, signatures, bytecodes, lines.
 
 mod classes;
+mod info;
 mod lines;
+mod lookup;
 mod names;
 mod read;
 
 pub use classes::ClassesLayout;
+pub use info::MethodInfo;
 pub use lines::line_table;
 pub use names::{class_name, readable_signature};
-pub use read::{MethodInfo, MethodLayout, Stamp};
+pub use read::{MethodLayout, Stamp};

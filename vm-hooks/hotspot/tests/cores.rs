@@ -8,11 +8,13 @@
     reason = "a test that fails is to panic, and it says what it saw"
 )]
 
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+mod common;
+
 use std::sync::Arc;
 
+use common::jdks::{Jdk, every};
+use common::jvm::Jvm;
+use common::skipped;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::testing::{Walk, walk};
 use vmscope_records::Pid;
@@ -24,54 +26,6 @@ const NT_FILE: u32 = 0x4649_4c45;
 
 /// Larger mappings are left out: nothing that is read here is in one.
 const MAX_MAPPING: u64 = 256 << 20;
-
-/// A running JVM; ended when it is dropped.
-struct Jvm(Child);
-
-impl Drop for Jvm {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn javas() -> Vec<PathBuf> {
-    let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten();
-    let homes = installed.flatten().map(|entry| entry.path());
-    let mut javas: Vec<_> = homes
-        .filter(|home| home.join("bin/javac").exists())
-        .filter_map(|home| std::fs::canonicalize(home.join("bin/java")).ok())
-        .collect();
-    javas.sort();
-    javas.dedup();
-    javas
-}
-
-fn start(java: &Path, classes: &Path) -> Jvm {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/listings/Listed.java");
-    let compiled = Command::new(java.with_file_name("javac"))
-        .args(["-g", "-nowarn", "--release", "11", "-encoding", "UTF-8"])
-        .arg("-d")
-        .arg(classes)
-        .arg(source)
-        .output()
-        .unwrap();
-    assert!(compiled.status.success(), "{compiled:?}");
-    let mut child = Command::new(java)
-        .args(["-Xmx16m", "-XX:+UseSerialGC", "-cp"])
-        .arg(classes)
-        .arg("Listed")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    assert!(line.starts_with("ready"), "{line:?}");
-    Jvm(child)
-}
 
 /// What the kernel writes: `NT_FILE` and the memory; of what is mapped of files and was
 /// not written to, the first page, or with `files` (`coredump_filter` 0x37) all but
@@ -126,16 +80,28 @@ fn read(image: &[u8]) -> Result<Walk, String> {
     walk(&process, &pages).map_err(|error| error.to_string())
 }
 
+/// Whether its `libjvm.so` has a note of that kind (`NT_GNU_BUILD_ID`, 20 bytes).
+fn has_build_id(jdk: &Jdk) -> bool {
+    let library = std::fs::read(jdk.home.join("lib/server/libjvm.so")).unwrap();
+    let note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
+    library.windows(note.len()).any(|bytes| bytes == note)
+}
+
 #[test]
 fn core_files_hold_what_the_process_did() {
-    let javas = javas();
-    if javas.is_empty() {
-        eprintln!("SKIPPED core_files_hold_what_the_process_did: no JDK in /usr/lib/jvm");
-    }
-    for java in javas {
-        let folder = tempfile::tempdir().unwrap();
-        let jvm = start(&java, folder.path());
-        let process = ProcessView::open(Pid(jvm.0.id())).unwrap();
+    for jdk in every() {
+        if !has_build_id(&jdk) {
+            skipped(&format!(
+                "core files: the libjvm.so of {} has no build-id, so what is in it is not \
+                 taken for what was left out of a core file",
+                jdk.home.display()
+            ));
+            continue;
+        }
+        let Some(jvm) = Jvm::listed(&jdk, &["-Xmx16m", "-XX:+UseSerialGC"]) else {
+            return;
+        };
+        let process = ProcessView::open(Pid(jvm.pid())).unwrap();
         // Its compilers may still be at work: what was there before and after is
         // compared with what is in the file.
         let before = walk(&process, &Pages::new(process.memory())).unwrap();
@@ -182,7 +148,7 @@ fn core_files_hold_what_the_process_did() {
         }
         println!(
             "{}: {} MB, {} nmethods ({} stayed), {names} of {} methods named, {own} without what is in files; cut off: {errors} errors, {fewer} with what remained",
-            java.display(),
+            jdk.home.display(),
             image.len() >> 20,
             found.len(),
             stayed.count(),

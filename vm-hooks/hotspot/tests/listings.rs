@@ -7,14 +7,17 @@
     reason = "a test that fails is to panic, and it says what it saw"
 )]
 
+mod common;
 #[path = "listings/javap.rs"]
 mod javap;
 
 use std::collections::HashSet;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
+use common::java::listed;
+use common::jdks::{self, Jdk};
+use common::jvm::Jvm;
 use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, listing, vm_name};
 use vmscope_hotspot::layout::{Encodings, VmStructs};
 use vmscope_hotspot::method::{ClassesLayout, MethodInfo, MethodLayout};
@@ -38,110 +41,14 @@ const JDK_CLASSES: [&str; 12] = [
     "java.util.concurrent.ConcurrentHashMap",
 ];
 
-/// Where JDKs may be: those of the system, those that `.ci/jdks` got, and what
-/// `VMSCOPE_JDKS` names (separated by colons).
-fn javas() -> Vec<PathBuf> {
-    let mut homes: Vec<PathBuf> = std::env::var("VMSCOPE_JDKS")
-        .unwrap_or_default()
-        .split(':')
-        .filter(|home| !home.is_empty())
-        .map(PathBuf::from)
-        .collect();
-    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/jdks");
-    for (folder, within) in [(Path::new("/usr/lib/jvm"), ""), (&ours, "java-runtime")] {
-        let installed = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        homes.extend(installed.map(|entry| entry.path().join(within)));
-    }
-    let mut javas: Vec<_> = homes
-        .into_iter()
-        .filter_map(|home| std::fs::canonicalize(home.join("bin/java")).ok())
-        .collect();
-    javas.sort();
-    javas.dedup();
-    javas
-}
-
-/// The `javac` or `javap` to use: of the newest JDK that has one.
-fn tool(name: &str) -> Option<PathBuf> {
-    let mut tools: Vec<_> = javas()
-        .iter()
-        .filter_map(|java| java.parent())
-        .map(|bin| bin.join(name))
-        .filter(|tool| tool.exists())
-        .collect();
-    tools.sort_by_key(|tool| major_of(tool.parent().unwrap()));
-    tools.pop()
-}
-
-/// By the JDK's `release` file.
-fn major_of(bin: &Path) -> u32 {
-    let release = bin.parent().unwrap().join("release");
-    let release = std::fs::read_to_string(release).unwrap_or_default();
-    let version = release
-        .lines()
-        .find_map(|line| line.strip_prefix("JAVA_VERSION=\""));
-    let major = version.and_then(|version| version.split(['.', '"']).next());
-    major.and_then(|major| major.parse().ok()).unwrap_or(0)
-}
-
-/// A running JVM; ended when it is dropped.
-struct Jvm(Child);
-
-impl Drop for Jvm {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Jvm {
-    /// Runs the program until it says that it is ready.
-    fn start(java: &Path, classes: &Path) -> Jvm {
-        let mut child = Command::new(java)
-            .args(["-Xmx64m", "-cp"])
-            .arg(classes)
-            .arg("Listed")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        output.read_line(&mut line).unwrap();
-        assert!(line.starts_with("ready"), "{line:?}");
-        Jvm(child)
-    }
-}
-
-fn compile(to: &Path) {
-    let javac = tool("javac").unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/listings/Listed.java");
-    let done = Command::new(javac)
-        .args([
-            "-g",
-            "-nowarn",
-            "--release",
-            "11",
-            "-encoding",
-            "UTF-8",
-            "-d",
-        ])
-        .arg(to)
-        .arg(source)
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{done:?}");
-}
-
-fn javap(jdk: Option<&Path>, path: &Path, classes: &[String]) -> javap::Methods {
+fn javap(program: &Path, jdk: &Jdk, path: &Path, classes: &[String]) -> javap::Methods {
     let mut all = javap::Methods::new();
     for some in classes.chunks(200) {
-        let mut command = Command::new(tool("javap").unwrap());
+        let mut command = Command::new(program);
         command.args(["-J-Dfile.encoding=UTF-8", "-J-Dstdout.encoding=UTF-8"]);
-        if let Some(home) = jdk {
-            command.arg("--system").arg(home);
-        }
         command
+            .arg("--system")
+            .arg(&jdk.home)
             .args(["-c", "-p", "-v", "-l", "-cp"])
             .arg(path)
             .args(some);
@@ -225,23 +132,22 @@ fn without_last_spaces(text: &str) -> String {
 
 #[test]
 fn listings_are_those_of_javap() {
-    if tool("javac").is_none() || tool("javap").is_none() {
-        eprintln!("SKIPPED listings_are_those_of_javap: no JDK with javac and javap");
+    let (Some(folder), Some(program)) = (listed(), jdks::javap()) else {
         return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    compile(folder.path());
+    };
     // Of JDKs' own classes, all that are loaded, or some.
     let all = std::env::var_os("VMSCOPE_ALL_CLASSES").is_some();
-    for java in javas() {
-        let jvm = Jvm::start(&java, folder.path());
+    for jdk in jdks::every() {
+        let Some(jvm) = Jvm::listed(&jdk, &["-Xmx64m"]) else {
+            return;
+        };
         let is_listed = |name: &str| {
             let name = name.replace('/', ".");
             let is_own =
                 name.starts_with("Listed") && !name.contains("+0x") && !name.contains("Lambda");
             is_own || JDK_CLASSES.contains(&name.as_str()) || all && !name.contains("+0x")
         };
-        let read = read(jvm.0.id(), is_listed);
+        let read = read(jvm.pid(), is_listed);
         let mut classes: Vec<_> = read
             .methods
             .iter()
@@ -249,8 +155,7 @@ fn listings_are_those_of_javap() {
             .collect();
         classes.sort();
         classes.dedup();
-        let home = java.parent().and_then(Path::parent).unwrap();
-        let mut javap = javap(Some(home), folder.path(), &classes);
+        let mut javap = javap(&program, &jdk, &folder, &classes);
         let known: HashSet<_> = javap.keys().map(|(class, ..)| class.clone()).collect();
         let (mut equal, mut lines, mut made) = (0, 0, 0);
         let (mut different, mut absent) = (Vec::new(), Vec::new());
@@ -313,7 +218,7 @@ fn listings_are_those_of_javap() {
         }
         println!(
             "{}: {} classes, {equal} listings and {lines} line tables equal, {} different, {made} made by the VM, {} more not in javap, {numbers} instructions called alike",
-            java.display(),
+            jdk.home.display(),
             classes.len(),
             different.len(),
             absent.len()

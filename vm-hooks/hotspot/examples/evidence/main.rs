@@ -1,6 +1,6 @@
 //! Measures the pc maps of compiled code against full debug tables.
 //!
-//! `evidence PID IPS [ablate] [cost] [wrong] [shares] [NAME=VALUE …]`
+//! `evidence PID IPS [ablate] [cost] [digest] [wrong] [shares] [NAME=VALUE …]`
 //!
 //! PID is a JVM that runs with `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`
 //! (stop it, so that its code stays), IPS a file with sampled pcs, hexadecimal, one in a
@@ -12,7 +12,7 @@
 //! `sound`: without the samples whose reference is a stale scope (C2 gives nodes that it
 //! makes after parsing the scope that was parsed last) or disproved by the instruction
 //! itself. `ablate`: the same with the kinds of evidence one after the other. `cost`:
-//! times over all nmethods. `wrong`: where most samples disagree. `shares`: the innermost
+//! times over all nmethods. `digest`: a hash of all maps, to compare builds of this. `wrong`: where most samples disagree. `shares`: the innermost
 //! methods and their shares of the samples; of a JVM without the flag too.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 
@@ -20,12 +20,13 @@ mod names;
 mod reference;
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
 
+use vmscope_hotspot::bytecode::PoolLayout;
 use vmscope_hotspot::code::{CodeCache, CodeLayout, Found, Frame, Nmethod};
 use vmscope_hotspot::evidence::{
-    self, MemoryMethods, MethodsLayout, Weights, full, has_full_tables, pieces_weighted,
-    stale_scope,
+    self, FactsLayout, MemoryMethods, Weights, full, has_full_tables, pieces_weighted, stale_scope,
 };
 use vmscope_hotspot::layout::{Encodings, VmStructs};
 use vmscope_hotspot::method::MethodLayout;
@@ -47,7 +48,7 @@ struct Hit {
 
 fn main() -> Result<(), Error> {
     let mut args = std::env::args().skip(1);
-    let usage = "usage: evidence PID IPS [ablate] [cost] [wrong] [shares] [NAME=VALUE …]";
+    let usage = "usage: evidence PID IPS [ablate] [cost] [digest] [wrong] [shares] [NAME=VALUE …]";
     let pid = args.next().ok_or(usage)?.parse()?;
     let ips = std::fs::read_to_string(args.next().ok_or(usage)?)?;
     let options: Vec<String> = args.collect();
@@ -67,7 +68,10 @@ fn main() -> Result<(), Error> {
         memory: &pages,
         kept: HashMap::new(),
     };
-    let methods = MemoryMethods::new(&pages, MethodsLayout::of(&structs)?);
+    let methods = MemoryMethods::new(
+        &pages,
+        FactsLayout::of(&structs, PoolLayout::of(&structs, names.layout.clone())?),
+    );
     let mut nmethods = Vec::new();
     cache.read(process.memory(), &pages, |found| {
         if let Found::Nmethod { blob, bytes, .. } = found {
@@ -78,6 +82,10 @@ fn main() -> Result<(), Error> {
     let weights = weights(&options)?;
     if has("cost") {
         cost(&nmethods, &methods, &weights);
+        return Ok(());
+    }
+    if has("digest") {
+        digest(&nmethods, &methods, &weights);
         return Ok(());
     }
     let hits = hits(&nmethods, &ips, &mut names);
@@ -187,6 +195,20 @@ fn cost(nmethods: &[Nmethod], methods: &MemoryMethods<'_>, weights: &Weights) {
             times.last()
         );
     }
+}
+
+/// A hash of all maps: whether two builds of this make the same of a process that stands
+/// still. One line for each nmethod, the last for all.
+fn digest(nmethods: &[Nmethod], methods: &MemoryMethods<'_>, weights: &Weights) {
+    let mut all = DefaultHasher::new();
+    for nmethod in nmethods {
+        let map = pieces_weighted(&reference::reduced(nmethod), methods, weights);
+        let mut one = DefaultHasher::new();
+        format!("{map:?}").hash(&mut one);
+        println!("{:x} {:x}", nmethod.blob.code_begin.0, one.finish());
+        one.finish().hash(&mut all);
+    }
+    println!("{} nmethods, {:x}", nmethods.len(), all.finish());
 }
 
 /// The samples by nmethod, with what the reference says.

@@ -9,7 +9,7 @@ use super::kept::Kept;
 use super::methods::Methods;
 use crate::code::{Frame, Nmethod};
 use crate::evidence::{
-    Map, MemoryMethods, MethodFacts, MethodSource, MethodsLayout, Reference, full, has_full_tables,
+    FactsLayout, Map, MemoryMethods, MethodFacts, MethodSource, Referent, full, has_full_tables,
     pieces, without_needless,
 };
 use crate::pages::Pages;
@@ -17,7 +17,7 @@ use crate::pages::Pages;
 /// Makes pc maps.
 #[derive(Debug)]
 pub(super) struct Maps {
-    layout: Option<MethodsLayout>,
+    layout: Option<FactsLayout>,
     /// Whether the positions that C2 records with `-XX:+DebugNonSafepoints` are wrong.
     is_c2_wrong: bool,
 }
@@ -31,7 +31,7 @@ struct Remembered<'a>(&'a Methods);
 impl MethodSource for Remembered<'_> {
     fn facts(&self, method: Avma) -> Option<Arc<MethodFacts>> {
         let info = self.0.info(method)?;
-        let facts = MethodFacts::of(&info.bytecodes, 4, |_, _, _| Reference::Unknown);
+        let facts = MethodFacts::of(&info.bytecodes, 4, |_| Referent::Unknown);
         Some(Arc::new(facts))
     }
 }
@@ -39,7 +39,7 @@ impl MethodSource for Remembered<'_> {
 impl Maps {
     /// With what `layout` finds about methods; without it there is less evidence.
     /// `is_c2_wrong`: see [`crate::jvm::Version::has_wrong_positions`].
-    pub fn new(layout: Option<MethodsLayout>, is_c2_wrong: bool) -> Self {
+    pub fn new(layout: Option<FactsLayout>, is_c2_wrong: bool) -> Self {
         Maps {
             layout,
             is_c2_wrong,

@@ -44,14 +44,11 @@ pub(super) struct Known {
 pub(super) type Pinned = (Avma, Arc<Known>);
 
 impl Methods {
-    pub fn new(jvm: &Jvm, look: &mut Look) -> Self {
-        let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone());
-        if let Err(error) = &pools {
-            look.limit(format!("there are no listings of bytecodes: {error}"), "");
-        }
+    /// None is known yet. Without `pools` there are no listings.
+    pub fn new(jvm: &Jvm, pools: Option<PoolLayout>) -> Self {
         Methods {
             layout: jvm.methods.clone(),
-            pools: pools.ok(),
+            pools,
             known: FxHashMap::default(),
             bytes: 0,
             compared: FxHashSet::default(),

@@ -2,7 +2,8 @@
 
 use vmscope_records::BytecodePc;
 
-use super::opcode::{mnemonic, op, original};
+use super::op;
+use super::opcode::{mnemonic, original};
 
 /// One instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]

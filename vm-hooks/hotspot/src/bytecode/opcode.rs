@@ -4,53 +4,7 @@
 //! HotSpot's numbers are equal from JDK 11 to 25. No table of the process has them, but
 //! the interpreter's codelets are called by them, which is how a test checks this one.
 
-/// Numbers of instructions that code here speaks of.
-pub mod op {
-    #![allow(missing_docs, reason = "they are called as in the JVM specification")]
-    pub const BIPUSH: u8 = 16;
-    pub const SIPUSH: u8 = 17;
-    pub const LDC: u8 = 18;
-    pub const LDC_W: u8 = 19;
-    pub const LDC2_W: u8 = 20;
-    pub const ILOAD: u8 = 21;
-    pub const ALOAD: u8 = 25;
-    pub const ALOAD_0: u8 = 42;
-    pub const ISTORE: u8 = 54;
-    pub const ASTORE: u8 = 58;
-    pub const IINC: u8 = 132;
-    pub const IFEQ: u8 = 153;
-    pub const JSR: u8 = 168;
-    pub const RET: u8 = 169;
-    pub const TABLESWITCH: u8 = 170;
-    pub const LOOKUPSWITCH: u8 = 171;
-    pub const RETURN: u8 = 177;
-    pub const GETSTATIC: u8 = 178;
-    pub const PUTSTATIC: u8 = 179;
-    pub const GETFIELD: u8 = 180;
-    pub const PUTFIELD: u8 = 181;
-    pub const INVOKEVIRTUAL: u8 = 182;
-    pub const INVOKESPECIAL: u8 = 183;
-    pub const INVOKESTATIC: u8 = 184;
-    pub const INVOKEINTERFACE: u8 = 185;
-    pub const INVOKEDYNAMIC: u8 = 186;
-    pub const NEW: u8 = 187;
-    pub const NEWARRAY: u8 = 188;
-    pub const ANEWARRAY: u8 = 189;
-    pub const CHECKCAST: u8 = 192;
-    pub const INSTANCEOF: u8 = 193;
-    pub const WIDE: u8 = 196;
-    pub const MULTIANEWARRAY: u8 = 197;
-    pub const IFNULL: u8 = 198;
-    pub const IFNONNULL: u8 = 199;
-    pub const GOTO_W: u8 = 200;
-    pub const JSR_W: u8 = 201;
-    /// Put over an instruction by a debugger; what was there is kept elsewhere.
-    pub const BREAKPOINT: u8 = 202;
-    /// `ldc` of an object that lies in the resolved references (HotSpot's own).
-    pub const FAST_ALDC: u8 = 230;
-    /// Likewise, `ldc_w`.
-    pub const FAST_ALDC_W: u8 = 231;
-}
+use super::op;
 
 const JAVA: [&str; 203] = [
     "nop",

@@ -5,7 +5,7 @@ use vmscope_target::{AdapterError, Memory};
 
 use super::text::{array_or_class, decode_utf8};
 use crate::layout::encodings::pool_tag as tag;
-use crate::layout::{Scalar, VmStructs};
+use crate::layout::{Missing, Scalar, VmStructs, Wanted};
 use crate::method::{MethodLayout, class_name};
 
 const WHAT: &str = "constant pool";
@@ -16,6 +16,9 @@ const MAX_NAME: usize = 4096;
 
 /// String constants are read up to this.
 const MAX_TEXT: usize = 1024;
+
+/// What missing classes cost.
+const LESS_CERTAIN: &str = "bytecodes of compiled code are less certain";
 
 /// Where things lie in a constant pool and its cache.
 #[derive(Clone, Debug)]
@@ -29,9 +32,13 @@ pub struct PoolLayout {
     reference_map: Option<Scalar>,
     map_length: Option<Scalar>,
     map_data: u64,
+    /// `Array<Klass*>`, its length, its first element.
+    resolved_klasses: Option<(Scalar, Scalar, u64)>,
     pub(super) fields: Option<Entries>,
     pub(super) calls: Option<Entries>,
     pub(super) sites: Option<Entries>,
+    /// What the tables do not have, and is done without.
+    pub missing: Vec<Missing>,
 }
 
 /// The entries that rewritten operands number.
@@ -97,6 +104,7 @@ impl PoolLayout {
             })
         };
         let reference_map = in_cache("_reference_map");
+        let mut wanted = Wanted::new(structs);
         Ok(PoolLayout {
             methods,
             tags: structs.scalar("ConstantPool", "_tags")?,
@@ -106,11 +114,25 @@ impl PoolLayout {
             reference_map: reference_map.filter(|_| data_of("Array<u2>").is_some()),
             map_length: array_length(structs),
             map_data: data_of("Array<u2>").unwrap_or_default(),
+            resolved_klasses: wanted.or_none(resolved_klasses(structs), LESS_CERTAIN),
             fields: array("_resolved_field_entries", "ResolvedFieldEntry").or_else(cache),
             calls: array("_resolved_method_entries", "ResolvedMethodEntry").or_else(cache),
             sites: array("_resolved_indy_entries", "ResolvedIndyEntry").or_else(cache),
+            missing: wanted.missing,
         })
     }
+
+    /// Where things lie in methods.
+    #[must_use]
+    pub fn methods(&self) -> &MethodLayout {
+        &self.methods
+    }
+}
+
+fn resolved_klasses(structs: &VmStructs) -> Result<(Scalar, Scalar, u64), AdapterError> {
+    let array = structs.scalar("ConstantPool", "_resolved_klasses")?;
+    let data = structs.offset("Array<Klass*>", "_data")?;
+    Ok((array, structs.scalar("Array<int>", "_length")?, data))
 }
 
 /// All arrays of the VM begin with their length.
@@ -236,7 +258,7 @@ impl<'m> ConstantPoolView<'m> {
     }
 
     fn symbol_at(&self, index: u16, most: usize) -> Option<(String, bool)> {
-        let at = Avma(self.slot(index)? & !1);
+        let at = self.symbol_address(index)?;
         let methods = &self.layout.methods;
         let (bytes, is_whole) = methods.symbol_bytes(self.memory, at, most).ok()?;
         Some((decode_utf8(&bytes), is_whole))
@@ -250,6 +272,27 @@ impl<'m> ConstantPoolView<'m> {
             }
             _ => None,
         }
+    }
+
+    /// The class (`Klass*`) that the one in slot `index` was resolved to; `None` where it
+    /// was not yet.
+    #[must_use]
+    pub fn resolved_class(&self, index: u16) -> Option<Avma> {
+        let (array, length, data) = self.layout.resolved_klasses?;
+        let is_class = matches!(self.tag(index)?, tag::CLASS | tag::UNRESOLVED_CLASS);
+        let number = self.pair(index).filter(|_| is_class)?.0;
+        let array = array.read_address(self.memory, self.pool, WHAT).ok()?;
+        let length = length.read(self.memory, array, WHAT).ok()?;
+        (i64::from(number) < length).then_some(())?;
+        let at = array.0.checked_add(data)?;
+        let at = at.checked_add(8 * u64::from(number))?;
+        let class = self.memory.read_u64(Avma(at)).ok()?;
+        (class != 0).then_some(Avma(class))
+    }
+
+    /// The address of the symbol in a slot.
+    pub(super) fn symbol_address(&self, index: u16) -> Option<Avma> {
+        Some(Avma(self.slot(index)? & !1))
     }
 
     /// Name and descriptor in a slot.
@@ -271,15 +314,24 @@ impl<'m> ConstantPoolView<'m> {
         self.memory.read_u16(Avma(at)).ok()
     }
 
-    /// The constant in slot `index`; `None` where it is none that can be loaded.
+    /// The number in slot `index`; `None` where it is none. Nothing is copied for it.
     #[must_use]
-    pub fn constant(&self, index: u16) -> Option<Constant> {
+    pub fn number(&self, index: u16) -> Option<Constant> {
         let low = |slot: u64| u32::try_from(slot & u64::from(u32::MAX)).unwrap_or_default();
         Some(match self.tag(index)? {
             tag::INTEGER => Constant::Integer(low(self.slot(index)?).cast_signed()),
             tag::FLOAT => Constant::Float(f32::from_bits(low(self.slot(index)?))),
             tag::LONG => Constant::Long(self.slot(index)?.cast_signed()),
             tag::DOUBLE => Constant::Double(f64::from_bits(self.slot(index)?)),
+            _ => return None,
+        })
+    }
+
+    /// The constant in slot `index`; `None` where it is none that can be loaded.
+    #[must_use]
+    pub fn constant(&self, index: u16) -> Option<Constant> {
+        Some(match self.tag(index)? {
+            tag::INTEGER | tag::FLOAT | tag::LONG | tag::DOUBLE => self.number(index)?,
             // The symbol stays when the object is made.
             tag::STRING => {
                 let (text, is_whole) = self.symbol_at(index, MAX_TEXT)?;

@@ -4,7 +4,7 @@
 use vmscope_records::Avma;
 
 use super::decode::{Instruction, Operands};
-use super::opcode::op;
+use super::op;
 use super::pool::{ConstantPoolView, Entries};
 use crate::layout::Scalar;
 use crate::layout::encodings::{pool_tag, resolved_entry};
@@ -46,6 +46,17 @@ pub struct Reference {
     pub method: Option<Avma>,
 }
 
+/// What a call names, by addresses alone: the cheap form of [`Reference`], for comparing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Callee {
+    /// The `Klass*` of the class that is named; `None` where it is not resolved yet.
+    pub class: Option<Avma>,
+    /// The `Symbol*` of the name.
+    pub name: Avma,
+    /// The `Symbol*` of the descriptor.
+    pub signature: Avma,
+}
+
 /// An entry: its slot, and what it says besides.
 #[derive(Default)]
 struct Entry {
@@ -59,8 +70,35 @@ impl ConstantPoolView<'_> {
     /// other instructions, and where the pool does not say.
     #[must_use]
     pub fn reference(&self, instruction: &Instruction) -> Option<Reference> {
+        self.named(self.entry_of(instruction)?)
+    }
+
+    /// [`Reference::field_offset`] of an instruction, without reading names.
+    #[must_use]
+    pub fn field_offset(&self, instruction: &Instruction) -> Option<u32> {
+        self.entry_of(instruction)?.field_offset
+    }
+
+    /// What an instruction calls; `None` for other instructions and call sites, and where
+    /// the pool does not say.
+    #[must_use]
+    pub fn callee(&self, instruction: &Instruction) -> Option<Callee> {
+        let slot = self.entry_of(instruction)?.slot;
+        let is_call = [pool_tag::METHODREF, pool_tag::INTERFACE_METHODREF];
+        is_call.contains(&self.tag(slot)?).then_some(())?;
+        let (class, both) = self.pair(slot)?;
+        (self.tag(both)? == pool_tag::NAME_AND_TYPE).then_some(())?;
+        let (name, signature) = self.pair(both)?;
+        Some(Callee {
+            class: self.resolved_class(class),
+            name: self.symbol_address(name)?,
+            signature: self.symbol_address(signature)?,
+        })
+    }
+
+    fn entry_of(&self, instruction: &Instruction) -> Option<Entry> {
         let opcode = instruction.opcode;
-        let entry = match &instruction.operands {
+        Some(match &instruction.operands {
             Operands::Member(bytes) if !self.is_rewritten() => Entry {
                 slot: u16::from_be_bytes(*bytes),
                 ..Entry::default()
@@ -86,8 +124,7 @@ impl ConstantPoolView<'_> {
                 self.entry(self.layout.sites?, number, opcode)?
             }
             _ => return None,
-        };
-        self.named(entry)
+        })
     }
 
     fn named(&self, entry: Entry) -> Option<Reference> {
@@ -216,9 +253,10 @@ fn of_cache(
     };
     match opcode {
         op::GETSTATIC..=op::PUTFIELD => {
-            let is_resolved = has(field_shift) && (first != 0 || second != 0);
+            // The flags are set last. (The instruction is noted later, for a static field
+            // when its class has been initialised.)
             let offset = u32::try_from(read(f2?)?).ok();
-            Some((offset.filter(|_| is_resolved), None))
+            Some((offset.filter(|_| has(field_shift)), None))
         }
         op::INVOKESPECIAL | op::INVOKESTATIC if first == opcode => method(f1?),
         op::INVOKEDYNAMIC if first == opcode => method(f1?),

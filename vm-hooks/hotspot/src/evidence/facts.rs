@@ -2,7 +2,7 @@
 
 use vmscope_records::Avma;
 
-use super::bytecode::{self, Step};
+use crate::bytecode::{Instruction, Operands, instructions, op};
 
 /// Methods with more bytecodes than this are not looked into (`HugeMethodLimit` is 8000).
 const MAX_BYTECODES: usize = 16_000;
@@ -96,9 +96,9 @@ pub enum Sign {
     Intrinsic,
 }
 
-/// What the constant pool says about a bytecode's operand.
+/// What a bytecode refers to, as far as code may show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Reference {
+pub enum Referent {
     /// Not known, or not resolved by the VM yet.
     #[default]
     Unknown,
@@ -129,23 +129,22 @@ pub struct MethodFacts {
 }
 
 impl MethodFacts {
-    /// Of bytecodes as the VM keeps them; `refer` resolves the operand of the bytecode
-    /// at a place: bci, the bytecode as in a class file, its operand.
+    /// Of bytecodes as the VM keeps them; `refer` tells what an instruction refers to.
     #[must_use]
     pub fn of(
         bytecodes: &[u8],
         oop_bytes: u8,
-        mut refer: impl FnMut(u16, u8, u16) -> Reference,
+        mut refer: impl FnMut(&Instruction) -> Referent,
     ) -> Self {
         let mut facts = MethodFacts {
             size: u32::try_from(bytecodes.len()).unwrap_or(u32::MAX),
             ..MethodFacts::default()
         };
         let bytecodes = bytecodes.get(..MAX_BYTECODES).unwrap_or(bytecodes);
-        let (mut at, mut previous) = (0, 0);
-        while let Some(step) = bytecode::step(bytecodes, at) {
-            facts.take(bytecodes, (&step, previous), oop_bytes, &mut refer);
-            (at, previous) = (step.next, step.code);
+        let mut previous = 0;
+        for instruction in instructions(bytecodes).map_while(Result::ok) {
+            facts.take((&instruction, previous), oop_bytes, &mut refer);
+            previous = instruction.opcode;
         }
         if facts.steps.is_empty() {
             facts.steps.push(0);
@@ -172,43 +171,44 @@ impl MethodFacts {
 
     fn take(
         &mut self,
-        bytecodes: &[u8],
-        (step, previous): (&Step, u8),
+        (instruction, previous): (&Instruction, u8),
         oop_bytes: u8,
-        refer: &mut impl FnMut(u16, u8, u16) -> Reference,
+        refer: &mut impl FnMut(&Instruction) -> Referent,
     ) {
         use Arithmetic as A;
-        let code = step.code;
-        let bci = u16::try_from(step.at).unwrap_or(u16::MAX);
-        let mut is_step = step.at == 0;
+        let code = instruction.opcode;
+        let bci = u16::try_from(instruction.bci.0).unwrap_or(u16::MAX);
+        let mut is_step = bci == 0;
         // Of two bytecodes beside each other the second is of long or double.
         let wide = code & 1 == 1;
         let mut signs: Vec<Sign> = Vec::new();
         let mut calls = None;
         let number = |signs: &mut Vec<Sign>, value: i64| signs.push(Sign::Constant(value));
         match code {
-            // iconst_m1 .. iconst_5, lconst, fconst, dconst
-            0x02..=0x08 => number(&mut signs, i64::from(code) - 3),
-            0x09 | 0x0a => number(&mut signs, i64::from(code) - 9),
-            0x0b..=0x0d => {
-                let value = f32::from(code - 0x0b);
+            op::ICONST_M1..=op::ICONST_5 => number(&mut signs, i64::from(code) - 3),
+            op::LCONST_0 | op::LCONST_1 => number(&mut signs, i64::from(code) - 9),
+            op::FCONST_0..=op::FCONST_2 => {
+                let value = f32::from(code - op::FCONST_0);
                 number(&mut signs, i64::from(value.to_bits()));
             }
-            0x0e | 0x0f => {
-                let value = f64::from(code - 0x0e);
+            op::DCONST_0 | op::DCONST_1 => {
+                let value = f64::from(code - op::DCONST_0);
                 number(&mut signs, value.to_bits().cast_signed());
             }
-            0x10 | 0x11 => number(&mut signs, i64::from(step.immediate)),
-            // ldc, ldc_w, ldc2_w
-            0x12..=0x14 => {
-                if let Reference::Constant(value) = refer(bci, code, step.operand) {
+            op::BIPUSH | op::SIPUSH => {
+                if let Operands::Value(value) = instruction.operands {
+                    number(&mut signs, value.into());
+                }
+            }
+            op::LDC..=op::LDC2_W => {
+                if let Referent::Constant(value) = refer(instruction) {
                     number(&mut signs, value);
                 }
             }
-            // xaload and xastore: the range check reads the length
-            0x2e..=0x35 | 0x4f..=0x56 => {
-                let store = code >= 0x4f;
-                let width = match (code - if store { 0x4f } else { 0x2e }) & 7 {
+            // The range check reads the length.
+            op::IALOAD..=op::SALOAD | op::IASTORE..=op::SASTORE => {
+                let store = code >= op::IASTORE;
+                let width = match (code - if store { op::IASTORE } else { op::IALOAD }) & 7 {
                     0 | 2 => 4,
                     1 | 3 => 8,
                     4 => oop_bytes,
@@ -217,61 +217,80 @@ impl MethodFacts {
                 };
                 signs.extend([Sign::Element { width, store }, Sign::Length, Sign::Vector]);
             }
-            0x60 | 0x61 => signs.push(Sign::Arithmetic(A::Add, wide)),
-            0x62 | 0x63 => signs.push(Sign::Arithmetic(A::FloatAdd, wide)),
-            0x64 | 0x65 => signs.push(Sign::Arithmetic(A::Subtract, wide)),
-            0x66 | 0x67 => signs.push(Sign::Arithmetic(A::FloatSubtract, wide)),
-            0x68 | 0x69 => signs.push(Sign::Arithmetic(A::Multiply, wide)),
-            0x6a | 0x6b => signs.push(Sign::Arithmetic(A::FloatMultiply, wide)),
+            op::IADD | op::LADD => signs.push(Sign::Arithmetic(A::Add, wide)),
+            op::FADD | op::DADD => signs.push(Sign::Arithmetic(A::FloatAdd, wide)),
+            op::ISUB | op::LSUB => signs.push(Sign::Arithmetic(A::Subtract, wide)),
+            op::FSUB | op::DSUB => signs.push(Sign::Arithmetic(A::FloatSubtract, wide)),
+            op::IMUL | op::LMUL => signs.push(Sign::Arithmetic(A::Multiply, wide)),
+            op::FMUL | op::DMUL => signs.push(Sign::Arithmetic(A::FloatMultiply, wide)),
             // Division by a constant is a multiplication and a shift, or a shift and a mask.
-            0x6c | 0x6d | 0x70 | 0x71 if matches!(previous, 0x02..=0x14) => signs.extend([
-                Sign::Arithmetic(A::Multiply, true),
-                Sign::Arithmetic(A::ShiftRight, wide),
-            ]),
-            0x6c | 0x6d | 0x70 | 0x71 => signs.push(Sign::Arithmetic(A::Divide, wide)),
-            0x6e | 0x6f => signs.push(Sign::Arithmetic(A::FloatDivide, wide)),
-            0x74 | 0x75 => signs.push(Sign::Arithmetic(A::Negate, wide)),
-            0x78 | 0x79 => signs.push(Sign::Arithmetic(A::ShiftLeft, wide)),
-            0x7a | 0x7b => signs.push(Sign::Arithmetic(A::ShiftRight, wide)),
-            0x7c | 0x7d => signs.push(Sign::Arithmetic(A::ShiftRightUnsigned, wide)),
-            0x7e | 0x7f => signs.push(Sign::Arithmetic(A::And, wide)),
-            0x80 | 0x81 => signs.push(Sign::Arithmetic(A::Or, wide)),
-            0x82 | 0x83 => signs.push(Sign::Arithmetic(A::Xor, wide)),
-            // iinc
-            0x84 => {
-                number(&mut signs, i64::from(step.immediate));
+            op::IDIV | op::LDIV | op::IREM | op::LREM
+                if matches!(previous, op::ICONST_M1..=op::LDC2_W) =>
+            {
+                signs.extend([
+                    Sign::Arithmetic(A::Multiply, true),
+                    Sign::Arithmetic(A::ShiftRight, wide),
+                ])
+            }
+            op::IDIV | op::LDIV | op::IREM | op::LREM => {
+                signs.push(Sign::Arithmetic(A::Divide, wide))
+            }
+            op::FDIV | op::DDIV => signs.push(Sign::Arithmetic(A::FloatDivide, wide)),
+            op::INEG | op::LNEG => signs.push(Sign::Arithmetic(A::Negate, wide)),
+            op::ISHL | op::LSHL => signs.push(Sign::Arithmetic(A::ShiftLeft, wide)),
+            op::ISHR | op::LSHR => signs.push(Sign::Arithmetic(A::ShiftRight, wide)),
+            op::IUSHR | op::LUSHR => signs.push(Sign::Arithmetic(A::ShiftRightUnsigned, wide)),
+            op::IAND | op::LAND => signs.push(Sign::Arithmetic(A::And, wide)),
+            op::IOR | op::LOR => signs.push(Sign::Arithmetic(A::Or, wide)),
+            op::IXOR | op::LXOR => signs.push(Sign::Arithmetic(A::Xor, wide)),
+            op::IINC => {
+                if let Operands::Increment(_, by) = instruction.operands {
+                    number(&mut signs, by.into());
+                }
                 signs.push(Sign::Arithmetic(A::Add, false));
             }
-            0x85 => signs.push(Sign::Arithmetic(A::Widen, true)),
-            0x86 | 0x87 | 0x89..=0x90 => signs.push(Sign::Arithmetic(A::FloatConvert, false)),
-            0x91..=0x93 => signs.push(Sign::Arithmetic(A::Narrow, false)),
-            0x94 => signs.push(Sign::Arithmetic(A::Compare, true)),
-            0x95..=0x98 => signs.push(Sign::Arithmetic(A::FloatCompare, code >= 0x97)),
-            // ifxx, if_icmpxx, if_acmpxx, ifnull, ifnonnull
-            0x9f..=0xa6 => signs.extend([Sign::Branch, Sign::Arithmetic(A::Compare, false)]),
-            0x99..=0x9e | 0xc6 | 0xc7 => signs.push(Sign::Branch),
-            0xaa | 0xab => {
-                signs.push(Sign::Branch);
-                let keys = bytecode::switch_keys(bytecodes, step.at, MAX_KEYS);
-                signs.extend(keys.into_iter().map(|key| Sign::Constant(i64::from(key))));
+            op::I2L => signs.push(Sign::Arithmetic(A::Widen, true)),
+            op::I2F | op::I2D | op::L2F..=op::D2F => {
+                signs.push(Sign::Arithmetic(A::FloatConvert, false))
             }
-            // getstatic, putstatic, getfield, putfield
-            0xb2..=0xb5 => {
+            op::I2B..=op::I2S => signs.push(Sign::Arithmetic(A::Narrow, false)),
+            op::LCMP => signs.push(Sign::Arithmetic(A::Compare, true)),
+            op::FCMPL..=op::DCMPG => {
+                signs.push(Sign::Arithmetic(A::FloatCompare, code >= op::DCMPL))
+            }
+            op::IF_ICMPEQ..=op::IF_ACMPNE => {
+                signs.extend([Sign::Branch, Sign::Arithmetic(A::Compare, false)])
+            }
+            op::IFEQ..=op::IFLE | op::IFNULL | op::IFNONNULL => signs.push(Sign::Branch),
+            op::TABLESWITCH | op::LOOKUPSWITCH => {
+                signs.push(Sign::Branch);
+                match &instruction.operands {
+                    Operands::Table { low, targets, .. } => {
+                        let keys = (i64::from(*low)..).zip(targets.iter().take(MAX_KEYS));
+                        signs.extend(keys.map(|(key, _)| Sign::Constant(key)));
+                    }
+                    Operands::Lookup { pairs, .. } => {
+                        let keys = pairs.iter().take(MAX_KEYS).map(|(key, _)| *key);
+                        signs.extend(keys.map(|key| Sign::Constant(key.into())));
+                    }
+                    _ => {}
+                }
+            }
+            op::GETSTATIC..=op::PUTFIELD => {
                 is_step = true;
-                if let Reference::Field(offset) = refer(bci, code, step.operand) {
+                if let Referent::Field(offset) = refer(instruction) {
                     let store = code & 1 == 1;
                     signs.push(Sign::Field { offset, store });
                 }
             }
-            // invokes
-            0xb6..=0xba => {
+            op::INVOKEVIRTUAL..=op::INVOKEDYNAMIC => {
                 is_step = true;
-                if code == 0xb6 || code == 0xb9 {
+                if code == op::INVOKEVIRTUAL || code == op::INVOKEINTERFACE {
                     signs.push(Sign::ClassOf);
                 }
-                let methods = match refer(bci, code, step.operand) {
-                    Reference::Methods(methods) => methods,
-                    Reference::Intrinsic(method) => {
+                let methods = match refer(instruction) {
+                    Referent::Methods(methods) => methods,
+                    Referent::Intrinsic(method) => {
                         signs.push(Sign::Intrinsic);
                         vec![method]
                     }
@@ -279,27 +298,22 @@ impl MethodFacts {
                 };
                 calls = Some(methods);
             }
-            // new, newarray, anewarray, multianewarray
-            0xbb | 0xbc | 0xbd | 0xc5 => {
+            op::NEW | op::NEWARRAY | op::ANEWARRAY | op::MULTIANEWARRAY => {
                 signs.push(Sign::Allocate);
-                if let (true, Reference::Class(class)) =
-                    (code != 0xbc, refer(bci, code, step.operand))
-                {
+                if let (true, Referent::Class(class)) = (code != op::NEWARRAY, refer(instruction)) {
                     signs.push(Sign::Class(class));
                 }
             }
-            0xbe => signs.push(Sign::Length),
-            // checkcast, instanceof
-            0xc0 | 0xc1 => {
+            op::ARRAYLENGTH => signs.push(Sign::Length),
+            op::CHECKCAST | op::INSTANCEOF => {
                 signs.push(Sign::ClassOf);
-                if let Reference::Class(class) = refer(bci, code, step.operand) {
+                if let Referent::Class(class) = refer(instruction) {
                     signs.push(Sign::Class(class));
                 }
             }
-            0xc2 | 0xc3 => signs.push(Sign::Lock),
-            0xac..=0xb1 => signs.push(Sign::Return),
-            // goto, athrow
-            0xa7 | 0xbf | 0xc8 => is_step = true,
+            op::MONITORENTER | op::MONITOREXIT => signs.push(Sign::Lock),
+            op::IRETURN..=op::RETURN => signs.push(Sign::Return),
+            op::GOTO | op::ATHROW | op::GOTO_W => is_step = true,
             _ => {}
         }
         if !is_step && signs.is_empty() {

@@ -8,9 +8,9 @@ use vmscope_records::Avma;
 use vmscope_target::{AdapterError, Memory};
 
 use super::MethodSource;
-use super::facts::{MethodFacts, Reference};
-use super::pool::PoolLayout;
+use super::facts::{MethodFacts, Referent};
 use super::profile::ProfileLayout;
+use crate::bytecode::{Constant, ConstantPoolView, Instruction, Operands, PoolLayout, op};
 use crate::layout::{Scalar, VmStructs};
 
 /// Facts of more methods than this are not kept at a time.
@@ -19,12 +19,15 @@ const MAX_KEPT: usize = 1 << 16;
 /// A call is not said to reach more methods than this.
 const MAX_TARGETS: usize = 3;
 
+/// Bytes of a signature that are looked at.
+const MAX_SIGNATURE: usize = 256;
+
 const WHAT: &str = "method";
 
 /// Methods in a JVM's memory. What was read once is kept: [`MemoryMethods::forget`].
 pub struct MemoryMethods<'m> {
     memory: &'m dyn Memory,
-    layout: MethodsLayout,
+    layout: FactsLayout,
     kept: RefCell<FxHashMap<Avma, Option<Arc<MethodFacts>>>>,
 }
 
@@ -36,49 +39,38 @@ impl std::fmt::Debug for MemoryMethods<'_> {
     }
 }
 
-/// Where things lie in methods and what they refer to.
+/// Where things lie that methods are recognised by.
 #[derive(Clone, Debug)]
-pub struct MethodsLayout {
-    const_method: Scalar,
-    const_method_bytes: u64,
-    constants: Scalar,
-    code_size: Scalar,
-    pool: PoolLayout,
+pub struct FactsLayout {
+    pools: PoolLayout,
     profile: Option<ProfileLayout>,
     intrinsic: Option<Scalar>,
     narrow_base: Option<Avma>,
     narrow_shift: Option<Avma>,
 }
 
-impl MethodsLayout {
-    /// Looks everything up.
-    ///
-    /// # Errors
-    ///
-    /// [`AdapterError::MissingField`]: there is less evidence then.
-    pub fn of(structs: &VmStructs) -> Result<Self, AdapterError> {
+impl FactsLayout {
+    /// Looks everything up. Of what is missing there is no evidence.
+    #[must_use]
+    pub fn of(structs: &VmStructs, pools: PoolLayout) -> Self {
         let narrow = |old: &str, new: &str| {
             let of = |name| structs.optional_static("CompressedKlassPointers", name);
             of(old).or_else(|| of(new))
         };
-        Ok(MethodsLayout {
-            const_method: structs.scalar("Method", "_constMethod")?,
-            const_method_bytes: structs.size_of("ConstMethod")?,
-            constants: structs.scalar("ConstMethod", "_constants")?,
-            code_size: structs.scalar("ConstMethod", "_code_size")?,
-            pool: PoolLayout::of(structs)?,
+        FactsLayout {
+            pools,
             profile: ProfileLayout::of(structs),
             intrinsic: structs.optional_scalar("Method", "_intrinsic_id"),
             narrow_base: narrow("_narrow_klass._base", "_base"),
             narrow_shift: narrow("_narrow_klass._shift", "_shift"),
-        })
+        }
     }
 }
 
 impl<'m> MemoryMethods<'m> {
     /// Methods in `memory`; pages that are kept suit it best.
     #[must_use]
-    pub fn new(memory: &'m dyn Memory, layout: MethodsLayout) -> Self {
+    pub fn new(memory: &'m dyn Memory, layout: FactsLayout) -> Self {
         MemoryMethods {
             memory,
             layout,
@@ -92,22 +84,22 @@ impl<'m> MemoryMethods<'m> {
     }
 
     fn read(&self, method: Avma) -> Result<MethodFacts, AdapterError> {
-        let layout = &self.layout;
         let memory = self.memory;
-        let const_method = layout.const_method.read_address(memory, method, WHAT)?;
-        let size = layout.code_size.read(memory, const_method, WHAT)?;
-        let pool = layout.constants.read_address(memory, const_method, WHAT)?;
-        let at = Avma(const_method.0.wrapping_add(layout.const_method_bytes));
+        let methods = self.layout.pools.methods();
+        let (at, size) = methods.bytecode_range(memory, method)?;
         let bytecodes = memory
-            .read_vec(at, size.cast_unsigned(), usize::from(u16::MAX))
+            .read_vec(at, size, usize::from(u16::MAX))
             .map_err(AdapterError::reading(WHAT))?;
-        let receivers = layout
+        let constants = methods.constants(memory, method)?;
+        let pool = ConstantPoolView::read(&self.layout.pools, memory, constants)?;
+        let receivers = self
+            .layout
             .profile
             .as_ref()
             .and_then(|profile| profile.receivers(memory, method).ok())
             .unwrap_or_default();
-        Ok(MethodFacts::of(&bytecodes, 4, |bci, code, operand| {
-            self.refer(pool, &receivers, (bci, code, operand))
+        Ok(MethodFacts::of(&bytecodes, 4, |instruction| {
+            self.refer(&pool, &receivers, instruction)
                 .unwrap_or_default()
         }))
     }
@@ -121,49 +113,72 @@ impl<'m> MemoryMethods<'m> {
         if field.read(self.memory, method, WHAT)? == 0 {
             return Ok(false);
         }
-        let signature = self.layout.pool.symbol(self.memory, signature)?;
+        let methods = self.layout.pools.methods();
+        let (signature, _) = methods.symbol_bytes(self.memory, signature, MAX_SIGNATURE)?;
         // An array as such, or as an object and a place in it.
-        Ok(signature.contains('[') || signature.starts_with("(Ljava/lang/Object;"))
+        Ok(signature.contains(&b'[') || signature.starts_with(b"(Ljava/lang/Object;"))
     }
 
+    /// `None` where the pool does not say.
     fn refer(
         &self,
-        pool: Avma,
+        pool: &ConstantPoolView<'_>,
         receivers: &[(u16, Vec<Avma>)],
-        (bci, code, operand): (u16, u8, u16),
-    ) -> Result<Reference, AdapterError> {
-        let (layout, memory) = (&self.layout.pool, self.memory);
-        match code {
-            0xb2..=0xb5 => layout.field(memory, pool, operand),
-            0xb6..=0xb9 => {
-                let (class, name, signature) = layout.callee(memory, pool, operand)?;
-                let mut methods = Vec::new();
-                let known = receivers.iter().filter(|(at, _)| *at == bci);
-                let known = known.flat_map(|(_, classes)| classes.iter().copied());
-                for class in known.chain([class]).take(MAX_TARGETS) {
-                    let found = layout.find(memory, class, name, signature)?;
-                    if found.0 != 0 && !methods.contains(&found) {
-                        methods.push(found);
-                    }
-                }
-                match methods.as_slice() {
-                    [method] if code == 0xb8 && self.is_intrinsic(*method, signature)? => {
-                        Ok(Reference::Intrinsic(*method))
-                    }
-                    _ => Ok(Reference::Methods(methods)),
-                }
+        instruction: &Instruction,
+    ) -> Option<Referent> {
+        match (instruction.opcode, &instruction.operands) {
+            (op::GETSTATIC..=op::PUTFIELD, _) => {
+                pool.field_offset(instruction).map(Referent::Field)
             }
-            0xbb | 0xbd | 0xc0 | 0xc1 | 0xc5 => {
-                let class = layout.class_at(memory, pool, operand.into())?;
-                Ok(if class.0 == 0 {
-                    Reference::Unknown
-                } else {
-                    Reference::Class(class)
-                })
+            (op::INVOKEVIRTUAL..=op::INVOKEINTERFACE, _) => {
+                self.called(pool, receivers, instruction)
             }
-            0x12..=0x14 => layout.number(memory, pool, operand.into()),
-            _ => Ok(Reference::Unknown),
+            (op::LDC..=op::LDC2_W, Operands::Constant(slot)) => {
+                Some(Referent::Constant(match pool.number(*slot)? {
+                    Constant::Integer(number) => number.into(),
+                    Constant::Long(number) => number,
+                    Constant::Float(number) => number.to_bits().into(),
+                    Constant::Double(number) => number.to_bits().cast_signed(),
+                    _ => return None,
+                }))
+            }
+            (_, Operands::Constant(slot) | Operands::Dimensions(slot, _)) => {
+                pool.resolved_class(*slot).map(Referent::Class)
+            }
+            _ => None,
         }
+    }
+
+    /// The methods that a call reaches, those of the receivers in the profile first.
+    fn called(
+        &self,
+        pool: &ConstantPoolView<'_>,
+        receivers: &[(u16, Vec<Avma>)],
+        instruction: &Instruction,
+    ) -> Option<Referent> {
+        let callee = pool.callee(instruction)?;
+        let layout = self.layout.pools.methods();
+        let known = receivers
+            .iter()
+            .filter(|(at, _)| u32::from(*at) == instruction.bci.0);
+        let known = known.flat_map(|(_, classes)| classes.iter().copied());
+        let mut methods = Vec::new();
+        for class in known.chain(callee.class).take(MAX_TARGETS) {
+            let named = (callee.name, callee.signature);
+            let found = layout.method_named(self.memory, class, named).ok()?;
+            if let Some(method) = found.filter(|method| !methods.contains(method)) {
+                methods.push(method);
+            }
+        }
+        Some(match methods.as_slice() {
+            [method]
+                if instruction.opcode == op::INVOKESTATIC
+                    && self.is_intrinsic(*method, callee.signature).ok()? =>
+            {
+                Referent::Intrinsic(*method)
+            }
+            _ => Referent::Methods(methods),
+        })
     }
 }
 

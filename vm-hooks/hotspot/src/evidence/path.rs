@@ -11,6 +11,7 @@ use super::anchors::{Anchor, AnchorKind};
 use super::facts::Sign;
 use super::machine::{Flow, Machine};
 use super::states::{State, States};
+use super::steps::Steps;
 use super::tree::Tree;
 
 /// Instructions that tell less than this are not asked.
@@ -19,8 +20,10 @@ const LEAST_GAIN: f32 = 0.45;
 /// A sign that fits more states than this tells nothing.
 const MAX_FITTING: usize = 400;
 
-/// More instructions times states than this are not searched: the anchors are all then.
-const MAX_WORK: usize = 400 << 20;
+/// More instructions times states than this are not searched, so that no method takes much
+/// longer than 30 ms: the anchors are all then, which is the next-record rule where they
+/// are far apart. The largest that was met, in javac, takes 14 to 26 ms.
+const MAX_WORK: usize = 32 << 20;
 
 /// Cells of the table of predecessors that are kept at a time.
 const MAX_CELLS: usize = 6 << 20;
@@ -169,25 +172,10 @@ fn gain_count(fitting: &[u32]) -> f32 {
     f32::from(u16::try_from(fitting.len()).unwrap_or(u16::MAX))
 }
 
-/// A cost and the state that it comes from.
-type Best = (f32, u32);
-
-const NOWHERE: Best = (f32::INFINITY, 0);
-
-fn better(a: Best, b: Best) -> Best {
-    if b.0 < a.0 { b } else { a }
-}
-
-fn plus(a: Best, cost: f32) -> Best {
-    (a.0 + cost, a.1)
-}
-
 /// More costs than this are not kept for the targets of branches.
 const MAX_KEPT: usize = 4 << 20;
 
 struct Search<'a> {
-    tree: &'a Tree,
-    states: &'a States,
     weights: &'a Weights,
     /// Forward branches: (target, source), ascending.
     sources: Vec<(usize, usize)>,
@@ -195,15 +183,13 @@ struct Search<'a> {
     kept: FxHashMap<usize, Vec<f32>>,
     /// The instructions whose costs will be wanted, ascending.
     wanted: Vec<usize>,
-    costs: Vec<f32>,
-    /// What a state costs when it is come to from inlined methods.
-    up: Vec<Best>,
-    /// The least of each node.
-    least: Vec<Best>,
+    steps: Steps<'a>,
+    /// For each row of a segment, the state that each state is come to from.
+    from: Vec<u32>,
 }
 
 impl<'a> Search<'a> {
-    fn new(machine: &Machine, tree: &'a Tree, states: &'a States, weights: &'a Weights) -> Self {
+    fn new(machine: &Machine, tree: &Tree, states: &States, weights: &'a Weights) -> Self {
         let mut sources = Vec::new();
         for (source, insn) in machine.insns.iter().enumerate() {
             if let Flow::Branch(target) | Flow::Jump(target) = insn.flow {
@@ -218,30 +204,31 @@ impl<'a> Search<'a> {
         sources.sort_unstable();
         let mut wanted: Vec<usize> = sources.iter().map(|(_, source)| *source).collect();
         wanted.sort_unstable();
-        let count = states.all.len();
         Search {
-            tree,
-            states,
             weights,
             sources,
             kept: FxHashMap::default(),
             wanted,
-            costs: vec![0.0; count],
-            up: vec![NOWHERE; count],
-            least: Vec::new(),
+            steps: Steps::new(tree, states, weights),
+            from: Vec::new(),
         }
     }
 
     /// The cheapest states of the rows of a segment that control goes straight through.
     fn through(&mut self, rows: &[Row]) -> Vec<usize> {
-        let count = self.states.all.len();
-        let mut from: Vec<u32> = Vec::with_capacity(count * rows.len());
+        let count = self.steps.costs.len();
+        self.from.clear();
         let mut jump = self.weights.jump;
         if let Some(row) = rows.first().filter(|row| row.is_apart) {
             jump = self.begin(row.insn);
         }
         for (index, row) in rows.iter().enumerate() {
-            self.step(row, jump, &mut from);
+            self.steps.step(jump, &mut self.from);
+            for (state, gain) in &row.gains {
+                if let Some(cost) = self.steps.costs.get_mut(*state as usize) {
+                    *cost -= gain;
+                }
+            }
             jump = self.weights.jump;
             // Branches up to the next row go with these costs.
             let until = rows.get(index + 1).map_or(usize::MAX, |row| row.insn);
@@ -249,16 +236,17 @@ impl<'a> Search<'a> {
             if self.wanted.get(at).is_some_and(|&wanted| wanted < until)
                 && self.kept.len() * count < MAX_KEPT
             {
-                self.kept.insert(row.insn, self.costs.clone());
+                self.kept.insert(row.insn, self.steps.costs.clone());
             }
         }
-        let last = self.costs.iter().enumerate();
+        let last = self.steps.costs.iter().enumerate();
         let last = last.min_by(|a, b| a.1.total_cmp(b.1));
         let mut at = last.map_or(0, |(state, _)| state);
         let mut path = Vec::with_capacity(rows.len());
         for row in (0..rows.len()).rev() {
             path.push(at);
-            at = from
+            at = self
+                .from
                 .get(row * count + at)
                 .map_or(0, |&before| before as usize);
         }
@@ -286,74 +274,10 @@ impl<'a> Search<'a> {
         });
         match kept {
             Some(costs) => {
-                self.costs.clone_from(costs);
+                self.steps.costs.clone_from(costs);
                 self.weights.jump
             }
             None => self.weights.apart,
-        }
-    }
-
-    /// One instruction on: `from` gets the state that each state is come to from.
-    fn step(&mut self, row: &Row, jump: f32, from: &mut Vec<u32>) {
-        let weights = self.weights;
-        for ((state, cost), up) in (0_u32..).zip(&self.costs).zip(&mut self.up) {
-            *up = (*cost, state);
-        }
-        // Out of inlined methods: children come after their parents.
-        self.least.clear();
-        self.least.resize(self.tree.nodes.len(), NOWHERE);
-        let mut anywhere = NOWHERE;
-        let nodes = self.tree.nodes.iter().zip(&self.states.first);
-        for (index, ((node, &first), call)) in nodes.zip(&self.states.calls).enumerate().rev() {
-            let own = self.up.get(first..first + node.facts.steps.len());
-            let least = own
-                .unwrap_or_default()
-                .iter()
-                .copied()
-                .fold(NOWHERE, better);
-            anywhere = better(anywhere, least);
-            if let Some(slot) = self.least.get_mut(index) {
-                *slot = least;
-            }
-            if let Some(up) = call.and_then(|call| self.up.get_mut(call)) {
-                *up = better(*up, plus(least, weights.leave));
-            }
-        }
-        let anywhere = plus(anywhere, jump);
-        // Into them.
-        let mut costs = self.costs.iter_mut();
-        let nodes = self.tree.nodes.iter().zip(&self.states.first);
-        for (((node, &first), call), least) in nodes.zip(&self.states.calls).zip(&self.least) {
-            let guess = if node.is_recorded { 0.0 } else { weights.guess };
-            let into = call
-                .and_then(|call| self.up.get(call).copied())
-                .unwrap_or(NOWHERE);
-            let into = plus(into, weights.enter + guess);
-            let anyhow = better(plus(anywhere, guess), plus(*least, weights.within));
-            let anyhow = better(anyhow, plus(into, weights.forward));
-            let mut forward = NOWHERE;
-            let own = self.up.get_mut(first..first + node.facts.steps.len());
-            let mut is_first = true;
-            for up in own.unwrap_or_default() {
-                let mut best = better(*up, plus(forward, weights.forward));
-                best = better(best, anyhow);
-                if is_first {
-                    best = better(best, into);
-                    is_first = false;
-                }
-                forward = better(plus(forward, weights.skip), *up);
-                // For the methods that are called from here.
-                *up = best;
-                from.push(best.1);
-                if let Some(cost) = costs.next() {
-                    *cost = best.0;
-                }
-            }
-        }
-        for (state, gain) in &row.gains {
-            if let Some(cost) = self.costs.get_mut(*state as usize) {
-                *cost -= gain;
-            }
         }
     }
 }

@@ -6,7 +6,9 @@ use rustc_hash::FxHasher;
 use vmscope_records::{Avma, LineEntry};
 use vmscope_target::{AdapterError, Memory};
 
+use super::info::MethodInfo;
 use super::line_table;
+use super::lookup::ClassMethods;
 use crate::bytecode::decode_utf8;
 use crate::layout::{Encodings, Missing, Scalar, VmStructs, Wanted};
 
@@ -41,8 +43,7 @@ pub struct MethodLayout {
     symbol_body: u64,
     /// `has_linenumber_table`.
     has_lines: i64,
-    /// A class's own methods: `Array<Method*>`.
-    methods: Option<MethodsLayout>,
+    pub(super) class_methods: Option<ClassMethods>,
     /// What the tables do not have, and is done without.
     pub missing: Vec<Missing>,
 }
@@ -58,41 +59,9 @@ mod cost {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct MethodsLayout {
-    array: Scalar,
-    length: Scalar,
-    data: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
 enum SourceFile {
     InPool(Scalar),
     InClass(Scalar),
-}
-
-/// What is known of a method.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MethodInfo {
-    /// Its `Method*`.
-    pub method: Avma,
-    /// Its constant pool.
-    pub constants: Avma,
-    /// The class that holds it: its `Klass*`.
-    pub holder: Avma,
-    /// Its class, as the VM writes it (`java/lang/String`).
-    pub class: String,
-    /// Its name.
-    pub name: String,
-    /// Its descriptor.
-    pub signature: String,
-    /// The class's source file; empty where that is not known.
-    pub file: String,
-    /// Where its bytecodes are.
-    pub bytecodes_at: Avma,
-    /// Its bytecodes as the VM has rewritten them.
-    pub bytecodes: Box<[u8]>,
-    /// Its lines, ascending by bytecode.
-    pub lines: Vec<LineEntry>,
 }
 
 /// See [`MethodLayout::stamp`]: where what a method refers to is, and what it is called:
@@ -101,15 +70,6 @@ pub struct MethodInfo {
 pub struct Stamp {
     places: [Avma; 5],
     names: u64,
-}
-
-fn methods(structs: &VmStructs) -> Result<MethodsLayout, AdapterError> {
-    Ok(MethodsLayout {
-        array: structs.scalar("InstanceKlass", "_methods")?,
-        // All arrays of the VM begin with their length.
-        length: structs.scalar("Array<int>", "_length")?,
-        data: structs.offset("Array<Method*>", "_data")?,
-    })
 }
 
 fn missing(structure: &str, name: &str) -> AdapterError {
@@ -160,7 +120,7 @@ impl MethodLayout {
                 .optional_offset("Symbol", "_body")
                 .map_or_else(|| structs.offset("Symbol", "_body[0]"), Ok)?,
             has_lines: lines_flag.unwrap_or(1),
-            methods: wanted.or_none(methods(structs), cost::INTERPRETED),
+            class_methods: wanted.or_none(ClassMethods::of(structs), cost::INTERPRETED),
             missing: wanted.missing,
         })
     }
@@ -185,7 +145,7 @@ impl MethodLayout {
             symbol_length: absent,
             symbol_body: 0,
             has_lines: 0,
-            methods: None,
+            class_methods: None,
             missing: vec![Missing::of(error, cost::NAMES)],
         }
     }
@@ -241,41 +201,6 @@ impl MethodLayout {
         })
     }
 
-    /// The methods (`Method*`) that the class at `klass` declares; none where the tables
-    /// do not tell.
-    ///
-    /// # Errors
-    ///
-    /// As [`MethodLayout::read`], and [`AdapterError::Implausible`] for a class of more
-    /// than 65,535 methods.
-    pub fn methods_of(&self, memory: &dyn Memory, klass: Avma) -> Result<Vec<Avma>, AdapterError> {
-        let Some(MethodsLayout {
-            array,
-            length,
-            data,
-        }) = self.methods
-        else {
-            return Ok(Vec::new());
-        };
-        let array = array.read_address(memory, klass, WHAT)?;
-        let count = length.read(memory, array, WHAT)?.cast_unsigned();
-        if count > u64::from(u16::MAX) {
-            return Err(AdapterError::Implausible {
-                what: "number of a class's methods",
-                value: count,
-                at: array,
-            });
-        }
-        let methods = memory
-            .read_u64s(
-                Avma(array.0.wrapping_add(data)),
-                count,
-                usize::from(u16::MAX),
-            )
-            .map_err(AdapterError::reading(WHAT))?;
-        Ok(methods.into_iter().map(Avma).collect())
-    }
-
     /// The address of the bytecodes of the method at `method`, and how many there are.
     ///
     /// # Errors
@@ -290,6 +215,38 @@ impl MethodLayout {
         let size = self.code_size.read(memory, const_method, WHAT)?;
         let at = Avma(const_method.0.wrapping_add(self.const_method_bytes));
         Ok((at, size.cast_unsigned()))
+    }
+
+    /// The constant pool of the method at `method`.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn constants(&self, memory: &dyn Memory, method: Avma) -> Result<Avma, AdapterError> {
+        let const_method = self.const_method(memory, method)?;
+        self.constants.read_address(memory, const_method, WHAT)
+    }
+
+    /// Whether the method at `method` has that name and signature (addresses of symbols).
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`].
+    pub fn is_named(
+        &self,
+        memory: &dyn Memory,
+        method: Avma,
+        (name, signature): (Avma, Avma),
+    ) -> Result<bool, AdapterError> {
+        let const_method = self.const_method(memory, method)?;
+        let constants = self.constants.read_address(memory, const_method, WHAT)?;
+        let is = |field: Scalar, symbol: Avma| {
+            let index = field.read(memory, const_method, WHAT)?.cast_unsigned();
+            // The lowest bit marks what is not resolved yet, in older versions.
+            let slot = self.pool_slot(memory, constants, index)? & !1;
+            Ok::<_, AdapterError>(slot == symbol.0)
+        };
+        Ok(is(self.name_index, name)? && is(self.signature_index, signature)?)
     }
 
     /// What tells whether the method at `method` is still the one that was read there:

@@ -82,7 +82,23 @@ pub fn classes() -> Option<PathBuf> {
             std::fs::write(&path, text).expect("a file of ours");
             javac.arg(path);
         }
-        ran(javac);
+        ran(&mut javac);
+    }))
+}
+
+/// The folder of `tests/listings/Listed.java`'s class files; `None`, said, where there is no
+/// compiler.
+///
+/// # Panics
+/// Where javac fails: the program is broken.
+pub fn listed() -> Option<PathBuf> {
+    let jdk = compiler()?;
+    let source = repository().join("vm-hooks/hotspot/tests/listings/Listed.java");
+    let text = std::fs::read(&source).expect("a source");
+    Some(made_once("listed", &(&text, &jdk.home), |draft| {
+        let mut javac = Command::new(jdk.home.join("bin/javac"));
+        javac.args(["-g", "-nowarn", "--release", "11", "-encoding", "UTF-8"]);
+        ran(javac.arg("-d").arg(draft).arg(&source));
     }))
 }
 
@@ -102,7 +118,7 @@ pub fn agent() -> Option<PathBuf> {
         cc.arg("-I").arg(home.join("include"));
         cc.arg("-I").arg(home.join("include/linux"));
         cc.arg("-o").arg(draft.join("liboracle.so")).arg(&source);
-        ran(cc);
+        ran(&mut cc);
     });
     Some(folder.join("liboracle.so"))
 }
@@ -128,7 +144,7 @@ fn made_once(name: &str, of: &impl Hash, make: impl FnOnce(&Path)) -> PathBuf {
     place
 }
 
-fn ran(mut command: Command) {
+fn ran(command: &mut Command) {
     let output = command.output().expect("it starts");
     assert!(
         output.status.success(),

@@ -51,7 +51,7 @@ pub fn repository() -> PathBuf {
 }
 
 /// In the order in which they are preferred: what `.ci/jdks` got, JAVA_HOME, what `java` and
-/// `javac` in PATH are of.
+/// `javac` in PATH are of, what else the system has.
 fn candidates() -> Vec<Jdk> {
     let ours = RELEASES.iter().map(|release| {
         let folder = repository().join("target/jdks").join(release.to_string());
@@ -68,7 +68,10 @@ fn candidates() -> Vec<Jdk> {
     // Links lead to it.
     let real = programs.filter_map(|file| file.canonicalize().ok());
     let homes = real.filter_map(|file| Some(file.parent()?.parent()?.to_path_buf()));
-    let all = ours.chain(home).chain(homes);
+    let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten();
+    let mut installed: Vec<PathBuf> = installed.flatten().map(|entry| entry.path()).collect();
+    installed.sort();
+    let all = ours.chain(home).chain(homes).chain(installed);
     all.filter_map(|home| Jdk::of(&home)).collect()
 }
 
@@ -88,6 +91,22 @@ pub fn jdks() -> Vec<Jdk> {
     RELEASES.into_iter().filter_map(jdk).collect()
 }
 
+/// Every runtime of those releases that there is, also several of one: a JDK has the lines of
+/// its own classes, and a build-id, where others have none. Says SKIPPED where there is none.
+pub fn every() -> Vec<Jdk> {
+    let mut all: Vec<Jdk> = Vec::new();
+    for jdk in candidates() {
+        let is_known = all.iter().any(|known| known.home == jdk.home);
+        if !is_known && RELEASES.contains(&jdk.release) {
+            all.push(jdk);
+        }
+    }
+    if all.is_empty() {
+        skipped("there is no Java runtime here (.ci/jdks gets some)");
+    }
+    all
+}
+
 /// A JDK with javac and jvmti.h; says SKIPPED where there is none.
 pub fn compiler() -> Option<Jdk> {
     let found = candidates().into_iter().find(Jdk::is_whole);
@@ -95,4 +114,17 @@ pub fn compiler() -> Option<Jdk> {
         skipped("there is no javac with jvmti.h here (apt-get install openjdk-17-jdk-headless)");
     }
     found
+}
+
+/// The `javap` of the newest JDK here: an old one does not read the classes of a newer release.
+/// Says SKIPPED where there is none.
+pub fn javap() -> Option<PathBuf> {
+    let with_javap = candidates()
+        .into_iter()
+        .filter(|jdk| jdk.home.join("bin/javap").is_file());
+    let newest = with_javap.max_by_key(|jdk| jdk.release);
+    if newest.is_none() {
+        skipped("there is no javap here (apt-get install openjdk-17-jdk-headless)");
+    }
+    newest.map(|jdk| jdk.home.join("bin/javap"))
 }

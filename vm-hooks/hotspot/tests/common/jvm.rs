@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use super::java::classes;
+use super::java::{classes, listed};
 use super::jdks::Jdk;
 
 /// A JVM that has said that it is ready. Dropped, it is killed.
@@ -20,18 +20,34 @@ pub fn java(jdk: &Jdk, flags: &[&str], class: &str, arguments: &[&str]) -> Optio
     let mut command = Command::new(jdk.java());
     command.args(flags).arg("-cp").arg(classes);
     command.arg(format!("programs.{class}")).args(arguments);
-    // What others may have set for their JVMs is not meant for these.
+    undisturbed(&mut command);
+    Some(command)
+}
+
+/// What others may have set for their JVMs is not meant for these.
+fn undisturbed(command: &mut Command) {
     command
         .env_remove("JAVA_TOOL_OPTIONS")
         .env_remove("JDK_JAVA_OPTIONS");
-    Some(command)
 }
 
 impl Jvm {
     /// A JVM that runs a program until that says `ready`: with `--wait` among the arguments all
     /// work is done, and nothing happens in it any more but what the JVM does by itself.
     pub fn ready(jdk: &Jdk, flags: &[&str], class: &str, arguments: &[&str]) -> Option<Self> {
-        let mut command = java(jdk, flags, class, arguments)?;
+        Some(Jvm::of(java(jdk, flags, class, arguments)?))
+    }
+
+    /// A JVM that runs `tests/listings/Listed.java` and has said that it is ready: it waits
+    /// then.
+    pub fn listed(jdk: &Jdk, flags: &[&str]) -> Option<Self> {
+        let mut command = Command::new(jdk.java());
+        command.args(flags).arg("-cp").arg(listed()?).arg("Listed");
+        undisturbed(&mut command);
+        Some(Jvm::of(command))
+    }
+
+    fn of(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("java starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
@@ -41,7 +57,7 @@ impl Jvm {
             let bytes = stdout.read_line(&mut line).expect("its output");
             assert!(bytes > 0, "{command:?} ended and was never ready");
         }
-        Some(Jvm { child, stdout })
+        Jvm { child, stdout }
     }
 
     pub fn pid(&self) -> u32 {

@@ -4,41 +4,12 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// Folder of further JVMs, `N/java-runtime` for version N, beneath the folder for
-/// temporary files, if `VMSCOPE_TEST_JDKS` does not say another.
-const JDKS: &str = "jdks";
+use crate::common::jdks::jdks;
 
-/// The `java` commands that there are, each version once.
+/// The `java` commands that there are, one of each release.
 pub fn all() -> Vec<(u32, PathBuf)> {
-    let mut commands = vec![PathBuf::from("java")];
-    let installed = std::fs::read_dir("/usr/lib/jvm");
-    for entry in installed.into_iter().flatten().flatten() {
-        commands.push(entry.path().join("bin/java"));
-    }
-    let folder = std::env::var_os("VMSCOPE_TEST_JDKS").map(PathBuf::from);
-    let folder = folder.unwrap_or_else(|| std::env::temp_dir().join(JDKS));
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        commands.push(entry.path().join("java-runtime/bin/java"));
-    }
-    let mut found: Vec<(u32, PathBuf)> = Vec::new();
-    for command in commands {
-        let Some(version) = version_of(&command) else {
-            continue;
-        };
-        if !found.iter().any(|(known, _)| *known == version) {
-            found.push((version, command));
-        }
-    }
-    found.sort_unstable();
-    found
-}
-
-/// `openjdk version "17.0.15" …`, on the standard error.
-fn version_of(command: &Path) -> Option<u32> {
-    let output = Command::new(command).arg("-version").output().ok()?;
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let version = text.split('"').nth(1)?;
-    version.split(['.', '-', '+']).next()?.parse().ok()
+    let all = jdks().into_iter();
+    all.map(|jdk| (jdk.release, jdk.java())).collect()
 }
 
 /// Compiles a program of `tests/programs` for JDK 11 and later; the folder of its

@@ -8,5 +8,7 @@
 )]
 
 mod collections;
+#[path = "../common/mod.rs"]
+mod common;
 mod compilations;
 mod jvm;

@@ -1,0 +1,134 @@
+//! The methods of a class: those that it declares, and the one of a name that its objects
+//! have.
+
+use vmscope_records::Avma;
+use vmscope_target::{AdapterError, Memory};
+
+use super::MethodLayout;
+use crate::layout::{Scalar, VmStructs};
+
+const WHAT: &str = "class's methods";
+
+/// Classes' chains of superclasses are not followed further.
+const MAX_SUPERS: usize = 64;
+
+/// Where a class's methods are: `Array<Method*>`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClassMethods {
+    array: Scalar,
+    length: Scalar,
+    data: u64,
+    /// What interfaces give it (`InstanceKlass::_default_methods`).
+    defaults: Option<Scalar>,
+    super_klass: Option<Scalar>,
+}
+
+impl ClassMethods {
+    /// Looks everything up.
+    pub fn of(structs: &VmStructs) -> Result<Self, AdapterError> {
+        Ok(ClassMethods {
+            array: structs.scalar("InstanceKlass", "_methods")?,
+            // All arrays of the VM begin with their length.
+            length: structs.scalar("Array<int>", "_length")?,
+            data: structs.offset("Array<Method*>", "_data")?,
+            defaults: structs.optional_scalar("InstanceKlass", "_default_methods"),
+            super_klass: structs.optional_scalar("Klass", "_super"),
+        })
+    }
+
+    /// The methods in the array that `field` of `klass` leads to; none where it is null.
+    fn read(
+        &self,
+        memory: &dyn Memory,
+        klass: Avma,
+        field: Scalar,
+    ) -> Result<Vec<u64>, AdapterError> {
+        let array = field.read_address(memory, klass, WHAT)?;
+        if array.0 == 0 {
+            return Ok(Vec::new());
+        }
+        let count = self.length.read(memory, array, WHAT)?.cast_unsigned();
+        if count > u64::from(u16::MAX) {
+            return Err(AdapterError::Implausible {
+                what: "number of a class's methods",
+                value: count,
+                at: array,
+            });
+        }
+        let data = Avma(array.0.wrapping_add(self.data));
+        memory
+            .read_u64s(data, count, usize::from(u16::MAX))
+            .map_err(AdapterError::reading(WHAT))
+    }
+}
+
+impl MethodLayout {
+    /// The methods (`Method*`) that the class at `klass` declares; none where the tables
+    /// do not tell.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::read`], and [`AdapterError::Implausible`] for a class of more
+    /// than 65,535 methods.
+    pub fn methods_of(&self, memory: &dyn Memory, klass: Avma) -> Result<Vec<Avma>, AdapterError> {
+        let Some(methods) = self.class_methods else {
+            return Ok(Vec::new());
+        };
+        let found = methods.read(memory, klass, methods.array)?;
+        Ok(found.into_iter().map(Avma).collect())
+    }
+
+    /// The method (`Method*`) with that name and signature that objects of the class at
+    /// `klass` have: its own, a superclass's, or what an interface gives it. Both are
+    /// addresses of symbols, of which the VM has one for each text.
+    ///
+    /// # Errors
+    ///
+    /// As [`MethodLayout::methods_of`].
+    pub fn method_named(
+        &self,
+        memory: &dyn Memory,
+        klass: Avma,
+        name_and_signature: (Avma, Avma),
+    ) -> Result<Option<Avma>, AdapterError> {
+        let Some(methods) = self.class_methods else {
+            return Ok(None);
+        };
+        let mut at = klass;
+        for _ in 0..MAX_SUPERS {
+            if at.0 == 0 {
+                break;
+            }
+            let declared = methods.read(memory, at, methods.array)?;
+            if let Some(found) = self.named(memory, &declared, name_and_signature)? {
+                return Ok(Some(found));
+            }
+            at = match methods.super_klass {
+                Some(field) => field.read_address(memory, at, WHAT)?,
+                None => Avma(0),
+            };
+        }
+        match methods.defaults {
+            Some(field) if klass.0 != 0 => {
+                let defaults = methods.read(memory, klass, field)?;
+                self.named(memory, &defaults, name_and_signature)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The one of `methods` that is called so.
+    fn named(
+        &self,
+        memory: &dyn Memory,
+        methods: &[u64],
+        name_and_signature: (Avma, Avma),
+    ) -> Result<Option<Avma>, AdapterError> {
+        for method in methods.iter().copied().map(Avma) {
+            if self.is_named(memory, method, name_and_signature)? {
+                return Ok(Some(method));
+            }
+        }
+        Ok(None)
+    }
+}
