@@ -12,8 +12,9 @@
 //! `sound`: without the samples whose reference is a stale scope (C2 gives nodes that it
 //! makes after parsing the scope that was parsed last) or disproved by the instruction
 //! itself. `ablate`: the same with the kinds of evidence one after the other. `cost`:
-//! times over all nmethods. `digest`: a hash of all maps, to compare builds of this. `wrong`: where most samples disagree. `shares`: the innermost
-//! methods and their shares of the samples; of a JVM without the flag too.
+//! times over all nmethods. `digest`: a hash of all maps, to compare builds of this.
+//! `wrong`: where most samples disagree. `shares`: the innermost methods and their shares
+//! of the samples; of a JVM without the flag too.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 
 mod names;

@@ -16,20 +16,25 @@ const METHOD_ENTRY: i32 = -1;
 type Place = (u32, i32, Exactness);
 
 /// Puts the pieces together: what the path found, and over it what is certain. `prologue`
-/// is the offset up to which the frame is made.
+/// is the offset up to which the frame is made, `implicit` what an entry of the table of
+/// implicit exceptions is worth.
 pub fn assemble(
     machine: &Machine,
     tree: &Tree,
     anchors: &[Anchor],
     states: &[Option<State>],
     prologue: u32,
+    implicit: Exactness,
 ) -> Map {
     let mut places = places(tree, states);
     for anchor in anchors {
-        if matches!(anchor.kind, AnchorKind::Record | AnchorKind::Implicit)
-            && let Some(place) = places.get_mut(anchor.insn)
-        {
-            *place = Some((anchor.node, anchor.bci, Exactness::Exact));
+        let exactness = match anchor.kind {
+            AnchorKind::Record => Exactness::Exact,
+            AnchorKind::Implicit => implicit,
+            _ => continue,
+        };
+        if let Some(place) = places.get_mut(anchor.insn) {
+            *place = Some((anchor.node, anchor.bci, exactness));
         }
     }
     for (insn, place) in machine.insns.iter().zip(places.iter_mut()) {
