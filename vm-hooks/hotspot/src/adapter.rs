@@ -239,7 +239,12 @@ impl Opened {
             let methods = &mut self.methods;
             let knows_dead = self.interpreted.knows_dead(counts);
             let what = (is_last, signs, knows_dead);
-            self.zone.look(process, &pages, methods, what, look)?;
+            let began = Instant::now();
+            let read = self.zone.look(process, &pages, methods, what, look);
+            if read.is_err() {
+                self.zone.failed(began);
+            }
+            read?;
             self.has_read = true;
         }
         self.tell_hits(Some(&pages), look);
@@ -292,3 +297,6 @@ fn class_counts(data: &VmData) -> Option<ClassCounts> {
         unloaded: sum("java.cls.unloadedClasses", "java.cls.sharedUnloadedClasses")?,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,6 +71,8 @@ pub(super) struct Interpreted {
     /// When the last walk ended, and what it took.
     walked: Instant,
     took: Duration,
+    /// Whether it failed.
+    has_failed: bool,
 }
 
 #[derive(Debug)]
@@ -98,6 +100,7 @@ impl Interpreted {
             again: false,
             walked: Instant::now(),
             took: Duration::ZERO,
+            has_failed: false,
         }
     }
 
@@ -121,7 +124,11 @@ impl Interpreted {
         if is_quiet && self.certain.is_some() {
             self.certain = Some(look.began());
         } else if Instant::now() >= self.not_before(counts) {
-            self.walk(&layout, counts, (jvm, pages), methods, look)?;
+            let began = Instant::now();
+            let walked = self.walk(&layout, counts, (jvm, pages), methods, look);
+            (self.walked, self.took) = (Instant::now(), began.elapsed());
+            self.has_failed = walked.is_err();
+            walked?;
             has_walked = true;
         }
         // Where the VM counts nothing, what was just walked over is as it was.
@@ -152,7 +159,6 @@ impl Interpreted {
         methods: &mut Methods,
         look: &mut Look,
     ) -> Result<(), AdapterError> {
-        let began = Instant::now();
         let began_at = look.began();
         let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
         let have_gone = unloaded(counts) != unloaded(self.counts);
@@ -196,14 +202,15 @@ impl Interpreted {
         self.again = have_gone && self.certain.is_some();
         self.certain = Some(began_at);
         self.counts = counts;
-        (self.walked, self.took) = (Instant::now(), began.elapsed());
         Ok(())
     }
 
     /// When the classes may be walked over again.
-    fn not_before(&self, counts: Option<ClassCounts>) -> Instant {
+    pub fn not_before(&self, counts: Option<ClassCounts>) -> Instant {
         let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
-        let is_urgent = self.again || unloaded(counts) != unloaded(self.counts);
+        let have_gone = self.again || unloaded(counts) != unloaded(self.counts);
+        // What failed will most often fail again.
+        let is_urgent = have_gone && !self.has_failed;
         let factor = if is_urgent {
             SHORT_PAUSE_FACTOR
         } else {

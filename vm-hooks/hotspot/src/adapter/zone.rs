@@ -148,6 +148,16 @@ impl Zone {
         now >= self.due || has_sign || touched.iter().any(is_new)
     }
 
+    /// A reading that began then has failed: the next one is not at once, whatever it was
+    /// that failed.
+    pub fn failed(&mut self, began: Instant) {
+        let now = Instant::now();
+        let pause = now.duration_since(began).saturating_mul(PAUSE_FACTOR);
+        self.not_before = now + SHORTEST.max(pause);
+        self.collected_not_before = self.not_before;
+        self.due = self.not_before;
+    }
+
     /// Takes what the VM had counted after `time`: if it has collected nothing, all code
     /// was still there then.
     pub fn count(&mut self, signs: Option<Signs>, time: TimeNs) {

@@ -1,0 +1,127 @@
+//! What looks do where they fail, by snapshots of JVMs with holes in their memory.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use vmscope_records::{Constituent, ConstituentKind, ProcessKey, Record, TimeNs};
+use vmscope_target::{KeySource, Memory, MemoryError};
+
+use super::*;
+use crate::testing::Snapshot;
+
+/// A JVM's memory, of which a part can be taken away.
+struct Holed {
+    whole: ProcessView,
+    hole: Mutex<Option<Avma>>,
+}
+
+impl Memory for Holed {
+    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+        let hole = *self.hole.lock().unwrap();
+        let before = hole.and_then(|hole| hole.0.checked_sub(at.0));
+        let length = before.map_or(buffer.len(), |before| {
+            buffer.len().min(usize::try_from(before).unwrap())
+        });
+        self.whole.memory().read_partial(at, &mut buffer[..length])
+    }
+}
+
+struct Scene {
+    process: ProcessView,
+    memory: Arc<Holed>,
+    adapter: HotSpotAdapter,
+}
+
+fn look_with(touched: &[Avma]) -> Look {
+    let look = Look::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+    look.with_touched(touched.to_vec())
+}
+
+impl Scene {
+    fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
+        let file = std::fs::read(folder.join(format!("{name}.snapshot.zst"))).unwrap();
+        let snapshot = Snapshot::from_bytes(&zstd::decode_all(&*file).unwrap()).unwrap();
+        let memory = Arc::new(Holed {
+            whole: snapshot.process(),
+            hole: Mutex::new(None),
+        });
+        Scene {
+            process: snapshot.process_with(memory.clone()),
+            memory,
+            adapter: HotSpotAdapter::new(),
+        }
+    }
+
+    fn without(&self, hole: Option<Avma>) {
+        *self.memory.hole.lock().unwrap() = hole;
+    }
+
+    /// A look, with what it told of compiled methods.
+    fn look(&mut self, touched: &[Avma]) -> (Result<(), AdapterError>, Vec<Constituent>) {
+        let mut look = look_with(touched);
+        let result = self.adapter.look(&self.process, &mut look);
+        let compiled = look
+            .finish()
+            .0
+            .into_iter()
+            .filter_map(|record| match record {
+                Record::Constituent(one) if one.kind == ConstituentKind::Method => Some(*one),
+                _ => None,
+            });
+        (result, compiled.collect())
+    }
+
+    fn opened(&mut self) -> &mut Opened {
+        self.adapter.opened.as_mut().unwrap()
+    }
+
+    /// Where a compiled method's code is.
+    fn code(name: &str) -> Avma {
+        let (result, compiled) = Scene::new(name).look(&[]);
+        result.unwrap();
+        compiled.iter().map(|one| one.start).max().unwrap()
+    }
+}
+
+#[test]
+fn the_code_cache_is_not_read_again_at_once_where_it_can_t_be() {
+    for name in ["jdk17", "jdk25"] {
+        let mut scene = Scene::new(name);
+        scene.without(Some(Scene::code(name)));
+        let began = Instant::now();
+        let (result, _) = scene.look(&[]);
+        assert!(result.is_err_and(|error| !error.is_final()));
+        let signs = Signs {
+            compilations: 1,
+            collections: Some(1),
+            are_deaths: false,
+        };
+        let zone = &scene.opened().zone;
+        assert!(!zone.is_due(&[], Some(signs), began));
+        let later = Instant::now() + Duration::from_secs(3600);
+        assert!(zone.is_due(&[], Some(signs), later));
+    }
+}
+
+#[test]
+fn classes_are_not_gone_through_again_at_once_where_they_can_t_be() {
+    let mut scene = Scene::new("jdk17");
+    scene.look(&[]).0.unwrap();
+    let structs = &scene.opened().jvm.structs;
+    let head = structs.static_at("ClassLoaderDataGraph", "_head").unwrap();
+    scene.without(Some(head));
+    let memory = scene.memory.clone();
+    let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+    let opened = scene.opened();
+    let mut interpreted = Interpreted::new(&opened.jvm, &mut look);
+    let counts = Some(ClassCounts {
+        loaded: 1,
+        unloaded: 0,
+    });
+    let began = Instant::now();
+    let (from, methods) = ((&opened.jvm, &pages), &mut opened.methods);
+    let result = interpreted.look(std::iter::empty(), counts, from, methods, &mut look);
+    assert!(result.is_err_and(|error| !error.is_final()));
+    assert!(interpreted.not_before(counts) > began);
+}
