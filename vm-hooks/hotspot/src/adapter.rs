@@ -8,6 +8,7 @@ mod kept;
 mod maps;
 mod methods;
 mod partly;
+mod touched;
 mod zone;
 
 use std::time::{Duration, Instant};
@@ -24,6 +25,7 @@ use crate::vm_data::{Known, VmData};
 use interpreted::{ClassCounts, Interpreted};
 use maps::Maps;
 use methods::Methods;
+use touched::Touched;
 use zone::{Signs, Zone};
 
 /// The VM's word in records.
@@ -40,6 +42,7 @@ pub struct HotSpotAdapter {
     partly: Option<VmData>,
     has_begun: bool,
     identity: Option<VmIdentity>,
+    touched: Touched,
 }
 
 /// What is known once the JVM has described itself.
@@ -133,6 +136,7 @@ impl Adapter for HotSpotAdapter {
         if let Some(data) = &mut self.partly {
             return data.look(process, look);
         }
+        self.touched.take(look);
         match self.open(process, look) {
             Err(error @ AdapterError::Gone { .. }) => return Err(error),
             Err(error) if error.is_final() => {
@@ -144,7 +148,7 @@ impl Adapter for HotSpotAdapter {
         let Some(opened) = &mut self.opened else {
             return Ok(());
         };
-        opened.look(process, look, false)
+        opened.look(process, &mut self.touched, look, false)
     }
 
     fn tells_all_code(&self) -> bool {
@@ -163,16 +167,17 @@ impl Adapter for HotSpotAdapter {
             data.finish(process, look);
             return Ok(());
         }
+        self.touched.take(look);
         match &mut self.opened {
             Some(opened) => {
                 let result = if process.is_alive() {
-                    opened.look(process, look, true)
+                    opened.look(process, &mut self.touched, look, true)
                 } else {
                     if !opened.has_read {
                         partly::missed(look);
                     }
                     // What was hit last is known from before.
-                    opened.tell_hits(None, look);
+                    opened.tell_hits(self.touched.all(), None, look);
                     Ok(())
                 };
                 opened.data.finish(process, look);
@@ -226,6 +231,7 @@ impl Opened {
     fn look(
         &mut self,
         process: &ProcessView,
+        touched: &mut Touched,
         look: &mut Look,
         is_last: bool,
     ) -> Result<(), AdapterError> {
@@ -235,7 +241,8 @@ impl Opened {
         let signs = signs(&self.data, self.jvm.version.major);
         self.zone.count(signs, look.began());
         let counts = class_counts(&self.data);
-        if is_last || self.zone.is_due(look.touched(), signs, Instant::now()) {
+        let is_due = is_last || self.zone.is_due(touched.all(), signs, Instant::now());
+        if is_due {
             let methods = &mut self.methods;
             let knows_dead = self.interpreted.knows_dead(counts);
             let what = (is_last, signs, knows_dead);
@@ -247,18 +254,30 @@ impl Opened {
             read?;
             self.has_read = true;
         }
-        self.tell_hits(Some(&pages), look);
-        let touched: Vec<Avma> = look.touched().to_vec();
-        let values = touched.into_iter().filter(|at| !self.zone.holds(*at));
+        // What was not there, or was other code then, may be found after a reading.
+        let hits = if is_due {
+            touched.all()
+        } else {
+            touched.new()
+        };
+        self.tell_hits(hits, Some(&pages), look);
+        let values = touched.new().iter().copied();
+        let values: Vec<Avma> = values.filter(|at| !self.zone.holds(*at)).collect();
+        // Before the first reading nobody knows what is code.
+        if self.has_read {
+            touched.looked_up(is_due, |at| self.zone.holds(at));
+        }
         let from = (&self.jvm, &pages);
+        let values = values.into_iter();
         self.interpreted
             .look(values, counts, from, &mut self.methods, look)
     }
 
     /// Tells the pc maps of the code that samples hit.
-    fn tell_hits(&mut self, pages: Option<&Pages<'_>>, look: &mut Look) {
+    fn tell_hits(&mut self, touched: &[Avma], pages: Option<&Pages<'_>>, look: &mut Look) {
         let methods = &mut self.methods;
-        self.zone.tell_hits(&self.maps, pages, methods, look);
+        self.zone
+            .tell_hits(touched, &self.maps, pages, methods, look);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use vmscope_records::{Constituent, ConstituentKind, ProcessKey, Record, TimeNs};
+use vmscope_records::{Constituent, ConstituentKind, PcMap, ProcessKey, Record, TimeNs};
 use vmscope_target::{KeySource, Memory, MemoryError};
 
 use super::*;
@@ -124,4 +124,47 @@ fn classes_are_not_gone_through_again_at_once_where_they_can_t_be() {
     let result = interpreted.look(std::iter::empty(), counts, from, methods, &mut look);
     assert!(result.is_err_and(|error| !error.is_final()));
     assert!(interpreted.not_before(counts) > began);
+}
+
+/// Compiled code is hit while the code cache can't be read: its map is told when it can.
+#[test]
+fn what_samples_touched_is_kept_until_the_code_cache_was_read() {
+    for name in ["jdk17", "jdk25"] {
+        let mut scene = Scene::new(name);
+        let code = Scene::code(name);
+        scene.without(Some(code));
+        assert!(scene.look(&[code]).0.is_err());
+        scene.without(None);
+        let is_mapped = |told: &[Constituent]| {
+            let mut told = told.iter();
+            told.any(|one| one.start == code && one.map != PcMap::None)
+        };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let (result, told) = scene.look(&[]);
+            result.unwrap();
+            if is_mapped(&told) {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{name}: never told");
+            std::thread::yield_now();
+        }
+        assert!(scene.adapter.touched.all().is_empty());
+    }
+}
+
+/// Code is hit that is not there yet by the last reading.
+#[test]
+fn what_is_hit_between_two_readings_is_looked_up_after_the_next() {
+    let mut touched = Touched::default();
+    let (first, second, other) = (Avma(0x1000), Avma(0x2000), Avma(0x9000));
+    let is_code = |at: Avma| at.0 < 0x8000;
+    touched.take(&mut look_with(&[first, other]));
+    assert_eq!(touched.new(), [first, other]);
+    touched.looked_up(false, is_code);
+    touched.take(&mut look_with(&[second]));
+    assert_eq!(touched.new(), [second]);
+    assert_eq!(touched.all(), [first, second]);
+    touched.looked_up(true, is_code);
+    assert!(touched.all().is_empty() && touched.new().is_empty());
 }

@@ -183,16 +183,17 @@ impl Zone {
         heaps.any(|heap| heap.low <= at && at < heap.high)
     }
 
-    /// Tells the pc maps of the compiled methods that samples hit; without `pages` where
-    /// the VM is over.
+    /// Tells the pc maps of the compiled methods that hold any of `touched` (ascending);
+    /// without `pages` where the VM is over.
     pub fn tell_hits(
         &mut self,
+        touched: &[Avma],
         maps: &Maps,
         pages: Option<&Pages<'_>>,
         methods: &mut Methods,
         look: &mut Look,
     ) {
-        let touched = look.touched().iter().copied();
+        let touched = touched.iter().copied();
         let in_code: Vec<Avma> = touched.filter(|at| self.holds(*at)).collect();
         let mut there = FxHashSet::default();
         let mut all = Vec::new();
