@@ -1,5 +1,6 @@
 //! The adapter: looks at a JVM again and again and tells what is new.
 
+mod budget;
 mod describe;
 mod figures;
 mod index;
@@ -13,7 +14,7 @@ mod zone;
 
 use std::time::{Duration, Instant};
 
-use vmscope_records::{Avma, VmIdentity};
+use vmscope_records::{Avma, Stream, VmIdentity};
 use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds};
 
 use crate::evidence::MethodsLayout;
@@ -33,6 +34,12 @@ const VM: &str = "hotspot";
 
 /// How often it is seen to at all.
 const TICK: Duration = Duration::from_millis(25);
+
+/// Maps of code that was hit are made for so long in one look; the rest waits.
+const MAPS_TIME: Duration = Duration::from_millis(150);
+
+/// And in the last one.
+const LAST_MAPS_TIME: Duration = Duration::from_secs(3);
 
 /// Reads one JVM.
 #[derive(Debug, Default)]
@@ -177,7 +184,7 @@ impl Adapter for HotSpotAdapter {
                         partly::missed(look);
                     }
                     // What was hit last is known from before.
-                    opened.tell_hits(self.touched.all(), None, look);
+                    opened.tell_hits(self.touched.all(), None, true, look);
                     Ok(())
                 };
                 opened.data.finish(process, look);
@@ -255,16 +262,14 @@ impl Opened {
             self.has_read = true;
         }
         // What was not there, or was other code then, may be found after a reading.
-        let hits = if is_due {
-            touched.all()
-        } else {
-            touched.new()
-        };
-        self.tell_hits(hits, Some(&pages), look);
+        let hits = if is_due { touched.all() } else { touched.new() };
+        let left = self.tell_hits(hits, Some(&pages), is_last, look);
         let values = touched.new().iter().copied();
         let values: Vec<Avma> = values.filter(|at| !self.zone.holds(*at)).collect();
         // Before the first reading nobody knows what is code.
-        if self.has_read {
+        if left > 0 {
+            touched.put_off();
+        } else if self.has_read {
             touched.looked_up(is_due, |at| self.zone.holds(at));
         }
         let from = (&self.jvm, &pages);
@@ -273,11 +278,25 @@ impl Opened {
             .look(values, counts, from, &mut self.methods, look)
     }
 
-    /// Tells the pc maps of the code that samples hit.
-    fn tell_hits(&mut self, touched: &[Avma], pages: Option<&Pages<'_>>, look: &mut Look) {
-        let methods = &mut self.methods;
-        self.zone
-            .tell_hits(touched, &self.maps, pages, methods, look);
+    /// Tells the pc maps of the code that samples hit; how many there was no time for.
+    fn tell_hits(
+        &mut self,
+        touched: &[Avma],
+        pages: Option<&Pages<'_>>,
+        is_last: bool,
+        look: &mut Look,
+    ) -> usize {
+        let time = if is_last { LAST_MAPS_TIME } else { MAPS_TIME };
+        let until = Instant::now() + time;
+        let (maps, methods) = (&self.maps, &mut self.methods);
+        let left = (self.zone).tell_hits(touched, maps, pages, methods, until, look);
+        if is_last && left > 0 {
+            look.lost(Stream::Adapter, left as u64, look.began());
+            let text = "there was no time to find the bytecodes of some compiled methods that \
+                        were hit last";
+            look.limit(text.to_owned(), "");
+        }
+        left
     }
 }
 

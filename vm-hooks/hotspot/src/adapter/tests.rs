@@ -168,3 +168,64 @@ fn what_is_hit_between_two_readings_is_looked_up_after_the_next() {
     touched.looked_up(true, is_code);
     assert!(touched.all().is_empty() && touched.new().is_empty());
 }
+
+/// What describes the code is more than is read at once: it comes in several readings.
+#[test]
+fn what_there_is_no_budget_for_is_read_the_next_time() {
+    let all = Scene::new("jdk25").look(&[]).1.len();
+    let mut scene = Scene::new("jdk25");
+    let mut look = look_with(&[]);
+    scene.adapter.open(&scene.process, &mut look).unwrap();
+    let memory = scene.memory.clone();
+    let opened = scene.adapter.opened.as_mut().unwrap();
+    let mut found = Vec::new();
+    for _ in 0..all {
+        let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+        opened.zone.with_budget(60_000);
+        let (process, what) = (&scene.process, (true, None, false));
+        (opened.zone)
+            .look(process, &pages, &mut opened.methods, what, &mut look)
+            .unwrap();
+        let records = look.finish().0;
+        let lost = records.iter().find_map(|record| match record {
+            Record::Lost(lost) => Some(lost.count),
+            _ => None,
+        });
+        let new = records.iter().filter(|record| {
+            matches!(record, Record::Constituent(one) if one.kind == ConstituentKind::Method)
+        });
+        found.push((new.count(), lost));
+        if lost.is_none() {
+            break;
+        }
+    }
+    assert!(found.len() > 1, "{found:?}");
+    assert_eq!(found.iter().map(|(new, _)| new).sum::<usize>(), all);
+    assert_eq!(found.last().unwrap().1, None);
+}
+
+/// There is no time left: one map is made all the same, and the others later.
+#[test]
+fn maps_that_there_is_no_time_for_are_made_later() {
+    for name in ["jdk17", "jdk25"] {
+        let mut scene = Scene::new(name);
+        let compiled = scene.look(&[]).1;
+        let mut hit: Vec<Avma> = compiled.iter().map(|one| one.start).take(5).collect();
+        hit.sort_unstable();
+        let memory = scene.memory.clone();
+        let opened = scene.opened();
+        let (maps, methods) = (&opened.maps, &mut opened.methods);
+        let mut left = Vec::new();
+        for _ in 0..6 {
+            let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+            let zone = &mut opened.zone;
+            let until = Instant::now();
+            left.push(zone.tell_hits(&hit, maps, Some(&pages), methods, until, &mut look));
+            let told = look.finish().0.into_iter().filter(
+                |record| matches!(record, Record::Constituent(one) if one.map != PcMap::None),
+            );
+            assert_eq!(told.count(), usize::from(left.len() <= 5));
+        }
+        assert_eq!(left, [4, 3, 2, 1, 0, 0]);
+    }
+}

@@ -47,6 +47,11 @@ impl Touched {
         &self.new
     }
 
+    /// There was no time for all of them.
+    pub fn put_off(&mut self) {
+        self.new.clone_from(&self.all);
+    }
+
     /// They were looked up, in a code cache that `was_read` for them or was not: then those
     /// in it, as `is_code` says, are looked up again after its next reading.
     pub fn looked_up(&mut self, was_read: bool, is_code: impl Fn(Avma) -> bool) {
