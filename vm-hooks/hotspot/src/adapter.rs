@@ -3,6 +3,7 @@
 mod budget;
 mod describe;
 mod figures;
+mod gone;
 mod index;
 mod interpreted;
 mod kept;
