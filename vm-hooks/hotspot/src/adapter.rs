@@ -33,8 +33,16 @@ use zone::{Signs, Zone};
 /// The VM's word in records.
 const VM: &str = "hotspot";
 
-/// How often it is seen to at all.
+/// How often it is seen to while anything happens.
 const TICK: Duration = Duration::from_millis(25);
+
+/// Where nothing has happened in so many looks, the pause is twice as long, and four
+/// times after as many again: an idle VM shall cost next to nothing.
+const QUIET_LOOKS: u32 = 8;
+
+/// For so long after its first failure a JVM that could not be read yet counts as one
+/// that will be: what it writes into files would be told twice.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Maps of code that was hit are made for so long in one look; the rest waits.
 const MAPS_TIME: Duration = Duration::from_millis(150);
@@ -51,6 +59,8 @@ pub struct HotSpotAdapter {
     has_begun: bool,
     identity: Option<VmIdentity>,
     touched: Touched,
+    /// Since when all looks have failed, if no reading of the code cache ever went well.
+    failing: Option<Instant>,
 }
 
 /// What is known once the JVM has described itself.
@@ -63,6 +73,10 @@ struct Opened {
     data: VmData,
     /// Whether the code cache was read once.
     has_read: bool,
+    /// What the VM had counted at the last look.
+    counted: Option<(Signs, ClassCounts)>,
+    /// In how many looks in a row nothing has happened.
+    quiet: u32,
     maps: Maps,
 }
 
@@ -118,25 +132,26 @@ impl HotSpotAdapter {
             zone,
             interpreted,
             has_read: false,
+            counted: None,
+            quiet: 0,
             jvm,
         });
         Ok(())
     }
 }
 
-impl Adapter for HotSpotAdapter {
-    fn identity(&self) -> VmIdentity {
-        self.identity.clone().unwrap_or_else(|| VmIdentity {
-            kind: "HotSpot".to_owned(),
-            version: String::new(),
-        })
+impl HotSpotAdapter {
+    fn has_read(&self) -> bool {
+        self.opened.as_ref().is_some_and(|opened| opened.has_read)
     }
 
-    fn sample_needs(&self) -> SampleNeeds {
-        sample_needs()
+    /// Whether it tells all code: it does, or is likely to soon.
+    fn tells_code_at(&self, now: Instant) -> bool {
+        let is_patient = |since| now.saturating_duration_since(since) < PATIENCE;
+        self.partly.is_none() && (self.has_read() || self.failing.is_none_or(is_patient))
     }
 
-    fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+    fn look_once(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
         if !std::mem::replace(&mut self.has_begun, true) {
             // Its native functions need nothing of its memory.
             look.rules(VM, rules());
@@ -158,13 +173,36 @@ impl Adapter for HotSpotAdapter {
         };
         opened.look(process, &mut self.touched, look, false)
     }
+}
+
+impl Adapter for HotSpotAdapter {
+    fn identity(&self) -> VmIdentity {
+        self.identity.clone().unwrap_or_else(|| VmIdentity {
+            kind: "HotSpot".to_owned(),
+            version: String::new(),
+        })
+    }
+
+    fn sample_needs(&self) -> SampleNeeds {
+        sample_needs()
+    }
+
+    fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+        let result = self.look_once(process, look);
+        if self.has_read() {
+            self.failing = None;
+        } else if result.is_err() {
+            self.failing.get_or_insert_with(Instant::now);
+        }
+        result
+    }
 
     fn tells_all_code(&self) -> bool {
-        self.partly.is_none()
+        self.tells_code_at(Instant::now())
     }
 
     fn next_look(&self) -> Duration {
-        TICK
+        self.opened.as_ref().map_or(TICK, Opened::pause)
     }
 
     fn finish(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
@@ -243,6 +281,7 @@ impl Opened {
         look: &mut Look,
         is_last: bool,
     ) -> Result<(), AdapterError> {
+        let quiet = std::mem::take(&mut self.quiet);
         self.data.look(process, look)?;
         self.methods.begin();
         let pages = Pages::new(process.memory());
@@ -264,6 +303,7 @@ impl Opened {
         }
         // What was not there, or was other code then, may be found after a reading.
         let hits = if is_due { touched.all() } else { touched.new() };
+        let told = look.len();
         let left = self.tell_hits(hits, Some(&pages), is_last, look);
         let values = touched.new().iter().copied();
         let values: Vec<Avma> = values.filter(|at| !self.zone.holds(*at)).collect();
@@ -276,7 +316,24 @@ impl Opened {
         let from = (&self.jvm, &pages);
         let values = values.into_iter();
         self.interpreted
-            .look(values, counts, from, &mut self.methods, look)
+            .look(values, counts, from, &mut self.methods, look)?;
+        let counted = signs.zip(counts);
+        let is_quiet = counted.is_some_and(|(signs, _)| signs.collections.is_some())
+            && counted == std::mem::replace(&mut self.counted, counted)
+            && look.len() == told
+            && left == 0
+            && !self.data.is_compiling()
+            && !self.interpreted.is_waiting()
+            && !touched.all().iter().any(|at| self.zone.is_new(*at));
+        if is_quiet {
+            self.quiet = quiet.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// How long to wait for the next look.
+    fn pause(&self) -> Duration {
+        TICK * (1 << (self.quiet / QUIET_LOOKS).min(2))
     }
 
     /// Tells the pc maps of the code that samples hit; how many there was no time for.

@@ -230,6 +230,11 @@ impl Interpreted {
         Ok(())
     }
 
+    /// Whether the classes are to be walked over again soon.
+    pub fn is_waiting(&self) -> bool {
+        self.again || !self.pending.is_empty()
+    }
+
     /// When the classes may be walked over again.
     pub fn not_before(&self, counts: Option<ClassCounts>) -> Instant {
         let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);

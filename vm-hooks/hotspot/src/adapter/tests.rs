@@ -229,3 +229,44 @@ fn maps_that_there_is_no_time_for_are_made_later() {
         assert_eq!(left, [4, 3, 2, 1, 0, 0]);
     }
 }
+
+/// Its code can't be read for long: then others may tell what is in files.
+#[test]
+fn a_jvm_that_stays_unreadable_tells_no_code() {
+    let name = "jdk17";
+    let mut scene = Scene::new(name);
+    let began = Instant::now();
+    assert!(scene.adapter.tells_code_at(began + PATIENCE));
+    scene.without(Some(Scene::code(name)));
+    assert!(scene.look(&[]).0.is_err());
+    assert!(scene.adapter.tells_code_at(began));
+    let later = Instant::now() + PATIENCE;
+    assert!(!scene.adapter.tells_code_at(later));
+    scene.without(None);
+    let memory = scene.memory.clone();
+    let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+    let opened = scene.adapter.opened.as_mut().unwrap();
+    // As if its pause were over.
+    opened.zone = Zone::new(&scene.process, &opened.jvm, &pages, &mut look).unwrap();
+    scene.look(&[]).0.unwrap();
+    assert!(scene.adapter.tells_code_at(later));
+}
+
+/// Nothing is known to have happened where the VM counts nothing.
+#[test]
+fn pauses_are_short_where_the_vm_does_not_say_what_happens() {
+    let mut scene = Scene::new("jdk17");
+    for _ in 0..4 * QUIET_LOOKS {
+        scene.look(&[]).0.unwrap();
+        assert_eq!(scene.adapter.next_look(), TICK);
+    }
+    let opened = scene.opened();
+    let mut pause = |quiet: u32| {
+        opened.quiet = quiet * QUIET_LOOKS;
+        opened.pause()
+    };
+    assert_eq!(
+        [pause(0), pause(1), pause(2), pause(9)],
+        [1, 2, 4, 4].map(|times| TICK * times)
+    );
+}

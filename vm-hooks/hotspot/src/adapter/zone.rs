@@ -150,7 +150,7 @@ impl Zone {
         if now < self.not_before {
             return false;
         }
-        let is_new = |at: &Avma| self.holds(*at) && !self.covers(*at);
+        let is_new = |at: &Avma| self.is_new(*at);
         let has_sign = signs.is_some() && signs != self.signs;
         now >= self.due || has_sign || touched.iter().any(is_new)
     }
@@ -175,6 +175,11 @@ impl Zone {
         {
             self.known.is_whole_at(time);
         }
+    }
+
+    /// Whether an address is in the code cache where the last reading found no code.
+    pub fn is_new(&self, at: Avma) -> bool {
+        self.holds(at) && !self.covers(at)
     }
 
     /// Whether the last reading found code at an address.
