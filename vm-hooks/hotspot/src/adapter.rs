@@ -302,10 +302,14 @@ impl Opened {
             self.has_read = true;
         }
         // What was not there, or was other code then, may be found after a reading.
-        let hits = if is_due { touched.all() } else { touched.new() };
+        let hits = if is_due {
+            touched.all()
+        } else {
+            touched.fresh()
+        };
         let told = look.len();
         let left = self.tell_hits(hits, Some(&pages), is_last, look);
-        let values = touched.new().iter().copied();
+        let values = touched.fresh().iter().copied();
         let values: Vec<Avma> = values.filter(|at| !self.zone.holds(*at)).collect();
         // Before the first reading nobody knows what is code.
         if left > 0 {

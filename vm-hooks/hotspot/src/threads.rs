@@ -80,12 +80,21 @@ pub fn role_of_name(name: &str) -> Option<ThreadRole> {
 /// Tells the roles of threads as they come.
 #[derive(Debug, Default)]
 pub struct Threads {
-    told: FxHashMap<Tid, ThreadRole>,
+    told: FxHashMap<Tid, Told>,
     compilers: Vec<CompilerThread>,
     /// They are not asked for again before; and the pause until then, in nanoseconds,
     /// without what asking costs.
     not_before: TimeNs,
     pause: u64,
+}
+
+/// What was told of a thread.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    role: ThreadRole,
+    /// Its object and its `OSThread*`, where it is in the VM's list: another thread may
+    /// have its number by now.
+    java: Option<(Avma, Avma)>,
 }
 
 /// A thread that compiles.
@@ -174,8 +183,13 @@ impl Threads {
                     java: java.clone(),
                 });
             }
-            told.insert(thread.tid, role);
-            if self.told.get(&thread.tid) != Some(&role) {
+            let before = self.told.get(&thread.tid);
+            let identity = in_list.map(|java| (java.at, java.os_thread));
+            let known = before.and_then(|before| before.java);
+            let is_other = known.zip(identity).is_some_and(|(was, is)| was != is);
+            let java = identity.or(known);
+            told.insert(thread.tid, Told { role, java });
+            if is_other || before.is_none_or(|before| before.role != role) {
                 is_news = true;
                 look.thread(ThreadNews {
                     tid: thread.tid,

@@ -160,13 +160,13 @@ fn what_is_hit_between_two_readings_is_looked_up_after_the_next() {
     let (first, second, other) = (Avma(0x1000), Avma(0x2000), Avma(0x9000));
     let is_code = |at: Avma| at.0 < 0x8000;
     touched.take(&mut look_with(&[first, other]));
-    assert_eq!(touched.new(), [first, other]);
+    assert_eq!(touched.fresh(), [first, other]);
     touched.looked_up(false, is_code);
     touched.take(&mut look_with(&[second]));
-    assert_eq!(touched.new(), [second]);
+    assert_eq!(touched.fresh(), [second]);
     assert_eq!(touched.all(), [first, second]);
     touched.looked_up(true, is_code);
-    assert!(touched.all().is_empty() && touched.new().is_empty());
+    assert!(touched.all().is_empty() && touched.fresh().is_empty());
 }
 
 /// What describes the code is more than is read at once: it comes in several readings.

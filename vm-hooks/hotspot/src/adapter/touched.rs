@@ -14,7 +14,7 @@ pub(super) struct Touched {
     /// All since the code cache was last read.
     all: Vec<Avma>,
     /// Those of them that were not looked up at all.
-    new: Vec<Avma>,
+    fresh: Vec<Avma>,
     has_told: bool,
 }
 
@@ -23,7 +23,7 @@ impl Touched {
     pub fn take(&mut self, look: &mut Look) {
         let too_many = add(&mut self.all, look.touched());
         // Those are among them.
-        let _ = add(&mut self.new, look.touched());
+        let _ = add(&mut self.fresh, look.touched());
         if too_many == 0 {
             return;
         }
@@ -43,19 +43,19 @@ impl Touched {
     }
 
     /// Those that were not looked up yet.
-    pub fn new(&self) -> &[Avma] {
-        &self.new
+    pub fn fresh(&self) -> &[Avma] {
+        &self.fresh
     }
 
     /// There was no time for all of them.
     pub fn put_off(&mut self) {
-        self.new.clone_from(&self.all);
+        self.fresh.clone_from(&self.all);
     }
 
     /// They were looked up, in a code cache that `was_read` for them or was not: then those
     /// in it, as `is_code` says, are looked up again after its next reading.
     pub fn looked_up(&mut self, was_read: bool, is_code: impl Fn(Avma) -> bool) {
-        self.new.clear();
+        self.fresh.clear();
         self.all.retain(|at| !was_read && is_code(*at));
     }
 }
