@@ -1,18 +1,21 @@
 //! The adapter: looks at a JVM again and again and tells what is new.
 
+mod budget;
 mod describe;
 mod figures;
+mod gone;
 mod index;
 mod interpreted;
 mod kept;
 mod maps;
 mod methods;
 mod partly;
+mod touched;
 mod zone;
 
 use std::time::{Duration, Instant};
 
-use vmscope_records::{Avma, VmIdentity};
+use vmscope_records::{Avma, Stream, VmIdentity};
 use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds};
 
 use crate::bytecode::PoolLayout;
@@ -26,13 +29,28 @@ use crate::vm_data::{Known, VmData};
 use interpreted::{ClassCounts, Interpreted};
 use maps::Maps;
 use methods::Methods;
+use touched::Touched;
 use zone::{Signs, Zone};
 
 /// The VM's word in records.
 const VM: &str = "hotspot";
 
-/// How often it is seen to at all.
+/// How often it is seen to while anything happens.
 const TICK: Duration = Duration::from_millis(25);
+
+/// Where nothing has happened in so many looks, the pause is twice as long, and four
+/// times after as many again: an idle VM shall cost next to nothing.
+const QUIET_LOOKS: u32 = 8;
+
+/// For so long after its first failure a JVM that could not be read yet counts as one
+/// that will be: what it writes into files would be told twice.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Maps of code that was hit are made for so long in one look; the rest waits.
+const MAPS_TIME: Duration = Duration::from_millis(150);
+
+/// And in the last one.
+const LAST_MAPS_TIME: Duration = Duration::from_secs(3);
 
 /// Reads one JVM.
 #[derive(Debug, Default)]
@@ -42,6 +60,9 @@ pub struct HotSpotAdapter {
     partly: Option<VmData>,
     has_begun: bool,
     identity: Option<VmIdentity>,
+    touched: Touched,
+    /// Since when all looks have failed, if no reading of the code cache ever went well.
+    failing: Option<Instant>,
 }
 
 /// What is known once the JVM has described itself.
@@ -54,6 +75,10 @@ struct Opened {
     data: VmData,
     /// Whether the code cache was read once.
     has_read: bool,
+    /// What the VM had counted at the last look.
+    counted: Option<(Signs, ClassCounts)>,
+    /// In how many looks in a row nothing has happened.
+    quiet: u32,
     maps: Maps,
 }
 
@@ -121,9 +146,46 @@ impl HotSpotAdapter {
             zone,
             interpreted,
             has_read: false,
+            counted: None,
+            quiet: 0,
             jvm,
         });
         Ok(())
+    }
+}
+
+impl HotSpotAdapter {
+    fn has_read(&self) -> bool {
+        self.opened.as_ref().is_some_and(|opened| opened.has_read)
+    }
+
+    /// Whether it tells all code: it does, or is likely to soon.
+    fn tells_code_at(&self, now: Instant) -> bool {
+        let is_patient = |since| now.saturating_duration_since(since) < PATIENCE;
+        self.partly.is_none() && (self.has_read() || self.failing.is_none_or(is_patient))
+    }
+
+    fn look_once(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            // Its native functions need nothing of its memory.
+            look.rules(VM, rules());
+        }
+        if let Some(data) = &mut self.partly {
+            return data.look(process, look);
+        }
+        self.touched.take(look);
+        match self.open(process, look) {
+            Err(error @ AdapterError::Gone { .. }) => return Err(error),
+            Err(error) if error.is_final() => {
+                let data = self.partly.insert(partly::begin(process, &error, look));
+                return data.look(process, look);
+            }
+            other => other?,
+        }
+        let Some(opened) = &mut self.opened else {
+            return Ok(());
+        };
+        opened.look(process, &mut self.touched, look, false)
     }
 }
 
@@ -140,33 +202,21 @@ impl Adapter for HotSpotAdapter {
     }
 
     fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        if !std::mem::replace(&mut self.has_begun, true) {
-            // Its native functions need nothing of its memory.
-            look.rules(VM, rules());
+        let result = self.look_once(process, look);
+        if self.has_read() {
+            self.failing = None;
+        } else if result.is_err() {
+            self.failing.get_or_insert_with(Instant::now);
         }
-        if let Some(data) = &mut self.partly {
-            return data.look(process, look);
-        }
-        match self.open(process, look) {
-            Err(error @ AdapterError::Gone { .. }) => return Err(error),
-            Err(error) if error.is_final() => {
-                let data = self.partly.insert(partly::begin(process, &error, look));
-                return data.look(process, look);
-            }
-            other => other?,
-        }
-        let Some(opened) = &mut self.opened else {
-            return Ok(());
-        };
-        opened.look(process, look, false)
+        result
     }
 
     fn tells_all_code(&self) -> bool {
-        self.partly.is_none()
+        self.tells_code_at(Instant::now())
     }
 
     fn next_look(&self) -> Duration {
-        TICK
+        self.opened.as_ref().map_or(TICK, Opened::pause)
     }
 
     fn finish(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
@@ -177,16 +227,17 @@ impl Adapter for HotSpotAdapter {
             data.finish(process, look);
             return Ok(());
         }
+        self.touched.take(look);
         match &mut self.opened {
             Some(opened) => {
                 let result = if process.is_alive() {
-                    opened.look(process, look, true)
+                    opened.look(process, &mut self.touched, look, true)
                 } else {
                     if !opened.has_read {
                         partly::missed(look);
                     }
                     // What was hit last is known from before.
-                    opened.tell_hits(None, look);
+                    opened.tell_hits(self.touched.all(), None, true, look);
                     Ok(())
                 };
                 opened.data.finish(process, look);
@@ -240,34 +291,88 @@ impl Opened {
     fn look(
         &mut self,
         process: &ProcessView,
+        touched: &mut Touched,
         look: &mut Look,
         is_last: bool,
     ) -> Result<(), AdapterError> {
+        let quiet = std::mem::take(&mut self.quiet);
         self.data.look(process, look)?;
         self.methods.begin();
         let pages = Pages::new(process.memory());
         let signs = signs(&self.data, self.jvm.version.major);
         self.zone.count(signs, look.began());
         let counts = class_counts(&self.data);
-        if is_last || self.zone.is_due(look.touched(), signs, Instant::now()) {
+        let is_due = is_last || self.zone.is_due(touched.all(), signs, Instant::now());
+        if is_due {
             let methods = &mut self.methods;
             let knows_dead = self.interpreted.knows_dead(counts);
             let what = (is_last, signs, knows_dead);
-            self.zone.look(process, &pages, methods, what, look)?;
+            let began = Instant::now();
+            let read = self.zone.look(process, &pages, methods, what, look);
+            if read.is_err() {
+                self.zone.failed(began);
+            }
+            read?;
             self.has_read = true;
         }
-        self.tell_hits(Some(&pages), look);
-        let touched: Vec<Avma> = look.touched().to_vec();
-        let values = touched.into_iter().filter(|at| !self.zone.holds(*at));
+        // What was not there, or was other code then, may be found after a reading.
+        let hits = if is_due {
+            touched.all()
+        } else {
+            touched.fresh()
+        };
+        let told = look.len();
+        let left = self.tell_hits(hits, Some(&pages), is_last, look);
+        let values = touched.fresh().iter().copied();
+        let values: Vec<Avma> = values.filter(|at| !self.zone.holds(*at)).collect();
+        // Before the first reading nobody knows what is code.
+        if left > 0 {
+            touched.put_off();
+        } else if self.has_read {
+            touched.looked_up(is_due, |at| self.zone.holds(at));
+        }
         let from = (&self.jvm, &pages);
+        let values = values.into_iter();
         self.interpreted
-            .look(values, counts, from, &mut self.methods, look)
+            .look(values, counts, from, &mut self.methods, look)?;
+        let counted = signs.zip(counts);
+        let is_quiet = counted.is_some_and(|(signs, _)| signs.collections.is_some())
+            && counted == std::mem::replace(&mut self.counted, counted)
+            && look.len() == told
+            && left == 0
+            && !self.data.is_compiling()
+            && !self.interpreted.is_waiting()
+            && !touched.all().iter().any(|at| self.zone.is_new(*at));
+        if is_quiet {
+            self.quiet = quiet.saturating_add(1);
+        }
+        Ok(())
     }
 
-    /// Tells the pc maps of the code that samples hit.
-    fn tell_hits(&mut self, pages: Option<&Pages<'_>>, look: &mut Look) {
-        let methods = &mut self.methods;
-        self.zone.tell_hits(&self.maps, pages, methods, look);
+    /// How long to wait for the next look.
+    fn pause(&self) -> Duration {
+        TICK * (1 << (self.quiet / QUIET_LOOKS).min(2))
+    }
+
+    /// Tells the pc maps of the code that samples hit; how many there was no time for.
+    fn tell_hits(
+        &mut self,
+        touched: &[Avma],
+        pages: Option<&Pages<'_>>,
+        is_last: bool,
+        look: &mut Look,
+    ) -> usize {
+        let time = if is_last { LAST_MAPS_TIME } else { MAPS_TIME };
+        let until = Instant::now() + time;
+        let (maps, methods) = (&self.maps, &mut self.methods);
+        let left = (self.zone).tell_hits(touched, maps, pages, methods, until, look);
+        if is_last && left > 0 {
+            look.lost(Stream::Adapter, left as u64, look.began());
+            let text = "there was no time to find the bytecodes of some compiled methods that \
+                        were hit last";
+            look.limit(text.to_owned(), "");
+        }
+        left
     }
 }
 
@@ -306,3 +411,6 @@ fn class_counts(data: &VmData) -> Option<ClassCounts> {
         unloaded: sum("java.cls.unloadedClasses", "java.cls.sharedUnloadedClasses")?,
     })
 }
+
+#[cfg(test)]
+mod tests;

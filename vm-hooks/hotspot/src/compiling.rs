@@ -159,6 +159,12 @@ impl Compiling {
         Ok(())
     }
 
+    /// Whether a compiler was at work when they were last looked at.
+    #[must_use]
+    pub fn is_at_work(&self) -> bool {
+        self.seen.values().any(|seen| seen.task.is_some())
+    }
+
     /// Tells of what was going on when the VM was looked at last, at the end.
     pub fn finish(&mut self, look: &mut Look) {
         self.forget(&[], look);

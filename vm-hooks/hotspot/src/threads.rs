@@ -5,14 +5,14 @@
 //! is known by being in it, and of the same class as those that run Java code.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_records::{Avma, ThreadRole, Tid};
+use vmscope_records::{Avma, ThreadRole, Tid, TimeNs};
 use vmscope_target::{Look, Memory, ProcessView, ThreadInfo, ThreadNews};
 
 use crate::java_threads::{JavaThread, JavaThreads};
 
-/// While nothing changes they are asked for more and more seldom, down to once in so
-/// many looks.
-const MOST_LOOKS: u32 = 16;
+/// While nothing changes they are asked for more and more seldom: pauses, in nanoseconds.
+const SHORTEST_PAUSE: u64 = 25_000_000;
+const LONGEST_PAUSE: u64 = 400_000_000;
 
 /// Asking for all threads may take one part in so many of the time: the kernel has some
 /// files to show for each.
@@ -80,11 +80,21 @@ pub fn role_of_name(name: &str) -> Option<ThreadRole> {
 /// Tells the roles of threads as they come.
 #[derive(Debug, Default)]
 pub struct Threads {
-    told: FxHashMap<Tid, ThreadRole>,
+    told: FxHashMap<Tid, Told>,
     compilers: Vec<CompilerThread>,
-    /// Looks until they are asked for again, and how many that were the last time.
-    wait: u32,
-    last_wait: u32,
+    /// They are not asked for again before; and the pause until then, in nanoseconds,
+    /// without what asking costs.
+    not_before: TimeNs,
+    pause: u64,
+}
+
+/// What was told of a thread.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    role: ThreadRole,
+    /// Its object and its `OSThread*`, where it is in the VM's list: another thread may
+    /// have its number by now.
+    java: Option<(Avma, Avma)>,
 }
 
 /// A thread that compiles.
@@ -105,25 +115,23 @@ impl Threads {
         list: Option<&JavaThreads>,
         look: &mut Look,
     ) {
-        if self.wait > 0 {
-            self.wait -= 1;
+        let began = look.now();
+        if began < self.not_before {
             return;
         }
-        let began = look.now();
         let threads = process.threads().unwrap_or_default();
         // A list that is just being changed is read again the next time.
         let java = list.and_then(|list| list.read(memory).ok());
         let is_news = self.take(&threads, java.as_deref(), look);
         let ended = look.now();
         let took = ended.since(began).0;
-        // As if looks were 10 ms apart.
-        let for_cost = u32::try_from(took.saturating_mul(SHARE_OF_TIME) / 10_000_000);
-        self.last_wait = if is_news {
+        self.pause = if is_news {
             0
         } else {
-            (self.last_wait * 2 + 1).min(MOST_LOOKS)
+            (self.pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
         };
-        self.wait = self.last_wait.max(for_cost.unwrap_or(u32::MAX));
+        let pause = self.pause.max(took.saturating_mul(SHARE_OF_TIME));
+        self.not_before = TimeNs(ended.0.saturating_add(pause));
     }
 
     /// The threads that compile, as of the last time they were asked for.
@@ -175,8 +183,13 @@ impl Threads {
                     java: java.clone(),
                 });
             }
-            told.insert(thread.tid, role);
-            if self.told.get(&thread.tid) != Some(&role) {
+            let before = self.told.get(&thread.tid);
+            let identity = in_list.map(|java| (java.at, java.os_thread));
+            let known = before.and_then(|before| before.java);
+            let is_other = known.zip(identity).is_some_and(|(was, is)| was != is);
+            let java = identity.or(known);
+            told.insert(thread.tid, Told { role, java });
+            if is_other || before.is_none_or(|before| before.role != role) {
                 is_news = true;
                 look.thread(ThreadNews {
                     tid: thread.tid,

@@ -197,7 +197,15 @@ impl VmData {
         self.collections.missed()
     }
 
-    /// Tells what is new; to be called every 10 to 20 ms.
+    /// Whether a compiler was at work at the last look.
+    #[must_use]
+    pub fn is_compiling(&self) -> bool {
+        let compiling = self.compiling.as_ref();
+        compiling.is_some_and(Compiling::is_at_work)
+    }
+
+    /// Tells what is new; to be called every 25 ms or so while collections are to be seen
+    /// begin and end, every 100 ms while nothing happens.
     ///
     /// # Errors
     ///

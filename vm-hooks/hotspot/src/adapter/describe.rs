@@ -1,10 +1,11 @@
 //! What is told of a piece of code: its kind, tier and name.
 
+use rustc_hash::FxHashSet;
 use vmscope_records::{Avma, Constituent, ConstituentKind};
 use vmscope_target::Look;
 
 use super::methods::{Methods, Pinned};
-use crate::code::{Blob, BlobKind, Nmethod, tier};
+use crate::code::{Blob, BlobKind, Nmethod, Scope, tier};
 use crate::pages::Pages;
 use crate::stubs::{Routine, cut};
 
@@ -27,18 +28,7 @@ pub(super) fn describe(
     constituent.tier = tier(nmethod.level.into()).to_owned();
     // Of those that are inlined in it names are wanted when samples hit it: the classes
     // may be gone by then.
-    let mut inlined: Vec<Avma> = Vec::new();
-    let mut last = u32::MAX;
-    for pc in &nmethod.pcs {
-        if pc.scope != last {
-            last = pc.scope;
-            let chain = nmethod.chain(pc.scope).unwrap_or_default();
-            inlined.extend(chain.iter().map(|frame| frame.method));
-        }
-    }
-    inlined.push(nmethod.method);
-    inlined.sort_unstable();
-    inlined.dedup();
+    let inlined = methods_of(nmethod);
     if let Some(pages) = pages {
         for method in &inlined {
             methods.meet(pages, *method, look);
@@ -57,6 +47,41 @@ pub(super) fn describe(
     };
     let pinned = inlined.into_iter().filter_map(|method| methods.pin(method));
     pinned.collect()
+}
+
+/// The method that was compiled and those that are inlined in it, each once, ascending.
+fn methods_of(nmethod: &Nmethod) -> Vec<Avma> {
+    let scopes = nmethod.pcs.iter().map(|pc| pc.scope);
+    let mut all = methods_in(scopes, nmethod.scopes.len(), |at| nmethod.scope(at).ok());
+    all.insert(nmethod.method);
+    let mut all: Vec<Avma> = all.into_iter().collect();
+    all.sort_unstable();
+    all
+}
+
+/// The methods that the scopes at `offsets`, below `end`, and their senders name. Each
+/// scope is read once: a damaged or hostile method may have millions of records, each of
+/// hundreds of scopes.
+fn methods_in(
+    offsets: impl Iterator<Item = u32>,
+    end: usize,
+    read: impl Fn(u32) -> Option<Scope>,
+) -> FxHashSet<Avma> {
+    let mut is_new = vec![true; end];
+    let mut methods = FxHashSet::default();
+    for offset in offsets {
+        let mut at = offset;
+        // Offset 0 is no scope.
+        while at != 0
+            && let Some(is_new) = is_new.get_mut(at as usize)
+            && std::mem::take(is_new)
+            && let Some(scope) = read(at)
+        {
+            methods.insert(scope.frame.method);
+            at = scope.sender;
+        }
+    }
+    methods
 }
 
 /// What a blob that is no compiled method is made of.
@@ -91,4 +116,39 @@ pub(super) fn routines_of(
         .into_iter()
         .map(|routine| (kind.clone(), routine))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::code::Frame;
+
+    /// A chain of 500 scopes, and one at 511 into the same.
+    fn scope(at: u32) -> Option<Scope> {
+        (at < 512).then(|| Scope {
+            sender: if at == 511 { 499 } else { at - 1 },
+            frame: Frame {
+                method: Avma(u64::from(at / 10)),
+                bci: 0,
+            },
+            values: [0; 3],
+        })
+    }
+
+    #[test]
+    fn each_scope_is_read_once_however_many_records_lead_to_it() {
+        let reads = Cell::new(0);
+        let read = |at| {
+            reads.set(reads.get() + 1);
+            scope(at)
+        };
+        let records = (0..100_000).map(|number| [500, 511, 0, 700, 100_000][number % 5]);
+        let methods = methods_in(records, 600, read);
+        assert_eq!(reads.get(), 501);
+        let mut methods: Vec<u64> = methods.into_iter().map(|method| method.0).collect();
+        methods.sort_unstable();
+        assert_eq!(methods, (0..=51).collect::<Vec<_>>());
+    }
 }

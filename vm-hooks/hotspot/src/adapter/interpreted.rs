@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashSet;
 use vmscope_records::{
     Avma, CodeChange, Constituent, ConstituentGone, ConstituentKey, ConstituentKind, GoneReason,
-    MethodKey, PcMap, TimeNs,
+    MethodKey, PcMap, Stream, TimeNs,
 };
 use vmscope_target::{AdapterError, Look};
 
+use super::gone::{Gone, Spans};
 use super::index::{BytecodeIndex, Entry, Times};
 use super::methods::Methods;
 use crate::jvm::Jvm;
@@ -71,14 +72,8 @@ pub(super) struct Interpreted {
     /// When the last walk ended, and what it took.
     walked: Instant,
     took: Duration,
-}
-
-#[derive(Debug)]
-struct Gone {
-    entry: Entry,
-    times: Times,
-    last_seen: TimeNs,
-    gone_at: TimeNs,
+    /// Whether it failed.
+    has_failed: bool,
 }
 
 impl Interpreted {
@@ -98,6 +93,7 @@ impl Interpreted {
             again: false,
             walked: Instant::now(),
             took: Duration::ZERO,
+            has_failed: false,
         }
     }
 
@@ -114,22 +110,43 @@ impl Interpreted {
         let Some(layout) = self.layout else {
             return Ok(());
         };
+        let mut values: Vec<Avma> = values.collect();
         let room = MAX_PENDING.saturating_sub(self.pending.len());
-        self.pending.extend(values.take(room));
+        if values.len() > room {
+            values.truncate(room);
+            look.limit(
+                format!(
+                    "samples in interpreted Java code showed more than {MAX_PENDING} values \
+                     while classes came and went: the methods of some have no names"
+                ),
+                "",
+            );
+        }
+        self.pending.extend(&values);
         let mut has_walked = false;
         let is_quiet = counts.is_some() && counts == self.counts && !self.again;
         if is_quiet && self.certain.is_some() {
             self.certain = Some(look.began());
         } else if Instant::now() >= self.not_before(counts) {
-            self.walk(&layout, counts, (jvm, pages), methods, look)?;
+            let began = Instant::now();
+            let walked = self.walk(&layout, counts, (jvm, pages), methods, look);
+            (self.walked, self.took) = (Instant::now(), began.elapsed());
+            self.has_failed = walked.is_err();
+            walked?;
             has_walked = true;
         }
         // Where the VM counts nothing, what was just walked over is as it was.
         let is_current = counts == self.counts && (counts.is_some() || has_walked);
-        for value in std::mem::take(&mut self.pending) {
+        // What waits leads nowhere but to what a walk finds.
+        if has_walked || is_current {
+            values = self.pending.iter().copied().collect();
+        }
+        values.sort_unstable();
+        let were_there = self.tell_dead(&values, methods, look);
+        for value in values {
             let is_known = self.tell(value, is_current, pages, methods, look);
-            if !is_known && !is_current {
-                self.pending.insert(value);
+            if is_known || is_current || were_there.hold(value) {
+                self.pending.remove(&value);
             }
         }
         let long_ago = look.began().0.saturating_sub(REMEMBERED);
@@ -152,7 +169,6 @@ impl Interpreted {
         methods: &mut Methods,
         look: &mut Look,
     ) -> Result<(), AdapterError> {
-        let began = Instant::now();
         let began_at = look.began();
         let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
         let have_gone = unloaded(counts) != unloaded(self.counts);
@@ -168,6 +184,7 @@ impl Interpreted {
             self.index.seen(*place, now);
         }
         let last_seen = self.certain.unwrap_or(began_at);
+        let mut forgotten = 0_u64;
         for class in walked.dead {
             for entry in class.entries {
                 methods.forget(entry.method);
@@ -179,10 +196,24 @@ impl Interpreted {
                 };
                 if let Some(told) = gone.entry.told {
                     tell_gone(told, &gone, look);
-                } else if gone.entry.pinned.is_some() && self.gone.len() < MAX_REMEMBERED {
-                    self.gone.push(gone);
+                } else if gone.entry.pinned.is_some() {
+                    if self.gone.len() < MAX_REMEMBERED {
+                        self.gone.push(gone);
+                    } else {
+                        forgotten += 1;
+                    }
                 }
             }
+        }
+        if forgotten > 0 {
+            look.lost(Stream::Adapter, forgotten, began_at);
+            look.limit(
+                format!(
+                    "more than {MAX_REMEMBERED} interpreted methods were unloaded at a time: \
+                     some have no names"
+                ),
+                "",
+            );
         }
         if self.certain.is_some() {
             for place in walked.new.into_iter().take(EAGER) {
@@ -196,14 +227,20 @@ impl Interpreted {
         self.again = have_gone && self.certain.is_some();
         self.certain = Some(began_at);
         self.counts = counts;
-        (self.walked, self.took) = (Instant::now(), began.elapsed());
         Ok(())
     }
 
+    /// Whether the classes are to be walked over again soon.
+    pub fn is_waiting(&self) -> bool {
+        self.again || !self.pending.is_empty()
+    }
+
     /// When the classes may be walked over again.
-    fn not_before(&self, counts: Option<ClassCounts>) -> Instant {
+    pub fn not_before(&self, counts: Option<ClassCounts>) -> Instant {
         let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
-        let is_urgent = self.again || unloaded(counts) != unloaded(self.counts);
+        let have_gone = self.again || unloaded(counts) != unloaded(self.counts);
+        // What failed will most often fail again.
+        let is_urgent = have_gone && !self.has_failed;
         let factor = if is_urgent {
             SHORT_PAUSE_FACTOR
         } else {
@@ -217,7 +254,22 @@ impl Interpreted {
         self.walked + self.took.saturating_mul(factor).max(least)
     }
 
-    /// Tells the methods that have or had `value`; whether there are any.
+    /// Tells the methods that are gone and had any of `values` (ascending). Returns where
+    /// they were.
+    fn tell_dead(&mut self, values: &[Avma], methods: &Methods, look: &mut Look) -> Spans {
+        let hit = |gone: &&mut Gone| gone.is_hit(values);
+        for gone in self.gone.iter_mut().filter(hit) {
+            if gone.entry.told.is_none() {
+                tell_entry(&mut gone.entry, gone.times, None, methods, look);
+                if let Some(told) = gone.entry.told {
+                    tell_gone(told, gone, look);
+                }
+            }
+        }
+        Spans::of(self.gone.iter().filter(|gone| gone.is_hit(values)))
+    }
+
+    /// Tells the method that has `value`; whether there is one.
     fn tell(
         &mut self,
         value: Avma,
@@ -226,25 +278,9 @@ impl Interpreted {
         methods: &mut Methods,
         look: &mut Look,
     ) -> bool {
-        let mut is_known = false;
-        for gone in &mut self.gone {
-            let entry = &mut gone.entry;
-            let is_it = (entry.start..entry.end).contains(&value.0) || entry.method == value;
-            if is_it {
-                is_known = true;
-                if entry.told.is_none() {
-                    tell_entry(entry, gone.times, None, methods, look);
-                    if let Some(told) = entry.told {
-                        tell_gone(told, gone, look);
-                    }
-                }
-            }
-        }
-        let Some(place) = self.index.find(value) else {
-            return is_known;
-        };
-        let Some((entry, times)) = self.index.get_mut(place) else {
-            return is_known;
+        let place = self.index.find(value);
+        let Some((entry, times)) = place.and_then(|place| self.index.get_mut(place)) else {
+            return false;
         };
         if entry.told.is_none() {
             if !is_current && entry.pinned.is_none() {

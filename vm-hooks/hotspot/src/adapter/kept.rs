@@ -36,6 +36,8 @@ pub(super) struct Nmethods {
     /// Where they are: first address, first address after. Ascending; those that are
     /// gone among them.
     places: Vec<(Avma, Avma, NmethodId)>,
+    /// How far those up to each of `places` reach.
+    reach: Vec<Avma>,
     bytes: usize,
     /// Whether there are some that `places` lacks.
     is_outdated: bool,
@@ -116,26 +118,55 @@ impl Nmethods {
         };
         self.places.extend(self.all.values().map(place));
         self.places.sort_unstable();
+        self.reach = reach_of(&self.places);
     }
 
     /// The compiled methods that hold any of `addresses` (ascending), or held them not
     /// long ago.
     pub fn at(&self, addresses: &[Avma]) -> Vec<NmethodId> {
-        let mut found = Vec::new();
-        let (Some(first), Some(last)) = (addresses.first(), addresses.last()) else {
-            return found;
-        };
-        for (start, end, id) in &self.places {
-            if end <= first || start > last {
-                continue;
-            }
-            let after = addresses.partition_point(|address| address < start);
-            if addresses.get(after).is_some_and(|address| address < end) {
-                found.push(*id);
+        holding(&self.places, &self.reach, addresses)
+    }
+}
+
+/// How far those up to each of `places` reach.
+fn reach_of(places: &[(Avma, Avma, NmethodId)]) -> Vec<Avma> {
+    let ends = places.iter().scan(Avma(0), |reach, (_, end, _)| {
+        *reach = (*reach).max(*end);
+        Some(*reach)
+    });
+    ends.collect()
+}
+
+/// Which of `places` hold any of `addresses`, each once; both ascending.
+fn holding(
+    places: &[(Avma, Avma, NmethodId)],
+    reach: &[Avma],
+    addresses: &[Avma],
+) -> Vec<NmethodId> {
+    let mut found = FxHashSet::default();
+    let mut steps = 0;
+    for address in addresses {
+        let after = places.partition_point(|(start, _, _)| start <= address);
+        let before = places.iter().zip(reach).take(after).rev();
+        for ((_, end, id), _) in before.take_while(|(_, reach)| *reach > address) {
+            steps += 1;
+            if end > address {
+                found.insert(*id);
             }
         }
-        found
+        // Many lie within each other: then it is cheaper to go through all once.
+        if steps > places.len() {
+            let is_hit = |(start, end, _): &&(Avma, Avma, NmethodId)| {
+                let first = addresses.partition_point(|address| address < start);
+                addresses.get(first).is_some_and(|address| address < end)
+            };
+            found.extend(places.iter().filter(is_hit).map(|(_, _, id)| *id));
+            break;
+        }
     }
+    let mut found: Vec<NmethodId> = found.into_iter().collect();
+    found.sort_unstable();
+    found
 }
 
 impl Kept {
@@ -163,4 +194,43 @@ fn bytes_of(nmethod: &Nmethod) -> usize {
         std::mem::size_of::<Kept>(),
     ];
     parts.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_addresses_is_found_as_by_going_through_all() {
+        let place = |number: i32, start: u64, end: u64| {
+            let id = NmethodId {
+                blob: Avma(start),
+                compile_id: number,
+                osr: false,
+            };
+            (Avma(start), Avma(end), id)
+        };
+        // Side by side; used again; and one around all.
+        let mut places: Vec<_> = (0..100)
+            .map(|n| place(n, n as u64 * 32, n as u64 * 32 + 20))
+            .collect();
+        places.extend((0..30).map(|n| place(1000 + n, n as u64 * 70, n as u64 * 70 + 90)));
+        for around in [false, true] {
+            if around {
+                places.push(place(2000, 10, 3100));
+            }
+            places.sort_unstable();
+            let reach = reach_of(&places);
+            for step in [1, 3, 40, 700, 3000] {
+                let addresses: Vec<Avma> = (0..3300).step_by(step).map(Avma).collect();
+                let is_hit = |(start, end, _): &&(Avma, Avma, NmethodId)| {
+                    addresses.iter().any(|at| start <= at && at < end)
+                };
+                let mut all: Vec<NmethodId> =
+                    places.iter().filter(is_hit).map(|(_, _, id)| *id).collect();
+                all.sort_unstable();
+                assert_eq!(holding(&places, &reach, &addresses), all);
+            }
+        }
+    }
 }

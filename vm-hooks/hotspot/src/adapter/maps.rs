@@ -1,6 +1,7 @@
 //! From an nmethod to the pc map that a recording holds.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use vmscope_records::{Avma, BytecodePc, Chain, ChainFrame, CodeChange, Cover, PcMap, Position};
 use vmscope_target::{Look, Memory};
@@ -46,14 +47,17 @@ impl Maps {
         }
     }
 
-    /// Tells the pc maps of compiled methods that samples hit, each once.
+    /// Tells the pc maps of compiled methods that samples hit, each once. After `until` no
+    /// more is begun than one, since one can take long; returns how many were left.
     pub fn tell<'k>(
         &self,
         hit: impl Iterator<Item = &'k mut Kept>,
         pages: Option<&Pages<'_>>,
+        until: Instant,
         methods: &mut Methods,
         look: &mut Look,
-    ) {
+    ) -> usize {
+        let (mut told, mut left) = (0, 0);
         let source = pages
             .zip(self.layout.as_ref())
             .map(|(pages, layout)| MemoryMethods::new(pages, layout.clone()));
@@ -62,6 +66,11 @@ impl Maps {
             let (false, Some(constituent)) = (kept.is_mapped, &mut kept.constituent) else {
                 continue;
             };
+            if told > 0 && Instant::now() >= until {
+                left += 1;
+                continue;
+            }
+            told += 1;
             kept.is_mapped = true;
             let by_evidence = |nmethod: &Nmethod| match &source {
                 Some(source) => pieces(nmethod, source),
@@ -79,6 +88,7 @@ impl Maps {
             constituent.map = covers(&map, memory, methods, look);
             look.code(CodeChange::Seen(constituent.clone()));
         }
+        left
     }
 }
 

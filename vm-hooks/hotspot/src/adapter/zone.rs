@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Avma, ConstituentKind, GoneReason, Stream, TimeNs};
 use vmscope_target::{AdapterError, Cadence, CodeZone, Look, ProcessView, SeenCode};
 
+use super::budget::Budget;
 use super::describe::{describe, outermost, routines_of};
 use super::figures::{Counts, Figures};
 use super::kept::{MAX_BYTES, Nmethods};
@@ -28,6 +29,10 @@ const MUCH: usize = 2;
 /// A reading that took t is followed by a pause of at least this many t: reading shall
 /// cost some hundredths of a processor at most.
 const PAUSE_FACTOR: u32 = 40;
+
+/// What describes compiled methods and lies elsewhere is read up to so many bytes in one
+/// reading: several times what the largest code cache has. The rest is for the next one.
+const MAX_ELSEWHERE: u64 = 512 << 20;
 
 /// The state of an nmethod that is still being made (all versions).
 const NOT_INSTALLED: i8 = -1;
@@ -83,6 +88,7 @@ pub(super) struct Zone {
     not_before: Instant,
     collected_not_before: Instant,
     has_told_refused: bool,
+    max_elsewhere: u64,
     figures: Figures,
 }
 
@@ -124,6 +130,7 @@ impl Zone {
             not_before: Instant::now(),
             collected_not_before: Instant::now(),
             has_told_refused: false,
+            max_elsewhere: MAX_ELSEWHERE,
             figures: Figures::default(),
         })
     }
@@ -141,9 +148,19 @@ impl Zone {
         if now < self.not_before {
             return false;
         }
-        let is_new = |at: &Avma| self.holds(*at) && !self.covers(*at);
+        let is_new = |at: &Avma| self.is_new(*at);
         let has_sign = signs.is_some() && signs != self.signs;
         now >= self.due || has_sign || touched.iter().any(is_new)
+    }
+
+    /// A reading that began then has failed: the next one is not at once, whatever it was
+    /// that failed.
+    pub fn failed(&mut self, began: Instant) {
+        let now = Instant::now();
+        let pause = now.duration_since(began).saturating_mul(PAUSE_FACTOR);
+        self.not_before = now + SHORTEST.max(pause);
+        self.collected_not_before = self.not_before;
+        self.due = self.not_before;
     }
 
     /// Takes what the VM had counted after `time`: if it has collected nothing, all code
@@ -156,6 +173,11 @@ impl Zone {
         {
             self.known.is_whole_at(time);
         }
+    }
+
+    /// Whether an address is in the code cache where the last reading found no code.
+    pub fn is_new(&self, at: Avma) -> bool {
+        self.holds(at) && !self.covers(at)
     }
 
     /// Whether the last reading found code at an address.
@@ -171,24 +193,36 @@ impl Zone {
         heaps.any(|heap| heap.low <= at && at < heap.high)
     }
 
-    /// Tells the pc maps of the compiled methods that samples hit; without `pages` where
-    /// the VM is over.
+    /// As if there were so many bytes to be read of what lies elsewhere.
+    #[cfg(test)]
+    pub fn with_budget(&mut self, bytes: u64) {
+        self.max_elsewhere = bytes;
+    }
+
+    /// Tells the pc maps of the compiled methods that hold any of `touched` (ascending);
+    /// without `pages` where the VM is over. After `until` no more is begun than one;
+    /// returns how many were left.
     pub fn tell_hits(
         &mut self,
+        touched: &[Avma],
         maps: &Maps,
         pages: Option<&Pages<'_>>,
         methods: &mut Methods,
+        until: Instant,
         look: &mut Look,
-    ) {
-        let touched = look.touched().iter().copied();
+    ) -> usize {
+        let touched = touched.iter().copied();
         let in_code: Vec<Avma> = touched.filter(|at| self.holds(*at)).collect();
         let mut there = FxHashSet::default();
-        let mut all = Vec::new();
+        let (mut all, mut left) = (Vec::new(), 0);
         for id in self.nmethods.at(&in_code) {
             let Some(kept) = self.nmethods.get_mut(&id).filter(|kept| !kept.is_mapped) else {
                 continue;
             };
-            all.push(id);
+            if !all.is_empty() && Instant::now() >= until {
+                left += 1;
+                continue;
+            }
             let is_there = |pages: &Pages<'_>| {
                 let mut of = kept.methods.iter();
                 of.all(|method| methods.is_current(pages, method))
@@ -197,17 +231,19 @@ impl Zone {
                 there.insert(id);
                 continue;
             }
+            all.push(id);
             // Others may have taken its methods' places.
             let before = methods.reinstate(&kept.methods);
-            maps.tell(std::iter::once(kept), None, methods, look);
+            maps.tell(std::iter::once(kept), None, until, methods, look);
             methods.put_back(before);
         }
         if !there.is_empty() {
-            maps.tell(self.nmethods.among(&there), pages, methods, look);
+            left += maps.tell(self.nmethods.among(&there), pages, until, methods, look);
         }
-        for id in &all {
+        for id in all.iter().chain(&there) {
             self.nmethods.strip(id);
         }
+        left
     }
 
     /// Reads the code cache and tells what changed. `knows_dead`: classes were unloaded, and
@@ -242,6 +278,7 @@ impl Zone {
         let mut methods_in: Vec<Avma> = Vec::new();
         let mut others_there: FxHashSet<Avma> = FxHashSet::default();
         let memory = process.memory();
+        let elsewhere = Budget::new(pages, self.max_elsewhere);
         let read = self
             .cache
             .read_some(memory, pages, wanted, |found| match found {
@@ -256,7 +293,12 @@ impl Zone {
                         if state == NOT_INSTALLED {
                             return;
                         }
-                        match layout.read_nmethod(blob.clone(), bytes, pages) {
+                        let read = layout.read_nmethod(blob.clone(), bytes, &elsewhere);
+                        if elsewhere.is_spent() {
+                            torn += 1;
+                            return;
+                        }
+                        match read {
                             // Unloaded, but its place is not used again yet: its method
                             // may be known from when it was there.
                             Ok(mut nmethod) if nmethod.method.0 == 0 && layout.tells_methods() => {

@@ -77,3 +77,20 @@ fn roles_change_with_names_and_numbers_are_used_again() {
     assert!(told(&mut threads, &[], None).is_empty());
     assert_eq!(told(&mut threads, &named, None), [(1, ThreadRole::Vm)]);
 }
+
+#[test]
+fn another_thread_with_the_number_and_role_of_one_before_is_told() {
+    let mut threads = Threads::default();
+    let all = [thread(1, "worker")];
+    let mutator = [(1, ThreadRole::Mutator)];
+    let first = java(1, 1);
+    let second = JavaThread {
+        at: Avma(0x9000),
+        ..first.clone()
+    };
+    let list = |one: &JavaThread| Some(vec![one.clone()]);
+    assert_eq!(told(&mut threads, &all, list(&first).as_deref()), mutator);
+    assert!(told(&mut threads, &all, list(&first).as_deref()).is_empty());
+    assert_eq!(told(&mut threads, &all, list(&second).as_deref()), mutator);
+    assert!(told(&mut threads, &all, list(&second).as_deref()).is_empty());
+}

@@ -1,0 +1,272 @@
+//! What looks do where they fail, by snapshots of JVMs with holes in their memory.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use vmscope_records::{Constituent, ConstituentKind, PcMap, ProcessKey, Record, TimeNs};
+use vmscope_target::{KeySource, Memory, MemoryError};
+
+use super::*;
+use crate::testing::Snapshot;
+
+/// A JVM's memory, of which a part can be taken away.
+struct Holed {
+    whole: ProcessView,
+    hole: Mutex<Option<Avma>>,
+}
+
+impl Memory for Holed {
+    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+        let hole = *self.hole.lock().unwrap();
+        let before = hole.and_then(|hole| hole.0.checked_sub(at.0));
+        let length = before.map_or(buffer.len(), |before| {
+            buffer.len().min(usize::try_from(before).unwrap())
+        });
+        self.whole.memory().read_partial(at, &mut buffer[..length])
+    }
+}
+
+struct Scene {
+    process: ProcessView,
+    memory: Arc<Holed>,
+    adapter: HotSpotAdapter,
+}
+
+fn look_with(touched: &[Avma]) -> Look {
+    let look = Look::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+    look.with_touched(touched.to_vec())
+}
+
+impl Scene {
+    fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
+        let file = std::fs::read(folder.join(format!("{name}.snapshot.zst"))).unwrap();
+        let snapshot = Snapshot::from_bytes(&zstd::decode_all(&*file).unwrap()).unwrap();
+        let memory = Arc::new(Holed {
+            whole: snapshot.process(),
+            hole: Mutex::new(None),
+        });
+        Scene {
+            process: snapshot.process_with(memory.clone()),
+            memory,
+            adapter: HotSpotAdapter::new(),
+        }
+    }
+
+    fn without(&self, hole: Option<Avma>) {
+        *self.memory.hole.lock().unwrap() = hole;
+    }
+
+    /// A look, with what it told of compiled methods.
+    fn look(&mut self, touched: &[Avma]) -> (Result<(), AdapterError>, Vec<Constituent>) {
+        let mut look = look_with(touched);
+        let result = self.adapter.look(&self.process, &mut look);
+        let compiled = look
+            .finish()
+            .0
+            .into_iter()
+            .filter_map(|record| match record {
+                Record::Constituent(one) if one.kind == ConstituentKind::Method => Some(*one),
+                _ => None,
+            });
+        (result, compiled.collect())
+    }
+
+    fn opened(&mut self) -> &mut Opened {
+        self.adapter.opened.as_mut().unwrap()
+    }
+
+    /// Where a compiled method's code is.
+    fn code(name: &str) -> Avma {
+        let (result, compiled) = Scene::new(name).look(&[]);
+        result.unwrap();
+        compiled.iter().map(|one| one.start).max().unwrap()
+    }
+}
+
+#[test]
+fn the_code_cache_is_not_read_again_at_once_where_it_can_t_be() {
+    for name in ["jdk17", "jdk25"] {
+        let mut scene = Scene::new(name);
+        scene.without(Some(Scene::code(name)));
+        let began = Instant::now();
+        let (result, _) = scene.look(&[]);
+        assert!(result.is_err_and(|error| !error.is_final()));
+        let signs = Signs {
+            compilations: 1,
+            collections: Some(1),
+            are_deaths: false,
+        };
+        let zone = &scene.opened().zone;
+        assert!(!zone.is_due(&[], Some(signs), began));
+        let later = Instant::now() + Duration::from_secs(3600);
+        assert!(zone.is_due(&[], Some(signs), later));
+    }
+}
+
+#[test]
+fn classes_are_not_gone_through_again_at_once_where_they_can_t_be() {
+    let mut scene = Scene::new("jdk17");
+    scene.look(&[]).0.unwrap();
+    let structs = &scene.opened().jvm.structs;
+    let head = structs.static_at("ClassLoaderDataGraph", "_head").unwrap();
+    scene.without(Some(head));
+    let memory = scene.memory.clone();
+    let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+    let opened = scene.opened();
+    let mut interpreted = Interpreted::new(&opened.jvm, &mut look);
+    let counts = Some(ClassCounts {
+        loaded: 1,
+        unloaded: 0,
+    });
+    let began = Instant::now();
+    let (from, methods) = ((&opened.jvm, &pages), &mut opened.methods);
+    let result = interpreted.look(std::iter::empty(), counts, from, methods, &mut look);
+    assert!(result.is_err_and(|error| !error.is_final()));
+    assert!(interpreted.not_before(counts) > began);
+}
+
+/// Compiled code is hit while the code cache can't be read: its map is told when it can.
+#[test]
+fn what_samples_touched_is_kept_until_the_code_cache_was_read() {
+    for name in ["jdk17", "jdk25"] {
+        let mut scene = Scene::new(name);
+        let code = Scene::code(name);
+        scene.without(Some(code));
+        assert!(scene.look(&[code]).0.is_err());
+        scene.without(None);
+        let is_mapped = |told: &[Constituent]| {
+            let mut told = told.iter();
+            told.any(|one| one.start == code && one.map != PcMap::None)
+        };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let (result, told) = scene.look(&[]);
+            result.unwrap();
+            if is_mapped(&told) {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{name}: never told");
+            std::thread::yield_now();
+        }
+        assert!(scene.adapter.touched.all().is_empty());
+    }
+}
+
+/// Code is hit that is not there yet by the last reading.
+#[test]
+fn what_is_hit_between_two_readings_is_looked_up_after_the_next() {
+    let mut touched = Touched::default();
+    let (first, second, other) = (Avma(0x1000), Avma(0x2000), Avma(0x9000));
+    let is_code = |at: Avma| at.0 < 0x8000;
+    touched.take(&mut look_with(&[first, other]));
+    assert_eq!(touched.fresh(), [first, other]);
+    touched.looked_up(false, is_code);
+    touched.take(&mut look_with(&[second]));
+    assert_eq!(touched.fresh(), [second]);
+    assert_eq!(touched.all(), [first, second]);
+    touched.looked_up(true, is_code);
+    assert!(touched.all().is_empty() && touched.fresh().is_empty());
+}
+
+/// What describes the code is more than is read at once: it comes in several readings.
+#[test]
+fn what_there_is_no_budget_for_is_read_the_next_time() {
+    let all = Scene::new("jdk25").look(&[]).1.len();
+    let mut scene = Scene::new("jdk25");
+    let mut look = look_with(&[]);
+    scene.adapter.open(&scene.process, &mut look).unwrap();
+    let memory = scene.memory.clone();
+    let opened = scene.adapter.opened.as_mut().unwrap();
+    let mut found = Vec::new();
+    for _ in 0..all {
+        let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+        opened.zone.with_budget(60_000);
+        let (process, what) = (&scene.process, (true, None, false));
+        (opened.zone)
+            .look(process, &pages, &mut opened.methods, what, &mut look)
+            .unwrap();
+        let records = look.finish().0;
+        let lost = records.iter().find_map(|record| match record {
+            Record::Lost(lost) => Some(lost.count),
+            _ => None,
+        });
+        let new = records.iter().filter(|record| {
+            matches!(record, Record::Constituent(one) if one.kind == ConstituentKind::Method)
+        });
+        found.push((new.count(), lost));
+        if lost.is_none() {
+            break;
+        }
+    }
+    assert!(found.len() > 1, "{found:?}");
+    assert_eq!(found.iter().map(|(new, _)| new).sum::<usize>(), all);
+    assert_eq!(found.last().unwrap().1, None);
+}
+
+/// There is no time left: one map is made all the same, and the others later.
+#[test]
+fn maps_that_there_is_no_time_for_are_made_later() {
+    for name in ["jdk17", "jdk25"] {
+        let mut scene = Scene::new(name);
+        let compiled = scene.look(&[]).1;
+        let mut hit: Vec<Avma> = compiled.iter().map(|one| one.start).take(5).collect();
+        hit.sort_unstable();
+        let memory = scene.memory.clone();
+        let opened = scene.opened();
+        let (maps, methods) = (&opened.maps, &mut opened.methods);
+        let mut left = Vec::new();
+        for _ in 0..6 {
+            let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+            let zone = &mut opened.zone;
+            let until = Instant::now();
+            left.push(zone.tell_hits(&hit, maps, Some(&pages), methods, until, &mut look));
+            let told = look.finish().0.into_iter().filter(
+                |record| matches!(record, Record::Constituent(one) if one.map != PcMap::None),
+            );
+            assert_eq!(told.count(), usize::from(left.len() <= 5));
+        }
+        assert_eq!(left, [4, 3, 2, 1, 0, 0]);
+    }
+}
+
+/// Its code can't be read for long: then others may tell what is in files.
+#[test]
+fn a_jvm_that_stays_unreadable_tells_no_code() {
+    let name = "jdk17";
+    let mut scene = Scene::new(name);
+    let began = Instant::now();
+    assert!(scene.adapter.tells_code_at(began + PATIENCE));
+    scene.without(Some(Scene::code(name)));
+    assert!(scene.look(&[]).0.is_err());
+    assert!(scene.adapter.tells_code_at(began));
+    let later = Instant::now() + PATIENCE;
+    assert!(!scene.adapter.tells_code_at(later));
+    scene.without(None);
+    let memory = scene.memory.clone();
+    let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+    let opened = scene.adapter.opened.as_mut().unwrap();
+    // As if its pause were over.
+    opened.zone = Zone::new(&scene.process, &opened.jvm, &pages, &mut look).unwrap();
+    scene.look(&[]).0.unwrap();
+    assert!(scene.adapter.tells_code_at(later));
+}
+
+/// Nothing is known to have happened where the VM counts nothing.
+#[test]
+fn pauses_are_short_where_the_vm_does_not_say_what_happens() {
+    let mut scene = Scene::new("jdk17");
+    for _ in 0..4 * QUIET_LOOKS {
+        scene.look(&[]).0.unwrap();
+        assert_eq!(scene.adapter.next_look(), TICK);
+    }
+    let opened = scene.opened();
+    let mut pause = |quiet: u32| {
+        opened.quiet = quiet * QUIET_LOOKS;
+        opened.pause()
+    };
+    assert_eq!(
+        [pause(0), pause(1), pause(2), pause(9)],
+        [1, 2, 4, 4].map(|times| TICK * times)
+    );
+}

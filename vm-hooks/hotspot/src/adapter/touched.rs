@@ -1,0 +1,74 @@
+//! The addresses that samples touched, kept until they were looked up: a look may fail
+//! before that, and the code at an address may be known only after the next reading of
+//! the code cache.
+
+use vmscope_records::{Avma, Stream};
+use vmscope_target::{Look, MAX_TOUCHED_OF_A_LOOK};
+
+/// So many wait at most, four times what one look brings.
+const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_LOOK;
+
+/// Addresses that are still to be looked up. Ascending, each once.
+#[derive(Debug, Default)]
+pub(super) struct Touched {
+    /// All since the code cache was last read.
+    all: Vec<Avma>,
+    /// Those of them that were not looked up at all.
+    fresh: Vec<Avma>,
+    has_told: bool,
+}
+
+impl Touched {
+    /// Takes what samples touched since the look before.
+    pub fn take(&mut self, look: &mut Look) {
+        let too_many = add(&mut self.all, look.touched());
+        // Those are among them.
+        let _ = add(&mut self.fresh, look.touched());
+        if too_many == 0 {
+            return;
+        }
+        look.lost(Stream::Adapter, too_many as u64, look.began());
+        if !std::mem::replace(&mut self.has_told, true) {
+            let text = format!(
+                "samples fell on more than {MAX_WAITING} addresses while the JVM's code could \
+                 not be read: what is at some of them may be resolved to its method only"
+            );
+            look.limit(text, "");
+        }
+    }
+
+    /// All since the code cache was last read.
+    pub fn all(&self) -> &[Avma] {
+        &self.all
+    }
+
+    /// Those that were not looked up yet.
+    pub fn fresh(&self) -> &[Avma] {
+        &self.fresh
+    }
+
+    /// There was no time for all of them.
+    pub fn put_off(&mut self) {
+        self.fresh.clone_from(&self.all);
+    }
+
+    /// They were looked up, in a code cache that `was_read` for them or was not: then those
+    /// in it, as `is_code` says, are looked up again after its next reading.
+    pub fn looked_up(&mut self, was_read: bool, is_code: impl Fn(Avma) -> bool) {
+        self.fresh.clear();
+        self.all.retain(|at| !was_read && is_code(*at));
+    }
+}
+
+/// Adds addresses; how many there was no room for.
+fn add(to: &mut Vec<Avma>, new: &[Avma]) -> usize {
+    if new.is_empty() {
+        return 0;
+    }
+    to.extend_from_slice(new);
+    to.sort_unstable();
+    to.dedup();
+    let too_many = to.len().saturating_sub(MAX_WAITING);
+    to.truncate(MAX_WAITING);
+    too_many
+}
