@@ -44,8 +44,11 @@ pub(super) fn describe(
             methods.meet(pages, *method, look);
         }
     }
-    constituent.method = methods.tell(nmethod.method, look);
-    constituent.name = match methods.info(nmethod.method) {
+    // What is known of a place and was not met there now is another's.
+    let is_known = |methods: &Methods, method| pages.is_none() || methods.has_met(method);
+    let own = Some(nmethod.method).filter(|method| is_known(methods, *method));
+    constituent.method = own.and_then(|method| methods.tell(method, look));
+    constituent.name = match own.and_then(|method| methods.info(method)) {
         Some(info) if nmethod.is_osr() => {
             format!("{} (OSR at {})", info.full_name(), nmethod.entry_bci)
         }
@@ -55,7 +58,8 @@ pub(super) fn describe(
             nmethod.id.compile_id
         ),
     };
-    let pinned = inlined.into_iter().filter_map(|method| methods.pin(method));
+    let known = (inlined.into_iter()).filter(|method| is_known(methods, *method));
+    let pinned = known.filter_map(|method| methods.pin(method));
     pinned.collect()
 }
 

@@ -27,6 +27,9 @@ pub(super) struct Methods {
     /// Those that were compared with what is there, in this look.
     compared: FxHashSet<Avma>,
     bytes: usize,
+    /// See [`MAX_BYTES`].
+    most_bytes: usize,
+    has_told_full: bool,
 }
 
 /// A method as it was read. Who refers to it keeps it: another may take its place.
@@ -53,8 +56,10 @@ impl Methods {
             layout: jvm.methods.clone(),
             pools: pools.ok(),
             known: FxHashMap::default(),
-            bytes: 0,
             compared: FxHashSet::default(),
+            bytes: 0,
+            most_bytes: MAX_BYTES,
+            has_told_full: false,
         }
     }
 
@@ -76,28 +81,31 @@ impl Methods {
         now.is_ok_and(|now| now == known.stamp)
     }
 
-    /// Reads a method, if it is not known or another has its place now. Whether it is
-    /// known.
-    pub fn meet(&mut self, memory: &dyn Memory, method: Avma, look: &Look) -> bool {
+    /// Reads a method, if it is not known or another has its place now. Whether what is
+    /// known of it is what is there: if not, it is to be told of as nameless.
+    pub fn meet(&mut self, memory: &dyn Memory, method: Avma, look: &mut Look) -> bool {
         if self.compared.contains(&method) {
             return true;
         }
         let Ok(stamp) = self.layout.stamp(memory, method) else {
-            return self.known.contains_key(&method);
+            return false;
         };
         let known = self.known.get(&method);
         if known.is_some_and(|known| known.stamp == stamp) {
             self.compared.insert(method);
             return true;
         }
-        if self.known.len() >= MAX_METHODS || self.bytes >= MAX_BYTES {
+        // Whatever comes of it, the one that was there is gone.
+        self.forget(method);
+        if self.known.len() >= MAX_METHODS || self.bytes >= self.most_bytes {
+            self.tell_full(look);
             return false;
         }
         let info = self.layout.read(memory, method);
         let Some(info) = info.ok().filter(is_sound) else {
             return false;
         };
-        self.bytes += bytes_of(&info);
+        self.bytes = self.bytes.saturating_add(bytes_of(&info));
         let known = Known {
             stamp,
             key: look.keys().method(),
@@ -105,11 +113,27 @@ impl Methods {
             told: AtomicBool::new(false),
             told_whole: AtomicBool::new(false),
         };
-        if let Some(before) = self.known.insert(method, Arc::new(known)) {
-            self.bytes = self.bytes.saturating_sub(bytes_of(&before.info));
-        }
+        self.known.insert(method, Arc::new(known));
         self.compared.insert(method);
         true
+    }
+
+    fn tell_full(&mut self, look: &mut Look) {
+        if !std::mem::replace(&mut self.has_told_full, true) {
+            look.limit(
+                format!(
+                    "there are more methods than vmscope keeps in mind ({MAX_METHODS}, or {} MiB \
+                     of their names, lines and bytecodes): some have no names",
+                    MAX_BYTES >> 20
+                ),
+                "",
+            );
+        }
+    }
+
+    /// Whether a method was met in this look.
+    pub fn has_met(&self, method: Avma) -> bool {
+        self.compared.contains(&method)
     }
 
     /// Whether a method is known, there or not.
@@ -145,7 +169,9 @@ impl Methods {
 
     /// A method is gone: who refers to it has kept it.
     pub fn forget(&mut self, method: Avma) {
-        self.known.remove(&method);
+        if let Some(known) = self.known.remove(&method) {
+            self.bytes = self.bytes.saturating_sub(bytes_of(&known.info));
+        }
         self.compared.remove(&method);
     }
 
@@ -164,13 +190,17 @@ impl Methods {
     }
 
     /// Likewise, with its bytecodes, and with their listing if there is `memory` to read
-    /// names from: for a method that samples hit.
+    /// names from: for a method that samples hit. With `memory`, only of one that was met
+    /// in this look: another may have its place.
     pub fn tell_whole(
         &mut self,
         memory: Option<&dyn Memory>,
         method: Avma,
         look: &mut Look,
     ) -> Option<MethodKey> {
+        if memory.is_some() && !self.has_met(method) {
+            return None;
+        }
         let known = self.known.get(&method)?;
         Some(self.tell_pinned(memory, known, look))
     }
@@ -235,3 +265,6 @@ fn record(known: &Known, look: &Look) -> Method {
         listing: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

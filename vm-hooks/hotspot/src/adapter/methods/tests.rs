@@ -1,0 +1,160 @@
+use std::sync::Arc;
+
+use vmscope_records::{ProcessKey, Record, TimeNs};
+use vmscope_target::{KeySource, MemoryError};
+
+use super::*;
+use crate::pages::Pages;
+use crate::testing::{Snapshot, walk};
+
+/// Memory in which some words are others.
+struct Changed<'m> {
+    memory: &'m dyn Memory,
+    words: Vec<(Avma, u64)>,
+}
+
+impl Memory for Changed<'_> {
+    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+        let got = self.memory.read_partial(at, buffer)?;
+        for (address, word) in &self.words {
+            for (index, byte) in word.to_le_bytes().into_iter().enumerate() {
+                let offset = (address.0 + index as u64).wrapping_sub(at.0);
+                if let Some(place) = buffer.get_mut(..got).unwrap().get_mut(offset as usize) {
+                    *place = byte;
+                }
+            }
+        }
+        Ok(got)
+    }
+
+    fn pointer_bytes(&self) -> usize {
+        self.memory.pointer_bytes()
+    }
+}
+
+/// A JVM with the methods that are compiled in it, no two of one name.
+struct Fixture {
+    snapshot: Snapshot,
+    all: Vec<Avma>,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/snapshots/jdk17.snapshot.zst"
+        );
+        let bytes = zstd::decode_all(std::fs::File::open(file).unwrap()).unwrap();
+        let snapshot = Snapshot::from_bytes(&bytes).unwrap();
+        let process = snapshot.process();
+        let walked = walk(&process, process.memory()).unwrap();
+        let pages = Pages::new(process.memory());
+        let jvm = Jvm::open(&process, &pages).unwrap();
+        let mut names = FxHashSet::default();
+        let mut all: Vec<Avma> = walked
+            .nmethods
+            .iter()
+            .map(|one| one.nmethod.method)
+            .collect();
+        all.retain(|method| {
+            let info = jvm.methods.read(&pages, *method).ok().filter(is_sound);
+            info.is_some_and(|info| names.insert(info.full_name()))
+        });
+        assert!(all.len() > 20, "{}", all.len());
+        Fixture { snapshot, all }
+    }
+
+    /// Runs `test` with the JVM, its methods' places, and a look.
+    fn run(&self, test: impl FnOnce(&Jvm, &dyn Memory, &mut Methods, &mut Look)) -> Vec<Record> {
+        let process = self.snapshot.process();
+        let pages = Pages::new(process.memory());
+        let jvm = Jvm::open(&process, &pages).unwrap();
+        let mut look = look(1);
+        let mut methods = Methods::new(&jvm, &mut look);
+        test(&jvm, &pages, &mut methods, &mut look);
+        look.finish().0
+    }
+}
+
+fn look(time: u64) -> Look {
+    Look::new(
+        KeySource::new(),
+        ProcessKey(1),
+        Arc::new(move || TimeNs(time)),
+    )
+}
+
+/// Memory in which the method at `place` is the one at `other`.
+fn moved<'m>(jvm: &Jvm, memory: &'m dyn Memory, place: Avma, other: Avma) -> Changed<'m> {
+    let field = jvm.structs.offset("Method", "_constMethod").unwrap();
+    let word = memory.read_u64(Avma(other.0 + field)).unwrap();
+    Changed {
+        memory,
+        words: vec![(Avma(place.0 + field), word)],
+    }
+}
+
+fn name(methods: &Methods, method: Avma) -> Option<String> {
+    methods.info(method).map(|info| info.full_name())
+}
+
+#[test]
+fn what_is_forgotten_makes_room() {
+    let fixture = Fixture::new();
+    fixture.run(|_, memory, methods, look| {
+        for method in &fixture.all {
+            assert!(methods.meet(memory, *method, look));
+        }
+        assert!(methods.bytes > 0);
+        for method in &fixture.all {
+            methods.forget(*method);
+        }
+        assert_eq!(methods.bytes, 0);
+    });
+}
+
+#[test]
+fn a_place_that_another_took_never_keeps_the_old_name() {
+    let fixture = Fixture::new();
+    let (place, other) = (fixture.all[0], fixture.all[1]);
+    let records = fixture.run(|jvm, memory, methods, look| {
+        assert!(methods.meet(memory, place, look));
+        let pinned = methods.pin(place).unwrap();
+        let old = name(methods, place).unwrap();
+        let taken = moved(jvm, memory, place, other);
+        // There is no room for the new one.
+        methods.begin();
+        methods.most_bytes = 0;
+        assert!(!methods.is_current(&taken, &pinned));
+        assert!(!methods.meet(&taken, place, look));
+        assert_eq!(name(methods, place), None);
+        assert_eq!(methods.tell_whole(Some(&taken), place, look), None);
+        assert!(!methods.meet(&taken, other, look));
+        // There is.
+        methods.begin();
+        methods.most_bytes = MAX_BYTES;
+        assert!(methods.meet(&taken, place, look));
+        assert_ne!(name(methods, place), Some(old));
+    });
+    let limits = records
+        .iter()
+        .filter(|record| format!("{record:?}").contains("more methods than vmscope keeps in mind"));
+    assert_eq!(limits.count(), 1);
+}
+
+#[test]
+fn a_place_that_cannot_be_read_has_no_name() {
+    let fixture = Fixture::new();
+    let place = fixture.all[0];
+    fixture.run(|jvm, memory, methods, look| {
+        assert!(methods.meet(memory, place, look));
+        let field = jvm.structs.offset("Method", "_constMethod").unwrap();
+        let gone = Changed {
+            memory,
+            words: vec![(Avma(place.0 + field), 8)],
+        };
+        methods.begin();
+        assert!(!methods.meet(&gone, place, look));
+        assert_eq!(methods.tell_whole(Some(&gone), place, look), None);
+    });
+}
