@@ -102,6 +102,7 @@ impl Methods {
             return false;
         }
         let info = self.layout.read(memory, method);
+        let is_sound = |info: &MethodInfo| is_sound(info, self.layout.tells_signatures());
         let Some(info) = info.ok().filter(is_sound) else {
             return false;
         };
@@ -244,11 +245,16 @@ fn bytes_of(info: &MethodInfo) -> usize {
 }
 
 /// Whether a method is named as methods are: one whose class was just unloaded may be
-/// half overwritten.
-fn is_sound(info: &MethodInfo) -> bool {
+/// half overwritten. Where the VM does not tell signatures there is none.
+fn is_sound(info: &MethodInfo, has_signature: bool) -> bool {
     let is_name = |name: &str| !name.is_empty() && !name.chars().any(char::is_control);
     let signature = info.signature.as_str();
-    is_name(&info.class) && is_name(&info.name) && is_name(signature) && signature.starts_with('(')
+    let is_signature = if has_signature {
+        is_name(signature) && signature.starts_with('(')
+    } else {
+        signature.is_empty()
+    };
+    is_name(&info.class) && is_name(&info.name) && is_signature
 }
 
 fn record(known: &Known, look: &Look) -> Method {

@@ -190,6 +190,12 @@ impl MethodLayout {
         }
     }
 
+    /// Whether the tables say where signatures are: without them methods have none.
+    #[must_use]
+    pub fn tells_signatures(&self) -> bool {
+        !self.signature_index.is_absent()
+    }
+
     /// Where the constant part of the method at `method` is.
     fn const_method(&self, memory: &dyn Memory, method: Avma) -> Result<Avma, AdapterError> {
         if self.const_method.is_absent() {

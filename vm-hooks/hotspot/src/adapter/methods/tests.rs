@@ -57,7 +57,11 @@ impl Fixture {
             .map(|one| one.nmethod.method)
             .collect();
         all.retain(|method| {
-            let info = jvm.methods.read(&pages, *method).ok().filter(is_sound);
+            let info = jvm
+                .methods
+                .read(&pages, *method)
+                .ok()
+                .filter(|info| is_sound(info, true));
             info.is_some_and(|info| names.insert(info.full_name()))
         });
         assert!(all.len() > 20, "{}", all.len());
