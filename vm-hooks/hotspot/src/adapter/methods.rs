@@ -46,6 +46,14 @@ pub(super) struct Known {
 /// A method under the address that it had.
 pub(super) type Pinned = (Avma, Arc<Known>);
 
+impl Known {
+    /// Whether another method is at `method` now. Where that can't be read nobody knows.
+    pub fn is_replaced(&self, layout: &MethodLayout, memory: &dyn Memory, method: Avma) -> bool {
+        let now = layout.stamp(memory, method);
+        now.is_ok_and(|now| now != self.stamp)
+    }
+}
+
 impl Methods {
     pub fn new(jvm: &Jvm, look: &mut Look) -> Self {
         let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone());

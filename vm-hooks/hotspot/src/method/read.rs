@@ -1,8 +1,7 @@
 //! Reading a `Method` out of the VM.
 
-use std::hash::Hasher as _;
+mod stamp;
 
-use rustc_hash::FxHasher;
 use vmscope_records::{Avma, LineEntry};
 use vmscope_target::{AdapterError, Memory};
 
@@ -10,7 +9,9 @@ use super::line_table;
 use crate::bytecode::decode_utf8;
 use crate::layout::{Encodings, Missing, Scalar, VmStructs, Wanted};
 
-/// A symbol's length is 16 bits.
+pub use stamp::Stamp;
+
+/// 16 bits.
 const MAX_SYMBOL: u64 = u16::MAX as u64;
 
 /// Line tables are not larger: 65,535 bytecodes, at most 11 bytes each.
@@ -93,14 +94,6 @@ pub struct MethodInfo {
     pub bytecodes: Box<[u8]>,
     /// Its lines, ascending by bytecode.
     pub lines: Vec<LineEntry>,
-}
-
-/// See [`MethodLayout::stamp`]: where what a method refers to is, and what it is called:
-/// a class that takes the place of an unloaded one may have all of it at the same addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    places: [Avma; 5],
-    names: u64,
 }
 
 fn methods(structs: &VmStructs) -> Result<MethodsLayout, AdapterError> {
@@ -296,31 +289,6 @@ impl MethodLayout {
         let size = self.code_size.read(memory, const_method, WHAT)?;
         let at = Avma(const_method.0.wrapping_add(self.const_method_bytes));
         Ok((at, size.cast_unsigned()))
-    }
-
-    /// What tells whether the method at `method` is still the one that was read there:
-    /// when its class was unloaded, another may have its place.
-    ///
-    /// # Errors
-    ///
-    /// As [`MethodLayout::read`].
-    pub fn stamp(&self, memory: &dyn Memory, method: Avma) -> Result<Stamp, AdapterError> {
-        let const_method = self.const_method(memory, method)?;
-        let constants = self.constants.read_address(memory, const_method, WHAT)?;
-        let holder = self.pool_holder.read_address(memory, constants, WHAT)?;
-        let class = self.klass_name.read_address(memory, holder, WHAT)?;
-        let name = self.name_index.read(memory, const_method, WHAT)?;
-        let name = self.pool_slot(memory, constants, name.cast_unsigned())?;
-        let name = Avma(name & !1);
-        let mut names = FxHasher::default();
-        for symbol in [class, name] {
-            let (bytes, _) = self.symbol_bytes(memory, symbol, usize::from(u16::MAX))?;
-            names.write(&bytes);
-        }
-        Ok(Stamp {
-            places: [const_method, constants, holder, class, name],
-            names: names.finish(),
-        })
     }
 
     /// The name of the class at `klass`, as the VM writes it.

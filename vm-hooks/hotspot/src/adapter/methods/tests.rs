@@ -4,6 +4,7 @@ use vmscope_records::{ProcessKey, Record, TimeNs};
 use vmscope_target::{KeySource, MemoryError};
 
 use super::*;
+use crate::bytecode::{op, original, vm_name};
 use crate::pages::Pages;
 use crate::testing::{Snapshot, walk};
 
@@ -160,5 +161,51 @@ fn a_place_that_cannot_be_read_has_no_name() {
         methods.begin();
         assert!(!methods.meet(&gone, place, look));
         assert_eq!(methods.tell_whole(Some(&gone), place, look), None);
+    });
+}
+
+/// The first method that begins with `aload_0`, and its first word with another
+/// instruction there.
+fn rewritten(jvm: &Jvm, memory: &dyn Memory, all: &[Avma], by: u8) -> (Avma, (Avma, u64)) {
+    let found = all.iter().find_map(|method| {
+        let info = jvm.methods.read(memory, *method).unwrap();
+        let first = info.bytecodes.first();
+        let is_it = first.is_some_and(|first| original(*first) == op::ALOAD_0);
+        is_it.then_some((*method, info.bytecodes_at))
+    });
+    let (method, at) = found.unwrap();
+    let word = memory.read_u64(at).unwrap();
+    (method, (at, word & !0xff | u64::from(by)))
+}
+
+fn number_of(name: &str) -> u8 {
+    let is_it = |number: &u8| vm_name(*number) == Some(name);
+    (0..=u8::MAX).find(is_it).unwrap()
+}
+
+#[test]
+fn other_code_at_the_same_places_is_another_method() {
+    let fixture = Fixture::new();
+    fixture.run(|jvm, memory, methods, look| {
+        for (name, is_same) in [
+            ("aload_0", true),
+            ("nofast_aload_0", true),
+            ("aload_1", false),
+        ] {
+            let (method, word) = rewritten(jvm, memory, &fixture.all, number_of(name));
+            methods.begin();
+            assert!(methods.meet(memory, method, look));
+            let pinned = methods.pin(method).unwrap();
+            let words = vec![word];
+            let changed = Changed { memory, words };
+            methods.begin();
+            assert_eq!(methods.is_current(&changed, &pinned), is_same, "{name}");
+            let known = &pinned.1;
+            let is_other = known.is_replaced(&jvm.methods, &changed, method);
+            assert_eq!(is_other, !is_same, "{name}");
+            assert!(methods.meet(&changed, method, look));
+            let now = methods.pin(method).unwrap();
+            assert_eq!(Arc::ptr_eq(&now.1, &pinned.1), is_same, "{name}");
+        }
     });
 }
