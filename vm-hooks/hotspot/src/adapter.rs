@@ -230,7 +230,8 @@ impl Opened {
         is_last: bool,
     ) -> Result<(), AdapterError> {
         self.data.look(process, look)?;
-        self.methods.begin();
+        let unloaded = class_counts(&self.data).map(|counts| counts.unloaded);
+        self.methods.begin(look.began(), unloaded);
         let pages = Pages::new(process.memory());
         let signs = signs(&self.data, self.jvm.version.major);
         self.zone.count(signs, look.began());

@@ -23,6 +23,8 @@ pub(super) struct Kept {
     pub is_mapped: bool,
     /// The methods that it is of, as they were when it was read.
     pub methods: Vec<Pinned>,
+    /// Whether these are all.
+    pub are_all: bool,
     /// Since when it is gone.
     gone_at: Option<TimeNs>,
     /// What it takes of the memory.
@@ -65,6 +67,7 @@ impl Nmethods {
             constituent: None,
             is_mapped: false,
             methods: Vec::new(),
+            are_all: false,
             gone_at: None,
             bytes: bytes_of(&nmethod),
             nmethod,

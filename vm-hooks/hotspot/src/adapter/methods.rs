@@ -1,10 +1,10 @@
 //! The methods that were met, each with the key that the recording knows it by.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_records::{Avma, Method, MethodKey};
+use vmscope_records::{Avma, Method, MethodKey, TimeNs};
 use vmscope_target::{Look, Memory};
 
 use crate::bytecode::{ConstantPoolView, PoolLayout, listing};
@@ -18,6 +18,9 @@ const MAX_METHODS: usize = 1 << 20;
 /// program's methods take.
 const MAX_BYTES: usize = 512 << 20;
 
+/// Nor more bytes of those that are there no more.
+const MAX_DISPLACED: usize = 32 << 20;
+
 /// The methods that were met, by their `Method*`.
 #[derive(Debug)]
 pub(super) struct Methods {
@@ -26,10 +29,52 @@ pub(super) struct Methods {
     known: FxHashMap<Avma, Arc<Known>>,
     /// Those that were compared with what is there, in this look.
     compared: FxHashSet<Avma>,
+    /// Those that another took the place of, or that are gone, since before the last
+    /// unloading.
+    displaced: Displaced,
+    times: Times,
     bytes: usize,
     /// See [`MAX_BYTES`].
     most_bytes: usize,
     has_told_full: bool,
+}
+
+/// When looks were, by what the VM had counted when they began.
+#[derive(Debug, Default)]
+struct Times {
+    /// How many classes were unloaded.
+    unloaded: Option<i64>,
+    /// The first look for which this was so, and the newest.
+    since: TimeNs,
+    newest: TimeNs,
+    /// The first and the last one before, for which it was another number: in the last
+    /// one classes may have been unloaded already.
+    before: Option<(TimeNs, TimeNs)>,
+}
+
+/// Methods that were known, within bounds.
+#[derive(Debug, Default)]
+struct Displaced {
+    all: FxHashMap<Avma, Arc<Known>>,
+    bytes: usize,
+}
+
+impl Displaced {
+    fn put(&mut self, method: Avma, known: Arc<Known>) {
+        let bytes = bytes_of(&known.info);
+        if self.bytes.saturating_add(bytes) <= MAX_DISPLACED {
+            self.bytes += bytes;
+            // Of two that is the newer one.
+            self.all.insert(method, known);
+        }
+    }
+
+    /// Drops those that were not met after `time`.
+    fn age(&mut self, time: TimeNs) {
+        self.all.retain(|_, known| known.met() >= time);
+        let all = self.all.values();
+        self.bytes = all.map(|known| bytes_of(&known.info)).sum();
+    }
 }
 
 /// A method as it was read. Who refers to it keeps it: another may take its place.
@@ -41,12 +86,18 @@ pub(super) struct Known {
     /// Whether the recording has it, and whether with its bytecodes.
     told: AtomicBool,
     told_whole: AtomicBool,
+    /// When the last look began in which it was certainly there, in nanoseconds.
+    met: AtomicU64,
 }
 
 /// A method under the address that it had.
 pub(super) type Pinned = (Avma, Arc<Known>);
 
 impl Known {
+    fn met(&self) -> TimeNs {
+        TimeNs(self.met.load(Relaxed))
+    }
+
     /// Whether another method is at `method` now. Where that can't be read nobody knows.
     pub fn is_replaced(&self, layout: &MethodLayout, memory: &dyn Memory, method: Avma) -> bool {
         let now = layout.stamp(memory, method);
@@ -65,15 +116,27 @@ impl Methods {
             pools: pools.ok(),
             known: FxHashMap::default(),
             compared: FxHashSet::default(),
+            displaced: Displaced::default(),
+            times: Times::default(),
             bytes: 0,
             most_bytes: MAX_BYTES,
             has_told_full: false,
         }
     }
 
-    /// A look begins: what is there may have changed.
-    pub fn begin(&mut self) {
+    /// A look begins: what is there may have changed. `unloaded`: how many classes the VM
+    /// had unloaded after `time`, if it tells.
+    pub fn begin(&mut self, time: TimeNs, unloaded: Option<i64>) {
         self.compared.clear();
+        let times = &mut self.times;
+        if unloaded.is_none() || unloaded != times.unloaded {
+            times.before = times.unloaded.map(|_| (times.since, times.newest));
+            times.unloaded = unloaded;
+            times.since = time;
+            self.displaced
+                .age(times.before.map_or(time, |(from, _)| from));
+        }
+        times.newest = time;
     }
 
     /// Whether a method is still there.
@@ -99,7 +162,8 @@ impl Methods {
             return false;
         };
         let known = self.known.get(&method);
-        if known.is_some_and(|known| known.stamp == stamp) {
+        if let Some(known) = known.filter(|known| known.stamp == stamp) {
+            known.met.store(self.times.newest.0, Relaxed);
             self.compared.insert(method);
             return true;
         }
@@ -121,6 +185,7 @@ impl Methods {
             info: Arc::new(info),
             told: AtomicBool::new(false),
             told_whole: AtomicBool::new(false),
+            met: AtomicU64::new(self.times.newest.0),
         };
         self.known.insert(method, Arc::new(known));
         self.compared.insert(method);
@@ -145,41 +210,40 @@ impl Methods {
         self.compared.contains(&method)
     }
 
-    /// Whether a method is known, there or not.
-    pub fn contains(&self, method: Avma) -> bool {
-        self.known.contains_key(&method)
+    /// What is known of a method that was there, and is not since classes were unloaded
+    /// the last time: what was known of its place before that, and no longer before.
+    pub fn dead(&self, method: Avma) -> Option<Pinned> {
+        let (from, last) = self.times.before?;
+        let both = [self.known.get(&method), self.displaced.all.get(&method)];
+        let was_there = |known: &&Arc<Known>| from <= known.met() && known.met() < last;
+        let mut then = both.into_iter().flatten().filter(was_there);
+        let found = then.next().filter(|_| then.next().is_none())?;
+        Some((method, Arc::clone(found)))
     }
 
-    /// What is known of a method, to be kept.
+    /// What is known of a method that was met in this look, to be kept.
     pub fn pin(&self, method: Avma) -> Option<Pinned> {
-        let known = self.known.get(&method)?;
+        let known = self.known.get(&method).filter(|_| self.has_met(method))?;
         Some((method, Arc::clone(known)))
     }
 
-    /// Makes methods known again that another may have taken the places of. Returns what
-    /// was known instead, for [`Methods::put_back`].
-    pub fn reinstate(&mut self, pinned: &[Pinned]) -> Vec<(Avma, Option<Arc<Known>>)> {
-        let put = |(method, known): &Pinned| {
-            let before = self.known.insert(*method, Arc::clone(known));
-            (*method, before)
-        };
-        pinned.iter().map(put).collect()
+    /// Makes these methods all that are known: others may have taken their places.
+    /// Returns what was known, for [`Methods::put_back`].
+    pub fn only(&mut self, pinned: &[Pinned]) -> FxHashMap<Avma, Arc<Known>> {
+        let pinned = pinned.iter().cloned().collect();
+        std::mem::replace(&mut self.known, pinned)
     }
 
-    /// Undoes [`Methods::reinstate`].
-    pub fn put_back(&mut self, before: Vec<(Avma, Option<Arc<Known>>)>) {
-        for (method, known) in before {
-            match known {
-                Some(known) => self.known.insert(method, known),
-                None => self.known.remove(&method),
-            };
-        }
+    /// Undoes [`Methods::only`].
+    pub fn put_back(&mut self, known: FxHashMap<Avma, Arc<Known>>) {
+        self.known = known;
     }
 
     /// A method is gone: who refers to it has kept it.
     pub fn forget(&mut self, method: Avma) {
         if let Some(known) = self.known.remove(&method) {
             self.bytes = self.bytes.saturating_sub(bytes_of(&known.info));
+            self.displaced.put(method, known);
         }
         self.compared.remove(&method);
     }
@@ -189,13 +253,12 @@ impl Methods {
         self.known.get(&method).map(|known| Arc::clone(&known.info))
     }
 
-    /// Its key; it is told if it was not yet.
-    pub fn tell(&mut self, method: Avma, look: &mut Look) -> Option<MethodKey> {
-        let known = self.known.get(&method)?;
+    /// The key of a method; it is told if it was not yet.
+    pub fn tell(known: &Known, look: &mut Look) -> MethodKey {
         if !known.told.swap(true, Relaxed) {
             look.method(record(known, look));
         }
-        Some(known.key)
+        known.key
     }
 
     /// Likewise, with its bytecodes, and with their listing if there is `memory` to read

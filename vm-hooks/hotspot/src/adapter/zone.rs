@@ -193,14 +193,14 @@ impl Zone {
             all.push(id);
             let is_there = |pages: &Pages<'_>| {
                 let mut of = kept.methods.iter();
-                of.all(|method| methods.is_current(pages, method))
+                kept.are_all && of.all(|method| methods.is_current(pages, method))
             };
             if pages.is_some_and(is_there) {
                 there.insert(id);
                 continue;
             }
             // Others may have taken its methods' places.
-            let before = methods.reinstate(&kept.methods);
+            let before = methods.only(&kept.methods);
             maps.tell(std::iter::once(kept), None, methods, look);
             methods.put_back(before);
         }
@@ -263,9 +263,8 @@ impl Zone {
                             // may be known from when it was there.
                             Ok(mut nmethod) if nmethod.method.0 == 0 && layout.tells_methods() => {
                                 let method = outermost(&nmethod);
-                                let Some(method) =
-                                    method.filter(|at| knows_dead && known.contains(*at))
-                                else {
+                                let is_known = |at: &Avma| knows_dead && known.dead(*at).is_some();
+                                let Some(method) = method.filter(is_known) else {
                                     return;
                                 };
                                 nmethod.method = method;
@@ -365,7 +364,7 @@ impl Zone {
                         came += 1;
                         if let Some(kept) = nmethods.get_mut(id) {
                             let pages = (!unloaded.contains(id)).then_some(pages);
-                            kept.methods =
+                            (kept.methods, kept.are_all) =
                                 describe(&kept.nmethod, constituent, pages, methods, look);
                             kept.constituent = Some(constituent.clone());
                         }

@@ -128,7 +128,7 @@ fn a_place_that_another_took_never_keeps_the_old_name() {
         let old = name(methods, place).unwrap();
         let taken = moved(jvm, memory, place, other);
         // There is no room for the new one.
-        methods.begin();
+        methods.begin(TimeNs(1), Some(0));
         methods.most_bytes = 0;
         assert!(!methods.is_current(&taken, &pinned));
         assert!(!methods.meet(&taken, place, look));
@@ -136,7 +136,7 @@ fn a_place_that_another_took_never_keeps_the_old_name() {
         assert_eq!(methods.tell_whole(Some(&taken), place, look), None);
         assert!(!methods.meet(&taken, other, look));
         // There is.
-        methods.begin();
+        methods.begin(TimeNs(1), Some(0));
         methods.most_bytes = MAX_BYTES;
         assert!(methods.meet(&taken, place, look));
         assert_ne!(name(methods, place), Some(old));
@@ -158,7 +158,7 @@ fn a_place_that_cannot_be_read_has_no_name() {
             memory,
             words: vec![(Avma(place.0 + field), 8)],
         };
-        methods.begin();
+        methods.begin(TimeNs(1), Some(0));
         assert!(!methods.meet(&gone, place, look));
         assert_eq!(methods.tell_whole(Some(&gone), place, look), None);
     });
@@ -193,12 +193,12 @@ fn other_code_at_the_same_places_is_another_method() {
             ("aload_1", false),
         ] {
             let (method, word) = rewritten(jvm, memory, &fixture.all, number_of(name));
-            methods.begin();
+            methods.begin(TimeNs(1), Some(0));
             assert!(methods.meet(memory, method, look));
             let pinned = methods.pin(method).unwrap();
             let words = vec![word];
             let changed = Changed { memory, words };
-            methods.begin();
+            methods.begin(TimeNs(1), Some(0));
             assert_eq!(methods.is_current(&changed, &pinned), is_same, "{name}");
             let known = &pinned.1;
             let is_other = known.is_replaced(&jvm.methods, &changed, method);
@@ -207,5 +207,59 @@ fn other_code_at_the_same_places_is_another_method() {
             let now = methods.pin(method).unwrap();
             assert_eq!(Arc::ptr_eq(&now.1, &pinned.1), is_same, "{name}");
         }
+    });
+}
+
+#[test]
+fn dead_code_is_named_by_who_was_there_when_it_lived_or_not_at_all() {
+    let fixture = Fixture::new();
+    let (place, other, late) = (fixture.all[0], fixture.all[1], fixture.all[2]);
+    fixture.run(|jvm, memory, methods, look| {
+        methods.begin(TimeNs(1), Some(0));
+        assert!(methods.meet(memory, place, look));
+        let old = name(methods, place).unwrap();
+        methods.begin(TimeNs(2), Some(0));
+        assert!(methods.meet(memory, late, look));
+        let dead =
+            |methods: &Methods, at| methods.dead(at).map(|(_, known)| known.info.full_name());
+        assert_eq!(dead(methods, place), None, "nothing was unloaded yet");
+        // The last look before it may have seen who came after it.
+        methods.begin(TimeNs(3), Some(4));
+        assert_eq!(dead(methods, place).as_ref(), Some(&old));
+        assert_eq!(dead(methods, late), None);
+        // Another takes the place: in this look, and in the next one it is still so.
+        let taken = moved(jvm, memory, place, other);
+        assert!(methods.meet(&taken, place, look));
+        assert_ne!(name(methods, place).as_ref(), Some(&old));
+        assert_eq!(dead(methods, place).as_ref(), Some(&old));
+        methods.begin(TimeNs(4), Some(4));
+        assert_eq!(dead(methods, place).as_ref(), Some(&old));
+        methods.begin(TimeNs(5), Some(4));
+        // When the next one dies, it is not the first one's turn again.
+        methods.begin(TimeNs(6), Some(5));
+        assert_ne!(dead(methods, place), Some(old.clone()));
+        methods.begin(TimeNs(7), Some(6));
+        assert_eq!(dead(methods, place), None);
+    });
+}
+
+#[test]
+fn only_what_was_pinned_names_code_that_is_gone() {
+    let fixture = Fixture::new();
+    let (place, other) = (fixture.all[0], fixture.all[1]);
+    fixture.run(|jvm, memory, methods, look| {
+        assert!(methods.meet(memory, place, look));
+        let pinned = methods.pin(place).unwrap();
+        let old = name(methods, place);
+        let taken = moved(jvm, memory, place, other);
+        methods.begin(TimeNs(2), Some(1));
+        assert!(methods.meet(&taken, place, look) && methods.meet(&taken, other, look));
+        let new = name(methods, place);
+        let before = methods.only(&[pinned]);
+        assert_eq!(name(methods, place), old);
+        assert_eq!(methods.tell_whole(None, other, look), None);
+        methods.put_back(before);
+        assert_eq!(name(methods, place), new);
+        assert!(methods.tell_whole(None, other, look).is_some());
     });
 }
