@@ -1,7 +1,7 @@
 //! The methods that were met, each with the key that the recording knows it by.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Avma, Method, MethodKey, TimeNs};
@@ -71,7 +71,7 @@ impl Displaced {
 
     /// Drops those that were not met after `time`.
     fn age(&mut self, time: TimeNs) {
-        self.all.retain(|_, known| known.met() >= time);
+        self.all.retain(|_, known| known.met >= time);
         let all = self.all.values();
         self.bytes = all.map(|known| bytes_of(&known.info)).sum();
     }
@@ -86,18 +86,15 @@ pub(super) struct Known {
     /// Whether the recording has it, and whether with its bytecodes.
     told: AtomicBool,
     told_whole: AtomicBool,
-    /// When the last look began in which it was certainly there, in nanoseconds.
-    met: AtomicU64,
+    /// When the look began in which it was read. That it is still alike later does not
+    /// show that it is there: the memory of what was unloaded stays as it is for a while.
+    met: TimeNs,
 }
 
 /// A method under the address that it had.
 pub(super) type Pinned = (Avma, Arc<Known>);
 
 impl Known {
-    fn met(&self) -> TimeNs {
-        TimeNs(self.met.load(Relaxed))
-    }
-
     /// Whether another method is at `method` now. Where that can't be read nobody knows.
     pub fn is_replaced(&self, layout: &MethodLayout, memory: &dyn Memory, method: Avma) -> bool {
         let now = layout.stamp(memory, method);
@@ -162,8 +159,7 @@ impl Methods {
             return false;
         };
         let known = self.known.get(&method);
-        if let Some(known) = known.filter(|known| known.stamp == stamp) {
-            known.met.store(self.times.newest.0, Relaxed);
+        if known.is_some_and(|known| known.stamp == stamp) {
             self.compared.insert(method);
             return true;
         }
@@ -185,7 +181,7 @@ impl Methods {
             info: Arc::new(info),
             told: AtomicBool::new(false),
             told_whole: AtomicBool::new(false),
-            met: AtomicU64::new(self.times.newest.0),
+            met: self.times.newest,
         };
         self.known.insert(method, Arc::new(known));
         self.compared.insert(method);
@@ -215,7 +211,7 @@ impl Methods {
     pub fn dead(&self, method: Avma) -> Option<Pinned> {
         let (from, last) = self.times.before?;
         let both = [self.known.get(&method), self.displaced.all.get(&method)];
-        let was_there = |known: &&Arc<Known>| from <= known.met() && known.met() < last;
+        let was_there = |known: &&Arc<Known>| from <= known.met && known.met < last;
         let mut then = both.into_iter().flatten().filter(was_there);
         let found = then.next().filter(|_| then.next().is_none())?;
         Some((method, Arc::clone(found)))
