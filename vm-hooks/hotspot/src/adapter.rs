@@ -297,7 +297,8 @@ impl Opened {
     ) -> Result<(), AdapterError> {
         let quiet = std::mem::take(&mut self.quiet);
         self.data.look(process, look)?;
-        self.methods.begin();
+        let unloaded = class_counts(&self.data).map(|counts| counts.unloaded);
+        self.methods.begin(look.began(), unloaded);
         let pages = Pages::new(process.memory());
         let signs = signs(&self.data, self.jvm.version.major);
         self.zone.count(signs, look.began());

@@ -16,14 +16,15 @@ pub(super) fn outermost(nmethod: &Nmethod) -> Option<Avma> {
 }
 
 /// Fills in what is known of a compiled method, all but its map. Returns the methods that
-/// it is of. Without `pages` they are those that were known: they are not there any more.
+/// it is of, and whether these are all. Without `pages` they are those that were known
+/// before classes were unloaded: they are not there any more.
 pub(super) fn describe(
     nmethod: &Nmethod,
     constituent: &mut Constituent,
     pages: Option<&Pages<'_>>,
     methods: &mut Methods,
     look: &mut Look,
-) -> Vec<Pinned> {
+) -> (Vec<Pinned>, bool) {
     constituent.kind = ConstituentKind::Method;
     constituent.tier = tier(nmethod.level.into()).to_owned();
     // Of those that are inlined in it names are wanted when samples hit it: the classes
@@ -34,8 +35,15 @@ pub(super) fn describe(
             methods.meet(pages, *method, look);
         }
     }
-    constituent.method = methods.tell(nmethod.method, look);
-    constituent.name = match methods.info(nmethod.method) {
+    // What else is known of a place is another's.
+    let known = |methods: &Methods, method| match pages {
+        Some(_) => methods.pin(method),
+        None => methods.dead(method),
+    };
+    let own = known(methods, nmethod.method);
+    let own = own.as_ref().map(|(_, own)| own);
+    constituent.method = own.map(|own| Methods::tell(own, look));
+    constituent.name = match own.map(|own| &own.info) {
         Some(info) if nmethod.is_osr() => {
             format!("{} (OSR at {})", info.full_name(), nmethod.entry_bci)
         }
@@ -45,8 +53,11 @@ pub(super) fn describe(
             nmethod.id.compile_id
         ),
     };
-    let pinned = inlined.into_iter().filter_map(|method| methods.pin(method));
-    pinned.collect()
+    let count = inlined.len();
+    let pinned = inlined.into_iter();
+    let pinned: Vec<Pinned> = pinned.filter_map(|one| known(methods, one)).collect();
+    let are_all = pinned.len() == count;
+    (pinned, are_all)
 }
 
 /// The method that was compiled and those that are inlined in it, each once, ascending.

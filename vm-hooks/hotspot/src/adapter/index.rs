@@ -69,6 +69,15 @@ pub(super) struct Walked {
     pub new: Vec<Place>,
 }
 
+impl Class {
+    /// Whether any of the methods that were read is another now: a class that is loaded
+    /// anew may have its name, and all its methods' places.
+    fn is_replaced(&self, layout: &MethodLayout, memory: &dyn Memory) -> bool {
+        let mut pinned = self.entries.iter().filter_map(|one| one.pinned.as_ref());
+        pinned.any(|(method, known)| known.is_replaced(layout, memory, *method))
+    }
+}
+
 impl BytecodeIndex {
     /// Goes through all classes. Those that are new have the times `times`; where
     /// classes `may_have_gone`, it is checked that each is still the one it was.
@@ -89,10 +98,13 @@ impl BytecodeIndex {
             let present: FxHashSet<Avma> = there.iter().copied().collect();
             let known: Vec<Avma> = self.classes.keys().copied().collect();
             for klass in known {
+                let Some(was) = self.classes.get(&klass) else {
+                    continue;
+                };
                 let is_same = present.contains(&klass)
-                    && fingerprint(layout, memory, klass).is_none_or(|(now, _)| {
-                        (self.classes.get(&klass)).is_some_and(|was| was.fingerprint == now)
-                    });
+                    && fingerprint(layout, memory, klass)
+                        .is_none_or(|(now, _)| was.fingerprint == now)
+                    && !was.is_replaced(layout, memory);
                 if !is_same {
                     walked.dead.extend(self.remove(klass));
                 }

@@ -23,6 +23,8 @@ pub(super) struct Kept {
     pub is_mapped: bool,
     /// The methods that it is of, as they were when it was read.
     pub methods: Vec<Pinned>,
+    /// Whether these are all.
+    pub are_all: bool,
     /// Since when it is gone.
     gone_at: Option<TimeNs>,
     /// What it takes of the memory.
@@ -61,12 +63,27 @@ impl Nmethods {
         all.filter_map(|(id, kept)| ids.contains(id).then_some(kept))
     }
 
+    /// Whether one is to be read: it is new, or was not there at the last reading.
+    pub fn wants(&self, id: &NmethodId) -> bool {
+        self.all.get(id).is_none_or(|kept| kept.gone_at.is_some())
+    }
+
+    /// Those that begin in `low..high` and were there at the last reading.
+    pub fn between(&self, low: Avma, high: Avma) -> impl Iterator<Item = &Kept> {
+        let there = self.all.values().filter(|kept| kept.gone_at.is_none());
+        there.filter(move |kept| (low..high).contains(&kept.nmethod.blob.at))
+    }
+
     /// Keeps one; without room for it, only what it is.
     pub fn put(&mut self, nmethod: Nmethod) {
+        if let Some(before) = self.all.remove(&nmethod.id) {
+            self.bytes = self.bytes.saturating_sub(before.bytes);
+        }
         let mut kept = Kept {
             constituent: None,
             is_mapped: false,
             methods: Vec::new(),
+            are_all: false,
             gone_at: None,
             bytes: bytes_of(&nmethod),
             nmethod,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_records::{Avma, Method, MethodKey};
+use vmscope_records::{Avma, Method, MethodKey, TimeNs};
 use vmscope_target::{Look, Memory};
 
 use crate::bytecode::{ConstantPoolView, PoolLayout, listing};
@@ -18,6 +18,9 @@ const MAX_METHODS: usize = 1 << 20;
 /// program's methods take.
 const MAX_BYTES: usize = 512 << 20;
 
+/// Nor more bytes of those that are there no more.
+const MAX_DISPLACED: usize = 32 << 20;
+
 /// The methods that were met, by their `Method*`.
 #[derive(Debug)]
 pub(super) struct Methods {
@@ -26,7 +29,52 @@ pub(super) struct Methods {
     known: FxHashMap<Avma, Arc<Known>>,
     /// Those that were compared with what is there, in this look.
     compared: FxHashSet<Avma>,
+    /// Those that another took the place of, or that are gone, since before the last
+    /// unloading.
+    displaced: Displaced,
+    times: Times,
     bytes: usize,
+    /// See [`MAX_BYTES`].
+    most_bytes: usize,
+    has_told_full: bool,
+}
+
+/// When looks were, by what the VM had counted when they began.
+#[derive(Debug, Default)]
+struct Times {
+    /// How many classes were unloaded.
+    unloaded: Option<i64>,
+    /// The first look for which this was so, and the newest.
+    since: TimeNs,
+    newest: TimeNs,
+    /// The first and the last one before, for which it was another number: in the last
+    /// one classes may have been unloaded already.
+    before: Option<(TimeNs, TimeNs)>,
+}
+
+/// Methods that were known, within bounds.
+#[derive(Debug, Default)]
+struct Displaced {
+    all: FxHashMap<Avma, Arc<Known>>,
+    bytes: usize,
+}
+
+impl Displaced {
+    fn put(&mut self, method: Avma, known: Arc<Known>) {
+        let bytes = bytes_of(&known.info);
+        if self.bytes.saturating_add(bytes) <= MAX_DISPLACED {
+            self.bytes += bytes;
+            // Of two that is the newer one.
+            self.all.insert(method, known);
+        }
+    }
+
+    /// Drops those that were not met after `time`.
+    fn age(&mut self, time: TimeNs) {
+        self.all.retain(|_, known| known.met >= time);
+        let all = self.all.values();
+        self.bytes = all.map(|known| bytes_of(&known.info)).sum();
+    }
 }
 
 /// A method as it was read. Who refers to it keeps it: another may take its place.
@@ -38,10 +86,21 @@ pub(super) struct Known {
     /// Whether the recording has it, and whether with its bytecodes.
     told: AtomicBool,
     told_whole: AtomicBool,
+    /// When the look began in which it was read. That it is still alike later does not
+    /// show that it is there: the memory of what was unloaded stays as it is for a while.
+    met: TimeNs,
 }
 
 /// A method under the address that it had.
 pub(super) type Pinned = (Avma, Arc<Known>);
+
+impl Known {
+    /// Whether another method is at `method` now. Where that can't be read nobody knows.
+    pub fn is_replaced(&self, layout: &MethodLayout, memory: &dyn Memory, method: Avma) -> bool {
+        let now = layout.stamp(memory, method);
+        now.is_ok_and(|now| now != self.stamp)
+    }
+}
 
 impl Methods {
     /// None is known yet. Without `pools` there are no listings.
@@ -50,14 +109,28 @@ impl Methods {
             layout: jvm.methods.clone(),
             pools,
             known: FxHashMap::default(),
-            bytes: 0,
             compared: FxHashSet::default(),
+            displaced: Displaced::default(),
+            times: Times::default(),
+            bytes: 0,
+            most_bytes: MAX_BYTES,
+            has_told_full: false,
         }
     }
 
-    /// A look begins: what is there may have changed.
-    pub fn begin(&mut self) {
+    /// A look begins: what is there may have changed. `unloaded`: how many classes the VM
+    /// had unloaded after `time`, if it tells.
+    pub fn begin(&mut self, time: TimeNs, unloaded: Option<i64>) {
         self.compared.clear();
+        let times = &mut self.times;
+        if unloaded.is_none() || unloaded != times.unloaded {
+            times.before = times.unloaded.map(|_| (times.since, times.newest));
+            times.unloaded = unloaded;
+            times.since = time;
+            self.displaced
+                .age(times.before.map_or(time, |(from, _)| from));
+        }
+        times.newest = time;
     }
 
     /// Whether a method is still there.
@@ -73,76 +146,98 @@ impl Methods {
         now.is_ok_and(|now| now == known.stamp)
     }
 
-    /// Reads a method, if it is not known or another has its place now. Whether it is
-    /// known.
-    pub fn meet(&mut self, memory: &dyn Memory, method: Avma, look: &Look) -> bool {
+    /// Reads a method, if it is not known or another has its place now. Whether what is
+    /// known of it is what is there: if not, it is to be told of as nameless.
+    pub fn meet(&mut self, memory: &dyn Memory, method: Avma, look: &mut Look) -> bool {
         if self.compared.contains(&method) {
             return true;
         }
         let Ok(stamp) = self.layout.stamp(memory, method) else {
-            return self.known.contains_key(&method);
+            return false;
         };
         let known = self.known.get(&method);
         if known.is_some_and(|known| known.stamp == stamp) {
             self.compared.insert(method);
             return true;
         }
-        if self.known.len() >= MAX_METHODS || self.bytes >= MAX_BYTES {
+        // Whatever comes of it, the one that was there is gone.
+        self.forget(method);
+        if self.known.len() >= MAX_METHODS || self.bytes >= self.most_bytes {
+            self.tell_full(look);
             return false;
         }
         let info = self.layout.read(memory, method);
+        let is_sound = |info: &MethodInfo| is_sound(info, self.layout.tells_signatures());
         let Some(info) = info.ok().filter(is_sound) else {
             return false;
         };
-        self.bytes += bytes_of(&info);
+        self.bytes = self.bytes.saturating_add(bytes_of(&info));
         let known = Known {
             stamp,
             key: look.keys().method(),
             info: Arc::new(info),
             told: AtomicBool::new(false),
             told_whole: AtomicBool::new(false),
+            met: self.times.newest,
         };
-        if let Some(before) = self.known.insert(method, Arc::new(known)) {
-            self.bytes = self.bytes.saturating_sub(bytes_of(&before.info));
-        }
+        self.known.insert(method, Arc::new(known));
         self.compared.insert(method);
         true
     }
 
-    /// Whether a method is known, there or not.
-    pub fn contains(&self, method: Avma) -> bool {
-        self.known.contains_key(&method)
+    fn tell_full(&mut self, look: &mut Look) {
+        if !std::mem::replace(&mut self.has_told_full, true) {
+            look.limit(
+                format!(
+                    "there are more methods than vmscope keeps in mind ({MAX_METHODS}, or {} MiB \
+                     of their names, lines and bytecodes): some have no names",
+                    MAX_BYTES >> 20
+                ),
+                "",
+            );
+        }
     }
 
-    /// What is known of a method, to be kept.
+    /// Whether a method was met in this look.
+    pub fn has_met(&self, method: Avma) -> bool {
+        self.compared.contains(&method)
+    }
+
+    /// What is known of a method that was there, and is not since classes were unloaded
+    /// the last time: what was known of its place before that, and no longer before.
+    pub fn dead(&self, method: Avma) -> Option<Pinned> {
+        let (from, last) = self.times.before?;
+        let both = [self.known.get(&method), self.displaced.all.get(&method)];
+        let was_there = |known: &&Arc<Known>| from <= known.met && known.met < last;
+        let mut then = both.into_iter().flatten().filter(was_there);
+        let found = then.next().filter(|_| then.next().is_none())?;
+        Some((method, Arc::clone(found)))
+    }
+
+    /// What is known of a method that was met in this look, to be kept.
     pub fn pin(&self, method: Avma) -> Option<Pinned> {
-        let known = self.known.get(&method)?;
+        let known = self.known.get(&method).filter(|_| self.has_met(method))?;
         Some((method, Arc::clone(known)))
     }
 
-    /// Makes methods known again that another may have taken the places of. Returns what
-    /// was known instead, for [`Methods::put_back`].
-    pub fn reinstate(&mut self, pinned: &[Pinned]) -> Vec<(Avma, Option<Arc<Known>>)> {
-        let put = |(method, known): &Pinned| {
-            let before = self.known.insert(*method, Arc::clone(known));
-            (*method, before)
-        };
-        pinned.iter().map(put).collect()
+    /// Makes these methods all that are known: others may have taken their places.
+    /// Returns what was known, for [`Methods::put_back`].
+    pub fn only(&mut self, pinned: &[Pinned]) -> FxHashMap<Avma, Arc<Known>> {
+        let pinned = pinned.iter().cloned().collect();
+        std::mem::replace(&mut self.known, pinned)
     }
 
-    /// Undoes [`Methods::reinstate`].
-    pub fn put_back(&mut self, before: Vec<(Avma, Option<Arc<Known>>)>) {
-        for (method, known) in before {
-            match known {
-                Some(known) => self.known.insert(method, known),
-                None => self.known.remove(&method),
-            };
-        }
+    /// Undoes [`Methods::only`].
+    pub fn put_back(&mut self, known: FxHashMap<Avma, Arc<Known>>) {
+        self.known = known;
     }
 
     /// A method is gone: who refers to it has kept it.
     pub fn forget(&mut self, method: Avma) {
-        self.known.remove(&method);
+        if let Some(known) = self.known.remove(&method) {
+            self.bytes = self.bytes.saturating_sub(bytes_of(&known.info));
+            self.displaced.put(method, known);
+        }
         self.compared.remove(&method);
     }
 
@@ -151,23 +246,26 @@ impl Methods {
         self.known.get(&method).map(|known| Arc::clone(&known.info))
     }
 
-    /// Its key; it is told if it was not yet.
-    pub fn tell(&mut self, method: Avma, look: &mut Look) -> Option<MethodKey> {
-        let known = self.known.get(&method)?;
+    /// The key of a method; it is told if it was not yet.
+    pub fn tell(known: &Known, look: &mut Look) -> MethodKey {
         if !known.told.swap(true, Relaxed) {
             look.method(record(known, look));
         }
-        Some(known.key)
+        known.key
     }
 
     /// Likewise, with its bytecodes, and with their listing if there is `memory` to read
-    /// names from: for a method that samples hit.
+    /// names from: for a method that samples hit. With `memory`, only of one that was met
+    /// in this look: another may have its place.
     pub fn tell_whole(
         &mut self,
         memory: Option<&dyn Memory>,
         method: Avma,
         look: &mut Look,
     ) -> Option<MethodKey> {
+        if memory.is_some() && !self.has_met(method) {
+            return None;
+        }
         let known = self.known.get(&method)?;
         Some(self.tell_pinned(memory, known, look))
     }
@@ -211,11 +309,16 @@ fn bytes_of(info: &MethodInfo) -> usize {
 }
 
 /// Whether a method is named as methods are: one whose class was just unloaded may be
-/// half overwritten.
-fn is_sound(info: &MethodInfo) -> bool {
+/// half overwritten. Where the VM does not tell signatures there is none.
+fn is_sound(info: &MethodInfo, has_signature: bool) -> bool {
     let is_name = |name: &str| !name.is_empty() && !name.chars().any(char::is_control);
     let signature = info.signature.as_str();
-    is_name(&info.class) && is_name(&info.name) && is_name(signature) && signature.starts_with('(')
+    let is_signature = if has_signature {
+        is_name(signature) && signature.starts_with('(')
+    } else {
+        signature.is_empty()
+    };
+    is_name(&info.class) && is_name(&info.name) && is_signature
 }
 
 fn record(known: &Known, look: &Look) -> Method {
@@ -232,3 +335,6 @@ fn record(known: &Known, look: &Look) -> Method {
         listing: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

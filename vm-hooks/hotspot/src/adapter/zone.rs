@@ -225,7 +225,7 @@ impl Zone {
             }
             let is_there = |pages: &Pages<'_>| {
                 let mut of = kept.methods.iter();
-                of.all(|method| methods.is_current(pages, method))
+                kept.are_all && of.all(|method| methods.is_current(pages, method))
             };
             if pages.is_some_and(is_there) {
                 there.insert(id);
@@ -233,7 +233,7 @@ impl Zone {
             }
             all.push(id);
             // Others may have taken its methods' places.
-            let before = methods.reinstate(&kept.methods);
+            let before = methods.only(&kept.methods);
             maps.tell(std::iter::once(kept), None, until, methods, look);
             methods.put_back(before);
         }
@@ -289,7 +289,7 @@ impl Zone {
                     bytes,
                 } => {
                     methods_in.push(blob.at);
-                    if nmethods.get(&id).is_none() {
+                    if nmethods.wants(&id) {
                         if state == NOT_INSTALLED {
                             return;
                         }
@@ -303,9 +303,8 @@ impl Zone {
                             // may be known from when it was there.
                             Ok(mut nmethod) if nmethod.method.0 == 0 && layout.tells_methods() => {
                                 let method = outermost(&nmethod);
-                                let Some(method) =
-                                    method.filter(|at| knows_dead && known.contains(*at))
-                                else {
+                                let is_known = |at: &Avma| knows_dead && known.dead(*at).is_some();
+                                let Some(method) = method.filter(is_known) else {
                                     return;
                                 };
                                 nmethod.method = method;
@@ -357,17 +356,34 @@ impl Zone {
         if let Some(error) = failure {
             return Err(error);
         }
+        // What is there in places that were not read is what was there before.
+        let unread = self.cache.unread();
+        if !unread.is_empty() {
+            look.lost(Stream::Adapter, unread.len() as u64, look.began());
+        }
+        for (low, high) in unread {
+            for kept in self.nmethods.between(*low, *high) {
+                let blob = &kept.nmethod.blob;
+                methods_in.push(blob.at);
+                counts.used += u64::from(blob.size);
+                let level = tier(kept.nmethod.level.into());
+                *counts.methods.entry(level).or_default() += 1;
+                seen.push(seen_code(CodeId::Nmethod(kept.nmethod.id), blob));
+            }
+        }
+        let skipped = skipped.iter().map(|heap| (heap.low, heap.high));
+        let skipped: Vec<(Avma, Avma)> = skipped.chain(unread.iter().copied()).collect();
         methods_in.sort_unstable();
         let has_methods = |heap: &&HeapBounds| {
             let first = methods_in.partition_point(|at| *at < heap.low);
             methods_in.get(first).is_some_and(|at| *at < heap.high)
         };
-        let is_skipped = |at: Avma| (skipped.iter()).any(|heap| heap.low <= at && at < heap.high);
+        let is_skipped = |at: Avma| (skipped.iter()).any(|(low, high)| *low <= at && at < *high);
         self.others
             .retain(|at, _| others_there.contains(at) || is_skipped(*at));
-        for heap in &skipped {
+        for (low, high) in &skipped {
             for (at, (end, _, parts)) in &self.others {
-                if heap.low <= *at && *at < heap.high {
+                if low <= at && at < high && !others_there.contains(at) {
                     counts.used += end.0.saturating_sub(at.0);
                     counts.others += 1;
                     seen.extend(parts.iter().filter_map(seen_routine));
@@ -405,7 +421,7 @@ impl Zone {
                         came += 1;
                         if let Some(kept) = nmethods.get_mut(id) {
                             let pages = (!unloaded.contains(id)).then_some(pages);
-                            kept.methods =
+                            (kept.methods, kept.are_all) =
                                 describe(&kept.nmethod, constituent, pages, methods, look);
                             kept.constituent = Some(constituent.clone());
                         }

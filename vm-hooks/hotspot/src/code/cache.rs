@@ -48,6 +48,7 @@ pub struct CodeCache {
     buffer: Vec<u8>,
     /// Blobs and heaps that made no sense, in the last reading.
     malformed: u64,
+    unread: Vec<(Avma, Avma)>,
 }
 
 /// So much of a heap is read at once.
@@ -69,6 +70,7 @@ impl CodeCache {
             names: FxHashMap::default(),
             buffer: Vec::new(),
             malformed: 0,
+            unread: Vec::new(),
         }
     }
 
@@ -82,6 +84,14 @@ impl CodeCache {
     #[must_use]
     pub fn malformed(&self) -> u64 {
         self.malformed
+    }
+
+    /// What the last reading left out of the heaps that were wanted: from a block that
+    /// makes no sense on, nobody knows where others begin. First address, first address
+    /// after.
+    #[must_use]
+    pub fn unread(&self) -> &[(Avma, Avma)] {
+        &self.unread
     }
 
     /// Where the heaps are.
@@ -121,6 +131,7 @@ impl CodeCache {
         mut take: impl FnMut(Found<'_>),
     ) -> Result<Vec<HeapBounds>, AdapterError> {
         self.malformed = 0;
+        self.unread.clear();
         let heaps = self.heaps(memory)?;
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut blocks = 0;
@@ -172,6 +183,8 @@ impl CodeCache {
             let is_stuck = walk.next == begin && piece.min(heap.used() - begin) <= wanted;
             if is_stuck || !blocks.is_sound {
                 self.malformed += 1;
+                let from = heap.low.0.saturating_add(walk.next);
+                self.unread.push((Avma(from), heap.high));
                 break;
             }
         }

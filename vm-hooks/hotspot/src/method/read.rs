@@ -1,8 +1,7 @@
 //! Reading a `Method` out of the VM.
 
-use std::hash::Hasher as _;
+mod stamp;
 
-use rustc_hash::FxHasher;
 use vmscope_records::{Avma, LineEntry};
 use vmscope_target::{AdapterError, Memory};
 
@@ -12,7 +11,9 @@ use super::lookup::ClassMethods;
 use crate::bytecode::decode_utf8;
 use crate::layout::{Encodings, Missing, Scalar, VmStructs, Wanted};
 
-/// A symbol's length is 16 bits.
+pub use stamp::Stamp;
+
+/// 16 bits.
 const MAX_SYMBOL: u64 = u16::MAX as u64;
 
 /// Line tables are not larger: 65,535 bytecodes, at most 11 bytes each.
@@ -62,14 +63,6 @@ mod cost {
 enum SourceFile {
     InPool(Scalar),
     InClass(Scalar),
-}
-
-/// See [`MethodLayout::stamp`]: where what a method refers to is, and what it is called:
-/// a class that takes the place of an unloaded one may have all of it at the same addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    places: [Avma; 5],
-    names: u64,
 }
 
 fn missing(structure: &str, name: &str) -> AdapterError {
@@ -148,6 +141,12 @@ impl MethodLayout {
             class_methods: None,
             missing: vec![Missing::of(error, cost::NAMES)],
         }
+    }
+
+    /// Whether the tables say where signatures are: without them methods have none.
+    #[must_use]
+    pub fn tells_signatures(&self) -> bool {
+        !self.signature_index.is_absent()
     }
 
     /// Where the constant part of the method at `method` is.
@@ -247,31 +246,6 @@ impl MethodLayout {
             Ok::<_, AdapterError>(slot == symbol.0)
         };
         Ok(is(self.name_index, name)? && is(self.signature_index, signature)?)
-    }
-
-    /// What tells whether the method at `method` is still the one that was read there:
-    /// when its class was unloaded, another may have its place.
-    ///
-    /// # Errors
-    ///
-    /// As [`MethodLayout::read`].
-    pub fn stamp(&self, memory: &dyn Memory, method: Avma) -> Result<Stamp, AdapterError> {
-        let const_method = self.const_method(memory, method)?;
-        let constants = self.constants.read_address(memory, const_method, WHAT)?;
-        let holder = self.pool_holder.read_address(memory, constants, WHAT)?;
-        let class = self.klass_name.read_address(memory, holder, WHAT)?;
-        let name = self.name_index.read(memory, const_method, WHAT)?;
-        let name = self.pool_slot(memory, constants, name.cast_unsigned())?;
-        let name = Avma(name & !1);
-        let mut names = FxHasher::default();
-        for symbol in [class, name] {
-            let (bytes, _) = self.symbol_bytes(memory, symbol, usize::from(u16::MAX))?;
-            names.write(&bytes);
-        }
-        Ok(Stamp {
-            places: [const_method, constants, holder, class, name],
-            names: names.finish(),
-        })
     }
 
     /// The name of the class at `klass`, as the VM writes it.

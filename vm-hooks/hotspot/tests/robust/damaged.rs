@@ -1,9 +1,13 @@
 //! Snapshots that are damaged at random places: whatever is told, telling it ends, and
 //! costs no more than is believed.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
+use vmscope_hotspot::HotSpotAdapter;
 use vmscope_hotspot::testing::PAGE_BYTES;
-use vmscope_target::MAX_RECORDS_OF_A_LOOK;
+use vmscope_records::{ProcessKey, Record, TimeNs};
+use vmscope_target::{Adapter as _, KeySource, Look, MAX_RECORDS_OF_A_LOOK};
 
 use super::readings::{Told, read, snapshot, write};
 
@@ -64,4 +68,47 @@ fn a_heap_of_a_size_that_can_t_be() {
             is_within_bounds(&read(&other.process()));
         }
     }
+}
+
+/// Code behind a block that makes no sense is as it was: nobody saw it go. Where it is seen again,
+/// it is the same.
+#[test]
+fn code_behind_a_block_that_makes_no_sense_is_not_told_gone() {
+    let whole = snapshot("jdk17");
+    let process = whole.process();
+    let walked = vmscope_hotspot::testing::walk(&process, process.memory()).unwrap();
+    let behind = &walked.nmethods[walked.nmethods.len() / 2].nmethod.blob;
+    let mut damaged = whole.clone();
+    // Its block's length, in front of it.
+    write(&mut damaged, behind.at.0 - 16, &u64::MAX.to_le_bytes());
+    let (keys, mut adapter) = (KeySource::new(), HotSpotAdapter::new());
+    let clock = Arc::new(|| TimeNs(7));
+    let mut told = Vec::new();
+    for snapshot in [&whole, &damaged, &whole] {
+        let process = snapshot.process();
+        let mut look = Look::new(keys.clone(), ProcessKey(1), clock.clone());
+        adapter.finish(&process, &mut look).unwrap();
+        told.push(look.finish().0);
+    }
+    let count = |records: &[Record], is_it: fn(&Record) -> bool| {
+        records.iter().filter(|record| is_it(record)).count()
+    };
+    let seen = |record: &Record| matches!(record, Record::Constituent(_));
+    let gone = |record: &Record| matches!(record, Record::ConstituentGone(_));
+    let lost = |record: &Record| matches!(record, Record::Lost(_));
+    assert!(count(&told[0], seen) > 100);
+    let counts: Vec<[usize; 3]> = told
+        .iter()
+        .map(|records| {
+            [
+                count(records, seen),
+                count(records, gone),
+                count(records, lost),
+            ]
+        })
+        .collect();
+    assert_eq!(
+        (counts[0][2], counts[1], counts[2]),
+        (0, [0, 0, 1], [0, 0, 0])
+    );
 }

@@ -34,14 +34,20 @@ const CALLED_OTHERWISE: [&str; 6] = [
     "Symbol._body[0]",
 ];
 
+/// What is said where methods have no names; where it is not, they have.
+const NO_NAMES: [&str; 2] = ["methods have no names", "compiled code has no names"];
+
 fn each_field(name: &str) {
     let whole = snapshot(name);
     let all = read(&whole.process());
     assert!(all.errors.is_empty(), "{:?}", all.errors);
     let compiled = all.compiled().count();
+    let named = all.named().count();
+    assert!(named * 10 >= compiled * 9, "{named} of {compiled}");
     let (known, known_limits) = (all.but_limits(), all.limits());
     let (mut unused, mut silent) = (0, Vec::new());
     let (mut without_code, mut with_code) = (Vec::new(), Vec::new());
+    let mut without_names = Vec::new();
     for entry in fields(&whole) {
         if !STRUCTURES.contains(&entry.structure.as_str()) {
             continue;
@@ -71,12 +77,23 @@ fn each_field(name: &str) {
                 remains * 10 >= compiled * 4,
                 "{called}: {remains} of {compiled}"
             );
+            let says_so = limits
+                .iter()
+                .any(|text| NO_NAMES.iter().any(|no| text.contains(no)));
+            let names = told.named().count();
+            if says_so {
+                assert_eq!(names, 0, "{called}");
+                without_names.push(called.clone());
+            } else {
+                assert!(names * 10 >= remains * 9, "{called}: {names} of {remains}");
+            }
             with_code.push(called);
         }
     }
     super::common::say(&format!(
         "{name}: {unused} fields are not used; {} are named and done without: {with_code:?}; \
-         {} are named, and no code is found without them: {without_code:?}",
+         {} are named, and no code is found without them: {without_code:?}; without names: \
+         {without_names:?}",
         with_code.len(),
         without_code.len()
     ));

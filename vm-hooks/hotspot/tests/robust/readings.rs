@@ -73,6 +73,12 @@ impl Told {
             .filter(|one| one.kind == ConstituentKind::Method)
     }
 
+    /// Those of them that have names.
+    pub fn named(&self) -> impl Iterator<Item = &Constituent> {
+        self.compiled()
+            .filter(|one| !one.name.starts_with("(method without a name"))
+    }
+
     pub fn limits(&self) -> Vec<&str> {
         let limits = self.records.iter().filter_map(|record| match record {
             Record::Limit(limit) => Some(limit.text.as_str()),
