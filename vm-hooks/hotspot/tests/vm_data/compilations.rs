@@ -26,6 +26,10 @@ impl Drop for Ends {
     }
 }
 
+fn since(began: Instant) -> TimeNs {
+    TimeNs(u64::try_from(began.elapsed().as_nanos()).unwrap())
+}
+
 #[test]
 fn what_is_compiled_is_what_the_log_says() {
     let jvms = jvm::all();
@@ -82,9 +86,10 @@ fn what_is_compiled_is_what_the_log_says() {
         let mut vm = VmData::new(&process, known);
         let keys = KeySource::new();
         let mut told: HashMap<(u64, bool), CompilationNews> = HashMap::new();
+        let began = Instant::now();
         while told.len() < ENOUGH {
             all_in_time();
-            let mut look = Look::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(1)));
+            let mut look = Look::new(keys.clone(), ProcessKey(1), Arc::new(move || since(began)));
             vm.look(&process, &mut look).unwrap();
             for news in look.take_compilations() {
                 told.insert((news.id, news.osr_bci.is_some()), news);
