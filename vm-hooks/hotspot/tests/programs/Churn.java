@@ -17,7 +17,7 @@ import java.util.Random;
  * <pre>
  * --lives N     how many
  * --rounds N    of the loop in a life
- * --log FILE    "KIND BEGIN END" a line, in System.nanoTime, which is CLOCK_MONOTONIC
+ * --log FILE    "KIND CLASS BEGIN END" a line, in System.nanoTime, which is CLOCK_MONOTONIC
  * --collect N   collects garbage, and so unloads classes, after every N lives
  * </pre>
  *
@@ -108,9 +108,11 @@ public final class Churn {
     while (program.goesOn(done, lives)) {
       int kind = done % KINDS.length;
       Body body = steady;
+      String name = "Steady";
       if (kind < 3) {
         String template = KINDS[kind].substring(0, 1).toUpperCase() + KINDS[kind].substring(1);
         byte[] bytes = named(template, done % 100_000);
+        name = String.format("%s%05d", template, done % 100_000);
         Class<?> made = done % 2 == 0 ? hidden(bytes) : new Loader().define(bytes);
         body = (Body) made.getDeclaredConstructor().newInstance();
       }
@@ -121,7 +123,7 @@ public final class Churn {
       long end = System.nanoTime();
       spent[kind] += end - begin;
       if (writer != null) {
-        writer.println(KINDS[kind] + ' ' + begin + ' ' + end);
+        writer.println(KINDS[kind] + ' ' + name + ' ' + begin + ' ' + end);
       }
       done++;
       if (done % collect == 0) {
