@@ -144,7 +144,7 @@ fn churned(release: u32) {
     let unknown = asked.doubtful + asked.unnamed;
     // Code that was made and unloaded between two looks is left without a name where it is not
     // certain whose it was: 5 to 10 % of the samples on two busy processors.
-    recorded.check(6 * unknown < right, &told);
+    recorded.check(10 * unknown < right, &told);
     let kinds = list(&recorded.said[0]["kinds"]);
     let all: f64 = kinds.iter().map(|kind| number(&kind["seconds"])).sum();
     let mut worst = Worst::default();
