@@ -211,7 +211,7 @@ fn samples_elsewhere_are_what_their_pc_says() {
     let profile = recording.end(1000).profile();
     assert_eq!(
         names(&profile),
-        ["A::a", "(not mapped)", "(not mapped)", "iadd"]
+        ["A::a", "(not mapped)", "(not mapped)", "iadd (fast_iadd)"]
     );
     assert_eq!(
         profile.entries[site_of(&profile, 0).entry as usize].tier,

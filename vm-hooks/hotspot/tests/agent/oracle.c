@@ -28,11 +28,14 @@
  */
 #include <jvmti.h>
 #include <jvmticmlr.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Compilers tell of what they have just made while all that there is is told. */
+static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
 static FILE *file;
 
 /* Methods that were told already: open addressing, a power of two, half empty. */
@@ -109,12 +112,9 @@ static void tell_method(jvmtiEnv *jvmti, jmethodID method) {
     (*jvmti)->Deallocate(jvmti, (unsigned char *)lines);
 }
 
-static void JNICALL compiled(jvmtiEnv *jvmti, jmethodID method, jint size, const void *address,
-                             jint map_length, const jvmtiAddrLocationMap *map,
-                             const void *information) {
-    const jvmtiCompiledMethodLoadRecordHeader *header = information;
-    if (!file)
-        return;
+static void tell_compiled(jvmtiEnv *jvmti, jmethodID method, jint size, const void *address,
+                          jint map_length, const jvmtiAddrLocationMap *map,
+                          const jvmtiCompiledMethodLoadRecordHeader *header) {
     tell_method(jvmti, method);
     for (const jvmtiCompiledMethodLoadRecordHeader *one = header; one; one = one->next) {
         if (one->kind != JVMTI_CMLR_INLINE_INFO)
@@ -144,11 +144,22 @@ static void JNICALL compiled(jvmtiEnv *jvmti, jmethodID method, jint size, const
                 (int)map[i].location);
 }
 
+static void JNICALL compiled(jvmtiEnv *jvmti, jmethodID method, jint size, const void *address,
+                             jint map_length, const jvmtiAddrLocationMap *map,
+                             const void *information) {
+    pthread_mutex_lock(&writing);
+    if (file)
+        tell_compiled(jvmti, method, size, address, map_length, map, information);
+    pthread_mutex_unlock(&writing);
+}
+
 static void JNICALL generated(jvmtiEnv *jvmti, const char *name, const void *address, jint size) {
     (void)jvmti;
+    pthread_mutex_lock(&writing);
     if (file)
         fprintf(file, "stub %llx %d %s\n", (unsigned long long)(uintptr_t)address, (int)size,
                 name);
+    pthread_mutex_unlock(&writing);
 }
 
 static jvmtiEnv *environment(JavaVM *vm) {
@@ -196,10 +207,12 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *options, void *reserved)
         fclose(opened);
         return JNI_ERR;
     }
+    pthread_mutex_lock(&writing);
     file = opened;
     free(told);
     told = NULL;
     told_size = told_count = 0;
+    pthread_mutex_unlock(&writing);
     want(jvmti, JVMTI_ENABLE, JVMTI_EVENT_COMPILED_METHOD_LOAD);
     want(jvmti, JVMTI_ENABLE, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
     failed("GenerateEvents",
@@ -208,8 +221,10 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *vm, char *options, void *reserved)
            (*jvmti)->GenerateEvents(jvmti, JVMTI_EVENT_DYNAMIC_CODE_GENERATED));
     want(jvmti, JVMTI_DISABLE, JVMTI_EVENT_COMPILED_METHOD_LOAD);
     want(jvmti, JVMTI_DISABLE, JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
-    fputs("end\n", file);
+    pthread_mutex_lock(&writing);
+    fputs("end\n", opened);
     file = NULL;
+    pthread_mutex_unlock(&writing);
     (*jvmti)->DisposeEnvironment(jvmti);
     return fclose(opened) == 0 ? JNI_OK : JNI_ERR;
 }
