@@ -1,31 +1,21 @@
 //! Prints bytecodes of a JVM's methods: `listing PID [CLASS[.METHOD]]`.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, listing};
-use vmscope_hotspot::layout::{Encodings, VmStructs};
-use vmscope_hotspot::{
-    method::{ClassesLayout, MethodLayout},
-    pages::Pages,
-};
+use vmscope_hotspot::jvm::Jvm;
+use vmscope_hotspot::method::ClassesLayout;
+use vmscope_hotspot::pages::Pages;
 use vmscope_records::Pid;
-use vmscope_target::{Memory, ProcessView};
+use vmscope_target::ProcessView;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pid = std::env::args().nth(1).ok_or("usage: listing PID")?;
     let wanted = std::env::args().nth(2).unwrap_or_default();
     let process = ProcessView::open(Pid(pid.parse()?))?;
-    let libjvm = process
-        .module(|name| name == "libjvm.so")
-        .ok_or("no libjvm.so")?;
     let pages = Pages::new(process.memory());
-    let structs = VmStructs::read(&process, &libjvm, &pages)?;
-    let major = structs
-        .optional_static("Abstract_VM_Version", "_vm_major_version")
-        .and_then(|at| pages.read_u32(at).ok())
-        .unwrap_or(11);
-    let encodings = Encodings::of(&structs, major);
-    let methods = MethodLayout::of(&structs, encodings)?;
-    let pools = PoolLayout::of(&structs, methods.clone())?;
-    let holders = ClassesLayout::of(&structs)?.read(&pages)?;
+    let jvm = Jvm::open(&process, &pages)?;
+    let methods = &jvm.methods;
+    let pools = PoolLayout::of(&jvm.structs, methods.clone())?;
+    let holders = ClassesLayout::of(&jvm.structs)?.read(&pages)?;
     for holder in holders {
         for method in methods.methods_of(&pages, holder)? {
             let info = methods.read(&pages, method)?;

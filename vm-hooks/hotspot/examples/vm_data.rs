@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let libjvm = libjvm.ok_or("no libjvm.so")?;
     let pages = Pages::new(process.memory());
     let structs = VmStructs::read(&process, &libjvm, &pages)?;
-    let methods = MethodLayout::of(&structs, Encodings::of(&structs, 17))?;
+    let methods = MethodLayout::of(&structs, Encodings::of(17))?;
     let mut vm = VmData::new(
         &process,
         Known {

@@ -2,12 +2,9 @@
 //! `zone PID|CORE [--names]`.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 use std::time::Instant;
-use vmscope_hotspot::code::{CodeCache, CodeLayout, Found};
-use vmscope_hotspot::method::MethodLayout;
-use vmscope_hotspot::{
-    layout::{Encodings, VmStructs},
-    pages::Pages,
-};
+use vmscope_hotspot::code::{CodeCache, Found};
+use vmscope_hotspot::jvm::Jvm;
+use vmscope_hotspot::pages::Pages;
 use vmscope_records::Pid;
 use vmscope_target::{CoreFile, ProcessView, own_root};
 
@@ -19,19 +16,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(pid) => ProcessView::open(Pid(pid))?,
         Err(_) => ProcessView::from_core(CoreFile::open(which.as_ref())?, own_root().ok()),
     };
-    let libjvm = process
-        .module(|name| name == "libjvm.so")
-        .ok_or("no libjvm.so")?;
     let pages = Pages::new(process.memory());
-    let structs = VmStructs::read(&process, &libjvm, &pages)?;
-    let major = structs
-        .optional_static("Abstract_VM_Version", "_vm_major_version")
-        .and_then(|at| vmscope_target::Memory::read_u32(&pages, at).ok())
-        .unwrap_or(11);
-    let encodings = Encodings::of(&structs, major);
-    let mut cache = CodeCache::new(CodeLayout::of(&structs, encodings)?);
-    let layout = cache.layout().clone();
-    let methods = MethodLayout::of(&structs, encodings)?;
+    let jvm = Jvm::open(&process, &pages)?;
+    let (layout, methods) = (&jvm.code, &jvm.methods);
+    let mut cache = CodeCache::new(layout.clone());
     println!("tables {:?}", began.elapsed());
     let began = Instant::now();
     let mut nmethods = Vec::new();

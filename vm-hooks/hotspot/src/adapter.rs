@@ -152,9 +152,7 @@ impl HotSpotAdapter {
         });
         Ok(())
     }
-}
 
-impl HotSpotAdapter {
     fn has_read(&self) -> bool {
         self.opened.as_ref().is_some_and(|opened| opened.has_read)
     }
@@ -297,12 +295,12 @@ impl Opened {
     ) -> Result<(), AdapterError> {
         let quiet = std::mem::take(&mut self.quiet);
         self.data.look(process, look)?;
-        let unloaded = class_counts(&self.data).map(|counts| counts.unloaded);
+        let counts = class_counts(&self.data);
+        let unloaded = counts.map(|counts| counts.unloaded);
         self.methods.begin(look.began(), unloaded);
         let pages = Pages::new(process.memory());
         let signs = signs(&self.data, self.jvm.version.major);
         self.zone.count(signs, look.began());
-        let counts = class_counts(&self.data);
         let is_due = is_last || self.zone.is_due(touched.all(), signs, Instant::now());
         if is_due {
             let methods = &mut self.methods;

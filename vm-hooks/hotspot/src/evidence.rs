@@ -82,9 +82,6 @@ pub use memory::{FactsLayout, MemoryMethods};
 pub use tree::GuessLimits;
 pub use weights::Weights;
 
-/// The level of C2.
-const C2: i8 = 4;
-
 /// What evidence needs to know of methods.
 pub trait MethodSource {
     /// What the bytecodes of the method at that `Method*` may be recognised by.
@@ -167,7 +164,7 @@ pub fn pieces_weighted(nmethod: &Nmethod, methods: &dyn MethodSource, weights: &
     let states = path::shortest(&machine, &tree, &anchors, &templates, weights);
     let prologue = u32::try_from(nmethod.blob.frame_complete).unwrap_or(0);
     // C2 moves loads away from where they may fault, and checks of several bytecodes together.
-    let implicit = if nmethod.level == C2 {
+    let implicit = if nmethod.is_by_c2() {
         Exactness::Approximate
     } else {
         Exactness::Exact

@@ -1,6 +1,5 @@
 //! A JVM in a process: its library, its version, and where everything lies in it.
 
-use vmscope_records::Avma;
 use vmscope_target::{AdapterError, LoadedModule, Memory, ProcessView};
 
 use crate::code::CodeLayout;
@@ -53,7 +52,7 @@ impl Jvm {
         let library = library_of(process).ok_or(AdapterError::NotReady { what: "library" })?;
         let structs = VmStructs::read(process, &library, memory)?;
         let version = Version::read(&structs, memory)?;
-        let encodings = Encodings::of(&structs, version.major);
+        let encodings = Encodings::of(version.major);
         Ok(Jvm {
             code: CodeLayout::of(&structs, encodings)?,
             methods: MethodLayout::of(&structs, encodings)
@@ -138,21 +137,6 @@ pub fn library_of(process: &ProcessView) -> Option<LoadedModule> {
         found.is_ok_and(|found| found.iter().any(Option::is_some))
     };
     (library.has_code() && is_hotspot(&library)).then_some(library)
-}
-
-/// Reads the pointer in a static field.
-///
-/// # Errors
-///
-/// [`AdapterError::MissingField`]; what reading memory fails with.
-pub fn static_pointer(
-    structs: &VmStructs,
-    memory: &dyn Memory,
-    (structure, field): (&str, &str),
-    what: &'static str,
-) -> Result<Avma, AdapterError> {
-    let at = structs.static_at(structure, field)?;
-    memory.read_pointer(at).map_err(AdapterError::reading(what))
 }
 
 #[cfg(test)]

@@ -10,5 +10,6 @@ mod read;
 pub use classes::ClassesLayout;
 pub use info::MethodInfo;
 pub use lines::line_table;
+pub(crate) use names::primitive;
 pub use names::{class_name, readable_signature};
 pub use read::{MethodLayout, Stamp};

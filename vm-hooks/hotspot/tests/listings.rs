@@ -19,8 +19,8 @@ use common::java::listed;
 use common::jdks::{self, Jdk};
 use common::jvm::Jvm;
 use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, listing, vm_name};
-use vmscope_hotspot::layout::{Encodings, VmStructs};
-use vmscope_hotspot::method::{ClassesLayout, MethodInfo, MethodLayout};
+use vmscope_hotspot::layout::VmStructs;
+use vmscope_hotspot::method::{ClassesLayout, MethodInfo};
 use vmscope_hotspot::pages::Pages;
 use vmscope_records::{Avma, Pid};
 use vmscope_target::{Memory, ProcessView};
@@ -67,17 +67,12 @@ struct Read {
 
 fn read(pid: u32, wanted: impl Fn(&str) -> bool) -> Read {
     let process = ProcessView::open(Pid(pid)).unwrap();
-    let libjvm = process.module(|name| name == "libjvm.so").unwrap();
     let pages = Pages::new(process.memory());
-    let structs = VmStructs::read(&process, &libjvm, &pages).unwrap();
-    let major = structs
-        .optional_static("Abstract_VM_Version", "_vm_major_version")
-        .map_or(11, |at| pages.read_u32(at).unwrap());
-    let encodings = Encodings::of(&structs, major);
-    let layout = MethodLayout::of(&structs, encodings).unwrap();
-    let pools = PoolLayout::of(&structs, layout.clone()).unwrap();
+    let jvm = vmscope_hotspot::jvm::Jvm::open(&process, &pages).unwrap();
+    let (structs, layout) = (&jvm.structs, &jvm.methods);
+    let pools = PoolLayout::of(structs, layout.clone()).unwrap();
     let mut methods = Vec::new();
-    for class in ClassesLayout::of(&structs).unwrap().read(&pages).unwrap() {
+    for class in ClassesLayout::of(structs).unwrap().read(&pages).unwrap() {
         if !layout.class(&pages, class).is_ok_and(|name| wanted(&name)) {
             continue;
         }
@@ -91,7 +86,7 @@ fn read(pid: u32, wanted: impl Fn(&str) -> bool) -> Read {
             }
         }
     }
-    let codelets = codelets(&structs, &pages);
+    let codelets = codelets(structs, &pages);
     Read { methods, codelets }
 }
 

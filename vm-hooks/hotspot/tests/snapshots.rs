@@ -172,7 +172,7 @@ fn references_are_to_what_they_name() {
         let libjvm = process.module(|name| name == "libjvm.so").unwrap();
         let structs = VmStructs::read(&process, &libjvm, &memory).unwrap();
         let walk = walk(&process, &memory).unwrap();
-        let encodings = Encodings::of(&structs, walk.major);
+        let encodings = Encodings::of(walk.major);
         let methods = MethodLayout::of(&structs, encodings).unwrap();
         let pools = PoolLayout::of(&structs, methods.clone()).unwrap();
         let mut fields = BTreeMap::new();

@@ -38,18 +38,6 @@ pub enum ConstituentKind {
     Other(String),
 }
 
-impl ConstituentKind {
-    /// Whether it is data that is looked up by its address: no pc is ever in it, and
-    /// code may lie where it does.
-    #[must_use]
-    pub const fn is_data(&self) -> bool {
-        matches!(
-            self,
-            ConstituentKind::Bytecodes | ConstituentKind::MethodObject
-        )
-    }
-}
-
 /// One case of a polymorphic inline cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PicCase {

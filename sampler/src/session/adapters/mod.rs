@@ -192,22 +192,22 @@ impl Looks {
 /// Says which VM the recording is of: the main process's first one, else that of
 /// whatever process was the first to have one.
 fn greet(greeted: &mut Option<Greeted>, watched: &Watched, teller: &Teller) {
-    let Some(first) = watched.adapters.first() else {
+    let (space, main) = (watched.space.key, watched.space.main);
+    let told = greeted.as_ref();
+    let is_same = told.is_some_and(|told| told.space == space);
+    let is_better = told.is_none_or(|told| main && !told.main);
+    let Some(first) = watched.adapters.first().filter(|_| is_same || is_better) else {
         return;
     };
-    let now = Greeted {
-        space: watched.space.key,
-        main: watched.space.main,
-        identity: first.identity(),
-    };
-    let is_better = match greeted {
-        None => true,
-        // It may know its version only when it has looked.
-        Some(told) if told.space == now.space => told.identity != now.identity,
-        Some(told) => now.main && !told.main,
-    };
-    if is_better {
-        teller.vm(now.identity.clone());
-        *greeted = Some(now);
+    let identity = first.identity();
+    // It may know its version only when it has looked.
+    if is_same && told.is_some_and(|told| told.identity == identity) {
+        return;
     }
+    teller.vm(identity.clone());
+    *greeted = Some(Greeted {
+        space,
+        main,
+        identity,
+    });
 }

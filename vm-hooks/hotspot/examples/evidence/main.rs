@@ -25,15 +25,14 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
 
 use vmscope_hotspot::bytecode::PoolLayout;
-use vmscope_hotspot::code::{CodeCache, CodeLayout, Found, Frame, Nmethod};
+use vmscope_hotspot::code::{CodeCache, Found, Frame, Nmethod};
 use vmscope_hotspot::evidence::{
     self, FactsLayout, MemoryMethods, Weights, full, has_full_tables, pieces_weighted, stale_scope,
 };
-use vmscope_hotspot::layout::{Encodings, VmStructs};
-use vmscope_hotspot::method::MethodLayout;
+use vmscope_hotspot::jvm::Jvm;
 use vmscope_hotspot::pages::Pages;
 use vmscope_records::{Exactness, Pid};
-use vmscope_target::{Memory, ProcessView};
+use vmscope_target::ProcessView;
 
 use names::{Names, Score};
 
@@ -56,22 +55,21 @@ fn main() -> Result<(), Error> {
     let has = |name: &str| options.iter().any(|option| option == name);
 
     let process = ProcessView::open(Pid(pid))?;
-    let libjvm = process.module(|name| name == "libjvm.so");
     let pages = Pages::new(process.memory());
-    let structs = VmStructs::read(&process, &libjvm.ok_or("no libjvm.so")?, &pages)?;
-    let major = structs.optional_static("Abstract_VM_Version", "_vm_major_version");
-    let major = major.and_then(|at| pages.read_u32(at).ok()).unwrap_or(11);
-    let encodings = Encodings::of(&structs, major);
-    let mut cache = CodeCache::new(CodeLayout::of(&structs, encodings)?);
-    let layout = cache.layout().clone();
+    let jvm = Jvm::open(&process, &pages)?;
+    let layout = &jvm.code;
+    let mut cache = CodeCache::new(layout.clone());
     let mut names = Names {
-        layout: MethodLayout::of(&structs, encodings)?,
+        layout: jvm.methods.clone(),
         memory: &pages,
         kept: HashMap::new(),
     };
     let methods = MemoryMethods::new(
         &pages,
-        FactsLayout::of(&structs, PoolLayout::of(&structs, names.layout.clone())?),
+        FactsLayout::of(
+            &jvm.structs,
+            PoolLayout::of(&jvm.structs, jvm.methods.clone())?,
+        ),
     );
     let mut nmethods = Vec::new();
     cache.read(process.memory(), &pages, |found| {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use vmscope_records::{CounterMeaning, TimeNs};
 use vmscope_target::Look;
 
-use crate::code::HeapBounds;
+use crate::code::{HeapBounds, Nmethod, tier};
 
 /// How often they are told, in nanoseconds.
 const EVERY: u64 = 1_000_000_000;
@@ -21,6 +21,14 @@ pub(super) struct Counts {
     pub methods: BTreeMap<&'static str, u64>,
     /// Blobs that are no compiled methods.
     pub others: u64,
+}
+
+impl Counts {
+    /// Counts a compiled method.
+    pub fn method(&mut self, nmethod: &Nmethod) {
+        let tier = tier(nmethod.level.into());
+        *self.methods.entry(tier).or_default() += 1;
+    }
 }
 
 /// The figures, from reading to reading.

@@ -23,9 +23,6 @@ pub(super) struct Maps {
     is_c2_wrong: bool,
 }
 
-/// The level of C2.
-const C2: i8 = 4;
-
 /// The methods of a JVM that is over: their bytecodes, without what they refer to.
 struct Remembered<'a>(&'a Methods);
 
@@ -79,7 +76,7 @@ impl Maps {
             let nmethod = &kept.nmethod;
             let map = if !has_full_tables([nmethod]) {
                 by_evidence(nmethod)
-            } else if self.is_c2_wrong && nmethod.level == C2 {
+            } else if self.is_c2_wrong && nmethod.is_by_c2() {
                 by_evidence(&without_needless(nmethod))
             } else {
                 // `-XX:+DebugNonSafepoints`: the records say it themselves.

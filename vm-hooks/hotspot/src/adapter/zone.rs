@@ -13,7 +13,7 @@ use super::figures::{Counts, Figures};
 use super::kept::{MAX_BYTES, Nmethods};
 use super::maps::Maps;
 use super::methods::Methods;
-use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId, tier};
+use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId};
 use crate::family::sources;
 use crate::jvm::Jvm;
 use crate::pages::Pages;
@@ -322,10 +322,7 @@ impl Zone {
                     }
                     counts.used += u64::from(blob.size);
                     if let Some(kept) = nmethods.get(&id) {
-                        *counts
-                            .methods
-                            .entry(tier(kept.nmethod.level.into()))
-                            .or_default() += 1;
+                        counts.method(&kept.nmethod);
                     }
                     seen.push(seen_code(CodeId::Nmethod(id), &blob));
                 }
@@ -366,8 +363,7 @@ impl Zone {
                 let blob = &kept.nmethod.blob;
                 methods_in.push(blob.at);
                 counts.used += u64::from(blob.size);
-                let level = tier(kept.nmethod.level.into());
-                *counts.methods.entry(level).or_default() += 1;
+                counts.method(&kept.nmethod);
                 seen.push(seen_code(CodeId::Nmethod(kept.nmethod.id), blob));
             }
         }

@@ -1,6 +1,6 @@
 //! How names and strings of a class are written.
 
-use crate::method::class_name;
+use crate::method::{class_name, primitive};
 
 /// Decodes the class file's UTF-8: a zero is two bytes, and characters beyond 16 bits
 /// are two surrogates of three bytes each. What is no UTF-8 becomes U+FFFD.
@@ -77,20 +77,6 @@ pub(super) fn array_or_class(name: &str) -> String {
         (None, None) => return name.to_owned(),
     };
     shown + &"[]".repeat(dimensions.min(255))
-}
-
-fn primitive(descriptor: &str) -> Option<&'static str> {
-    Some(match descriptor {
-        "B" => "byte",
-        "C" => "char",
-        "D" => "double",
-        "F" => "float",
-        "I" => "int",
-        "J" => "long",
-        "S" => "short",
-        "Z" => "boolean",
-        _ => return None,
-    })
 }
 
 /// The element type of `newarray`.

@@ -83,6 +83,9 @@ pub struct Nmethod {
     pub is_whole: bool,
 }
 
+/// `CompLevel_full_optimization`.
+const C2: i8 = 4;
+
 /// What a level of compilation is called (`CompLevel`): which compiler, and what its
 /// code does besides.
 #[must_use]
@@ -98,6 +101,12 @@ pub fn tier(level: i64) -> &'static str {
 }
 
 impl Nmethod {
+    /// Whether C2 made it.
+    #[must_use]
+    pub fn is_by_c2(&self) -> bool {
+        self.level == C2
+    }
+
     /// Whether it is of on-stack replacement.
     #[must_use]
     pub fn is_osr(&self) -> bool {

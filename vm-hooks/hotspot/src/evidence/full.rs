@@ -12,9 +12,6 @@ use crate::code::{Frame, Nmethod, PcDesc};
 const MIN_STALE: usize = 10;
 const STALE_PART: usize = 5;
 
-/// The level of C2.
-const C2: i8 = 4;
-
 /// A direct call, which all calls of Java methods and of the run time are.
 const CALL: u8 = 0xe8;
 const CALL_BYTES: usize = 5;
@@ -60,7 +57,7 @@ fn is_needless(nmethod: &Nmethod, pc: &PcDesc) -> bool {
 /// there is no sign of that.
 #[must_use]
 pub fn stale_scope(nmethod: &Nmethod) -> Option<Vec<Frame>> {
-    if nmethod.level != C2 {
+    if !nmethod.is_by_c2() {
         return None;
     }
     let mut counts: FxHashMap<Vec<Frame>, usize> = FxHashMap::default();

@@ -2,16 +2,12 @@
 //! differs between versions. Told by features of the process where it can be, else by
 //! its version.
 
-use super::VmStructs;
-
 /// How a JVM of some version encodes what its tables do not describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encodings {
     /// What is taken off each byte of UNSIGNED5: 0 up to JDK 19, 1 from 20 on, where a
     /// zero byte never occurs (`unsigned5.hpp`).
     pub unsigned5_excess: u32,
-    /// The nmethod state that is *in use*; states above are not entrant any more.
-    pub in_use: i64,
 }
 
 /// `InvocationEntryBci`: not on-stack replacement.
@@ -83,13 +79,11 @@ pub mod resolved_entry {
 }
 
 impl Encodings {
-    /// Of the JVM that describes itself so; `major` is its version.
+    /// Of a JVM of the version `major`.
     #[must_use]
-    pub fn of(structs: &VmStructs, major: u32) -> Self {
-        let _ = structs;
+    pub fn of(major: u32) -> Self {
         Encodings {
             unsigned5_excess: u32::from(major >= 20),
-            in_use: 0,
         }
     }
 }

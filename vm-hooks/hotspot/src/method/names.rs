@@ -47,33 +47,35 @@ fn parameters(descriptor: &str) -> Option<String> {
         let element = rest.trim_start_matches('[');
         let dimensions = rest.len() - element.len();
         let (kind, after) = element.split_at_checked(1)?;
-        let primitive = match kind {
-            "B" => "byte",
-            "C" => "char",
-            "D" => "double",
-            "F" => "float",
-            "I" => "int",
-            "J" => "long",
-            "S" => "short",
-            "Z" => "boolean",
-            "L" => {
-                let (class, after) = after.split_once(';')?;
-                all.push_str(class.rsplit('/').next()?);
-                rest = after;
-                ""
-            }
-            _ => return None,
+        rest = if kind == "L" {
+            let (class, after) = after.split_once(';')?;
+            all.push_str(class.rsplit('/').next()?);
+            after
+        } else {
+            all.push_str(primitive(kind)?);
+            after
         };
-        if !primitive.is_empty() {
-            all.push_str(primitive);
-            rest = after;
-        }
         for _ in 0..dimensions {
             all.push_str("[]");
         }
     }
     all.push(')');
     Some(all)
+}
+
+/// What a descriptor of one letter stands for; `None` for no primitive type.
+pub(crate) fn primitive(descriptor: &str) -> Option<&'static str> {
+    Some(match descriptor {
+        "B" => "byte",
+        "C" => "char",
+        "D" => "double",
+        "F" => "float",
+        "I" => "int",
+        "J" => "long",
+        "S" => "short",
+        "Z" => "boolean",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use vmscope_records::Avma;
 use vmscope_target::{AdapterError, Memory, ProcessView};
 
 use crate::bytecode::{ConstantPoolView, PoolLayout, listing};
-use crate::code::{CodeCache, CodeLayout, Found, Frame, HeapBounds, Nmethod, ScopeError};
-use crate::layout::{Encodings, VmStructs};
-use crate::method::{MethodInfo, MethodLayout};
+use crate::code::{CodeCache, Found, Frame, HeapBounds, Nmethod, ScopeError};
+use crate::jvm::Jvm;
+use crate::method::MethodInfo;
 
 /// Records of an nmethod that are followed; the others are only counted.
 const MAX_CHAINS: usize = 1 << 16;
@@ -52,19 +52,11 @@ pub struct WalkedNmethod {
 /// Where the VM does not describe itself, or has no code cache. What is wrong within
 /// is counted.
 pub fn walk(process: &ProcessView, memory: &dyn Memory) -> Result<Walk, AdapterError> {
-    let libjvm = process
-        .module(|name| name == "libjvm.so")
-        .ok_or(AdapterError::NotReady { what: "libjvm.so" })?;
-    let structs = VmStructs::read(process, &libjvm, memory)?;
-    let major = structs
-        .optional_static("Abstract_VM_Version", "_vm_major_version")
-        .and_then(|at| memory.read_u32(at).ok())
-        .unwrap_or(11);
-    let encodings = Encodings::of(&structs, major);
-    let mut cache = CodeCache::new(CodeLayout::of(&structs, encodings)?);
-    let layout = cache.layout().clone();
+    let jvm = Jvm::open(process, memory)?;
+    let (layout, methods) = (&jvm.code, &jvm.methods);
+    let mut cache = CodeCache::new(layout.clone());
     let mut walk = Walk {
-        major,
+        major: jvm.version.major,
         ..Walk::default()
     };
     walk.heaps = cache.read(memory, memory, |found| match found {
@@ -81,8 +73,7 @@ pub fn walk(process: &ProcessView, memory: &dyn Memory) -> Result<Walk, AdapterE
         }
     })?;
     walk.malformed = cache.malformed();
-    let methods = MethodLayout::of(&structs, encodings)?;
-    let pools = PoolLayout::of(&structs, methods.clone())?;
+    let pools = PoolLayout::of(&jvm.structs, methods.clone())?;
     for WalkedNmethod { nmethod, chains } in &walk.nmethods {
         let inlined = chains.iter().flatten().flatten().map(|frame| frame.method);
         for method in inlined.chain([nmethod.method]) {

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use vmscope_hotspot::code::{Blob, CodeCache, CodeLayout, Found, Frame, Nmethod, NmethodId};
-use vmscope_hotspot::layout::{Encodings, VmStructs};
-use vmscope_hotspot::method::{MethodInfo, MethodLayout};
+use vmscope_hotspot::code::{Blob, CodeCache, Found, Frame, Nmethod, NmethodId};
+use vmscope_hotspot::jvm::Jvm;
+use vmscope_hotspot::method::MethodInfo;
 use vmscope_hotspot::pages::Pages;
 use vmscope_records::{Avma, Pid};
-use vmscope_target::{Memory as _, ProcessView};
+use vmscope_target::ProcessView;
 
 /// A compiled method with its records decoded.
 #[derive(Clone, Debug)]
@@ -34,16 +34,11 @@ pub struct Zone {
 /// Where anything can't be read: nothing changes in the JVMs of these tests.
 pub fn read(pid: u32) -> Zone {
     let process = ProcessView::open(Pid(pid)).expect("our child");
-    let libjvm = process.module(|name| name == "libjvm.so");
-    let libjvm = libjvm.expect("a libjvm");
     let pages = Pages::new(process.memory());
-    let structs = VmStructs::read(&process, &libjvm, &pages).expect("its tables");
-    let major = structs.optional_static("Abstract_VM_Version", "_vm_major_version");
-    let major = major.map_or(11, |at| pages.read_u32(at).expect("a static"));
-    let encodings = Encodings::of(&structs, major);
-    let layout = CodeLayout::of(&structs, encodings).expect("all fields");
+    let jvm = Jvm::open(&process, &pages).expect("its tables");
+    assert_eq!(jvm.missing(), [""; 0], "all fields");
+    let (layout, methods) = (&jvm.code, &jvm.methods);
     let mut cache = CodeCache::new(layout.clone());
-    let methods = MethodLayout::of(&structs, encodings).expect("all fields");
     let mut zone = Zone::default();
     let heaps = cache.read(process.memory(), &pages, |found| match found {
         Found::Nmethod { blob, bytes, .. } => {

@@ -77,7 +77,7 @@ fn what_is_compiled_is_what_the_log_says() {
                 None => std::thread::sleep(Duration::from_millis(2)),
             }
         };
-        let methods = MethodLayout::of(&structs, Encodings::of(&structs, version)).unwrap();
+        let methods = MethodLayout::of(&structs, Encodings::of(version)).unwrap();
         let known = Known {
             structs: Some(&structs),
             libjvm: None,
