@@ -11,6 +11,7 @@ mod export;
 mod record;
 mod report;
 mod signals;
+mod tui;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -49,6 +50,8 @@ enum Command {
         #[command(flatten)]
         options: report::ReportOptions,
     },
+    /// Look at a recording in the terminal
+    View(tui::ViewArgs),
     /// Show a method's bytecodes or source lines with the samples of each
     ///
     /// METHOD is a full name, or a part of one that only one method has; without it, the
@@ -86,6 +89,10 @@ fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
         Command::Attach(args) => code_of_recording(record::attach(&args, out)?),
         Command::Report { file, options } => {
             report::run(&file, &options, out)?;
+            0
+        }
+        Command::View(args) => {
+            tui::view(&args)?;
             0
         }
         Command::Annotate(args) => {

@@ -8,7 +8,7 @@ pub(crate) mod truth;
 mod vm;
 pub(crate) mod words;
 
-pub use options::{NarrowOptions, ReportOptions, percent, seconds};
+pub use options::{NarrowOptions, ReportOptions, beginning, percent, seconds};
 
 use crate::binaries::DiskBinaries;
 use anyhow::{Context, Result};

@@ -135,7 +135,7 @@ impl NarrowOptions {
 }
 
 /// When what is kept of a recording begins.
-pub(super) fn beginning(profile: &Profile) -> TimeNs {
+pub fn beginning(profile: &Profile) -> TimeNs {
     let kept = profile
         .trace
         .limits

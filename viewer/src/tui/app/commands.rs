@@ -1,0 +1,233 @@
+//! What commands do that are not the view's own.
+
+use super::App;
+use crate::tui::event::Effect;
+use crate::tui::export::{Format, encode, text_of};
+use crate::tui::history::Spot;
+use crate::tui::keys::{Command, GLOBAL, LIVE};
+use crate::tui::lens::Narrow;
+use crate::tui::live::LiveOrder;
+use crate::tui::mode::{Ask, Edited, Mode, edit};
+use crate::tui::palette::{Item, Palette, Then, of_bindings};
+use crate::tui::screen::help;
+use crate::tui::views::{Find, ViewId};
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use std::path::Path;
+use tui_input::Input;
+use vmscope_symbolizer::Profile;
+
+/// How many seconds of a running process are shown, in the order of the key's presses;
+/// after them, all since the start.
+const SPANS: [u64; 4] = [10, 30, 60, 300];
+
+/// So many threads are lines of the palette; the threads' view has all.
+const MAX_THREAD_ITEMS: usize = 200;
+
+impl App {
+    /// Does what a command asks for.
+    pub(super) fn command(
+        &mut self,
+        profile: Option<&Profile>,
+        command: Command,
+        effects: &mut Vec<Effect>,
+    ) {
+        match command {
+            Command::Quit => return effects.push(Effect::Quit),
+            Command::Suspend => return effects.push(Effect::Suspend),
+            Command::Redraw => return effects.push(Effect::Redraw),
+            Command::Help => self.mode = Mode::Help(0),
+            _ => {}
+        }
+        let Some(profile) = profile else {
+            return;
+        };
+        match command {
+            Command::Quit | Command::Suspend | Command::Redraw | Command::Help => {}
+            Command::Show(id) => self.show(id),
+            Command::NextView => self.show(self.neighbour(1)),
+            Command::PreviousView => self.show(self.neighbour(ViewId::ALL.len() - 1)),
+            Command::Back => {
+                let spot = self.history.back(self.spot());
+                self.restore(spot, "this is where it began");
+            }
+            Command::Forward => {
+                let spot = self.history.forward(self.spot());
+                self.restore(spot, "there is nothing further on");
+            }
+            Command::Search => self.mode = Mode::Search(Input::default()),
+            Command::NextMatch => self.find(Some(profile), Find::Next),
+            Command::PreviousMatch => self.find(Some(profile), Find::Previous),
+            Command::Palette => self.mode = Mode::Palette(Palette::new(self.items(profile))),
+            Command::DropFilter => self.narrow(profile, Narrow::DropNewest),
+            Command::DropFilters => self.narrow(profile, Narrow::DropAll),
+            Command::Copy => self.copy(profile, effects),
+            Command::Export => self.ask_export(Format::Text),
+            Command::Pause if self.live.is_some() => {
+                self.paused = !self.paused;
+                effects.push(Effect::Live(LiveOrder::Pause(self.paused)));
+            }
+            Command::AddMark if self.live.is_some() => {
+                self.mode = Mode::Ask(Ask::Mark, Input::default());
+            }
+            Command::Save if self.live.is_some() => {
+                self.mode = Mode::Ask(Ask::Save, Input::new("top.vmscope".to_owned()));
+            }
+            Command::Span if self.live.is_some() => self.next_span(profile),
+            Command::Cancel => {
+                self.pattern.clear();
+                self.find(Some(profile), Find::Here);
+                self.to_view(profile, command, effects);
+            }
+            _ => self.to_view(profile, command, effects),
+        }
+    }
+
+    fn to_view(&mut self, profile: &Profile, command: Command, effects: &mut Vec<Effect>) {
+        let acts = self.with_view(profile, |view, cx| view.act(command, cx));
+        self.acts(profile, acts.unwrap_or_default(), effects);
+    }
+
+    fn neighbour(&self, by: usize) -> ViewId {
+        let at = ViewId::ALL.iter().position(|id| *id == self.current);
+        let next = (at.unwrap_or(0) + by) % ViewId::ALL.len();
+        ViewId::ALL.get(next).copied().unwrap_or(self.current)
+    }
+
+    fn restore(&mut self, spot: Option<Spot>, none: &str) {
+        match spot {
+            Some(spot) => {
+                self.current = spot.view;
+                self.subject = spot.subject;
+                self.lens.restore(spot.lens);
+                self.span = None;
+            }
+            None => self.message = none.to_owned(),
+        }
+    }
+
+    fn next_span(&mut self, profile: &Profile) {
+        let at = SPANS.iter().position(|&seconds| Some(seconds) == self.span);
+        let next = at.map_or(0, |at| at + 1);
+        let span = SPANS.get(next).copied();
+        self.narrow(profile, Narrow::Window(None));
+        self.span = span;
+        self.follow_span();
+    }
+
+    fn copy(&mut self, profile: &Profile, effects: &mut Vec<Effect>) {
+        let shown = self.with_view(profile, |view, cx| view.shown(cx));
+        let text = shown.map_or_else(String::new, |shown| text_of(&shown));
+        effects.push(Effect::Copy(text));
+    }
+
+    fn ask_export(&mut self, format: Format) {
+        let name = self.current.name().to_lowercase().replace(' ', "-");
+        let name = format!("{name}.{}", format.extension());
+        self.mode = Mode::Ask(Ask::Export, Input::new(name));
+    }
+
+    /// Writes what is shown to a file whose extension is the format.
+    pub(super) fn export_to(&mut self, profile: &Profile, name: &str, effects: &mut Vec<Effect>) {
+        let Some(format) = Format::of(Path::new(name)) else {
+            self.message = format!("`{name}` does not end in .txt, .csv, .json or .svg");
+            return;
+        };
+        let shown = self.with_view(profile, |view, cx| view.shown(cx));
+        match encode(&shown.unwrap_or_default(), format) {
+            Ok(bytes) => effects.push(Effect::Write(name.into(), bytes)),
+            Err(why) => self.message = why,
+        }
+    }
+
+    pub(super) fn help_key(&self, line: usize, key: &KeyEvent) -> Mode {
+        let most = help::lines(self).saturating_sub(help::height(self));
+        match key.code {
+            KeyCode::Up | KeyCode::Char('k') => Mode::Help(line.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => Mode::Help((line + 1).min(most)),
+            KeyCode::PageUp => Mode::Help(line.saturating_sub(help::height(self))),
+            KeyCode::PageDown | KeyCode::Char(' ') => {
+                Mode::Help((line + help::height(self)).min(most))
+            }
+            KeyCode::Home | KeyCode::Char('g') => Mode::Help(0),
+            KeyCode::End | KeyCode::Char('G') => Mode::Help(most),
+            _ => Mode::Normal,
+        }
+    }
+
+    pub(super) fn palette_key(
+        &mut self,
+        profile: Option<&Profile>,
+        mut palette: Palette,
+        key: &KeyEvent,
+        effects: &mut Vec<Effect>,
+    ) {
+        match key.code {
+            KeyCode::Up => palette.step(-1),
+            KeyCode::Down | KeyCode::Tab => palette.step(1),
+            KeyCode::PageUp => palette.step(-10),
+            KeyCode::PageDown => palette.step(10),
+            _ => match edit(&mut palette.input, key) {
+                Edited::Cancelled => return,
+                Edited::Entered => {
+                    let then = palette.chosen().map(|item| item.then.clone());
+                    return self.chosen(profile, then, effects);
+                }
+                Edited::Changed => palette.refresh(),
+                Edited::Ignored => {}
+            },
+        }
+        self.mode = Mode::Palette(palette);
+    }
+
+    fn chosen(
+        &mut self,
+        profile: Option<&Profile>,
+        then: Option<Then>,
+        effects: &mut Vec<Effect>,
+    ) {
+        match (then, profile) {
+            (Some(Then::Command(command)), _) => self.command(profile, command, effects),
+            (Some(Then::Narrow(narrow)), Some(profile)) => self.narrow(profile, narrow),
+            (Some(Then::Ask(ask, text)), _) => self.mode = Mode::Ask(ask, Input::new(text)),
+            _ => {}
+        }
+    }
+
+    /// The lines of the palette.
+    fn items(&self, profile: &Profile) -> Vec<Item> {
+        let own = self.view().map_or(&[][..], |view| view.bindings());
+        let live = if self.live.is_some() { LIVE } else { &[] };
+        let cx = self.cx(profile);
+        let mut items = of_bindings(&[own]);
+        let choices = self.view().map(|view| view.choices(&cx));
+        items.extend(choices.into_iter().flatten().map(|choice| Item {
+            text: choice.text,
+            key: String::new(),
+            then: Then::Command(Command::Own(choice.number)),
+        }));
+        items.extend(of_bindings(&[GLOBAL, live]));
+        let line = |text: String, then: Then| Item {
+            text,
+            key: String::new(),
+            then,
+        };
+        for &kind in self.lens.kinds() {
+            let label = self.lens.label(kind, profile, self.bounds.0);
+            items.push(line(format!("remove filter: {label}"), Then::Narrow(Narrow::Drop(kind))));
+        }
+        items.push(line("window: from second to second".to_owned(), Then::Ask(Ask::Window, String::new())));
+        for format in Format::ALL {
+            let name = self.current.name().to_lowercase().replace(' ', "-");
+            let text = format!("export as {}", format.name());
+            let file = format!("{name}.{}", format.extension());
+            items.push(line(text, Then::Ask(Ask::Export, file)));
+        }
+        let threads = profile.trace.threads.iter().zip(0u32..).take(MAX_THREAD_ITEMS);
+        for (thread, index) in threads {
+            let text = format!("only thread {} ({})", thread.thread.name, thread.thread.tid);
+            let only = Some([index].into_iter().collect());
+            items.push(line(text, Then::Narrow(Narrow::Threads(only))));
+        }
+        items
+    }
+}

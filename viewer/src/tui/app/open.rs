@@ -1,0 +1,85 @@
+//! When a recording has been opened, or has grown.
+
+use super::{App, Stage};
+use crate::report::beginning;
+use crate::tui::live::LiveState;
+use vmscope_records::{DurationNs, EndReason, TimeNs};
+use vmscope_symbolizer::Profile;
+
+impl App {
+    /// The recording is open.
+    pub(super) fn open(&mut self, profile: &Profile) {
+        self.stage = Stage::Open;
+        self.generation += 1;
+        let until = self.live.as_ref().map(|live| live.until);
+        self.bounds = bounds(profile, until);
+        self.banner = banner(profile, self.live.as_ref());
+    }
+}
+
+/// When what is shown begins and ends.
+pub(super) fn bounds(profile: &Profile, until: Option<TimeNs>) -> (TimeNs, TimeNs) {
+    let trace = &profile.trace;
+    let begin = beginning(profile);
+    let last_sample = trace.samples.times.last().copied().unwrap_or(begin);
+    let told = trace.end.as_ref().map(|end| end.time);
+    let end = until.or(told).unwrap_or(trace.ending.last_time);
+    // What is at the end belongs to it.
+    (begin, end.max(last_sample).max(begin.plus(DurationNs(1))))
+}
+
+/// What is wrong with a recording as a whole; empty where nothing is.
+pub(super) fn banner(profile: &Profile, live: Option<&LiveState>) -> String {
+    if let Some(live) = live {
+        return live.ended.clone();
+    }
+    let trace = &profile.trace;
+    let damages = trace.ending.damage_count;
+    let mut parts = Vec::new();
+    if damages > 0 {
+        let places = crate::report::words::some(damages, "damaged place", "damaged places");
+        parts.push(format!("{places}, read around"));
+    }
+    match &trace.end {
+        None => parts.push("cut off: it goes as far as it was written".to_owned()),
+        Some(end) if matches!(end.reason, EndReason::WriteFailed | EndReason::EngineFailed) => {
+            parts.push(format!("ended early: {}", end.detail));
+        }
+        Some(_) => {}
+    }
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("this recording is not whole: {} (9 says more)", parts.join("; "))
+    }
+}
+
+/// A window as it is typed: `1.5-3`, `1.5 3`, seconds from the beginning.
+pub(super) fn parse_window(text: &str, bounds: (TimeNs, TimeNs)) -> Option<(TimeNs, TimeNs)> {
+    let mut parts = text.split(|c: char| c == '-' || c == ',' || c.is_whitespace());
+    let mut next = || -> Option<TimeNs> {
+        let seconds: f64 = parts.find(|part| !part.is_empty())?.parse().ok()?;
+        let offset = std::time::Duration::try_from_secs_f64(seconds).ok()?;
+        Some(bounds.0.plus(DurationNs::from(offset)))
+    };
+    let (from, to) = (next()?, next()?);
+    let to = to.min(TimeNs(bounds.1.0.saturating_add(1)));
+    (from < to).then_some((from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_typed_in_several_ways() {
+        let bounds = (TimeNs(1_000_000_000), TimeNs(11_000_000_000));
+        let window = Some((TimeNs(2_500_000_000), TimeNs(4_000_000_000)));
+        for text in ["1.5-3", "1.5 3", " 1.5 - 3 ", "1.5,3"] {
+            assert_eq!(parse_window(text, bounds), window, "{text}");
+        }
+        for text in ["", "1", "3-1", "a-b", "99-100", "1e400-2"] {
+            assert_eq!(parse_window(text, bounds), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What the screen and a running process's session tell each other.
+
+use vmscope_records::TimeNs;
+
+/// What is known of a running process beside its profile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LiveState {
+    /// Samples taken so far.
+    pub samples: u64,
+    /// Samples known to be lost.
+    pub lost: u64,
+    /// Records that the session had, but that could not be shown in time.
+    pub skipped: u64,
+    /// Bytes written, or kept in memory.
+    pub bytes: u64,
+    /// Until when everything is shown.
+    pub until: TimeNs,
+    /// The file that is written; empty where there is none.
+    pub output: String,
+    /// Why sampling ended, in a sentence; empty while it goes on.
+    pub ended: String,
+}
+
+/// What comes from the session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LiveNews {
+    /// The profile has grown.
+    Grown(LiveState),
+    /// The same, where nothing new can be shown.
+    State(LiveState),
+}
+
+/// What the session is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LiveOrder {
+    /// Hold the picture (`true`), or go on.
+    Pause(bool),
+    /// A mark with that text, now.
+    Mark(String),
+    /// Save what was recorded to that file.
+    Save(std::path::PathBuf),
+}

@@ -1,0 +1,36 @@
+//! The terminal UI: `vmscope view FILE` and `vmscope top PID`.
+//!
+//! ```text
+//! terminal, workers, session ── Event ──► update (pure) ──► Effect ──► run (outside)
+//!                                            │
+//!                                            ▼
+//!                                           App ──► draw (pure) ──► terminal
+//! ```
+//!
+//! [`event`] has the two ends; [`app`] the state and `update`; [`screen`] draws what is
+//! around a view; [`views`] has a file for each. What takes longer than a keystroke may is
+//! a [`jobs::Job`]: worked out by other threads, the newest question of each kind alone.
+//! [`run`] is the only place that does anything.
+
+mod app;
+mod event;
+mod export;
+mod history;
+mod jobs;
+mod keys;
+mod lens;
+mod live;
+mod mode;
+mod palette;
+mod run;
+mod screen;
+mod shown;
+mod terminal;
+#[cfg(test)]
+mod testing;
+mod theme;
+mod view;
+mod views;
+mod widgets;
+
+pub use view::{ViewArgs, view};

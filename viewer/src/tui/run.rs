@@ -1,0 +1,232 @@
+//! The loop: events in, state changed, effects carried out, screen drawn. The only place
+//! of the terminal UI that does anything.
+
+use super::app::{App, update};
+use super::event::{Effect, Event};
+use super::jobs::Job;
+use super::live::LiveOrder;
+use super::screen;
+use super::terminal::{Screen, copy};
+use crate::signals::Signals;
+use anyhow::Result;
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use vmscope_symbolizer::Profile;
+
+/// How often signals are looked at while nothing happens.
+const IDLE: Duration = Duration::from_millis(250);
+
+/// How often progress is drawn.
+const BUSY: Duration = Duration::from_millis(100);
+
+/// Threads that work out answers: one long answer does not hold up another.
+const WORKERS: usize = 2;
+
+/// The profile, once there is one. Readers draw and work; the only writer is the live
+/// view's, for a moment each second.
+#[derive(Debug, Default)]
+pub struct Model {
+    profile: OnceLock<RwLock<Profile>>,
+}
+
+impl Model {
+    /// Puts the profile there, once.
+    pub fn put(&self, profile: Profile) {
+        // A second one can't come: there is one opener.
+        let _ = self.profile.set(RwLock::new(profile));
+    }
+
+    /// Calls with the profile, where there is one.
+    pub fn with<T>(&self, call: impl FnOnce(Option<&Profile>) -> T) -> T {
+        let guard = self.profile.get().map(|lock| {
+            // A panic of a reader leaves it as it was.
+            lock.read().unwrap_or_else(PoisonError::into_inner)
+        });
+        call(guard.as_deref())
+    }
+
+    /// Changes the profile.
+    pub fn change(&self, call: impl FnOnce(&mut Profile)) {
+        if let Some(lock) = self.profile.get() {
+            call(&mut lock.write().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// How far a file is read; written by the thread that opens it.
+#[derive(Debug, Default)]
+pub struct Opening {
+    /// Bytes read.
+    pub read: AtomicU64,
+    /// Of so many.
+    pub all: AtomicU64,
+}
+
+/// What the loop works with.
+pub struct Loop {
+    /// The profile.
+    pub model: Arc<Model>,
+    /// How far opening is.
+    pub opening: Arc<Opening>,
+    /// For whoever has events to tell.
+    pub sender: Sender<Event>,
+    receiver: Receiver<Event>,
+    jobs: Sender<Job>,
+    began: Instant,
+}
+
+impl Loop {
+    /// Starts the threads that read the terminal and work out answers.
+    pub fn new() -> Self {
+        let (sender, receiver) = channel();
+        let (jobs, to_do) = channel();
+        let model = Arc::new(Model::default());
+        let to_do = Arc::new(Mutex::new(to_do));
+        for _ in 0..WORKERS {
+            let (model, sender) = (Arc::clone(&model), sender.clone());
+            let to_do = Arc::clone(&to_do);
+            std::thread::spawn(move || work(&model, &to_do, &sender));
+        }
+        Loop {
+            model,
+            opening: Arc::default(),
+            sender,
+            receiver,
+            jobs,
+            began: Instant::now(),
+        }
+    }
+
+    /// Shows `app` until it is left. `order` carries out what a session is asked for.
+    ///
+    /// # Errors
+    /// When the terminal can't be taken or drawn on.
+    pub fn run(
+        self,
+        app: &mut App,
+        signals: &Signals,
+        mut order: impl FnMut(LiveOrder) -> Option<String>,
+    ) -> Result<()> {
+        let mut screen = Screen::take()?;
+        let size = screen.terminal.size()?;
+        app.size = (size.width, size.height);
+        let (sender, began) = (self.sender.clone(), self.began);
+        std::thread::spawn(move || read_terminal(&sender, began));
+        let mut drawn = false;
+        loop {
+            if !drawn {
+                self.model.with(|profile| {
+                    screen.terminal.draw(|frame| screen::draw(app, profile, frame)).map(|_| ())
+                })?;
+                drawn = true;
+            }
+            let wait = if app.is_busy() { BUSY } else { IDLE };
+            let first = match self.receiver.recv_timeout(wait) {
+                Ok(event) => Some(event),
+                Err(RecvTimeoutError::Timeout) => None,
+                // The terminal's reader and the workers are gone: so is the terminal.
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            if signals.end_asked() {
+                return Ok(());
+            }
+            let mut events: Vec<Event> = first.into_iter().collect();
+            if events.is_empty() && app.is_busy() {
+                events.push(self.tick(app));
+            }
+            // All that came meanwhile is drawn at once.
+            events.extend(self.receiver.try_iter());
+            for event in events {
+                drawn = false;
+                let effects = self.model.with(|profile| update(app, profile, event));
+                for effect in effects {
+                    match effect {
+                        Effect::Quit => return Ok(()),
+                        Effect::Redraw => screen.terminal.clear()?,
+                        Effect::Suspend => screen.suspend()?,
+                        Effect::Work(job) => {
+                            // Workers end only with the loop.
+                            let _ = self.jobs.send(job);
+                        }
+                        Effect::Copy(text) => self.say(copy(&text)),
+                        Effect::Write(path, bytes) => self.say(write(&path, &bytes)),
+                        Effect::Live(wanted) => {
+                            if let Some(said) = order(wanted) {
+                                self.say(said);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn tick(&self, app: &App) -> Event {
+        match app.stage {
+            super::app::Stage::Opening(..) => Event::Opening(
+                self.opening.read.load(Ordering::Relaxed),
+                self.opening.all.load(Ordering::Relaxed),
+            ),
+            _ => Event::Tick,
+        }
+    }
+
+    fn say(&self, text: String) {
+        // We hold the other end.
+        let _ = self.sender.send(Event::Said(text));
+    }
+}
+
+/// Works out answers until nobody asks any more.
+fn work(model: &Model, to_do: &Mutex<Receiver<Job>>, sender: &Sender<Event>) {
+    loop {
+        let job = {
+            let to_do = to_do.lock().unwrap_or_else(PoisonError::into_inner);
+            to_do.recv()
+        };
+        let Ok(job) = job else {
+            return;
+        };
+        let done = model.with(|profile| profile.map(|profile| job.run(profile)));
+        if done.is_some_and(|done| sender.send(Event::Done(done)).is_err()) {
+            return;
+        }
+    }
+}
+
+/// Hands on what comes from the terminal, until it is gone.
+fn read_terminal(sender: &Sender<Event>, began: Instant) {
+    use ratatui::crossterm::event::{Event as Terminal, read};
+    while let Ok(event) = read() {
+        let at_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let event = match event {
+            Terminal::Key(key) => Event::Key(key),
+            Terminal::Mouse(mouse) => Event::Mouse(mouse, at_ms),
+            Terminal::Resize(columns, rows) => Event::Resize(columns, rows),
+            Terminal::Paste(text) => Event::Paste(text),
+            Terminal::FocusGained | Terminal::FocusLost => continue,
+        };
+        if sender.send(event).is_err() {
+            return;
+        }
+    }
+}
+
+/// Writes a file that is not there yet, for its user alone.
+fn write(path: &Path, bytes: &[u8]) -> String {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(0o600).open(path);
+    let shown = crate::report::words::harmless(&path.display().to_string());
+    match file.and_then(|mut file| file.write_all(bytes)) {
+        Ok(()) => format!("{} bytes written to {shown}", bytes.len()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            format!("{shown} is there already: give another name")
+        }
+        Err(error) => format!("{shown} was not written: {error}"),
+    }
+}

@@ -1,0 +1,132 @@
+//! The terminal: taken while the screen is shown, given back however that ends.
+
+use anyhow::{Context, Result, bail};
+use base64::Engine as _;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use std::io::{IsTerminal, Stdout, Write, stdout};
+use std::sync::Once;
+
+/// So much is copied: terminals take no more.
+const MAX_COPY_BYTES: usize = 100_000;
+
+/// The terminal while it is ours; given back when it is dropped.
+pub struct Screen {
+    /// What is drawn on.
+    pub terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+/// Refuses what is no terminal, naming what to use instead.
+///
+/// # Errors
+/// When standard input or output is none.
+pub fn check(command: &str, instead: &str) -> Result<()> {
+    let term = std::env::var("TERM").unwrap_or_default();
+    if !std::io::stdin().is_terminal() || !stdout().is_terminal() || term == "dumb" {
+        bail!("`vmscope {command}` needs a terminal; {instead}");
+    }
+    Ok(())
+}
+
+impl Screen {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn take() -> Result<Self> {
+        give_back_on_panic();
+        enter().context("cannot take the terminal")?;
+        let terminal = Terminal::new(CrosstermBackend::new(stdout()));
+        match terminal {
+            Ok(terminal) => Ok(Screen { terminal }),
+            Err(error) => {
+                leave();
+                Err(error).context("cannot draw on the terminal")
+            }
+        }
+    }
+
+    /// Gives it back, stops vmscope as Ctrl-Z does other programs, and takes it again
+    /// when the shell lets it go on.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn suspend(&mut self) -> Result<()> {
+        leave();
+        nix::sys::signal::raise(nix::sys::signal::Signal::SIGTSTP)?;
+        enter().context("cannot take the terminal again")?;
+        self.terminal.clear()?;
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+fn enter() -> std::io::Result<()> {
+    enable_raw_mode()?;
+    execute!(
+        stdout(),
+        EnterAlternateScreen,
+        EnableMouseCapture,
+        EnableBracketedPaste
+    )
+}
+
+/// As far as it can: where the terminal is gone, nobody is left to be told.
+fn leave() {
+    let _ = execute!(
+        stdout(),
+        DisableBracketedPaste,
+        DisableMouseCapture,
+        LeaveAlternateScreen,
+        ratatui::crossterm::cursor::Show
+    );
+    let _ = disable_raw_mode();
+}
+
+/// A panic's message is to be read: on a terminal that is given back.
+fn give_back_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            leave();
+            before(info);
+        }));
+    });
+}
+
+/// Puts a text into the clipboard through the terminal (OSC 52), which works over ssh,
+/// too; says what came of it.
+pub fn copy(text: &str) -> String {
+    let mut end = text.len().min(MAX_COPY_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let piece = text.get(..end).unwrap_or_default();
+    let encoded = base64::engine::general_purpose::STANDARD.encode(piece);
+    let mut out = stdout();
+    let sent = write!(out, "\x1b]52;c;{encoded}\x07").and_then(|()| out.flush());
+    match sent {
+        Err(error) => format!("not copied: {error}"),
+        Ok(()) if end < text.len() => format!(
+            "the first {} lines copied, as many as terminals take; `e` exports all",
+            piece.lines().count()
+        ),
+        Ok(()) => format!(
+            "{} lines copied, if the terminal allows it (OSC 52); `e` writes a file",
+            piece.lines().count()
+        ),
+    }
+}

@@ -1,0 +1,55 @@
+//! `vmscope view FILE`: a finished recording in the terminal UI.
+
+use super::app::App;
+use super::event::Event;
+use super::run::Loop;
+use super::terminal;
+use super::theme::Theme;
+use crate::record::DEFAULT_OUTPUT;
+use crate::report::load_profile;
+use crate::signals::Signals;
+use anyhow::Result;
+use clap::Args;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// `vmscope view`.
+#[derive(Args, Clone, Debug)]
+pub struct ViewArgs {
+    /// The recording
+    #[arg(default_value = DEFAULT_OUTPUT)]
+    file: PathBuf,
+    /// Charge inlined native functions to the function they were inlined into
+    #[arg(long)]
+    no_inline: bool,
+}
+
+/// Shows a recording until its user has seen enough.
+///
+/// # Errors
+/// When there is no terminal, or the recording can't be opened.
+pub fn view(args: &ViewArgs) -> Result<()> {
+    let shown = args.file.display();
+    terminal::check("view", &format!("`vmscope report {shown}` prints text"))?;
+    // A word mistyped is told on the terminal as it is.
+    drop(crate::report::open_recording(&args.file)?);
+    let signals = Signals::catch()?;
+    let theme = Theme::of(|name| std::env::var(name).ok());
+    let name = args.file.file_name().unwrap_or(args.file.as_os_str());
+    let mut app = App::new(name.to_string_lossy().into_owned(), theme, (0, 0));
+    let looped = Loop::new();
+    let (model, sender) = (Arc::clone(&looped.model), looped.sender.clone());
+    let (file, inlined) = (args.file.clone(), !args.no_inline);
+    std::thread::spawn(move || {
+        let event = match load_profile(&file, inlined) {
+            Ok(profile) => {
+                model.put(profile);
+                Event::Opened
+            }
+            Err(error) => Event::Failed(format!("{error:#}")),
+        };
+        // Nobody listens any more where the user has left meanwhile.
+        let _ = sender.send(event);
+    });
+    looped.run(&mut app, &signals, |_| None)
+}

@@ -1,0 +1,270 @@
+//! The views: one file each. A view knows the profile and the filters, nothing of
+//! terminals, files or processes; it draws as a pure function of what it holds.
+
+mod callers;
+mod collector;
+mod hot;
+mod method;
+mod overview;
+mod threads;
+mod timeline;
+mod truth;
+mod zone;
+
+use super::event::Effect;
+use super::jobs::{Answer, Question, Stamp};
+use super::keys::{Binding, Command};
+use super::lens::{Lens, Narrow};
+use super::live::LiveState;
+use super::shown::Shown;
+use super::theme::Theme;
+use ratatui::Frame;
+use ratatui::layout::{Position, Rect};
+use std::sync::Arc;
+use vmscope_records::TimeNs;
+use vmscope_symbolizer::{EntryId, Profile, Summary};
+
+/// The views, in the order of their keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ViewId {
+    /// What this recording is and where its time went.
+    Overview,
+    /// All entries.
+    Hot,
+    /// One method.
+    Method,
+    /// Over time.
+    Timeline,
+    /// By address.
+    Zone,
+    /// Collections.
+    Collector,
+    /// Who calls whom.
+    Callers,
+    /// Threads.
+    Threads,
+    /// What limits it.
+    Truth,
+}
+
+impl ViewId {
+    /// All, in the order of their keys.
+    pub const ALL: [ViewId; 9] = [
+        ViewId::Overview,
+        ViewId::Hot,
+        ViewId::Method,
+        ViewId::Timeline,
+        ViewId::Zone,
+        ViewId::Collector,
+        ViewId::Callers,
+        ViewId::Threads,
+        ViewId::Truth,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ViewId::Overview => "Overview",
+            ViewId::Hot => "Hot list",
+            ViewId::Method => "Method",
+            ViewId::Timeline => "Timeline",
+            ViewId::Zone => "Zone",
+            ViewId::Collector => "Collector",
+            ViewId::Callers => "Callers",
+            ViewId::Threads => "Threads",
+            ViewId::Truth => "Truth",
+        }
+    }
+
+    /// The same in at most eight columns, for tabs where there is little room.
+    pub const fn short(self) -> &'static str {
+        match self {
+            ViewId::Hot => "Hot",
+            ViewId::Timeline => "Time",
+            ViewId::Collector => "GC",
+            other => other.name(),
+        }
+    }
+
+    /// A new view.
+    pub fn make(self) -> Box<dyn View> {
+        match self {
+            ViewId::Overview => Box::new(overview::Overview::default()),
+            ViewId::Hot => Box::new(hot::Hot::default()),
+            ViewId::Method => Box::new(method::Method::default()),
+            ViewId::Timeline => Box::new(timeline::Timeline::default()),
+            ViewId::Zone => Box::new(zone::Zone::default()),
+            ViewId::Collector => Box::new(collector::Collector::default()),
+            ViewId::Callers => Box::new(callers::Callers::default()),
+            ViewId::Threads => Box::new(threads::Threads::default()),
+            ViewId::Truth => Box::new(truth::Truth::default()),
+        }
+    }
+}
+
+/// What all views are given.
+#[derive(Clone, Copy, Debug)]
+pub struct Cx<'a> {
+    /// What is shown.
+    pub profile: &'a Profile,
+    /// The filters.
+    pub lens: &'a Lens,
+    /// The newest summary, which may be of older filters; `None` before the first.
+    pub summary: Option<&'a Arc<Summary>>,
+    /// What questions are asked about.
+    pub stamp: Stamp,
+    /// What the newest summary was asked about.
+    pub summed: Stamp,
+    /// When the recording begins: what times are counted from.
+    pub begin: TimeNs,
+    /// When it ends, or until when it is shown.
+    pub end: TimeNs,
+    /// The entry that was opened last.
+    pub subject: Option<EntryId>,
+    /// What the terminal can show.
+    pub theme: &'a Theme,
+    /// Where the view is drawn.
+    pub area: Rect,
+    /// Of a running process.
+    pub live: Option<&'a LiveState>,
+}
+
+impl Cx<'_> {
+    /// The window that is shown: the one chosen, or all.
+    pub fn window(&self) -> (TimeNs, TimeNs) {
+        self.lens.window().unwrap_or((self.begin, self.end))
+    }
+
+    /// Seconds since the recording's beginning.
+    pub fn seconds(&self, time: TimeNs) -> f64 {
+        time.since(self.begin).as_secs_f64()
+    }
+}
+
+/// What a view wants done outside itself.
+#[derive(Debug)]
+pub enum Act {
+    /// Change the filters of all views.
+    Narrow(Narrow),
+    /// Show an entry in the method view.
+    Annotate(EntryId),
+    /// Show another view.
+    Show(ViewId),
+    /// Say something at the bottom.
+    Say(String),
+    /// Do something outside.
+    Do(Effect),
+}
+
+/// A mouse event in a view's area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Click {
+    /// Where, on the screen; it lies in the view's area.
+    pub at: Position,
+    /// What.
+    pub what: Press,
+}
+
+/// What the mouse did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Press {
+    /// A click.
+    Down,
+    /// A second click at the same place soon after: as Enter.
+    Double,
+    /// Moved with the button held.
+    Drag,
+    /// The button was let go.
+    Up,
+    /// The wheel, away from the user.
+    WheelUp,
+    /// The wheel, towards the user.
+    WheelDown,
+}
+
+/// Where to search from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Find {
+    /// From where the search began on, while the pattern is typed.
+    Here,
+    /// After what is selected.
+    Next,
+    /// Before it.
+    Previous,
+}
+
+/// A line of the palette that only one view has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// What it says: `sort by name`.
+    pub text: String,
+    /// What the view is asked for when it is chosen: [`Command::Own`] with that number.
+    pub number: u16,
+}
+
+/// A view. All methods but [`View::draw`] and those that only tell something may change
+/// it; none does anything outside.
+pub trait View {
+    /// Its own keys, beside those that work everywhere.
+    fn bindings(&self) -> &'static [Binding] {
+        &[]
+    }
+
+    /// Does what a command asks for.
+    fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act>;
+
+    /// Takes the mouse.
+    fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act>;
+
+    /// What has to be worked out now that was not asked before; asked after every event,
+    /// with the newest filters.
+    fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question>;
+
+    /// The answer to the newest question of that number.
+    fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>);
+
+    /// Searches for `pattern` (any case) and selects what it finds; whether there is any.
+    /// An empty pattern ends the search.
+    fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool;
+
+    /// Draws it.
+    fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect);
+
+    /// What it shows, whole, for copying and exporting.
+    fn shown(&self, cx: &Cx<'_>) -> Shown;
+
+    /// What the palette offers for this view alone.
+    fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {
+        Vec::new()
+    }
+
+    /// What of the view is part of the breadcrumb: `grouped by class`; may be empty.
+    fn crumb(&self, _cx: &Cx<'_>) -> String {
+        String::new()
+    }
+
+    /// Whether an answer that it shows is not the newest question's.
+    fn is_pending(&self) -> bool;
+}
+
+/// The row that a search selects, of `count`: it began at `origin`, `now` is selected, and
+/// `fits` tells which rows match. Goes round at the ends.
+pub fn next_match(
+    count: usize,
+    origin: usize,
+    now: usize,
+    find: Find,
+    fits: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    if count == 0 {
+        return None;
+    }
+    let from = match find {
+        Find::Here => origin,
+        Find::Next => now + 1,
+        Find::Previous => now + count - 1,
+    };
+    let step = if find == Find::Previous { count - 1 } else { 1 };
+    let rows = std::iter::successors(Some(from % count), |row| Some((row + step) % count));
+    rows.take(count).find(|&row| fits(row))
+}
