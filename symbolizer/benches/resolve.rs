@@ -97,6 +97,7 @@ fn summary_of_a_part(bencher: Bencher, kind: &str) {
         threads: Some([0].into_iter().collect()),
         from: Some(TimeNs(end / 4)),
         to: Some(TimeNs(end / 4 * 3)),
+        ..Filter::default()
     };
     bencher
         .counter(ItemsCount::new(SAMPLES))

@@ -7,6 +7,7 @@ mod native;
 mod regions;
 
 use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Region, Site, SiteId};
+use crate::slices::Slices;
 use crate::symbols::SymbolTable;
 use crate::trace::{Place, Trace};
 use crate::zone::CodeIndex;
@@ -19,9 +20,10 @@ use vmscope_records::{BytecodePc, Exactness, FileOffset, MethodKey, SymbolOwner,
 
 /// Makes the profile of a trace. `symbols` are those that the recording does not
 /// hold itself. With `inlined`, a sample in an inlined native function belongs to
-/// that; without, to the function that it was inlined into.
+/// that; without, to the function that it was inlined into. Samples that came out of
+/// time order are put in order here.
 #[must_use]
-pub fn profile_of(trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile {
+pub fn profile_of(mut trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile {
     let mut builder = Builder {
         trace: &trace,
         separator: code::separator_of(&trace),
@@ -37,18 +39,22 @@ pub fn profile_of(trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile
         texts_of_method: FxHashMap::default(),
         first_of_namesakes: FxHashMap::default(),
     };
-    let site_of_place = trace
+    let site_of_place: Vec<SiteId> = trace
         .places
         .iter()
         .map(|place| builder.site(*place))
         .collect();
     let (entries, sites) = (builder.entries.values, builder.sites.values);
+    trace.samples.put_in_order();
+    let mut slices = Slices::default();
+    slices.append(&trace, &site_of_place);
     Profile {
         trace,
         entries,
         sites,
         site_of_place,
         resolved_now: symbols,
+        slices,
     }
 }
 

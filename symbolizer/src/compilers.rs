@@ -172,11 +172,16 @@ impl Compilers {
         let mut compilers = Compilers::default();
         let mut counts = vec![0u64; trace.compilations.len()];
         let mut threads = FxHashSet::default();
+        let takes_place = filter.takes_places(profile);
         let samples = trace.samples.times.iter().zip(&trace.samples.threads);
-        for (&time, &thread) in samples.filter(|&(&time, &thread)| filter.takes(thread, time)) {
+        let samples = samples.zip(&trace.samples.places);
+        for ((&time, &thread), &place) in samples {
             let Some(line) = lines.get(&thread) else {
                 continue;
             };
+            if !filter.takes(thread, time) || !takes_place(place) {
+                continue;
+            }
             threads.insert(thread);
             compilers.samples += 1;
             match line.at(time) {

@@ -6,8 +6,8 @@
 //!
 //! The way of a sample: [`trace`] puts it into the address space and the code zone
 //! *as they were at its time* and keeps the place; [`symbols`] names the places;
-//! [`profile`] is what comes of it; [`summary`] counts it under a filter, [`stacks`] with
-//! its callers, [`compilers`] by what a compiler worked for; [`annotate`] puts a method's
+//! [`profile`] is what comes of it; [`summary`] counts it under a filter, by means of
+//! [`slices`]; [`stacks`] with its callers, [`compilers`] by what a compiler worked for; [`annotate`] puts a method's
 //! samples beside its bytecodes or lines.
 
 #![forbid(unsafe_code)]
@@ -25,6 +25,7 @@ mod build;
 pub mod compilers;
 pub mod native;
 pub mod profile;
+pub mod slices;
 mod space;
 pub mod stacks;
 pub mod summary;
@@ -34,5 +35,6 @@ mod zone;
 
 pub use build::profile_of;
 pub use profile::{Entry, EntryId, Profile, Region, Site, SiteId};
-pub use summary::{Filter, Summary};
+pub use slices::Stop;
+pub use summary::{Filter, Only, Summary};
 pub use trace::{Trace, TraceError};

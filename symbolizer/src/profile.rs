@@ -1,7 +1,9 @@
 //! The profile: what all of vmscope's views and reports show.
 
+use crate::slices::Slices;
 use crate::trace::Trace;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 pub use vmscope_records::Region;
 use vmscope_records::{
@@ -147,6 +149,8 @@ pub struct Profile {
     pub site_of_place: Vec<SiteId>,
     /// Symbols that the recording did not hold, as they were resolved now.
     pub resolved_now: Vec<Symbols>,
+    /// The samples summed up by time.
+    pub slices: Slices,
 }
 
 impl Profile {
@@ -165,5 +169,17 @@ impl Profile {
     pub fn is_named(&self, entry: EntryId) -> bool {
         let kind = self.entries.get(entry as usize).map(|entry| &entry.kind);
         !matches!(kind, None | Some(EntryKind::Unnamed | EntryKind::Doubtful))
+    }
+
+    /// Hands the thread and the spot of some of the trace's samples to `visit`.
+    pub(crate) fn each_spot(&self, range: Range<usize>, mut visit: impl FnMut(u32, u32)) {
+        let samples = &self.trace.samples;
+        let threads = samples.threads.get(range.clone()).unwrap_or_default();
+        let places = samples.places.get(range).unwrap_or_default();
+        for (&thread, &place) in threads.iter().zip(places) {
+            if let Some(spot) = self.slices.spot_of_place(place) {
+                visit(thread, spot);
+            }
+        }
     }
 }

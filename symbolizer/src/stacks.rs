@@ -95,8 +95,10 @@ pub fn each_stack(
         .zip(&samples.threads)
         .zip(&samples.places);
     let mut walker = Walker::new(profile);
+    let takes_place = filter.takes_places(profile);
     for (index, ((&time, &thread), &place)) in rows.enumerate() {
-        if !filter.takes(thread, time) {
+        // By where the sample itself fell, not by who called.
+        if !filter.takes(thread, time) || !takes_place(place) {
             continue;
         }
         let chain = samples.chains.get(index).copied();

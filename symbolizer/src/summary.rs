@@ -1,43 +1,18 @@
 //! Counting a profile's samples under a filter.
 
 pub(crate) mod errors;
+mod filter;
+mod late;
 mod quality;
 
+pub use filter::{EntryMask, Filter, Only};
 pub use quality::Quality;
 
 use crate::profile::{Profile, Region};
-use crate::trace::{Trace, TraceThread};
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::slices::{Counts, Selection, Stop};
+use crate::trace::TraceThread;
+use rustc_hash::FxHashMap;
 use vmscope_records::{DurationNs, LossReason, Lost, ProcessEnd, ProcessKey, Stream, TimeNs};
-
-/// Which samples to count.
-#[derive(Clone, Debug, Default)]
-pub struct Filter {
-    /// Threads by index in the trace; `None` for all.
-    pub threads: Option<FxHashSet<u32>>,
-    /// Not before.
-    pub from: Option<TimeNs>,
-    /// Not at or after.
-    pub to: Option<TimeNs>,
-}
-
-impl Filter {
-    /// Whether a sample of that thread (its index in the trace) and time is counted.
-    #[must_use]
-    pub fn takes(&self, thread: u32, time: TimeNs) -> bool {
-        self.takes_thread(thread) && self.takes_time(time)
-    }
-
-    fn takes_thread(&self, thread: u32) -> bool {
-        self.threads
-            .as_ref()
-            .is_none_or(|threads| threads.contains(&thread))
-    }
-
-    fn takes_time(&self, time: TimeNs) -> bool {
-        self.from.is_none_or(|from| time >= from) && self.to.is_none_or(|to| time < to)
-    }
-}
 
 /// A thread's part.
 #[derive(Clone, Debug)]
@@ -51,7 +26,7 @@ pub struct ThreadSummary {
 }
 
 /// The counts of a profile under a filter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// The window: from the first to the last instant that the filter and the
     /// recording have in common.
@@ -73,7 +48,7 @@ pub struct Summary {
     /// The same of the code that VMs made or interpret alone, without native code.
     pub of_code: Quality,
     /// How many samples the threads' CPU time promised (TRUTH.md §2); `None` where
-    /// it is not known.
+    /// it is not known, and under [`Filter::only`]: CPU time does not say where it was used.
     pub promised: Option<f64>,
     /// Threads that are part of the filter, but whose CPU time is not known.
     pub threads_without_cpu: u64,
@@ -86,38 +61,25 @@ pub struct Summary {
     /// 95 % half-width of each entry's share (of all filtered samples), by batch
     /// means; empty where there are too few samples.
     pub errors: Vec<f64>,
+    /// Samples that are known by time slices only and that the window's edges cut: each
+    /// slice was taken or left as a whole (see [`crate::slices`]).
+    pub decided_whole: u64,
 }
 
 impl Summary {
     /// Counts.
     #[must_use]
     pub fn of(profile: &Profile, filter: &Filter) -> Self {
-        let trace = &profile.trace;
-        let samples = &trace.samples;
-        let mut by_place = vec![0u64; trace.places.len()];
-        let mut by_thread = vec![0u64; trace.threads.len()];
-        let mut late_by_thread = vec![0u64; trace.threads.len()];
-        let last_cpu: Vec<TimeNs> = trace.threads.iter().map(last_reading).collect();
-        let everything = filter.threads.is_none() && filter.from.is_none() && filter.to.is_none();
-        let rows = samples
-            .times
-            .iter()
-            .zip(&samples.threads)
-            .zip(&samples.places);
-        let mut total = 0;
-        for ((&time, &thread), &place) in rows {
-            if everything || (filter.takes_thread(thread) && filter.takes_time(time)) {
-                total += 1;
-                add(&mut by_place, place, 1);
-                add(&mut by_thread, thread, 1);
-                let is_late = last_cpu.get(thread as usize).is_some_and(|at| time > *at);
-                add(&mut late_by_thread, thread, u64::from(is_late));
-            }
-        }
-        let mut sites = vec![0; profile.sites.len()];
-        for (&count, &site) in by_place.iter().zip(&profile.site_of_place) {
-            add(&mut sites, site, count);
-        }
+        Self::of_stoppable(profile, filter, &Stop::new()).unwrap_or_default()
+    }
+
+    /// The same; `None` when `stop` was wished before it was done.
+    #[must_use]
+    pub fn of_stoppable(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
+        let selection = Selection::new(profile, filter);
+        let counts = Counts::of_selection(profile, &selection, stop)?;
+        let late_by_thread = late::by_thread(profile, &selection);
+        let (total, sites) = (counts.total, counts.sites);
         let mut entries = vec![0; profile.entries.len()];
         let (mut quality, mut of_code) = (Quality::default(), Quality::default());
         for (&count, site) in sites.iter().zip(&profile.sites) {
@@ -128,13 +90,8 @@ impl Summary {
                 of_code.take(entry, site.exactness, count);
             }
         }
-        for (&count, &place) in by_place.iter().zip(&trace.places).filter(|(n, _)| **n > 0) {
-            if Trace::shows_method(place) {
-                quality.interpreted += count;
-            } else if trace.shows_no_method(place) {
-                quality.without_method += count;
-            }
-        }
+        quality.interpreted = counts.interpreted;
+        quality.without_method = counts.without_method;
         let mut regions = [0; Region::ALL.len()];
         for (&count, entry) in entries.iter().zip(&profile.entries) {
             regions[entry.region as usize] += count;
@@ -156,9 +113,10 @@ impl Summary {
             after_last_cpu: 0,
             lost: lost(profile, filter, window),
             errors: errors::errors(profile, filter, total),
+            decided_whole: counts.decided_whole,
         };
-        summary.count_threads(profile, filter, &by_thread, &late_by_thread);
-        summary
+        summary.count_threads(profile, filter, &counts.threads, &late_by_thread);
+        Some(summary)
     }
 
     /// The share of an entry in all filtered samples, 0 to 1.
@@ -217,6 +175,12 @@ impl Summary {
                 });
             }
         }
+        if !filter.only.is_everything() {
+            // CPU time says nothing of where it was used.
+            self.after_last_cpu = 0;
+            self.threads_without_cpu = 0;
+            return self.sort_threads();
+        }
         self.promised = known.then_some(promised);
         if filter.threads.is_none() && filter.from.is_none() && filter.to.is_none() {
             // The processes' own accounts include threads too short to be asked.
@@ -225,6 +189,10 @@ impl Summary {
                 self.after_last_cpu = 0;
             }
         }
+        self.sort_threads();
+    }
+
+    fn sort_threads(&mut self) {
         self.threads
             .sort_by_key(|thread| std::cmp::Reverse(thread.samples));
     }
@@ -285,13 +253,6 @@ fn window(profile: &Profile, filter: &Filter) -> (TimeNs, TimeNs) {
     let from = filter.from.map_or(start, |from| from.max(start));
     let to = filter.to.map_or(end, |to| to.min(end));
     (from, to.max(from))
-}
-
-/// When a thread's CPU time was last read.
-fn last_reading(thread: &TraceThread) -> TimeNs {
-    let read = thread.cpu.iter().map(|cpu| cpu.time);
-    let read = read.chain(thread.end.as_ref().map(|end| end.time));
-    read.max().unwrap_or(TimeNs(0))
 }
 
 /// CPU time (its user part) that a thread used in a window: interpolated between the

@@ -15,6 +15,7 @@ use crate::zone::{Code, CodeIndex};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
+use std::ops::ControlFlow;
 use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
     Avma, Collection, Compilation, Counter, Fact, FileOffset, InterpreterRules, Limit, Lost,
@@ -32,6 +33,33 @@ pub enum TraceError {
     /// It was cut off before it said what it is a recording of.
     #[error("the recording holds no session: it was cut off at its very beginning")]
     NoSession,
+    /// Whoever was told the progress wished no more.
+    #[error("reading the recording was stopped")]
+    Stopped,
+}
+
+/// How far the reading of a recording is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes passed, in both passes over the file.
+    pub done: u64,
+    /// Twice the file's.
+    pub all: u64,
+}
+
+/// Told the progress after every chunk; may stop the reading.
+pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+
+/// Tells the progress of one of the two passes.
+fn tell(watch: Watch, pass: u64, (done, all): (u64, u64)) -> Result<(), TraceError> {
+    let told = watch(Progress {
+        done: pass * all + done,
+        all: 2 * all,
+    });
+    match told {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(TraceError::Stopped),
+    }
 }
 
 /// Where a sample fell. Places are interned: equal ones have one index.
@@ -102,6 +130,37 @@ impl Samples {
         self.threads.reserve(more);
         self.places.reserve(more);
     }
+
+    /// Puts them into time order; those of one time stay as they are.
+    pub(crate) fn put_in_order(&mut self) {
+        if self.times.is_sorted() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.times.len()).collect();
+        order.sort_by_key(|&index| self.times.get(index));
+        fn ordered<T: Copy>(column: &mut Vec<T>, order: &[usize]) {
+            let in_order = order.iter().filter_map(|&index| column.get(index).copied());
+            *column = in_order.collect();
+        }
+        ordered(&mut self.times, &order);
+        ordered(&mut self.threads, &order);
+        ordered(&mut self.places, &order);
+        ordered(&mut self.chains, &order);
+    }
+
+    /// Removes the first ones, and gives their memory back as far as that is worth it.
+    pub(crate) fn forget(&mut self, count: usize) {
+        fn forget<T>(column: &mut Vec<T>, count: usize) {
+            column.drain(..count.min(column.len()));
+            if column.capacity() / 4 > column.len() {
+                column.shrink_to(column.len() * 2);
+            }
+        }
+        forget(&mut self.times, count);
+        forget(&mut self.threads, count);
+        forget(&mut self.places, count);
+        forget(&mut self.chains, count);
+    }
 }
 
 /// A recording, read and put in order.
@@ -165,7 +224,18 @@ impl Trace {
     /// # Errors
     /// [`TraceError`] when there is nothing in it that can be reported.
     pub fn read<R: Read + Seek>(reader: &mut Reader<R>) -> Result<Self, TraceError> {
-        Self::read_keeping(reader, true)
+        Self::read_with(reader, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// The same, telling `watch` how far it is.
+    ///
+    /// # Errors
+    /// The same, and [`TraceError::Stopped`] as soon as `watch` breaks.
+    pub fn read_with<R: Read + Seek>(
+        reader: &mut Reader<R>,
+        watch: Watch,
+    ) -> Result<Self, TraceError> {
+        Self::read_keeping(reader, true, watch)
     }
 
     /// Reads a recording for the distinct places of its samples alone: what finding
@@ -175,23 +245,24 @@ impl Trace {
     /// # Errors
     /// [`TraceError`] when there is nothing in it that can be reported.
     pub fn read_places<R: Read + Seek>(reader: &mut Reader<R>) -> Result<Self, TraceError> {
-        Self::read_keeping(reader, false)
+        Self::read_keeping(reader, false, &mut |_| ControlFlow::Continue(()))
     }
 
     fn read_keeping<R: Read + Seek>(
         reader: &mut Reader<R>,
         keep_samples: bool,
+        watch: Watch,
     ) -> Result<Self, TraceError> {
         let mut trace = Trace {
             keep_samples,
             ..Trace::default()
         };
-        let changes = trace.read_state(reader)?;
+        let changes = trace.read_state(reader, watch)?;
         if trace.session.is_none() {
             return Err(TraceError::NoSession);
         }
         let state_ending = reader.ending().clone();
-        trace.place_samples(reader, changes)?;
+        trace.place_samples(reader, changes, watch)?;
         trace.ending = both(state_ending, reader.ending().clone());
         Ok(trace)
     }

@@ -264,7 +264,12 @@ fn filters_agree_with_counting_by_hand() {
         let mut bound = || (draw.below(3) != 0).then(|| TimeNs(draw.below(11_000)));
         let (from, to) = (bound(), bound());
         let threads = (draw.below(3) != 0).then(|| (0..5).filter(|_| draw.below(2) == 0).collect());
-        let filter = Filter { threads, from, to };
+        let filter = Filter {
+            threads,
+            from,
+            to,
+            ..Filter::default()
+        };
         let summary = Summary::of(&profile, &filter);
         let taken: Vec<_> = samples
             .iter()

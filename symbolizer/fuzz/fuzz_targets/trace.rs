@@ -55,6 +55,7 @@ fuzz_target!(|bytes: &[u8]| {
         threads: Some([0, 2].into_iter().collect()),
         from: middle,
         to: Some(TimeNs(u64::MAX)),
+        ..Filter::default()
     };
     for filter in [Filter::default(), part] {
         let summary = Summary::of(&profile, &filter);

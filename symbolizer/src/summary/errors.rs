@@ -34,8 +34,10 @@ pub(crate) fn places<'a>(
 ) -> impl Iterator<Item = u32> + 'a {
     let samples = &profile.trace.samples;
     let rows = (samples.times.iter().zip(&samples.threads)).zip(&samples.places);
+    let takes_place = filter.takes_places(profile);
     rows.filter(|((time, thread), _)| filter.takes(**thread, **time))
         .map(|(_, &place)| place)
+        .filter(move |place| takes_place(*place))
 }
 
 /// The 95 % half-width of the share of each of `count` groups in `total` samples, of

@@ -6,7 +6,7 @@
 use super::interpreted::Interpreters;
 use super::state::Change;
 use super::world::World;
-use super::{ChainTree, Trace, TraceError};
+use super::{ChainTree, Trace, TraceError, Watch, tell};
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
@@ -19,6 +19,7 @@ impl Trace {
         &mut self,
         reader: &mut Reader<R>,
         changes: Vec<(TimeNs, Change)>,
+        watch: Watch,
     ) -> Result<(), TraceError> {
         let history = self.code.history();
         self.code.forget_changes();
@@ -33,6 +34,7 @@ impl Trace {
         let mut latest = TimeNs(0);
         reader.rewind();
         while let Some(chunk) = reader.next_chunk(Content::SAMPLES)? {
+            tell(watch, 1, reader.progress())?;
             // What is not only samples was counted in the first pass.
             let first_seen = u64::from(chunk.content() == Content::SAMPLES);
             for item in chunk.items() {

@@ -1,6 +1,6 @@
 //! The first pass: everything but samples.
 
-use super::{Trace, TraceError, TraceThread};
+use super::{Trace, TraceError, TraceThread, Watch, tell};
 use crate::space::is_shared_memory;
 use rustc_hash::FxHashMap;
 use std::io::{Read, Seek};
@@ -32,11 +32,13 @@ impl Trace {
     pub(super) fn read_state<R: Read + Seek>(
         &mut self,
         reader: &mut Reader<R>,
+        watch: Watch,
     ) -> Result<Vec<(TimeNs, Change)>, TraceError> {
         let mut changes = Vec::new();
         let mut updates = Vec::new();
         reader.rewind();
         while let Some(chunk) = reader.next_chunk(Content(!Content::SAMPLES.0))? {
+            tell(watch, 0, reader.progress())?;
             for item in chunk.items() {
                 match item {
                     Item::Record(Record::ThreadUpdate(update)) => updates.push(update),

@@ -109,7 +109,12 @@ impl NarrowOptions {
         } else {
             Some(self.chosen(profile)?)
         };
-        Ok(Filter { threads, from, to })
+        Ok(Filter {
+            threads,
+            from,
+            to,
+            ..Filter::default()
+        })
     }
 
     fn chosen(&self, profile: &Profile) -> Result<FxHashSet<u32>> {

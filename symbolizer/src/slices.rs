@@ -1,0 +1,212 @@
+//! Summaries by time: what makes any window of a long recording cheap to count.
+//!
+//! The samples, in time order, are cut into *slices* of [`SLICE`]. A slice has its span of
+//! time and its samples summed up: cells (spot, count), ordered by thread. So many slices
+//! as [`FAN_OUT`] are summed up again in one of the next level, and so on. A window is the
+//! sum of few slices and of the single samples at its two edges: its count is exact, and
+//! costs what is different in it, not how long it is.
+//!
+//! A *spot* is a site, and whether an interpreter showed its method there: what a summary
+//! counts by. What happened inside a slice whose single samples were forgotten
+//! ([`Slices::forget_samples_before`]) is not known any more: at the edge of a window it
+//! counts whole when its middle lies in the window, and how many samples were decided
+//! like that is told.
+
+mod build;
+mod columns;
+mod count;
+mod stop;
+mod walk;
+
+pub use columns::{By, Columns, ColumnsOf};
+pub use count::Counts;
+pub use stop::Stop;
+
+pub(crate) use walk::{Piece, Selection};
+
+use crate::profile::SiteId;
+use crate::trace::{Place, Samples, Trace};
+use vmscope_records::TimeNs;
+
+/// Samples of a slice of the first level.
+pub const SLICE: usize = 4096;
+
+/// Slices that are summed up in one of the next level.
+pub const FAN_OUT: usize = 16;
+
+/// Whether an interpreter showed what it executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Not an interpreter that can.
+    Elsewhere,
+    /// It did.
+    Method,
+    /// It did not.
+    Nothing,
+}
+
+/// What is counted apart from all others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    pub site: SiteId,
+    pub shown: Shown,
+}
+
+/// Samples of one thread at one spot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub spot: u32,
+    pub count: u32,
+}
+
+/// The cells of one thread in a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub thread: u32,
+    /// The index behind its last cell; its first is the one before's.
+    pub end: u32,
+    pub samples: u32,
+}
+
+/// Samples summed up. They are counted from the first that was ever appended, also after
+/// older ones were forgotten.
+#[derive(Clone, Debug)]
+pub(crate) struct Slice {
+    /// The first sample.
+    pub first: u64,
+    /// The one behind the last.
+    pub end: u64,
+    /// The first sample's time.
+    pub from: TimeNs,
+    /// The last one's.
+    pub to: TimeNs,
+    /// By thread, ascending.
+    runs: Vec<Run>,
+    /// By thread and spot, ascending.
+    cells: Vec<Cell>,
+}
+
+impl Slice {
+    pub fn samples(&self) -> u64 {
+        self.end - self.first
+    }
+
+    /// Each thread's samples and cells.
+    pub fn runs(&self) -> impl Iterator<Item = (Run, &[Cell])> {
+        let mut first = 0;
+        self.runs.iter().map(move |run| {
+            let cells = self.cells.get(first..run.end as usize);
+            first = run.end as usize;
+            (*run, cells.unwrap_or_default())
+        })
+    }
+
+    fn middle(&self) -> TimeNs {
+        TimeNs(self.from.0 + self.to.since(self.from).0 / 2)
+    }
+}
+
+/// The samples of a profile, summed up by time.
+#[derive(Clone, Debug, Default)]
+pub struct Slices {
+    /// Each in time order without gaps. What is a boundary between two slices is one
+    /// between two of the level below, too.
+    levels: Vec<Vec<Slice>>,
+    spots: Vec<Spot>,
+    /// Of each site its spots, by [`Shown`].
+    spots_of_site: Vec<[u32; 3]>,
+    spot_of_place: Vec<u32>,
+    /// So many samples there are no single ones of.
+    forgotten: u64,
+    /// The time of each thread's last sample in a slice.
+    last_of_thread: Vec<TimeNs>,
+}
+
+impl Slices {
+    /// Takes the samples, places and sites that came since it was last called. Samples are
+    /// in time order; they make a slice as soon as there are enough of them, and are counted
+    /// one by one till then. The site of a place that was taken before must not change.
+    pub fn append(&mut self, trace: &Trace, site_of_place: &[SiteId]) {
+        self.take_places(trace, site_of_place);
+        self.take_samples(&trace.samples);
+    }
+
+    /// Removes samples before `time` from `samples`, which are those that were appended,
+    /// and returns how many. Only whole slices' samples are removed; what they sum up
+    /// remains.
+    pub fn forget_samples_before(&mut self, samples: &mut Samples, time: TimeNs) -> u64 {
+        let slices = self.levels.first().map_or(&[][..], Vec::as_slice);
+        let old = slices.partition_point(|slice| slice.to < time);
+        let end = old.checked_sub(1).and_then(|last| slices.get(last));
+        let end = end.map_or(0, |slice| slice.end);
+        let more = end.saturating_sub(self.forgotten);
+        samples.forget(usize::try_from(more).unwrap_or(usize::MAX));
+        self.forgotten += more;
+        more
+    }
+
+    /// Merges two neighbours among the slices whose samples were forgotten: the two with
+    /// the fewest samples, of several the oldest. Returns whether there were two.
+    pub fn merge_oldest(&mut self) -> bool {
+        let slices = self.levels.first().map_or(&[][..], Vec::as_slice);
+        let old = slices.partition_point(|slice| slice.end <= self.forgotten);
+        let pairs = slices.get(..old).unwrap_or_default().windows(2).enumerate();
+        let sizes = pairs.map(|(index, pair)| (pair.iter().map(Slice::samples).sum(), index));
+        let mut sizes: Vec<(u64, usize)> = sizes.collect();
+        sizes.sort_unstable();
+        sizes.into_iter().any(|(_, index)| self.merge_at(0, index))
+    }
+
+    /// How many slices there are, on all levels, and cells in them.
+    #[must_use]
+    pub fn size(&self) -> (usize, usize) {
+        let all = || self.levels.iter().flatten();
+        (all().count(), all().map(|slice| slice.cells.len()).sum())
+    }
+
+    /// How many samples are known by their slices only.
+    #[must_use]
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// The time of each thread's last sample; threads without any may be missing.
+    pub(crate) fn last_samples(&self, samples: &Samples) -> Vec<TimeNs> {
+        let mut last = self.last_of_thread.clone();
+        let covered = self.levels.first().and_then(|slices| slices.last());
+        let covered = covered.map_or(0, |slice| slice.end) - self.forgotten;
+        let open = usize::try_from(covered).unwrap_or(usize::MAX)..;
+        let times = samples.times.get(open.clone()).unwrap_or_default();
+        let threads = samples.threads.get(open).unwrap_or_default();
+        note_last(&mut last, times, threads);
+        last
+    }
+
+    pub(crate) fn spot_of_place(&self, place: u32) -> Option<u32> {
+        self.spot_of_place.get(place as usize).copied()
+    }
+}
+
+/// Notes the time of each thread's last sample; the samples are in order.
+fn note_last(last: &mut Vec<TimeNs>, times: &[TimeNs], threads: &[u32]) {
+    for (&time, &thread) in times.iter().zip(threads) {
+        let thread = thread as usize;
+        if thread >= last.len() {
+            last.resize(thread + 1, TimeNs(0));
+        }
+        if let Some(slot) = last.get_mut(thread) {
+            *slot = time;
+        }
+    }
+}
+
+/// What an interpreter showed at a place.
+fn shown_at(trace: &Trace, place: Place) -> Shown {
+    if Trace::shows_method(place) {
+        Shown::Method
+    } else if trace.shows_no_method(place) {
+        Shown::Nothing
+    } else {
+        Shown::Elsewhere
+    }
+}

@@ -1,0 +1,116 @@
+//! Counting a window by site and thread.
+
+use super::{Piece, Selection, Shown, Slices, Stop};
+use crate::profile::Profile;
+use crate::summary::Filter;
+
+/// How many samples a filter takes, by site and by thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All of them.
+    pub total: u64,
+    /// By [`Profile::sites`].
+    pub sites: Vec<u64>,
+    /// By [`crate::Trace::threads`].
+    pub threads: Vec<u64>,
+    /// In interpreters that can show what they execute, and did.
+    pub interpreted: u64,
+    /// In such interpreters, that did not.
+    pub without_method: u64,
+    /// Samples in slices without single samples at the edges of the window: each slice was
+    /// taken or left as a whole.
+    pub decided_whole: u64,
+}
+
+impl Counts {
+    /// Counts; `None` when `stop` was wished before it was done.
+    #[must_use]
+    pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
+        Self::of_selection(profile, &Selection::new(profile, filter), stop)
+    }
+
+    pub(crate) fn of_selection(
+        profile: &Profile,
+        selection: &Selection,
+        stop: &Stop,
+    ) -> Option<Self> {
+        let slices = &profile.slices;
+        let mut sums = Sums {
+            by_spot: vec![0; slices.spots.len()],
+            by_thread: vec![0; profile.trace.threads.len()],
+        };
+        slices.pieces(selection.range.clone(), &mut |piece| {
+            sums.take(profile, selection, piece);
+            (!stop.is_stopped()).then_some(())
+        })?;
+        Some(sums.into_counts(profile, slices, selection))
+    }
+}
+
+struct Sums {
+    by_spot: Vec<u64>,
+    by_thread: Vec<u64>,
+}
+
+impl Sums {
+    fn take(&mut self, profile: &Profile, selection: &Selection, piece: Piece) {
+        match piece {
+            Piece::Slice(slice) => {
+                for (run, cells) in slice.runs() {
+                    if !selection.takes_thread(run.thread) {
+                        continue;
+                    }
+                    let mut samples = u64::from(run.samples);
+                    if let Some(spots) = &selection.spots {
+                        samples = 0;
+                        for cell in cells {
+                            let takes = spots.get(cell.spot as usize) == Some(&true);
+                            samples += u64::from(cell.count) * u64::from(takes);
+                        }
+                    }
+                    add(&mut self.by_thread, run.thread, samples);
+                    // Spots that are not taken are left out in the end.
+                    for cell in cells {
+                        add(&mut self.by_spot, cell.spot, u64::from(cell.count));
+                    }
+                }
+            }
+            Piece::Samples(range) => {
+                profile.each_spot(range, |thread, spot| {
+                    if selection.takes_thread(thread) && selection.takes_spot(spot) {
+                        add(&mut self.by_thread, thread, 1);
+                        add(&mut self.by_spot, spot, 1);
+                    }
+                });
+            }
+        }
+    }
+
+    fn into_counts(self, profile: &Profile, slices: &Slices, selection: &Selection) -> Counts {
+        let mut counts = Counts {
+            total: self.by_thread.iter().sum(),
+            sites: vec![0; profile.sites.len()],
+            threads: self.by_thread,
+            decided_whole: selection.decided_whole,
+            ..Counts::default()
+        };
+        for ((&count, spot), id) in self.by_spot.iter().zip(&slices.spots).zip(0..) {
+            if count == 0 || !selection.takes_spot(id) {
+                continue;
+            }
+            add(&mut counts.sites, spot.site, count);
+            match spot.shown {
+                Shown::Elsewhere => {}
+                Shown::Method => counts.interpreted += count,
+                Shown::Nothing => counts.without_method += count,
+            }
+        }
+        counts
+    }
+}
+
+pub(super) fn add(counts: &mut [u64], index: u32, count: u64) {
+    if let Some(slot) = counts.get_mut(index as usize) {
+        *slot += count;
+    }
+}

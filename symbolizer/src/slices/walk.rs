@@ -1,0 +1,160 @@
+//! Going through a window: few slices, and single samples at its edges.
+
+use super::{Slice, Slices};
+use crate::profile::Profile;
+use crate::summary::Filter;
+use crate::trace::Samples;
+use std::ops::Range;
+use vmscope_records::TimeNs;
+
+/// A part of a window.
+#[derive(Clone, Debug)]
+pub(crate) enum Piece<'a> {
+    /// A whole slice.
+    Slice(&'a Slice),
+    /// Single samples, by their index in the trace's.
+    Samples(Range<usize>),
+}
+
+/// A filter made ready for one profile.
+#[derive(Clone, Debug)]
+pub(crate) struct Selection {
+    /// The samples in its window, counted from the first that was ever appended.
+    pub range: Range<u64>,
+    /// Samples in slices that stand at the edges of the window and were taken or left as
+    /// a whole.
+    pub decided_whole: u64,
+    threads: Option<Vec<bool>>,
+    /// By spot; `None` for all.
+    pub spots: Option<Vec<bool>>,
+}
+
+impl Selection {
+    pub fn new(profile: &Profile, filter: &Filter) -> Self {
+        let slices = &profile.slices;
+        let (range, decided_whole) =
+            slices.range_of(&profile.trace.samples, filter.from, filter.to);
+        let count = profile.trace.threads.len();
+        let threads = filter.threads.as_ref().map(|_| {
+            let all = 0..u32::try_from(count).unwrap_or(u32::MAX);
+            all.map(|thread| filter.takes_thread(thread)).collect()
+        });
+        let spots = filter.entry_mask(profile).map(|mask| {
+            let takes = mask.of_sites(profile);
+            let of_spot = |site: u32| takes.get(site as usize).copied().unwrap_or(false);
+            slices.spots.iter().map(|spot| of_spot(spot.site)).collect()
+        });
+        Selection {
+            range,
+            decided_whole,
+            threads,
+            spots,
+        }
+    }
+
+    pub fn takes_thread(&self, thread: u32) -> bool {
+        let threads = self.threads.as_ref();
+        threads.is_none_or(|threads| threads.get(thread as usize).copied().unwrap_or(false))
+    }
+
+    pub fn takes_spot(&self, spot: u32) -> bool {
+        let spots = self.spots.as_ref();
+        spots.is_none_or(|spots| spots.get(spot as usize).copied().unwrap_or(false))
+    }
+}
+
+/// Where a time lies among the samples.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    /// The first sample not before it.
+    pub index: u64,
+    /// The slice that was decided as a whole: its first sample, and how many it has.
+    pub decided: Option<(u64, u64)>,
+}
+
+impl Slices {
+    /// The first sample not before a time.
+    pub(super) fn edge(&self, samples: &Samples, time: TimeNs) -> Edge {
+        let slices = self.levels.first().map_or(&[][..], Vec::as_slice);
+        let slice = slices.get(slices.partition_point(|slice| slice.to < time));
+        match slice.filter(|slice| slice.end <= self.forgotten) {
+            Some(slice) if slice.from >= time => Edge {
+                index: slice.first,
+                decided: None,
+            },
+            Some(slice) => Edge {
+                index: if slice.middle() >= time {
+                    slice.first
+                } else {
+                    slice.end
+                },
+                decided: Some((slice.first, slice.samples())),
+            },
+            None => Edge {
+                index: self.forgotten + samples.times.partition_point(|at| *at < time) as u64,
+                decided: None,
+            },
+        }
+    }
+
+    fn range_of(
+        &self,
+        samples: &Samples,
+        from: Option<TimeNs>,
+        to: Option<TimeNs>,
+    ) -> (Range<u64>, u64) {
+        let from = from.map(|time| self.edge(samples, time));
+        let to = to.map(|time| self.edge(samples, time));
+        let first = from.map_or(0, |edge| edge.index);
+        let all = self.forgotten + samples.times.len() as u64;
+        let end = to.map_or(all, |edge| edge.index);
+        let mut decided: Vec<(u64, u64)> = [from, to]
+            .into_iter()
+            .filter_map(|edge| edge?.decided)
+            .collect();
+        decided.dedup();
+        let decided = decided.into_iter().map(|(_, samples)| samples).sum();
+        (first..end.max(first), decided)
+    }
+
+    /// Hands the pieces of `range` to `visit`, in order, the largest there are. Ends early,
+    /// with `None`, when `visit` does.
+    pub(crate) fn pieces<'a>(
+        &'a self,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Piece<'a>) -> Option<()>,
+    ) -> Option<()> {
+        self.pieces_below(self.levels.len(), range, visit)
+    }
+
+    /// The same, of slices of less than that level.
+    pub(crate) fn pieces_below<'a>(
+        &'a self,
+        level: usize,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(Piece<'a>) -> Option<()>,
+    ) -> Option<()> {
+        if range.is_empty() {
+            return Some(());
+        }
+        let Some(below) = level.checked_sub(1) else {
+            let index = |sample: u64| {
+                let index = sample.saturating_sub(self.forgotten);
+                usize::try_from(index).unwrap_or(usize::MAX)
+            };
+            return visit(Piece::Samples(index(range.start)..index(range.end)));
+        };
+        let slices = self.levels.get(below).map_or(&[][..], Vec::as_slice);
+        let from = slices.partition_point(|slice| slice.first < range.start);
+        let to = slices.partition_point(|slice| slice.end <= range.end);
+        let inside = slices.get(from..to).unwrap_or_default();
+        let (Some(first), Some(last)) = (inside.first(), inside.last()) else {
+            return self.pieces_below(below, range, visit);
+        };
+        self.pieces_below(below, range.start..first.first, visit)?;
+        for slice in inside {
+            visit(Piece::Slice(slice))?;
+        }
+        self.pieces_below(below, last.end..range.end, visit)
+    }
+}

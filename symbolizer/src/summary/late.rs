@@ -1,0 +1,52 @@
+//! Samples taken after their thread's CPU time was last read.
+
+use crate::profile::Profile;
+use crate::slices::Selection;
+use crate::trace::TraceThread;
+use vmscope_records::TimeNs;
+
+/// How many of the samples that a selection takes are late, by thread. Of threads whose
+/// CPU time was never read nothing is said.
+///
+/// Only samples behind the first late one's reading are looked at: a recording reads CPU
+/// times until its end, so these are few.
+pub(super) fn by_thread(profile: &Profile, selection: &Selection) -> Vec<u64> {
+    let trace = &profile.trace;
+    let samples = &trace.samples;
+    let last_cpu: Vec<Option<TimeNs>> = trace.threads.iter().map(last_reading).collect();
+    let last_sample = profile.slices.last_samples(samples);
+    let ends = last_cpu.iter().zip(&last_sample);
+    let with_late = ends.filter_map(|(cpu, sample)| cpu.filter(|cpu| *cpu < *sample));
+    let mut late = vec![0; trace.threads.len()];
+    let Some(first) = with_late.min() else {
+        return late;
+    };
+    let forgotten = profile.slices.forgotten();
+    let index = |sample: u64| usize::try_from(sample.saturating_sub(forgotten)).unwrap_or(0);
+    let from = samples.times.partition_point(|time| *time <= first);
+    let range = index(selection.range.start).max(from)..index(selection.range.end);
+    let times = samples.times.get(range.clone()).unwrap_or_default();
+    let threads = samples.threads.get(range.clone()).unwrap_or_default();
+    let places = samples.places.get(range).unwrap_or_default();
+    for ((&time, &thread), &place) in times.iter().zip(threads).zip(places) {
+        let cpu = last_cpu.get(thread as usize).copied().flatten();
+        let is_taken = || {
+            let spot = profile.slices.spot_of_place(place);
+            selection.takes_thread(thread) && spot.is_some_and(|spot| selection.takes_spot(spot))
+        };
+        if cpu.is_some_and(|cpu| time > cpu)
+            && is_taken()
+            && let Some(slot) = late.get_mut(thread as usize)
+        {
+            *slot += 1;
+        }
+    }
+    late
+}
+
+/// When a thread's CPU time was last read.
+fn last_reading(thread: &TraceThread) -> Option<TimeNs> {
+    let read = thread.cpu.iter().map(|cpu| cpu.time);
+    let read = read.chain(thread.end.as_ref().map(|end| end.time));
+    read.max()
+}
