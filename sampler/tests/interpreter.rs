@@ -172,10 +172,11 @@ fn what_an_interpreter_executes_is_recorded_and_nothing_else_of_its_registers() 
         launched: true,
         command: vec!["interpreter".to_owned()],
         engine_reason: String::new(),
-        output: output.clone(),
+        output: Some(output.clone()),
         keep_last: None,
         duration: None,
         environment: Vec::new(),
+        tap: None,
     };
     let session = Session::start(engine, readers, options).unwrap();
     let mut running = held.release().unwrap();

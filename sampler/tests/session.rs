@@ -251,10 +251,11 @@ fn options(output: &Path) -> SessionOptions {
         launched: false,
         command: vec!["toy".to_owned()],
         engine_reason: String::new(),
-        output: output.to_owned(),
+        output: Some(output.to_owned()),
         keep_last: None,
         duration: None,
         environment: Vec::new(),
+        tap: None,
     }
 }
 

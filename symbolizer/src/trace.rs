@@ -18,7 +18,7 @@ use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
-    Avma, Collection, Compilation, Counter, Fact, FileOffset, InterpreterRules, Limit, Lost,
+    Avma, Collection, Compilation, Counter, Fact, FileOffset, InterpreterRules, Limit, Lost, Mark,
     Method, MethodKey, Module, ModuleKey, Process, ProcessEnd, ProcessKey, RecordingEnd,
     RegionRules, Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs,
 };
@@ -190,6 +190,8 @@ pub struct Trace {
     pub compilations: Vec<Compilation>,
     /// What was lost.
     pub lost: Vec<Lost>,
+    /// Moments that the user named, by time.
+    pub marks: Vec<Mark>,
     /// What VMs' adapters tell of native code, the newest of each process and VM.
     pub region_rules: BTreeMap<(ProcessKey, String), RegionRules>,
     /// How VMs' interpreters show what they execute, the newest of each process and VM.

@@ -17,12 +17,14 @@ mod news;
 mod readers;
 mod recorder;
 mod sink;
+mod tap;
 mod touched;
 mod writer;
 
 pub use describe::{command_line, now};
 pub use readers::Readers;
-pub use sink::SinkError;
+pub use sink::{Kept, SinkError};
+pub use tap::{MAX_BEHIND, Tap, TapEnded, TapSource, Tapped, tap};
 pub use writer::Saved;
 
 use crate::engine::{Engine, EngineError, EngineEvent};
@@ -37,8 +39,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use vmscope_records::recording::Written;
 use vmscope_records::{
-    DurationNs, EndReason, InterpreterSource, Limit, LimitKind, Pid, ProcessKey, Record, TimeNs,
-    VmIdentity,
+    DurationNs, EndReason, InterpreterSource, Limit, LimitKind, Mark, Pid, ProcessKey, Record,
+    TimeNs, VmIdentity,
 };
 use vmscope_target::{CompilationNews, KeySource, Modules, ThreadNews};
 
@@ -61,16 +63,24 @@ pub struct SessionOptions {
     pub command: Vec<String>,
     /// Why this engine, where it was not asked for by name.
     pub engine_reason: String,
-    /// The recording's file.
-    pub output: PathBuf,
-    /// Keep only the newest so many nanoseconds.
+    /// The recording's file; `None` for one in memory only, of which the newest part is
+    /// kept, to be saved by [`Session::save_copy`] or, when it is over, from
+    /// [`Outcome::kept`].
+    pub output: Option<PathBuf>,
+    /// Keep only the newest so many nanoseconds; of a recording in memory only,
+    /// [`DEFAULT_KEPT`] where this is `None`.
     pub keep_last: Option<DurationNs>,
     /// End after so long.
     pub duration: Option<Duration>,
     /// What was changed in the environment of a command that was started, each as
     /// `NAME=value`.
     pub environment: Vec<String>,
+    /// Where everything that is recorded is handed on to meanwhile.
+    pub tap: Option<TapSource>,
 }
+
+/// What is kept of a recording in memory: the newest ten minutes.
+pub const DEFAULT_KEPT: DurationNs = DurationNs(600_000_000_000);
 
 /// What can go wrong with a session.
 #[derive(Debug, thiserror::Error)]
@@ -168,6 +178,8 @@ enum Message {
     Events(Vec<EngineEvent>),
     /// Save a copy (`--keep-last`), and answer.
     Save(PathBuf, Sender<Result<Saved, SinkError>>),
+    /// The user names a moment.
+    Mark(Mark),
     /// The engine is finished, since when and why: end the recording, when the
     /// adapters are finished too.
     End(TimeNs, EndReason, String),
@@ -186,6 +198,8 @@ enum Found {
     Compiled(ProcessKey, Vec<CompilationNews>),
     /// Which VM it is.
     Vm(VmIdentity),
+    /// All that adapters know of times before this has been sent.
+    Told(TimeNs),
 }
 
 /// A recording in progress.
@@ -213,6 +227,8 @@ pub struct Outcome {
     /// The modules that were seen, with their open files: what a self-contained
     /// recording takes its symbols from.
     pub modules: Modules,
+    /// What is kept of a recording in memory only.
+    pub kept: Option<Kept>,
     /// What went wrong while recording, if anything did: the recording is readable up
     /// to there.
     pub failure: Option<SessionError>,
@@ -232,11 +248,11 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let began = now();
         let output = options.output.clone();
-        let sink = Sink::create(&output, options.keep_last)?;
+        let sink = Sink::create(output.as_deref(), options.keep_last)?;
         let started = Self::start_threads(engine, readers, options, sink, began);
-        if started.is_err() {
+        if let (Err(_), Some(output)) = (&started, &output) {
             // It holds nothing.
-            let _ = std::fs::remove_file(&output);
+            let _ = std::fs::remove_file(output);
         }
         started
     }
@@ -286,6 +302,7 @@ impl Session {
             limits,
             options.environment,
             recorder::Recorder::telling(news.clone(), readers.sample_needs().sources),
+            options.tap,
         );
         let (pid, launched) = (options.pid, options.launched);
         let writer = spawn("writer", move || {
@@ -327,6 +344,18 @@ impl Session {
         self.progress.ask_to_stop(reason);
     }
 
+    /// Names this moment: a [`Record::Mark`] of now, of the first [`Mark::MAX_TEXT`] bytes
+    /// of `text`. Does not wait; returns whether it will be in the recording.
+    pub fn mark(&self, text: &str) -> bool {
+        let fits = |(at, c): &(usize, char)| at + c.len_utf8() <= Mark::MAX_TEXT;
+        let text = text.char_indices().take_while(fits).map(|(_, c)| c);
+        let mark = Mark {
+            time: now(),
+            text: text.collect(),
+        };
+        self.to_writer.try_send(Message::Mark(mark)).is_ok()
+    }
+
     /// Saves a copy of what `--keep-last` holds, and goes on recording.
     ///
     /// # Errors
@@ -362,6 +391,7 @@ impl Session {
             lost: finished.lost,
             took: finished.ended.since(self.began),
             modules: finished.modules,
+            kept: finished.kept,
             failure: finished.failure.map(Into::into).or(failure),
         })
     }

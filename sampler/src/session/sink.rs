@@ -1,5 +1,6 @@
 //! Where a session's records go: straight into a file, or into memory until saved.
 
+use super::DEFAULT_KEPT;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,25 +57,31 @@ pub(super) enum Sink {
         writer: Box<Writer<RecordingFile>>,
         path: PathBuf,
     },
-    /// The newest part, in memory; the file is there already, empty.
+    /// The newest part, in memory; the file, if there is to be one, is there already,
+    /// empty.
     Memory {
         kept: Box<KeepLast>,
-        file: File,
-        path: PathBuf,
+        file: Option<(File, PathBuf)>,
     },
 }
 
 impl Sink {
-    /// Begins a recording at `path`.
-    pub fn create(path: &Path, keep_last: Option<DurationNs>) -> Result<Self, SinkError> {
+    /// Begins a recording at `path`; without one in memory only.
+    pub fn create(path: Option<&Path>, keep_last: Option<DurationNs>) -> Result<Self, SinkError> {
+        let in_memory = |window| Box::new(KeepLast::new(window, KEEP_LAST_MAX_BYTES));
+        let Some(path) = path else {
+            let kept = in_memory(keep_last.unwrap_or(DEFAULT_KEPT));
+            return Ok(Sink::Memory { kept, file: None });
+        };
         let path = path.to_owned();
         let file = create_private(&path).map_err(|source| SinkError::Create {
             path: path.clone(),
             source,
         })?;
         if let Some(window) = keep_last {
-            let kept = Box::new(KeepLast::new(window, KEEP_LAST_MAX_BYTES));
-            return Ok(Sink::Memory { kept, file, path });
+            let kept = in_memory(window);
+            let file = Some((file, path));
+            return Ok(Sink::Memory { kept, file });
         }
         match Writer::begin(RecordingFile::new(file)) {
             Ok(writer) => Ok(Sink::File {
@@ -127,29 +134,61 @@ impl Sink {
 
     /// Saves a copy of what is kept in memory to another file, and goes on.
     pub fn save_copy(&mut self, path: &Path, end: RecordingEnd) -> Result<Written, SinkError> {
-        let create = |source| SinkError::Create {
-            path: path.to_owned(),
-            source,
-        };
         let Sink::Memory { kept, .. } = self else {
             let why = "a recording without --keep-last is in its file already";
-            return Err(create(io::Error::new(io::ErrorKind::Unsupported, why)));
+            return Err(SinkError::Create {
+                path: path.to_owned(),
+                source: io::Error::new(io::ErrorKind::Unsupported, why),
+            });
         };
-        let file = create_private(path).map_err(create)?;
-        finish(kept.save(RecordingFile::new(file), end), path)
+        save(kept, path, end)
     }
 
-    /// Ends the recording.
-    pub fn end(self, end: RecordingEnd) -> Result<Written, SinkError> {
+    /// Ends the recording. One in memory only stays there.
+    pub fn end(self, end: RecordingEnd) -> Result<(Written, Option<Kept>), SinkError> {
         match self {
-            Sink::File { writer, path } => finish(writer.end(end), &path),
+            Sink::File { writer, path } => Ok((finish(writer.end(end), &path)?, None)),
             Sink::Memory {
                 mut kept,
-                file,
-                path,
-            } => finish(kept.save(RecordingFile::new(file), end), &path),
+                file: Some((file, path)),
+            } => {
+                let written = finish(kept.save(RecordingFile::new(file), end), &path)?;
+                Ok((written, None))
+            }
+            Sink::Memory { kept, file: None } => {
+                let written = Written {
+                    samples: kept.samples(),
+                    ..Written::default()
+                };
+                Ok((written, Some(Kept { kept, end })))
+            }
         }
     }
+}
+
+/// A recording that is over and was kept in memory only.
+#[derive(Debug)]
+pub struct Kept {
+    kept: Box<KeepLast>,
+    end: RecordingEnd,
+}
+
+impl Kept {
+    /// Saves it, as often as is wanted.
+    ///
+    /// # Errors
+    /// [`SinkError`] when it can't be written.
+    pub fn save(&mut self, path: &Path) -> Result<Written, SinkError> {
+        save(&mut self.kept, path, self.end.clone())
+    }
+}
+
+fn save(kept: &mut KeepLast, path: &Path, end: RecordingEnd) -> Result<Written, SinkError> {
+    let file = create_private(path).map_err(|source| SinkError::Create {
+        path: path.to_owned(),
+        source,
+    })?;
+    finish(kept.save(RecordingFile::new(file), end), path)
 }
 
 fn finish(

@@ -1,7 +1,8 @@
 //! The writing thread: keys, modules, encoding, the file.
 
 use super::recorder::Recorder;
-use super::sink::{Sink, SinkError};
+use super::sink::{Kept, Sink, SinkError};
+use super::tap::TapSource;
 use super::{Found, FromAdapters, Inbox, Message, News, Progress, SessionError, now};
 use crate::engine::EngineEvent;
 use crossbeam_channel::{never, select};
@@ -13,12 +14,15 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vmscope_records::recording::Written;
 use vmscope_records::{
-    EndReason, Fact, Limit, Pid, ProcessKey, Record, RecordingEnd, Session, TimeNs,
+    DurationNs, EndReason, Fact, Limit, Pid, ProcessKey, Record, RecordingEnd, Session, TimeNs,
 };
 use vmscope_target::Modules;
 
 /// How often chunks are closed and written: what a crash may cost.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
+
+/// Samples are at most so old when they come, where nothing waits to be taken.
+const SOON_DRAINED: DurationNs = DurationNs(1_000_000_000);
 
 /// A copy that was saved in mid-recording.
 #[derive(Debug)]
@@ -39,6 +43,7 @@ pub(super) struct Finished {
     pub lost: u64,
     pub ended: TimeNs,
     pub modules: Modules,
+    pub kept: Option<Kept>,
     pub failure: Option<SinkError>,
 }
 
@@ -65,6 +70,7 @@ pub(super) struct WriterThread {
     records: Vec<Record>,
     began: TimeNs,
     failure: Option<SinkError>,
+    tap: Option<TapSource>,
 }
 
 impl WriterThread {
@@ -75,6 +81,7 @@ impl WriterThread {
         limits: Vec<Limit>,
         environment: Vec<String>,
         recorder: Recorder,
+        tap: Option<TapSource>,
     ) -> Self {
         let began = session.time;
         WriterThread {
@@ -88,6 +95,7 @@ impl WriterThread {
             records: Vec::new(),
             began,
             failure: None,
+            tap,
         }
     }
 
@@ -139,7 +147,16 @@ impl WriterThread {
             let left = FLUSH_EVERY.saturating_sub(flushed.elapsed());
             select! {
                 recv(inbox) -> message => match message {
-                    Ok(Message::Events(events)) => self.take_events(events),
+                    Ok(Message::Events(events)) => {
+                        self.take_events(events);
+                        if inbox.is_empty() {
+                            self.drained(now().minus(SOON_DRAINED));
+                        }
+                    }
+                    Ok(Message::Mark(mark)) => {
+                        self.records.push(Record::Mark(mark));
+                        self.put_records();
+                    }
                     // Whoever asked may be gone; the copy is there all the same.
                     Ok(Message::Save(path, answer)) => drop(answer.send(self.save(path))),
                     Ok(Message::End(time, reason, detail)) => {
@@ -159,6 +176,7 @@ impl WriterThread {
                     Ok(found) => self.take_found(found),
                     Err(_) => {
                         looks_over = true;
+                        self.looked(TimeNs(u64::MAX));
                         from_adapters = never();
                     }
                 },
@@ -193,6 +211,7 @@ impl WriterThread {
                 self.recorder
                     .take_compilations(process, news, &mut self.records);
             }
+            Found::Told(time) => self.looked(time),
             Found::Vm(identity) => {
                 self.session.vm = identity;
                 self.records
@@ -207,9 +226,14 @@ impl WriterThread {
         self.put_records();
         let end = self.end(ended, reason, detail);
         let mut written = Written::default();
+        let mut kept = None;
+        if let Some(mut tap) = self.tap.take() {
+            tap.record(&[Record::End(end.clone())], &self.recorder.modules);
+            tap.end();
+        }
         if let Some(sink) = self.sink.take() {
             match sink.end(end) {
-                Ok(all) => written = all,
+                Ok(all) => (written, kept) = all,
                 Err(error) => {
                     self.failure.get_or_insert(error);
                 }
@@ -225,6 +249,7 @@ impl WriterThread {
             lost: self.recorder.lost,
             ended,
             modules: self.recorder.modules,
+            kept,
             failure: self.failure,
         }
     }
@@ -260,7 +285,27 @@ impl WriterThread {
         })
     }
 
+    /// All samples before `time` have come.
+    fn drained(&mut self, time: TimeNs) {
+        if let Some(tap) = &mut self.tap {
+            tap.drained(time);
+            tap.send();
+        }
+    }
+
+    /// Adapters have told all that they know of times before `time`.
+    fn looked(&mut self, time: TimeNs) {
+        if let Some(tap) = &mut self.tap {
+            tap.looked(time);
+            tap.send();
+        }
+    }
+
     fn put_records(&mut self) {
+        if let Some(tap) = &mut self.tap {
+            tap.record(&self.records, &self.recorder.modules);
+            tap.send();
+        }
         for record in self.records.drain(..) {
             if self.failure.is_none()
                 && let Some(sink) = &mut self.sink

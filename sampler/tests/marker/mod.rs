@@ -285,10 +285,11 @@ pub fn start_with(
         launched: true,
         command: vec!["marker".to_owned()],
         engine_reason: String::new(),
-        output: log.recording(),
+        output: Some(log.recording()),
         keep_last: None,
         duration: None,
         environment: Vec::new(),
+        tap: None,
     };
     let session = Session::start(engine, Readers::later(families), options).unwrap();
     Some((session, held.release().unwrap()))

@@ -54,6 +54,7 @@ impl Trace {
             thread.cpu.sort_by_key(|cpu| cpu.time);
         }
         self.keep_newest();
+        self.marks.sort_by_key(|mark| mark.time);
         // Stable: records of one time stay in the order in which they were told.
         changes.sort_by_key(|(time, _)| *time);
         Ok(changes)
@@ -104,6 +105,7 @@ impl Trace {
             Record::InterpreterRules(rules) => self.take_interpreter(rules),
             Record::Symbols(symbols) => self.symbols.push(symbols),
             Record::Lost(lost) => self.lost.push(lost),
+            Record::Mark(mark) => self.marks.push(mark),
             Record::End(end) => self.end = Some(end),
             // Lifetimes have a reader of their own; samples come in the second pass.
             _ => {}

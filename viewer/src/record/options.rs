@@ -79,10 +79,11 @@ impl RecordOptions {
                 EngineChoice::Auto => "the first that works".to_owned(),
                 EngineChoice::Kernel => String::new(),
             },
-            output: self.output.clone(),
+            output: Some(self.output.clone()),
             keep_last: self.keep_last.map(DurationNs::from),
             duration: self.duration,
             environment: Vec::new(),
+            tap: None,
         }
     }
 }

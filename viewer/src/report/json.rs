@@ -2,6 +2,7 @@
 
 mod samples;
 
+use super::marks::{MarkPart, marks_of};
 use super::parts::parts_of;
 use super::text::role_name;
 use super::truth::truth_of;
@@ -16,7 +17,7 @@ use vmscope_symbolizer::profile::{EntryKind, Frame};
 use vmscope_symbolizer::{Filter, Profile, Region, Summary};
 
 /// The schema's version: a later minor one adds fields, a major one changes some.
-const SCHEMA: &str = "vmscope-report/1.3";
+const SCHEMA: &str = "vmscope-report/1.4";
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -31,6 +32,9 @@ struct Report<'a> {
     vm: Vec<VmPart>,
     /// What compilers worked for, where a VM tells.
     compilers: Option<CompilersPart>,
+    /// What the user named; absent where that is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    marks: Vec<MarkPart<'a>>,
 }
 
 #[derive(Serialize)]
@@ -180,6 +184,7 @@ pub(super) fn write(
         entries: entry_parts(profile, summary),
         vm: vm_parts(profile, summary),
         compilers: compilers_part(profile, filter),
+        marks: marks_of(profile, summary),
     };
     serde_json::to_writer_pretty(&mut *out, &report)?;
     writeln!(out)?;

@@ -1,6 +1,7 @@
 //! `vmscope report`: a recording as text or JSON.
 
 mod json;
+mod marks;
 mod options;
 mod parts;
 pub(crate) mod text;

@@ -15,7 +15,7 @@ mod zone;
 
 use std::time::{Duration, Instant};
 
-use vmscope_records::{Avma, Stream, VmIdentity};
+use vmscope_records::{Avma, Stream, TimeNs, VmIdentity};
 use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds};
 
 use crate::bytecode::PoolLayout;
@@ -75,6 +75,8 @@ struct Opened {
     data: VmData,
     /// Whether the code cache was read once.
     has_read: bool,
+    /// Until when its code has been told.
+    told_until: TimeNs,
     /// What the VM had counted at the last look.
     counted: Option<(Signs, ClassCounts)>,
     /// In how many looks in a row nothing has happened.
@@ -146,6 +148,7 @@ impl HotSpotAdapter {
             zone,
             interpreted,
             has_read: false,
+            told_until: TimeNs(0),
             counted: None,
             quiet: 0,
             jvm,
@@ -313,6 +316,7 @@ impl Opened {
             }
             read?;
             self.has_read = true;
+            self.told_until = look.began();
         }
         // What was not there, or was other code then, may be found after a reading.
         let hits = if is_due {
@@ -344,7 +348,9 @@ impl Opened {
             && !touched.all().iter().any(|at| self.zone.is_new(*at));
         if is_quiet {
             self.quiet = quiet.saturating_add(1);
+            self.told_until = look.began();
         }
+        look.code_is_told_until(self.told_until);
         Ok(())
     }
 

@@ -25,6 +25,7 @@ mod ids;
 mod interpreter;
 mod lifetime;
 mod loss;
+mod mark;
 mod native;
 mod pcmap;
 mod process;
@@ -49,6 +50,7 @@ pub use ids::{
 pub use interpreter::{InterpreterRules, InterpreterSource, InterpreterValue, SamplePlace};
 pub use lifetime::{AllocationSite, Class, Lifetime, SurvivalBucket};
 pub use loss::{EndReason, LossReason, Lost, RecordingEnd, Stream};
+pub use mark::Mark;
 pub use native::{NativeFrame, NativeFunction, NativeLines, SymbolOwner, SymbolSource, Symbols};
 pub use pcmap::{BoundaryRule, Chain, ChainFrame, Cover, Exactness, PcMap, Position, Range};
 pub use process::{

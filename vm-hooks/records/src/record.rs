@@ -2,7 +2,7 @@
 
 use crate::{
     Class, Collection, Compilation, Constituent, ConstituentGone, ConstituentMoved, Counter, Fact,
-    InterpreterRules, Lifetime, Limit, Lost, Mapping, Method, Module, Process, ProcessEnd,
+    InterpreterRules, Lifetime, Limit, Lost, Mapping, Mark, Method, Module, Process, ProcessEnd,
     RecordingEnd, RegionRules, Sample, Session, Symbols, Thread, ThreadCpu, ThreadEnd,
     ThreadUpdate, TimeNs, Unmapping,
 };
@@ -38,6 +38,7 @@ pub enum Record {
     Compilation(Box<Compilation>),
     Symbols(Symbols),
     Lost(Lost),
+    Mark(Mark),
     End(RecordingEnd),
 }
 
@@ -105,6 +106,7 @@ impl Record {
             Record::InterpreterRules(r) => r.time,
             Record::Compilation(r) => r.told_at(),
             Record::Lost(r) => r.to,
+            Record::Mark(r) => r.time,
             Record::End(r) => r.time,
             Record::Class(_) | Record::Symbols(_) => return None,
         })

@@ -85,6 +85,7 @@ pub struct Look {
     keys: KeySource,
     process: ProcessKey,
     began: TimeNs,
+    told_until: TimeNs,
     clock: Arc<dyn Fn() -> TimeNs + Send + Sync>,
     touched: Vec<Avma>,
     records: Vec<Record>,
@@ -114,10 +115,12 @@ impl Look {
         process: ProcessKey,
         clock: Arc<dyn Fn() -> TimeNs + Send + Sync>,
     ) -> Self {
+        let began = clock();
         Self {
             keys,
             process,
-            began: clock(),
+            began,
+            told_until: began,
             clock,
             touched: Vec::new(),
             records: Vec::new(),
@@ -162,6 +165,19 @@ impl Look {
     #[must_use]
     pub fn began(&self) -> TimeNs {
         self.began
+    }
+
+    /// All code of times before `time` has been told, in this look or before; what an
+    /// adapter that reads its VM's code less often than it looks says. Without it, that
+    /// is when this look began.
+    pub fn code_is_told_until(&mut self, time: TimeNs) {
+        self.told_until = time;
+    }
+
+    /// Until when all code has been told.
+    #[must_use]
+    pub fn told_until(&self) -> TimeNs {
+        self.told_until
     }
 
     /// The time now: what has been read by now was there by now.

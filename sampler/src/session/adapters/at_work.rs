@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
-use vmscope_records::{Avma, InterpreterSource, Limit, LimitKind, ProcessKey, Record, VmIdentity};
+use vmscope_records::{
+    Avma, InterpreterSource, Limit, LimitKind, ProcessKey, Record, TimeNs, VmIdentity,
+};
 use vmscope_target::{
     Adapter, AdapterError, KeySource, Look, MAX_TOUCHED_OF_A_LOOK, ProcessView, ThreadNews,
 };
@@ -27,6 +29,8 @@ pub(in crate::session) struct AtWork {
     /// What samples touched since its last look.
     touched: Vec<Avma>,
     has_looked: bool,
+    /// Until when it has told all code.
+    told_until: TimeNs,
     /// Whether there is no point in another look, but for the last one.
     is_stopped: bool,
     /// Nor in the last one.
@@ -50,6 +54,7 @@ impl AtWork {
             due: Instant::now(),
             touched: Vec::new(),
             has_looked: false,
+            told_until: TimeNs(0),
             is_stopped: false,
             is_useless: false,
         }
@@ -84,6 +89,15 @@ impl AtWork {
     /// When it wants its next turn; `None` where it can't go on.
     pub fn due(&self) -> Option<Instant> {
         (!self.is_stopped).then_some(self.due)
+    }
+
+    /// Until when it has told all code; one that can't go on has nothing more to tell.
+    pub fn told_until(&self) -> TimeNs {
+        if self.is_stopped {
+            TimeNs(u64::MAX)
+        } else {
+            self.told_until
+        }
     }
 
     /// Its turn, of a process that lives.
@@ -121,6 +135,9 @@ impl AtWork {
         self.has_looked = true;
         let mut look = self.begin(view, teller);
         let result = self.adapter.look(view, &mut look);
+        if result.is_ok() {
+            self.told_until = self.told_until.max(look.told_until());
+        }
         teller.send(look);
         if let Err(error) = result {
             teller.trouble(self.family, &error);
@@ -151,6 +168,11 @@ impl Teller {
     /// interpreters execute.
     pub fn reads(&self, process: ProcessKey, sources: Vec<InterpreterSource>) {
         let _ = self.out.send(Found::Reads(process, sources));
+    }
+
+    /// Says until when adapters have told all code.
+    pub fn told(&self, time: TimeNs) {
+        let _ = self.out.send(Found::Told(time));
     }
 
     /// What samples touched in an address space since this was asked last, ascending.

@@ -16,7 +16,7 @@ pub(super) use watched::Watched;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use vmscope_records::{ProcessKey, VmIdentity};
+use vmscope_records::{ProcessKey, TimeNs, VmIdentity};
 use vmscope_target::AdapterFamily;
 
 use super::news::{News, Space};
@@ -61,6 +61,8 @@ pub(super) struct Looks {
     pub greeted: Option<Greeted>,
     /// When adapters last had their turns.
     pub last_turns: Instant,
+    /// Until when all code was last said to be told.
+    pub told_until: TimeNs,
     /// Address spaces that nobody could be asked about.
     pub not_asked: u64,
 }
@@ -74,6 +76,7 @@ impl Looks {
             watched: HashMap::new(),
             greeted: None,
             last_turns: Instant::now(),
+            told_until: TimeNs(0),
             not_asked: 0,
         }
     }
@@ -148,6 +151,18 @@ impl Looks {
             greet(&mut self.greeted, watched, &self.teller);
         }
         self.last_turns = Instant::now();
+        self.tell_until();
+    }
+
+    /// Says how far the story is told. What is not read by anybody is told by the engine;
+    /// a program that is new may become a VM's, which is not waited for.
+    fn tell_until(&mut self) {
+        let told = self.watched.values().filter_map(Watched::told_until).min();
+        let told = told.unwrap_or(TimeNs(u64::MAX));
+        if told != self.told_until {
+            self.told_until = told;
+            self.teller.told(told);
+        }
     }
 
     /// The recording is over: those who live on are looked at for the last time, and

@@ -213,6 +213,19 @@ impl Watched {
         }
     }
 
+    /// Until when all code of it has been told; `None` if nobody reads it.
+    pub fn told_until(&self) -> Option<TimeNs> {
+        let mut told: Option<TimeNs> = None;
+        for adapter in &self.adapters {
+            told = Some(told.map_or(adapter.told_until(), |t| t.min(adapter.told_until())));
+            // Those after it have no turns.
+            if adapter.tells_all_code() {
+                break;
+            }
+        }
+        told
+    }
+
     /// Says that somebody reads it, and where samples show what its interpreters execute.
     pub fn tell_reads(&self, teller: &Teller) {
         if !self.adapters.is_empty() {

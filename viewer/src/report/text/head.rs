@@ -1,8 +1,9 @@
 //! The report's head: what limits its truth, then what it is a report of.
 
 use super::Page;
+use crate::report::marks::{MAX_LISTED, marks_of};
 use crate::report::truth::{TruthLine, truth_of};
-use crate::report::words::{percent, ratio, some, wrap};
+use crate::report::words::{harmless, percent, ratio, some, wrap};
 use anyhow::Result;
 use std::io::Write;
 use vmscope_records::{Fact, ProcessKey, SampleClock};
@@ -140,6 +141,20 @@ impl Page<'_> {
                 second(from),
                 second(to)
             )?;
+        }
+        self.marks(out)
+    }
+
+    /// What the user named, with its time.
+    fn marks(&self, out: &mut dyn Write) -> Result<()> {
+        let marks = marks_of(self.profile, self.summary);
+        for mark in marks.iter().take(MAX_LISTED) {
+            let line = format!("mark at {:.3} s: {}", mark.seconds, harmless(mark.text));
+            writeln!(out, "{}", wrap(line.trim_end(), self.width, 2))?;
+        }
+        if let Some(more) = marks.len().checked_sub(MAX_LISTED).filter(|n| *n > 0) {
+            let more = u64::try_from(more).unwrap_or(u64::MAX);
+            writeln!(out, "({} not shown)", some(more, "more mark", "more marks"))?;
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ pub(super) struct LastingState {
     counters: HashMap<(ProcessKey, String, String), Record>,
     /// The newest CPU time of each thread before the horizon.
     cpu_before: HashMap<ThreadKey, Record>,
-    /// Records that matter only for their own time: collections, losses, counters.
+    /// Records that matter only for their own time: collections, losses, counters, marks.
     passing: VecDeque<(TimeNs, Record)>,
 }
 
@@ -149,7 +149,11 @@ impl LastingState {
             Record::Method(ref method) => {
                 self.methods.insert(method.key, record);
             }
-            Record::Collection(_) | Record::Lost(_) | Record::Counter(_) | Record::ThreadCpu(_) => {
+            Record::Collection(_)
+            | Record::Lost(_)
+            | Record::Counter(_)
+            | Record::Mark(_)
+            | Record::ThreadCpu(_) => {
                 let time = record.time().unwrap_or_default();
                 self.passing.push_back((time, record));
             }

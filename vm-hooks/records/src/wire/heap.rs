@@ -1,11 +1,11 @@
-//! Collections, compilations, lifetimes, counters to messages and back.
+//! Collections, compilations, lifetimes, counters, marks to messages and back.
 
 use super::codes::Code;
 use super::process::plain;
 use super::{WireError, messages as m};
 use crate::{
     AllocationSite, BytecodePc, Class, ClassKey, Collection, CollectionKey, Compilation, Counter,
-    CounterMeaning, Fact, Lifetime, MethodKey, ObjectKey, Phase, ProcessKey, SpaceUse,
+    CounterMeaning, Fact, Lifetime, Mark, MethodKey, ObjectKey, Phase, ProcessKey, SpaceUse,
     SurvivalBucket, ThreadKey, TimeNs,
 };
 
@@ -16,6 +16,7 @@ plain!(Counter {
     value = value: same,
 });
 plain!(Fact { process = process: [ProcessKey], time = time: [TimeNs], name = name: same, value = value: same });
+plain!(Mark { time = time: [TimeNs], text = text: same });
 plain!(Phase {
     name = name: same, within = within: same, begin = begin: (option TimeNs),
     end = end: (option TimeNs), stop_the_world = stop_the_world: same,

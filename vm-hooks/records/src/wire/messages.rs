@@ -182,6 +182,7 @@ messages! {
         6 meaning: u32, 7 value: f64,
     }
     Fact { 1 process: u32, 2 time: u64, 3 name: text, 4 value: text }
+    Mark { 1 time: u64, 2 text: text }
     RegionRules { 1 process: u32, 2 time: u64, 3 vm: text, 4 rules: repeated <RegionRule> }
     RegionRule {
         1 module: text, 2 prefix: text, 3 contains: text, 4 suffix: text, 5 region: u32,

@@ -88,7 +88,7 @@ kinds! {
     14 ConstituentMoved, 15 Method, 16 Collection, 17 Class, 18 Lifetime, 19 Counter,
     20 Fact, 21 Symbols, 22 Lost, 23 End, 24 ThreadCpu, 25 RegionRules,
     26 InterpreterRules,
-    27 Compilation,
+    27 Compilation, 28 Mark,
 }
 
 #[cfg(test)]

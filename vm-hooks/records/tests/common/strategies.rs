@@ -725,6 +725,10 @@ fn fact() -> impl Strategy<Value = Record> {
     })
 }
 
+fn mark() -> impl Strategy<Value = Record> {
+    (time(), text()).prop_map(|(time, text)| Record::Mark(Mark { time, text }))
+}
+
 fn region_rules() -> impl Strategy<Value = Record> {
     let texts = (text(), text(), text(), text(), text());
     let region = prop::sample::select(Region::ALL.to_vec());
@@ -913,6 +917,7 @@ pub fn all() -> Vec<BoxedStrategy<Record>> {
         region_rules().boxed(),
         interpreter_rules().boxed(),
         compilation().boxed(),
+        mark().boxed(),
         symbols().boxed(),
         lost().boxed(),
         sample().boxed(),
