@@ -9,6 +9,9 @@ mod doctor;
 mod embed;
 mod export;
 mod record;
+#[cfg(test)]
+#[path = "../../symbolizer/tests/recordings/mod.rs"]
+mod recordings;
 mod report;
 mod signals;
 mod tui;

@@ -15,11 +15,13 @@ use crate::binaries::DiskBinaries;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{BufReader, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 use vmscope_records::Symbols;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::native::{Binaries, ResolveOptions, resolve_all, resolve_kernel};
 use vmscope_symbolizer::symbols::Hits;
+use vmscope_symbolizer::trace::Watch;
 use vmscope_symbolizer::{Profile, Summary, Trace, profile_of};
 
 /// Opens a recording.
@@ -55,8 +57,16 @@ pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries) -> Vec<Symbols> {
 /// # Errors
 /// When the recording can't be read.
 pub fn load_profile(path: &Path, inlined: bool) -> Result<Profile> {
+    load_profile_with(path, inlined, &mut |_| ControlFlow::Continue(()))
+}
+
+/// The same, telling `watch` how far the file is read.
+///
+/// # Errors
+/// The same, and when `watch` breaks.
+pub fn load_profile_with(path: &Path, inlined: bool, watch: Watch<'_>) -> Result<Profile> {
     let mut reader = open_recording(path)?;
-    let trace = Trace::read(&mut reader);
+    let trace = Trace::read_with(&mut reader, watch);
     let trace = trace.with_context(|| format!("cannot read {}", path.display()))?;
     let symbols = resolve_missing(&trace, &DiskBinaries);
     Ok(profile_of(trace, symbols, inlined))

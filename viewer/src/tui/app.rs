@@ -79,7 +79,10 @@ pub struct App {
 
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("App").field("stage", &self.stage).field("view", &self.current).finish_non_exhaustive()
+        f.debug_struct("App")
+            .field("stage", &self.stage)
+            .field("view", &self.current)
+            .finish_non_exhaustive()
     }
 }
 
@@ -144,7 +147,10 @@ impl App {
             lens: &self.lens,
             summary: self.summary.get(),
             stamp: self.stamp(),
-            summed: self.summary.answered().map_or(Stamp::default(), |(_, stamp)| *stamp),
+            summed: self
+                .summary
+                .answered()
+                .map_or(Stamp::default(), |(_, stamp)| *stamp),
             begin: self.bounds.0,
             end: self.bounds.1,
             subject: self.subject,
@@ -218,7 +224,10 @@ pub fn update(app: &mut App, profile: Option<&Profile>, event: Event) -> Vec<Eff
         Event::Mouse(mouse, at_ms) => app.mouse(profile, mouse, at_ms, &mut effects),
         Event::Paste(text) => app.pasted(profile, &text),
         Event::Done(done) => {
-            let newest = app.running.get(&done.slot).is_some_and(|(t, _)| *t == done.ticket);
+            let newest = app
+                .running
+                .get(&done.slot)
+                .is_some_and(|(t, _)| *t == done.ticket);
             if newest {
                 app.running.remove(&done.slot);
                 app.answered(profile, done.slot, done.answer);
@@ -239,8 +248,8 @@ impl App {
     /// Asks what is not known yet.
     fn ask(&mut self, profile: &Profile, effects: &mut Vec<Effect>) {
         let (stamp, filter) = (self.stamp(), self.lens.filter().clone());
-        let summary = self.summary.ask(0, (), stamp, move |profile, _stop| {
-            Some(Arc::new(Summary::of(profile, &filter)))
+        let summary = self.summary.ask(0, (), stamp, move |profile, stop| {
+            Some(Arc::new(Summary::of_stoppable(profile, &filter, stop)?))
         });
         if let Some(question) = summary {
             self.start(Slot::Summary, question, effects);
@@ -267,7 +276,12 @@ impl App {
         }));
     }
 
-    fn answered(&mut self, profile: Option<&Profile>, slot: Slot, answer: Option<super::jobs::Answer>) {
+    fn answered(
+        &mut self,
+        profile: Option<&Profile>,
+        slot: Slot,
+        answer: Option<super::jobs::Answer>,
+    ) {
         match slot {
             Slot::Summary => {
                 self.summary.take(answer);

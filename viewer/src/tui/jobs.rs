@@ -3,26 +3,8 @@
 
 use super::views::ViewId;
 use std::any::Any;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use vmscope_symbolizer::Profile;
-
-/// Asks work to end early.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Asks.
-    pub fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the answer is not wanted any more. Long work looks here each millisecond
-    /// or so, and answers `None`.
-    pub fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+pub use vmscope_symbolizer::Stop;
 
 /// Whom an answer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,7 +18,8 @@ pub enum Slot {
 /// An answer, of the type that the question's [`Fetched`] expects.
 pub type Answer = Box<dyn Any + Send>;
 
-/// The work: a pure function of the profile.
+/// The work: a pure function of the profile. Where it takes long, it looks at [`Stop`] each
+/// millisecond or so, and answers `None` when that was wished.
 pub type Work = Box<dyn FnOnce(&Profile, &Stop) -> Option<Answer> + Send>;
 
 /// A question to be worked out.
@@ -60,7 +43,7 @@ impl std::fmt::Debug for Job {
 impl Job {
     /// Works it out.
     pub fn run(self, profile: &Profile) -> Done {
-        let answer = if self.stop.is_asked() {
+        let answer = if self.stop.is_stopped() {
             None
         } else {
             (self.work)(profile, &self.stop)

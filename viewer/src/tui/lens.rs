@@ -1,10 +1,10 @@
 //! What is looked at: the filters that all views honour, and their names for the
 //! breadcrumb, where each can be removed.
 
-use crate::report::words::count;
+use super::theme::region_name;
 use rustc_hash::FxHashSet;
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::{Filter, Profile};
+use vmscope_symbolizer::{EntryId, Filter, Profile, Region};
 
 /// The filters of all views.
 #[derive(Clone, Debug, Default)]
@@ -22,15 +22,35 @@ pub enum Kind {
     Window,
     /// Some threads.
     Threads,
+    /// Some regions.
+    Regions,
+    /// Some modules or classes.
+    Modules,
+    /// Some tiers.
+    Tiers,
+    /// Entries whose names have something in them.
+    Names,
+    /// Some entries.
+    Entries,
 }
 
-/// A change of the filters.
+/// A change of the filters. An empty list is all.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Narrow {
     /// Only from the first instant to before the second; `None` for all.
     Window(Option<(TimeNs, TimeNs)>),
     /// Only these threads, by index in the trace; `None` for all.
     Threads(Option<FxHashSet<u32>>),
+    /// Only these regions.
+    Regions(Vec<Region>),
+    /// Only these modules or classes.
+    Modules(Vec<String>),
+    /// Only these tiers.
+    Tiers(Vec<String>),
+    /// Only entries with one of these in their names.
+    Names(Vec<String>),
+    /// Only these entries.
+    Entries(Vec<EntryId>),
     /// Without the newest filter.
     DropNewest,
     /// Without that one.
@@ -67,44 +87,55 @@ impl Lens {
 
     /// Changes the filters; whether that changed anything.
     pub fn narrow(&mut self, narrow: Narrow) -> bool {
+        let mut filter = self.filter.clone();
         let kind = match narrow {
             Narrow::Window(window) => {
-                let window = window.filter(|(from, to)| from < to);
-                let (from, to) = window.unzip();
-                if (self.filter.from, self.filter.to) == (from, to) {
-                    return false;
-                }
-                (self.filter.from, self.filter.to) = (from, to);
-                (Kind::Window, window.is_some())
+                (filter.from, filter.to) = window.filter(|(from, to)| from < to).unzip();
+                Kind::Window
             }
             Narrow::Threads(threads) => {
-                if self.filter.threads == threads {
-                    return false;
-                }
-                let is_set = threads.is_some();
-                self.filter.threads = threads;
-                (Kind::Threads, is_set)
+                filter.threads = threads;
+                Kind::Threads
+            }
+            Narrow::Regions(regions) => {
+                filter.only.regions = regions;
+                Kind::Regions
+            }
+            Narrow::Modules(modules) => {
+                filter.only.modules = modules;
+                Kind::Modules
+            }
+            Narrow::Tiers(tiers) => {
+                filter.only.tiers = tiers;
+                Kind::Tiers
+            }
+            Narrow::Names(names) => {
+                filter.only.names = names;
+                Kind::Names
+            }
+            Narrow::Entries(entries) => {
+                filter.only.entries = entries;
+                Kind::Entries
             }
             Narrow::DropNewest => {
-                let Some(&newest) = self.kinds.last() else {
-                    return false;
-                };
-                return self.narrow(Narrow::Drop(newest));
+                let newest = self.kinds.last().copied();
+                return newest.is_some_and(|newest| self.narrow(Narrow::Drop(newest)));
             }
-            Narrow::Drop(Kind::Window) => return self.narrow(Narrow::Window(None)),
-            Narrow::Drop(Kind::Threads) => return self.narrow(Narrow::Threads(None)),
+            Narrow::Drop(kind) => return self.narrow(kind.none()),
             Narrow::DropAll => {
                 let was_open = self.is_open();
-                *self = Lens {
-                    version: self.version + u64::from(!was_open),
-                    ..Lens::default()
-                };
+                self.version += u64::from(!was_open);
+                self.filter = Filter::default();
+                self.kinds.clear();
                 return !was_open;
             }
         };
-        let (kind, is_set) = kind;
+        if filter == self.filter {
+            return false;
+        }
+        self.filter = filter;
         self.kinds.retain(|other| *other != kind);
-        if is_set {
+        if kind.is_set(&self.filter) {
             self.kinds.push(kind);
         }
         self.version += 1;
@@ -119,8 +150,17 @@ impl Lens {
         };
     }
 
-    /// What a filter is called in the breadcrumb.
+    /// What a filter is called in the breadcrumb; `begin` is what times are counted from.
     pub fn label(&self, kind: Kind, profile: &Profile, begin: TimeNs) -> String {
+        let only = &self.filter.only;
+        let thread_name = |thread: u32| {
+            let thread = profile.trace.threads.get(thread as usize);
+            thread.map_or("", |thread| thread.thread.name.as_str())
+        };
+        let entry_name = |entry: EntryId| {
+            let entry = profile.entries.get(entry as usize);
+            entry.map_or("", |entry| entry.name.as_str())
+        };
         match kind {
             Kind::Window => {
                 let (from, to) = self.window().unwrap_or((begin, begin));
@@ -128,20 +168,53 @@ impl Lens {
                 format!("{:.3}-{:.3} s", at(from), at(to))
             }
             Kind::Threads => {
-                let threads = self.filter.threads.as_ref();
-                let mut chosen = threads.into_iter().flatten();
-                match (chosen.next(), chosen.next()) {
-                    (Some(&one), None) => {
-                        let thread = profile.trace.threads.get(one as usize);
-                        let name = thread.map_or("", |thread| thread.thread.name.as_str());
-                        format!("thread {name}")
-                    }
-                    _ => format!(
-                        "{} threads",
-                        count(threads.map_or(0, |threads| threads.len() as u64))
-                    ),
-                }
+                let threads = self.filter.threads.iter().flatten();
+                listed("thread", threads.map(|&thread| thread_name(thread)))
             }
+            Kind::Regions => listed("", only.regions.iter().map(|&region| region_name(region))),
+            Kind::Modules => listed("in", only.modules.iter().map(String::as_str)),
+            Kind::Tiers => listed("tier", only.tiers.iter().map(String::as_str)),
+            Kind::Names => listed("named", only.names.iter().map(String::as_str)),
+            Kind::Entries => listed("only", only.entries.iter().map(|&entry| entry_name(entry))),
+        }
+    }
+}
+
+/// `what first`, and how many more there are.
+fn listed<'a>(what: &str, mut names: impl Iterator<Item = &'a str>) -> String {
+    let first = names.next().unwrap_or("nothing");
+    let more = names.count();
+    let space = if what.is_empty() { "" } else { " " };
+    if more == 0 {
+        format!("{what}{space}{first}")
+    } else {
+        format!("{what}{space}{first} +{more}")
+    }
+}
+
+impl Kind {
+    /// The change that removes it.
+    fn none(self) -> Narrow {
+        match self {
+            Kind::Window => Narrow::Window(None),
+            Kind::Threads => Narrow::Threads(None),
+            Kind::Regions => Narrow::Regions(Vec::new()),
+            Kind::Modules => Narrow::Modules(Vec::new()),
+            Kind::Tiers => Narrow::Tiers(Vec::new()),
+            Kind::Names => Narrow::Names(Vec::new()),
+            Kind::Entries => Narrow::Entries(Vec::new()),
+        }
+    }
+
+    fn is_set(self, filter: &Filter) -> bool {
+        match self {
+            Kind::Window => filter.from.is_some() || filter.to.is_some(),
+            Kind::Threads => filter.threads.is_some(),
+            Kind::Regions => !filter.only.regions.is_empty(),
+            Kind::Modules => !filter.only.modules.is_empty(),
+            Kind::Tiers => !filter.only.tiers.is_empty(),
+            Kind::Names => !filter.only.names.is_empty(),
+            Kind::Entries => !filter.only.entries.is_empty(),
         }
     }
 }
@@ -163,6 +236,8 @@ mod tests {
         assert!(lens.version() > version);
         assert_eq!(lens.kinds(), [Kind::Window]);
         assert_eq!(lens.window(), Some((TimeNs(1), TimeNs(5))));
+        assert!(lens.narrow(Narrow::Regions(vec![Region::Gc])));
+        assert!(lens.narrow(Narrow::Drop(Kind::Regions)));
         assert!(lens.narrow(Narrow::DropAll));
         assert!(lens.is_open() && lens.filter().from.is_none());
     }

@@ -28,6 +28,8 @@ mod shown;
 mod terminal;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod theme;
 mod view;
 mod views;

@@ -84,7 +84,11 @@ impl Palette {
 
     /// The lines that fit, best first.
     pub fn fitting(&self) -> impl ExactSizeIterator<Item = &Item> {
-        self.fitting.iter().filter_map(|&i| self.items.get(i)).collect::<Vec<_>>().into_iter()
+        self.fitting
+            .iter()
+            .filter_map(|&i| self.items.get(i))
+            .collect::<Vec<_>>()
+            .into_iter()
     }
 
     /// The line that is selected.
@@ -109,7 +113,10 @@ pub fn of_bindings(tables: &[&[Binding]]) -> Vec<Item> {
         }
         items.push(Item {
             text: row.help.to_owned(),
-            key: row.keys.first().map_or_else(String::new, super::keys::Key::name),
+            key: row
+                .keys
+                .first()
+                .map_or_else(String::new, super::keys::Key::name),
             then,
         });
     }

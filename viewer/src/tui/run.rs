@@ -120,7 +120,10 @@ impl Loop {
         loop {
             if !drawn {
                 self.model.with(|profile| {
-                    screen.terminal.draw(|frame| screen::draw(app, profile, frame)).map(|_| ())
+                    screen
+                        .terminal
+                        .draw(|frame| screen::draw(app, profile, frame))
+                        .map(|_| ())
                 })?;
                 drawn = true;
             }

@@ -108,7 +108,10 @@ fn too_small(frame: &mut Frame<'_>, area: Rect) {
         area.width, area.height
     );
     let lines = textwrap::wrap(&text, usize::from(area.width.max(1)));
-    let lines: Vec<Line> = lines.into_iter().map(|l| Line::raw(l.into_owned())).collect();
+    let lines: Vec<Line> = lines
+        .into_iter()
+        .map(|l| Line::raw(l.into_owned()))
+        .collect();
     frame.render_widget(Paragraph::new(lines), area);
 }
 
@@ -121,7 +124,11 @@ fn opening(app: &App, read: u64, all: u64, frame: &mut Frame<'_>, area: Rect) {
         ..area
     };
     let lines = vec![
-        Line::raw(line(&format!("opening {}", app.name), usize::from(area.width))).centered(),
+        Line::raw(line(
+            &format!("opening {}", app.name),
+            usize::from(area.width),
+        ))
+        .centered(),
         Line::from(vec![
             Span::styled(app.theme.bar(share, columns), app.theme.style(Role::Title)),
             Span::raw(format!(" {:3.0}%", share * 100.0)),
@@ -147,7 +154,11 @@ fn failed(app: &App, why: &str, frame: &mut Frame<'_>, area: Rect) {
 
 fn open(app: &App, profile: &Profile, frame: &mut Frame<'_>) {
     let area = whole(app).intersection(frame.area());
-    let row = |y: u16| Rect { y, height: 1, ..area };
+    let row = |y: u16| Rect {
+        y,
+        height: 1,
+        ..area
+    };
     frame.render_widget(tabs_line(app), row(0));
     draw_crumbs(app, profile, frame, row(1));
     if !app.banner.is_empty() {
@@ -197,7 +208,8 @@ fn tabs_line(app: &App) -> Line<'static> {
         };
         // Told apart without colours, too.
         let text = if id == app.current {
-            text.replacen(' ', ":", usize::from(!text.starts_with(' '))).replacen(" ", "[", usize::from(text.starts_with(' ')))
+            text.replacen(' ', ":", usize::from(!text.starts_with(' ')))
+                .replacen(" ", "[", usize::from(text.starts_with(' ')))
         } else {
             text
         };
@@ -290,9 +302,8 @@ pub fn spot_at(app: &App, at: Position) -> Option<Spots> {
                 return Some(Spots::Limits);
             }
             let mut pieces = crumb_spans(app).into_iter();
-            let found = pieces.find(|(_, text, begin)| {
-                (*begin..begin + width(text)).contains(&column)
-            });
+            let found =
+                pieces.find(|(_, text, begin)| (*begin..begin + width(text)).contains(&column));
             found?.0.map(Spots::Crumb)
         }
         _ => None,
@@ -345,10 +356,17 @@ fn hints(app: &App, columns: usize) -> Line<'static> {
     let own = app.view().map_or(&[][..], |view| view.bindings());
     let live = if app.live.is_some() { LIVE } else { &[] };
     let is_help = |row: &&Binding| row.command == super::keys::Command::Help;
-    let rows = own.iter().chain(live).chain(GLOBAL).filter(|row| !row.hint.is_empty());
+    let rows = own
+        .iter()
+        .chain(live)
+        .chain(GLOBAL)
+        .filter(|row| !row.hint.is_empty());
     let help = GLOBAL.iter().find(is_help);
     let piece = |row: &Binding| {
-        let key = row.keys.first().map_or_else(String::new, super::keys::Key::name);
+        let key = row
+            .keys
+            .first()
+            .map_or_else(String::new, super::keys::Key::name);
         (key, row.hint)
     };
     let room = |(key, hint): &(String, &str)| width(key) + width(hint) + 3;
@@ -357,7 +375,10 @@ fn hints(app: &App, columns: usize) -> Line<'static> {
     let mut spans = vec![Span::raw(" ")];
     let mut put = |(key, hint): (String, &'static str)| {
         spans.push(Span::styled(key, app.theme.style(Role::Key)));
-        spans.push(Span::styled(format!(" {hint}  "), app.theme.style(Role::Dim)));
+        spans.push(Span::styled(
+            format!(" {hint}  "),
+            app.theme.style(Role::Dim),
+        ));
     };
     let mut seen = Vec::new();
     for row in rows.filter(|row| !is_help(row)) {

@@ -53,7 +53,11 @@ impl Driven {
 
     /// The same on another terminal.
     pub fn with_theme(profile: Profile, size: (u16, u16), theme: Theme) -> Self {
-        Self::of(profile, App::new("test.vmscope".to_owned(), theme, size), size)
+        Self::of(
+            profile,
+            App::new("test.vmscope".to_owned(), theme, size),
+            size,
+        )
     }
 
     /// A running process.
@@ -127,7 +131,9 @@ impl Driven {
     /// The screen as it is now.
     pub fn buffer(&mut self) -> Buffer {
         let (app, profile) = (&self.app, &self.profile);
-        let drawn = self.terminal.draw(|frame| screen::draw(app, Some(profile), frame));
+        let drawn = self
+            .terminal
+            .draw(|frame| screen::draw(app, Some(profile), frame));
         drawn.expect("drawn").buffer.clone()
     }
 

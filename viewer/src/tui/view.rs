@@ -6,12 +6,15 @@ use super::run::Loop;
 use super::terminal;
 use super::theme::Theme;
 use crate::record::DEFAULT_OUTPUT;
-use crate::report::load_profile;
+use crate::report::load_profile_with;
 use crate::signals::Signals;
 use anyhow::Result;
 use clap::Args;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use vmscope_symbolizer::trace::Progress;
 
 /// `vmscope view`.
 #[derive(Args, Clone, Debug)]
@@ -39,9 +42,15 @@ pub fn view(args: &ViewArgs) -> Result<()> {
     let mut app = App::new(name.to_string_lossy().into_owned(), theme, (0, 0));
     let looped = Loop::new();
     let (model, sender) = (Arc::clone(&looped.model), looped.sender.clone());
+    let opening = Arc::clone(&looped.opening);
     let (file, inlined) = (args.file.clone(), !args.no_inline);
     std::thread::spawn(move || {
-        let event = match load_profile(&file, inlined) {
+        let mut watch = |progress: Progress| {
+            opening.read.store(progress.done, Ordering::Relaxed);
+            opening.all.store(progress.all, Ordering::Relaxed);
+            ControlFlow::Continue(())
+        };
+        let event = match load_profile_with(&file, inlined, &mut watch) {
             Ok(profile) => {
                 model.put(profile);
                 Event::Opened

@@ -10,11 +10,12 @@ use crate::tui::live::LiveOrder;
 use crate::tui::mode::{Ask, Edited, Mode, edit};
 use crate::tui::palette::{Item, Palette, Then, of_bindings};
 use crate::tui::screen::help;
+use crate::tui::theme::region_name;
 use crate::tui::views::{Find, ViewId};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use std::path::Path;
 use tui_input::Input;
-use vmscope_symbolizer::Profile;
+use vmscope_symbolizer::{Profile, Region};
 
 /// How many seconds of a running process are shown, in the order of the key's presses;
 /// after them, all since the start.
@@ -179,12 +180,7 @@ impl App {
         self.mode = Mode::Palette(palette);
     }
 
-    fn chosen(
-        &mut self,
-        profile: Option<&Profile>,
-        then: Option<Then>,
-        effects: &mut Vec<Effect>,
-    ) {
+    fn chosen(&mut self, profile: Option<&Profile>, then: Option<Then>, effects: &mut Vec<Effect>) {
         match (then, profile) {
             (Some(Then::Command(command)), _) => self.command(profile, command, effects),
             (Some(Then::Narrow(narrow)), Some(profile)) => self.narrow(profile, narrow),
@@ -213,20 +209,35 @@ impl App {
         };
         for &kind in self.lens.kinds() {
             let label = self.lens.label(kind, profile, self.bounds.0);
-            items.push(line(format!("remove filter: {label}"), Then::Narrow(Narrow::Drop(kind))));
+            items.push(line(
+                format!("remove filter: {label}"),
+                Then::Narrow(Narrow::Drop(kind)),
+            ));
         }
-        items.push(line("window: from second to second".to_owned(), Then::Ask(Ask::Window, String::new())));
+        items.push(line(
+            "window: from second to second".to_owned(),
+            Then::Ask(Ask::Window, String::new()),
+        ));
         for format in Format::ALL {
             let name = self.current.name().to_lowercase().replace(' ', "-");
             let text = format!("export as {}", format.name());
             let file = format!("{name}.{}", format.extension());
             items.push(line(text, Then::Ask(Ask::Export, file)));
         }
-        let threads = profile.trace.threads.iter().zip(0u32..).take(MAX_THREAD_ITEMS);
+        let threads = profile
+            .trace
+            .threads
+            .iter()
+            .zip(0u32..)
+            .take(MAX_THREAD_ITEMS);
         for (thread, index) in threads {
             let text = format!("only thread {} ({})", thread.thread.name, thread.thread.tid);
             let only = Some([index].into_iter().collect());
             items.push(line(text, Then::Narrow(Narrow::Threads(only))));
+        }
+        for region in Region::ALL {
+            let text = format!("only region {}", region_name(region));
+            items.push(line(text, Then::Narrow(Narrow::Regions(vec![region]))));
         }
         items
     }

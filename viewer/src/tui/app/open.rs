@@ -50,7 +50,10 @@ pub(super) fn banner(profile: &Profile, live: Option<&LiveState>) -> String {
     if parts.is_empty() {
         String::new()
     } else {
-        format!("this recording is not whole: {} (9 says more)", parts.join("; "))
+        format!(
+            "this recording is not whole: {} (9 says more)",
+            parts.join("; ")
+        )
     }
 }
 

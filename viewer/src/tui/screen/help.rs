@@ -59,8 +59,12 @@ fn all(app: &App) -> Vec<Line<'static>> {
         }
     }
     lines.push(Line::default());
-    lines.push(Line::raw("The mouse: click selects, a second click opens, the wheel scrolls,"));
-    lines.push(Line::raw("a click on a tab shows a view, on a filter removes it."));
+    lines.push(Line::raw(
+        "The mouse: click selects, a second click opens, the wheel scrolls,",
+    ));
+    lines.push(Line::raw(
+        "a click on a tab shows a view, on a filter removes it.",
+    ));
     lines
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Act, Click, Cx, Find, View};
 use crate::report::words::ratio;
-use crate::tui::jobs::{Answer, Fetched, Question};
+use crate::tui::jobs::{Answer, Fetched, Question, Stop};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::lens::Narrow;
 use crate::tui::shown::{Cell, Part, Shown, Table};
@@ -69,12 +69,12 @@ pub struct Threads {
 }
 
 /// All threads that have samples in the window, included or not.
-fn rows_of(profile: &Profile, filter: &Filter, by: By) -> Vec<Row> {
+fn rows_of(profile: &Profile, filter: &Filter, by: By, stop: &Stop) -> Option<Vec<Row>> {
     let everybody = Filter {
         threads: None,
         ..filter.clone()
     };
-    let summary = Summary::of(profile, &everybody);
+    let summary = Summary::of_stoppable(profile, &everybody, stop)?;
     let threads = summary.threads.iter();
     let mut rows: Vec<Row> = threads
         .map(|one| Row {
@@ -82,14 +82,20 @@ fn rows_of(profile: &Profile, filter: &Filter, by: By) -> Vec<Row> {
             samples: one.samples,
         })
         .collect();
-    let thread = |row: &Row| profile.trace.threads.get(row.thread as usize).map(|t| &t.thread);
+    let thread = |row: &Row| {
+        profile
+            .trace
+            .threads
+            .get(row.thread as usize)
+            .map(|t| &t.thread)
+    };
     match by {
         By::Samples => rows.sort_by_key(|row| std::cmp::Reverse(row.samples)),
         By::Name => rows.sort_by_key(|row| thread(row).map(|t| t.name.clone())),
         By::Tid => rows.sort_by_key(|row| thread(row).map(|t| t.tid.0)),
         By::Role => rows.sort_by_key(|row| thread(row).map(|t| format!("{:?}", t.role))),
     }
-    rows
+    Some(rows)
 }
 
 impl Threads {
@@ -116,7 +122,12 @@ impl Threads {
             return Vec::new();
         };
         let all: FxHashSet<u32> = (0u32..).take(cx.profile.trace.threads.len()).collect();
-        let mut chosen = cx.lens.filter().threads.clone().unwrap_or_else(|| all.clone());
+        let mut chosen = cx
+            .lens
+            .filter()
+            .threads
+            .clone()
+            .unwrap_or_else(|| all.clone());
         if !chosen.remove(&row.thread) {
             chosen.insert(row.thread);
         }
@@ -141,8 +152,12 @@ impl View for Threads {
         match command {
             Command::Toggle => self.toggle(cx),
             Command::Only | Command::Open => {
-                let only = self.selected().map(|row| [row.thread].into_iter().collect());
-                only.map_or_else(Vec::new, |only| vec![Act::Narrow(Narrow::Threads(Some(only)))])
+                let only = self
+                    .selected()
+                    .map(|row| [row.thread].into_iter().collect());
+                only.map_or_else(Vec::new, |only| {
+                    vec![Act::Narrow(Narrow::Threads(Some(only)))]
+                })
             }
             Command::Sort => {
                 self.by = match self.by {
@@ -171,8 +186,8 @@ impl View for Threads {
 
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let (filter, by) = (cx.lens.filter().clone(), self.by);
-        let asked = self.rows.ask(0, by, cx.stamp, move |profile, _stop| {
-            Some(rows_of(profile, &filter, by))
+        let asked = self.rows.ask(0, by, cx.stamp, move |profile, stop| {
+            rows_of(profile, &filter, by, stop)
         });
         asked.into_iter().collect()
     }

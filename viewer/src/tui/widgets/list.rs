@@ -27,7 +27,10 @@ impl ListState {
         let height = height.max(1);
         let most = rows.saturating_sub(height);
         // As little away from where it was as shows the selected row.
-        let top = self.top.min(selected).max((selected + 1).saturating_sub(height));
+        let top = self
+            .top
+            .min(selected)
+            .max((selected + 1).saturating_sub(height));
         top.min(most)
     }
 
@@ -101,7 +104,11 @@ mod tests {
             (Command::First, 0, 0),
         ] {
             assert!(list.act(command, 100, 10));
-            assert_eq!((list.selected(), list.top(100, 10)), (selected, top), "{command:?}");
+            assert_eq!(
+                (list.selected(), list.top(100, 10)),
+                (selected, top),
+                "{command:?}"
+            );
         }
         assert!(!list.act(Command::Sort, 100, 10));
     }

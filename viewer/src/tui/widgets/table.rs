@@ -144,7 +144,11 @@ pub fn draw(
             };
             let style = look.theme.style(piece.role);
             // What is selected is marked as a whole, whatever its pieces are.
-            let style = if is_selected { style.patch(base) } else { style };
+            let style = if is_selected {
+                style.patch(base)
+            } else {
+                style
+            };
             spans.push(Span::styled(set(&piece.text, width, column.right), style));
             spans.push(Span::styled(" ", base));
         }
@@ -174,13 +178,19 @@ mod tests {
         };
         let columns = [col(10, 0), col(20, 2), col(8, 1), col(5, 0)];
         let names = |room| -> Vec<usize> {
-            fitting(&columns, 0, room).into_iter().map(|(at, _)| at).collect()
+            fitting(&columns, 0, room)
+                .into_iter()
+                .map(|(at, _)| at)
+                .collect()
         };
         assert_eq!(names(100), [0, 1, 2, 3]);
         assert_eq!(names(30), [0, 2, 3]);
         assert_eq!(names(20), [0, 3]);
         assert_eq!(names(3), [0, 3]);
-        let total: usize = fitting(&columns, 0, 100).iter().map(|(_, width)| width + 1).sum();
+        let total: usize = fitting(&columns, 0, 100)
+            .iter()
+            .map(|(_, width)| width + 1)
+            .sum();
         assert_eq!(total, 101);
     }
 }
