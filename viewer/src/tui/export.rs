@@ -1,5 +1,10 @@
 //! What is shown, written for other programs: text, CSV, JSON, SVG.
 
+mod csv;
+mod json;
+mod svg;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use text::text_of;
@@ -59,6 +64,8 @@ impl Format {
 pub fn encode(shown: &Shown, format: Format) -> Result<Vec<u8>, String> {
     match format {
         Format::Text => Ok(text_of(shown).into_bytes()),
-        Format::Csv | Format::Json | Format::Svg => Err(format!("no {} yet", format.name())),
+        Format::Csv => csv::encode(shown),
+        Format::Json => json::encode(shown),
+        Format::Svg => svg::encode(shown),
     }
 }

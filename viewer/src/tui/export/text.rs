@@ -1,8 +1,9 @@
 //! What is shown, as text.
 
 use crate::report::words::{count, harmless};
-use crate::tui::shown::{Cell, Part, Shown, Table};
+use crate::tui::shown::{Cell, Chart, Column, Part, Shown, Table};
 use crate::tui::widgets::text::width;
+use std::iter::once;
 
 /// What is shown, whole, as plain text.
 pub fn text_of(shown: &Shown) -> String {
@@ -17,10 +18,63 @@ pub fn text_of(shown: &Shown) -> String {
                 }
             }
             Part::Table(table) => put_table(table, &mut text),
-            Part::Chart(_) => {}
+            Part::Chart(chart) => put_chart(chart, &mut text),
         }
     }
     text
+}
+
+/// A chart as the numbers that it is drawn from.
+fn put_chart(chart: &Chart, text: &mut String) {
+    let mut table = match chart {
+        Chart::Stacked { title, series, .. } => {
+            let mut table = Table::new(title, &["column"]);
+            let names = series.iter().map(|(name, _)| name);
+            table.columns.extend(names.map(|name| Column {
+                name: name.clone(),
+                right: true,
+            }));
+            let columns = series.iter().map(|(_, values)| values.len()).max();
+            for at in 0..columns.unwrap_or(0) {
+                let values = series.iter().map(|(_, values)| number(values.get(at)));
+                table
+                    .rows
+                    .push(once(Cell::Count(at as u64)).chain(values).collect());
+            }
+            table
+        }
+        Chart::Histogram {
+            title,
+            columns,
+            line,
+            ..
+        } => {
+            let mut table = Table::new(title, &["column", ">value", ">line"]);
+            for (at, value) in columns.iter().enumerate() {
+                let column = Cell::Count(at as u64);
+                table
+                    .rows
+                    .push(vec![column, number(Some(value)), number(line.get(at))]);
+            }
+            table
+        }
+        Chart::Flame { title, collapsed } => {
+            let mut table = Table::new(title, &["stack"]);
+            table.rows = collapsed
+                .iter()
+                .map(|line| vec![Cell::Text(line.clone())])
+                .collect();
+            table
+        }
+    };
+    if let Some(first) = table.columns.first_mut() {
+        first.right = !matches!(chart, Chart::Flame { .. });
+    }
+    put_table(&table, text);
+}
+
+fn number(value: Option<&f64>) -> Cell {
+    value.map_or(Cell::Empty, |value| Cell::Text(format!("{value}")))
 }
 
 fn put_table(table: &Table, text: &mut String) {

@@ -1,0 +1,125 @@
+//! The same view in every format.
+
+use super::{Format, encode};
+use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
+
+fn shown() -> Shown {
+    let mut table = Table::new("Entries", &["name", ">samples", ">share", ">time"]);
+    table.rows = vec![
+        vec![
+            Cell::Text("a,\"b\"".into()),
+            Cell::Count(1234),
+            Cell::Share(0.5),
+            Cell::Seconds(1.25),
+        ],
+        vec![
+            Cell::Text("=1+\u{1b}[2J<b>".into()),
+            Cell::Empty,
+            Cell::Empty,
+            Cell::Bytes(7),
+        ],
+    ];
+    let axis = Axis {
+        name: "s".into(),
+        labels: vec!["0".into(), "5".into(), "10".into()],
+    };
+    let series = vec![
+        ("one".to_owned(), vec![1.0, 2.0]),
+        ("two".to_owned(), vec![0.0, 2.0]),
+    ];
+    let stacked = Chart::Stacked {
+        title: "Activity".into(),
+        axis: axis.clone(),
+        series,
+    };
+    let histogram = Chart::Histogram {
+        title: "<Pauses>".into(),
+        axis,
+        columns: vec![3.0, 0.0, 1.0],
+        line: vec![0.75, 0.75, 1.0],
+    };
+    Shown {
+        title: "Everything".into(),
+        parts: vec![
+            Part::Text(vec!["a line".into()]),
+            Part::Table(table),
+            Part::Chart(stacked),
+            Part::Chart(histogram),
+        ],
+    }
+}
+
+fn text(format: Format) -> String {
+    String::from_utf8(encode(&shown(), format).unwrap()).unwrap()
+}
+
+#[test]
+fn text_is_what_can_be_read() {
+    let text = text(Format::Text);
+    assert!(text.starts_with("Everything\n\na line\n"), "{text}");
+    let heads = text.lines().find(|line| line.starts_with("name")).unwrap();
+    let row = text.lines().find(|line| line.contains("1,234")).unwrap();
+    assert_eq!(
+        heads.find("samples").unwrap() + 7,
+        row.find("1,234").unwrap() + 5,
+        "{text}"
+    );
+    assert!(text.contains("=1+\\u{1b}[2J<b>"), "{text}");
+    assert!(text.contains("Activity"), "{text}");
+}
+
+#[test]
+fn csv_has_whole_numbers_and_no_formulas() {
+    let expected = "name,samples,share,time\n\"a,\"\"b\"\"\",1234,0.5,1.25\n'=1+\u{1b}[2J<b>,,,7\n";
+    assert_eq!(text(Format::Csv), expected);
+}
+
+#[test]
+fn json_has_everything() {
+    let value: serde_json::Value = serde_json::from_str(&text(Format::Json)).unwrap();
+    assert_eq!(value["parts"][1]["table"]["rows"][0][1], 1234);
+    assert_eq!(
+        value["parts"][1]["table"]["rows"][1][1],
+        serde_json::Value::Null
+    );
+    assert_eq!(value["parts"][2]["chart"]["series"][1]["values"][1], 2.0);
+    assert_eq!(value["parts"][3]["chart"]["kind"], "histogram");
+}
+
+#[test]
+fn pictures_are_xml_with_every_column_and_name() {
+    let picture = text(Format::Svg);
+    assert_eq!(picture.matches("<rect").count(), 1 + 3 + 2, "{picture}");
+    assert_eq!(picture.matches("<polyline").count(), 1);
+    assert!(picture.contains("&lt;Pauses&gt;"), "{picture}");
+    assert!(picture.contains("\none\n"), "{picture}");
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let nothing = Shown::default();
+    assert!(
+        encode(&nothing, Format::Csv)
+            .unwrap_err()
+            .contains("no table")
+    );
+    assert!(
+        encode(&nothing, Format::Svg)
+            .unwrap_err()
+            .contains("no chart")
+    );
+}
+
+#[test]
+fn flame_graphs_are_pictures_too() {
+    let flame = Chart::Flame {
+        title: "Stacks".into(),
+        collapsed: vec!["main;a 3".into(), "main;b 1".into()],
+    };
+    let shown = Shown {
+        title: String::new(),
+        parts: vec![Part::Chart(flame)],
+    };
+    let picture = String::from_utf8(encode(&shown, Format::Svg).unwrap()).unwrap();
+    assert!(picture.contains("main (4 samples"), "{picture}");
+}
