@@ -23,6 +23,7 @@
 pub mod annotate;
 mod build;
 pub mod compilers;
+pub mod live;
 pub mod native;
 pub mod profile;
 mod space;
@@ -33,6 +34,7 @@ pub mod trace;
 mod zone;
 
 pub use build::profile_of;
+pub use live::{Bounds, Live};
 pub use profile::{Entry, EntryId, Profile, Region, Site, SiteId};
 pub use summary::{Filter, Summary};
 pub use trace::{Trace, TraceError};

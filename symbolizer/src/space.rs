@@ -130,6 +130,11 @@ impl Spaces {
         }
     }
 
+    /// A process is over, and no sample of it will come.
+    pub fn forget(&mut self, process: ProcessKey) {
+        self.0.remove(&process);
+    }
+
     /// What `address` is mapped to in `process` now.
     pub fn lookup(&self, process: ProcessKey, address: Avma) -> Option<Mapped> {
         let pieces = &self.0.get(&process)?.pieces;

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 use vmscope_records::{
-    Constituent, ConstituentGone, ConstituentKey, ConstituentKind, ConstituentMoved, ProcessKey,
-    TimeNs,
+    Constituent, ConstituentGone, ConstituentKey, ConstituentKind, ConstituentMoved, PcMap,
+    ProcessKey, TimeNs,
 };
 
 /// Index of a constituent in [`Code::constituents`].
@@ -17,8 +17,10 @@ pub(crate) type StayIndex = u32;
 pub(crate) struct Code {
     pub constituents: Vec<Constituent>,
     by_key: FxHashMap<ConstituentKey, CodeIndex>,
-    moves: Vec<(CodeIndex, ConstituentMoved)>,
+    moves: FxHashMap<CodeIndex, Vec<ConstituentMoved>>,
     gone: FxHashMap<CodeIndex, ConstituentGone>,
+    /// Indices that are nobody's any more.
+    free: Vec<CodeIndex>,
 }
 
 /// What an address is asked for: the same memory may hold a constituent of each, and none
@@ -257,6 +259,13 @@ impl Code {
             }
             return;
         }
+        if let Some(index) = self.free.pop() {
+            self.by_key.insert(constituent.key, index);
+            if let Some(slot) = self.constituents.get_mut(index as usize) {
+                *slot = constituent;
+            }
+            return;
+        }
         let Ok(index) = CodeIndex::try_from(self.constituents.len()) else {
             return;
         };
@@ -267,7 +276,7 @@ impl Code {
     /// Takes a move.
     pub fn moved(&mut self, moved: ConstituentMoved) {
         if let Some(&index) = self.by_key.get(&moved.key) {
-            self.moves.push((index, moved));
+            self.moves.entry(index).or_default().push(moved);
         }
     }
 
@@ -280,31 +289,57 @@ impl Code {
 
     /// All stays and events.
     pub fn history(&self) -> History {
-        let mut moves: FxHashMap<CodeIndex, Vec<&ConstituentMoved>> = FxHashMap::default();
-        for (index, moved) in &self.moves {
-            moves.entry(*index).or_default().push(moved);
-        }
         let count = self.constituents.len();
         let mut history = History {
             stays: Vec::with_capacity(count),
             events: Vec::with_capacity(count),
         };
         for (constituent, code) in self.constituents.iter().zip(0..) {
-            let mut steps = moves.remove(&code).unwrap_or_default();
-            steps.sort_by_key(|moved| moved.time);
-            let gone = self.gone.get(&code);
-            each_stay((code, constituent), &steps, gone, |stay, steps| {
-                history.put(stay, steps);
-            });
+            self.stays_of(code, constituent, |stay, steps| history.put(stay, steps));
         }
         history.events.sort_unstable();
         history
     }
 
+    /// Hands every stay of one constituent to `visit`, as far as it is known.
+    pub fn each_stay_of(&self, code: CodeIndex, visit: impl FnMut(Stay, Steps)) {
+        if let Some(constituent) = self.constituents.get(code as usize) {
+            self.stays_of(code, constituent, visit);
+        }
+    }
+
+    fn stays_of(&self, code: CodeIndex, constituent: &Constituent, visit: impl FnMut(Stay, Steps)) {
+        let mut moves: Vec<&ConstituentMoved> =
+            self.moves.get(&code).into_iter().flatten().collect();
+        moves.sort_by_key(|moved| moved.time);
+        each_stay((code, constituent), &moves, self.gone.get(&code), visit);
+    }
+
+    /// The index of a constituent.
+    pub fn index_of(&self, key: ConstituentKey) -> Option<CodeIndex> {
+        self.by_key.get(&key).copied()
+    }
+
+    /// Forgets a constituent, whose index may be another's from now on.
+    pub fn forget(&mut self, code: CodeIndex) {
+        let Some(known) = self.constituents.get_mut(code as usize) else {
+            return;
+        };
+        self.by_key.remove(&known.key);
+        known.name = String::new();
+        known.tier = String::new();
+        known.cases = Vec::new();
+        known.map = PcMap::None;
+        known.method = None;
+        self.moves.remove(&code);
+        self.gone.remove(&code);
+        self.free.push(code);
+    }
+
     /// Forgets what only the history needs.
     pub fn forget_changes(&mut self) {
         self.by_key = FxHashMap::default();
-        self.moves = Vec::new();
+        self.moves = FxHashMap::default();
         self.gone = FxHashMap::default();
     }
 }
