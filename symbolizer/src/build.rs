@@ -24,49 +24,60 @@ use vmscope_records::{BytecodePc, Exactness, FileOffset, MethodKey, SymbolOwner,
 /// time order are put in order here.
 #[must_use]
 pub fn profile_of(mut trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile {
-    let mut builder = Builder {
-        trace: &trace,
-        separator: code::separator_of(&trace),
-        table: SymbolTable::new(trace.symbols.iter().chain(&symbols)),
-        regions: Regions::new(trace.region_rules.values()),
-        inlined,
-        entries: Interner::default(),
-        sites: Interner::default(),
-        texts: Texts::default(),
-        site_of_piece: FxHashMap::default(),
-        site_of_native: FxHashMap::default(),
-        whole_of_code: FxHashMap::default(),
-        texts_of_method: FxHashMap::default(),
-        first_of_namesakes: FxHashMap::default(),
-    };
-    let site_of_place: Vec<SiteId> = trace
-        .places
-        .iter()
-        .map(|place| builder.site(*place))
-        .collect();
-    let (entries, sites) = (builder.entries.values, builder.sites.values);
     trace.samples.put_in_order();
-    let mut slices = Slices::default();
-    slices.append(&trace, &site_of_place);
-    Profile {
+    let mut profile = Profile {
         trace,
-        entries,
-        sites,
-        site_of_place,
+        entries: Vec::new(),
+        sites: Vec::new(),
+        site_of_place: Vec::new(),
         resolved_now: symbols,
-        slices,
-    }
+        slices: Slices::default(),
+    };
+    let separator = code::separator_of(&profile.trace).to_owned();
+    let mut names = Names::new(inlined, usize::MAX, usize::MAX);
+    let mut site_of_place = Vec::with_capacity(profile.trace.places.len());
+    name_places(&mut profile, &mut names, &separator, |builder| {
+        let places = builder.trace.places.iter();
+        site_of_place.extend(places.map(|place| builder.site(*place)));
+    });
+    profile.site_of_place = site_of_place;
+    profile
+        .slices
+        .append(&profile.trace, &profile.site_of_place);
+    profile
 }
 
-struct Builder<'a> {
-    trace: &'a Trace,
-    /// Between class and method: see [`code::separator_of`].
-    separator: &'a str,
-    table: SymbolTable<'a>,
-    regions: Regions<'a>,
+/// Lets `work` name places of a profile, of which only entries and sites grow.
+/// `separator` stands between class and method: see [`code::separator_of`].
+pub(crate) fn name_places<T>(
+    profile: &mut Profile,
+    names: &mut Names,
+    separator: &str,
+    work: impl FnOnce(&mut Builder<'_>) -> T,
+) -> T {
+    let (entries, sites) = (&mut profile.entries, &mut profile.sites);
+    let trace = &profile.trace;
+    work(&mut Builder {
+        trace,
+        separator,
+        table: SymbolTable::new(trace.symbols.iter().chain(&profile.resolved_now)),
+        regions: Regions::new(trace.region_rules.values()),
+        entries,
+        sites,
+        names,
+    })
+}
+
+/// What is known of a profile's names beside the profile: kept from one time that places
+/// are named to the next.
+#[derive(Debug)]
+pub(crate) struct Names {
     inlined: bool,
-    entries: Interner<Entry>,
-    sites: Interner<Site>,
+    /// Beyond so many entries, and sites, new ones become one of each region.
+    max_entries: usize,
+    max_sites: usize,
+    entries: Interner,
+    sites: Interner,
     texts: Texts,
     /// The site of each piece of a constituent's map that was hit: a piece has many
     /// addresses.
@@ -76,11 +87,83 @@ struct Builder<'a> {
     whole_of_code: FxHashMap<CodeIndex, Whole>,
     texts_of_method: FxHashMap<MethodKey, MethodTexts>,
     /// The key that stands for all methods of one class, name, file and line.
-    first_of_namesakes: FxHashMap<(&'a str, &'a str, &'a str, u32), MethodKey>,
+    first_of_namesakes: FxHashMap<Namesakes, MethodKey>,
+    /// The entries of what there was no room for.
+    others: FxHashMap<Region, (EntryId, SiteId)>,
+    /// How often there was no room.
+    pub left_out: u64,
+}
+
+/// Class, name, file and line.
+type Namesakes = (Arc<str>, Arc<str>, Arc<str>, u32);
+
+impl Names {
+    pub fn new(inlined: bool, max_entries: usize, max_sites: usize) -> Self {
+        Names {
+            inlined,
+            max_entries,
+            max_sites,
+            entries: Interner::default(),
+            sites: Interner::default(),
+            texts: Texts::default(),
+            site_of_piece: FxHashMap::default(),
+            site_of_native: FxHashMap::default(),
+            whole_of_code: FxHashMap::default(),
+            texts_of_method: FxHashMap::default(),
+            first_of_namesakes: FxHashMap::default(),
+            others: FxHashMap::default(),
+            left_out: 0,
+        }
+    }
+
+    /// A constituent is not what it was: `pieces` of its map were hit.
+    pub fn forget_code(&mut self, code: CodeIndex, pieces: impl Iterator<Item = u32>) {
+        self.whole_of_code.remove(&code);
+        for piece in pieces {
+            self.site_of_piece.remove(&(code, piece));
+        }
+    }
+
+    /// Native code belongs elsewhere.
+    pub fn forget_native(&mut self) {
+        self.site_of_native.clear();
+    }
+
+    /// Forgets what can be found out again. Entries and sites keep their numbers.
+    pub fn forget(&mut self) {
+        self.site_of_piece.clear();
+        self.site_of_native.clear();
+        self.whole_of_code.clear();
+        self.texts_of_method.clear();
+    }
+
+    /// Forgets which method stands for its namesakes where it `is_gone`.
+    pub fn forget_methods(&mut self, is_gone: impl Fn(MethodKey) -> bool) {
+        self.first_of_namesakes.retain(|_, key| !is_gone(*key));
+        self.texts.forget_unused();
+    }
+}
+
+pub(crate) struct Builder<'a> {
+    pub trace: &'a Trace,
+    separator: &'a str,
+    table: SymbolTable<'a>,
+    regions: Regions<'a>,
+    entries: &'a mut Vec<Entry>,
+    sites: &'a mut Vec<Site>,
+    names: &'a mut Names,
 }
 
 impl Builder<'_> {
-    fn site(&mut self, place: Place) -> SiteId {
+    /// Whether the function at a native address is known, and if `lines` are wanted,
+    /// those of that address.
+    pub fn is_resolved(&self, owner: SymbolOwner, at: FileOffset, lines: bool) -> bool {
+        let found = self.table.lookup(owner, at);
+        found.is_some_and(|(_, piece)| !lines || piece.is_some())
+    }
+
+    /// The site of a place, found or made.
+    pub fn site(&mut self, place: Place) -> SiteId {
         match place {
             Place::Code(code, offset) => self.code_site(code, offset),
             Place::Interpreted {
@@ -107,17 +190,74 @@ impl Builder<'_> {
     }
 
     fn plain_site(&mut self, name: &str, region: Region, kind: EntryKind) -> SiteId {
-        let entry = self.entries.put(Entry {
+        let entry = self.put_entry(Entry {
             region,
             ..Entry::named(name, kind)
         });
         self.whole_entry(entry, name)
     }
 
+    fn put_entry(&mut self, entry: Entry) -> EntryId {
+        if let Some(known) = self.names.entries.find(self.entries, &entry) {
+            return known;
+        }
+        if self.entries.len() < self.names.max_entries {
+            return self.names.entries.add(self.entries, entry);
+        }
+        self.names.left_out += 1;
+        self.others(entry.region).0
+    }
+
+    fn put_site(&mut self, site: Site) -> SiteId {
+        let entry = self.entries.get(site.entry as usize);
+        let region = entry.map_or(Region::Unknown, |entry| entry.region);
+        if let Some(&(others, all)) = self.names.others.get(&region)
+            && others == site.entry
+        {
+            return all;
+        }
+        if let Some(known) = self.names.sites.find(self.sites, &site) {
+            return known;
+        }
+        if self.sites.len() < self.names.max_sites {
+            return self.names.sites.add(self.sites, site);
+        }
+        self.names.left_out += 1;
+        self.others(region).1
+    }
+
+    /// The entry of a region, with its one site, of what there was no room for.
+    fn others(&mut self, region: Region) -> (EntryId, SiteId) {
+        if let Some(&known) = self.names.others.get(&region) {
+            return known;
+        }
+        let entry = Entry {
+            region,
+            ..Entry::named("(others)", EntryKind::Unnamed)
+        };
+        let entry = self.names.entries.add(self.entries, entry);
+        let site = Site {
+            entry,
+            from: None,
+            to: None,
+            bounded: false,
+            frame: frame_named(self.text("(others)")),
+            via: Vec::new(),
+            exactness: Exactness::MethodOnly,
+        };
+        let site = self.names.sites.add(self.sites, site);
+        self.names.others.insert(region, (entry, site));
+        (entry, site)
+    }
+
+    fn text(&mut self, text: &str) -> Arc<str> {
+        self.names.texts.put(text)
+    }
+
     /// The site of an entry whose inside is not known.
     fn whole_entry(&mut self, entry: EntryId, name: &str) -> SiteId {
-        let frame = frame_named(self.texts.put(name));
-        self.sites.put(Site {
+        let frame = frame_named(self.text(name));
+        self.put_site(Site {
             entry,
             from: None,
             to: None,

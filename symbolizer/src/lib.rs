@@ -23,6 +23,7 @@
 pub mod annotate;
 mod build;
 pub mod compilers;
+pub mod live;
 pub mod native;
 pub mod profile;
 pub mod slices;
@@ -34,6 +35,7 @@ pub mod trace;
 mod zone;
 
 pub use build::profile_of;
+pub use live::{Bounds, Live};
 pub use profile::{Entry, EntryId, Profile, Region, Site, SiteId};
 pub use slices::Stop;
 pub use summary::{Filter, Only, Summary};

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 use vmscope_records::{
     Avma, FileOffset, Mapping, ModuleKey, Process, ProcessKey, TimeNs, Unmapping,
 };
@@ -45,7 +45,7 @@ struct Space {
     forked: bool,
     /// Pieces by their first address, not overlapping. A child shares its parent's
     /// until one of them changes.
-    pieces: Rc<BTreeMap<u64, Piece>>,
+    pieces: Arc<BTreeMap<u64, Piece>>,
 }
 
 /// All address spaces of a recording, brought forward in time by the records that
@@ -58,7 +58,7 @@ impl Spaces {
     pub fn begin(&mut self, process: &Process, forked: bool) -> Beginning {
         let parent = process.parent.filter(|_| forked);
         let inherited = parent.and_then(|parent| self.0.get(&parent));
-        let inherited = inherited.map(|parent| Rc::clone(&parent.pieces));
+        let inherited = inherited.map(|parent| Arc::clone(&parent.pieces));
         let space = self.0.entry(process.key).or_default();
         let known = space.since.is_some();
         if known && !(space.forked && process.parent.is_none()) {
@@ -67,7 +67,7 @@ impl Spaces {
         space.since = Some(process.time);
         space.forked = forked;
         if known {
-            space.pieces = Rc::default();
+            space.pieces = Arc::default();
             return Beginning::Anew;
         }
         // What is told of it from before it began is its own.
@@ -108,7 +108,7 @@ impl Spaces {
         if start >= end {
             return;
         }
-        let pieces = Rc::make_mut(&mut self.0.entry(mapping.process).or_default().pieces);
+        let pieces = Arc::make_mut(&mut self.0.entry(mapping.process).or_default().pieces);
         cut(pieces, start, end);
         pieces.insert(
             start,
@@ -125,9 +125,14 @@ impl Spaces {
         let (start, end) = (unmapping.start.0, unmapping.end.0);
         if start < end {
             let space = self.0.entry(unmapping.process).or_default();
-            let pieces = Rc::make_mut(&mut space.pieces);
+            let pieces = Arc::make_mut(&mut space.pieces);
             cut(pieces, start, end);
         }
+    }
+
+    /// A process is over, and no sample of it will come.
+    pub fn forget(&mut self, process: ProcessKey) {
+        self.0.remove(&process);
     }
 
     /// What `address` is mapped to in `process` now.

@@ -7,6 +7,11 @@ mod place;
 mod state;
 mod world;
 
+pub(crate) use interpreted::Interpreters;
+pub(crate) use place::LastThread;
+pub(crate) use state::Change;
+pub(crate) use world::World;
+
 pub(crate) use state::MAX_RULES;
 
 pub use chains::{ChainNode, ChainTree};
@@ -215,9 +220,9 @@ pub struct Trace {
     /// Their callers.
     pub chains: ChainTree,
     pub(crate) code: Code,
-    thread_index: FxHashMap<ThreadKey, u32>,
+    pub(crate) thread_index: FxHashMap<ThreadKey, u32>,
     /// Whether samples are kept, or their places only.
-    keep_samples: bool,
+    pub(crate) keep_samples: bool,
 }
 
 impl Trace {

@@ -14,6 +14,7 @@
 //! [`Constituent::since`]: vmscope_records::Constituent::since
 //! [`ConstituentGone::last_seen`]: vmscope_records::ConstituentGone::last_seen
 
+mod growing;
 mod history;
 mod inherited;
 mod now;
@@ -21,5 +22,6 @@ mod overlaps;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use growing::Growing;
 pub(crate) use history::{Code, CodeIndex, Layer, Stay, ZoneEvent};
 pub(crate) use now::{Changed, Claim, Zones};

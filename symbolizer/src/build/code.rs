@@ -30,26 +30,21 @@ pub(super) struct MethodTexts {
     pub key: Option<MethodKey>,
 }
 
-impl<'a> Builder<'a> {
+impl Builder<'_> {
     pub(super) fn code_site(&mut self, code: CodeIndex, offset: u32) -> SiteId {
         let Some(constituent) = self.trace.code.constituents.get(code as usize) else {
             return self.plain_site("(not mapped)", Region::Unknown, EntryKind::Unnamed);
         };
         let piece = (code, piece_of(&constituent.map, offset));
-        if let Some(&site) = self.site_of_piece.get(&piece) {
+        if let Some(&site) = self.names.site_of_piece.get(&piece) {
             return site;
         }
         let site = self.new_code_site(code, constituent, offset);
-        self.site_of_piece.insert(piece, site);
+        self.names.site_of_piece.insert(piece, site);
         site
     }
 
-    fn new_code_site(
-        &mut self,
-        code: CodeIndex,
-        constituent: &'a Constituent,
-        offset: u32,
-    ) -> SiteId {
+    fn new_code_site(&mut self, code: CodeIndex, constituent: &Constituent, offset: u32) -> SiteId {
         if let Some((cover, chain)) = constituent.map.cover(offset)
             && let Some((innermost, outer)) = chain.split_first()
         {
@@ -59,7 +54,7 @@ impl<'a> Builder<'a> {
         let file = (constituent.method).and_then(|key| self.trace.methods.get(&key));
         let own = Frame {
             name: whole.name,
-            file: self.texts.put(file.map_or("", |method| &method.file)),
+            file: self.text(file.map_or("", |method| &method.file)),
             line: None,
             bytecode: None,
             method: (constituent.method).and_then(|key| self.method_texts(key).key),
@@ -71,7 +66,7 @@ impl<'a> Builder<'a> {
             PcMap::None if !has_an_inside(constituent) => (None, Exactness::Exact),
             _ => (None, Exactness::MethodOnly),
         };
-        self.sites.put(Site {
+        self.put_site(Site {
             entry: whole.entry,
             from: range.and_then(|range| range.from),
             to: range.and_then(|range| range.to),
@@ -86,7 +81,7 @@ impl<'a> Builder<'a> {
     fn covered_site(
         &mut self,
         code: CodeIndex,
-        constituent: &'a Constituent,
+        constituent: &Constituent,
         innermost: &ChainFrame,
         outer: &[ChainFrame],
         exactness: Exactness,
@@ -103,7 +98,7 @@ impl<'a> Builder<'a> {
         };
         let via = outer.iter().map(|frame| self.frame(frame)).collect();
         let from = frame.bytecode;
-        self.sites.put(Site {
+        self.put_site(Site {
             entry,
             from,
             to: None,
@@ -114,8 +109,8 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn whole(&mut self, code: CodeIndex, constituent: &'a Constituent) -> Whole {
-        if let Some(whole) = self.whole_of_code.get(&code) {
+    fn whole(&mut self, code: CodeIndex, constituent: &Constituent) -> Whole {
+        if let Some(whole) = self.names.whole_of_code.get(&code) {
             return whole.clone();
         }
         let method = constituent.method;
@@ -124,10 +119,10 @@ impl<'a> Builder<'a> {
             ..self.method_entry(constituent, &constituent.name, &constituent.kind, method)
         };
         let whole = Whole {
-            entry: self.entries.put(entry),
-            name: self.texts.put(&constituent.name),
+            entry: self.put_entry(entry),
+            name: self.text(&constituent.name),
         };
-        self.whole_of_code.insert(code, whole.clone());
+        self.names.whole_of_code.insert(code, whole.clone());
         whole
     }
 
@@ -141,7 +136,7 @@ impl<'a> Builder<'a> {
     ) -> EntryId {
         let kind = ConstituentKind::Method;
         let entry = self.method_entry(constituent, name, &kind, Some(method));
-        self.entries.put(entry)
+        self.put_entry(entry)
     }
 
     /// Methods of one name are told apart by where they are in the source.
@@ -164,6 +159,13 @@ impl<'a> Builder<'a> {
         }
     }
 
+    fn first_of_namesakes(&mut self, method: &Method, key: MethodKey) -> MethodKey {
+        let texts = [&method.class, &method.name, &method.file].map(|text| self.text(text));
+        let [class, name, file] = texts;
+        let all = &mut self.names.first_of_namesakes;
+        *all.entry((class, name, file, method.line)).or_insert(key)
+    }
+
     fn frame(&mut self, frame: &ChainFrame) -> Frame {
         let method = self.trace.methods.get(&frame.method);
         let (line, bytecode) = match frame.position {
@@ -182,34 +184,29 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn method_texts(&mut self, key: MethodKey) -> MethodTexts {
-        if let Some(texts) = self.texts_of_method.get(&key) {
+        if let Some(texts) = self.names.texts_of_method.get(&key) {
             return texts.clone();
         }
         let texts = match self.trace.methods.get(&key) {
             Some(method) => MethodTexts {
-                name: self.texts.put(&full_name(method, self.separator)),
-                file: self.texts.put(&method.file),
-                key: Some(
-                    *self
-                        .first_of_namesakes
-                        .entry((&method.class, &method.name, &method.file, method.line))
-                        .or_insert(key),
-                ),
+                name: self.text(&full_name(method, self.separator)),
+                file: self.text(&method.file),
+                key: Some(self.first_of_namesakes(method, key)),
             },
             None => MethodTexts {
-                name: self.texts.put("(unknown method)"),
-                file: self.texts.put(""),
+                name: self.text("(unknown method)"),
+                file: self.text(""),
                 key: None,
             },
         };
-        self.texts_of_method.insert(key, texts.clone());
+        self.names.texts_of_method.insert(key, texts.clone());
         texts
     }
 }
 
 /// Which piece of a map an offset lies in: all offsets of one have the same answer.
 /// Gaps between covers are pieces too, and all alike.
-fn piece_of(map: &PcMap, offset: u32) -> u32 {
+pub(crate) fn piece_of(map: &PcMap, offset: u32) -> u32 {
     let piece = match map {
         PcMap::None => 0,
         PcMap::Boundary { entries, .. } => entries.partition_point(|&(mc, _)| mc <= offset),
@@ -239,6 +236,13 @@ pub(crate) fn full_name(method: &Method, separator: &str) -> String {
 /// Smalltalk, `.` in Java): methods that are inlined have to be called the same. A
 /// full stop where no constituent shows it.
 pub(crate) fn separator_of(trace: &Trace) -> &str {
+    let mut all = trace.code.constituents.iter();
+    all.find_map(|constituent| separator_in(trace, constituent))
+        .unwrap_or(".")
+}
+
+/// What stands between class and method in a constituent's name, if that shows it.
+pub(crate) fn separator_in<'c>(trace: &Trace, constituent: &'c Constituent) -> Option<&'c str> {
     let of_one = |constituent: &'_ Constituent| {
         let method = trace.methods.get(&constituent.method?)?;
         let from = constituent
@@ -250,12 +254,7 @@ pub(crate) fn separator_of(trace: &Trace) -> &str {
             constituent.name.len() - from.len()..constituent.name.len() - method.name.len()
         })
     };
-    trace
-        .code
-        .constituents
-        .iter()
-        .find_map(|constituent| constituent.name.get(of_one(constituent)?))
-        .unwrap_or(".")
+    constituent.name.get(of_one(constituent)?)
 }
 
 /// Whether a sample somewhere in a constituent leaves open where in a method it is. A

@@ -4,42 +4,35 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-/// Values, each once, by index; found by their hash, so that none is kept twice.
-#[derive(Debug)]
-pub(super) struct Interner<T> {
-    pub values: Vec<T>,
+/// Finds values of a list, in which each is once, by their hash, so that none is kept twice.
+#[derive(Debug, Default)]
+pub(super) struct Interner {
     /// The newest value of each hash.
     newest: FxHashMap<u64, u32>,
     /// Of each value, the one before of the same hash.
     before: Vec<Option<u32>>,
 }
 
-impl<T> Default for Interner<T> {
-    fn default() -> Self {
-        Interner {
-            values: Vec::new(),
-            newest: FxHashMap::default(),
-            before: Vec::new(),
-        }
-    }
-}
-
-impl<T: Eq + Hash> Interner<T> {
-    pub fn put(&mut self, value: T) -> u32 {
-        let hash = FxBuildHasher.hash_one(&value);
-        let newest = self.newest.get(&hash).copied();
-        let mut next = newest;
+impl Interner {
+    /// Where in `values` one like `value` is.
+    pub fn find<T: Eq + Hash>(&self, values: &[T], value: &T) -> Option<u32> {
+        let mut next = self.newest.get(&FxBuildHasher.hash_one(value)).copied();
         while let Some(index) = next {
-            if self.values.get(index as usize) == Some(&value) {
-                return index;
+            if values.get(index as usize) == Some(value) {
+                return Some(index);
             }
             next = self.before.get(index as usize).copied().flatten();
         }
+        None
+    }
+
+    /// Adds a value that is not there.
+    pub fn add<T: Eq + Hash>(&mut self, values: &mut Vec<T>, value: T) -> u32 {
         // There are at most as many as places, which are counted in 32 bits.
-        let index = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
-        self.values.push(value);
-        self.before.push(newest);
-        self.newest.insert(hash, index);
+        let index = u32::try_from(values.len()).unwrap_or(u32::MAX);
+        let before = self.newest.insert(FxBuildHasher.hash_one(&value), index);
+        values.push(value);
+        self.before.push(before);
         index
     }
 }
@@ -58,5 +51,10 @@ impl Texts {
         let text: Arc<str> = Arc::from(text);
         self.known.insert(Arc::clone(&text));
         text
+    }
+
+    /// Forgets texts that nobody has.
+    pub fn forget_unused(&mut self) {
+        self.known.retain(|text| Arc::strong_count(text) > 1);
     }
 }

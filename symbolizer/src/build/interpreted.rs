@@ -30,18 +30,18 @@ impl Builder<'_> {
         let texts = match known {
             Some(key) => self.method_texts(key),
             None if data.name.is_empty() => MethodTexts {
-                name: self.texts.put("(unknown method)"),
-                file: self.texts.put(""),
+                name: self.text("(unknown method)"),
+                file: self.text(""),
                 key: None,
             },
             None => MethodTexts {
-                name: self.texts.put(&data.name),
-                file: self.texts.put(""),
+                name: self.text(&data.name),
+                file: self.text(""),
                 key: None,
             },
         };
         let kind = EntryKind::Code(ConstituentKind::Method);
-        let entry = self.entries.put(Entry {
+        let entry = self.put_entry(Entry {
             region: Region::Interpreter,
             tier: TIER.to_owned(),
             module: method.map_or_else(String::new, |method| method.class.clone()),
@@ -59,7 +59,7 @@ impl Builder<'_> {
             Some(pc) if !is_handled(pc) => Exactness::Approximate,
             _ => Exactness::Exact,
         };
-        self.sites.put(Site {
+        self.put_site(Site {
             entry,
             from: bytecode,
             to: None,

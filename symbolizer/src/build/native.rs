@@ -66,14 +66,14 @@ impl<'a> Builder<'a> {
         });
         // All that has no name in a module is alike.
         let piece = piece.unwrap_or((owner, FileOffset(u64::MAX), FileOffset(u64::MAX)));
-        if let Some(&site) = self.site_of_native.get(&piece) {
+        if let Some(&site) = self.names.site_of_native.get(&piece) {
             return site;
         }
         let site = match found {
             Some((function, piece)) => self.function_site(function, piece, around),
             None => self.nameless_site(around),
         };
-        self.site_of_native.insert(piece, site);
+        self.names.site_of_native.insert(piece, site);
         site
     }
 
@@ -86,7 +86,7 @@ impl<'a> Builder<'a> {
         };
         // Only a rule for everything fits what has no name.
         let told = self.regions.of(module, "");
-        let entry = self.entries.put(Entry {
+        let entry = self.put_entry(Entry {
             region: told.map_or(region, |told| told.region),
             tier: told.map_or_else(String::new, |told| told.part.to_owned()),
             module: module.to_owned(),
@@ -119,10 +119,10 @@ impl<'a> Builder<'a> {
         let mut chain = chain.into_iter();
         let frame = match chain.next() {
             Some(frame) => frame,
-            None => frame_named(self.texts.put(own_name)),
+            None => frame_named(self.text(own_name)),
         };
         let via: Vec<Frame> = chain.collect();
-        let (name, source) = if self.inlined && !via.is_empty() {
+        let (name, source) = if self.names.inlined && !via.is_empty() {
             (&*frame.name, SymbolSource::DebugInfo)
         } else {
             (own_name, function.source)
@@ -140,7 +140,7 @@ impl<'a> Builder<'a> {
             Some(kind) => (EntryKind::Code(kind), ""),
             None => (EntryKind::Function(kind_of_source(source)), around.module),
         };
-        let entry = self.entries.put(Entry {
+        let entry = self.put_entry(Entry {
             region,
             tier: part.to_owned(),
             module: module.to_owned(),
@@ -151,7 +151,7 @@ impl<'a> Builder<'a> {
         } else {
             worse(exactness)
         };
-        self.sites.put(Site {
+        self.put_site(Site {
             entry,
             from: None,
             to: None,
@@ -176,8 +176,8 @@ impl<'a> Builder<'a> {
             None => &frame.function,
         };
         Frame {
-            name: self.texts.put(name),
-            file: self.texts.put(&frame.file),
+            name: self.text(name),
+            file: self.text(&frame.file),
             line: (frame.line != 0).then_some(frame.line),
             bytecode: None,
             method: None,

@@ -22,7 +22,7 @@ impl ChainTree {
     /// No caller.
     pub const NONE: u32 = u32::MAX;
 
-    pub(super) fn child(&mut self, parent: u32, place: u32) -> u32 {
+    pub(crate) fn child(&mut self, parent: u32, place: u32) -> u32 {
         if let Some(&node) = self.index.get(&(parent, place)) {
             return node;
         }
@@ -32,6 +32,23 @@ impl ChainTree {
         self.nodes.push(ChainNode { parent, place });
         self.index.insert((parent, place), node);
         node
+    }
+
+    /// Leaves those nodes that `keep` says, whose parents it has to keep as well, with
+    /// their places by new numbers. Returns the nodes' new numbers.
+    pub(crate) fn retain(&mut self, keep: &[bool], place: impl Fn(u32) -> u32) -> Vec<u32> {
+        let mut numbers = vec![Self::NONE; self.nodes.len()];
+        let old = std::mem::take(self);
+        for (at, node) in old.nodes.into_iter().enumerate() {
+            if keep.get(at) == Some(&true) {
+                let parent = numbers.get(node.parent as usize).copied();
+                let number = self.child(parent.unwrap_or(Self::NONE), place(node.place));
+                if let Some(slot) = numbers.get_mut(at) {
+                    *slot = number;
+                }
+            }
+        }
+        numbers
     }
 
     /// How many nodes there are.

@@ -11,7 +11,7 @@ const MAX_GENERATIONS: usize = 64;
 /// The interpreters of each process; a forked one has those of its parent, as long as it
 /// has none of its own.
 #[derive(Debug, Default)]
-pub(super) struct Interpreters {
+pub(crate) struct Interpreters {
     told: FxHashMap<ProcessKey, Arc<[InterpreterRules]>>,
     /// Of forked processes, their parents.
     parents: FxHashMap<ProcessKey, ProcessKey>,

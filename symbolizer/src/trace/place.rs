@@ -15,7 +15,7 @@ use vmscope_records::{
 
 impl Trace {
     /// Reads the samples, with the changes applied as their time comes.
-    pub(super) fn place_samples<R: Read + Seek>(
+    pub(crate) fn place_samples<R: Read + Seek>(
         &mut self,
         reader: &mut Reader<R>,
         changes: Vec<(TimeNs, Change)>,
@@ -72,12 +72,7 @@ impl Trace {
                                 .into_iter()
                                 .for_each(|event| now.zone(event));
                         } else if let Some((_, change)) = changes.next() {
-                            let holds = match &change {
-                                Change::Begin(process) => self.is_fork(process),
-                                Change::Map(mapping) => self.is_file_with_code(mapping),
-                                _ => false,
-                            };
-                            now.change(change, holds);
+                            self.bring_about(change, &mut now);
                         }
                     }
                     self.place_sample(&sample, &mut now, &mut last);
@@ -89,7 +84,17 @@ impl Trace {
         Ok(())
     }
 
-    fn tell_disinherited(&mut self, processes: u64, time: TimeNs) {
+    /// Something changes.
+    pub(crate) fn bring_about(&self, change: Change, now: &mut World) {
+        let holds = match &change {
+            Change::Begin(process) => self.is_fork(process),
+            Change::Map(mapping) => self.is_file_with_code(mapping),
+            _ => false,
+        };
+        now.change(change, holds);
+    }
+
+    pub(crate) fn tell_disinherited(&mut self, processes: u64, time: TimeNs) {
         if processes > 0 {
             self.limits.push(Limit {
                 time,
@@ -103,7 +108,7 @@ impl Trace {
         }
     }
 
-    fn place_sample(&mut self, sample: &Sample, now: &mut World, last: &mut LastThread) {
+    pub(crate) fn place_sample(&mut self, sample: &Sample, now: &mut World, last: &mut LastThread) {
         if last.key != Some(sample.thread) {
             last.key = Some(sample.thread);
             last.index = self.thread_number(sample.thread);
@@ -167,7 +172,7 @@ impl Trace {
 
 /// Samples of one thread mostly come one after the other.
 #[derive(Debug, Default)]
-struct LastThread {
+pub(crate) struct LastThread {
     key: Option<ThreadKey>,
     index: u32,
 }

@@ -15,7 +15,7 @@ pub(crate) const MAX_RULES: usize = 4096;
 
 /// A change of an address space, or of the one that a thread is in.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(crate) enum Change {
     /// A process begins. Whether it was forked depends on its parent, which may be
     /// told later: see [`Trace::is_fork`].
     Begin(Process),
@@ -29,7 +29,7 @@ pub(super) enum Change {
 
 impl Trace {
     /// Reads everything but samples. Returns what changes with time, in its order.
-    pub(super) fn read_state<R: Read + Seek>(
+    pub(crate) fn read_state<R: Read + Seek>(
         &mut self,
         reader: &mut Reader<R>,
         watch: Watch,
@@ -60,7 +60,7 @@ impl Trace {
         Ok(changes)
     }
 
-    fn take(&mut self, record: Record, changes: &mut Vec<(TimeNs, Change)>) {
+    pub(crate) fn take(&mut self, record: Record, changes: &mut Vec<(TimeNs, Change)>) {
         match record {
             Record::Session(session) => self.session = Some(*session),
             Record::Limit(limit) => self.limits.push(limit),
@@ -158,7 +158,7 @@ impl Trace {
     }
 
     /// Applies updates in the order of their times, once every thread was told.
-    fn update_threads(
+    pub(crate) fn update_threads(
         &mut self,
         mut updates: Vec<ThreadUpdate>,
         changes: &mut Vec<(TimeNs, Change)>,
@@ -176,7 +176,7 @@ impl Trace {
     }
 
     /// Whether a process starts with its parent's mappings: an exec keeps the pid.
-    pub(super) fn is_fork(&self, process: &Process) -> bool {
+    pub(crate) fn is_fork(&self, process: &Process) -> bool {
         let parent = process
             .parent
             .and_then(|parent| self.processes.get(&parent));
@@ -184,7 +184,7 @@ impl Trace {
     }
 
     /// Whether a mapping is of a file from whose pages code runs.
-    pub(super) fn is_file_with_code(&self, mapping: &Mapping) -> bool {
+    pub(crate) fn is_file_with_code(&self, mapping: &Mapping) -> bool {
         let module = mapping.module.and_then(|key| self.modules.get(&key));
         mapping.executable && module.is_some_and(|module| !is_shared_memory(&module.path))
     }
@@ -197,7 +197,7 @@ impl Trace {
 
     /// The index of a thread; one that the recording refers to without having told
     /// of it gets a nameless entry.
-    pub(super) fn thread_number(&mut self, key: ThreadKey) -> u32 {
+    pub(crate) fn thread_number(&mut self, key: ThreadKey) -> u32 {
         if let Some(&index) = self.thread_index.get(&key) {
             return index;
         }

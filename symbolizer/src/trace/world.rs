@@ -33,7 +33,7 @@ const MANY_GRAINS: u64 = 256;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Debug)]
-pub(super) struct World {
+pub(crate) struct World {
     spaces: Spaces,
     zones: Zones,
     interpreters: Interpreters,
@@ -65,7 +65,7 @@ struct Known {
 }
 
 impl World {
-    pub(super) fn new(
+    pub(crate) fn new(
         process_of: impl Iterator<Item = ProcessKey>,
         stays: Vec<Stay>,
         interpreters: Interpreters,
@@ -87,17 +87,58 @@ impl World {
     }
 
     /// How many forked processes could not have the code of their parents.
-    pub(super) fn disinherited(&self) -> u64 {
+    pub(crate) fn disinherited(&self) -> u64 {
         self.zones.refused()
     }
 
-    pub(super) fn into_places(self) -> Vec<Place> {
+    /// The zones, to let them grow.
+    pub(crate) fn zones(&mut self) -> &mut Zones {
+        &mut self.zones
+    }
+
+    /// More threads are known: the process of each is `of` its index, as it was told.
+    pub(crate) fn know_threads(&mut self, count: usize, of: impl Fn(usize) -> ProcessKey) {
+        let nobody = ProcessKey(u32::MAX);
+        self.process_of
+            .resize(count.max(self.process_of.len()), nobody);
+        let unknown = self.process_of.iter_mut().enumerate();
+        for (index, process) in unknown.filter(|(_, process)| **process == nobody) {
+            *process = of(index);
+        }
+    }
+
+    /// More is known of interpreters.
+    pub(crate) fn know_interpreters(&mut self, interpreters: Interpreters) {
+        self.interpreters = interpreters;
+    }
+
+    /// All places so far.
+    pub(crate) fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// From now on only these are the places, in this order.
+    pub(crate) fn replace_places(&mut self, places: Vec<Place>) {
+        self.index = places.iter().copied().zip(0..).collect();
+        self.places = places;
+        self.kernel.fill((Avma(0), 0));
+        self.void_all();
+    }
+
+    /// A process is over, and no sample of it will come.
+    pub(crate) fn forget(&mut self, process: ProcessKey) {
+        self.zones.forget(process);
+        self.spaces.forget(process);
+        self.void_all();
+    }
+
+    pub(crate) fn into_places(self) -> Vec<Place> {
         self.places
     }
 
     /// Something changes. Of a process that begins, `holds` says whether it was forked;
     /// of a mapping, whether it is of a file with code.
-    pub(super) fn change(&mut self, change: Change, holds: bool) {
+    pub(crate) fn change(&mut self, change: Change, holds: bool) {
         match change {
             Change::Begin(process) => {
                 match self.spaces.begin(&process, holds) {
@@ -134,7 +175,7 @@ impl World {
         }
     }
 
-    pub(super) fn zone(&mut self, event: ZoneEvent) {
+    pub(crate) fn zone(&mut self, event: ZoneEvent) {
         // What is known of a pc does not depend on data.
         if let Some(Changed {
             process,
@@ -181,13 +222,13 @@ impl World {
     }
 
     /// A thread that was never told of is in no process.
-    pub(super) fn process_of(&self, thread: u32) -> ProcessKey {
+    pub(crate) fn process_of(&self, thread: u32) -> ProcessKey {
         let process = self.process_of.get(thread as usize);
         process.copied().unwrap_or(ProcessKey(u32::MAX))
     }
 
     /// The index of the place of an address, found or made.
-    pub(super) fn place(&mut self, process: ProcessKey, address: Avma, mode: CpuMode) -> u32 {
+    pub(crate) fn place(&mut self, process: ProcessKey, address: Avma, mode: CpuMode) -> u32 {
         match mode {
             CpuMode::Kernel => return self.kernel_place(address),
             CpuMode::Idle => return self.intern(Place::Idle),
@@ -220,7 +261,7 @@ impl World {
 
     /// The index of the place of a sample at `place`, if that is in an interpreter which
     /// shows in `detail` what it executes: else `place` itself.
-    pub(super) fn interpreted(
+    pub(crate) fn interpreted(
         &mut self,
         process: ProcessKey,
         (pc, place): (Avma, u32),

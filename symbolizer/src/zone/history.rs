@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 use vmscope_records::{
-    Constituent, ConstituentGone, ConstituentKey, ConstituentKind, ConstituentMoved, ProcessKey,
-    TimeNs,
+    Constituent, ConstituentGone, ConstituentKey, ConstituentKind, ConstituentMoved, PcMap,
+    ProcessKey, TimeNs,
 };
 
 /// Index of a constituent in [`Code::constituents`].
@@ -17,8 +17,10 @@ pub(crate) type StayIndex = u32;
 pub(crate) struct Code {
     pub constituents: Vec<Constituent>,
     by_key: FxHashMap<ConstituentKey, CodeIndex>,
-    moves: Vec<(CodeIndex, ConstituentMoved)>,
+    moves: FxHashMap<CodeIndex, Vec<ConstituentMoved>>,
     gone: FxHashMap<CodeIndex, ConstituentGone>,
+    /// Indices that are nobody's any more.
+    free: Vec<CodeIndex>,
 }
 
 /// What an address is asked for: the same memory may hold a constituent of each, and none
@@ -107,19 +109,21 @@ struct Times {
     until: Option<TimeNs>,
 }
 
-impl History {
-    /// Puts a stay. Times that run backwards leave what is certain out.
-    fn put(&mut self, stay: Stay, times: Times) {
-        let Ok(index) = StayIndex::try_from(self.stays.len()) else {
-            return;
-        };
-        if stay.start >= stay.end {
-            return;
-        }
-        let before = self.events.len();
+/// What happens to a stay: each step once, in the order of their times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Steps {
+    steps: [Option<(TimeNs, Step)>; 4],
+}
+
+impl Steps {
+    /// Of a stay with these times. Times that run backwards leave what is certain out.
+    fn of(times: Times) -> (Self, StayTimes) {
+        let mut all = Steps::default();
+        let mut slots = all.steps.iter_mut();
         let mut add = |time, step| {
-            let stay = index;
-            self.events.push(ZoneEvent { time, step, stay });
+            if let Some(slot) = slots.next() {
+                *slot = Some((time, step));
+            }
         };
         let ended_by = |time: TimeNs| times.until.is_some_and(|until| until <= time);
         let maybe = times.maybe < times.from && !ended_by(times.maybe);
@@ -138,14 +142,102 @@ impl History {
         if let Some(until) = times.until.filter(|&until| until > times.maybe) {
             add(until, Step::Leaves);
         }
-        if self.events.len() > before {
-            self.stays.push(Stay {
-                from: times.from,
-                maybe,
-                fades_at_once: fades == times.from,
-                ..stay
-            });
+        let known = StayTimes {
+            from: times.from,
+            maybe,
+            fades_at_once: fades == times.from,
+        };
+        (all, known)
+    }
+
+    /// The steps.
+    pub fn iter(&self) -> impl Iterator<Item = (TimeNs, Step)> + '_ {
+        self.steps.iter().flatten().copied()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// When it is there, or may be gone, or leaves.
+    pub fn at(&self, step: Step) -> Option<TimeNs> {
+        self.iter().find(|(_, s)| *s == step).map(|(time, _)| time)
+    }
+}
+
+/// What a stay says of its times itself.
+struct StayTimes {
+    from: TimeNs,
+    maybe: bool,
+    fades_at_once: bool,
+}
+
+/// Hands every stay of a constituent to `visit`, with what happens to it, by its moves
+/// (in the order of their times) and its end.
+fn each_stay(
+    (code, constituent): (CodeIndex, &Constituent),
+    moves: &[&ConstituentMoved],
+    gone: Option<&ConstituentGone>,
+    mut visit: impl FnMut(Stay, Steps),
+) {
+    let size = constituent.end.0.saturating_sub(constituent.start.0);
+    let mut put = |start: u64, times: Times| {
+        let (steps, known) = Steps::of(times);
+        let stay = Stay {
+            code,
+            process: constituent.process,
+            layer: Layer::of(&constituent.kind),
+            start,
+            end: start.saturating_add(size),
+            from: known.from,
+            maybe: known.maybe,
+            fades_at_once: known.fades_at_once,
+        };
+        let is_empty = stay.start >= stay.end;
+        visit(stay, if is_empty { Steps::default() } else { steps });
+    };
+    let mut start = constituent.start.0;
+    let mut times = Times {
+        maybe: constituent.absent_at.unwrap_or(constituent.since),
+        from: constituent.since,
+        fades: None,
+        until: None,
+    };
+    for moved in moves {
+        times.fades = Some(moved.last_seen);
+        times.until = Some(moved.time);
+        put(start, times);
+        start = moved.to.0;
+        times = Times {
+            maybe: moved.last_seen,
+            from: moved.time,
+            fades: None,
+            until: None,
+        };
+    }
+    if let Some(gone) = gone {
+        times.fades = Some(gone.last_seen);
+        times.until = Some(gone.time);
+    }
+    put(start, times);
+}
+
+impl History {
+    fn put(&mut self, stay: Stay, steps: Steps) {
+        let Ok(index) = StayIndex::try_from(self.stays.len()) else {
+            return;
+        };
+        if steps.is_empty() {
+            return;
         }
+        let event = |(time, step)| ZoneEvent {
+            time,
+            step,
+            stay: index,
+        };
+        self.events.extend(steps.iter().map(event));
+        self.stays.push(stay);
     }
 }
 
@@ -167,6 +259,13 @@ impl Code {
             }
             return;
         }
+        if let Some(index) = self.free.pop() {
+            self.by_key.insert(constituent.key, index);
+            if let Some(slot) = self.constituents.get_mut(index as usize) {
+                *slot = constituent;
+            }
+            return;
+        }
         let Ok(index) = CodeIndex::try_from(self.constituents.len()) else {
             return;
         };
@@ -177,7 +276,7 @@ impl Code {
     /// Takes a move.
     pub fn moved(&mut self, moved: ConstituentMoved) {
         if let Some(&index) = self.by_key.get(&moved.key) {
-            self.moves.push((index, moved));
+            self.moves.entry(index).or_default().push(moved);
         }
     }
 
@@ -190,62 +289,57 @@ impl Code {
 
     /// All stays and events.
     pub fn history(&self) -> History {
-        let mut moves: FxHashMap<CodeIndex, Vec<&ConstituentMoved>> = FxHashMap::default();
-        for (index, moved) in &self.moves {
-            moves.entry(*index).or_default().push(moved);
-        }
         let count = self.constituents.len();
         let mut history = History {
             stays: Vec::with_capacity(count),
             events: Vec::with_capacity(count),
         };
         for (constituent, code) in self.constituents.iter().zip(0..) {
-            let size = constituent.end.0.saturating_sub(constituent.start.0);
-            let at = |start: u64| Stay {
-                code,
-                process: constituent.process,
-                layer: Layer::of(&constituent.kind),
-                start,
-                end: start.saturating_add(size),
-                from: TimeNs(0),
-                maybe: false,
-                fades_at_once: false,
-            };
-            let mut start = constituent.start.0;
-            let mut times = Times {
-                maybe: constituent.absent_at.unwrap_or(constituent.since),
-                from: constituent.since,
-                fades: None,
-                until: None,
-            };
-            let mut steps = moves.remove(&code).unwrap_or_default();
-            steps.sort_by_key(|moved| moved.time);
-            for moved in steps {
-                times.fades = Some(moved.last_seen);
-                times.until = Some(moved.time);
-                history.put(at(start), times);
-                start = moved.to.0;
-                times = Times {
-                    maybe: moved.last_seen,
-                    from: moved.time,
-                    fades: None,
-                    until: None,
-                };
-            }
-            if let Some(gone) = self.gone.get(&code) {
-                times.fades = Some(gone.last_seen);
-                times.until = Some(gone.time);
-            }
-            history.put(at(start), times);
+            self.stays_of(code, constituent, |stay, steps| history.put(stay, steps));
         }
         history.events.sort_unstable();
         history
     }
 
+    /// Hands every stay of one constituent to `visit`, as far as it is known.
+    pub fn each_stay_of(&self, code: CodeIndex, visit: impl FnMut(Stay, Steps)) {
+        if let Some(constituent) = self.constituents.get(code as usize) {
+            self.stays_of(code, constituent, visit);
+        }
+    }
+
+    fn stays_of(&self, code: CodeIndex, constituent: &Constituent, visit: impl FnMut(Stay, Steps)) {
+        let mut moves: Vec<&ConstituentMoved> =
+            self.moves.get(&code).into_iter().flatten().collect();
+        moves.sort_by_key(|moved| moved.time);
+        each_stay((code, constituent), &moves, self.gone.get(&code), visit);
+    }
+
+    /// The index of a constituent.
+    pub fn index_of(&self, key: ConstituentKey) -> Option<CodeIndex> {
+        self.by_key.get(&key).copied()
+    }
+
+    /// Forgets a constituent, whose index may be another's from now on.
+    pub fn forget(&mut self, code: CodeIndex) {
+        let Some(known) = self.constituents.get_mut(code as usize) else {
+            return;
+        };
+        self.by_key.remove(&known.key);
+        known.name = String::new();
+        known.tier = String::new();
+        known.cases = Vec::new();
+        known.map = PcMap::None;
+        known.method = None;
+        self.moves.remove(&code);
+        self.gone.remove(&code);
+        self.free.push(code);
+    }
+
     /// Forgets what only the history needs.
     pub fn forget_changes(&mut self) {
         self.by_key = FxHashMap::default();
-        self.moves = Vec::new();
+        self.moves = FxHashMap::default();
         self.gone = FxHashMap::default();
     }
 }

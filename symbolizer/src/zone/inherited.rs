@@ -4,9 +4,9 @@
 //! changes; what of it ends in a child is kept with the child.
 
 use super::history::StayIndex;
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Code at a place.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Snapshot {
     /// Ascending, not overlapping.
     pieces: Vec<Piece>,
     /// How many pieces all snapshots have that somebody needs.
-    living: Rc<Cell<usize>>,
+    living: Arc<AtomicUsize>,
 }
 
 impl Snapshot {
@@ -32,7 +32,7 @@ impl Snapshot {
     pub fn of_both(
         left: impl Iterator<Item = Piece>,
         right: impl Iterator<Item = Piece>,
-        living: &Rc<Cell<usize>>,
+        living: &Arc<AtomicUsize>,
     ) -> Self {
         let (mut left, mut right) = (left.peekable(), right.peekable());
         let mut pieces = Vec::with_capacity(left.size_hint().0 + right.size_hint().0);
@@ -47,8 +47,8 @@ impl Snapshot {
             pieces.push(piece);
         }
         pieces.shrink_to_fit();
-        living.set(living.get().saturating_add(pieces.len()));
-        let living = Rc::clone(living);
+        living.fetch_add(pieces.len(), Ordering::Relaxed);
+        let living = Arc::clone(living);
         Snapshot { pieces, living }
     }
 
@@ -66,34 +66,39 @@ impl Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        let left = self.living.get().saturating_sub(self.pieces.len());
-        self.living.set(left);
+        self.living.fetch_sub(self.pieces.len(), Ordering::Relaxed);
     }
 }
 
 /// What a process has of its parent now.
 #[derive(Debug, Default)]
 pub(super) struct Inherited {
-    all: Option<Rc<Snapshot>>,
+    all: Option<Arc<Snapshot>>,
     /// Addresses whose pieces have ended, start to end, neither overlapping nor
     /// touching.
     ended: BTreeMap<u64, u64>,
 }
 
 impl Inherited {
-    pub fn new(all: Rc<Snapshot>) -> Self {
+    pub fn new(all: Arc<Snapshot>) -> Self {
         let (all, ended) = (Some(all), BTreeMap::new());
         Inherited { all, ended }
     }
 
     /// Everything that was inherited, if nothing of it has ended.
-    pub fn whole(&self) -> Option<&Rc<Snapshot>> {
+    pub fn whole(&self) -> Option<&Arc<Snapshot>> {
         self.all.as_ref().filter(|_| self.ended.is_empty())
     }
 
     /// How many pieces were inherited.
     pub fn len(&self) -> usize {
         self.all.as_ref().map_or(0, |all| all.len())
+    }
+
+    /// All stays that were inherited.
+    pub fn stays(&self) -> impl Iterator<Item = StayIndex> + '_ {
+        let all = self.all.iter().flat_map(|all| &all.pieces);
+        all.map(|piece| piece.stay)
     }
 
     /// What has not ended.

@@ -4,9 +4,9 @@ use super::history::{CodeIndex, Layer, Stay, StayIndex, Step, ZoneEvent};
 use super::inherited::{Inherited, Piece, Snapshot};
 use super::overlaps::{Cover, Overlaps};
 use rustc_hash::FxHashMap;
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::rc::{Rc, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use vmscope_records::{Avma, ProcessKey, TimeNs};
 
 /// Who claims an address.
@@ -48,7 +48,7 @@ pub(crate) struct Zones {
     states: Vec<State>,
     by_process: FxHashMap<(ProcessKey, Layer), Zone>,
     /// What forked processes have in all; what several share counts once.
-    living: Rc<Cell<usize>>,
+    living: Arc<AtomicUsize>,
     /// How much was copied for forks so far.
     copied: usize,
     /// Forks that handed nothing on, because it was too much.
@@ -111,6 +111,92 @@ impl Zones {
                 .map(|(place, ends)| (place, zone(ends)))
                 .collect(),
             ..Zones::default()
+        }
+    }
+
+    /// Takes one more stay, at `slot` if that is not used any more. [`Zones::expect`] is to
+    /// be called after the last of those that may come before they are seen.
+    pub fn add(&mut self, stay: Stay, slot: Option<StayIndex>) -> Option<StayIndex> {
+        if let Some(slot) = slot {
+            *self.stays.get_mut(slot as usize)? = stay;
+            *self.states.get_mut(slot as usize)? = State::Absent;
+            return Some(slot);
+        }
+        let index = StayIndex::try_from(self.stays.len()).ok()?;
+        self.stays.push(stay);
+        self.states.push(State::Absent);
+        Some(index)
+    }
+
+    /// More is known of a stay: whether it fades as soon as it is there. One that was
+    /// thought to fade since then and does not yet, as `is_firm` says, is firm.
+    pub fn restate(&mut self, index: StayIndex, fades_at_once: bool, is_firm: bool) {
+        if let Some(stay) = self.stays.get_mut(index as usize) {
+            stay.fades_at_once = fades_at_once;
+        }
+        if let Some(state @ State::Fading) = self.states.get_mut(index as usize)
+            && is_firm
+        {
+            *state = State::Firm;
+        }
+    }
+
+    /// From now on these stays of a process, and no others, may come before they are
+    /// seen, or may have come.
+    pub fn expect(&mut self, process: ProcessKey, layer: Layer, stays: &[StayIndex]) {
+        let zone = self.by_process.entry((process, layer)).or_default();
+        let known = |index: &StayIndex| Some((*index, *self.stays.get(*index as usize)?));
+        let stays: Vec<(StayIndex, Stay)> = stays.iter().filter_map(known).collect();
+        let ends = stays.iter().flat_map(|(_, stay)| [stay.start, stay.end]);
+        zone.maybe = Overlaps::new(ends.collect());
+        for (index, stay) in stays {
+            if self.states.get(index as usize) == Some(&State::Maybe) {
+                zone.maybe.add(stay.start, stay.end, index);
+            }
+        }
+    }
+
+    /// Whether a stay may have come and was not seen yet.
+    pub fn is_maybe(&self, index: StayIndex) -> bool {
+        self.states.get(index as usize) == Some(&State::Maybe)
+    }
+
+    /// Whether a stay is there, or may be.
+    pub fn is_there(&self, index: StayIndex) -> bool {
+        let state = self.states.get(index as usize);
+        state.is_some_and(|state| *state != State::Absent)
+    }
+
+    /// Whether something that came later lies where `stay` does.
+    pub fn is_superseded(&self, stay: &Stay) -> bool {
+        let Some(zone) = self.by_process.get(&(stay.process, stay.layer)) else {
+            return false;
+        };
+        let before_end = zone.firm.range(..stay.end).rev();
+        let mut over = before_end.take_while(|(_, (end, _))| *end > stay.start);
+        over.any(|(_, (_, other))| {
+            let other = self.stays.get(*other as usize);
+            other.is_some_and(|other| other.from > stay.from)
+        })
+    }
+
+    /// All stays that forked processes have of their parents.
+    pub fn inherited(&self) -> impl Iterator<Item = StayIndex> + '_ {
+        let zones = self.by_process.values();
+        zones.flat_map(|zone| zone.inherited.stays())
+    }
+
+    /// A process is over, and no sample of it will come: its zone goes.
+    pub fn forget(&mut self, process: ProcessKey) {
+        for layer in Layer::ALL {
+            let Some(zone) = self.by_process.remove(&(process, layer)) else {
+                continue;
+            };
+            for (_, stay) in zone.firm.into_values() {
+                if let Some(state) = self.states.get_mut(stay as usize) {
+                    *state = State::Absent;
+                }
+            }
         }
     }
 
@@ -196,7 +282,7 @@ impl Zones {
     }
 
     /// What a process hands on now; `None` if that is nothing, or too much.
-    fn snapshot(&mut self, process: ProcessKey, layer: Layer) -> Option<Rc<Snapshot>> {
+    fn snapshot(&mut self, process: ProcessKey, layer: Layer) -> Option<Arc<Snapshot>> {
         let zone = self.by_process.get(&(process, layer))?;
         if let Some(known) = zone.handed_on.upgrade() {
             return Some(known);
@@ -204,7 +290,7 @@ impl Zones {
         if zone.firm.is_empty()
             && let Some(whole) = zone.inherited.whole()
         {
-            return Some(Rc::clone(whole));
+            return Some(Arc::clone(whole));
         }
         let len = zone.firm.len().saturating_add(zone.inherited.len());
         if len == 0 {
@@ -229,14 +315,15 @@ impl Zones {
         if all.len() == 0 {
             return None;
         }
-        let all = Rc::new(all);
-        zone.handed_on = Rc::downgrade(&all);
+        let all = Arc::new(all);
+        zone.handed_on = Arc::downgrade(&all);
         Some(all)
     }
 
     fn has_room(&self, pieces: usize) -> bool {
         let fits = |used: usize, most| used.saturating_add(pieces) <= most;
-        fits(self.living.get(), self.limits.living) && fits(self.copied, self.limits.copied)
+        fits(self.living.load(Ordering::Relaxed), self.limits.living)
+            && fits(self.copied, self.limits.copied)
     }
 
     /// `process` has nothing of its parent any more: it replaced its program.

@@ -9,7 +9,7 @@ mod live_line;
 mod options;
 
 pub use command::launch_code;
-pub use options::{DEFAULT_OUTPUT, RecordOptions};
+pub use options::{DEFAULT_OUTPUT, RecordOptions, SamplingOptions};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -17,7 +17,7 @@ use std::io::Write;
 use std::process::Command;
 use vmscope_records::{EndReason, Pid};
 use vmscope_sampler::session::{Readers, Session};
-use vmscope_sampler::{EngineError, HeldCommand, KernelEngine, SamplingRate};
+use vmscope_sampler::{EngineError, HeldCommand, KernelEngine};
 use vmscope_target::{AttachError, ProcessView, examine};
 
 use command::{end_command, exit_code, find_program};
@@ -78,7 +78,7 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
         bail!("no command")
     };
     let options = &args.options;
-    let rate = SamplingRate::from_hz(options.rate)?;
+    options.sampling.check()?;
     let signals = Signals::catch()?;
     // A word mistyped is not to cost the recording that is there already.
     find_program(program)?;
@@ -109,8 +109,8 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     if !args.no_jit_env {
         readers.launched(held.pid());
     }
-    let engine =
-        KernelEngine::follow(&held, &options.kernel_options(rate, &readers)).map_err(explain)?;
+    let kernel = options.sampling.kernel_options(&readers)?;
+    let engine = KernelEngine::follow(&held, &kernel).map_err(explain)?;
     let mut session_options = options.session_options(held.pid(), true, words);
     session_options.environment = environment.told;
     let session = Session::start(Box::new(engine), readers, session_options)?;
@@ -141,22 +141,14 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
 /// When it can't be attached to, sampled or recorded.
 pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
     let options = &args.options;
-    let rate = SamplingRate::from_hz(options.rate)?;
+    options.sampling.check()?;
     let pid = Pid(args.pid);
     let signals = Signals::catch()?;
-    let facts = examine(pid)?;
-    let readers = Readers::of(ProcessView::open(pid)?, families::attaching());
-    let engine =
-        KernelEngine::attach(pid, &options.kernel_options(rate, &readers)).map_err(explain)?;
-    let command = if facts.command.is_empty() {
-        vec![facts.name]
-    } else {
-        facts.command
-    };
+    let target = Target::open(pid, &options.sampling)?;
     let session = Session::start(
-        Box::new(engine),
-        readers,
-        options.session_options(pid, false, command),
+        Box::new(target.engine),
+        target.readers,
+        options.session_options(pid, false, target.command),
     )?;
     let ended = follow(session, options, &signals, out)?;
     Ok(if ended.complete {
@@ -164,6 +156,39 @@ pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
     } else {
         Ended::Incomplete
     })
+}
+
+/// A running process, ready to be sampled.
+#[derive(Debug)]
+pub struct Target {
+    /// Its command line, or its name.
+    pub command: Vec<String>,
+    /// Who reads the VM.
+    pub readers: Readers,
+    /// Who samples it.
+    pub engine: KernelEngine,
+}
+
+impl Target {
+    /// Opens a process.
+    ///
+    /// # Errors
+    /// When it can't be attached to or sampled; with what helps.
+    pub fn open(pid: Pid, options: &SamplingOptions) -> Result<Self> {
+        let facts = examine(pid)?;
+        let readers = Readers::of(ProcessView::open(pid)?, families::attaching());
+        let engine = KernelEngine::attach(pid, &options.kernel_options(&readers)?);
+        let command = if facts.command.is_empty() {
+            vec![facts.name]
+        } else {
+            facts.command
+        };
+        Ok(Target {
+            command,
+            readers,
+            engine: engine.map_err(explain)?,
+        })
+    }
 }
 
 /// Adds what helps to an engine's error.

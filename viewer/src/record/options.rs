@@ -16,9 +16,9 @@ pub const DEFAULT_OUTPUT: &str = "recording.vmscope";
 /// default (`perf_event_max_stack`).
 const DEFAULT_DEPTH: u16 = 127;
 
-/// Options that `record` and `attach` have in common.
+/// How to sample: what `record`, `attach` and `top` have in common.
 #[derive(Args, Clone, Debug)]
-pub struct RecordOptions {
+pub struct SamplingOptions {
     /// Samples a second of each thread that runs
     #[arg(long, value_name = "HZ", default_value_t = SamplingRate::DEFAULT.hz(),
           allow_negative_numbers = true)]
@@ -27,14 +27,6 @@ pub struct RecordOptions {
     #[arg(long, value_name = "SECS", value_parser = positive_seconds,
           allow_negative_numbers = true)]
     pub(super) duration: Option<Duration>,
-    /// Keep only the newest so many seconds, in memory; saved at the end, and a copy at
-    /// each SIGUSR1
-    #[arg(long, value_name = "SECS", value_parser = positive_seconds,
-          allow_negative_numbers = true)]
-    pub(super) keep_last: Option<Duration>,
-    /// The recording's file
-    #[arg(long, short, value_name = "FILE", default_value = DEFAULT_OUTPUT)]
-    pub(super) output: PathBuf,
     /// How to sample
     #[arg(long, value_enum, default_value_t = EngineChoice::Auto)]
     pub(super) engine: EngineChoice,
@@ -46,6 +38,21 @@ pub struct RecordOptions {
     #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_DEPTH,
           value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) max_depth: u16,
+}
+
+/// Options that `record` and `attach` have in common.
+#[derive(Args, Clone, Debug)]
+pub struct RecordOptions {
+    #[command(flatten)]
+    pub(super) sampling: SamplingOptions,
+    /// Keep only the newest so many seconds, in memory; saved at the end, and a copy at
+    /// each SIGUSR1
+    #[arg(long, value_name = "SECS", value_parser = positive_seconds,
+          allow_negative_numbers = true)]
+    pub(super) keep_last: Option<Duration>,
+    /// The recording's file
+    #[arg(long, short, value_name = "FILE", default_value = DEFAULT_OUTPUT)]
+    pub(super) output: PathBuf,
     /// No live line, no report
     #[arg(long, short)]
     pub(super) quiet: bool,
@@ -53,19 +60,33 @@ pub struct RecordOptions {
     pub(super) report: ReportOptions,
 }
 
-impl RecordOptions {
-    pub(super) fn kernel_options(&self, rate: SamplingRate, readers: &Readers) -> KernelOptions {
+impl SamplingOptions {
+    /// Checks what does not depend on a target, before anything is done to one.
+    ///
+    /// # Errors
+    /// When there is no such rate.
+    pub fn check(&self) -> anyhow::Result<()> {
+        SamplingRate::from_hz(self.rate)?;
+        Ok(())
+    }
+
+    /// The engine's options, with what `readers` want to know of each sample.
+    ///
+    /// # Errors
+    /// When there is no such rate.
+    pub fn kernel_options(&self, readers: &Readers) -> anyhow::Result<KernelOptions> {
         let needs = readers.sample_needs();
-        KernelOptions {
-            rate,
+        Ok(KernelOptions {
+            rate: SamplingRate::from_hz(self.rate)?,
             call_graph_depth: self.call_graph.map(|_| self.max_depth),
             registers: needs.registers,
             stack_bytes: u16::try_from(needs.stack_bytes).unwrap_or(u16::MAX),
             max_descriptors: None,
-        }
+        })
     }
 
-    pub(super) fn session_options(
+    /// The session's options, of a recording in memory.
+    pub fn session_options(
         &self,
         pid: Pid,
         launched: bool,
@@ -79,11 +100,26 @@ impl RecordOptions {
                 EngineChoice::Auto => "the first that works".to_owned(),
                 EngineChoice::Kernel => String::new(),
             },
-            output: Some(self.output.clone()),
-            keep_last: self.keep_last.map(DurationNs::from),
+            output: None,
+            keep_last: None,
             duration: self.duration,
             environment: Vec::new(),
             tap: None,
+        }
+    }
+}
+
+impl RecordOptions {
+    pub(super) fn session_options(
+        &self,
+        pid: Pid,
+        launched: bool,
+        command: Vec<String>,
+    ) -> SessionOptions {
+        SessionOptions {
+            output: Some(self.output.clone()),
+            keep_last: self.keep_last.map(DurationNs::from),
+            ..self.sampling.session_options(pid, launched, command)
         }
     }
 }

@@ -1,0 +1,266 @@
+//! A profile that grows while its recording is made.
+//!
+//! It is the same function as that from a whole recording, taken in steps: [`Live::take`]
+//! takes every record as it is told; [`Live::settle`] places and names the samples before
+//! a time until which everything is told. What a step costs goes by what is new. A map of
+//! code that is told after samples fell on it reaches those samples too: their places get
+//! other sites ([`Settled::renamed_from`]).
+//!
+//! What this can't do: a record that comes after its time was settled counts from then on
+//! only ([`Left::late`]); rules of interpreters count for samples that are settled after
+//! them. Where there is no room ([`Bounds`]), the oldest goes, and is counted ([`Left`]).
+//!
+//! Readers share the [`Profile`] behind a lock, which is held for writing only while a
+//! step puts in what is new: never while a file is read.
+
+mod forget;
+mod naming;
+mod natives;
+mod step;
+mod telling;
+
+use crate::build::Names;
+use crate::native::Binaries;
+use crate::profile::Profile;
+use crate::slices::Slices;
+use crate::trace::{Change, Interpreters, LastThread, Trace, World};
+use crate::zone::{CodeIndex, Growing};
+use natives::Natives;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock};
+use vmscope_records::{
+    CollectionKey, DurationNs, MethodKey, ProcessKey, Record, Sample, SymbolOwner, ThreadKey,
+    TimeNs,
+};
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Raw samples, 16 bytes each.
+    pub samples: usize,
+    /// Raw samples no older than this.
+    pub age: DurationNs,
+    /// Entries; what is new beyond that is an entry `(others)` of its region.
+    pub entries: usize,
+    /// Sites, likewise.
+    pub sites: usize,
+    /// Records of each of the kinds that are kept one by one (counters, collections …).
+    pub series: usize,
+    /// Readings of a thread's CPU time; of more, every other one of the older half goes.
+    pub cpu_readings: usize,
+}
+
+impl Default for Bounds {
+    /// An hour, four million samples (64 MiB), and what makes as much of the rest.
+    fn default() -> Self {
+        Bounds {
+            samples: 1 << 22,
+            age: DurationNs(3_600_000_000_000),
+            entries: 1 << 17,
+            sites: 1 << 18,
+            series: 1 << 16,
+            cpu_readings: 4096,
+        }
+    }
+}
+
+/// What was left out of a live profile, so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Raw samples that were dropped, because they were old or too many.
+    pub samples: u64,
+    /// Records of series that were dropped for the same reason.
+    pub records: u64,
+    /// Times that an entry or site had no room, and became `(others)`.
+    pub names: u64,
+    /// Records about times that were settled: samples of then know nothing of them.
+    pub late: u64,
+    /// Samples that came after their time was settled; placed as of then.
+    pub late_samples: u64,
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Samples that were added to the profile.
+    pub samples: u64,
+    /// Raw samples that were dropped at its beginning.
+    pub dropped: u64,
+    /// Samples from this one on, counted from the very first, may have other sites than
+    /// before: `renamed_from` − [`Left::samples`] is its index now.
+    pub renamed_from: Option<u64>,
+    /// Whether places have other numbers than before. Entries, sites and threads never
+    /// have.
+    pub renumbered: bool,
+}
+
+/// A profile that grows.
+#[derive(Debug)]
+pub struct Live {
+    profile: Arc<RwLock<Profile>>,
+    bounds: Bounds,
+    /// What was told and is not in the profile yet.
+    told: Vec<Record>,
+    waiting: VecDeque<Sample>,
+    world: World,
+    growing: Growing,
+    /// Changes that are still to come, by time and the order in which they were told.
+    changes: BTreeMap<(TimeNs, u64), Change>,
+    changes_told: u64,
+    last: LastThread,
+    latest: TimeNs,
+    settled: TimeNs,
+    names: Names,
+    /// Between class and method, once a constituent has shown it.
+    separator: Option<String>,
+    natives: Natives,
+    index: Index,
+    /// What is to be named again: constituents, all of a module, all of the VM's code.
+    stale_code: FxHashSet<CodeIndex>,
+    stale_natives: FxHashSet<SymbolOwner>,
+    is_all_stale: bool,
+    left: Left,
+}
+
+/// What finds things in the profile.
+#[derive(Debug, Default)]
+struct Index {
+    places_of_code: FxHashMap<CodeIndex, Vec<u32>>,
+    places_of_native: FxHashMap<SymbolOwner, Vec<u32>>,
+    /// The number of a sample, counted from the very first, before which none has this place.
+    first_of_place: Vec<u64>,
+    collections: FxHashMap<CollectionKey, u64>,
+    compilations: FxHashMap<(ThreadKey, TimeNs, u64), u64>,
+    /// How many of both were dropped.
+    collections_dropped: u64,
+    compilations_dropped: u64,
+    /// Methods that were told since the last time that some were forgotten.
+    fresh_methods: FxHashSet<MethodKey>,
+    ended_processes: Vec<(TimeNs, ProcessKey)>,
+    /// When what is not needed any more was last forgotten: how much there was.
+    places_then: usize,
+    codes_then: usize,
+}
+
+impl Live {
+    /// An empty profile. With `inlined`, lines and inlined functions of native code are
+    /// asked for, and a sample in one belongs to that; that reads debug information, which
+    /// can be large.
+    #[must_use]
+    pub fn new(inlined: bool, bounds: Bounds) -> Self {
+        let trace = Trace {
+            keep_samples: true,
+            ..Trace::default()
+        };
+        let profile = Profile {
+            trace,
+            entries: Vec::new(),
+            sites: Vec::new(),
+            site_of_place: Vec::new(),
+            resolved_now: Vec::new(),
+            slices: Slices::default(),
+        };
+        Live {
+            profile: Arc::new(RwLock::new(profile)),
+            bounds,
+            told: Vec::new(),
+            waiting: VecDeque::new(),
+            world: World::new(std::iter::empty(), Vec::new(), Interpreters::default()),
+            growing: Growing::default(),
+            changes: BTreeMap::new(),
+            changes_told: 0,
+            last: LastThread::default(),
+            latest: TimeNs(0),
+            settled: TimeNs(0),
+            names: Names::new(inlined, bounds.entries, bounds.sites),
+            separator: None,
+            natives: Natives::new(inlined),
+            index: Index::default(),
+            stale_code: FxHashSet::default(),
+            stale_natives: FxHashSet::default(),
+            is_all_stale: false,
+            left: Left::default(),
+        }
+    }
+
+    /// The profile, for those who show it: always whole, as of the last step.
+    #[must_use]
+    pub fn profile(&self) -> &Arc<RwLock<Profile>> {
+        &self.profile
+    }
+
+    /// What was left out so far.
+    #[must_use]
+    pub fn left(&self) -> Left {
+        Left {
+            names: self.names.left_out,
+            late: self.left.late + self.growing.late,
+            ..self.left
+        }
+    }
+
+    /// Until when everything is settled.
+    #[must_use]
+    pub fn settled(&self) -> TimeNs {
+        self.settled
+    }
+
+    /// Takes a record of any kind, in the order of the recording. It shows with the next
+    /// step; a sample with the first that is after it.
+    pub fn take(&mut self, record: Record) {
+        match record {
+            Record::Sample(sample) => self.waiting.push_back(sample),
+            other => self.told.push(other),
+        }
+    }
+
+    /// A step: places and names all samples taken before `until`, until which all that is
+    /// known has been told. Native functions that were hit in the step before get their
+    /// names from the files that `binaries` gives, as often as that costs some hundredths
+    /// of a processor at most.
+    pub fn settle(&mut self, until: TimeNs, binaries: &dyn Binaries) -> Settled {
+        let found = self.natives.resolve(&self.profile, binaries, false);
+        self.step(until, found)
+    }
+
+    /// The recording is over: everything is settled and has its names.
+    pub fn finish(&mut self, binaries: &dyn Binaries) -> Settled {
+        let first = self.settle(TimeNs(u64::MAX), binaries);
+        let found = self.natives.resolve(&self.profile, binaries, true);
+        let second = self.step(TimeNs(u64::MAX), found);
+        Settled {
+            samples: first.samples + second.samples,
+            dropped: first.dropped + second.dropped,
+            renamed_from: first
+                .renamed_from
+                .into_iter()
+                .chain(second.renamed_from)
+                .min(),
+            renumbered: first.renumbered || second.renumbered,
+        }
+    }
+
+    fn step(&mut self, until: TimeNs, found: Vec<vmscope_records::Symbols>) -> Settled {
+        let until = until.max(self.settled);
+        let profile = Arc::clone(&self.profile);
+        let mut profile = profile.write().unwrap_or_else(PoisonError::into_inner);
+        self.put_symbols(&mut profile, found);
+        self.tell(&mut profile);
+        let before = profile.trace.samples.times.len();
+        self.place(&mut profile, until);
+        let added = profile.trace.samples.times.len().saturating_sub(before);
+        let renamed_from = self.name(&mut profile, before);
+        let dropped = self.drop_oldest(&mut profile.trace);
+        let renumbered = self.forget(&mut profile);
+        let mut slices = Slices::default();
+        slices.append(&profile.trace, &profile.site_of_place);
+        profile.slices = slices;
+        Settled {
+            samples: added as u64,
+            dropped,
+            renamed_from,
+            renumbered,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What there is no room for, and what nothing needs any more.
+
+use super::Live;
+use crate::profile::Profile;
+use crate::trace::{ChainTree, Place, Trace};
+use crate::zone::CodeIndex;
+use rustc_hash::FxHashSet;
+use vmscope_records::MethodKey;
+
+/// Forgetting pays from so much on that is new.
+const WORTH_IT: usize = 8192;
+
+/// So many processes that are over are remembered with their CPU time.
+const MAX_PROCESSES: usize = 1 << 16;
+
+impl Live {
+    /// Drops the raw samples that are too old or too many; an eighth at a time, so that
+    /// moving the others costs little.
+    pub(super) fn drop_oldest(&mut self, trace: &mut Trace) -> u64 {
+        let samples = &mut trace.samples;
+        let count = samples.times.len();
+        let horizon = self.latest.minus(self.bounds.age);
+        let old = samples.times.partition_point(|time| *time < horizon);
+        let excess = count.saturating_sub(self.bounds.samples).max(old);
+        if excess == 0 || excess < self.bounds.samples.min(count) / 8 {
+            return 0;
+        }
+        samples.times.drain(..excess);
+        samples.threads.drain(..excess);
+        samples.places.drain(..excess);
+        if !samples.chains.is_empty() {
+            samples.chains.drain(..excess.min(samples.chains.len()));
+        }
+        self.left.samples += excess as u64;
+        excess as u64
+    }
+
+    /// Forgets what nothing needs any more, now and then. Returns whether places have new
+    /// numbers.
+    pub(super) fn forget(&mut self, profile: &mut Profile) -> bool {
+        self.trim(&mut profile.trace);
+        let is_worth = |now: usize, then: usize| now > 2 * then + WORTH_IT;
+        let places = profile.trace.places.len();
+        if !is_worth(places, self.index.places_then)
+            && !is_worth(self.growing.len(), self.index.codes_then)
+        {
+            return false;
+        }
+        self.forget_processes(&mut profile.trace);
+        self.forget_places(profile);
+        self.forget_code(&mut profile.trace);
+        self.index.places_then = profile.trace.places.len();
+        self.index.codes_then = self.growing.len();
+        true
+    }
+
+    /// Keeps the series within their bound.
+    fn trim(&mut self, trace: &mut Trace) {
+        let most = self.bounds.series;
+        let left = &mut self.left.records;
+        let mut excess = |len: usize| {
+            let excess = if len > most + most / 8 { len - most } else { 0 };
+            *left += excess as u64;
+            excess
+        };
+        trace.counters.drain(..excess(trace.counters.len()));
+        trace.lost.drain(..excess(trace.lost.len()));
+        trace.limits.drain(..excess(trace.limits.len()));
+        trace.facts.drain(..excess(trace.facts.len()));
+        trace.marks.drain(..excess(trace.marks.len()));
+        let gone = excess(trace.collections.len());
+        trace.collections.drain(..gone);
+        self.index.collections_dropped += gone as u64;
+        let dropped = self.index.collections_dropped;
+        if gone > 0 {
+            self.index
+                .collections
+                .retain(|_, number| *number >= dropped);
+        }
+        let gone = excess(trace.compilations.len());
+        trace.compilations.drain(..gone);
+        self.index.compilations_dropped += gone as u64;
+        let dropped = self.index.compilations_dropped;
+        if gone > 0 {
+            self.index
+                .compilations
+                .retain(|_, number| *number >= dropped);
+        }
+        for thread in &mut trace.threads {
+            if thread.cpu.len() > self.bounds.cpu_readings.max(4) {
+                let half = thread.cpu.len() / 2;
+                let mut at = 0;
+                thread.cpu.retain(|_| {
+                    at += 1;
+                    at > half || at % 2 == 0
+                });
+            }
+        }
+    }
+
+    /// Processes that are over have no zone any more, and the oldest no account.
+    fn forget_processes(&mut self, trace: &mut Trace) {
+        let settled = self.settled;
+        let (over, later) = std::mem::take(&mut self.index.ended_processes)
+            .into_iter()
+            .partition(|(time, _)| *time < settled);
+        self.index.ended_processes = later;
+        let over: Vec<_> = over;
+        for (_, process) in over {
+            self.world.forget(process);
+        }
+        let excess = trace.process_ends.len().saturating_sub(MAX_PROCESSES);
+        for end in trace.process_ends.drain(..excess) {
+            trace.processes.remove(&end.key);
+        }
+        self.left.records += excess as u64;
+    }
+
+    /// Leaves those places that samples which are kept, or their callers, have.
+    fn forget_places(&mut self, profile: &mut Profile) {
+        let trace = &mut profile.trace;
+        let mut used = vec![false; trace.places.len()];
+        let mark = |used: &mut Vec<bool>, at: u32| {
+            if let Some(slot) = used.get_mut(at as usize) {
+                *slot = true;
+            }
+        };
+        for &place in &trace.samples.places {
+            mark(&mut used, place);
+        }
+        let mut nodes = vec![false; trace.chains.len()];
+        for &node in &trace.samples.chains {
+            let mut next = node;
+            while let Some(found) = trace.chains.node(next)
+                && nodes.get(next as usize) == Some(&false)
+            {
+                mark(&mut nodes, next);
+                mark(&mut used, found.place);
+                next = found.parent;
+            }
+        }
+        let mut numbers = vec![u32::MAX; used.len()];
+        let mut places: Vec<Place> = Vec::new();
+        let (mut sites, mut firsts) = (Vec::new(), Vec::new());
+        for (at, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+            let Some(place) = trace.places.get(at) else {
+                continue;
+            };
+            if let Some(slot) = numbers.get_mut(at) {
+                *slot = u32::try_from(places.len()).unwrap_or(u32::MAX);
+            }
+            places.push(*place);
+            sites.extend(profile.site_of_place.get(at));
+            firsts.extend(self.index.first_of_place.get(at));
+        }
+        let number = |place: u32| numbers.get(place as usize).copied().unwrap_or(u32::MAX);
+        for place in &mut trace.samples.places {
+            *place = number(*place);
+        }
+        let renumbered = trace.chains.retain(&nodes, number);
+        for node in &mut trace.samples.chains {
+            let known = renumbered.get(*node as usize).copied();
+            *node = known.unwrap_or(ChainTree::NONE);
+        }
+        profile.site_of_place = sites;
+        self.index.first_of_place = firsts;
+        self.index.places_of_code.clear();
+        self.index.places_of_native.clear();
+        for (place, what) in (0..).zip(&places) {
+            self.index(place, *what);
+        }
+        self.world.replace_places(places.clone());
+        trace.places = places;
+        self.natives.forget_asked();
+        self.names.forget();
+    }
+
+    /// Constituents that are gone and have no kept sample lose all they have, and methods
+    /// that nothing refers to.
+    fn forget_code(&mut self, trace: &mut Trace) {
+        self.growing.forget_expected(self.world.zones());
+        let departed: Vec<CodeIndex> = self.growing.departed(self.world.zones());
+        for code in departed {
+            if !self.index.places_of_code.contains_key(&code) {
+                self.growing.forget(code);
+                trace.code.forget(code);
+            }
+        }
+        let constituents = trace.code.constituents.iter();
+        let mut used: FxHashSet<MethodKey> = constituents.flat_map(Self::methods_of).collect();
+        used.extend(self.index.fresh_methods.drain());
+        trace.methods.retain(|key, _| used.contains(key));
+        let methods = &trace.methods;
+        self.names.forget_methods(|key| !methods.contains_key(&key));
+    }
+}

@@ -1,0 +1,142 @@
+//! Places get their sites: new ones, and those of which more is known now.
+
+use super::Live;
+use crate::build::name_places;
+use crate::profile::Profile;
+use crate::trace::Place;
+use vmscope_records::{FileOffset, SymbolOwner, Symbols};
+
+/// Which native function a place asks for.
+fn native_of(place: Place) -> Option<(SymbolOwner, FileOffset)> {
+    match place {
+        Place::Native(module, offset) => Some((SymbolOwner::Module(module), offset)),
+        Place::Kernel(address) => Some((SymbolOwner::Kernel, FileOffset(address.0))),
+        _ => None,
+    }
+}
+
+impl Live {
+    /// Names the places of the samples from index `first_new` on, and again what has
+    /// become stale. Returns the first sample, counted from the very first, of which an
+    /// earlier answer may have changed.
+    pub(super) fn name(&mut self, profile: &mut Profile, first_new: usize) -> Option<u64> {
+        let number = self.left.samples + first_new as u64;
+        let known = profile.site_of_place.len();
+        let fresh = profile.trace.places.get(known..).unwrap_or_default();
+        let fresh: Vec<(u32, Place)> = (u32::try_from(known).unwrap_or(u32::MAX)..)
+            .zip(fresh.iter().copied())
+            .collect();
+        for (place, what) in &fresh {
+            self.index.first_of_place.push(number);
+            self.index(*place, *what);
+        }
+        let stale = self.take_stale(profile);
+        if fresh.is_empty() && stale.is_empty() {
+            return None;
+        }
+        let separator = self.separator.as_deref().unwrap_or(".");
+        let natives = &mut self.natives;
+        let sites = name_places(profile, &mut self.names, separator, |builder| {
+            let all = fresh.iter().chain(&stale);
+            let named = all.map(|&(place, what)| {
+                if let Some((owner, at)) = native_of(what)
+                    && !builder.is_resolved(owner, at, natives.lines)
+                {
+                    natives.want(owner, at);
+                }
+                (place, builder.site(what))
+            });
+            named.collect::<Vec<_>>()
+        });
+        let mut renamed: Option<u64> = None;
+        for (place, site) in sites {
+            match profile.site_of_place.get_mut(place as usize) {
+                Some(slot) if *slot != site => {
+                    *slot = site;
+                    let first = self.index.first_of_place.get(place as usize).copied();
+                    renamed = renamed.into_iter().chain(first).min();
+                }
+                Some(_) => {}
+                None => profile.site_of_place.push(site),
+            }
+        }
+        renamed
+    }
+
+    /// Notes where a place is to be found again.
+    pub(super) fn index(&mut self, place: u32, what: Place) {
+        let mut of_code = |code| {
+            let places = self.index.places_of_code.entry(code).or_default();
+            places.push(place);
+        };
+        match what {
+            Place::Code(code, _) => of_code(code),
+            Place::Interpreted {
+                handler, bytecodes, ..
+            } => {
+                of_code(handler);
+                of_code(bytecodes);
+            }
+            Place::Entering { handler, method } => {
+                of_code(handler);
+                of_code(method);
+            }
+            _ => {
+                if let Some((owner, _)) = native_of(what) {
+                    let places = self.index.places_of_native.entry(owner).or_default();
+                    places.push(place);
+                }
+            }
+        }
+    }
+
+    /// The known places that are to be named again.
+    fn take_stale(&mut self, profile: &Profile) -> Vec<(u32, Place)> {
+        let known = profile.site_of_place.len();
+        let places = profile.trace.places.iter().copied();
+        let codes = std::mem::take(&mut self.stale_code);
+        let owners = std::mem::take(&mut self.stale_natives);
+        if std::mem::take(&mut self.is_all_stale) {
+            self.names.forget();
+            return (0..).zip(places).take(known).collect();
+        }
+        let of_codes = codes
+            .iter()
+            .filter_map(|code| self.index.places_of_code.get(code));
+        let of_owners = owners
+            .iter()
+            .filter_map(|one| self.index.places_of_native.get(one));
+        let stale = of_codes.chain(of_owners).flatten();
+        let stale = stale.filter(|place| (**place as usize) < known);
+        stale
+            .filter_map(|place| Some((*place, *profile.trace.places.get(*place as usize)?)))
+            .collect()
+    }
+
+    /// Takes native functions that were found in files.
+    pub(super) fn put_symbols(&mut self, profile: &mut Profile, found: Vec<Symbols>) {
+        for symbols in found {
+            self.stale_natives.insert(symbols.owner);
+            self.names.forget_native();
+            let all = &mut profile.resolved_now;
+            match all.iter_mut().find(|known| known.owner == symbols.owner) {
+                Some(known) => {
+                    known.note = symbols.note;
+                    known.functions.extend(symbols.functions);
+                    known.functions.sort_by_key(|function| function.start);
+                    known.functions.dedup_by(|later, kept| {
+                        let same = later.start == kept.start;
+                        if same {
+                            kept.size = kept.size.max(later.size);
+                            kept.lines.append(&mut later.lines);
+                            kept.lines.sort_by_key(|piece| piece.start);
+                            kept.lines.dedup_by_key(|piece| piece.start);
+                        }
+                        same
+                    });
+                }
+                None => all.push(symbols),
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What is told beside samples goes into the trace.
+
+use super::Live;
+use crate::build::code::piece_of;
+use crate::profile::Profile;
+use crate::trace::{Interpreters, Place, Trace};
+use crate::zone::CodeIndex;
+use vmscope_records::{Compilation, Constituent, Method, MethodKey, Record, SymbolOwner, TimeNs};
+
+impl Live {
+    /// Takes what was told since the last step.
+    pub(super) fn tell(&mut self, profile: &mut Profile) {
+        let trace = &mut profile.trace;
+        let mut changes = Vec::new();
+        let mut updates = Vec::new();
+        let mut codes: Vec<CodeIndex> = Vec::new();
+        let mut interpreters_changed = false;
+        for record in std::mem::take(&mut self.told) {
+            match record {
+                Record::ThreadUpdate(update) => updates.push(update),
+                Record::Constituent(constituent) => {
+                    codes.extend(self.tell_code(trace, *constituent));
+                }
+                Record::ConstituentGone(gone) => {
+                    codes.extend(trace.code.index_of(gone.key));
+                    trace.code.gone(gone);
+                }
+                Record::ConstituentMoved(moved) => {
+                    codes.extend(trace.code.index_of(moved.key));
+                    trace.code.moved(moved);
+                }
+                Record::Method(method) => self.tell_method(trace, *method),
+                Record::Collection(collection) => {
+                    let next = self.index.collections_dropped + trace.collections.len() as u64;
+                    let number = *self.index.collections.entry(collection.key).or_insert(next);
+                    let at = number.checked_sub(self.index.collections_dropped);
+                    match at.and_then(|at| trace.collections.get_mut(at as usize)) {
+                        Some(known) => *known = *collection,
+                        None if number == next => trace.collections.push(*collection),
+                        None => self.left.records += 1,
+                    }
+                }
+                Record::Compilation(compilation) => self.tell_compilation(trace, *compilation),
+                Record::Fact(fact) => {
+                    let is_same = |known: &&mut vmscope_records::Fact| {
+                        known.process == fact.process && known.name == fact.name
+                    };
+                    match trace.facts.iter_mut().find(is_same) {
+                        Some(known) => *known = fact,
+                        None => trace.facts.push(fact),
+                    }
+                }
+                Record::RegionRules(_) => {
+                    trace.take(record, &mut changes);
+                    self.names.forget_native();
+                    let known = self.index.places_of_native.keys();
+                    self.stale_natives.extend(known.copied());
+                    self.stale_natives.insert(SymbolOwner::Kernel);
+                }
+                Record::Symbols(symbols) => {
+                    self.stale_natives.insert(symbols.owner);
+                    self.natives.told(&symbols);
+                    trace.symbols.push(symbols);
+                    self.names.forget_native();
+                }
+                Record::InterpreterRules(_) => {
+                    interpreters_changed = true;
+                    self.left.late += u64::from(self.settled > TimeNs(0));
+                    trace.take(record, &mut changes);
+                }
+                Record::Process(_) => {
+                    interpreters_changed |= !trace.interpreters.is_empty();
+                    trace.take(record, &mut changes);
+                }
+                Record::ProcessEnd(ref end) => {
+                    if !end.alive {
+                        self.index.ended_processes.push((end.time, end.key));
+                    }
+                    trace.take(record, &mut changes);
+                }
+                other => trace.take(other, &mut changes),
+            }
+        }
+        trace.update_threads(updates, &mut changes);
+        for (time, change) in changes {
+            self.left.late += u64::from(time < self.settled);
+            self.changes_told += 1;
+            self.changes.insert((time, self.changes_told), change);
+        }
+        let threads = &trace.threads;
+        self.world.know_threads(threads.len(), |index| {
+            let thread = threads.get(index).map(|thread| thread.thread.process);
+            thread.unwrap_or(vmscope_records::ProcessKey(u32::MAX))
+        });
+        if interpreters_changed {
+            self.world.know_interpreters(Interpreters::new(trace));
+        }
+        codes.dedup();
+        self.growing
+            .update(self.world.zones(), &trace.code, &codes, self.settled);
+    }
+
+    /// A constituent, or what more is known of one: the places in it that were hit get
+    /// other names.
+    fn tell_code(&mut self, trace: &mut Trace, constituent: Constituent) -> Option<CodeIndex> {
+        let key = constituent.key;
+        if let Some(code) = trace.code.index_of(key) {
+            let known = trace.code.constituents.get(code as usize);
+            let places = self.index.places_of_code.get(&code).into_iter().flatten();
+            let offsets = places.filter_map(|place| match trace.places.get(*place as usize) {
+                Some(Place::Code(at, offset)) if *at == code => Some(*offset),
+                _ => None,
+            });
+            if let Some(known) = known {
+                let pieces = offsets.map(|offset| piece_of(&known.map, offset));
+                self.names.forget_code(code, pieces);
+            }
+            self.stale_code.insert(code);
+        }
+        trace.code.seen(constituent);
+        let code = trace.code.index_of(key)?;
+        if self.separator.is_none()
+            && let Some(constituent) = trace.code.constituents.get(code as usize)
+            && let Some(between) = crate::build::code::separator_in(trace, constituent)
+        {
+            self.separator = Some(between.to_owned());
+            // Until now it was taken for a full stop.
+            self.is_all_stale |= between != ".";
+        }
+        Some(code)
+    }
+
+    fn tell_method(&mut self, trace: &mut Trace, method: Method) {
+        self.index.fresh_methods.insert(method.key);
+        let old = trace.methods.get(&method.key);
+        let named = |m: &Method| (m.class.clone(), m.name.clone(), m.file.clone(), m.line);
+        // Told again, it has more to say mostly: a listing.
+        self.is_all_stale |=
+            old.is_some_and(|old| named(old) != named(&method) || old.lines != method.lines);
+        trace.methods.insert(method.key, method);
+    }
+
+    fn tell_compilation(&mut self, trace: &mut Trace, compilation: Compilation) {
+        let key = (compilation.thread, compilation.first_seen, compilation.id);
+        let next = self.index.compilations_dropped + trace.compilations.len() as u64;
+        let number = *self.index.compilations.entry(key).or_insert(next);
+        let at = number.checked_sub(self.index.compilations_dropped);
+        match at.and_then(|at| trace.compilations.get_mut(at as usize)) {
+            Some(known) if known.told_at() <= compilation.told_at() => *known = compilation,
+            Some(_) => {}
+            None if number == next => trace.compilations.push(compilation),
+            None => self.left.records += 1,
+        }
+    }
+
+    /// The methods that a constituent refers to.
+    pub(super) fn methods_of(constituent: &Constituent) -> impl Iterator<Item = MethodKey> + '_ {
+        let chains = match &constituent.map {
+            vmscope_records::PcMap::Covers { chains, .. } => chains.as_slice(),
+            _ => &[],
+        };
+        let inlined = chains.iter().flatten().map(|frame| frame.method);
+        let cases = constituent.cases.iter().filter_map(|case| case.method);
+        constituent.method.into_iter().chain(cases).chain(inlined)
+    }
+}
