@@ -6,7 +6,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use vmscope_records::{Module, ModuleState, Pid, TimeNs};
+use rustc_hash::FxHashMap;
+use vmscope_records::{Module, ModuleKey, ModuleState, Pid, TimeNs};
 use vmscope_symbolizer::native::{Binaries, DebugFile, DebugFileRequest, FileBytes, ReadError};
 use vmscope_target::{ModuleFile, Modules, ReadAt, own_root};
 
@@ -81,14 +82,13 @@ impl Binaries for DiskBinaries {
 #[derive(Debug)]
 pub struct SessionBinaries<'a>(pub &'a Modules);
 
+/// The same while the session goes on: those files that it has handed on so far.
+#[derive(Debug, Default)]
+pub struct LiveBinaries(pub FxHashMap<ModuleKey, Arc<ModuleFile>>);
+
 impl Binaries for SessionBinaries<'_> {
     fn module(&self, module: &Module) -> Result<Arc<dyn FileBytes>, String> {
-        match (self.0.file(module.key), &module.state) {
-            (Some(file), _) => Ok(Arc::new(Bytes(file))),
-            (None, ModuleState::Unreadable(why)) => Err(why.clone()),
-            (None, ModuleState::Deleted) => Err("it was deleted".to_owned()),
-            (None, _) => DiskBinaries.module(module),
-        }
+        opened(module, self.0.file(module.key))
     }
 
     fn debug_file(&self, request: &DebugFileRequest<'_>) -> Vec<DebugFile> {
@@ -96,11 +96,39 @@ impl Binaries for SessionBinaries<'_> {
     }
 
     fn kernel_symbols(&self) -> Option<Vec<u8>> {
-        let file = std::fs::File::open("/proc/kallsyms").ok()?;
-        let mut text = Vec::new();
-        file.take(MAX_KALLSYMS_BYTES).read_to_end(&mut text).ok()?;
-        Some(text)
+        kallsyms()
     }
+}
+
+impl Binaries for LiveBinaries {
+    fn module(&self, module: &Module) -> Result<Arc<dyn FileBytes>, String> {
+        opened(module, self.0.get(&module.key).cloned())
+    }
+
+    fn debug_file(&self, request: &DebugFileRequest<'_>) -> Vec<DebugFile> {
+        debug_files(request)
+    }
+
+    fn kernel_symbols(&self) -> Option<Vec<u8>> {
+        kallsyms()
+    }
+}
+
+/// A module's file as a session opened it, or why there is none.
+fn opened(module: &Module, file: Option<Arc<ModuleFile>>) -> Result<Arc<dyn FileBytes>, String> {
+    match (file, &module.state) {
+        (Some(file), _) => Ok(Arc::new(Bytes(file))),
+        (None, ModuleState::Unreadable(why)) => Err(why.clone()),
+        (None, ModuleState::Deleted) => Err("it was deleted".to_owned()),
+        (None, _) => DiskBinaries.module(module),
+    }
+}
+
+fn kallsyms() -> Option<Vec<u8>> {
+    let file = std::fs::File::open("/proc/kallsyms").ok()?;
+    let mut text = Vec::new();
+    file.take(MAX_KALLSYMS_BYTES).read_to_end(&mut text).ok()?;
+    Some(text)
 }
 
 /// Opens a regular file and nothing else: a path out of a recording may lead anywhere.

@@ -53,6 +53,11 @@ enum Command {
         #[command(flatten)]
         options: report::ReportOptions,
     },
+    /// Profile a running process live in the terminal
+    ///
+    /// Shows the same views as `view`, over the last seconds or since the start, while it
+    /// samples.
+    Top(tui::TopArgs),
     /// Look at a recording in the terminal
     View(tui::ViewArgs),
     /// Show a method's bytecodes or source lines with the samples of each
@@ -94,6 +99,7 @@ fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
             report::run(&file, &options, out)?;
             0
         }
+        Command::Top(args) => code_of_recording(tui::top(&args)?),
         Command::View(args) => {
             tui::view(&args)?;
             0

@@ -412,11 +412,13 @@ impl App {
     }
 
     fn live_news(&mut self, profile: Option<&Profile>, news: LiveNews) {
-        let (state, has_grown) = match news {
-            LiveNews::Grown(state) => (state, true),
-            LiveNews::State(state) => (state, false),
-        };
-        if let Some(profile) = profile.filter(|_| has_grown) {
+        let LiveNews::Grown(state) = news;
+        // Data that can't grow any more is not held back.
+        if self.paused && !state.ended.is_empty() {
+            self.paused = false;
+            self.lens.hold(None);
+        }
+        if let Some(profile) = profile.filter(|_| !self.paused) {
             self.generation += 1;
             self.bounds = open::bounds(profile, Some(state.until));
             self.banner = open::banner(profile, Some(&state));

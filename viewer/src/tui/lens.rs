@@ -9,6 +9,11 @@ use vmscope_symbolizer::{EntryId, Filter, Profile, Region};
 /// The filters of all views.
 #[derive(Clone, Debug, Default)]
 pub struct Lens {
+    /// As chosen.
+    chosen: Filter,
+    /// What the picture of a running process is held at.
+    held: Option<TimeNs>,
+    /// Both together.
     filter: Filter,
     /// In the order in which they came.
     kinds: Vec<Kind>,
@@ -82,12 +87,12 @@ impl Lens {
 
     /// The window that is chosen.
     pub fn window(&self) -> Option<(TimeNs, TimeNs)> {
-        Some((self.filter.from?, self.filter.to?))
+        Some((self.chosen.from?, self.chosen.to?))
     }
 
     /// Changes the filters; whether that changed anything.
     pub fn narrow(&mut self, narrow: Narrow) -> bool {
-        let mut filter = self.filter.clone();
+        let mut filter = self.chosen.clone();
         let kind = match narrow {
             Narrow::Window(window) => {
                 (filter.from, filter.to) = window.filter(|(from, to)| from < to).unzip();
@@ -124,35 +129,48 @@ impl Lens {
             Narrow::Drop(kind) => return self.narrow(kind.none()),
             Narrow::DropAll => {
                 let was_open = self.is_open();
-                self.version += u64::from(!was_open);
-                self.filter = Filter::default();
                 self.kinds.clear();
+                self.set(Filter::default());
                 return !was_open;
             }
         };
-        if filter == self.filter {
+        if filter == self.chosen {
             return false;
         }
-        self.filter = filter;
         self.kinds.retain(|other| *other != kind);
-        if kind.is_set(&self.filter) {
+        if kind.is_set(&filter) {
             self.kinds.push(kind);
         }
-        self.version += 1;
+        self.set(filter);
         true
+    }
+
+    /// Shows nothing that comes later than that, or all again. That is no filter of the
+    /// user's: what is chosen stays.
+    pub fn hold(&mut self, until: Option<TimeNs>) {
+        self.held = until;
+        self.set(self.chosen.clone());
+    }
+
+    fn set(&mut self, chosen: Filter) {
+        let ends = [chosen.to, self.held];
+        self.filter = Filter {
+            to: ends.into_iter().flatten().min(),
+            ..chosen.clone()
+        };
+        self.chosen = chosen;
+        self.version += 1;
     }
 
     /// Goes back to filters that were there before.
     pub fn restore(&mut self, older: Lens) {
-        *self = Lens {
-            version: self.version + 1,
-            ..older
-        };
+        self.kinds = older.kinds;
+        self.set(older.chosen);
     }
 
     /// What a filter is called in the breadcrumb; `begin` is what times are counted from.
     pub fn label(&self, kind: Kind, profile: &Profile, begin: TimeNs) -> String {
-        let only = &self.filter.only;
+        let only = &self.chosen.only;
         let thread_name = |thread: u32| {
             let thread = profile.trace.threads.get(thread as usize);
             thread.map_or("", |thread| thread.thread.name.as_str())
@@ -168,7 +186,7 @@ impl Lens {
                 format!("{:.3}-{:.3} s", at(from), at(to))
             }
             Kind::Threads => {
-                let threads = self.filter.threads.iter().flatten();
+                let threads = self.chosen.threads.iter().flatten();
                 listed("thread", threads.map(|&thread| thread_name(thread)))
             }
             Kind::Regions => listed("", only.regions.iter().map(|&region| region_name(region))),

@@ -21,20 +21,16 @@ pub struct LiveState {
     pub ended: String,
 }
 
-/// What comes from the session.
+/// The profile has grown, or sampling has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LiveNews {
-    /// The profile has grown.
+    /// So far.
     Grown(LiveState),
-    /// The same, where nothing new can be shown.
-    State(LiveState),
 }
 
 /// What the session is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveOrder {
-    /// Hold the picture (`true`), or go on.
-    Pause(bool),
     /// A mark with that text, now.
     Mark(String),
     /// Save what was recorded to that file.

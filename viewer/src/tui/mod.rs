@@ -31,8 +31,10 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod theme;
+mod top;
 mod view;
 mod views;
 mod widgets;
 
+pub use top::{TopArgs, top};
 pub use view::{ViewArgs, view};

@@ -30,14 +30,14 @@ const WORKERS: usize = 2;
 /// view's, for a moment each second.
 #[derive(Debug, Default)]
 pub struct Model {
-    profile: OnceLock<RwLock<Profile>>,
+    profile: OnceLock<Arc<RwLock<Profile>>>,
 }
 
 impl Model {
     /// Puts the profile there, once.
-    pub fn put(&self, profile: Profile) {
+    pub fn put(&self, profile: Arc<RwLock<Profile>>) {
         // A second one can't come: there is one opener.
-        let _ = self.profile.set(RwLock::new(profile));
+        let _ = self.profile.set(profile);
     }
 
     /// Calls with the profile, where there is one.
@@ -47,13 +47,6 @@ impl Model {
             lock.read().unwrap_or_else(PoisonError::into_inner)
         });
         call(guard.as_deref())
-    }
-
-    /// Changes the profile.
-    pub fn change(&self, call: impl FnOnce(&mut Profile)) {
-        if let Some(lock) = self.profile.get() {
-            call(&mut lock.write().unwrap_or_else(PoisonError::into_inner));
-        }
     }
 }
 

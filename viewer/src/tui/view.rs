@@ -12,8 +12,8 @@ use anyhow::Result;
 use clap::Args;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, RwLock};
 use vmscope_symbolizer::trace::Progress;
 
 /// `vmscope view`.
@@ -52,7 +52,7 @@ pub fn view(args: &ViewArgs) -> Result<()> {
         };
         let event = match load_profile_with(&file, inlined, &mut watch) {
             Ok(profile) => {
-                model.put(profile);
+                model.put(Arc::new(RwLock::new(profile)));
                 Event::Opened
             }
             Err(error) => Event::Failed(format!("{error:#}")),

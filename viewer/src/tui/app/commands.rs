@@ -6,7 +6,6 @@ use crate::tui::export::{Format, encode, text_of};
 use crate::tui::history::Spot;
 use crate::tui::keys::{Command, GLOBAL, LIVE};
 use crate::tui::lens::Narrow;
-use crate::tui::live::LiveOrder;
 use crate::tui::mode::{Ask, Edited, Mode, edit};
 use crate::tui::palette::{Item, Palette, Then, of_bindings};
 use crate::tui::screen::help;
@@ -15,6 +14,7 @@ use crate::tui::views::{Find, ViewId};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use std::path::Path;
 use tui_input::Input;
+use vmscope_records::TimeNs;
 use vmscope_symbolizer::{Profile, Region};
 
 /// How many seconds of a running process are shown, in the order of the key's presses;
@@ -65,7 +65,9 @@ impl App {
             Command::Export => self.ask_export(Format::Text),
             Command::Pause if self.live.is_some() => {
                 self.paused = !self.paused;
-                effects.push(Effect::Live(LiveOrder::Pause(self.paused)));
+                let (_, end) = self.bounds;
+                let until = TimeNs(end.0.saturating_add(1));
+                self.lens.hold(self.paused.then_some(until));
             }
             Command::AddMark if self.live.is_some() => {
                 self.mode = Mode::Ask(Ask::Mark, Input::default());

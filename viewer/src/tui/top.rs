@@ -1,0 +1,298 @@
+//! `vmscope top PID`: a running process in the terminal UI, while it is sampled.
+
+use super::app::App;
+use super::event::Event;
+use super::live::{LiveNews, LiveOrder, LiveState};
+use super::run::Loop;
+use super::terminal;
+use super::theme::Theme;
+use crate::binaries::LiveBinaries;
+use crate::embed::embed_symbols;
+use crate::record::{Ended, SamplingOptions, Target};
+use crate::report::words::{count, harmless};
+use crate::signals::Signals;
+use anyhow::{Result, bail};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use vmscope_records::{EndReason, Pid, TimeNs};
+use vmscope_sampler::session::{Outcome, Progress, Session, SessionOptions, Tap, now, tap};
+use vmscope_symbolizer::live::{Bounds, Live};
+
+/// How often the picture grows.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Batches that may wait to be shown: some eight seconds of them.
+const BATCHES: usize = 256;
+
+/// `vmscope top`.
+#[derive(Args, Clone, Debug)]
+pub struct TopArgs {
+    /// The process to attach to
+    pid: u32,
+    #[command(flatten)]
+    sampling: SamplingOptions,
+    /// Write a recording of it, too. Without, the newest ten minutes are kept in memory,
+    /// to be saved with a key
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Charge inlined native functions to the function they were inlined into
+    #[arg(long)]
+    no_inline: bool,
+}
+
+/// The session, and what becomes of it.
+enum Recording {
+    /// It goes on.
+    On(Session),
+    /// It is over.
+    Over(Box<Outcome>),
+    /// There is none to speak of.
+    Gone,
+}
+
+type Shared = Arc<Mutex<Recording>>;
+
+/// Attaches to a process and shows it until its user has seen enough.
+///
+/// # Errors
+/// When there is no terminal, or the process can't be attached to or sampled.
+pub fn top(args: &TopArgs) -> Result<Ended> {
+    let instead = format!("`vmscope attach {}` records and prints a report", args.pid);
+    terminal::check("top", &instead)?;
+    args.sampling.check()?;
+    let signals = Signals::catch()?;
+    let pid = Pid(args.pid);
+    if let Some(output) = args.output.as_deref().filter(|output| output.exists()) {
+        bail!("{} is there already: give another name", output.display());
+    }
+    let target = Target::open(pid, &args.sampling)?;
+    let name = format!("{} {pid}", short_name(&target.command));
+    let (source, tapped) = tap(BATCHES);
+    let options = SessionOptions {
+        output: args.output.clone(),
+        tap: Some(source),
+        ..args.sampling.session_options(pid, false, target.command)
+    };
+    let session = Session::start(Box::new(target.engine), target.readers, options)?;
+    let theme = Theme::of(|name| std::env::var(name).ok());
+    let state = LiveState {
+        output: args
+            .output
+            .as_ref()
+            .map_or_else(String::new, |o| o.display().to_string()),
+        ..LiveState::default()
+    };
+    let mut app = App::new(name, theme, (0, 0)).following(state.clone());
+    let looped = Loop::new();
+    let live = Live::new(!args.no_inline, Bounds::default());
+    looped.model.put(Arc::clone(live.profile()));
+    let follower = Follower {
+        live,
+        tapped,
+        progress: Arc::clone(session.progress()),
+        files: LiveBinaries::default(),
+        state,
+        told_until: TimeNs(0),
+        sender: looped.sender.clone(),
+    };
+    let recording: Shared = Arc::new(Mutex::new(Recording::On(session)));
+    let (shared, output) = (Arc::clone(&recording), args.output.clone());
+    let following = std::thread::spawn(move || follower.follow(&shared, output.as_deref()));
+    let (shared, sender) = (Arc::clone(&recording), looped.sender.clone());
+    let output = args.output.clone();
+    let shown = looped.run(&mut app, &signals, |order| {
+        carry_out(order, &shared, output.as_deref(), &sender)
+    });
+    if let Recording::On(session) = &*lock(&recording) {
+        session.stop(EndReason::Interrupted);
+    }
+    // It ends the session, and makes its recording self-contained.
+    let ended = following.join();
+    shown?;
+    let Ok(ended) = ended else {
+        bail!("the live view failed: please report this");
+    };
+    if let Some(output) = &args.output {
+        use std::io::Write;
+        let said = format!("vmscope: {ended} in {}", output.display());
+        // Where stderr is closed, nobody listens.
+        let _ = writeln!(std::io::stderr(), "{said}");
+    }
+    Ok(match &*lock(&recording) {
+        Recording::Over(outcome) if outcome.failure.is_none() => Ended::Well,
+        _ => Ended::Incomplete,
+    })
+}
+
+fn lock(recording: &Shared) -> std::sync::MutexGuard<'_, Recording> {
+    recording.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A command's first word without its folder.
+fn short_name(command: &[String]) -> String {
+    let first = command.first().map_or("", String::as_str);
+    harmless(first.rsplit('/').next().unwrap_or(first))
+}
+
+/// Does what the screen asks of the session; what takes time, on a thread of its own.
+fn carry_out(
+    order: LiveOrder,
+    recording: &Shared,
+    output: Option<&Path>,
+    sender: &Sender<Event>,
+) -> Option<String> {
+    match order {
+        LiveOrder::Mark(text) => {
+            let Ok(recording) = recording.try_lock() else {
+                return Some("not marked: the recording is just being saved".to_owned());
+            };
+            Some(match &*recording {
+                Recording::On(session) if session.mark(&text) => format!("marked: {text}"),
+                Recording::On(_) => "not marked: the session is too busy".to_owned(),
+                Recording::Over(_) | Recording::Gone => "not marked: sampling has ended".to_owned(),
+            })
+        }
+        LiveOrder::Save(path) => {
+            if let Some(output) = output {
+                return Some(format!("it is all in {} already", output.display()));
+            }
+            if path.exists() {
+                return Some(format!(
+                    "{} is there already: give another name",
+                    path.display()
+                ));
+            }
+            let (recording, sender) = (Arc::clone(recording), sender.clone());
+            std::thread::spawn(move || {
+                let said = save(&recording, &path);
+                // The screen may be gone meanwhile.
+                let _ = sender.send(Event::Said(said));
+            });
+            Some("saving...".to_owned())
+        }
+    }
+}
+
+/// Saves what is kept in memory, with its symbols.
+fn save(recording: &Shared, path: &Path) -> String {
+    let saved = match &mut *lock(recording) {
+        Recording::On(session) => session
+            .save_copy(path)
+            .map_err(anyhow::Error::from)
+            .and_then(|saved| {
+                embed_symbols(path, &saved.modules)?;
+                Ok(saved.written)
+            }),
+        Recording::Over(outcome) => match &mut outcome.kept {
+            Some(kept) => kept
+                .save(path)
+                .map_err(anyhow::Error::from)
+                .and_then(|written| {
+                    embed_symbols(path, &outcome.modules)?;
+                    Ok(written)
+                }),
+            None => Err(anyhow::anyhow!("nothing is kept")),
+        },
+        Recording::Gone => Err(anyhow::anyhow!("nothing is kept")),
+    };
+    match saved {
+        Ok(written) => format!(
+            "{} samples saved in {}",
+            count(written.samples),
+            path.display()
+        ),
+        Err(error) => format!("not saved: {error:#}"),
+    }
+}
+
+/// Makes the profile grow.
+struct Follower {
+    live: Live,
+    tapped: Tap,
+    progress: Arc<Progress>,
+    files: LiveBinaries,
+    state: LiveState,
+    told_until: TimeNs,
+    sender: Sender<Event>,
+}
+
+impl Follower {
+    /// Follows the session to its end; what was recorded, in words.
+    fn follow(mut self, recording: &Shared, output: Option<&Path>) -> String {
+        let mut next = Instant::now() + EVERY;
+        let mut is_open = false;
+        loop {
+            let wait = next.saturating_duration_since(Instant::now());
+            match self.tapped.take(wait) {
+                Ok(Some(tapped)) => {
+                    self.files.0.extend(tapped.files);
+                    tapped
+                        .records
+                        .into_iter()
+                        .for_each(|record| self.live.take(record));
+                    self.told_until = tapped.told_until;
+                }
+                Ok(None) => {}
+                Err(_) => break,
+            }
+            if Instant::now() >= next {
+                // Where we were held up, ticks are dropped, not caught up.
+                next = Instant::now() + EVERY;
+                self.live.settle(self.told_until, &self.files);
+                self.tell(&mut is_open);
+            }
+        }
+        self.live.finish(&self.files);
+        let (over, said) = end(recording, output);
+        self.state.ended = said.clone();
+        *lock(recording) = over;
+        self.tell(&mut is_open);
+        said
+    }
+
+    /// Tells the screen.
+    fn tell(&mut self, is_open: &mut bool) {
+        let left = self.live.left();
+        self.state.samples = self.progress.samples();
+        self.state.lost = self.progress.lost();
+        self.state.bytes = self.progress.bytes();
+        self.state.skipped = left.late + left.late_samples + left.names;
+        self.state.until = self.live.settled().min(now());
+        let news = Event::Live(LiveNews::Grown(self.state.clone()));
+        let opened = (!*is_open).then_some(Event::Opened);
+        *is_open = true;
+        for event in std::iter::once(news).chain(opened) {
+            // Nobody looks any more once the screen is left.
+            let _ = self.sender.send(event);
+        }
+    }
+}
+
+/// Ends the session and makes its recording self-contained; what there is to say of it.
+fn end(recording: &Shared, output: Option<&Path>) -> (Recording, String) {
+    let session = match std::mem::replace(&mut *lock(recording), Recording::Gone) {
+        Recording::On(session) => session,
+        other => return (other, String::new()),
+    };
+    match session.finish() {
+        Ok(outcome) => {
+            let why = match (&outcome.failure, outcome.reason) {
+                (Some(failure), _) => format!("sampling ended early: {failure}"),
+                (None, EndReason::TargetExited) => "the process has exited".to_owned(),
+                (None, EndReason::DurationOver) => "the time asked for is over".to_owned(),
+                (None, _) => "sampling has ended".to_owned(),
+            };
+            let mut said = format!("{why}; {} samples", count(outcome.written.samples));
+            if let Some(output) = output
+                && let Err(error) = embed_symbols(output, &outcome.modules)
+            {
+                said.push_str(&format!("; the recording holds no symbols: {error:#}"));
+            }
+            (Recording::Over(Box::new(outcome)), said)
+        }
+        Err(error) => (Recording::Gone, format!("sampling failed: {error}")),
+    }
+}
