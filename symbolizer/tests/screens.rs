@@ -8,135 +8,14 @@
 )]
 
 mod recordings;
+mod screens_support;
 
-use recordings::{read, screens};
-use screens::ms;
+use recordings::screens::{self, ms};
+use screens_support::{all, between, constituents, depths, lives, profile, records, threads, told};
 use std::collections::BTreeMap;
-use std::io::Cursor;
-use vmscope_records::recording::{Item, Reader};
-use vmscope_records::{Collection, ConstituentKind, Content, Record, ThreadRole, TimeNs};
+use vmscope_records::{Collection, GoneReason, Record, ThreadRole, TimeNs};
 use vmscope_symbolizer::compilers::Compilers;
-use vmscope_symbolizer::{Filter, Profile, Region, Summary, profile_of};
-
-fn profile(file: &[u8]) -> Profile {
-    profile_of(read(file).unwrap(), Vec::new(), true)
-}
-
-fn records(file: &[u8]) -> Vec<Record> {
-    let mut reader = Reader::open(Cursor::new(file)).unwrap();
-    let mut records = Vec::new();
-    while let Some(chunk) = reader.next_chunk(Content::ALL).unwrap() {
-        for item in chunk.items() {
-            match item {
-                Item::Record(record) => records.push(record),
-                Item::Samples(_) => {}
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-    records
-}
-
-fn all(profile: &Profile) -> Summary {
-    Summary::of(profile, &Filter::default())
-}
-
-fn between(profile: &Profile, from_ms: u64, to_ms: u64) -> Summary {
-    let filter = Filter {
-        from: Some(TimeNs(ms(from_ms))),
-        to: Some(TimeNs(ms(to_ms))),
-        ..Filter::default()
-    };
-    Summary::of(profile, &filter)
-}
-
-/// The regions that have samples.
-fn regions(summary: &Summary) -> Vec<(Region, u64)> {
-    let counted = Region::ALL.into_iter().zip(summary.regions);
-    counted.filter(|(_, samples)| *samples > 0).collect()
-}
-
-/// Entries with most samples: name, tier, samples.
-fn hottest<'a>(
-    profile: &'a Profile,
-    summary: &Summary,
-    count: usize,
-) -> Vec<(&'a str, &'a str, u64)> {
-    let entries = profile.entries.iter().zip(&summary.entries);
-    let mut all: Vec<_> = entries
-        .map(|(entry, &samples)| (entry.name.as_str(), entry.tier.as_str(), samples))
-        .collect();
-    all.sort_by_key(|&(name, tier, samples)| (std::cmp::Reverse(samples), name, tier));
-    all.truncate(count);
-    all
-}
-
-/// The threads that have samples, most first.
-fn threads<'a>(profile: &'a Profile, summary: &Summary) -> Vec<(&'a str, u64)> {
-    let name = |index: u32| profile.trace.threads[index as usize].thread.name.as_str();
-    let all = summary.threads.iter();
-    all.map(|one| (name(one.thread), one.samples)).collect()
-}
-
-/// How many callers each sample has that has any.
-fn depths(profile: &Profile) -> Vec<(u32, usize)> {
-    let samples = &profile.trace.samples;
-    let rows = samples.threads.iter().zip(&samples.chains);
-    rows.map(|(&thread, &chain)| (thread, profile.trace.chains.callers(chain).count()))
-        .collect()
-}
-
-/// So many of each kind (and tier) of constituents.
-fn constituents(records: &[Record]) -> BTreeMap<String, usize> {
-    let mut kinds = BTreeMap::new();
-    for record in records {
-        if let Record::Constituent(one) = record {
-            let kind = format!("{:?} {}", one.kind, one.tier);
-            *kinds.entry(kind.trim().to_owned()).or_default() += 1;
-        }
-    }
-    kinds
-}
-
-/// A method's tiers, and from when to when (ms) its code was there.
-fn lives<'a>(records: &'a [Record], name: &str) -> Vec<(&'a str, u64, Option<u64>)> {
-    let since_begin = |time: TimeNs| (time.0 - ms(0)) / 1_000_000;
-    let gone = |key| {
-        records.iter().find_map(|record| match record {
-            Record::ConstituentGone(gone) if gone.key == key => Some(since_begin(gone.time)),
-            _ => None,
-        })
-    };
-    let code = records.iter().filter_map(|record| match record {
-        Record::Constituent(one) if one.name == name => Some(one),
-        _ => None,
-    });
-    code.filter(|one| one.kind == ConstituentKind::Method)
-        .map(|one| (one.tier.as_str(), since_begin(one.since), gone(one.key)))
-        .collect()
-}
-
-/// What a recording holds, in words: what is said of it in its documentation.
-fn told(profile: &Profile) -> Vec<String> {
-    let summary = all(profile);
-    let regions = regions(&summary);
-    let regions = regions
-        .iter()
-        .map(|(region, n)| format!("{} {n}", region.name()));
-    let hottest = hottest(profile, &summary, 3);
-    let hottest = hottest.iter().map(|(name, tier, samples)| {
-        let share = 100.0 * summary.share(*samples);
-        format!("{name} ({tier}) {share:.2} %")
-    });
-    let threads = threads(profile, &summary);
-    let threads = threads.iter().map(|(name, n)| format!("{name} {n}"));
-    vec![
-        format!("{} samples", summary.total),
-        regions.collect::<Vec<_>>().join(", "),
-        hottest.collect::<Vec<_>>().join(", "),
-        threads.collect::<Vec<_>>().join(", "),
-    ]
-}
+use vmscope_symbolizer::{Filter, Region};
 
 #[test]
 fn java() {
@@ -305,4 +184,143 @@ fn javas_mutators_have_callers_and_its_compilers_work() {
         (688, 182, 0)
     );
     assert_eq!((compilers.compilations, compilers.methods.len()), (36, 24));
+}
+
+#[test]
+fn cog() {
+    let file = screens::cog();
+    let profile = profile(&file);
+    assert_eq!(
+        told(&profile),
+        [
+            "7263 samples",
+            "generated 5935, interpreter 536, gc 235, compiler 75, vm 144, library 185, kernel 153",
+            "Integer>>benchFib () 16.23 %, Integer>>benchmark () 10.23 %, interpret () 7.38 %",
+            "squeak 7220, heartbeat 43",
+        ]
+    );
+    // Moved by the compaction or not, all generated code is found.
+    let summary = all(&profile);
+    assert_eq!(
+        summary.quality.exact,
+        summary.regions[Region::Generated as usize]
+    );
+    let records = records(&file);
+    let moves = records
+        .iter()
+        .filter(|record| matches!(record, Record::ConstituentMoved(_)));
+    let gone = |record: &&Record| matches!(record, Record::ConstituentGone(gone) if gone.reason == GoneReason::Flushed);
+    let flushed = records.iter().filter(gone);
+    assert_eq!((moves.count(), flushed.count()), (17, 5));
+    let kinds = constituents(&records);
+    let count = |kind: &str| kinds[kind];
+    assert_eq!(
+        [count("Trampoline"), count("Enilopmart"), count("Method")],
+        [10, 2, 20]
+    );
+    assert_eq!(
+        [count("ClosedPic"), count("OpenPic"), count("Free")],
+        [3, 1, 2]
+    );
+    let samples = |name: &str, from, to| {
+        let summary = between(&profile, from, to);
+        let entries = profile.entries.iter().zip(summary.entries);
+        entries
+            .filter(|(entry, _)| entry.name == name)
+            .map(|(_, n)| n)
+            .sum::<u64>()
+    };
+    let dist = "Point>>dist:";
+    assert!(samples(dist, 0, 3_000) > 0);
+    assert_eq!(samples(dist, 3_000, 6_000), 0, "flushed");
+    assert!(samples("Float>>truncated", 3_000, 6_000) > 0, "moved");
+    let cases = profile.entries.iter().map(|entry| entry.cases.len()).max();
+    assert_eq!(cases, Some(3));
+}
+
+#[test]
+fn node() {
+    let profile = profile(&screens::node());
+    assert_eq!(
+        told(&profile),
+        [
+            "11837 samples",
+            "generated 6846, interpreter 503, gc 1220, compiler 447, vm 1307, library 299, kernel 1215",
+            "parseRow (TurboFan) 14.56 %, splitCells (TurboFan) 9.89 %, vfs_read () 7.96 %",
+            "node 9148, V8Worker 660, V8Worker 634, libuv-worker 352, libuv-worker 352, libuv-worker 348, libuv-worker 343",
+        ]
+    );
+    assert!(profile.trace.samples.chains.is_empty() && profile.trace.collections.is_empty());
+    // All that was generated has a line.
+    let lines = profile.sites.iter().zip(all(&profile).sites);
+    let has_line = lines.filter(|(site, _)| site.frame.line.is_some());
+    assert_eq!(has_line.map(|(_, n)| n).sum::<u64>(), 6846);
+}
+
+#[test]
+fn native() {
+    let profile = profile(&screens::native());
+    assert_eq!(
+        told(&profile),
+        [
+            "7660 samples",
+            "vm 6326, library 1066, kernel 268",
+            "sim::Grid::relax() () 17.17 %, sim::blend() () 14.06 %, sim::Particle::advance() () 11.66 %",
+            "grid 2472, grid 2392, particles 2021, sim 775",
+        ]
+    );
+    assert!(profile.is_native());
+    assert_eq!(all(&profile).quality.exact, 6326, "the program has lines");
+    assert!(
+        depths(&profile)
+            .iter()
+            .all(|(_, depth)| (1..=4).contains(depth))
+    );
+}
+
+#[test]
+fn poor_and_damaged_ones() {
+    let nothing = profile(&screens::nothing());
+    assert_eq!(told(&nothing), ["0 samples", "", "", ""]);
+    assert_eq!(nothing.trace.threads.len(), 0);
+
+    let damaged = profile(&screens::damaged());
+    let trace = &damaged.trace;
+    let why: Vec<&str> = trace.ending.damages.iter().map(|one| one.why).collect();
+    assert_eq!(
+        why,
+        ["a chunk does not match its checksum", "a chunk is cut off"]
+    );
+    assert_eq!(trace.end, None);
+    assert_eq!(all(&damaged).total, 10_886);
+    let last = trace.samples.times.last().unwrap();
+    assert_eq!((last.0 - ms(0)) / 1_000_000, 12_992);
+    let nameless = threads(&damaged, &all(&damaged))[5];
+    assert_eq!(nameless, ("", 922));
+}
+
+#[test]
+fn nasty() {
+    let profile = profile(&screens::nasty());
+    let summary = all(&profile);
+    assert_eq!(
+        told(&profile)[..2],
+        ["4718 samples", "generated 3583, vm 1135"]
+    );
+    let sampled = profile.entries.iter().zip(&summary.entries);
+    let sampled: Vec<&str> = sampled
+        .filter(|(_, samples)| **samples > 0)
+        .map(|(entry, _)| entry.name.as_str())
+        .collect();
+    for name in screens::nasty::NAMES {
+        assert!(sampled.contains(&name), "{name:?}");
+    }
+    let longest = sampled.iter().map(|name| name.chars().count()).max();
+    assert_eq!(longest, Some(screens::nasty::LONG));
+    let roles = profile
+        .trace
+        .threads
+        .iter()
+        .map(|thread| thread.thread.role);
+    assert_eq!(roles.collect::<Vec<_>>(), [ThreadRole::Mutator; 17]);
 }
