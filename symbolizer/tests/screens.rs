@@ -76,6 +76,36 @@ fn java() {
 }
 
 #[test]
+fn javas_methods() {
+    let file = screens::java();
+    let profile = profile(&file);
+    let listed = profile.trace.methods.values();
+    let mut listed: Vec<&str> = listed
+        .filter(|method| !method.listing.is_empty())
+        .map(|method| method.name.as_str())
+        .collect();
+    listed.sort_unstable();
+    assert_eq!(listed, ["checksum", "getNode", "match", "peek", "visit"]);
+    assert_eq!(profile.trace.methods.len(), 40);
+    let lines = profile
+        .trace
+        .methods
+        .values()
+        .map(|method| method.lines.len());
+    assert!(lines.min() > Some(0));
+    // The doubtful samples are where one method got another's place.
+    let doubtful = |from, to| between(&profile, from, to).quality.doubtful;
+    assert_eq!((doubtful(0, 20_000), doubtful(6_900, 7_100)), (9, 9));
+    let records = records(&file);
+    let token = lives(&records, "com.acme.config.Parser.token");
+    assert_eq!(token[0], ("C1 profiling", 800, Some(7_100)));
+    let resize = lives(&records, "java.util.HashMap.resize");
+    assert_eq!(resize, [("C1 profiling", 7_100, None)]);
+    assert_eq!(between(&profile, 13_400, 13_900).lost, 23);
+    assert_eq!(between(&profile, 14_000, 15_000).lost, 0);
+}
+
+#[test]
 fn javas_activity_changes_with_time() {
     let profile = profile(&screens::java());
     // Starting, steady, a burst of collections, steady, nothing, steady.
@@ -155,6 +185,9 @@ fn javas_mutators_stand_still_in_pauses() {
             .count()
     };
     assert_eq!((unseen(|one| one.begin), unseen(|one| one.end)), (2, 1));
+    let full = trace.collections.iter().find(|one| one.kind == "full");
+    let times = full.and_then(|one| one.begin.zip(one.end));
+    assert_eq!(times, Some((TimeNs(ms(11_640)), TimeNs(ms(11_827)))));
 }
 
 #[test]
@@ -255,6 +288,10 @@ fn node() {
     let lines = profile.sites.iter().zip(all(&profile).sites);
     let has_line = lines.filter(|(site, _)| site.frame.line.is_some());
     assert_eq!(has_line.map(|(_, n)| n).sum::<u64>(), 6846);
+    let records = records(&screens::node());
+    let tiers = [("Sparkplug", 300), ("Maglev", 700), ("TurboFan", 1_500)];
+    let row = lives(&records, "parseRow");
+    assert_eq!(row, tiers.map(|(tier, since)| (tier, since, None)));
 }
 
 #[test]
@@ -292,10 +329,12 @@ fn poor_and_damaged_ones() {
         ["a chunk does not match its checksum", "a chunk is cut off"]
     );
     assert_eq!(trace.end, None);
-    assert_eq!(all(&damaged).total, 10_886);
+    let summary = all(&damaged);
+    assert_eq!((summary.total, summary.quality.unresolved), (10_886, 5_919));
+    assert!(trace.symbols.is_empty());
     let last = trace.samples.times.last().unwrap();
     assert_eq!((last.0 - ms(0)) / 1_000_000, 12_992);
-    let nameless = threads(&damaged, &all(&damaged))[5];
+    let nameless = threads(&damaged, &summary)[5];
     assert_eq!(nameless, ("", 922));
 }
 
