@@ -9,6 +9,7 @@
 )]
 
 pub mod live;
+pub mod screens;
 pub mod shapes;
 
 use std::cell::RefCell;
