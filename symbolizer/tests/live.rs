@@ -11,7 +11,9 @@ mod recordings;
 use recordings::live::{NoFiles, agree, live_of, records_of, rows};
 use recordings::shapes::{self, Churn};
 use recordings::{Recording, THREAD, code};
-use vmscope_records::{BoundaryRule, BytecodePc, Constituent, Exactness, PcMap, Record, TimeNs};
+use vmscope_records::{
+    Avma, BoundaryRule, BytecodePc, Constituent, CpuMode, Exactness, PcMap, Record, Sample, TimeNs,
+};
 use vmscope_symbolizer::{Bounds, Live};
 
 #[test]
