@@ -11,7 +11,9 @@ mod recordings;
 use recordings::live::{NoFiles, agree, live_of, records_of, rows};
 use recordings::shapes::{self, Churn};
 use recordings::{Recording, THREAD, code};
-use vmscope_records::{BoundaryRule, BytecodePc, Constituent, Exactness, PcMap, Record, TimeNs};
+use vmscope_records::{
+    Avma, BoundaryRule, BytecodePc, Constituent, CpuMode, Exactness, PcMap, Record, Sample, TimeNs,
+};
 use vmscope_symbolizer::{Bounds, Live};
 
 #[test]
@@ -103,24 +105,26 @@ fn churn(live: &mut Live, round: u64) {
         let key = round * 100 + n + 1;
         let start = 0x10_0000 + key * 0x100;
         live.take(Record::Constituent(Box::new(Constituent {
-            absent_at: Some(TimeNs(time - 1000)),
+            absent_at: Some(TimeNs(time - 50)),
             name: format!("m{}", key % 300),
             ..code(key, time, start, start + 0x100)
         })));
         if key > 300 {
             live.take(Record::ConstituentGone(vmscope_records::ConstituentGone {
                 key: vmscope_records::ConstituentKey(key - 300),
-                last_seen: TimeNs(time - 1000),
+                last_seen: TimeNs(time - 50),
                 time: TimeNs(time),
                 reason: vmscope_records::GoneReason::Unknown,
             }));
         }
         for sample in 0..3 {
-            let mut recording = Recording::empty();
-            recording.sample(time + 5 + n * 4 + sample, THREAD, start + sample);
-            for record in records_of(&recording.bytes()) {
-                live.take(record);
-            }
+            live.take(Record::Sample(Sample {
+                time: TimeNs(time + 5 + n * 4 + sample),
+                thread: THREAD,
+                pc: Avma(start + sample),
+                mode: CpuMode::User,
+                detail: None,
+            }));
         }
     }
     live.settle(TimeNs(time + 900), &NoFiles);

@@ -309,3 +309,21 @@ proptest! {
 fn the_simulated_process_is_the_one_that_is_sampled() {
     assert_eq!(code(1, 0, 0, 1).process, PROCESS);
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Looks are told after they were made: until each of them the profile that grows knows
+    /// what that from the whole recording does.
+    #[test]
+    fn a_profile_that_grows_is_that_of_the_whole(
+        seed in any::<u64>(),
+        steps in 1u64..400,
+        look in 1u64..40,
+        settled in 1usize..50,
+    ) {
+        let bytes = simulate(seed, steps, look, 300).recording.bytes();
+        let result = recordings::live::agree(&bytes, settled);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+}
