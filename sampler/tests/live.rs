@@ -47,14 +47,31 @@ fn child_entry() {
     }
 }
 
-/// Works for so long by the wall clock, in user space only but for the clock (vdso).
+/// Works for so much CPU time of its thread, which samples follow: a busy machine may give it
+/// little of the wall's. In user space, but for a look at that clock every some 100 µs.
 fn spin(time: Duration) {
+    let clock = || {
+        let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
+        Duration::from(now.expect("a clock"))
+    };
+    let end = clock() + time;
+    while clock() < end {
+        work(100_000);
+    }
+}
+
+/// The same for so long by the wall clock.
+fn linger(time: Duration) {
     let end = Instant::now() + time;
-    let mut x = 1u64;
     while Instant::now() < end {
-        for _ in 0..1000 {
-            x = std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005));
-        }
+        work(1000);
+    }
+}
+
+fn work(rounds: u32) {
+    let mut x = 1u64;
+    for _ in 0..rounds {
+        x = std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005));
     }
 }
 
@@ -66,7 +83,7 @@ fn storm(end: Instant) {
                 while Instant::now() < end {
                     std::thread::scope(|inner| {
                         for _ in 0..3 {
-                            inner.spawn(|| spin(Duration::from_millis(8)));
+                            inner.spawn(|| linger(Duration::from_millis(8)));
                         }
                     });
                 }
@@ -87,7 +104,7 @@ fn waves() {
     while std::io::stdin().read_exact(&mut byte).is_ok() {
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| spin(Duration::from_millis(250)));
+                scope.spawn(|| linger(Duration::from_millis(250)));
                 std::thread::sleep(Duration::from_micros(200));
             }
         });
@@ -361,7 +378,7 @@ fn with_few_descriptors_each_thread_has_one_event() {
         "{limits:?}"
     );
     let mut events = Vec::new();
-    run(&mut engine, Duration::from_secs(20), &mut events);
+    run(&mut engine, Duration::from_secs(60), &mut events);
     two.wait().expect("waits");
     check_lives(&events);
     check_sampled_once(&events);
@@ -453,11 +470,13 @@ fn what_is_no_target_is_told_apart() {
     }
     dead.wait().expect("waits");
     let (tell, told) = std::sync::mpsc::channel();
+    let (_see, seen) = std::sync::mpsc::channel::<()>();
     std::thread::spawn(move || {
         let me = std::fs::read_link("/proc/thread-self").expect("is there");
         let tid = me.file_name().and_then(|name| name.to_str()?.parse().ok());
         tell.send(tid.expect("a number")).expect("is heard");
-        std::thread::sleep(Duration::from_secs(1));
+        // Until it was looked at.
+        let _ = seen.recv();
     });
     let tid: u32 = told.recv().expect("said");
     match open(tid) {

@@ -329,20 +329,19 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
             "{address:#x}: {touched:?}"
         );
     }
-    // What the first look has not told yet may be in an interpreter.
-    let told = |record: &&Record| matches!(record, Record::InterpreterRules(_));
-    let told = records.iter().find(told).unwrap().time().unwrap();
-    let late = told.plus(DurationNs(200_000_000));
-    let mut kept = 0;
+    // What the first look has not told yet may be in an interpreter. From the first sample on
+    // that is known not to be, all are known.
+    let (mut kept, mut bare) = (0, 0);
     for record in &records {
         let Record::Sample(sample) = record else {
             continue;
         };
         let is_interpreter = sample.pc == Avma(INTERPRETER);
-        if is_interpreter || sample.time > late {
+        if is_interpreter || bare > 0 {
             assert_eq!(sample.detail.is_some(), is_interpreter, "{sample:?}");
         }
         let Some(detail) = &sample.detail else {
+            bare += 1;
             continue;
         };
         kept += 1;
@@ -356,6 +355,7 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
         assert_eq!(detail.words, [Word { at, value: word }]);
     }
     assert!(kept >= 30, "{kept} of 30 in the interpreter");
+    assert!(bare > 0, "the interpreter was told of");
     let news = records.iter().find_map(|record| match record {
         Record::ThreadUpdate(update) => update.role,
         _ => None,
@@ -379,7 +379,7 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
         looks.load(Ordering::Relaxed),
         "every look is told, the last too"
     );
-    assert!(told >= 5, "{told} looks in 300 ms");
+    assert!(told >= 2, "the first look, and the last");
     assert!(matches!(records.last(), Some(Record::End(end)) if end.samples == 300));
 }
 
@@ -425,6 +425,15 @@ fn a_session_ends_when_it_is_asked_and_when_its_time_is_over() {
     assert_eq!(ended, Some(EndReason::DurationOver));
 }
 
+/// Nanoseconds from the first sample to the last.
+fn span(records: &[Record]) -> u64 {
+    let times = records.iter().filter_map(|record| match record {
+        Record::Sample(sample) => Some(sample.time.0),
+        _ => None,
+    });
+    times.clone().max().unwrap() - times.min().unwrap()
+}
+
 #[test]
 fn the_newest_is_kept_and_copies_are_saved_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
@@ -432,23 +441,22 @@ fn the_newest_is_kept_and_copies_are_saved_meanwhile() {
     let copy = folder.path().join("newest.1.vmscope");
     let mut newest = options(&path);
     newest.keep_last = Some(DurationNs(700_000_000));
+    // Of that the last samples' own distance from the end.
+    let least = 500_000_000;
     let session = Session::start(Metronome::new(250), Readers::default(), newest).unwrap();
     while session.progress().samples() < 600 {
         std::thread::yield_now();
     }
     let saved = session.save_copy(&copy).unwrap();
     let outcome = finish(session);
-    assert!(saved.written.samples >= 500, "{saved:?}");
     let copied = records(&copy);
+    assert!(span(&copied) >= least, "{saved:?}");
     assert!(matches!(copied.last(), Some(Record::End(end)) if end.reason == EndReason::Saved));
-    // 2,500 were taken in some 2.5 s; of them the last 0.7 s are kept, and whatever of
-    // the half second before was in the same chunk.
-    assert!(
-        (500..=1500).contains(&outcome.written.samples),
-        "{:?}",
-        outcome.written
-    );
+    // 2,500 were taken in 2.5 s or more; of them the last 0.7 s are kept, and whatever was in
+    // the same chunk. How many that are depends on how long a round takes.
+    assert!(outcome.written.samples < 2500, "{:?}", outcome.written);
     let kept = records(&path);
+    assert!(span(&kept) >= least, "{:?}", outcome.written);
     assert_eq!(
         count(&kept, |r| matches!(r, Record::Sample(_))) as u64,
         outcome.written.samples

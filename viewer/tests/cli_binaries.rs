@@ -12,9 +12,10 @@ use std::process::Command;
 
 use common::programs;
 use common::targets::Target;
-use common::vmscope::{Folder, Run, can_sample, report, run};
+use common::vmscope::{Folder, Run, Working, await_samples, can_sample, report, run};
 use common::whole::{attach, build, json, list, record};
 use common::{is_root, skipped};
+use nix::sys::signal::Signal;
 
 /// Nobody's uid on every Linux.
 const NOBODY: u32 = 65534;
@@ -149,8 +150,14 @@ fn an_ordinary_user_is_told_of_binaries_that_are_gone() {
     let target = Target::ready(spin);
     let attach = || {
         let mut command = as_nobody(&binary);
-        command.args(["attach", &target.pid().to_string(), "--duration", "0.3"]);
-        run(command).code(0)
+        command.args(["attach", &target.pid().to_string()]);
+        let working = Working::start(command);
+        await_samples(&folder.file("recording.vmscope"), 300);
+        working.signal(Signal::SIGINT);
+        let run = working.end().code(0);
+        // The next one's samples are to be waited for too.
+        std::fs::remove_file(folder.file("recording.vmscope")).expect("it is there");
+        run
     };
     std::fs::remove_file(folder.file("libspin.so")).expect("it is there");
     let deleted = attach();
@@ -223,8 +230,12 @@ fn an_ordinary_user_gets_user_samples_and_is_told_so() {
         program.ends_with("inlined").then_some(())
     });
     let mut attach = as_nobody(&binary);
-    attach.args(["attach", &target.pid().to_string(), "--duration", "1"]);
-    run(attach)
+    attach.args(["attach", &target.pid().to_string()]);
+    let working = Working::start(attach);
+    await_samples(&folder.file("recording.vmscope"), 300);
+    working.signal(Signal::SIGINT);
+    working
+        .end()
         .code(0)
         .prints("Samples in the kernel are excluded")
         .prints("user only")

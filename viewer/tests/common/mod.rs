@@ -5,6 +5,7 @@
 
 pub mod pprof;
 pub mod programs;
+pub mod ran;
 pub mod targets;
 pub mod vmscope;
 pub mod whole;

@@ -127,12 +127,15 @@ pub fn profile(path: &Path) -> (Profile, Summary) {
     (profile, summary)
 }
 
-/// Waits until a growing recording holds so many samples.
+/// Waits until a growing recording holds so many samples. As long as it grows there is no hurry:
+/// a program that gets little of the machine's time has few samples in it.
 pub fn await_samples(path: &Path, samples: usize) {
-    await_that(&format!("{} has {samples} samples", path.display()), || {
-        let trace = trace_of(path)?;
-        (trace.samples.times.len() >= samples).then_some(())
-    });
+    let count = || trace_of(path).map_or(0, |trace| trace.samples.times.len());
+    let mut seen = 0;
+    while seen < samples {
+        let more = format!("{} has more than {seen} samples", path.display());
+        seen = await_that(&more, || Some(count()).filter(|now| *now > seen));
+    }
 }
 
 /// A `vmscope` at work. What it says on stderr comes line by line. Dropped, it is
@@ -229,6 +232,15 @@ impl Drop for Working {
             let _ = child.wait();
         }
     }
+}
+
+/// `vmscope attach` to a process into `file`, with so many samples in it.
+pub fn attached(pid: u32, file: &Path, samples: usize) -> Working {
+    let mut attach = command(["attach", "--quiet", &pid.to_string(), "--output"]);
+    attach.arg(file);
+    let working = Working::start(attach);
+    await_samples(file, samples);
+    working
 }
 
 /// A folder of the test's own, and paths in it.

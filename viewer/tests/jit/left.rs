@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::common::programs::script;
-use crate::common::vmscope::{Folder, Working, await_samples, can_sample, command, run};
+use crate::common::vmscope::{Folder, Working, attached, await_samples, can_sample, command, run};
 use crate::common::whole::list;
 use crate::common::{await_that, say, skipped};
 use crate::node::{Recorded, ready, tool};
@@ -200,12 +200,9 @@ fn the_users_own_dump_stays() {
     let (folder, place) = (Folder::new(), Folder::new());
     let target = ready(&["--perf-prof"], "bench.js", &["--forever"], &place);
     let before = place.names();
-    let mut attach = command(["attach", "--quiet", "--duration", "1"]);
-    attach
-        .arg(target.pid().to_string())
-        .arg("--output")
-        .arg(folder.file("out.vmscope"));
-    let run = run(attach).code(0);
+    let working = attached(target.pid(), &folder.file("out.vmscope"), 1000);
+    working.signal(Signal::SIGINT);
+    let run = working.end().code(0);
     assert_eq!(place.names(), before);
     target.end();
     let recorded = Recorded::read(&folder, place, run);

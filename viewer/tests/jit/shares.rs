@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::common::say;
-use crate::common::vmscope::{Folder, Working, await_samples, command};
+use crate::common::vmscope::{Folder, attached};
 use crate::measured::{JITTER, Range, Share, T, Worst, batch_means, list, number, range_of};
 use crate::node::{Recorded, ready, tool};
 
@@ -138,10 +138,7 @@ fn a_running_process() {
     let (folder, place) = (Folder::new(), Folder::new());
     let arguments = ["--forever", "--jitter", JITTER];
     let mut target = ready(&["--perf-prof"], "known_shares.js", &arguments, &place);
-    let mut attach = command(["attach", "--quiet", &target.pid().to_string(), "--output"]);
-    attach.arg(folder.file("out.vmscope"));
-    let working = Working::start(attach);
-    await_samples(&folder.file("out.vmscope"), 6000);
+    let working = attached(target.pid(), &folder.file("out.vmscope"), 6000);
     target.signal(Signal::SIGTERM);
     let program: Value = serde_json::from_str(&target.wait()).expect("its report");
     let run = working.end().code(0);

@@ -5,38 +5,13 @@ use std::path::Path;
 use vmscope_symbolizer::Profile;
 use vmscope_symbolizer::profile::EntryKind;
 
+use crate::common::ran::{KINDS, Ran, last_begun, log_of};
 use crate::common::say;
 use crate::common::vmscope::{Folder, can_sample};
 use crate::hotspot::jdks::jdk;
 use crate::hotspot::jvm::java;
 use crate::measured::{Worst, batch_means, list, number};
 use crate::node::Recorded;
-
-const KINDS: [&str; 4] = ["alpha", "beta", "gamma", "steady"];
-
-/// One life: which kind, in which class, from when to when.
-struct Ran {
-    kind: usize,
-    class: String,
-    begin: u64,
-    end: u64,
-}
-
-/// The program's own log, in the order of time.
-fn log_of(path: &Path) -> Vec<Ran> {
-    let text = std::fs::read_to_string(path).expect("the program's log");
-    let lines = text.lines().map(|line| {
-        let words: Vec<&str> = line.split(' ').collect();
-        let kind = KINDS.iter().position(|kind| *kind == words[0]);
-        Ran {
-            kind: kind.expect("a kind"),
-            class: words[1].to_owned(),
-            begin: words[2].parse().expect("nanoseconds"),
-            end: words[3].parse().expect("nanoseconds"),
-        }
-    });
-    lines.collect()
-}
 
 /// What became of the samples of the program's own thread while it ran.
 #[derive(Debug, Default)]
@@ -74,13 +49,12 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
         .collect();
     let samples = &profile.trace.samples;
     for (time, &place) in samples.times.iter().zip(&samples.places) {
-        let after = log.partition_point(|ran| ran.begin <= time.0);
         // Before the first life the program warms up, which is not in its log.
-        let Some(at) = after.checked_sub(1) else {
+        let Some(last) = last_begun(log, time.0) else {
             continue;
         };
-        let ran = Some(&log[at]).filter(|ran| time.0 <= ran.end);
-        let ran = ran.map(|ran| (ran.kind, ran.class.as_str()));
+        let ran = Some(last).filter(|ran| ran.is_at(time.0));
+        let ran = ran.map(|ran| (ran.kind, ran.code.as_str()));
         let site = profile.site_of_place[place as usize] as usize;
         if let Some((kind, class)) = kinds[site] {
             asked.named.push(kind);
@@ -96,8 +70,8 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
                         ran.map(|(_, class)| class),
                         entry.name,
                         entry.tier,
-                        (time.0 - log[at].begin) / 1000,
-                        (log[at].end - log[at].begin) / 1000,
+                        (time.0 - last.begin) / 1000,
+                        (last.end - last.begin) / 1000,
                     ));
                 }
             }

@@ -5,6 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 use vmscope_symbolizer::profile::{Frame, Site};
 
+use crate::common::targets::Target;
 use crate::common::vmscope::can_sample;
 use crate::hotspot::java::line_of_range;
 use crate::hotspot::jdks::{Jdk, jdk};
@@ -117,6 +118,20 @@ impl Way {
         let program = recorded.said[0].clone();
         Some(Known::of(self.layout, recorded, program))
     }
+}
+
+/// A program that works until it is ended, in methods; `None`, said, where it can't be had or
+/// sampled.
+pub fn steady() -> Option<Target> {
+    let way = Way {
+        release: 17,
+        tier: Tier::Tiered,
+        precise: false,
+        operation: "field",
+        layout: Layout::Methods,
+    };
+    let program = way.command(way.loops(), &["--forever"])?;
+    Some(Target::ready(program))
 }
 
 /// What is known of a range.

@@ -5,22 +5,8 @@ use std::path::PathBuf;
 
 use nix::sys::signal::Signal;
 
-use crate::common::targets::Target;
-use crate::common::vmscope::{Folder, Working, await_samples, command, report};
-use crate::known::{Layout, Tier, Way};
-
-/// A program that works until it is ended.
-fn working() -> Option<Target> {
-    let way = Way {
-        release: 17,
-        tier: Tier::Tiered,
-        precise: false,
-        operation: "field",
-        layout: Layout::Methods,
-    };
-    let program = way.command(way.loops(), &["--forever"])?;
-    Some(Target::ready(program))
-}
+use crate::common::vmscope::{Folder, attached, report};
+use crate::known::steady;
 
 /// A perf map; dropped, it is removed.
 struct PerfMap(PathBuf);
@@ -55,16 +41,13 @@ impl Drop for PerfMap {
 /// The VM's own view has bytecodes; that of an agent has names at best.
 #[test]
 fn a_perf_map_of_the_same_code_does_not_count() {
-    let Some(mut target) = working() else {
+    let Some(mut target) = steady() else {
         return;
     };
     let _map = PerfMap::of(target.pid(), "named_by_the_map");
     let folder = Folder::new();
     let file = folder.file("out.vmscope");
-    let mut attach = command(["attach", "--quiet", &target.pid().to_string(), "--output"]);
-    attach.arg(&file);
-    let attached = Working::start(attach);
-    await_samples(&file, 2000);
+    let attached = attached(target.pid(), &file, 2000);
     target.signal(Signal::SIGTERM);
     target.wait();
     attached.end().code(0);
@@ -75,15 +58,12 @@ fn a_perf_map_of_the_same_code_does_not_count() {
 
 #[test]
 fn one_that_is_killed_leaves_what_was_read() {
-    let Some(mut target) = working() else {
+    let Some(mut target) = steady() else {
         return;
     };
     let folder = Folder::new();
     let file = folder.file("out.vmscope");
-    let mut attach = command(["attach", "--quiet", &target.pid().to_string(), "--output"]);
-    attach.arg(&file);
-    let attached = Working::start(attach);
-    await_samples(&file, 2000);
+    let attached = attached(target.pid(), &file, 2000);
     target.signal(Signal::SIGKILL);
     attached.end().code(0);
     target.wait();

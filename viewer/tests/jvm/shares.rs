@@ -5,10 +5,9 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::common::say;
-use crate::common::targets::Target;
-use crate::common::vmscope::{Folder, Working, await_samples, command};
+use crate::common::vmscope::{Folder, attached};
 use crate::hotspot::jdks::RELEASES;
-use crate::known::{Known, Layout, Tier, Way};
+use crate::known::{Known, Layout, Tier, Way, steady};
 use crate::node::Recorded;
 
 /// Compilers, and whether there are more debug records than each JVM has by itself.
@@ -94,28 +93,17 @@ fn inlined_methods() {
 /// The JVM that most people have: running, and no flag.
 #[test]
 fn a_running_process() {
-    let way = Way {
-        release: 17,
-        tier: Tier::Tiered,
-        precise: false,
-        operation: "field",
-        layout: Layout::Methods,
-    };
-    let Some(program) = way.command(way.loops(), &["--forever"]) else {
+    let Some(mut target) = steady() else {
         return;
     };
     let (folder, place) = (Folder::new(), Folder::new());
-    let mut target = Target::ready(program);
-    let mut attach = command(["attach", "--quiet", &target.pid().to_string(), "--output"]);
-    attach.arg(folder.file("out.vmscope"));
-    let working = Working::start(attach);
-    await_samples(&folder.file("out.vmscope"), 4000);
+    let working = attached(target.pid(), &folder.file("out.vmscope"), 4000);
     target.signal(Signal::SIGTERM);
     let said = target.wait();
     let program: Value = serde_json::from_str(&said).expect("its report");
     let run = working.end().code(0);
     let recorded = Recorded::read(&folder, place, run);
-    let known = Known::of(way.layout, recorded, program);
+    let known = Known::of(Layout::Methods, recorded, program);
     let (worst, wrong) = known.honesty("attach");
     known.check(wrong.is_empty(), &format!("{wrong:#?}"));
     known.check(known.unknown().share == 0.0, "methods are always known");

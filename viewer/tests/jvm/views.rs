@@ -2,9 +2,7 @@
 
 use vmscope_symbolizer::Profile;
 
-use crate::common::vmscope::{
-    Folder, Working, await_samples, can_sample, command, profile, report, run,
-};
+use crate::common::vmscope::{Folder, attached, can_sample, command, profile, report, run};
 use crate::hotspot::java::sources;
 use crate::hotspot::jdks::jdks;
 use crate::hotspot::jvm::Jvm;
@@ -38,10 +36,7 @@ fn of_a_running_program() {
         };
         let folder = Folder::new();
         let file = folder.file("out.vmscope");
-        let mut attach = command(["attach", "--quiet", &jvm.pid().to_string(), "--output"]);
-        attach.arg(&file);
-        let working = Working::start(attach);
-        await_samples(&file, 2000);
+        let working = attached(jvm.pid(), &file, 2000);
         // Killed: what is not in the recording can't be asked of it.
         drop(jvm);
         working.end().code(0);

@@ -1,4 +1,4 @@
-"""Most of the time is spent in one function of known name: python3 -X perf dominant.py [SECONDS=2]
+"""Most of the time is spent in one function of known name: python3 -X perf dominant.py [CPU_SECONDS=2]
 
 Its code is run by the interpreter's loop, which is a native function: the perf trampoline
 makes a Python function visible in call chains. So this one calls itself over and over, and
@@ -24,9 +24,9 @@ def minor(n):
     return x
 
 
-until = time.monotonic() + float(sys.argv[1] if len(sys.argv) > 1 else 2)
+until = time.process_time() + float(sys.argv[1] if len(sys.argv) > 1 else 2)
 in_dominant = in_minor = total = 0
-while time.monotonic() < until:
+while time.process_time() < until:
     begin = time.thread_time()
     total += dominant(90000)
     between = time.thread_time()

@@ -24,7 +24,7 @@ mod measured;
 
 use common::say;
 use common::targets::Target;
-use common::vmscope::{Folder, Working, await_samples, can_sample, command};
+use common::vmscope::{Folder, attached, can_sample};
 use measured::{JITTER, Measured, Share, T, Worst, stolen_ns};
 use nix::sys::signal::Signal;
 
@@ -54,10 +54,7 @@ fn known_shares_of_a_running_process_too() {
     let stolen = stolen_ns();
     let folder = Folder::new();
     let recording = folder.file("out.vmscope");
-    let mut command = command(["attach", "--quiet", &target.pid().to_string(), "--output"]);
-    command.arg(&recording);
-    let working = Working::start(command);
-    await_samples(&recording, 5000);
+    let working = attached(target.pid(), &recording, 5000);
     // Its own account covers its whole life; its shares are the same all the time.
     target.signal(Signal::SIGTERM);
     let program = serde_json::from_str(&target.wait()).expect("its report");

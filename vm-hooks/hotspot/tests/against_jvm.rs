@@ -22,7 +22,7 @@ use common::java::agent;
 use common::jdks::{Jdk, compiler, jdks};
 use common::jvm::Jvm;
 use common::oracle::{Oracle, OracleMethod, OracleNmethod};
-use common::{await_that, say};
+use common::say;
 use outside::{Outside, Zone, read};
 use vmscope_hotspot::code::Frame;
 use vmscope_hotspot::method::MethodInfo;
@@ -160,12 +160,6 @@ fn same_stubs(compared: &mut Compared, zone: &Zone, oracle: &Oracle) {
 
 /// Compares a JVM in which nothing happens.
 fn compare(jvm: &Jvm, release: u32) -> Option<Compared> {
-    // The last compilations end.
-    await_that("nothing is compiled any more", || {
-        let before = read(jvm.pid()).ids();
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        (before == read(jvm.pid()).ids()).then_some(())
-    });
     let mut compared = Compared::default();
     let before = read(jvm.pid());
     let oracle = Oracle::of(jvm)?;
@@ -191,8 +185,10 @@ fn compare(jvm: &Jvm, release: u32) -> Option<Compared> {
             compared.passing += 1;
             continue;
         }
-        // Zombie and unloaded are 3 and 4 where there are such states.
-        let dead = outside.nmethod.method.0 == 0 || outside.nmethod.state >= 3;
+        // Zombie and unloaded are 3 and 4 where there are such states. JDK 17 does not tell either
+        // of what is not entrant (2) and a zombie as soon as the sweeper comes.
+        let state = outside.nmethod.state;
+        let dead = outside.nmethod.method.0 == 0 || state >= 3 || (release == 17 && state == 2);
         assert!(dead, "the JVM does not tell of {outside:?}");
         compared.dead += 1;
     }
@@ -200,10 +196,42 @@ fn compare(jvm: &Jvm, release: u32) -> Option<Compared> {
     Some(compared)
 }
 
-/// One JVM, from start to comparison.
-fn of(jdk: &Jdk, flags: &[&str], class: &str, arguments: &[&str]) -> Option<Compared> {
+/// How often a program does its work, at most. Nearly always once is enough.
+const TURNS: usize = 20;
+
+/// Has the program work until so much of it is compiled, as it is seen from outside.
+///
+/// How far compilers come while a program runs depends on the machine, and what waits for them is
+/// dropped when the program does not run it any more. But after each turn they come to their end,
+/// most of what was compiled stays, and the next turn adds to it. So the bound is one of turns, not
+/// of time; and `least` is half of what is in use after the first turn on an idle machine, or less.
+fn until_compiled(jvm: &mut Jvm, least: (usize, usize)) {
+    for _ in 0..TURNS {
+        jvm.rests();
+        let zone = read(jvm.pid());
+        // In use: nothing else is sure to stay until it is compared.
+        let live = zone.nmethods.values().filter(|one| one.nmethod.state == 0);
+        let records = live.clone().map(|one| one.records.len()).sum::<usize>();
+        let compiled = (live.count(), records);
+        if compiled.0 >= least.0 && compiled.1 >= least.1 {
+            return;
+        }
+        jvm.works_again();
+    }
+    panic!("after {TURNS} turns less than {least:?} nmethods and records");
+}
+
+/// One JVM, from start to comparison, with at least so many nmethods and records.
+fn of(
+    jdk: &Jdk,
+    flags: &[&str],
+    class: &str,
+    arguments: &[&str],
+    least: (usize, usize),
+) -> Option<Compared> {
     let arguments = [arguments, &["--wait"]].concat();
-    let jvm = Jvm::ready(jdk, flags, class, &arguments)?;
+    let mut jvm = Jvm::ready(jdk, flags, class, &arguments)?;
+    until_compiled(&mut jvm, least);
     let compared = compare(&jvm, jdk.release)?;
     say(&format!(
         "{} {flags:?} {class}: {} nmethods ({} OSR), {} records ({} inlined), {} frames; {} \
@@ -230,10 +258,10 @@ fn of(jdk: &Jdk, flags: &[&str], class: &str, arguments: &[&str]) -> Option<Comp
     Some(compared)
 }
 
-/// The same on all releases.
+/// The same on all releases, with at least so many nmethods and records.
 fn on_all(flags: &[&str], class: &str, arguments: &[&str], least: (usize, usize)) {
     for jdk in jdks() {
-        let Some(compared) = of(&jdk, flags, class, arguments) else {
+        let Some(compared) = of(&jdk, flags, class, arguments, least) else {
             return;
         };
         let (nmethods, records) = least;
@@ -247,14 +275,14 @@ fn on_all(flags: &[&str], class: &str, arguments: &[&str], least: (usize, usize)
 /// As nearly every JVM runs: no flag.
 #[test]
 fn without_any_flag() {
-    on_all(&[], "Inlining", &["--rounds", "50"], (100, 500));
-    on_all(&[], "Strings", &["--rounds", "100"], (200, 1500));
+    on_all(&[], "Inlining", &["--rounds", "50"], (80, 350));
+    on_all(&[], "Strings", &["--rounds", "100"], (110, 700));
 }
 
 #[test]
 fn with_records_between_safepoints() {
     let flags = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"];
-    on_all(&flags, "Inlining", &["--rounds", "50"], (100, 3000));
+    on_all(&flags, "Inlining", &["--rounds", "50"], (80, 1200));
 }
 
 /// An agent that wants to know of compiled code makes the JVM record more.
@@ -264,7 +292,7 @@ fn with_an_agent_from_the_start() {
         return;
     };
     let flag = format!("-agentpath:{}", agent.display());
-    on_all(&[&flag], "Strings", &["--rounds", "50"], (200, 3000));
+    on_all(&[&flag], "Strings", &["--rounds", "50"], (100, 2500));
 }
 
 #[test]
@@ -273,7 +301,7 @@ fn each_compiler_by_itself() {
         &["-XX:TieredStopAtLevel=1"],
         "Inlining",
         &["--rounds", "10"],
-        (100, 500),
+        (80, 250),
     );
     on_all(
         &["-XX:-TieredCompilation"],
@@ -307,7 +335,7 @@ fn a_large_program() {
     let Some(jdk) = compiler() else {
         return;
     };
-    if let Some(compared) = of(&jdk, &[], "Compiler", &["--rounds", "60"]) {
-        assert!(compared.nmethods > 1500, "{compared:?}");
+    if let Some(compared) = of(&jdk, &[], "Compiler", &["--rounds", "20"], (1500, 0)) {
+        assert!(compared.nmethods >= 1500, "{compared:?}");
     }
 }

@@ -13,7 +13,7 @@ mod common;
 use std::sync::Arc;
 
 use common::jdks::{Jdk, every};
-use common::jvm::Jvm;
+use common::jvm::{Jvm, WAITS_FOR_COMPILERS};
 use common::skipped;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::testing::{Walk, walk};
@@ -98,11 +98,12 @@ fn core_files_hold_what_the_process_did() {
             ));
             continue;
         }
-        let Some(jvm) = Jvm::listed(&jdk, &["-Xmx16m", "-XX:+UseSerialGC"]) else {
+        let flags = ["-Xmx16m", "-XX:+UseSerialGC", WAITS_FOR_COMPILERS];
+        let Some(jvm) = Jvm::listed(&jdk, &flags) else {
             return;
         };
         let process = ProcessView::open(Pid(jvm.pid())).unwrap();
-        // Its compilers may still be at work: what was there before and after is
+        // The JVM may still do something of its own: what was there before and after is
         // compared with what is in the file.
         let before = walk(&process, &Pages::new(process.memory())).unwrap();
         let image = core_of(&process, true);

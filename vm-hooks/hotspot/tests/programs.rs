@@ -6,7 +6,7 @@ mod common;
 
 use common::java::{classes, expanded, line_of_range};
 use common::jdks::jdks;
-use common::jvm::{Jvm, java};
+use common::jvm::{Jvm, WAITS_FOR_COMPILERS, java};
 use common::oracle::Oracle;
 use common::say;
 
@@ -100,7 +100,7 @@ fn methods_of_known_shares_can_be_compiled() {
 fn what_the_agent_tells_hangs_together() {
     for jdk in jdks() {
         let arguments = ["--rounds", "20", "--wait"];
-        let Some(jvm) = Jvm::ready(&jdk, &[], "Inlining", &arguments) else {
+        let Some(jvm) = Jvm::ready(&jdk, &[WAITS_FOR_COMPILERS], "Inlining", &arguments) else {
             return;
         };
         let Some(oracle) = Oracle::of(&jvm) else {

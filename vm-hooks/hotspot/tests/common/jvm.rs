@@ -1,11 +1,16 @@
 //! JVMs that run the programs of `tests/programs`.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use super::java::{classes, listed};
 use super::jdks::Jdk;
+use super::{attach, await_that};
+
+/// With this flag a program stands still while what it runs is compiled: what is compiled when it
+/// is ready depends on what it did, and not on how fast the machine is.
+pub const WAITS_FOR_COMPILERS: &str = "-Xbatch";
 
 /// A JVM that has said that it is ready. Dropped, it is killed.
 #[derive(Debug)]
@@ -33,7 +38,8 @@ fn undisturbed(command: &mut Command) {
 
 impl Jvm {
     /// A JVM that runs a program until that says `ready`: with `--wait` among the arguments all
-    /// work is done, and nothing happens in it any more but what the JVM does by itself.
+    /// work is done, and nothing happens in it any more but what the JVM does by itself, which
+    /// may be to compile: see [`Jvm::rests`].
     pub fn ready(jdk: &Jdk, flags: &[&str], class: &str, arguments: &[&str]) -> Option<Self> {
         Some(Jvm::of(java(jdk, flags, class, arguments)?))
     }
@@ -50,14 +56,34 @@ impl Jvm {
     fn of(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("java starts");
-        let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let mut jvm = Jvm { child, stdout };
+        jvm.becomes_ready();
+        jvm
+    }
+
+    fn becomes_ready(&mut self) {
         let mut line = String::new();
         while !line.starts_with("ready ") {
             line.clear();
-            let bytes = stdout.read_line(&mut line).expect("its output");
-            assert!(bytes > 0, "{command:?} ended and was never ready");
+            let bytes = self.stdout.read_line(&mut line).expect("its output");
+            assert!(bytes > 0, "it ended and was never ready");
         }
-        Jvm { child, stdout }
+    }
+
+    /// Has a program with `--wait` do its work once more.
+    pub fn works_again(&mut self) {
+        let stdin = self.child.stdin.as_mut().expect("piped");
+        stdin.write_all(b"\n").expect("it reads");
+        self.becomes_ready();
+    }
+
+    /// Waits until it has compiled all that it meant to: by its own word, as no time is long
+    /// enough for every machine.
+    pub fn rests(&self) {
+        await_that("nothing is compiled any more", || {
+            attach::compiles_nothing(self.pid()).then_some(())
+        });
     }
 
     pub fn pid(&self) -> u32 {

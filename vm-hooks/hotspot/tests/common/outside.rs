@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use vmscope_hotspot::code::{Blob, CodeCache, Found, Frame, Nmethod, NmethodId};
+use vmscope_hotspot::code::{Blob, CodeCache, Found, Frame, Nmethod};
 use vmscope_hotspot::jvm::Jvm;
 use vmscope_hotspot::method::MethodInfo;
 use vmscope_hotspot::pages::Pages;
@@ -74,13 +74,4 @@ pub fn read(pid: u32) -> Zone {
     }
     zone.methods = named;
     zone
-}
-
-impl Zone {
-    /// Which lives of which compiled methods there are.
-    pub fn ids(&self) -> Vec<NmethodId> {
-        let mut ids: Vec<NmethodId> = self.nmethods.values().map(|one| one.nmethod.id).collect();
-        ids.sort_unstable();
-        ids
-    }
 }

@@ -21,7 +21,7 @@ import java.util.Random;
  * --collect N   collects garbage, and so unloads classes, after every N lives
  * </pre>
  *
- * <p>At the end: {@code {"lives":, "kinds":[{"kind":, "seconds":}]}}.
+ * <p>At the end: {@code {"lives":, "kinds":[{"kind":, "seconds":}]}}, in CPU time.
  */
 public final class Churn {
   private static final String[] KINDS = {"alpha", "beta", "gamma", "steady"};
@@ -101,7 +101,6 @@ public final class Churn {
     PrintWriter writer = log.isEmpty() ? null : new PrintWriter(log, "UTF-8");
     Body steady = new Steady();
     Random random = new Random(5);
-    long[] spent = new long[KINDS.length];
     int x = steady.run(3, rounds * 10);
     program.warm();
     int done = 0;
@@ -119,9 +118,10 @@ public final class Churn {
       x += adjusted(body, 1000);
       int n = (int) (rounds * (0.8 + 0.4 * random.nextDouble()));
       long begin = System.nanoTime();
+      Clock.start();
       x = body.run(x, n);
+      Clock.lap(kind);
       long end = System.nanoTime();
-      spent[kind] += end - begin;
       if (writer != null) {
         writer.println(KINDS[kind] + ' ' + name + ' ' + begin + ' ' + end);
       }
@@ -136,7 +136,7 @@ public final class Churn {
     StringBuilder kinds = new StringBuilder();
     for (int i = 0; i < KINDS.length; i++) {
       kinds.append(i == 0 ? "" : ", ").append("{\"kind\":\"").append(KINDS[i]);
-      kinds.append("\", \"seconds\":").append(spent[i] / 1e9).append('}');
+      kinds.append("\", \"seconds\":").append(Clock.SPENT[i] / 1e9).append('}');
     }
     program.done("{\"lives\":" + done + ", \"used\":" + x + ", \"kinds\":[" + kinds + "]}");
   }

@@ -10,8 +10,9 @@ import java.util.Map;
  * <p>{@code --NAME VALUE} or {@code --NAME} alone, which is {@code true}. All programs take
  *
  * <ul>
- *   <li>{@code --wait}: the work done, prints {@code ready PID} and then does nothing until its
- *       standard input ends: a process to compare with what is read of it;
+ *   <li>{@code --wait}: the work done, prints {@code ready PID} and then does nothing: a process to
+ *       compare with what is read of it. A line on its standard input makes it do as much again,
+ *       and be ready again; the end of it ends it;
  *   <li>{@code --forever}: prints {@code ready PID} when all is compiled, and works until
  *       SIGTERM, which is then the end of its work and not of its report.
  * </ul>
@@ -67,8 +68,15 @@ final class Program {
   }
 
   /** Whether more work is to be done after so many rounds of it. */
-  boolean goesOn(int done, int rounds) {
-    return has("forever") ? !stop : done < rounds;
+  boolean goesOn(int done, int rounds) throws IOException {
+    if (has("forever")) {
+      return !stop;
+    }
+    if (done > 0 && done % rounds == 0 && has("wait")) {
+      ready();
+      return System.in.read() >= 0;
+    }
+    return done < rounds || has("wait");
   }
 
   /** With {@code --forever}: says that from here on it only works. */
@@ -78,14 +86,8 @@ final class Program {
     }
   }
 
-  /** The work is done: prints what is to be said of it, and waits where that is asked for. */
-  void done(String said) throws IOException {
-    if (has("wait")) {
-      ready();
-      while (System.in.read() >= 0) {
-        // Nothing is done until the end of it.
-      }
-    }
+  /** The work is done: prints what is to be said of it. */
+  void done(String said) {
     System.out.println(said);
     System.out.flush();
   }

@@ -7,7 +7,7 @@ use vmscope_records::{ConstituentKind, Pid, ProcessKey, Record, TimeNs};
 use vmscope_target::{Adapter as _, KeySource, Look, ProcessView};
 
 use super::common::jdks::jdks;
-use super::common::jvm::Jvm;
+use super::common::jvm::{Jvm, WAITS_FOR_COMPILERS};
 use super::common::say;
 
 /// Flags, the oldest release that has them, and whether methods are compiled.
@@ -73,7 +73,8 @@ fn jvms_of_all_kinds_are_read() {
                 continue;
             }
             let arguments = ["--rounds", "20", "--wait"];
-            let Some(jvm) = Jvm::ready(&jdk, flags, "Tiny", &arguments) else {
+            let all = [flags, &[WAITS_FOR_COMPILERS]].concat();
+            let Some(jvm) = Jvm::ready(&jdk, &all, "Tiny", &arguments) else {
                 return;
             };
             let (compiled, codelets, limits) = look_at(jvm.pid());
