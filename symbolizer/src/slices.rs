@@ -182,6 +182,17 @@ impl Slices {
         last
     }
 
+    /// How many levels there are.
+    pub(crate) fn levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// What `of` says of each spot and its site.
+    pub(crate) fn by_spot<T>(&self, of: impl Fn(u32, SiteId) -> T) -> Vec<T> {
+        let spots = self.spots.iter().zip(0..);
+        spots.map(|(spot, id)| of(id, spot.site)).collect()
+    }
+
     pub(crate) fn spot_of_place(&self, place: u32) -> Option<u32> {
         self.spot_of_place.get(place as usize).copied()
     }

@@ -80,6 +80,8 @@ impl Summary {
         let counts = Counts::of_selection(profile, &selection, stop)?;
         let late_by_thread = late::by_thread(profile, &selection);
         let (total, sites) = (counts.total, counts.sites);
+        let entry_of = |site: u32| profile.sites.get(site as usize).map(|site| site.entry);
+        let groups = profile.entries.len();
         let mut entries = vec![0; profile.entries.len()];
         let (mut quality, mut of_code) = (Quality::default(), Quality::default());
         for (&count, site) in sites.iter().zip(&profile.sites) {
@@ -112,7 +114,7 @@ impl Summary {
             threads_without_cpu: 0,
             after_last_cpu: 0,
             lost: lost(profile, filter, window),
-            errors: errors::errors(profile, filter, total),
+            errors: errors::batch_errors(profile, &selection, entry_of, (total, groups), stop)?,
             decided_whole: counts.decided_whole,
         };
         summary.count_threads(profile, filter, &counts.threads, &late_by_thread);

@@ -55,7 +55,7 @@ struct Sums {
 impl Sums {
     fn take(&mut self, profile: &Profile, selection: &Selection, piece: Piece) {
         match piece {
-            Piece::Slice(slice) => {
+            Piece::Slice(slice, _) => {
                 for (run, cells) in slice.runs() {
                     if !selection.takes_thread(run.thread) {
                         continue;

@@ -10,8 +10,8 @@ use vmscope_records::TimeNs;
 /// A part of a window.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece<'a> {
-    /// A whole slice.
-    Slice(&'a Slice),
+    /// A whole slice, and its level.
+    Slice(&'a Slice, usize),
     /// Single samples, by their index in the trace's.
     Samples(Range<usize>),
 }
@@ -24,7 +24,8 @@ pub(crate) struct Selection {
     /// Samples in slices that stand at the edges of the window and were taken or left as
     /// a whole.
     pub decided_whole: u64,
-    threads: Option<Vec<bool>>,
+    /// By thread; `None` for all.
+    pub threads: Option<Vec<bool>>,
     /// By spot; `None` for all.
     pub spots: Option<Vec<bool>>,
 }
@@ -153,7 +154,7 @@ impl Slices {
         };
         self.pieces_below(below, range.start..first.first, visit)?;
         for slice in inside {
-            visit(Piece::Slice(slice))?;
+            visit(Piece::Slice(slice, below))?;
         }
         self.pieces_below(below, last.end..range.end, visit)
     }
