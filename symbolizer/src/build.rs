@@ -47,7 +47,7 @@ pub fn profile_of(mut trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Pro
     let (entries, sites) = (builder.entries.values, builder.sites.values);
     trace.samples.put_in_order();
     let mut slices = Slices::default();
-    slices.append(&trace, &site_of_place);
+    slices.append(&trace, &sites, &site_of_place);
     Profile {
         trace,
         entries,

@@ -8,7 +8,7 @@ pub use find::{Candidate, Choice, Subject, candidates, choose};
 
 use crate::build::code::line_of;
 use crate::profile::{Profile, Region, Site};
-use crate::slices::{Selection, Stop};
+use crate::slices::{self, Selection, Stop};
 use crate::summary::Filter;
 use crate::summary::errors::batch_errors;
 use body::{Tree, Worked};
@@ -324,10 +324,10 @@ fn row_errors(
     all: &Tally,
     groups: usize,
 ) -> Vec<f64> {
-    let group_of = |site: u32| group_of_site.get(site as usize).copied().flatten();
+    let group_of = |spot: &slices::Spot| group_of_site.get(spot.site as usize).copied().flatten();
     let of_method = profile
         .slices
-        .by_spot(|spot, site| selection.takes_spot(spot) && group_of(site).is_some());
+        .by_spot(|id, spot| selection.takes_spot(id) && group_of(spot).is_some());
     let of_method = Selection {
         spots: Some(of_method),
         ..selection.clone()
@@ -343,7 +343,7 @@ fn share_error(
     group_of_site: &[Option<u32>],
     total: u64,
 ) -> Option<f64> {
-    let group_of = |site: u32| group_of_site.get(site as usize)?.map(|_| 0);
+    let group_of = |spot: &slices::Spot| group_of_site.get(spot.site as usize)?.map(|_| 0);
     let errors = batch_errors(profile, selection, group_of, (total, 1), &Stop::new());
     errors?.first().copied()
 }

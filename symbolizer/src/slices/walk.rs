@@ -40,11 +40,8 @@ impl Selection {
             let all = 0..u32::try_from(count).unwrap_or(u32::MAX);
             all.map(|thread| filter.takes_thread(thread)).collect()
         });
-        let spots = filter.entry_mask(profile).map(|mask| {
-            let takes = mask.of_sites(profile);
-            let of_spot = |site: u32| takes.get(site as usize).copied().unwrap_or(false);
-            slices.spots.iter().map(|spot| of_spot(spot.site)).collect()
-        });
+        let mask = filter.entry_mask(profile);
+        let spots = mask.map(|mask| slices.by_spot(|_, spot| mask.takes(spot.entry)));
         Selection {
             range,
             decided_whole,

@@ -1,7 +1,7 @@
 //! How sure a share is: batch means (TRUTH.md §4).
 
 use crate::profile::Profile;
-use crate::slices::{Piece, Selection, Slice, Stop};
+use crate::slices::{Piece, Selection, Slice, Spot, Stop};
 
 /// Batches for the error of a share (TRUTH.md §4 wants at least 30).
 const BATCHES: u64 = 32;
@@ -16,7 +16,7 @@ const T_95: f64 = 2.04;
 const NONE: u32 = u32::MAX;
 
 /// The 95 % half-width of the share of each of `count` groups in the `total` samples of a
-/// selection, by batches of samples that follow one another. `group_of_site` gives the
+/// selection, by batches of samples that follow one another. `group_of` gives the
 /// group, or `None` for those of no group. Empty where there are too few samples to say;
 /// `None` when `stop` was wished before it was done.
 ///
@@ -24,7 +24,7 @@ const NONE: u32 = u32::MAX;
 pub(crate) fn batch_errors(
     profile: &Profile,
     selection: &Selection,
-    group_of_site: impl Fn(u32) -> Option<u32>,
+    group_of: impl Fn(&Spot) -> Option<u32>,
     (total, count): (u64, usize),
     stop: &Stop,
 ) -> Option<Vec<f64>> {
@@ -32,8 +32,8 @@ pub(crate) fn batch_errors(
     if size < MIN_SAMPLES_A_BATCH {
         return Some(Vec::new());
     }
-    let groups = profile.slices.by_spot(|spot, site| {
-        let group = group_of_site(site).filter(|_| selection.takes_spot(spot));
+    let groups = profile.slices.by_spot(|id, spot| {
+        let group = group_of(spot).filter(|_| selection.takes_spot(id));
         group.unwrap_or(NONE)
     });
     let mut batches = Batches {

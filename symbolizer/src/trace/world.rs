@@ -208,12 +208,17 @@ impl World {
         let tag = address.0.wrapping_mul(GOLDEN) << self.cache_bits | u64::from(process.0);
         let grain = stamp_slot(process, address.0 >> GRAIN_BITS);
         let void = self.stamps.get(grain).map_or(self.void, |stamp| *stamp);
-        if let Some(known) = self.cache.get(slot)
-            && known.tag == tag
-            && known.at >= void.max(self.void)
-        {
+        let void = void.max(self.void);
+        // A place may be in either slot of a pair, which are in one line of memory.
+        let pair = [slot, slot ^ 1].map(|slot| self.cache.get(slot).copied().unwrap_or_default());
+        if let Some(known) = pair.iter().find(|k| k.tag == tag && k.at >= void) {
             return known.place;
         }
+        let slot = if pair[0].at > pair[1].at {
+            slot ^ 1
+        } else {
+            slot
+        };
         let place = self.find(process, address);
         let place = self.intern(place);
         if self.grow_cache() {
@@ -226,8 +231,8 @@ impl World {
         place
     }
 
-    /// Grows the cache until it has two slots for each place. What it knew it has to
-    /// learn again, which is little beside what it learnt. Returns whether it did.
+    /// Grows the cache until it has two slots for each place. Returns whether it did: slots
+    /// are others then.
     fn grow_cache(&mut self) -> bool {
         let grows = self.places.len() * 2 > self.cache.len() && self.cache_bits < MAX_CACHE_BITS;
         if grows {
