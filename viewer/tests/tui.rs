@@ -118,8 +118,8 @@ fn a_damaged_recording_opens_as_far_as_it_goes() {
     let Some(tmux) = Tmux::run(SIZE, &line(&["view", "bad.vmscope"], &file)) else {
         return;
     };
-    let screen = tmux.shows("this recording is not whole");
-    assert!(screen.contains("10,886 samples"), "{screen}");
+    tmux.shows("this recording is not whole");
+    tmux.shows("10,886 samples");
     tmux.press(&["q"]);
     is_restored(&tmux, 0);
 }

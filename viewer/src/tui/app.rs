@@ -130,6 +130,14 @@ impl App {
         matches!(self.stage, Stage::Opening(..)) || !self.running.is_empty()
     }
 
+    /// Why nothing could be opened.
+    pub fn failure(&self) -> Option<&str> {
+        match &self.stage {
+            Stage::Failed(why) => Some(why),
+            Stage::Opening(..) | Stage::Open => None,
+        }
+    }
+
     /// Whether an answer is being waited for.
     pub fn is_pending(&self) -> bool {
         self.summary.is_pending() || self.view().is_some_and(|view| view.is_pending())
@@ -217,6 +225,7 @@ pub fn update(app: &mut App, profile: Option<&Profile>, event: Event) -> Vec<Eff
         Event::Failed(why) => app.stage = Stage::Failed(why),
         Event::Said(text) => app.message = text,
         Event::Tick => {}
+        Event::TerminalGone => effects.push(Effect::Quit),
         Event::Key(key) if key.kind != KeyEventKind::Release => {
             app.key(profile, &key, &mut effects);
         }

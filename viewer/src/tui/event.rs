@@ -31,6 +31,8 @@ pub enum Event {
     Said(String),
     /// Time passed, while something is going on.
     Tick,
+    /// Nothing can be read from the terminal any more.
+    TerminalGone,
 }
 
 /// What is to be done outside.

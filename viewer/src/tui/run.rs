@@ -210,6 +210,8 @@ fn read_terminal(sender: &Sender<Event>, began: Instant) {
             return;
         }
     }
+    // Where the loop is gone too, nobody needs to be told.
+    let _ = sender.send(Event::TerminalGone);
 }
 
 /// Writes a file that is not there yet, for its user alone.

@@ -8,7 +8,7 @@ use super::theme::Theme;
 use crate::record::DEFAULT_OUTPUT;
 use crate::report::load_profile_with;
 use crate::signals::Signals;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ pub fn view(args: &ViewArgs) -> Result<()> {
     terminal::check("view", &format!("`vmscope report {shown}` prints text"))?;
     // A word mistyped is told on the terminal as it is.
     drop(crate::report::open_recording(&args.file)?);
-    let signals = Signals::catch()?;
+    let signals = Signals::catch_for_screen(terminal::leave)?;
     let theme = Theme::of(|name| std::env::var(name).ok());
     let name = args.file.file_name().unwrap_or(args.file.as_os_str());
     let mut app = App::new(name.to_string_lossy().into_owned(), theme, (0, 0));
@@ -60,5 +60,9 @@ pub fn view(args: &ViewArgs) -> Result<()> {
         // Nobody listens any more where the user has left meanwhile.
         let _ = sender.send(event);
     });
-    looped.run(&mut app, &signals, |_| None)
+    looped.run(&mut app, &signals, |_| None)?;
+    match app.failure() {
+        Some(why) => bail!("{why}"),
+        None => Ok(()),
+    }
 }
