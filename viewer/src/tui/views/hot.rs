@@ -22,7 +22,7 @@ use crate::tui::widgets::{table, text};
 use draw::Page;
 use grid::{Grid, GridBy};
 use listing::{Facts, Listing};
-use matrix::{Matrix, Who, entries_of};
+use matrix::{Matrix, Shape, Who, entries_of};
 use order::{By, Grouping};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -40,6 +40,8 @@ const BINDINGS: &[Binding] = &[
     own(Command::Group, &[ch('b')], "group", "group by the next of method, class, region, kind, thread, tier; turn the matrix round"),
     own(Command::GroupBack, &[ch('B')], "", "group by the one before"),
     own(Command::Mode, &[ch('m')], "matrix", "the list; a matrix of categories and methods; of categories and threads"),
+    own(Command::ZoomIn, &[ch('+'), ch('=')], "", "in the matrix: regions in their parts, by tier and phase"),
+    own(Command::ZoomOut, &[ch('-')], "", "in the matrix: regions as a whole"),
     own(Command::NextHot, &[ch('}')], "", "the next hot row or cell"),
     own(Command::PreviousHot, &[ch('{')], "", "the hot row or cell before"),
 ];
@@ -152,11 +154,11 @@ impl View for Hot {
             }
             return questions;
         }
-        let axis = self.form.axis();
+        let shape = self.shape();
         let asked = self
             .matrix
-            .ask(MATRIX, axis, cx.stamp, move |profile, stop| {
-                Matrix::of(profile, &facts, &filter, axis, stop)
+            .ask(MATRIX, shape, cx.stamp, move |profile, stop| {
+                Matrix::of(profile, &facts, &filter, shape, stop)
             });
         questions.extend(asked);
         questions
@@ -171,13 +173,16 @@ impl View for Hot {
                 self.flatten(node, cx);
             }
             _ => {
-                let axis = self.matrix.get().map(|matrix| matrix.axis);
+                let before = self.matrix.get().map(|matrix| matrix.shape);
                 self.keep_cell();
                 self.matrix.take(answer);
                 if let Some(matrix) = self.matrix.get() {
-                    if axis != Some(matrix.axis) {
+                    if before.map(|shape| shape.axis) != Some(matrix.shape.axis) {
                         self.grid = Grid::standing(self.grid.turned);
                         self.kept_cell = None;
+                    }
+                    if before != Some(matrix.shape) {
+                        self.grid_origin = None;
                     }
                     self.grid.arrange(matrix, grid_height(cx.area));
                 }
@@ -286,7 +291,8 @@ impl View for Hot {
             }
             form => {
                 let turned = if self.grid.turned { ", turned" } else { "" };
-                format!("{}{turned}", form.name())
+                let parts = if self.in_parts { ", in parts" } else { "" };
+                format!("{}{parts}{turned}", form.name())
             }
         }
     }
@@ -334,17 +340,25 @@ impl Hot {
         }
     }
 
+    /// Which matrix is to be shown.
+    fn shape(&self) -> Shape {
+        Shape {
+            axis: self.form.axis(),
+            in_parts: self.in_parts,
+        }
+    }
+
     /// The matrix, if it is the one that is to be shown.
     fn fitting_matrix(&self) -> Option<&Matrix> {
         self.matrix
             .get()
-            .filter(|matrix| matrix.axis == self.form.axis())
+            .filter(|matrix| matrix.shape.axis == self.form.axis())
     }
 
     fn act_in_matrix(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
         let height = grid_height(cx.area);
         let axis = self.form.axis();
-        let Some(matrix) = self.matrix.get().filter(|matrix| matrix.axis == axis) else {
+        let Some(matrix) = self.matrix.get().filter(|matrix| matrix.shape.axis == axis) else {
             return Vec::new();
         };
         if self.grid.act(command, matrix, height) {
@@ -367,6 +381,8 @@ impl Hot {
             }
             Command::NextHot => self.grid.to_hot(matrix, false, height),
             Command::PreviousHot => self.grid.to_hot(matrix, true, height),
+            Command::ZoomIn => self.in_parts = true,
+            Command::ZoomOut => self.in_parts = false,
             Command::Open | Command::Only => return self.narrow_to_cell(cx),
             _ => {}
         }
@@ -438,18 +454,24 @@ impl Hot {
         match (own, category.map(|category| &category.what)) {
             (Some(entries), _) => acts.insert(0, Act::Narrow(Narrow::Entries(entries))),
             (None, Some(category)) => {
-                // A part that is a tier is a filter with a name.
-                let of_tier = |id: &u32| {
-                    let entry = cx.profile.entries.get(*id as usize);
-                    entry.is_some_and(|entry| entry.tier == category.part)
-                };
                 let entries = entries_of(cx.profile, facts, Some(category), None);
-                if !category.part.is_empty() && entries.iter().all(of_tier) {
-                    let tiers = vec![category.part.clone()];
-                    acts.insert(0, Act::Narrow(Narrow::Tiers(tiers)));
-                    acts.insert(0, Act::Narrow(Narrow::Regions(vec![category.region])));
-                } else {
-                    acts.insert(0, Act::Narrow(Narrow::Entries(entries)));
+                let region = Act::Narrow(Narrow::Regions(vec![category.region]));
+                // A part that is a tier is a filter with a name.
+                let is_of_tier = |part: &str| {
+                    !part.is_empty()
+                        && entries.iter().all(|id| {
+                            let entry = cx.profile.entries.get(*id as usize);
+                            entry.is_some_and(|entry| entry.tier == part)
+                        })
+                };
+                match category.part.as_deref() {
+                    None => acts.insert(0, region),
+                    Some(part) if is_of_tier(part) => {
+                        let tiers = vec![part.to_owned()];
+                        acts.insert(0, Act::Narrow(Narrow::Tiers(tiers)));
+                        acts.insert(0, region);
+                    }
+                    Some(_) => acts.insert(0, Act::Narrow(Narrow::Entries(entries))),
                 }
             }
             (None, None) => {}

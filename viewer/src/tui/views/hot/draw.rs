@@ -18,7 +18,7 @@ use vmscope_symbolizer::profile::Entry;
 pub enum What {
     /// The share of all samples.
     Share,
-    /// The same as a bar: of groups against the greatest, of what is in one against it.
+    /// Samples as a bar, against the most of all those beside it.
     Bar,
     /// Samples.
     Samples,
@@ -85,7 +85,7 @@ impl What {
             What::Name if width < IS_WIDE => ("name", 46, false, 0),
             What::Name => ("name", 36, false, 0),
             What::Region => ("region", 11, false, 3),
-            What::Tier => ("tier", 11, false, 4),
+            What::Tier => ("tier", if widest { 22 } else { 12 }, false, 4),
             What::Kind => ("kind", 9, false, 6),
             What::Class => ("class or module", if widest { 34 } else { 22 }, false, 7),
             What::Size => ("size", 8, true, 5),
@@ -133,24 +133,27 @@ struct Of<'a> {
     group: &'a Group,
     leaf: Option<&'a Leaf>,
     samples: u64,
-    /// What its bar is a part of.
+    /// Those of what it is in.
     whole: u64,
+    /// The most of those beside it.
+    most: u64,
 }
 
 impl<'a> Page<'a> {
     fn of(&self, row: &Row) -> Option<Of<'a>> {
         let group = self.listing.groups.get(row.group)?;
         let leaf = row.leaf.and_then(|leaf| self.listing.leaves.get(leaf));
-        let (samples, whole) = match (row.site, leaf) {
-            (Some((_, samples)), Some(leaf)) => (samples, leaf.samples),
-            (None, Some(leaf)) if row.depth > 0 => (leaf.samples, group.samples),
-            _ => (group.samples, self.listing.most),
+        let (samples, whole, most) = match (row.site, leaf) {
+            (Some((_, samples)), Some(leaf)) => (samples, leaf.samples, leaf.most),
+            (None, Some(leaf)) if row.depth > 0 => (leaf.samples, group.samples, group.most),
+            _ => (group.samples, self.listing.total, self.listing.most),
         };
         Some(Of {
             group,
             leaf,
             samples,
             whole,
+            most,
         })
     }
 
@@ -198,7 +201,7 @@ impl<'a> Page<'a> {
             What::Bar => {
                 let indent = usize::from(row.depth);
                 let room = width_of(at).unwrap_or(0).saturating_sub(indent);
-                let bar = self.theme.bar(ratio(of.samples, of.whole), room);
+                let bar = self.theme.bar(ratio(of.samples, of.most), room);
                 let role = region.map_or(Role::Text, Role::Region);
                 Piece::of(role, format!("{}{bar}", " ".repeat(indent)))
             }
@@ -312,20 +315,23 @@ impl<'a> Page<'a> {
         let mut parts = vec![self.full_name(row)];
         if of.whole > 0 && row.depth > 0 {
             let share = ratio(of.samples, of.whole) * 100.0;
-            parts.push(format!("{share:.2}% of what it is in"));
+            parts.push(format!("{share:.1}% of what it is in"));
+        }
+        if let Some(error) = self.error(row, &of) {
+            parts.push(format!("±{:.2}%", error * 100.0));
+        }
+        if let Some(size) = self.size(row, &of) {
+            parts.push(some(size, "byte", "bytes"));
         }
         if row.site.is_none() {
             let region = self.common(&of, |entry| entry.region).map(region_name);
             let kind = self.common(&of, |entry| kind_name(&entry.kind));
             let class = self.common(&of, |entry| entry.module.as_str());
+            // A Java method's name begins with its class.
+            let is_told = |class: &str| parts.first().is_some_and(|name| name.contains(class));
+            let class = class.filter(|class| !is_told(class));
             let known = [region, kind, class].into_iter().flatten();
             parts.extend(known.filter(|text| !text.is_empty()).map(str::to_owned));
-        }
-        if let Some(size) = self.size(row, &of) {
-            parts.push(format!("{} bytes", count(size)));
-        }
-        if let Some(error) = self.error(row, &of) {
-            parts.push(format!("±{:.2}%", error * 100.0));
         }
         parts.join(self.theme.sign(" · ", "; "))
     }

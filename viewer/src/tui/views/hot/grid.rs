@@ -288,7 +288,7 @@ impl Grid {
             true => theme.sign("▴", "^"),
         };
         let mark = |by: GridBy| if self.by == by { arrow } else { "" };
-        let what = match (self.turned, matrix.axis) {
+        let what = match (self.turned, matrix.shape.axis) {
             (true, _) => "category",
             (false, Axis::Methods) => "method",
             (false, Axis::Threads) => "thread",
@@ -355,7 +355,10 @@ impl Grid {
             let category = matrix.categories.get(item as usize).map(|item| &item.what);
             return category.map_or_else(Default::default, |category| {
                 let region = short_region(region_name(category.region), columns);
-                (region, cut(&category.part, columns))
+                if category.part.is_none() {
+                    return (String::new(), region);
+                }
+                (region, cut(category.part.as_deref().unwrap_or(""), columns))
             });
         }
         let (name, _) = self.column_item(matrix, item);
@@ -396,8 +399,13 @@ impl Grid {
             ),
             Span::raw(" "),
         ];
-        let most = matrix.most;
+        let most_of_sums = if self.turned {
+            matrix.most_of_category
+        } else {
+            matrix.most_of_who
+        };
         let mut put = |samples: u64, columns: usize, at: usize| {
+            let most = if at == 0 { most_of_sums } else { matrix.most };
             let heat = ratio(samples, most);
             let style = theme.style(Role::Heat(heat));
             let style = if is_selected && self.column == at {
@@ -447,7 +455,7 @@ impl Grid {
 
     /// All of it, for export.
     pub fn table(&self, matrix: &Matrix) -> Table {
-        let first = match (self.turned, matrix.axis) {
+        let first = match (self.turned, matrix.shape.axis) {
             (true, _) => "category",
             (false, Axis::Methods) => "method",
             (false, Axis::Threads) => "thread",

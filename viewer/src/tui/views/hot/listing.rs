@@ -34,6 +34,8 @@ pub struct Leaf {
     pub entry: EntryId,
     /// Its samples in that group.
     pub samples: u64,
+    /// Those of its greatest site.
+    pub most: u64,
     /// Its sites that have any, in [`Listing::sites`].
     pub sites: Range<usize>,
 }
@@ -47,6 +49,8 @@ pub struct Group {
     pub name: String,
     /// All its samples.
     pub samples: u64,
+    /// Those of its greatest entry.
+    pub most: u64,
     /// Those of it and of all before it.
     pub cumulative: u64,
     /// Bytes of machine code, where any are known.
@@ -182,6 +186,7 @@ impl Listing {
             match leaves.last_mut() {
                 Some((of, leaf)) if *of == thread && leaf.entry == entry => {
                     leaf.samples += samples;
+                    leaf.most = leaf.most.max(samples);
                     leaf.sites.end = at + 1;
                 }
                 _ => leaves.push((
@@ -189,6 +194,7 @@ impl Listing {
                     Leaf {
                         entry,
                         samples,
+                        most: samples,
                         sites: at..at + 1,
                     },
                 )),
@@ -242,6 +248,7 @@ impl Listing {
                     key: key.clone(),
                     name: name.unwrap_or_default(),
                     samples: 0,
+                    most: 0,
                     cumulative: 0,
                     size: None,
                     leaves: 0..0,
@@ -251,6 +258,7 @@ impl Listing {
             *of = at;
             if let Some(group) = self.groups.get_mut(at as usize) {
                 group.samples += leaf.samples;
+                group.most = group.most.max(leaf.samples);
                 if let Some(size) = facts.size(leaf.entry) {
                     group.size = Some(group.size.unwrap_or(0).saturating_add(size));
                 }

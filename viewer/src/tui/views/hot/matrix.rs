@@ -11,6 +11,15 @@ use vmscope_symbolizer::owners::{Owner, owners};
 use vmscope_symbolizer::slices::by_thread;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop};
 
+/// Which matrix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// What stands against the categories.
+    pub axis: Axis,
+    /// Whether the categories are the parts of regions, or whole regions.
+    pub in_parts: bool,
+}
+
 /// What stands against the categories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Axis {
@@ -39,26 +48,27 @@ pub enum Who {
 pub struct Category {
     /// The region.
     pub region: Region,
-    /// The part; may be empty.
-    pub part: String,
+    /// The part, which may be empty; `None` for the whole region.
+    pub part: Option<String>,
 }
 
 impl Category {
-    fn of(profile: &Profile, entry: EntryId) -> Self {
+    fn of(profile: &Profile, entry: EntryId, in_parts: bool) -> Self {
         let entry = profile.entries.get(entry as usize);
+        let part = entry.map_or("", part_of);
         Category {
             region: entry.map_or(Region::Unknown, |entry| entry.region),
-            part: entry.map_or_else(String::new, |entry| part_of(entry).to_owned()),
+            part: in_parts.then(|| part.to_owned()),
         }
     }
 
     /// What it is called.
     pub fn name(&self) -> String {
         let region = region_name(self.region);
-        if self.part.is_empty() || self.part == region {
-            region.to_owned()
-        } else {
-            format!("{region}: {}", self.part)
+        match self.part.as_deref() {
+            None | Some("") => region.to_owned(),
+            Some(part) if part == region => region.to_owned(),
+            Some(part) => format!("{region}: {part}"),
         }
     }
 }
@@ -79,8 +89,8 @@ pub struct Item<T> {
 /// The table, of which only what is not zero is kept.
 #[derive(Debug, Default)]
 pub struct Matrix {
-    /// What stands against the categories.
-    pub axis: Axis,
+    /// Which one it is.
+    pub shape: Shape,
     /// All samples.
     pub total: u64,
     /// Most samples first.
@@ -91,6 +101,10 @@ pub struct Matrix {
     pub cells: FxHashMap<(u32, u32), u64>,
     /// The samples of the greatest cell.
     pub most: u64,
+    /// The samples of the greatest sum in `who`.
+    pub most_of_who: u64,
+    /// The same in `categories`.
+    pub most_of_category: u64,
 }
 
 /// Says why samples are nobody's.
@@ -111,18 +125,19 @@ impl Matrix {
         profile: &Profile,
         facts: &Facts,
         filter: &Filter,
-        axis: Axis,
+        shape: Shape,
         stop: &Stop,
     ) -> Option<Self> {
         let mut builder = Builder {
             profile,
             facts,
+            in_parts: shape.in_parts,
             who: Side::default(),
             categories: Side::default(),
             category_of_entry: FxHashMap::default(),
             cells: FxHashMap::default(),
         };
-        match axis {
+        match shape.axis {
             Axis::Methods => builder.methods(&owners(profile, filter, stop)?),
             Axis::Threads => {
                 for one in by_thread(profile, filter, stop)? {
@@ -132,7 +147,7 @@ impl Matrix {
                 }
             }
         }
-        (!stop.is_stopped()).then(|| builder.build(axis))
+        (!stop.is_stopped()).then(|| builder.build(shape))
     }
 
     /// The samples of a cell.
@@ -208,6 +223,7 @@ impl<T: Clone + Eq + std::hash::Hash> Side<T> {
 struct Builder<'a> {
     profile: &'a Profile,
     facts: &'a Facts,
+    in_parts: bool,
     who: Side<Who>,
     categories: Side<Category>,
     category_of_entry: FxHashMap<EntryId, u32>,
@@ -242,16 +258,17 @@ impl Builder<'_> {
     }
 
     fn add(&mut self, who: Who, entry: EntryId, samples: u64) {
-        let (profile, categories) = (self.profile, &mut self.categories);
+        let (profile, in_parts) = (self.profile, self.in_parts);
+        let categories = &mut self.categories;
         let category = *(self.category_of_entry.entry(entry))
-            .or_insert_with(|| categories.put(&Category::of(profile, entry)));
+            .or_insert_with(|| categories.put(&Category::of(profile, entry, in_parts)));
         let who = self.who.put(&who);
         self.who.add(who, samples);
         self.categories.add(category, samples);
         *self.cells.entry((who, category)).or_default() += samples;
     }
 
-    fn build(self, axis: Axis) -> Matrix {
+    fn build(self, shape: Shape) -> Matrix {
         let name = |who: &Who| match who {
             Who::Method(method) => {
                 let name = self.facts.methods.names.get(*method as usize);
@@ -276,7 +293,13 @@ impl Builder<'_> {
             })
             .collect();
         Matrix {
-            axis,
+            shape,
+            most_of_who: who.first().map_or(0, |item| item.samples),
+            most_of_category: categories
+                .iter()
+                .map(|item| item.samples)
+                .max()
+                .unwrap_or(0),
             total: who.iter().map(|item| item.samples).sum(),
             who,
             categories,
@@ -296,7 +319,8 @@ pub fn entries_of(
     let entries = (0u32..).zip(&profile.entries).zip(&facts.methods.of_entry);
     let fits = entries.filter(|((_, entry), of)| {
         let is_of = |wanted: &Category| {
-            entry.region == wanted.region && part_of(entry) == wanted.part.as_str()
+            let of_part = |part: &String| part_of(entry) == part.as_str();
+            entry.region == wanted.region && wanted.part.as_ref().is_none_or(of_part)
         };
         method.is_none_or(|method| method == **of) && category.is_none_or(is_of)
     });

@@ -2,7 +2,7 @@
 
 use super::grid::{Grid, GridBy};
 use super::listing::{Facts, Key, Listing, Order};
-use super::matrix::{Axis, Category, Matrix, Who};
+use super::matrix::{Axis, Category, Matrix, Shape, Who};
 use super::rows::{Node, Row, rows};
 use crate::report::words::ratio;
 use crate::tui::jobs::Fetched;
@@ -74,7 +74,9 @@ pub struct Hot {
     pub(super) list: ListState,
     /// Where a search began.
     pub(super) origin: Option<Node>,
-    pub(super) matrix: Fetched<Axis, Matrix>,
+    pub(super) matrix: Fetched<Shape, Matrix>,
+    /// Whether the matrix has the parts of regions.
+    pub(super) in_parts: bool,
     pub(super) grid: Grid,
     pub(super) grid_origin: Option<usize>,
     /// What was selected in the matrix that an answer replaces.
