@@ -7,8 +7,9 @@
 //! The way of a sample: [`trace`] puts it into the address space and the code zone
 //! *as they were at its time* and keeps the place; [`symbols`] names the places;
 //! [`profile`] is what comes of it; [`summary`] counts it under a filter, by means of
-//! [`slices`]; [`stacks`] with its callers, [`compilers`] by what a compiler worked for; [`annotate`] puts a method's
-//! samples beside its bytecodes or lines.
+//! [`slices`]; [`stacks`] with its callers, [`compilers`] by what a compiler worked for, [`owners`] by the
+//! method that each is for; [`methods`] tells which entries are one method; [`annotate`] puts
+//! a method's samples beside its bytecodes or lines.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -24,7 +25,9 @@ pub mod annotate;
 mod build;
 pub mod compilers;
 pub mod live;
+pub mod methods;
 pub mod native;
+pub mod owners;
 pub mod profile;
 pub mod slices;
 mod space;

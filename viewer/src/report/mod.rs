@@ -1,9 +1,9 @@
 //! `vmscope report`: a recording as text or JSON.
 
-mod json;
+pub(crate) mod json;
 mod marks;
 mod options;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod text;
 pub(crate) mod truth;
 mod vm;
