@@ -10,7 +10,7 @@ mod threads;
 mod totals;
 mod vm;
 
-pub(super) use threads::role_name;
+pub(crate) use threads::role_name;
 
 use super::options::ReportOptions;
 use anyhow::Result;
