@@ -125,7 +125,10 @@ fn changes_of_the_code_are_told_by_tier() {
     let came = |step: &CodeStep| *step == CodeStep::Came;
     // So many compilations there are in that recording.
     let tiers = ["C1", "C1 profiling", "C2"];
-    assert_eq!(tiers.map(|tier| count(came, tier)).iter().sum::<usize>(), 68);
+    assert_eq!(
+        tiers.map(|tier| count(came, tier)).iter().sum::<usize>(),
+        68
+    );
     assert!(count(|step| matches!(step, CodeStep::Gone(_)), "C2") >= 1);
     assert_eq!(events.forgotten(), 0);
 }
