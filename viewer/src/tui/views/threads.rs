@@ -90,6 +90,12 @@ pub(super) fn include(cx: &Cx<'_>, chosen: FxHashSet<u32>) -> Vec<Act> {
     vec![Act::Narrow(Narrow::Threads((!is_all).then_some(chosen)))]
 }
 
+/// Only these threads.
+pub(super) fn only(threads: &[u32]) -> Vec<Act> {
+    let chosen = threads.iter().copied().collect();
+    vec![Act::Narrow(Narrow::Threads(Some(chosen)))]
+}
+
 /// The threads that are included.
 pub(super) fn included(cx: &Cx<'_>) -> FxHashSet<u32> {
     let chosen = cx.lens.filter().threads.clone();
@@ -237,7 +243,7 @@ impl View for Threads {
         match (command, threads) {
             (Command::Toggle, Some(threads)) => return toggle(cx, &threads),
             (Command::Only | Command::Open, Some(threads)) => {
-                return include(cx, threads.iter().copied().collect());
+                return only(&threads);
             }
             (Command::Left, _) => self.open(false),
             (Command::Right, _) => self.open(true),

@@ -102,23 +102,23 @@ impl Timeline {
         self.lanes.get().map_or(0, |lanes| lanes.lanes.len())
     }
 
-    fn layout(&self, cx: &Cx<'_>, area: Rect) -> Layout {
+    fn layout(&self, area: Rect) -> Layout {
         let threads = self.listed.get().map_or(0, |listed| listed.threads.len());
-        let _ = cx;
         Layout::of(area, self.lane_count(), threads)
     }
 
     /// The columns that are shown.
     fn grid(&self, cx: &Cx<'_>, area: Rect) -> Grid {
         let bounds = Self::bounds(cx);
-        let columns = self.layout(cx, area).columns;
+        let columns = self.layout(area).columns;
         let (from, to) = match self.span {
             Span::Whole => bounds,
             Span::Window => cx.lens.window().unwrap_or(bounds),
             Span::Part(from, to) => (from, to),
         };
-        let from = from.clamp(bounds.0, TimeNs(bounds.1.0.saturating_sub(1)));
-        let to = to.clamp(TimeNs(from.0 + 1), bounds.1.max(TimeNs(from.0 + 1)));
+        // A damaged recording may begin at any time, the last one there is too.
+        let from = from.min(TimeNs(bounds.1.0.saturating_sub(1))).max(bounds.0);
+        let to = to.min(bounds.1).max(TimeNs(from.0.saturating_add(1)));
         Grid { from, to, columns }
     }
 
@@ -249,7 +249,7 @@ impl Timeline {
     }
 
     fn select_row(&mut self, row: usize, cx: &Cx<'_>) {
-        let height = usize::from(self.layout(cx, cx.area).threads.height);
+        let height = usize::from(self.layout(cx.area).threads.height);
         let count = self.listed.get().map_or(0, |listed| listed.threads.len());
         self.list.select(row, count, height);
         self.note_chosen();
@@ -304,11 +304,11 @@ impl View for Timeline {
             }
             Command::Open | Command::Only => {
                 if let Some(thread) = self.chosen {
-                    return threads::include(cx, [thread].into_iter().collect());
+                    return threads::only(&[thread]);
                 }
             }
             _ => {
-                let height = usize::from(self.layout(cx, cx.area).threads.height);
+                let height = usize::from(self.layout(cx.area).threads.height);
                 let rows = self.listed.get().map_or(0, |listed| listed.threads.len());
                 if self.list.act(command, rows, height) {
                     self.note_chosen();
@@ -319,7 +319,7 @@ impl View for Timeline {
     }
 
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
-        let layout = self.layout(cx, cx.area);
+        let layout = self.layout(cx.area);
         let grid = self.grid(cx, cx.area);
         let column = click.at.x.checked_sub(layout.left).map(usize::from);
         let column = column.filter(|column| *column < grid.columns);
@@ -385,7 +385,7 @@ impl View for Timeline {
         };
         let filter = any_time(cx);
         let grid = self.grid(cx, cx.area);
-        let layout = self.layout(cx, cx.area);
+        let layout = self.layout(cx.area);
         let mut questions = Vec::new();
         let of = filter.clone();
         questions.extend(self.activity.ask(

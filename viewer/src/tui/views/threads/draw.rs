@@ -46,7 +46,7 @@ fn columns(area: Rect) -> [Col; 13] {
         col("told %", 6, true, 4),
         col("kern %", 6, true, 3),
         col("regions", (width / 10).clamp(8, 20), false, 0),
-        col("activity", 8, false, 0),
+        col("activity", (width / 4).max(12), false, 0),
         col("from s", 9, true, 6),
         col("to s", 9, true, 6),
     ]
@@ -147,6 +147,8 @@ impl Threads {
         if let Some(idle) = facts.map(|facts| facts.idle as u64).filter(|n| *n > 0) {
             words += &format!("; {} of them did not run here", count(idle));
         }
+        let busiest = self.busiest(cx) * 100.0;
+        words += &format!("; full height of activity: {busiest:.1}% of a thread's time");
         let words = text::line(&words, usize::from(area.width));
         frame.render_widget(Line::styled(words, cx.theme.style(Role::Dim)), bottom);
     }
@@ -228,6 +230,33 @@ impl Threads {
         ]
     }
 
+    /// The share of the time that the busiest thread ran in its busiest column, of those on
+    /// the screen: so high are the others' shown beside it.
+    fn busiest(&self, cx: &Cx<'_>) -> f64 {
+        let (Some((asked, _)), Some(columns)) = (self.sparks.answered(), self.sparks.get()) else {
+            return 1.0;
+        };
+        let period = by_region::period_ns(cx.profile);
+        let span = asked.window.1.since(asked.window.0).0;
+        let column_ns = (span / asked.columns.max(1) as u64).max(1);
+        let threads = |key: &Key| {
+            let mut rows = self.shown_rows().iter();
+            let row = rows.find(|row| row.key == *key);
+            row.map_or(1, |row| row.threads.len().max(1) as u64)
+        };
+        let threads: Vec<u64> = asked.rows.iter().map(threads).collect();
+        let mut busiest = 0.0f64;
+        for column in 0..asked.columns {
+            let rows = columns.column(column).chunks(usize::from(GROUPS));
+            for (counts, threads) in rows.zip(&threads) {
+                let ns = column_ns.saturating_mul(*threads);
+                let samples = counts.iter().sum();
+                busiest = busiest.max(by_region::activity(samples, period, ns));
+            }
+        }
+        if busiest > 0.0 { busiest } else { 1.0 }
+    }
+
     /// The regions and the activity of each row: of several colours, over the table.
     fn draw_bars(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let rows = self.shown_rows();
@@ -238,6 +267,7 @@ impl Threads {
         let top = self.list.top(rows.len(), height);
         let asked = self.sparks.answered().map(|(key, _)| key);
         let period = by_region::period_ns(cx.profile);
+        let busiest = self.busiest(cx);
         for ((index, row), y) in rows
             .iter()
             .enumerate()
@@ -274,6 +304,7 @@ impl Threads {
                 let counts = counts.get(first..first + usize::from(GROUPS));
                 let counts = counts.unwrap_or_default();
                 let share = by_region::activity(counts.iter().sum(), period, column_ns);
+                let share = share / busiest;
                 let role = by_region::dominant(counts).map_or(Role::Dim, Role::Region);
                 let style = cx.theme.style(role).patch(base);
                 Span::styled(cx.theme.column(share).to_string(), style)

@@ -101,7 +101,7 @@ fn ten_thousand_threads_are_a_list_like_any_other() {
     );
     let screen = driven.keys("/pool-1-9999<Enter>").screen();
     assert!(screen.contains("pool-1-9999"), "{screen}");
-    let screen = driven.keys("<Esc>bb").screen();
+    let screen = driven.keys("<Esc>bb<Home>").screen();
     assert!(screen.contains("pool-#-# (10,000 threads)"), "{screen}");
     assert!(driven.keys("4").screen().contains("10,000 threads"));
 }

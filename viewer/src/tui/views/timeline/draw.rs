@@ -94,7 +94,7 @@ fn x_of(layout: &Layout, column: usize) -> u16 {
 
 impl Timeline {
     pub(super) fn draw_all(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        let layout = self.layout(cx, area);
+        let layout = self.layout(area);
         let grid = self.grid(cx, area);
         if grid.columns == 0 {
             return;
@@ -123,8 +123,9 @@ impl Timeline {
         let title = Line::styled("seconds", theme.style(Role::Title));
         self.name(frame, layout, layout.axis.y, title);
         let (ns, digits) = step(grid.column_ns().saturating_mul(TICK));
-        let words = match ns {
-            0..1_000_000 => format!("{} us/column", grid.column_ns() / 1000),
+        let words = match grid.column_ns() {
+            ns @ 0..1_000 => format!("{ns} ns/col"),
+            ns @ 1_000..1_000_000 => format!("{} us/col", ns / 1000),
             _ => format!("{}/col", super::lanes::ms(grid.column_ns())),
         };
         self.name(
@@ -217,9 +218,9 @@ impl Timeline {
         let most: u64 = all.max().unwrap_or(0);
         if most == 0 {
             let words = if cx.lens.is_open() {
-                "no samples: nothing ran on a CPU here"
+                "nothing ran on a CPU: record it while it works"
             } else {
-                "no samples that the filters take: x removes the newest, X all"
+                "the filters take no sample: X removes all of them"
             };
             let line = Line::styled(words, theme.style(Role::Dim));
             let at = Rect {
@@ -378,7 +379,7 @@ impl Timeline {
         let width = usize::from(layout.left.saturating_sub(layout.axis.x + 1));
         for (lane, y) in kept.zip(layout.lanes.y..) {
             let style = cx.theme.style(lane.role);
-            let label = text::name(&format!(" {}", lane.label), width);
+            let label = text::name(&lane.label, width);
             self.name(frame, layout, y, Line::styled(label, style));
             for column in 0..grid.columns {
                 let c = glyph(cx, lane, grid.column_in(&lanes.grid, column));
@@ -454,7 +455,8 @@ impl Timeline {
             words += &format!("  {busy:.2} {}", unit(cx));
         }
         words += &format!("  {}", some(samples, "sample", "samples"));
-        if let Some(promised) = promised {
+        // CPU time is read some times a second: of less than a second little is known.
+        if let Some(promised) = promised.filter(|_| ns >= 1_000_000_000) {
             words += &format!(" of ~{promised:.0} promised");
         }
         let mut regions: Vec<(u64, Region)> = counts.iter().copied().zip(Region::ALL).collect();
@@ -504,11 +506,11 @@ impl Timeline {
                 .filter(|(_, count)| *count > 0);
             let mut spans = Vec::new();
             for (region, n) in regions {
-                let sign = format!(" {}{}", theme.fill(region), region_letter(region));
-                let sign = if theme.unicode {
-                    sign
+                let (fill, letter) = (theme.fill(region), region_letter(region));
+                let sign = if fill == letter {
+                    format!(" {letter}")
                 } else {
-                    format!(" {}", region_letter(region))
+                    format!(" {fill}{letter}")
                 };
                 spans.push(Span::styled(sign, theme.style(Role::Region(region))));
                 let name: String = short(region, letters).to_owned();

@@ -86,7 +86,8 @@ impl Grid {
         let most = bounds.1.since(bounds.0).0;
         let least = (self.columns as u64).saturating_mul(LEAST_NS).min(most);
         let span = if is_in {
-            self.span() / 2
+            // Rounded up: zooming out again comes to what there was.
+            self.span().div_ceil(2)
         } else {
             self.span().saturating_mul(2)
         };

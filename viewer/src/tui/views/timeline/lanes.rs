@@ -110,7 +110,7 @@ impl Lanes {
             let processes = processes.as_ref();
             processes.is_none_or(|processes| processes.contains(&process))
         };
-        making.collections(&takes);
+        making.collections(&takes, stop);
         if stop.is_stopped() {
             return None;
         }
@@ -165,7 +165,7 @@ impl Making<'_> {
         format!("{:.3} s", time.since(self.begin).as_secs_f64())
     }
 
-    fn collections(&mut self, takes: &dyn Fn(ProcessKey) -> bool) {
+    fn collections(&mut self, takes: &dyn Fn(ProcessKey) -> bool, stop: &Stop) {
         let grid = self.grid;
         let (mut pauses, mut concurrent, mut phases) = (self.empty(), self.empty(), self.empty());
         let mut begun = vec![0usize; grid.columns];
@@ -173,6 +173,9 @@ impl Making<'_> {
         let mut all: Vec<&Collection> = all.filter(|one| takes(one.process)).collect();
         all.sort_by_key(|one| times(one));
         for one in all {
+            if stop.is_stopped() {
+                return;
+            }
             let Some((from, to)) = times(one) else {
                 continue;
             };
@@ -245,17 +248,17 @@ impl Making<'_> {
         tiers.truncate(TIERS);
         let generated = Role::Region(Region::Generated);
         for ((tier, counts), rank) in tiers.into_iter().zip(2..) {
-            self.counted(&format!("made {tier}"), generated, rank, &counts);
+            self.counted(tier, "made by", generated, rank, &counts);
         }
-        self.counted("made other", generated, 7, &others);
-        self.counted("deoptimised", Role::Warning, 5, &unloaded);
-        self.counted("code gone", Role::Dim, 8, &gone);
-        self.counted("code moved", Role::Title, 6, &moved);
+        self.counted("other code", "made:", generated, 7, &others);
+        self.counted("deoptimised", "pieces of code", Role::Warning, 5, &unloaded);
+        self.counted("code gone", "pieces of", Role::Dim, 8, &gone);
+        self.counted("code moved", "pieces of", Role::Title, 6, &moved);
     }
 
     /// A lane of heights, by how often something happened.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-    fn counted(&mut self, label: &str, role: Role, rank: u8, counts: &[u64]) {
+    fn counted(&mut self, label: &str, words: &str, role: Role, rank: u8, counts: &[u64]) {
         let most = counts.iter().copied().max().unwrap_or(0);
         if most == 0 {
             return;
@@ -267,7 +270,7 @@ impl Making<'_> {
         let cells = counts.iter().map(cell).collect();
         self.lane(label, role, rank, cells);
         for (column, &n) in counts.iter().enumerate().filter(|(_, n)| **n > 0) {
-            self.note(column, || format!("{} {label}", count(n)));
+            self.note(column, || format!("{} {words} {label}", count(n)));
         }
     }
 

@@ -33,7 +33,7 @@ impl Layout {
         let least = (rest / 3).clamp(2, 12);
         let lanes = u16::try_from(lanes).unwrap_or(u16::MAX);
         let threads = u16::try_from(threads).unwrap_or(u16::MAX).max(1);
-        let lanes = lanes.min(rest.saturating_sub(least + 2));
+        let lanes = lanes.min(rest.saturating_sub(least + threads.min(rest / 3)));
         let threads = threads.min(rest.saturating_sub(least + lanes));
         // What room is left makes the chart finer, up to a point.
         let activity = rest.saturating_sub(lanes + threads).clamp(least, 20);
