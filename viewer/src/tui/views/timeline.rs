@@ -181,7 +181,7 @@ impl Timeline {
     }
 
     /// The first or the last column; of the recording, where it is there already.
-    fn to_end(&mut self, is_last: bool, cx: &Cx<'_>) {
+    fn show_end(&mut self, is_last: bool, cx: &Cx<'_>) {
         for _ in 0..2 {
             let grid = self.grid(cx, cx.area);
             let column = if is_last {
@@ -273,8 +273,8 @@ impl View for Timeline {
         match command {
             Command::Left => self.step(-1, cx),
             Command::Right => self.step(1, cx),
-            Command::First => self.to_end(false, cx),
-            Command::Last => self.to_end(true, cx),
+            Command::First => self.show_end(false, cx),
+            Command::Last => self.show_end(true, cx),
             Command::Earlier => self.pan(-1, 4, cx),
             Command::Later => self.pan(1, 4, cx),
             Command::ZoomIn => self.zoom(true, cursor, cx),

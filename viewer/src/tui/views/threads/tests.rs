@@ -1,5 +1,7 @@
 //! The threads' view, driven by keys and the mouse.
 
+#![allow(clippy::panic, reason = "tests fail by it")]
+
 use super::facts::family;
 use crate::recordings::screens::java;
 use crate::recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording};

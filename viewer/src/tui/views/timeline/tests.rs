@@ -1,5 +1,7 @@
 //! The timeline, driven by keys and the mouse.
 
+#![allow(clippy::panic, reason = "tests fail by it")]
+
 use crate::recordings::screens::java;
 use crate::recordings::{PROGRAM, PROGRAM_AT, Recording, THREAD};
 use crate::tui::event::Effect;
