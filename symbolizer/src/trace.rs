@@ -3,6 +3,7 @@
 
 mod ahead;
 mod chains;
+mod code_events;
 mod interpreted;
 mod place;
 mod state;
@@ -16,6 +17,7 @@ pub(crate) use world::World;
 pub(crate) use state::MAX_RULES;
 
 pub use chains::{ChainNode, ChainTree};
+pub use code_events::{CodeEvent, CodeEvents, CodeStep};
 
 use crate::zone::{Code, CodeIndex};
 use rustc_hash::FxHashMap;
@@ -196,6 +198,8 @@ pub struct Trace {
     pub compilations: Vec<Compilation>,
     /// What was lost.
     pub lost: Vec<Lost>,
+    /// What came, moved and went in the code zones.
+    pub code_events: CodeEvents,
     /// Moments that the user named, by time.
     pub marks: Vec<Mark>,
     /// What VMs' adapters tell of native code, the newest of each process and VM.

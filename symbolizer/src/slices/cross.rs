@@ -33,7 +33,7 @@ pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<
     };
     slices.pieces(selection.range.clone(), &mut |piece| {
         match piece {
-            Piece::Slice(slice) => {
+            Piece::Slice(slice, _) => {
                 for (run, cells) in slice.runs() {
                     for cell in cells {
                         add(run.thread, cell.spot, u64::from(cell.count));
