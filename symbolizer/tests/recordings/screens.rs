@@ -1,0 +1,153 @@
+//! Recordings to look at: what the screens of the terminal UI are tested with. Each has
+//! something true to show in every view, known in advance, so that a screen can be checked by
+//! eye; `tests/screens.rs` proves what is said of them here.
+//!
+//! All times are `BEGIN` and later, as a real clock's are: a view that takes them for times
+//! since the beginning shows it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers that were chosen to fit"
+)]
+
+mod cog;
+mod collections;
+mod figures;
+mod java;
+mod leaves;
+mod libraries;
+mod methods;
+pub mod nasty;
+mod native;
+mod node;
+mod stage;
+mod zone;
+
+use super::{Draw, Recording};
+use vmscope_records::TimeNs;
+use vmscope_records::recording::Writer;
+
+/// The default period, in ns.
+pub const PERIOD: u64 = 713_927;
+/// When all recordings begin, in ns.
+pub const BEGIN: u64 = 1_000_000_000_000;
+/// How long [`java`] is.
+const SECONDS: u64 = 20;
+
+const MS: u64 = 1_000_000;
+
+/// The time so many milliseconds after the beginning, in ns.
+pub const fn ms(ms: u64) -> u64 {
+    BEGIN + ms * MS
+}
+
+/// 20 s of a JVM that matches orders: 12,564 samples (23 more were lost, between 13.4 and
+/// 13.9 s), 9 threads of all roles; `worker-2` is there from 6 to 14 s.
+///
+/// - By region: generated 6,470, interpreter 739, collector 1,916, compilers 1,790, the rest of
+///   the VM 643, libraries 631, kernel 368, not known 7. Doubtful: 9; without a name: 101.
+/// - The hottest: `OrderBook.match` by C2 with 5.67 %, `Parser.token` by C2 with 4.38 %,
+///   `Codec.checksum` by C2 with 3.48 %. `match`, `checksum`, `PriceLevel.peek`,
+///   `HashMap.getNode` and `Limits.visit` have listings; all methods have lines.
+/// - Starting until 3 s (interpreter 717, compilers 967 of 4,294), a burst of collections from
+///   10 to 12 s (1,620 of 3,043), nothing from 15 to 16 s.
+/// - The zone: 28 stubs, 22 adapters, 26 parts of the interpreter, 68 methods by C1 and C2 over
+///   time (40 methods in 10 classes). `Limits.check` is deoptimised at 9 s and compiled again;
+///   `HashMap.resize` gets the place of `Parser.token` by C1 between 6.9 and 7.1 s: there the
+///   doubtful samples are.
+/// - 25 collections: 19 young, 4 mixed, 1 full (187 ms at 11.64 s), 1 concurrent cycle with two
+///   pauses. Of two the begin was not observed, of one the end; no mutator runs in a pause.
+/// - The 8,345 samples of mutators have 3 to 12 callers, 59 chains were cut off; no other has
+///   any. Inlined once 558, twice 106, three times 13.
+/// - The compilers' threads: 2,083 samples, 1,213 while a method was seen to be compiled, 688
+///   between two, 182 while none was seen; 36 of 68 compilations were seen.
+pub fn java() -> Vec<u8> {
+    java::java()
+}
+
+/// 6 s of Squeak on Cog: 7,263 samples, two threads.
+///
+/// - By region: generated 5,935 (all exact), interpreter 536, collector 235, compiler 75, the
+///   rest of the VM 144, libraries 185, kernel 153.
+/// - The hottest: `Integer>>benchFib` with 16.23 %, `Integer>>benchmark` with 10.23 %,
+///   `interpret` with 7.38 %. Every other method has a listing: the first of these has one, the
+///   second has none.
+/// - The zone, from 0x10000000 to 0x10004000: 10 trampolines, 2 enilopmarts, 20 methods with
+///   boundary maps, 3 closed PICs (of up to 3 cases), an open one, free space at the end.
+/// - At 3 s the zone is compacted: 5 methods are flushed (`Point>>dist:` is one), 17
+///   constituents move down (`Float>>truncated`), and the free space grows.
+pub fn cog() -> Vec<u8> {
+    cog::cog()
+}
+
+/// 8 s of Node.js: 11,837 samples, 7 threads (`node`, 2 of V8, 4 of libuv), no callers, no
+/// collections told.
+///
+/// - By region: generated 6,846 (each with its line), interpreter 503, collector 1,220,
+///   compilers 447, the rest of the VM 1,307, libraries 299, kernel 1,215.
+/// - The hottest: `parseRow` by TurboFan with 14.56 %, `splitCells` by TurboFan with 9.89 %,
+///   `vfs_read` of the kernel with 7.96 %.
+/// - Ten functions of three scripts, two of them `(anonymous)`; compiled by Sparkplug from
+///   0.3 s, Maglev from 0.7 s, TurboFan from 1.5 s on. V8's threads compile until 4 s.
+pub fn node() -> Vec<u8> {
+    node::node()
+}
+
+/// 5 s of a native program: 7,660 samples, 4 threads (`sim`, two `grid`, `particles`), all
+/// samples with 1 to 4 callers.
+///
+/// - By region: the program 6,326 (each with its line), libraries 1,066, kernel 268.
+/// - The hottest: `sim::Grid::relax()` with 17.17 %, `sim::blend()`, which is inlined into it,
+///   with 14.06 %, `sim::Particle::advance()` with 11.66 %.
+pub fn native() -> Vec<u8> {
+    native::native()
+}
+
+/// A session of a JVM and an end after 3 s: no process, no thread, no sample.
+pub fn nothing() -> Vec<u8> {
+    native::nothing()
+}
+
+/// [`java`] cut off within a chunk at 13 s, and one byte flipped before it: 10,886 samples.
+///
+/// - Two chunks can't be read. The end is not there, nor are the symbols, which
+///   come last: 5,919 samples have no name.
+/// - The flipped byte is in the chunk that tells of `worker-2`: a thread without a name has 922
+///   samples, and nothing is mapped where it runs.
+pub fn damaged() -> Vec<u8> {
+    native::damaged()
+}
+
+/// 2 s of a VM with the worst of names ([`nasty::NAMES`] and one of [`nasty::LONG`] characters), as methods,
+/// classes, files, functions, tiers, kinds, threads, facts, limits, counters, in the session:
+/// 4,718 samples, 3,583 of them generated, 1,135 of the program; 17 threads, all mutators.
+pub fn nasty() -> Vec<u8> {
+    nasty::nasty()
+}
+
+/// Few get most.
+fn skewed(draw: &mut Draw, below: u64) -> u64 {
+    let unit = draw.unit();
+    ((unit * unit * unit) * below as f64) as u64
+}
+
+/// The file, as a session would have written it: in time order, symbols last, a chunk or two
+/// for each second.
+fn file(mut recording: Recording) -> Vec<u8> {
+    let end = TimeNs(u64::MAX);
+    (recording.records).sort_by_key(|record| record.time().unwrap_or(end));
+    let mut writer = Writer::begin(Vec::new()).unwrap();
+    let mut flushed = BEGIN;
+    for record in recording.records {
+        if let Some(time) = record.time().filter(|time| time.0 >= flushed + 1_000 * MS) {
+            writer.flush().unwrap();
+            flushed = time.0;
+        }
+        writer.put(record).unwrap();
+    }
+    writer.close().unwrap()
+}
