@@ -2,9 +2,9 @@
 
 use super::{Tier, frames};
 use crate::build::code::{full_name, separator_of};
-use crate::profile::{Entry, EntryKind, Frame, Profile, Site};
+use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Site};
 use crate::summary::Filter;
-use crate::summary::errors::places;
+use crate::slices::{self, Stop};
 use crate::trace::Place;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -60,19 +60,13 @@ pub(super) struct Counts {
     pub after: Vec<bool>,
 }
 
-pub(super) fn count(profile: &Profile, filter: &Filter) -> Counts {
+pub(super) fn count(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Counts> {
+    let counted = slices::Counts::of(profile, filter, stop)?;
     let mut counts = Counts {
-        sites: vec![0; profile.sites.len()],
-        total: 0,
+        sites: counted.sites,
+        total: counted.total,
         after: vec![true; profile.sites.len()],
     };
-    for place in places(profile, filter) {
-        counts.total += 1;
-        let site = profile.site_of_place.get(place as usize);
-        if let Some(slot) = site.and_then(|&site| counts.sites.get_mut(site as usize)) {
-            *slot += 1;
-        }
-    }
     for (place, &site) in profile.trace.places.iter().zip(&profile.site_of_place) {
         if let Place::Code(code, _) = *place
             && let Some(constituent) = profile.trace.code.constituents.get(code as usize)
@@ -82,14 +76,41 @@ pub(super) fn count(profile: &Profile, filter: &Filter) -> Counts {
             *slot = rule == BoundaryRule::AfterInstruction;
         }
     }
-    counts
+    Some(counts)
+}
+
+/// What an entry is annotated as; `None` for what has no name.
+#[must_use]
+pub fn subject_of_entry(profile: &Profile, entry: EntryId) -> Option<Subject> {
+    if !profile.is_named(entry) {
+        return None;
+    }
+    let site = profile.sites.iter().find(|site| site.entry == entry)?;
+    Some(subject_of(profile, site, &site.frame))
+}
+
+/// An entry of a subject; `None` where it ran inlined only, and no sample was in itself.
+#[must_use]
+pub fn entry_of_subject(profile: &Profile, subject: &Subject) -> Option<EntryId> {
+    let is_of = |site: &&Site| depth_of(profile, site, subject) == Some(0);
+    profile.sites.iter().find(is_of).map(|site| site.entry)
 }
 
 /// Every method that has samples that `filter` takes, in itself or in what was inlined
 /// into it; most samples of its own first.
 #[must_use]
 pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
-    let counts = count(profile, filter);
+    candidates_stoppable(profile, filter, &Stop::new()).unwrap_or_default()
+}
+
+/// The same; `None` when `stop` was wished before it was done.
+#[must_use]
+pub fn candidates_stoppable(
+    profile: &Profile,
+    filter: &Filter,
+    stop: &Stop,
+) -> Option<Vec<Candidate>> {
+    let counts = count(profile, filter, stop)?;
     let separator = separator_of(&profile.trace);
     let mut found: FxHashMap<Subject, Candidate> = FxHashMap::default();
     let sites = profile.sites.iter().zip(&counts.sites);
@@ -132,7 +153,7 @@ pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
         let samples = (b.own, b.all).cmp(&(a.own, a.all));
         samples.then_with(|| (&a.label, module(a)).cmp(&(&b.label, module(b))))
     });
-    found
+    Some(found)
 }
 
 fn module(candidate: &Candidate) -> &str {

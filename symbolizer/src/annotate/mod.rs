@@ -1,13 +1,23 @@
 //! A method's bytecodes or source lines with the samples of each: what `vmscope annotate`
-//! shows. A pure function of a profile, a filter and the method chosen.
+//! shows, and the terminal UI. Pure functions of a profile, a filter and the method chosen.
 
 mod body;
+mod calls;
 mod find;
+mod machine;
+mod versions;
 
-pub use find::{Candidate, Choice, Subject, candidates, choose};
+pub use calls::{Call, Calls, calls};
+pub use find::{
+    Candidate, Choice, Subject, candidates, candidates_stoppable, choose, entry_of_subject,
+    subject_of_entry,
+};
+pub use machine::{Piece, Step, machine_code};
+pub use versions::{Origin, Version, versions};
 
 use crate::build::code::line_of;
 use crate::profile::{Profile, Region, Site};
+use crate::slices::Stop;
 use crate::summary::Filter;
 use crate::summary::errors::{batch_errors, places};
 use body::{Tree, Worked};
@@ -18,6 +28,9 @@ use vmscope_records::{BytecodePc, Exactness, Method};
 /// Code inlined deeper than this is shown at this depth: chains come from a recording,
 /// which may hold anything.
 pub const MAX_DEPTH: usize = 32;
+
+/// So many samples are looked at between two looks at whether to stop.
+const STOP_EVERY: usize = 4096;
 
 /// A place in a method's body, in the terms that its VM gives.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -138,6 +151,8 @@ impl Row {
 /// A method inlined at a place.
 #[derive(Clone, Debug)]
 pub struct Inlined {
+    /// Which.
+    pub subject: Subject,
     /// Its name.
     pub name: Arc<str>,
     /// All its samples there, with those of what was inlined into it.
@@ -172,7 +187,7 @@ pub struct Listed {
 }
 
 /// A method with its samples.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Annotation {
     /// Its full name.
     pub name: String,
@@ -211,7 +226,29 @@ pub struct Annotation {
 /// innermost counts.
 #[must_use]
 pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotation {
-    let counts = find::count(profile, filter);
+    annotate_stoppable(profile, filter, chosen, None, &Stop::new()).unwrap_or_default()
+}
+
+/// The same; `origin`: of one of its [`versions`] alone. `None` when `stop` was wished
+/// before it was done.
+#[must_use]
+pub fn annotate_stoppable(
+    profile: &Profile,
+    filter: &Filter,
+    chosen: &Subject,
+    origin: Option<Origin>,
+    stop: &Stop,
+) -> Option<Annotation> {
+    let mut counts = find::count(profile, filter, stop)?;
+    let takes = origin.map(|origin| versions::places_of(profile, chosen, origin));
+    let taken = Taken {
+        profile,
+        filter,
+        takes,
+    };
+    if taken.takes.is_some() {
+        counts.sites = taken.count_sites(stop)?;
+    }
     let mut tiers = find::tiers(profile, &counts, chosen);
     let mut root = Tree::default();
     let mut into: FxHashMap<Arc<str>, u64> = FxHashMap::default();
@@ -246,8 +283,11 @@ pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotat
     for (index, tier) in tiers.iter_mut().enumerate() {
         tier.samples = all.tiers.get(index).copied().unwrap_or(0);
     }
-    let errors = row_errors(profile, filter, &group_of_site, &all, root.groups());
-    let in_total = share_error(profile, filter, &group_of_site, counts.total);
+    let errors = taken.row_errors(&group_of_site, &all, root.groups());
+    let in_total = taken.share_error(&group_of_site, counts.total);
+    if stop.is_stopped() {
+        return None;
+    }
     let mut into: Vec<_> = into.into_iter().collect();
     into.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let rows = root.into_rows(&errors);
@@ -268,7 +308,7 @@ pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotat
         too_deep,
     };
     annotation.describe(profile, chosen);
-    annotation
+    Some(annotation)
 }
 
 impl Annotation {
@@ -314,33 +354,52 @@ fn main_file(rows: &[Row]) -> String {
     most.map_or_else(String::new, |(file, _)| file.to_owned())
 }
 
-/// Of each group of rows, the error of its share in the method's samples.
-fn row_errors(
-    profile: &Profile,
-    filter: &Filter,
-    group_of_site: &[Option<u32>],
-    all: &Tally,
-    groups: usize,
-) -> Vec<f64> {
-    let of_method = places(profile, filter).filter_map(|place| {
-        let site = *profile.site_of_place.get(place as usize)?;
-        *group_of_site.get(site as usize)?
-    });
-    batch_errors(of_method.map(Some), all.samples(), groups)
+/// The samples that are looked at.
+struct Taken<'a> {
+    profile: &'a Profile,
+    filter: &'a Filter,
+    /// By place; `None` for all of them.
+    takes: Option<Vec<bool>>,
 }
 
-/// The error of the method's share in all samples.
-fn share_error(
-    profile: &Profile,
-    filter: &Filter,
-    group_of_site: &[Option<u32>],
-    total: u64,
-) -> Option<f64> {
-    let is_of_method = places(profile, filter).map(|place| {
-        let site = *profile.site_of_place.get(place as usize)?;
-        group_of_site.get(site as usize)?.map(|_| 0)
-    });
-    batch_errors(is_of_method, total, 1).first().copied()
+impl Taken<'_> {
+    /// Of each sample of the filter its site; `None` of those in other places.
+    fn sites(&self) -> impl Iterator<Item = Option<u32>> + '_ {
+        places(self.profile, self.filter).map(|place| {
+            let takes = self.takes.as_ref();
+            let is_taken = takes.is_none_or(|takes| takes.get(place as usize) == Some(&true));
+            let site = self.profile.site_of_place.get(place as usize);
+            site.copied().filter(|_| is_taken)
+        })
+    }
+
+    fn count_sites(&self, stop: &Stop) -> Option<Vec<u64>> {
+        let mut counts = vec![0; self.profile.sites.len()];
+        for (index, site) in self.sites().enumerate() {
+            if index % STOP_EVERY == 0 && stop.is_stopped() {
+                return None;
+            }
+            if let Some(slot) = site.and_then(|site| counts.get_mut(site as usize)) {
+                *slot += 1;
+            }
+        }
+        Some(counts)
+    }
+
+    /// Of each group of rows, the error of its share in the method's samples.
+    fn row_errors(&self, group_of_site: &[Option<u32>], all: &Tally, groups: usize) -> Vec<f64> {
+        let group = |site: Option<u32>| *group_of_site.get(site? as usize)?;
+        let of_method = self.sites().filter_map(group);
+        batch_errors(of_method.map(Some), all.samples(), groups)
+    }
+
+    /// The error of the method's share in all samples.
+    fn share_error(&self, group_of_site: &[Option<u32>], total: u64) -> Option<f64> {
+        let is_of_method = self
+            .sites()
+            .map(|site| group_of_site.get(site? as usize)?.map(|_| 0));
+        batch_errors(is_of_method, total, 1).first().copied()
+    }
 }
 
 /// The innermost frame of a site and those it was inlined through.

@@ -242,10 +242,14 @@ impl Code {
         history
     }
 
-    /// Forgets what only the history needs.
+    /// Forgets what only the history needs; when code was gone, views show.
     pub fn forget_changes(&mut self) {
         self.by_key = FxHashMap::default();
         self.moves = Vec::new();
-        self.gone = FxHashMap::default();
+    }
+
+    /// The end of a constituent, where it is told.
+    pub fn gone_of(&self, code: CodeIndex) -> Option<&ConstituentGone> {
+        self.gone.get(&code)
     }
 }
