@@ -87,11 +87,7 @@ impl StackTree {
 
 /// Hands every sample that the filter takes to `visit`, in the order of the recording,
 /// and returns the tree that their nodes are of.
-pub fn each_stack(
-    profile: &Profile,
-    filter: &Filter,
-    visit: impl FnMut(StackSample),
-) -> StackTree {
+pub fn each_stack(profile: &Profile, filter: &Filter, visit: impl FnMut(StackSample)) -> StackTree {
     each_stack_stoppable(profile, filter, &Stop::new(), visit).unwrap_or_default()
 }
 

@@ -153,17 +153,19 @@ impl<'a> Sums<'a> {
         let subject = subject_of(self.profile, site, frame);
         let entry = self.profile.entries.get(site.entry as usize);
         let calls = &mut self.calls;
-        let at = *(self.by_subject).entry(subject).or_insert_with_key(|subject| {
-            let call = Call {
-                subject: subject.clone(),
-                name: Arc::clone(&frame.name),
-                region: entry.map_or(Region::Unknown, |entry| entry.region),
-                samples: 0,
-                inlined: 0,
-            };
-            calls.push((call, usize::MAX));
-            calls.len() - 1
-        });
+        let at = *(self.by_subject)
+            .entry(subject)
+            .or_insert_with_key(|subject| {
+                let call = Call {
+                    subject: subject.clone(),
+                    name: Arc::clone(&frame.name),
+                    region: entry.map_or(Region::Unknown, |entry| entry.region),
+                    samples: 0,
+                    inlined: 0,
+                };
+                calls.push((call, usize::MAX));
+                calls.len() - 1
+            });
         self.by_place.insert(place, at);
         Some(at)
     }

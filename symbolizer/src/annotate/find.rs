@@ -3,8 +3,8 @@
 use super::{Tier, frames};
 use crate::build::code::{full_name, separator_of};
 use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Site};
-use crate::summary::Filter;
 use crate::slices::{self, Stop};
+use crate::summary::Filter;
 use crate::trace::Place;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -89,11 +89,16 @@ pub fn subject_of_entry(profile: &Profile, entry: EntryId) -> Option<Subject> {
     Some(subject_of(profile, site, &site.frame))
 }
 
-/// An entry of a subject; `None` where it ran inlined only, and no sample was in itself.
+/// The entries of a subject, one for each tier; none where it ran inlined only, and no
+/// sample was in itself.
 #[must_use]
-pub fn entry_of_subject(profile: &Profile, subject: &Subject) -> Option<EntryId> {
+pub fn entries_of_subject(profile: &Profile, subject: &Subject) -> Vec<EntryId> {
     let is_of = |site: &&Site| depth_of(profile, site, subject) == Some(0);
-    profile.sites.iter().find(is_of).map(|site| site.entry)
+    let sites = profile.sites.iter().filter(is_of);
+    let mut entries: Vec<EntryId> = sites.map(|site| site.entry).collect();
+    entries.sort_unstable();
+    entries.dedup();
+    entries
 }
 
 /// Every method that has samples that `filter` takes, in itself or in what was inlined

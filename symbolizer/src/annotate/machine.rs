@@ -46,7 +46,9 @@ pub fn machine_code(profile: &Profile, chosen: &Subject, code: u32) -> Vec<Piece
             let starts = starts.chain(entries.iter().map(|&(mc, pc)| (mc, Some(pc))));
             let ends = entries.iter().map(|&(mc, pc)| (mc, Some(pc)));
             let ends = ends.chain([(size, None)]);
-            let pieces = starts.zip(ends).filter(|((start, _), (end, _))| start < end);
+            let pieces = starts
+                .zip(ends)
+                .filter(|((start, _), (end, _))| start < end);
             let pieces = pieces.map(|((start, from), (end, to))| {
                 whole(chosen, (start, end), Spot::Range { from, to, after })
             });

@@ -9,7 +9,7 @@ mod versions;
 
 pub use calls::{Call, Calls, calls};
 pub use find::{
-    Candidate, Choice, Subject, candidates, candidates_stoppable, choose, entry_of_subject,
+    Candidate, Choice, Subject, candidates, candidates_stoppable, choose, entries_of_subject,
     subject_of_entry,
 };
 pub use machine::{Piece, Step, machine_code};
