@@ -185,6 +185,7 @@ impl<'a> Out<'a> {
                 && let Some(text) = source.line(number)
             {
                 self.note(What::Note, format!("// {}", text.trim()));
+                self.last_is_of_a_file();
             }
             let spot = || line.number.parse().ok().map(BytecodePc).map(Spot::Bytecode);
             let spot = line.row.map(|row| row.spot.clone()).or_else(spot);
@@ -234,10 +235,10 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// What is written of the line that came last is that alone.
-    fn last_is_of_a_file(&mut self, plain: Option<String>) {
+    /// The line that came last is of a file of this machine: it is written nowhere.
+    fn last_is_of_a_file(&mut self) {
         if let Some(item) = self.items.last_mut() {
-            item.plain = plain;
+            item.plain = None;
         }
     }
 
