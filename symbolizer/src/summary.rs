@@ -8,6 +8,7 @@ mod quality;
 
 pub use cpu::{Account, accounts, promised_by_column};
 pub use filter::{EntryMask, Filter, Only};
+pub(crate) use filter::places;
 pub use quality::Quality;
 
 use crate::profile::{Profile, Region};

@@ -2,7 +2,7 @@
 
 use super::{Tier, frames};
 use crate::build::code::{full_name, separator_of};
-use crate::profile::{Entry, EntryKind, Frame, Profile, Site};
+use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Site};
 use crate::slices::{self, Stop};
 use crate::summary::Filter;
 use crate::trace::Place;
@@ -60,11 +60,11 @@ pub(super) struct Counts {
     pub after: Vec<bool>,
 }
 
-pub(super) fn count(profile: &Profile, filter: &Filter) -> Counts {
-    let taken = slices::Counts::of(profile, filter, &Stop::new()).unwrap_or_default();
+pub(super) fn count(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Counts> {
+    let counted = slices::Counts::of(profile, filter, stop)?;
     let mut counts = Counts {
-        sites: taken.sites,
-        total: taken.total,
+        sites: counted.sites,
+        total: counted.total,
         after: vec![true; profile.sites.len()],
     };
     for (place, &site) in profile.trace.places.iter().zip(&profile.site_of_place) {
@@ -76,14 +76,46 @@ pub(super) fn count(profile: &Profile, filter: &Filter) -> Counts {
             *slot = rule == BoundaryRule::AfterInstruction;
         }
     }
-    counts
+    Some(counts)
+}
+
+/// What an entry is annotated as; `None` for what has no name.
+#[must_use]
+pub fn subject_of_entry(profile: &Profile, entry: EntryId) -> Option<Subject> {
+    if !profile.is_named(entry) {
+        return None;
+    }
+    let site = profile.sites.iter().find(|site| site.entry == entry)?;
+    Some(subject_of(profile, site, &site.frame))
+}
+
+/// The entries of a subject, one for each tier; none where it ran inlined only, and no
+/// sample was in itself.
+#[must_use]
+pub fn entries_of_subject(profile: &Profile, subject: &Subject) -> Vec<EntryId> {
+    let is_of = |site: &&Site| depth_of(profile, site, subject) == Some(0);
+    let sites = profile.sites.iter().filter(is_of);
+    let mut entries: Vec<EntryId> = sites.map(|site| site.entry).collect();
+    entries.sort_unstable();
+    entries.dedup();
+    entries
 }
 
 /// Every method that has samples that `filter` takes, in itself or in what was inlined
 /// into it; most samples of its own first.
 #[must_use]
 pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
-    let counts = count(profile, filter);
+    candidates_stoppable(profile, filter, &Stop::new()).unwrap_or_default()
+}
+
+/// The same; `None` when `stop` was wished before it was done.
+#[must_use]
+pub fn candidates_stoppable(
+    profile: &Profile,
+    filter: &Filter,
+    stop: &Stop,
+) -> Option<Vec<Candidate>> {
+    let counts = count(profile, filter, stop)?;
     let separator = separator_of(&profile.trace);
     let mut found: FxHashMap<Subject, Candidate> = FxHashMap::default();
     let sites = profile.sites.iter().zip(&counts.sites);
@@ -126,7 +158,7 @@ pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
         let samples = (b.own, b.all).cmp(&(a.own, a.all));
         samples.then_with(|| (&a.label, module(a)).cmp(&(&b.label, module(b))))
     });
-    found
+    Some(found)
 }
 
 fn module(candidate: &Candidate) -> &str {

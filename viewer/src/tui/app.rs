@@ -243,6 +243,14 @@ pub fn update(app: &mut App, profile: Option<&Profile>, event: Event) -> Vec<Eff
             }
         }
         Event::Live(news) => app.live_news(profile, news),
+        Event::Source(name, source) => {
+            if let Some(profile) = profile {
+                // The method's view alone shows any.
+                app.with_view_of(ViewId::Method, profile, |view, cx| {
+                    view.source(&name, source, cx);
+                });
+            }
+        }
     }
     if let Some(profile) = profile
         && app.stage == Stage::Open
@@ -268,6 +276,8 @@ impl App {
         for question in questions.into_iter().flatten() {
             self.start(Slot::View(current, question.number), question, effects);
         }
+        let wanted = self.with_view(profile, |view, cx| view.effects(cx));
+        effects.extend(wanted.into_iter().flatten());
     }
 
     fn start(&mut self, slot: Slot, question: Question, effects: &mut Vec<Effect>) {

@@ -25,6 +25,9 @@ pub struct ViewArgs {
     /// Charge inlined native functions to the function they were inlined into
     #[arg(long)]
     no_inline: bool,
+    /// Look for source files beneath this folder, and nowhere else (may be repeated)
+    #[arg(long, value_name = "DIR")]
+    source: Vec<PathBuf>,
 }
 
 /// Shows a recording until its user has seen enough.
@@ -40,7 +43,8 @@ pub fn view(args: &ViewArgs) -> Result<()> {
     let theme = Theme::of(|name| std::env::var(name).ok());
     let name = args.file.file_name().unwrap_or(args.file.as_os_str());
     let mut app = App::new(name.to_string_lossy().into_owned(), theme, (0, 0));
-    let looped = Loop::new();
+    let mut looped = Loop::new();
+    looped.sources.clone_from(&args.source);
     let (model, sender) = (Arc::clone(&looped.model), looped.sender.clone());
     let opening = Arc::clone(&looped.opening);
     let (file, inlined) = (args.file.clone(), !args.no_inline);
