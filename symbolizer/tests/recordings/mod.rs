@@ -8,6 +8,7 @@
     reason = "tests may fail by panicking"
 )]
 
+pub mod screens;
 pub mod shapes;
 
 use std::cell::RefCell;
