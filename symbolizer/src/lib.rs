@@ -8,7 +8,7 @@
 //! *as they were at its time* and keeps the place; [`symbols`] names the places;
 //! [`profile`] is what comes of it; [`summary`] counts it under a filter, by means of
 //! [`slices`]; [`stacks`] with its callers, [`compilers`] by what a compiler worked for; [`annotate`] puts a method's
-//! samples beside its bytecodes or lines.
+//! samples beside its bytecodes or lines; [`addresses`] puts them where they fell, and [`zone`] tells what lay there.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -20,6 +20,7 @@
     )
 )]
 
+pub mod addresses;
 pub mod annotate;
 mod build;
 pub mod compilers;
@@ -31,7 +32,7 @@ pub mod stacks;
 pub mod summary;
 pub mod symbols;
 pub mod trace;
-mod zone;
+pub mod zone;
 
 pub use build::profile_of;
 pub use profile::{Entry, EntryId, Profile, Region, Site, SiteId};

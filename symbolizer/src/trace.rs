@@ -2,6 +2,7 @@
 //! space and the code zone as they were at its time, before anything has a name.
 
 mod chains;
+mod extents;
 mod interpreted;
 mod place;
 mod state;
@@ -10,6 +11,7 @@ mod world;
 pub(crate) use state::MAX_RULES;
 
 pub use chains::{ChainNode, ChainTree};
+pub use extents::{Extent, Extents};
 
 use crate::zone::{Code, CodeIndex};
 use rustc_hash::FxHashMap;
@@ -18,9 +20,9 @@ use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
-    Avma, Collection, Compilation, Counter, Fact, FileOffset, InterpreterRules, Limit, Lost, Mark,
-    Method, MethodKey, Module, ModuleKey, Process, ProcessEnd, ProcessKey, RecordingEnd,
-    RegionRules, Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs,
+    Avma, Collection, Compilation, Constituent, Counter, Fact, FileOffset, InterpreterRules, Limit,
+    Lost, Mark, Method, MethodKey, Module, ModuleKey, Process, ProcessEnd, ProcessKey,
+    RecordingEnd, RegionRules, Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs,
 };
 
 /// A recording can't be made into a profile.
@@ -178,6 +180,8 @@ pub struct Trace {
     pub threads: Vec<TraceThread>,
     /// Files that code was mapped from.
     pub modules: FxHashMap<ModuleKey, Module>,
+    /// Where code was ever mapped.
+    pub extents: Extents,
     /// Methods.
     pub methods: FxHashMap<MethodKey, Method>,
     /// What VMs tell about themselves.
@@ -275,6 +279,12 @@ impl Trace {
         self.threads
             .get(thread as usize)
             .map(|thread| thread.thread.process)
+    }
+
+    /// A constituent of a code zone, with the newest that is known of it.
+    #[must_use]
+    pub fn constituent(&self, code: u32) -> Option<&Constituent> {
+        self.code.constituents.get(code as usize)
     }
 
     /// The index of a thread in [`Trace::threads`].

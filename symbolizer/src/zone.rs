@@ -16,10 +16,12 @@
 
 mod history;
 mod inherited;
+mod lives;
 mod now;
 mod overlaps;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use history::{Code, CodeIndex, Layer, Stay, ZoneEvent};
+pub use lives::{Life, Lives, Presence, ZoneRange};
 pub(crate) use now::{Changed, Claim, Zones};

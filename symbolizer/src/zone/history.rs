@@ -242,10 +242,8 @@ impl Code {
         history
     }
 
-    /// Forgets what only the history needs.
-    pub fn forget_changes(&mut self) {
+    /// Forgets what only taking more needs.
+    pub fn forget_keys(&mut self) {
         self.by_key = FxHashMap::default();
-        self.moves = Vec::new();
-        self.gone = FxHashMap::default();
     }
 }
