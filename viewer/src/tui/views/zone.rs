@@ -114,7 +114,7 @@ impl View for Zone {
             return Vec::new();
         };
         match self.form {
-            Form::Plot => self.plot.act(command, ground, cx),
+            Form::Plot => self.plot.act(command, ground),
             Form::Map => self.map.act(command, ground, cx),
         }
     }

@@ -8,6 +8,15 @@ use vmscope_symbolizer::{EntryId, Profile, Stop};
 /// A piece of the axis is at least so wide.
 const LEAST_WIDE: usize = 3;
 
+/// A gap is no part of a piece when it is longer than this part of what is shown.
+const PARTS: u64 = 8;
+
+/// No gap is cut out that is shorter.
+const LEAST_GAP: u64 = 4096;
+
+/// Pieces begin and end at multiples of this.
+const ROUND: u64 = 64;
+
 /// No more names than VMProfiler's strip has.
 const MAX_NAMES: usize = 50;
 
@@ -173,6 +182,16 @@ impl Columns {
         self.bars.iter().position(has)
     }
 
+    /// The columns in which something is from an address to another, both included.
+    pub fn columns_of(&self, low: u64, high: u64) -> Option<(usize, usize)> {
+        let bars = || self.bars.iter().enumerate();
+        let bars = || bars().filter_map(|(at, bar)| Some((at, bar.as_ref()?)));
+        let mut inside = bars().filter(|(_, bar)| low < bar.end && bar.start <= high);
+        let (first, _) = inside.next()?;
+        let last = inside.last().map_or(first, |(at, _)| at);
+        Some((first, last))
+    }
+
     /// The column with most samples.
     pub fn hottest(&self) -> Option<usize> {
         let bars = self.bars.iter().enumerate();
@@ -205,6 +224,40 @@ fn weight(size: u64) -> f64 {
     (size.max(1) as f64).sqrt()
 }
 
+/// A part of a stretch that has samples: gaps of more than an eighth of what is shown of it
+/// are cut out.
+struct Part {
+    stretch: usize,
+    start: u64,
+    end: u64,
+    samples: u64,
+}
+
+/// The parts of what is shown of a stretch.
+fn parts(index: usize, stretch: &Stretch, range: (u64, u64), parts: &mut Vec<Part>) {
+    let (start, end) = (stretch.start.max(range.0), stretch.end.min(range.1));
+    if start >= end {
+        return;
+    }
+    let far = ((end - start) / PARTS).max(LEAST_GAP);
+    let points = stretch.points(start..end);
+    for part in points.chunk_by(|a, b| b.address - a.address <= far) {
+        let (Some(first), Some(last)) = (part.first(), part.last()) else {
+            continue;
+        };
+        let from = first.address / ROUND * ROUND;
+        let to = (last.address / ROUND)
+            .saturating_add(1)
+            .saturating_mul(ROUND);
+        parts.push(Part {
+            stretch: index,
+            start: from.max(start),
+            end: to.min(end),
+            samples: part.iter().map(|point| point.samples).sum(),
+        });
+    }
+}
+
 /// The pieces that fit: of too many, those with most samples.
 #[expect(
     clippy::cast_possible_truncation,
@@ -213,53 +266,41 @@ fn weight(size: u64) -> f64 {
     reason = "columns of a terminal"
 )]
 fn pieces(addresses: &Addresses, wanted: &Wanted) -> (Vec<Piece>, (usize, u64)) {
-    let clip = |stretch: &Stretch| {
-        (
-            stretch.start.max(wanted.range.0),
-            stretch.end.min(wanted.range.1),
-        )
-    };
-    let mut chosen: Vec<(usize, &Stretch, u64)> = Vec::new();
+    let mut chosen: Vec<Part> = Vec::new();
     for (index, stretch) in addresses.stretches.iter().enumerate() {
-        let (start, end) = clip(stretch);
-        let samples = stretch.count(start..end);
-        if start < end && samples > 0 && !wanted.left_out.contains(&stretch.owner) {
-            chosen.push((index, stretch, samples));
+        if !wanted.left_out.contains(&stretch.owner) {
+            parts(index, stretch, wanted.range, &mut chosen);
         }
     }
     let room = (wanted.width + 1) / (LEAST_WIDE + 1);
     let mut undrawn = (0, 0);
     if chosen.len() > room {
-        chosen.sort_by_key(|(index, _, samples)| (std::cmp::Reverse(*samples), *index));
-        for (_, _, samples) in chosen.drain(room..) {
-            undrawn = (undrawn.0 + 1, undrawn.1 + samples);
+        chosen.sort_by_key(|part| (std::cmp::Reverse(part.samples), part.stretch, part.start));
+        for part in chosen.drain(room..) {
+            undrawn = (undrawn.0 + 1, undrawn.1 + part.samples);
         }
-        chosen.sort_by_key(|(index, ..)| *index);
+        chosen.sort_by_key(|part| (part.stretch, part.start));
     }
-    let gaps = chosen.len().saturating_sub(1);
     let spare = (wanted.width + 1).saturating_sub(chosen.len() * (LEAST_WIDE + 1));
-    let size = |stretch: &Stretch| {
-        let (start, end) = clip(stretch);
-        weight(end - start)
-    };
-    let all: f64 = chosen.iter().map(|(_, stretch, _)| size(stretch)).sum();
+    let all: f64 = chosen
+        .iter()
+        .map(|part| weight(part.end - part.start))
+        .sum();
     let (mut column, mut sum, mut given) = (0, 0.0, 0);
     let mut pieces = Vec::new();
-    for (stretch, of, _) in &chosen {
-        sum += size(of);
-        let until = (spare as f64 * sum / all.max(1.0)).round() as usize;
-        let width = LEAST_WIDE + until.min(spare).saturating_sub(given);
-        given = until.min(spare).max(given);
-        let (start, end) = clip(of);
+    for part in &chosen {
+        sum += weight(part.end - part.start);
+        let until = ((spare as f64 * sum / all.max(1.0)).round() as usize).min(spare);
+        let width = LEAST_WIDE + until.saturating_sub(given);
+        given = until.max(given);
         pieces.push(Piece {
-            stretch: *stretch,
-            start,
-            end,
+            stretch: part.stretch,
+            start: part.start,
+            end: part.end,
             column,
             width,
         });
         column += width + 1;
     }
-    debug_assert!(column <= wanted.width + 1 || gaps == 0);
     (pieces, undrawn)
 }

@@ -38,7 +38,7 @@ const LEFT: u16 = 10;
 const RIGHT: u16 = 14;
 /// Screens as wide as this have the kinds at the side.
 const WIDE: u16 = 120;
-const SIDE: u16 = 44;
+const SIDE: u16 = 50;
 const ABOVE: u16 = 1;
 const BELOW: u16 = 5;
 /// Before the time line.
@@ -104,6 +104,13 @@ impl Grid {
         let size = zone.end - zone.start;
         let whole = size.div_ceil(cells).max(LEAST_BYTES);
         let whole = whole.checked_next_power_of_two().unwrap_or(1 << 63);
+        // Three quarters of that, where it is enough: less of the screen stays empty.
+        let less = whole / 4 * 3;
+        let whole = if less >= LEAST_BYTES && less >= size.div_ceil(cells) {
+            less
+        } else {
+            whole
+        };
         let bytes = whole.checked_shr(zoom).unwrap_or(0).max(LEAST_BYTES);
         let row = bytes.saturating_mul(u64::from(map.width)).max(1);
         let rows = size.div_ceil(row);

@@ -252,7 +252,7 @@ impl Plot {
         self.listed = Some(stretch.owner);
     }
 
-    pub fn act(&mut self, command: Command, ground: &Ground, cx: &Cx<'_>) -> Vec<Act> {
+    pub fn act(&mut self, command: Command, ground: &Ground) -> Vec<Act> {
         let most = self.columns.get().map_or(0, Columns::most);
         let width = self.columns.get().map_or(0, |columns| columns.bars.len());
         match command {
@@ -319,7 +319,6 @@ impl Plot {
             }
             _ => {}
         }
-        let _ = cx;
         Vec::new()
     }
 
@@ -343,7 +342,7 @@ impl Plot {
                     self.dragged = false;
                     self.nearest(column);
                 }
-                Press::Double => return self.act(Command::Open, ground, cx),
+                Press::Double => return self.act(Command::Open, ground),
                 Press::Drag => {
                     if !self.dragged {
                         self.dragged = true;
@@ -372,7 +371,7 @@ impl Plot {
                 self.list(ground, |_| row);
             }
             super::plot_drawn::Hit::Row(_) if click.what == Press::Double => {
-                return self.act(Command::Toggle, ground, cx);
+                return self.act(Command::Toggle, ground);
             }
             _ => {}
         }
@@ -388,15 +387,16 @@ impl Plot {
             let Some(columns) = self.columns.get() else {
                 return false;
             };
-            let is_in = columns.column_of(low).is_some();
-            if is_in {
-                self.at = Some(low);
-                self.mark = None;
-            }
-            if let Some(high) = high.filter(|high| is_in && columns.column_of(*high).is_some()) {
-                (self.mark, self.at) = (Some(low), Some(high));
-            }
-            return is_in;
+            let found = columns.columns_of(low, high.unwrap_or(low));
+            let start = |at: usize| Some(columns.bars.get(at)?.as_ref()?.start);
+            let Some((first, last)) = found else {
+                return false;
+            };
+            (self.at, self.mark) = match high {
+                Some(_) => (start(last), start(first)),
+                None => (Some(low), None),
+            };
+            return true;
         }
         let Some((columns, now)) = self.columns.get().zip(self.cursor()) else {
             return false;

@@ -142,7 +142,9 @@ impl Plot {
         area: Rect,
     ) {
         let all = &ground.addresses;
-        let shown = columns.pieces.len();
+        let mut shown: Vec<usize> = columns.pieces.iter().map(|piece| piece.stretch).collect();
+        shown.dedup();
+        let shown = shown.len();
         let mut text = format!(
             " {} of {}, {shown} of {}",
             percent(ratio(columns.samples, all.total)),
