@@ -300,11 +300,9 @@ impl Cells {
             }
         }
         let compactions = ground.lives.compactions(zone);
-        let until = compactions.iter().filter(|(time, _)| *time <= wanted.time);
-        self.compactions = (
-            until.clone().count() as u64,
-            until.last().map(|(time, _)| *time),
-        );
+        let until = compactions.partition_point(|(time, _)| *time <= wanted.time);
+        let last = until.checked_sub(1).and_then(|at| compactions.get(at));
+        self.compactions = (until as u64, last.map(|(time, _)| *time));
     }
 }
 

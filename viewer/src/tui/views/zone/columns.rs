@@ -188,7 +188,7 @@ impl Columns {
         let bars = || bars().filter_map(|(at, bar)| Some((at, bar.as_ref()?)));
         let mut inside = bars().filter(|(_, bar)| low < bar.end && bar.start <= high);
         let (first, _) = inside.next()?;
-        let last = inside.last().map_or(first, |(at, _)| at);
+        let last = inside.next_back().map_or(first, |(at, _)| at);
         Some((first, last))
     }
 

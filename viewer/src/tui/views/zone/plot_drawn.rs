@@ -252,8 +252,13 @@ impl Plot {
             let share = ratio(samples, ground.addresses.total) * 100.0;
             let title = names::of_stretch(stretch, &ground.lives, cx);
             let share = format!(" {share:.0}%");
+            let is_narrow = width_of(&title) + width_of(&share) > piece.width;
+            let title = match title.strip_prefix("code ").filter(|_| is_narrow) {
+                Some(short) => short.to_owned(),
+                None => title,
+            };
             let text = match piece.width.checked_sub(width_of(&share)) {
-                Some(room) if room >= width_of(&title).min(6) => {
+                Some(room) if room >= width_of(&title).min(4) => {
                     format!("{}{share}", name(&title, room.min(width_of(&title))))
                 }
                 _ => name(&title, piece.width.min(width_of(&title))),
