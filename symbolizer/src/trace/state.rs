@@ -83,7 +83,11 @@ impl Trace {
             Record::Module(module) => {
                 self.modules.insert(module.key, module);
             }
-            Record::Mapping(mapping) => changes.push((mapping.time, Change::Map(mapping))),
+            Record::Mapping(mapping) => {
+                let of_file = self.is_file_with_code(&mapping);
+                self.extents.note(&mapping, of_file);
+                changes.push((mapping.time, Change::Map(mapping)));
+            }
             Record::Unmapping(unmap) => changes.push((unmap.time, Change::Unmap(unmap))),
             Record::Constituent(constituent) => {
                 self.code_events.came(&constituent);

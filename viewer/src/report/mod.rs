@@ -9,6 +9,7 @@ pub(crate) mod truth;
 mod vm;
 pub(crate) mod words;
 
+pub(crate) use json::kind_name;
 pub use options::{NarrowOptions, ReportOptions, beginning, percent, seconds};
 
 use crate::binaries::DiskBinaries;
