@@ -15,11 +15,13 @@
 mod build;
 mod columns;
 mod count;
+mod spans;
 mod stop;
 mod walk;
 
 pub use columns::{By, Columns, ColumnsOf};
 pub use count::Counts;
+pub use spans::{InSpan, Span};
 pub use stop::Stop;
 
 pub(crate) use walk::{Piece, Selection};

@@ -23,6 +23,9 @@ pub struct ThreadSummary {
     pub samples: u64,
     /// CPU time it used in the window, where known.
     pub cpu: Option<DurationNs>,
+    /// How many samples that promised, with those after it was last read; `None` where
+    /// it is not known, and under [`Filter::only`].
+    pub promised: Option<f64>,
 }
 
 /// The counts of a profile under a filter.
@@ -159,10 +162,11 @@ impl Summary {
             } else {
                 cpu_in(thread, begin, self.window, true)
             };
-            match sampled {
-                Some(cpu) => {
+            let of_thread = sampled.map(|cpu| cpu.0 as f64 / period.max(1.0) + late as f64);
+            match of_thread {
+                Some(of_thread) => {
                     known = true;
-                    promised += cpu.0 as f64 / period.max(1.0) + late as f64;
+                    promised += of_thread;
                     self.after_last_cpu += late;
                 }
                 None => self.threads_without_cpu += u64::from(samples > 0),
@@ -172,6 +176,7 @@ impl Summary {
                     thread: index,
                     samples,
                     cpu,
+                    promised: of_thread.filter(|_| filter.only.is_everything()),
                 });
             }
         }
