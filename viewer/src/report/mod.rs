@@ -1,12 +1,12 @@
 //! `vmscope report`: a recording as text or JSON.
 
-mod json;
+pub(crate) mod json;
 mod marks;
 mod options;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod text;
 pub(crate) mod truth;
-mod vm;
+pub(crate) mod vm;
 pub(crate) mod words;
 
 pub use options::{NarrowOptions, ReportOptions, beginning, percent, seconds};

@@ -1,16 +1,16 @@
 //! The report as text, in the form of VMProfiler's (the paper's Figure 7).
 
 mod compilers;
-mod head;
-mod names;
+pub(crate) mod head;
+pub(crate) mod names;
 mod parts;
-mod shorten;
+pub(crate) mod shorten;
 mod tables;
 mod threads;
 mod totals;
-mod vm;
+pub(crate) mod vm;
 
-pub(super) use threads::role_name;
+pub(crate) use threads::role_name;
 
 use super::options::ReportOptions;
 use anyhow::Result;

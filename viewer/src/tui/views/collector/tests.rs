@@ -1,0 +1,1 @@
+//! The collector, driven by keys and the mouse.

@@ -1,0 +1,1 @@
+//! The truth, driven by keys and the mouse.
