@@ -4,7 +4,7 @@
 mod chart;
 mod empty;
 mod inside;
-mod pauses;
+pub(super) mod pauses;
 pub(super) mod rows;
 mod shown;
 #[cfg(test)]
