@@ -30,6 +30,9 @@ use vmscope_symbolizer::Region;
 const CAUSE: usize = 3;
 const BAR: usize = 12;
 
+/// From so many columns on the chart has something beside it.
+const WIDE: u16 = 110;
+
 const COLUMNS: [Col; 9] = [
     col("time", 9, true, 0),
     col("duration", 9, true, 0),
@@ -94,13 +97,13 @@ impl Collector {
         let (head, rest) = below(area, 2.min(area.height));
         let top = match area.height {
             0..=15 => 0,
-            16..=29 => 8,
+            16..=29 => 9,
             height => (height / 3).min(18),
         };
         let (top, rest) = below(rest, top);
         let mut parts = Vec::new();
         let mut table = rest;
-        if area.width < 110 {
+        if area.width < WIDE {
             parts.push((self.form, top));
         } else {
             let (left, right) = beside(top, area.width * 11 / 20);
@@ -193,19 +196,15 @@ impl Collector {
         let seen = count(all.rows.len() as u64);
         let counted = match all.counted {
             Some(counted) => {
-                format!("{counted:.0} collections by the VM's count, {seen} seen singly")
+                format!("{counted:.0} collections by the VM's count, {seen} seen")
             }
             None => format!("{seen} collections seen"),
         };
-        let observed = format!(", {} from begin to end", count(all.observed));
+        let observed = format!(", {} whole", count(all.observed));
         let took = all.took.map_or_else(String::new, |ns| {
             let (from, to) = cx.window();
             let elapsed = to.since(from).as_secs_f64().max(1e-9);
-            format!(
-                ", {:.1} ms in all ({})",
-                ns / 1e6,
-                percent(ns / 1e9 / elapsed)
-            )
+            format!(", {:.0} ms ({})", ns / 1e6, percent(ns / 1e9 / elapsed))
         });
         pane.line(
             frame,
@@ -256,7 +255,7 @@ impl Collector {
             theme: cx.theme,
             columns: &COLUMNS,
             stretch: CAUSE,
-            sorted: Some((sorted, self.reverse)),
+            sorted: Some((sorted, self.by.falls() == self.reverse)),
             rows: rows.len(),
             list: self.list,
         };
@@ -361,7 +360,11 @@ impl View for Collector {
         match command {
             Command::Open | Command::Only => self.row().map_or_else(Vec::new, Self::window_of),
             Command::Mode => {
+                // Where the chart is always there, it has no turn.
+                let both = cx.area.width >= WIDE;
                 self.form = match self.form {
+                    Form::Chart if both => Form::Inside,
+                    Form::Inside if both => Form::Pauses,
                     Form::Chart => Form::Pauses,
                     Form::Pauses => Form::Inside,
                     Form::Inside => Form::Chart,

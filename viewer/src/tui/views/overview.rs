@@ -15,7 +15,7 @@ use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::Command;
 use crate::tui::lens::Narrow;
 use crate::tui::shown::Shown;
-use crate::tui::theme::Role;
+use crate::tui::theme::{Role, region_letter};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::pane::{Bit, Pane};
 use digest::{Digest, digest_of};
@@ -195,7 +195,7 @@ impl Overview {
         name.unwrap_or_default()
     }
 
-    /// One line (and a scale, where there are two): how busy the CPUs are, by the region
+    /// A line (and letters and a scale, where there are three): how busy the CPUs are, by the region
     /// with most samples.
     fn strip(&self, cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
         let Some(strip) = self.strip.get() else {
@@ -205,6 +205,7 @@ impl Overview {
         let sums = (0..columns).map(|column| strip.columns.column(column).iter().sum::<u64>());
         let most = sums.max().unwrap_or(0);
         let mut bits: Vec<Bit> = vec![(Role::Dim, " CPU ".to_owned())];
+        let mut letters = " ".repeat(5);
         for column in 0..columns {
             let counts = strip.columns.column(column);
             let sum: u64 = counts.iter().sum();
@@ -219,14 +220,16 @@ impl Overview {
                 Some((last, text)) if *last == role => text.push(sign),
                 _ => bits.push((role, sign.to_string())),
             }
+            letters.push(if sum > 0 { region_letter(region) } else { ' ' });
         }
         pane.line(frame, 0, &bits);
+        pane.line(frame, 1, &[(Role::Dim, letters)]);
         let (from, to) = strip.window;
         let (from, to) = (cx.seconds(from), cx.seconds(to));
         let (from, to) = (format!("{from:.1} s"), format!("{to:.1} s"));
         let gap = columns.saturating_sub(from.len() + to.len());
         let scale = format!("     {from}{}{to}", " ".repeat(gap));
-        pane.line(frame, 1, &[(Role::Dim, scale)]);
+        pane.line(frame, 2, &[(Role::Dim, scale)]);
     }
 }
 
@@ -348,15 +351,15 @@ impl View for Overview {
         let threads = cx.summary.map(|summary: &Arc<Summary>| &summary.threads);
         let thread =
             threads.and_then(|all| all.iter().position(|one| Some(one.thread) == self.thread));
-        let panel = self.panel;
-        for (one, row) in [
-            (Panel::Regions, Some(self.selected(Panel::Regions))),
-            (Panel::Entries, entry),
-            (Panel::Threads, thread),
-        ] {
-            self.select(one, row.unwrap_or(0), cx);
-        }
-        self.panel = panel;
+        let places = self.places(cx.area);
+        let rows = |area: Rect| usize::from(area.height.saturating_sub(1));
+        let (entries, threads) = (
+            self.count(cx, Panel::Entries),
+            self.count(cx, Panel::Threads),
+        );
+        let (entry, thread) = (entry.unwrap_or(0), thread.unwrap_or(0));
+        self.entries.select(entry, entries, rows(places.entries));
+        self.threads.select(thread, threads, rows(places.threads));
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {

@@ -3,7 +3,7 @@
 //! what was promised and delivered, where samples have no name.
 
 mod facts;
-mod flow;
+pub(super) mod flow;
 #[cfg(test)]
 mod tests;
 

@@ -44,10 +44,9 @@ pub fn why(cx: &Cx<'_>, all: &Collections) -> (String, String) {
     }
     let vm = if kind.is_empty() { "this VM" } else { kind };
     let why = format!(
-        "What vmscope reads of {vm} tells nothing of single collections; samples in its collector it knows all the same."
+        "What vmscope reads of {vm} tells nothing of single collections; its samples are known all the same."
     );
-    let help =
-        "Where in time they were, the timeline shows (4); f there or here keeps other regions out.";
+    let help = "Where in time they were, the timeline shows (4).";
     (why, help.to_owned())
 }
 

@@ -85,19 +85,29 @@ fn phases_of(
     });
     let spans: Vec<Span> = spans.collect();
     let counts = InSpan::of_spans(profile, filter, &spans, stop)?;
-    let mut depths: Vec<usize> = Vec::new();
-    for (index, phase) in phases.iter().enumerate() {
-        // A phase comes behind what it is part of.
+    // What is part of a phase comes right behind it.
+    let mut parts_of: Vec<Vec<usize>> = vec![Vec::new(); phases.len()];
+    let mut waiting: Vec<(usize, usize)> = Vec::new();
+    for (index, phase) in phases.iter().enumerate().rev() {
         let outer = phase.within.map(|outer| outer as usize);
-        let outer = outer.filter(|outer| *outer < index);
-        depths.push(
-            outer
-                .and_then(|outer| depths.get(outer))
-                .map_or(0, |d| (d + 1).min(8)),
-        );
+        match outer.filter(|outer| *outer < index) {
+            Some(outer) => parts_of
+                .get_mut(outer)
+                .into_iter()
+                .for_each(|all| all.push(index)),
+            None => waiting.push((index, 0)),
+        }
     }
-    let rows = phases.iter().zip(counts).zip(depths);
-    let rows = rows.map(|((phase, inside), depth)| {
+    let mut order = Vec::new();
+    while let Some((index, depth)) = waiting.pop() {
+        order.push((index, depth));
+        let parts = parts_of.get(index).into_iter().flatten();
+        waiting.extend(parts.map(|&part| (part, (depth + 1).min(8))));
+    }
+    let rows = order
+        .into_iter()
+        .filter_map(|(index, depth)| Some((phases.get(index)?, counts.get(index)?, depth)));
+    let rows = rows.map(|(phase, inside, depth)| {
         let thread = thread_of(phase).and_then(|at| profile.trace.threads.get(at as usize));
         let ends = phase.begin.zip(phase.end);
         PhaseRow {

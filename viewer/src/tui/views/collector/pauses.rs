@@ -43,24 +43,22 @@ pub fn percentile(pauses: &[u64], percent: usize) -> Option<u64> {
     pauses.get(rank.checked_sub(1)?).copied()
 }
 
-/// Median, p90, p99 and the longest, in words. Of fewer pauses than a percentile divides
-/// it is the longest: then that is said.
+/// Median, p90, p99 and the longest, in words. Of fewer than a hundred pauses p99 is the
+/// longest.
 pub fn figures(pauses: &[u64]) -> String {
-    let told = |name: &str, percent: usize, enough: usize| {
-        let pause = percentile(pauses, percent)?;
-        let few = if pauses.len() < enough { " (few)" } else { "" };
-        Some(format!("{name} {}{few}", super::brief(pause)))
+    let told = |percent: usize| percentile(pauses, percent).map(super::brief);
+    let (Some(median), Some(p90), Some(p99), Some(&longest)) =
+        (told(50), told(90), told(99), pauses.last())
+    else {
+        return String::new();
     };
-    let longest = pauses
-        .last()
-        .map(|&pause| format!("max {}", super::brief(pause)));
-    let all = [
-        told("median", 50, 1),
-        told("p90", 90, 10),
-        told("p99", 99, 100),
-        longest,
-    ];
-    all.into_iter().flatten().collect::<Vec<_>>().join("  ")
+    let longest = super::brief(longest);
+    let tail = if pauses.len() < 100 {
+        format!("p99 = max {longest}")
+    } else {
+        format!("p99 {p99}  max {longest}")
+    };
+    format!("median {median}  p90 {p90}  {tail}")
 }
 
 /// How many were observed of how many.

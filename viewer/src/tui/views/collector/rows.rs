@@ -56,7 +56,7 @@ impl By {
     }
 
     /// Whether the greatest come first.
-    const fn falls(self) -> bool {
+    pub const fn falls(self) -> bool {
         matches!(
             self,
             By::Duration | By::Before | By::After | By::Samples | By::InCollector

@@ -95,7 +95,7 @@ fn the_selection_stays_on_its_collection() {
 #[test]
 fn a_click_on_the_chart_selects_the_nearest() {
     let mut driven = open(screens::java(), SIZES[1]);
-    driven.keys("mm");
+    driven.keys("m");
     let screen = driven.screen();
     let place = screen.lines().enumerate().find_map(|(row, line)| {
         let column = line.chars().position(|c| c == 'f')?;

@@ -5,6 +5,7 @@ use crate::report::text::head::session_time;
 use crate::report::words::{count, percent, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
+use crate::tui::views::truth::flow::whole;
 use crate::tui::widgets::pane::{Bit, Pane};
 use crate::tui::widgets::text;
 use ratatui::Frame;
@@ -64,7 +65,7 @@ pub fn delivery(summary: &Summary) -> String {
     match summary.promised {
         Some(promised) if promised >= 1.0 => {
             let share = percent(summary.total as f64 / promised);
-            format!("{samples} of {promised:.0} promised ({share})")
+            format!("{samples} of {} promised ({share})", whole(promised))
         }
         _ => format!("{samples} (how many were promised is not known)"),
     }
@@ -75,8 +76,8 @@ pub fn worth(summary: &Summary) -> [(&'static str, u64); 5] {
     let quality = &summary.quality;
     [
         ("exact", quality.exact),
-        ("approximate", quality.approximate),
-        ("method only", quality.method_only),
+        ("approx.", quality.approximate),
+        ("method", quality.method_only),
         ("no name", quality.unresolved),
         ("doubtful", quality.doubtful),
     ]
@@ -112,7 +113,7 @@ pub fn draw(cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     };
     let delivered = format!(" {}{window}", delivery(summary));
     pane.line(frame, 2, &[(Role::Strong, delivered)]);
-    let mut bits = vec![(Role::Text, " resolved".to_owned())];
+    let mut bits = vec![(Role::Text, " resolved:".to_owned())];
     let roles = [
         Role::Text,
         Role::Text,

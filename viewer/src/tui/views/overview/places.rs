@@ -24,7 +24,7 @@ pub fn places(area: Rect, truth: usize, regions: usize, vm: bool) -> Places {
     let is_tall = area.height >= 30;
     let rows = |rows: usize| u16::try_from(rows).unwrap_or(0);
     let (head, rest) = below(area, if area.height < 17 { 2 } else { 4 });
-    let (strip, rest) = below(rest, if is_tall { 2 } else { 1 });
+    let (strip, rest) = below(rest, if is_tall { 3 } else { 1 });
     let lines = rows(truth.min(if area.height < 17 { 1 } else { 3 }));
     let (truth, rest) = below(rest, lines + u16::from(is_tall));
     (places.head, places.strip, places.truth) = (head, strip, truth);
@@ -44,7 +44,7 @@ pub fn places(area: Rect, truth: usize, regions: usize, vm: bool) -> Places {
         let (left, threads) = below(left, left.height - left.height / 3);
         (places.regions, places.entries, places.threads) = (left, right, threads);
     } else {
-        let (left, right) = beside(lists, (area.width * 9 / 20).min(48));
+        let (left, right) = beside(lists, (area.width * 8 / 20).min(48));
         (places.regions, places.entries) = (left, right);
         // What the regions leave is the threads'.
         let spare = left.height.saturating_sub(rows(regions) + 1);

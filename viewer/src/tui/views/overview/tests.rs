@@ -14,7 +14,7 @@ fn it_says_what_the_recording_is_and_where_its_time_went() {
             "12,564 samples",
             "99.8",
             "51.50%",
-            "OrderBook.match",
+            "match (C2)",
             "23 samples lost",
         ] {
             assert!(screen.contains(said), "{said}:\n{screen}");
@@ -70,7 +70,7 @@ fn the_mouse_selects_and_opens() {
     assert!(screen.contains(" collector ✕"), "{screen}");
     // A search goes to entries.
     let screen = driven.keys("x/checksum<Enter>f").screen();
-    assert!(screen.contains("Codec.checksum"), "{screen}");
+    assert!(screen.contains("only com.acme.net.Codec"), "{screen}");
 }
 
 #[test]

@@ -48,7 +48,13 @@ pub fn limits(facts: &Facts, theme: &Theme, columns: usize) -> Vec<Flowing> {
             let samples = line.samples.map_or_else(String::new, count);
             let share = facts.share(line).map_or_else(String::new, percent);
             let mut numbers = format!("{}{} ", text::right(&samples, 10), text::right(&share, 8));
-            let sentence = wrap(&line.text, room, 0);
+            // The share has a column of its own.
+            let said = format!(
+                "({share}) ",
+                share = facts.share(line).map_or_else(String::new, percent)
+            );
+            let text = line.text.strip_prefix(&said).unwrap_or(&line.text);
+            let sentence = wrap(text, room, 0);
             for piece in sentence.lines() {
                 let role = if line.samples.is_some() {
                     Role::Warning
@@ -103,9 +109,9 @@ pub fn worths(quality: &Quality) -> [u64; 5] {
 
 fn exactness(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>) {
     const CELL: usize = 9;
-    let name = columns.saturating_sub(6 * CELL + 2).clamp(8, 40);
-    let bar = columns.saturating_sub(name + 6 * CELL + 4).min(20);
-    let mut heading = format!(" {}", text::name("region, part", name));
+    let name = columns.saturating_sub(6 * CELL + 4).clamp(8, 40);
+    let bar = columns.saturating_sub(name + 6 * CELL + 6).min(20);
+    let mut heading = format!("   {}", text::name("region, part", name));
     for column in [
         "samples", "exact", "approx.", "method", "no name", "doubtful",
     ] {
@@ -127,7 +133,7 @@ fn exactness(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowin
         let mut bits = vec![
             (
                 Role::Region(row.region),
-                format!("{}", region_letter(row.region)),
+                format!(" {} ", region_letter(row.region)),
             ),
             (Role::Text, text::name(&label, name)),
             (Role::Strong, text::right(&count(total), CELL)),
@@ -144,13 +150,23 @@ fn exactness(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowin
             };
             bits.push((role, text::right(&share, CELL)));
         }
-        if bar > 3 {
+        if bar >= 8 {
             let share = ratio(row.quality.exact, total);
             bits.push((Role::Dim, format!("  {}", theme.bar(share, bar))));
         }
         flow.push((Some(Item::Exact(index)), bits));
     }
     flow.push((None, Vec::new()));
+}
+
+/// A count that is worked out, for people.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are far below 2^52 and not negative"
+)]
+pub fn whole(number: f64) -> String {
+    count(number.round() as u64)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
@@ -166,8 +182,9 @@ fn threads(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>
     );
     let remark = match facts.promised {
         Some(promised) => format!(
-            "{} of {promised:.0} promised by CPU time",
-            count(facts.total)
+            "{} of {} promised by CPU time",
+            count(facts.total),
+            whole(promised)
         ),
         None => "what was promised is not known under these filters".to_owned(),
     };
@@ -175,9 +192,7 @@ fn threads(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>
     for (index, row) in facts.threads.iter().enumerate() {
         let arrived = row.promised.filter(|promised| *promised >= 0.5);
         let arrived = arrived.map(|promised| row.samples as f64 / promised);
-        let promised = row
-            .promised
-            .map_or_else(|| "?".to_owned(), |p| format!("{p:.0}"));
+        let promised = row.promised.map_or_else(|| "?".to_owned(), |p| whole(p));
         let words = arrived.map_or_else(String::new, |share| format!("{:.1}%", share * 100.0));
         // Of a few samples one more or less is chance.
         let is_low = arrived.is_some_and(|share| share < 0.95) && row.promised > Some(100.0);
@@ -188,7 +203,7 @@ fn threads(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>
             (Role::Text, text::right(&promised, 11)),
             (role, text::right(&words, 10)),
         ];
-        if bar > 3 {
+        if bar >= 8 {
             bits.push((
                 Role::Dim,
                 format!("  {}", theme.bar(arrived.unwrap_or(0.0), bar)),
