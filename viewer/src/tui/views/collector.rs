@@ -430,11 +430,10 @@ impl View for Collector {
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let mut questions = Vec::new();
         let filter = cx.lens.filter().clone();
-        // The summary's own filter: both are of one state of the lens.
-        if let Some(summary) = cx.summary.filter(|_| cx.summed == cx.stamp) {
-            let (summary, filter) = (Arc::clone(summary), filter.clone());
-            let order = (self.by, self.reverse);
-            questions.extend(self.all.ask(0, order, cx.stamp, move |profile, stop| {
+        // Asked anew when there is another summary: it is of the newest filter then.
+        if let Some(summary) = cx.summary.map(Arc::clone) {
+            let (filter, order) = (filter.clone(), (self.by, self.reverse));
+            questions.extend(self.all.ask(0, order, cx.summed, move |profile, stop| {
                 collections_of(profile, &filter, &summary, order, stop)
             }));
         }

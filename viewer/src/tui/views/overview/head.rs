@@ -113,7 +113,7 @@ pub fn draw(cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     };
     let delivered = format!(" {}{window}", delivery(summary));
     pane.line(frame, 2, &[(Role::Strong, delivered)]);
-    let mut bits = vec![(Role::Text, " resolved:".to_owned())];
+    let mut bits = vec![(Role::Text, " resolved".to_owned())];
     let roles = [
         Role::Text,
         Role::Text,
@@ -124,7 +124,8 @@ pub fn draw(cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     for ((name, samples), role) in worth(summary).into_iter().zip(roles) {
         if samples > 0 {
             let share = ratio(samples, summary.total) * 100.0;
-            bits.push((Role::Dim, format!("  {name}")));
+            let comma = if bits.len() > 1 { "," } else { "" };
+            bits.push((Role::Dim, format!("{comma} {name}")));
             bits.push((role, format!(" {share:.1}%")));
         }
     }

@@ -187,13 +187,18 @@ pub fn threads(
             continue;
         };
         let share = summary.share(one.samples);
-        let name = pane.columns().saturating_sub(1 + 8 + 10 + 9);
+        let role_columns = if pane.columns() < 44 { 0 } else { 10 };
+        let role = match role_columns {
+            0 => String::new(),
+            _ => format!(" {:<9}", role_name(thread.thread.role)),
+        };
+        let name = pane.columns().saturating_sub(1 + 8 + 9 + role_columns);
         let bits: [Bit; 4] = [
             (
                 Role::Text,
                 format!(" {}", text::name(&thread.thread.name, name)),
             ),
-            (Role::Dim, format!(" {:<9}", role_name(thread.thread.role))),
+            (Role::Dim, role),
             (Role::Dim, text::right(&count(one.samples), 8)),
             (
                 Role::Heat(share),

@@ -18,7 +18,12 @@ pub fn collector_lines(cx: &Cx<'_>, digest: &Digest) -> Vec<String> {
     let summary = cx.summary;
     let samples = summary.map_or(0, |summary| summary.regions[Region::Gc as usize]);
     let total = summary.map_or(0, |summary| summary.total);
-    let mut lines = vec![format!("{} of samples", percent(ratio(samples, total)))];
+    // Where names are missing, the collector's samples are not known as such.
+    let share = match samples {
+        0 => "no sample is known to be in it".to_owned(),
+        _ => format!("{} of samples", percent(ratio(samples, total))),
+    };
+    let mut lines = vec![share];
     if !told.tells {
         lines.push("single collections are not told by this VM".to_owned());
         return lines;
