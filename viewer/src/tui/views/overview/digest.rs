@@ -16,6 +16,9 @@ const MAX_ENTRIES: usize = 500;
 /// So many figures are kept.
 const MAX_FIGURES: usize = 100;
 
+/// A region, its samples, and its parts with theirs.
+pub type RegionWithParts = (Region, u64, Vec<(String, u64)>);
+
 /// What is worked out.
 #[derive(Clone, Debug, Default)]
 pub struct Digest {
@@ -25,7 +28,7 @@ pub struct Digest {
     /// How many have any.
     pub entries_hit: usize,
     /// Regions with samples, most first, each with its parts.
-    pub regions: Vec<(Region, u64, Vec<(String, u64)>)>,
+    pub regions: Vec<RegionWithParts>,
     /// Entries that only their files tell apart.
     pub namesakes: FxHashSet<EntryId>,
     /// What VMs tell of collections; its rows are left out.

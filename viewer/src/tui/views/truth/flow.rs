@@ -192,7 +192,7 @@ fn threads(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>
     for (index, row) in facts.threads.iter().enumerate() {
         let arrived = row.promised.filter(|promised| *promised >= 0.5);
         let arrived = arrived.map(|promised| row.samples as f64 / promised);
-        let promised = row.promised.map_or_else(|| "?".to_owned(), |p| whole(p));
+        let promised = row.promised.map_or_else(|| "?".to_owned(), whole);
         let words = arrived.map_or_else(String::new, |share| format!("{:.1}%", share * 100.0));
         // Of a few samples one more or less is chance.
         let is_low = arrived.is_some_and(|share| share < 0.95) && row.promised > Some(100.0);
