@@ -16,12 +16,14 @@ mod build;
 mod columns;
 mod count;
 mod cross;
+mod spans;
 mod stop;
 mod walk;
 
 pub use columns::{By, Columns, ColumnsOf};
 pub use count::Counts;
 pub use cross::{ThreadSite, by_thread};
+pub use spans::{InSpan, Span};
 pub use stop::Stop;
 
 pub(crate) use walk::{Piece, Selection};

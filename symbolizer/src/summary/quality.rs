@@ -24,7 +24,7 @@ pub struct Quality {
 
 impl Quality {
     /// Counts samples of an entry, in a range that is worth so much.
-    pub(super) fn take(&mut self, entry: Option<&Entry>, exactness: Exactness, count: u64) {
+    pub fn take(&mut self, entry: Option<&Entry>, exactness: Exactness, count: u64) {
         let (kind, region) = (entry.map(|e| &e.kind), entry.map(|e| e.region));
         let counter = match (kind, exactness) {
             (Some(EntryKind::Doubtful), _) => &mut self.doubtful,
