@@ -43,7 +43,7 @@ pub fn profile_of(mut trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Pro
     profile.site_of_place = site_of_place;
     profile
         .slices
-        .append(&profile.trace, &profile.site_of_place);
+        .append(&profile.trace, &profile.sites, &profile.site_of_place);
     profile
 }
 

@@ -254,7 +254,7 @@ impl Live {
         let dropped = self.drop_oldest(&mut profile.trace);
         let renumbered = self.forget(&mut profile);
         let mut slices = Slices::default();
-        slices.append(&profile.trace, &profile.site_of_place);
+        slices.append(&profile.trace, &profile.sites, &profile.site_of_place);
         profile.slices = slices;
         Settled {
             samples: added as u64,

@@ -24,9 +24,9 @@ pub use stop::Stop;
 
 pub(crate) use walk::{Piece, Selection};
 
-use crate::profile::SiteId;
+use crate::profile::{EntryId, Site, SiteId};
 use crate::trace::{Place, Samples, Trace};
-use vmscope_records::TimeNs;
+use vmscope_records::{Exactness, TimeNs};
 
 /// Samples of a slice of the first level.
 pub const SLICE: usize = 4096;
@@ -49,6 +49,9 @@ pub(crate) enum Shown {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     pub site: SiteId,
+    /// The site's; here because there are many sites, and each is large.
+    pub entry: EntryId,
+    pub exactness: Exactness,
     pub shown: Shown,
 }
 
@@ -125,9 +128,10 @@ pub struct Slices {
 impl Slices {
     /// Takes the samples, places and sites that came since it was last called. Samples are
     /// in time order; they make a slice as soon as there are enough of them, and are counted
-    /// one by one till then. The site of a place that was taken before must not change.
-    pub fn append(&mut self, trace: &Trace, site_of_place: &[SiteId]) {
-        self.take_places(trace, site_of_place);
+    /// one by one till then. The site of a place that was taken before must not change, nor
+    /// the entry and the worth of a site.
+    pub fn append(&mut self, trace: &Trace, sites: &[Site], site_of_place: &[SiteId]) {
+        self.take_places(trace, sites, site_of_place);
         self.take_samples(&trace.samples);
     }
 
@@ -180,6 +184,17 @@ impl Slices {
         let threads = samples.threads.get(open).unwrap_or_default();
         note_last(&mut last, times, threads);
         last
+    }
+
+    /// How many levels there are.
+    pub(crate) fn levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// What `of` says of each spot.
+    pub(crate) fn by_spot<T>(&self, of: impl Fn(u32, &Spot) -> T) -> Vec<T> {
+        let spots = self.spots.iter().zip(0..);
+        spots.map(|(spot, id)| of(id, spot)).collect()
     }
 
     pub(crate) fn spot_of_place(&self, place: u32) -> Option<u32> {

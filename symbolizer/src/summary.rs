@@ -9,7 +9,7 @@ pub use filter::{EntryMask, Filter, Only};
 pub use quality::Quality;
 
 use crate::profile::{Profile, Region};
-use crate::slices::{Counts, Selection, Stop};
+use crate::slices::{Counts, Selection, Spot, Stop};
 use crate::trace::TraceThread;
 use rustc_hash::FxHashMap;
 use vmscope_records::{DurationNs, LossReason, Lost, ProcessEnd, ProcessKey, Stream, TimeNs};
@@ -79,15 +79,17 @@ impl Summary {
         let selection = Selection::new(profile, filter);
         let counts = Counts::of_selection(profile, &selection, stop)?;
         let late_by_thread = late::by_thread(profile, &selection);
-        let (total, sites) = (counts.total, counts.sites);
+        let total = counts.total;
+        let entry_of = |spot: &Spot| Some(spot.entry);
+        let groups = profile.entries.len();
         let mut entries = vec![0; profile.entries.len()];
         let (mut quality, mut of_code) = (Quality::default(), Quality::default());
-        for (&count, site) in sites.iter().zip(&profile.sites) {
-            add(&mut entries, site.entry, count);
-            let entry = profile.entries.get(site.entry as usize);
-            quality.take(entry, site.exactness, count);
+        for &(count, entry_id, exactness) in &counts.by_worth {
+            add(&mut entries, entry_id, count);
+            let entry = profile.entries.get(entry_id as usize);
+            quality.take(entry, exactness, count);
             if entry.is_some_and(quality::is_vm_code) {
-                of_code.take(entry, site.exactness, count);
+                of_code.take(entry, exactness, count);
             }
         }
         quality.interpreted = counts.interpreted;
@@ -104,7 +106,7 @@ impl Summary {
             vm: vm.map(|&region| regions[region as usize]).sum(),
             regions,
             entries,
-            sites,
+            sites: counts.sites,
             threads: Vec::new(),
             quality,
             of_code,
@@ -112,7 +114,7 @@ impl Summary {
             threads_without_cpu: 0,
             after_last_cpu: 0,
             lost: lost(profile, filter, window),
-            errors: errors::errors(profile, filter, total),
+            errors: errors::batch_errors(profile, &selection, entry_of, (total, groups), stop)?,
             decided_whole: counts.decided_whole,
         };
         summary.count_threads(profile, filter, &counts.threads, &late_by_thread);

@@ -1,6 +1,7 @@
 //! A recording read and put in order: every sample with its place in the address
 //! space and the code zone as they were at its time, before anything has a name.
 
+mod ahead;
 mod chains;
 mod interpreted;
 mod place;
@@ -230,7 +231,7 @@ impl Trace {
     ///
     /// # Errors
     /// [`TraceError`] when there is nothing in it that can be reported.
-    pub fn read<R: Read + Seek>(reader: &mut Reader<R>) -> Result<Self, TraceError> {
+    pub fn read<R: Read + Seek + Send>(reader: &mut Reader<R>) -> Result<Self, TraceError> {
         Self::read_with(reader, &mut |_| ControlFlow::Continue(()))
     }
 
@@ -238,7 +239,7 @@ impl Trace {
     ///
     /// # Errors
     /// The same, and [`TraceError::Stopped`] as soon as `watch` breaks.
-    pub fn read_with<R: Read + Seek>(
+    pub fn read_with<R: Read + Seek + Send>(
         reader: &mut Reader<R>,
         watch: Watch,
     ) -> Result<Self, TraceError> {
@@ -251,11 +252,11 @@ impl Trace {
     ///
     /// # Errors
     /// [`TraceError`] when there is nothing in it that can be reported.
-    pub fn read_places<R: Read + Seek>(reader: &mut Reader<R>) -> Result<Self, TraceError> {
+    pub fn read_places<R: Read + Seek + Send>(reader: &mut Reader<R>) -> Result<Self, TraceError> {
         Self::read_keeping(reader, false, &mut |_| ControlFlow::Continue(()))
     }
 
-    fn read_keeping<R: Read + Seek>(
+    fn read_keeping<R: Read + Seek + Send>(
         reader: &mut Reader<R>,
         keep_samples: bool,
         watch: Watch,

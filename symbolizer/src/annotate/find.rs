@@ -3,8 +3,8 @@
 use super::{Tier, frames};
 use crate::build::code::{full_name, separator_of};
 use crate::profile::{Entry, EntryKind, Frame, Profile, Site};
+use crate::slices::{self, Stop};
 use crate::summary::Filter;
-use crate::summary::errors::places;
 use crate::trace::Place;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -61,18 +61,12 @@ pub(super) struct Counts {
 }
 
 pub(super) fn count(profile: &Profile, filter: &Filter) -> Counts {
+    let taken = slices::Counts::of(profile, filter, &Stop::new()).unwrap_or_default();
     let mut counts = Counts {
-        sites: vec![0; profile.sites.len()],
-        total: 0,
+        sites: taken.sites,
+        total: taken.total,
         after: vec![true; profile.sites.len()],
     };
-    for place in places(profile, filter) {
-        counts.total += 1;
-        let site = profile.site_of_place.get(place as usize);
-        if let Some(slot) = site.and_then(|&site| counts.sites.get_mut(site as usize)) {
-            *slot += 1;
-        }
-    }
     for (place, &site) in profile.trace.places.iter().zip(&profile.site_of_place) {
         if let Place::Code(code, _) = *place
             && let Some(constituent) = profile.trace.code.constituents.get(code as usize)

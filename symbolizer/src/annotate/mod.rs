@@ -8,8 +8,9 @@ pub use find::{Candidate, Choice, Subject, candidates, choose};
 
 use crate::build::code::line_of;
 use crate::profile::{Profile, Region, Site};
+use crate::slices::{self, Selection, Stop};
 use crate::summary::Filter;
-use crate::summary::errors::{batch_errors, places};
+use crate::summary::errors::batch_errors;
 use body::{Tree, Worked};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -246,8 +247,9 @@ pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotat
     for (index, tier) in tiers.iter_mut().enumerate() {
         tier.samples = all.tiers.get(index).copied().unwrap_or(0);
     }
-    let errors = row_errors(profile, filter, &group_of_site, &all, root.groups());
-    let in_total = share_error(profile, filter, &group_of_site, counts.total);
+    let selection = Selection::new(profile, filter);
+    let errors = row_errors(profile, &selection, &group_of_site, &all, root.groups());
+    let in_total = share_error(profile, &selection, &group_of_site, counts.total);
     let mut into: Vec<_> = into.into_iter().collect();
     into.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let rows = root.into_rows(&errors);
@@ -317,30 +319,33 @@ fn main_file(rows: &[Row]) -> String {
 /// Of each group of rows, the error of its share in the method's samples.
 fn row_errors(
     profile: &Profile,
-    filter: &Filter,
+    selection: &Selection,
     group_of_site: &[Option<u32>],
     all: &Tally,
     groups: usize,
 ) -> Vec<f64> {
-    let of_method = places(profile, filter).filter_map(|place| {
-        let site = *profile.site_of_place.get(place as usize)?;
-        *group_of_site.get(site as usize)?
-    });
-    batch_errors(of_method.map(Some), all.samples(), groups)
+    let group_of = |spot: &slices::Spot| group_of_site.get(spot.site as usize).copied().flatten();
+    let of_method = profile
+        .slices
+        .by_spot(|id, spot| selection.takes_spot(id) && group_of(spot).is_some());
+    let of_method = Selection {
+        spots: Some(of_method),
+        ..selection.clone()
+    };
+    let size = (all.samples(), groups);
+    batch_errors(profile, &of_method, group_of, size, &Stop::new()).unwrap_or_default()
 }
 
 /// The error of the method's share in all samples.
 fn share_error(
     profile: &Profile,
-    filter: &Filter,
+    selection: &Selection,
     group_of_site: &[Option<u32>],
     total: u64,
 ) -> Option<f64> {
-    let is_of_method = places(profile, filter).map(|place| {
-        let site = *profile.site_of_place.get(place as usize)?;
-        group_of_site.get(site as usize)?.map(|_| 0)
-    });
-    batch_errors(is_of_method, total, 1).first().copied()
+    let group_of = |spot: &slices::Spot| group_of_site.get(spot.site as usize)?.map(|_| 0);
+    let errors = batch_errors(profile, selection, group_of, (total, 1), &Stop::new());
+    errors?.first().copied()
 }
 
 /// The innermost frame of a site and those it was inlined through.

@@ -1,22 +1,29 @@
 //! Making slices: of samples, and of slices.
 
 use super::{Cell, FAN_OUT, Run, SLICE, Shown, Slice, Slices, Spot, note_last, shown_at};
-use crate::profile::SiteId;
+use crate::profile::{Site, SiteId};
 use crate::trace::{Samples, Trace};
+use vmscope_records::Exactness;
 
 /// No spot yet.
 const NONE: u32 = u32::MAX;
 
 impl Slices {
-    pub(super) fn take_places(&mut self, trace: &Trace, site_of_place: &[SiteId]) {
+    pub(super) fn take_places(&mut self, trace: &Trace, sites: &[Site], site_of_place: &[SiteId]) {
         let new = trace.places.iter().zip(site_of_place);
+        let shows = !trace.interpreters.is_empty();
         for (&place, &site) in new.skip(self.spot_of_place.len()) {
-            let spot = self.spot(site, shown_at(trace, place));
+            let shown = if shows {
+                shown_at(trace, place)
+            } else {
+                Shown::Elsewhere
+            };
+            let spot = self.spot(sites, site, shown);
             self.spot_of_place.push(spot);
         }
     }
 
-    fn spot(&mut self, site: SiteId, shown: Shown) -> u32 {
+    fn spot(&mut self, sites: &[Site], site: SiteId, shown: Shown) -> u32 {
         let index = site as usize;
         if index >= self.spots_of_site.len() {
             self.spots_of_site.resize(index + 1, [NONE; 3]);
@@ -28,7 +35,13 @@ impl Slices {
         if *known == NONE {
             // There are at most as many as places, which are counted in 32 bits.
             *known = u32::try_from(self.spots.len()).unwrap_or(NONE);
-            self.spots.push(Spot { site, shown });
+            let known = sites.get(index);
+            self.spots.push(Spot {
+                site,
+                entry: known.map_or(NONE, |site| site.entry),
+                exactness: known.map_or(Exactness::MethodOnly, |site| site.exactness),
+                shown,
+            });
         }
         *known
     }

@@ -106,7 +106,7 @@ impl Columns {
             };
             slices.pieces(from..to, &mut |piece| {
                 match piece {
-                    Piece::Slice(slice) => {
+                    Piece::Slice(slice, _) => {
                         for (run, cells) in slice.runs() {
                             if !selection.takes_thread(run.thread) {
                                 continue;

@@ -1,8 +1,9 @@
 //! Counting a window by site and thread.
 
 use super::{Piece, Selection, Shown, Slices, Stop};
-use crate::profile::Profile;
+use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
+use vmscope_records::Exactness;
 
 /// How many samples a filter takes, by site and by thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub struct Counts {
     /// Samples in slices without single samples at the edges of the window: each slice was
     /// taken or left as a whole.
     pub decided_whole: u64,
+    /// Samples by entry and worth, in no certain order; a pair may be there several times.
+    pub(crate) by_worth: Vec<(u64, EntryId, Exactness)>,
 }
 
 impl Counts {
@@ -55,7 +58,7 @@ struct Sums {
 impl Sums {
     fn take(&mut self, profile: &Profile, selection: &Selection, piece: Piece) {
         match piece {
-            Piece::Slice(slice) => {
+            Piece::Slice(slice, _) => {
                 for (run, cells) in slice.runs() {
                     if !selection.takes_thread(run.thread) {
                         continue;
@@ -99,6 +102,13 @@ impl Sums {
                 continue;
             }
             add(&mut counts.sites, spot.site, count);
+            // The sites of an entry mostly follow one another.
+            match counts.by_worth.last_mut() {
+                Some((sum, entry, worth)) if (*entry, *worth) == (spot.entry, spot.exactness) => {
+                    *sum += count;
+                }
+                _ => (counts.by_worth).push((count, spot.entry, spot.exactness)),
+            }
             match spot.shown {
                 Shown::Elsewhere => {}
                 Shown::Method => counts.interpreted += count,

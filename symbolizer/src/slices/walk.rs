@@ -10,8 +10,8 @@ use vmscope_records::TimeNs;
 /// A part of a window.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece<'a> {
-    /// A whole slice.
-    Slice(&'a Slice),
+    /// A whole slice, and its level.
+    Slice(&'a Slice, usize),
     /// Single samples, by their index in the trace's.
     Samples(Range<usize>),
 }
@@ -24,7 +24,8 @@ pub(crate) struct Selection {
     /// Samples in slices that stand at the edges of the window and were taken or left as
     /// a whole.
     pub decided_whole: u64,
-    threads: Option<Vec<bool>>,
+    /// By thread; `None` for all.
+    pub threads: Option<Vec<bool>>,
     /// By spot; `None` for all.
     pub spots: Option<Vec<bool>>,
 }
@@ -39,11 +40,8 @@ impl Selection {
             let all = 0..u32::try_from(count).unwrap_or(u32::MAX);
             all.map(|thread| filter.takes_thread(thread)).collect()
         });
-        let spots = filter.entry_mask(profile).map(|mask| {
-            let takes = mask.of_sites(profile);
-            let of_spot = |site: u32| takes.get(site as usize).copied().unwrap_or(false);
-            slices.spots.iter().map(|spot| of_spot(spot.site)).collect()
-        });
+        let mask = filter.entry_mask(profile);
+        let spots = mask.map(|mask| slices.by_spot(|_, spot| mask.takes(spot.entry)));
         Selection {
             range,
             decided_whole,
@@ -153,7 +151,7 @@ impl Slices {
         };
         self.pieces_below(below, range.start..first.first, visit)?;
         for slice in inside {
-            visit(Piece::Slice(slice))?;
+            visit(Piece::Slice(slice, below))?;
         }
         self.pieces_below(below, last.end..range.end, visit)
     }

@@ -1,80 +1,175 @@
 //! How sure a share is: batch means (TRUTH.md §4).
 
-use super::Filter;
 use crate::profile::Profile;
+use crate::slices::{Piece, Selection, Slice, Spot, Stop};
 
 /// Batches for the error of a share (TRUTH.md §4 wants at least 30).
-const BATCHES: usize = 32;
+const BATCHES: u64 = 32;
 
 /// With fewer samples a batch than this, no error is given.
-const MIN_SAMPLES_A_BATCH: usize = 10;
+const MIN_SAMPLES_A_BATCH: u64 = 10;
 
 /// Two-sided 95 % quantile of Student's t with 31 degrees of freedom.
 const T_95: f64 = 2.04;
 
-/// The error of each entry's share by batch means.
-pub(super) fn errors(profile: &Profile, filter: &Filter, total: u64) -> Vec<f64> {
-    let entry_of_site = |&site: &u32| {
-        let site = profile.sites.get(site as usize);
-        site.map(|site| site.entry)
-    };
-    let entry_of_place: Vec<Option<u32>> =
-        profile.site_of_place.iter().map(entry_of_site).collect();
-    let groups = places(profile, filter).map(|place| {
-        let entry = entry_of_place.get(place as usize);
-        entry.copied().flatten()
-    });
-    batch_errors(groups, total, profile.entries.len())
-}
+/// Of no group.
+const NONE: u32 = u32::MAX;
 
-/// The places of the samples that a filter takes, in order.
-pub(crate) fn places<'a>(
-    profile: &'a Profile,
-    filter: &'a Filter,
-) -> impl Iterator<Item = u32> + 'a {
-    let samples = &profile.trace.samples;
-    let rows = (samples.times.iter().zip(&samples.threads)).zip(&samples.places);
-    let takes_place = filter.takes_places(profile);
-    rows.filter(|((time, thread), _)| filter.takes(**thread, **time))
-        .map(|(_, &place)| place)
-        .filter(move |place| takes_place(*place))
-}
-
-/// The 95 % half-width of the share of each of `count` groups in `total` samples, of
-/// which `groups` gives the group, in order, or `None` for those of no group. Empty where
-/// there are too few samples to say.
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+/// The 95 % half-width of the share of each of `count` groups in the `total` samples of a
+/// selection, by batches of samples that follow one another. `group_of` gives the
+/// group, or `None` for those of no group. Empty where there are too few samples to say;
+/// `None` when `stop` was wished before it was done.
+///
+/// A slice without single samples is not divided: its batch is larger then.
 pub(crate) fn batch_errors(
-    groups: impl Iterator<Item = Option<u32>>,
-    total: u64,
-    count: usize,
-) -> Vec<f64> {
-    let total = usize::try_from(total).unwrap_or(usize::MAX);
+    profile: &Profile,
+    selection: &Selection,
+    group_of: impl Fn(&Spot) -> Option<u32>,
+    (total, count): (u64, usize),
+    stop: &Stop,
+) -> Option<Vec<f64>> {
     let size = total / BATCHES;
     if size < MIN_SAMPLES_A_BATCH {
-        return Vec::new();
+        return Some(Vec::new());
     }
-    let mut batches = vec![0u32; BATCHES * count];
-    // The remainder behind the last whole batch is left out.
-    for (index, group) in groups.enumerate().take(size * BATCHES) {
-        let group = group.map(|group| group as usize).filter(|&g| g < count);
-        if let Some(group) = group
-            && let Some(slot) = batches.get_mut(index / size * count + group)
-        {
-            *slot += 1;
+    let groups = profile.slices.by_spot(|id, spot| {
+        let group = group_of(spot).filter(|_| selection.takes_spot(id));
+        group.unwrap_or(NONE)
+    });
+    let mut batches = Batches {
+        profile,
+        selection,
+        groups,
+        size,
+        filled: 0,
+        left: BATCHES,
+        batch: vec![0; count],
+        sums: vec![(0, 0); count],
+    };
+    let levels = profile.slices.levels();
+    let range = selection.range.clone();
+    let done = batches.take(levels, range, stop);
+    // It ends early when all batches are full: what remains behind is left out.
+    (done.is_some() || batches.left == 0).then(|| batches.errors())
+}
+
+struct Batches<'a> {
+    profile: &'a Profile,
+    selection: &'a Selection,
+    /// The group of each spot.
+    groups: Vec<u32>,
+    /// Samples of a batch.
+    size: u64,
+    /// Those of the present one.
+    filled: u64,
+    /// Batches that are not full.
+    left: u64,
+    /// The present batch, by group.
+    batch: Vec<u32>,
+    /// Of the full ones, the sum and the sum of squares.
+    sums: Vec<(u64, u64)>,
+}
+
+impl Batches<'_> {
+    /// Takes a range, in slices of less than `level`.
+    fn take(&mut self, level: usize, range: std::ops::Range<u64>, stop: &Stop) -> Option<()> {
+        let slices = &self.profile.slices;
+        slices.pieces_below(level, range, &mut |piece| {
+            match piece {
+                Piece::Slice(slice, level) => {
+                    let samples = self.samples_of(slice);
+                    let whole = slice.end <= slices.forgotten();
+                    if whole || samples <= self.size - self.filled {
+                        self.add(slice, samples);
+                    } else {
+                        self.take(level, slice.first..slice.end, stop)?;
+                    }
+                }
+                Piece::Samples(range) => self.add_samples(range)?,
+            }
+            (!stop.is_stopped() && self.left > 0).then_some(())
+        })
+    }
+
+    /// How many samples of a slice are selected.
+    fn samples_of(&self, slice: &Slice) -> u64 {
+        let runs = slice.runs();
+        let runs = runs.filter(|(run, _)| self.selection.takes_thread(run.thread));
+        match &self.selection.spots {
+            None => runs.map(|(run, _)| u64::from(run.samples)).sum(),
+            Some(spots) => runs
+                .flat_map(|(_, cells)| cells)
+                .filter(|cell| spots.get(cell.spot as usize) == Some(&true))
+                .map(|cell| u64::from(cell.count))
+                .sum(),
         }
     }
-    (0..count)
-        .map(|group| {
-            let of_group = batches.iter().skip(group).step_by(count);
-            let shares: Vec<f64> = of_group.map(|&n| f64::from(n) / size as f64).collect();
-            let mean = shares.iter().sum::<f64>() / BATCHES as f64;
-            let variance = shares
-                .iter()
-                .map(|share| (share - mean).powi(2))
-                .sum::<f64>()
-                / (BATCHES - 1) as f64;
-            T_95 * (variance / BATCHES as f64).sqrt()
-        })
-        .collect()
+
+    fn add(&mut self, slice: &Slice, samples: u64) {
+        if samples == 0 {
+            return;
+        }
+        for (run, cells) in slice.runs() {
+            if self.selection.takes_thread(run.thread) {
+                for cell in cells {
+                    self.put(cell.spot, cell.count);
+                }
+            }
+        }
+        self.fill(samples);
+    }
+
+    fn add_samples(&mut self, range: std::ops::Range<usize>) -> Option<()> {
+        let samples = &self.profile.trace.samples;
+        let threads = samples.threads.get(range.clone()).unwrap_or_default();
+        let places = samples.places.get(range).unwrap_or_default();
+        for (&thread, &place) in threads.iter().zip(places) {
+            let Some(spot) = self.profile.slices.spot_of_place(place) else {
+                continue;
+            };
+            if self.selection.takes_thread(thread) && self.selection.takes_spot(spot) {
+                self.put(spot, 1);
+                self.fill(1);
+                if self.left == 0 {
+                    return None;
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn put(&mut self, spot: u32, count: u32) {
+        let group = self.groups.get(spot as usize).copied().unwrap_or(NONE);
+        if let Some(slot) = self.batch.get_mut(group as usize) {
+            *slot = slot.saturating_add(count);
+        }
+    }
+
+    /// Notes that so many samples were put; closes a batch that is full.
+    fn fill(&mut self, samples: u64) {
+        self.filled += samples;
+        if self.filled < self.size || self.left == 0 {
+            return;
+        }
+        for ((sum, squares), count) in self.sums.iter_mut().zip(&mut self.batch) {
+            let one = u64::from(std::mem::take(count));
+            *sum += one;
+            *squares = squares.saturating_add(one.saturating_mul(one));
+        }
+        self.filled = 0;
+        self.left -= 1;
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a ratio, rounded in the end")]
+    fn errors(&self) -> Vec<f64> {
+        let batches = BATCHES as f64;
+        let scale = batches * (batches - 1.0) * (self.size as f64).powi(2);
+        let errors = self.sums.iter().map(|&(sum, squares)| {
+            // Whole numbers, so that what is constant has no variance at all.
+            let spread = u128::from(squares) * u128::from(BATCHES);
+            let spread = spread.saturating_sub(u128::from(sum).pow(2));
+            T_95 * (spread as f64 / scale / batches).sqrt()
+        });
+        errors.collect()
+    }
 }

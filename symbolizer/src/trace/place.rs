@@ -3,19 +3,23 @@
 //! What changes with time is applied as its time comes, so that a lookup costs the
 //! same however often addresses were reused.
 
+use super::ahead::each_item;
 use super::interpreted::Interpreters;
 use super::state::Change;
 use super::world::World;
-use super::{ChainTree, Trace, TraceError, Watch, tell};
+use super::{ChainTree, Trace, TraceError, Watch};
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
     Avma, CallChain, Content, CpuMode, Limit, LimitKind, ProcessKey, Sample, ThreadKey, TimeNs,
 };
 
+/// So many samples' addresses are looked up together.
+const WARM: usize = 64;
+
 impl Trace {
     /// Reads the samples, with the changes applied as their time comes.
-    pub(crate) fn place_samples<R: Read + Seek>(
+    pub(crate) fn place_samples<R: Read + Seek + Send>(
         &mut self,
         reader: &mut Reader<R>,
         changes: Vec<(TimeNs, Change)>,
@@ -32,28 +36,27 @@ impl Trace {
         let mut next = TimeNs(0);
         let mut last = LastThread::default();
         let mut latest = TimeNs(0);
-        reader.rewind();
-        while let Some(chunk) = reader.next_chunk(Content::SAMPLES)? {
-            tell(watch, 1, reader.progress())?;
+        each_item(reader, Content::SAMPLES, (1, watch), |content, item| {
             // What is not only samples was counted in the first pass.
-            let first_seen = u64::from(chunk.content() == Content::SAMPLES);
-            for item in chunk.items() {
-                let batch = match item {
-                    Item::Samples(batch) => batch,
-                    Item::Record(_) => continue,
-                    Item::Unknown(_) => {
-                        self.unknown_records += first_seen;
-                        continue;
-                    }
-                    Item::Malformed(..) => {
-                        self.malformed_records += first_seen;
-                        continue;
-                    }
-                };
-                if self.keep_samples {
-                    self.samples.reserve(batch.len());
+            let first_seen = u64::from(content == Content::SAMPLES);
+            let batch = match item {
+                Item::Samples(batch) => batch,
+                Item::Record(_) => return,
+                Item::Unknown(_) => {
+                    self.unknown_records += first_seen;
+                    return;
                 }
-                for sample in batch {
+                Item::Malformed(..) => {
+                    self.malformed_records += first_seen;
+                    return;
+                }
+            };
+            if self.keep_samples {
+                self.samples.reserve(batch.len());
+            }
+            for part in batch.chunks(WARM) {
+                now.warm(part.iter().map(|sample| sample.pc));
+                for sample in part {
                     self.disordered_samples += u64::from(sample.time < latest);
                     latest = latest.max(sample.time);
                     while next <= sample.time {
@@ -75,10 +78,10 @@ impl Trace {
                             self.bring_about(change, &mut now);
                         }
                     }
-                    self.place_sample(&sample, &mut now, &mut last);
+                    self.place_sample(sample, &mut now, &mut last);
                 }
             }
-        }
+        })?;
         self.tell_disinherited(now.disinherited(), latest);
         self.places = now.into_places();
         Ok(())

@@ -1,6 +1,7 @@
 //! The first pass: everything but samples.
 
-use super::{Trace, TraceError, TraceThread, Watch, tell};
+use super::ahead::each_item;
+use super::{Trace, TraceError, TraceThread, Watch};
 use crate::space::is_shared_memory;
 use rustc_hash::FxHashMap;
 use std::io::{Read, Seek};
@@ -29,26 +30,21 @@ pub(crate) enum Change {
 
 impl Trace {
     /// Reads everything but samples. Returns what changes with time, in its order.
-    pub(crate) fn read_state<R: Read + Seek>(
+    pub(crate) fn read_state<R: Read + Seek + Send>(
         &mut self,
         reader: &mut Reader<R>,
         watch: Watch,
     ) -> Result<Vec<(TimeNs, Change)>, TraceError> {
         let mut changes = Vec::new();
         let mut updates = Vec::new();
-        reader.rewind();
-        while let Some(chunk) = reader.next_chunk(Content(!Content::SAMPLES.0))? {
-            tell(watch, 0, reader.progress())?;
-            for item in chunk.items() {
-                match item {
-                    Item::Record(Record::ThreadUpdate(update)) => updates.push(update),
-                    Item::Record(record) => self.take(record, &mut changes),
-                    Item::Samples(_) => {}
-                    Item::Unknown(_) => self.unknown_records += 1,
-                    Item::Malformed(..) => self.malformed_records += 1,
-                }
-            }
-        }
+        let wanted = Content(!Content::SAMPLES.0);
+        each_item(reader, wanted, (0, watch), |_, item| match item {
+            Item::Record(Record::ThreadUpdate(update)) => updates.push(update),
+            Item::Record(record) => self.take(record, &mut changes),
+            Item::Samples(_) => {}
+            Item::Unknown(_) => self.unknown_records += 1,
+            Item::Malformed(..) => self.malformed_records += 1,
+        })?;
         self.update_threads(updates, &mut changes);
         for thread in &mut self.threads {
             thread.cpu.sort_by_key(|cpu| cpu.time);

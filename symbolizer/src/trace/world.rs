@@ -12,8 +12,11 @@ use crate::zone::{Changed, Claim, Layer, Stay, ZoneEvent, Zones};
 use rustc_hash::FxHashMap;
 use vmscope_records::{Avma, CpuMode, InterpreterValue, ProcessKey, SampleDetail};
 
-/// Slots of the cache: 2^15, 16 bytes each.
+/// Slots of the cache at first: 2^15, 16 bytes each.
 const CACHE_BITS: u32 = 15;
+
+/// It grows with the places up to 2^22.
+const MAX_CACHE_BITS: u32 = 22;
 
 /// Slots for the kernel's addresses, whose places never change: 2^10.
 const KERNEL_BITS: u32 = 10;
@@ -46,6 +49,8 @@ pub(crate) struct World {
     /// The last change of each grain.
     stamps: Vec<u32>,
     cache: Vec<Known>,
+    /// It has 2^n slots.
+    cache_bits: u32,
     kernel: Vec<(Avma, u32)>,
     places: Vec<Place>,
     index: FxHashMap<Place, u32>,
@@ -79,6 +84,7 @@ impl World {
             void: 1,
             stamps: vec![0; 1 << STAMP_BITS],
             cache: vec![Known::default(); 1 << CACHE_BITS],
+            cache_bits: CACHE_BITS,
             // The kernel has nothing at 0.
             kernel: vec![(Avma(0), 0); 1 << KERNEL_BITS],
             places: Vec::new(),
@@ -239,24 +245,50 @@ impl World {
             let place = self.find(process, address);
             return self.intern(place);
         }
-        let product = address.0.wrapping_mul(GOLDEN);
-        let slot = usize::try_from(product >> (64 - CACHE_BITS)).unwrap_or(0);
-        let tag = product << CACHE_BITS | u64::from(process.0);
+        let slot = slot(address.0, self.cache_bits);
+        let tag = address.0.wrapping_mul(GOLDEN) << self.cache_bits | u64::from(process.0);
         let grain = stamp_slot(process, address.0 >> GRAIN_BITS);
         let void = self.stamps.get(grain).map_or(self.void, |stamp| *stamp);
-        if let Some(known) = self.cache.get(slot)
-            && known.tag == tag
-            && known.at >= void.max(self.void)
-        {
+        let void = void.max(self.void);
+        // A place may be in either slot of a pair, which are in one line of memory.
+        let pair = [slot, slot ^ 1].map(|slot| self.cache.get(slot).copied().unwrap_or_default());
+        if let Some(known) = pair.iter().find(|k| k.tag == tag && k.at >= void) {
             return known.place;
         }
+        let slot = if pair[0].at > pair[1].at {
+            slot ^ 1
+        } else {
+            slot
+        };
         let place = self.find(process, address);
         let place = self.intern(place);
+        if self.grow_cache() {
+            return place;
+        }
         if let Some(known) = self.cache.get_mut(slot) {
             let at = self.clock;
             *known = Known { tag, at, place };
         }
         place
+    }
+
+    /// Grows the cache until it has two slots for each place. Returns whether it did: slots
+    /// are others then.
+    fn grow_cache(&mut self) -> bool {
+        let grows = self.places.len() * 2 > self.cache.len() && self.cache_bits < MAX_CACHE_BITS;
+        if grows {
+            self.cache_bits = (self.cache_bits + 2).min(MAX_CACHE_BITS);
+            self.cache = vec![Known::default(); 1 << self.cache_bits];
+        }
+        grows
+    }
+
+    /// Brings what the cache knows of these addresses near: loads that do not wait for one
+    /// another are much faster than one after the other.
+    pub(super) fn warm(&self, addresses: impl Iterator<Item = Avma>) {
+        let slots = addresses.map(|address| slot(address.0, self.cache_bits));
+        let known = slots.filter_map(|slot| self.cache.get(slot));
+        std::hint::black_box(known.fold(0, |sum, known| sum ^ known.place));
     }
 
     /// The index of the place of a sample at `place`, if that is in an interpreter which

@@ -219,10 +219,26 @@ impl Recording {
 
     /// The file.
     pub fn bytes(&self) -> Vec<u8> {
+        self.bytes_and(std::iter::empty(), u64::MAX)
+    }
+
+    /// The file, with records that need not be kept in memory behind the others, flushed
+    /// every `flush` nanoseconds as a session does.
+    pub fn bytes_and(&self, more: impl Iterator<Item = Record>, flush: u64) -> Vec<u8> {
         let bytes = Rc::new(RefCell::new(Vec::new()));
         let mut writer = Writer::begin(Shared(Rc::clone(&bytes))).unwrap();
         for record in &self.records {
             writer.put(record.clone()).unwrap();
+        }
+        let mut next = flush;
+        for record in more {
+            if let Record::Sample(sample) = &record
+                && sample.time.0 >= next
+            {
+                writer.flush().unwrap();
+                next = next.saturating_add(flush);
+            }
+            writer.put(record).unwrap();
         }
         writer.flush().unwrap();
         drop(writer);

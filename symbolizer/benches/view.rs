@@ -1,0 +1,165 @@
+//! What people wait for who look at a recording: `cargo bench -p vmscope-symbolizer --bench
+//! view`.
+//!
+//! Of 10,000,000 samples each, on 8 threads, in 100,000 constituents that stay, of five
+//! ranges and eight distinct pcs each: *zipf*, where few have most of the samples, and
+//! *uniform*, the worst case for summaries.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "a benchmark fails by panicking"
+)]
+
+#[path = "../tests/recordings/mod.rs"]
+mod recordings;
+
+use divan::Bencher;
+use recordings::read;
+use recordings::shapes::{self, PERIOD, Popularity, THREADS};
+use std::sync::LazyLock;
+use vmscope_records::TimeNs;
+use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
+use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
+use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary, profile_of};
+
+const SAMPLES: u64 = 10_000_000;
+const CODES: u64 = 100_000;
+const END: u64 = SAMPLES * PERIOD / THREADS;
+
+static ZIPF: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::view(SAMPLES, CODES, Popularity::Zipf));
+static UNIFORM: LazyLock<Vec<u8>> =
+    LazyLock::new(|| shapes::view(SAMPLES, CODES, Popularity::Uniform));
+static ZIPF_PROFILE: LazyLock<Profile> = LazyLock::new(|| open("zipf"));
+static UNIFORM_PROFILE: LazyLock<Profile> = LazyLock::new(|| open("uniform"));
+
+fn main() {
+    divan::main();
+}
+
+const KINDS: [&str; 2] = ["zipf", "uniform"];
+
+fn bytes_of(kind: &str) -> &'static [u8] {
+    if kind == "zipf" { &ZIPF } else { &UNIFORM }
+}
+
+fn profile(kind: &str) -> &'static Profile {
+    if kind == "zipf" {
+        &ZIPF_PROFILE
+    } else {
+        &UNIFORM_PROFILE
+    }
+}
+
+fn open(kind: &str) -> Profile {
+    profile_of(read(bytes_of(kind)).unwrap(), Vec::new(), true)
+}
+
+/// `Trace::read` alone.
+#[divan::bench(args = KINDS, sample_count = 5)]
+fn trace(bencher: Bencher, kind: &str) {
+    let bytes = bytes_of(kind);
+    bencher.bench(|| read(divan::black_box(bytes)).unwrap());
+}
+
+/// `profile_of` alone.
+#[divan::bench(args = KINDS, sample_count = 5)]
+fn names_and_slices(bencher: Bencher, kind: &str) {
+    bencher
+        .with_inputs(|| read(bytes_of(kind)).unwrap())
+        .bench_values(|trace| profile_of(trace, Vec::new(), true));
+}
+
+/// From the file to the first summary.
+#[divan::bench(args = KINDS, sample_count = 5)]
+fn open_and_summary(bencher: Bencher, kind: &str) {
+    let bytes = bytes_of(kind);
+    bencher.bench(|| {
+        let profile = profile_of(read(divan::black_box(bytes)).unwrap(), Vec::new(), true);
+        let summary = Summary::of(&profile, &Filter::default());
+        (profile, summary)
+    });
+}
+
+fn window(from: u64, to: u64) -> Filter {
+    Filter {
+        from: Some(TimeNs(END / 1000 * from + 12_345)),
+        to: Some(TimeNs(END / 1000 * to + 54_321)),
+        ..Filter::default()
+    }
+}
+
+/// What a key changes.
+const CHANGES: [&str; 7] = ["all", "half", "most", "tenth", "threads", "region", "name"];
+
+fn filter(change: &str) -> Filter {
+    match change {
+        "all" => Filter::default(),
+        "half" => window(250, 751),
+        "most" => window(13, 987),
+        "tenth" => window(711, 812),
+        "threads" => Filter {
+            threads: Some([1, 4, 5].into_iter().collect()),
+            ..window(50, 949)
+        },
+        "region" => Filter {
+            only: Only {
+                regions: vec![Region::Generated],
+                ..Only::default()
+            },
+            ..window(50, 949)
+        },
+        _ => Filter {
+            only: Only {
+                names: vec!["Module7.".into()],
+                ..Only::default()
+            },
+            ..Filter::default()
+        },
+    }
+}
+
+/// `Summary::of` what is left by a filter.
+#[divan::bench(args = CHANGES, consts = [false, true], sample_count = 20)]
+fn summary<const UNIFORM: bool>(bencher: Bencher, change: &str) {
+    let profile = profile(if UNIFORM { "uniform" } else { "zipf" });
+    let filter = filter(change);
+    bencher.bench(|| Summary::of(divan::black_box(profile), &filter));
+}
+
+/// A chart of 200 columns by three groups of sites, and by threads.
+#[divan::bench(args = ["groups", "threads", "threads in a region"], consts = [false, true], sample_count = 20)]
+fn columns<const UNIFORM: bool>(bencher: Bencher, by: &str) {
+    let profile = profile(if UNIFORM { "uniform" } else { "zipf" });
+    let group = |entry: u32| match profile.entries[entry as usize].region {
+        Region::Generated => 0,
+        Region::Interpreter => 1,
+        _ => 2,
+    };
+    let of_site: Vec<u16> = profile.sites.iter().map(|site| group(site.entry)).collect();
+    let of_site = &of_site;
+    let what = ColumnsOf {
+        window: (TimeNs(12_345), TimeNs(END)),
+        columns: 200,
+        by: match by {
+            "groups" => By::Groups { of_site, groups: 3 },
+            _ => By::Threads,
+        },
+    };
+    let filter = match by {
+        "threads in a region" => filter("region"),
+        _ => Filter::default(),
+    };
+    bencher.bench(|| Columns::of(divan::black_box(profile), &what, &filter, &Stop::new()));
+}
+
+/// The hottest method beside its bytecodes.
+#[divan::bench(consts = [false, true], sample_count = 10)]
+fn annotation<const UNIFORM: bool>(bencher: Bencher) {
+    let profile = profile(if UNIFORM { "uniform" } else { "zipf" });
+    let filter = window(250, 751);
+    let Choice::One(subject) = choose(profile, &candidates(profile, &filter), None) else {
+        panic!("there are methods");
+    };
+    bencher.bench(|| annotate(divan::black_box(profile), &filter, &subject));
+}

@@ -1,0 +1,274 @@
+//! Summaries by time: counts and charts agree with going through all samples, also when
+//! old samples were forgotten.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "tests may fail by panicking; numbers that were chosen to fit"
+)]
+
+mod recordings;
+
+use recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording};
+use vmscope_records::{ThreadKey, ThreadRole, TimeNs};
+use vmscope_symbolizer::slices::{By, Columns, ColumnsOf, Counts, SLICE};
+use vmscope_symbolizer::{Filter, Only, Profile, Stop, Summary};
+
+const END: u64 = 1_000_000;
+
+/// 150,000 samples of 16 functions on 5 threads; one function has few samples.
+fn profile() -> Profile {
+    let mut draw = Draw(11);
+    let mut recording = Recording::of("native");
+    for key in 2..=5 {
+        recording.thread(ThreadKey(key), PROCESS, 0, "t", ThreadRole::Other);
+    }
+    let names: Vec<String> = (0..16).map(|n| format!("Function{n}")).collect();
+    let functions: Vec<_> = (names.iter().zip(0..))
+        .map(|(name, n)| (n * 0x100, 0x100, name.as_str()))
+        .collect();
+    recording.symbols(PROGRAM, &functions);
+    let mut times: Vec<u64> = (0..150_000).map(|_| draw.below(END)).collect();
+    times.sort_unstable();
+    for time in times {
+        let at = (draw.unit().powi(2) * 4096.0) as u64;
+        let thread = ThreadKey(1 + draw.below(5) as u32);
+        recording.sample(time, thread, PROGRAM_AT + at);
+    }
+    recording.end(END).profile()
+}
+
+/// Every kind of filter.
+fn filters(profile: &Profile) -> Vec<Filter> {
+    let mut draw = Draw(12);
+    let mut all = vec![Filter::default()];
+    for _ in 0..60 {
+        let mut bound = || (draw.below(3) != 0).then(|| TimeNs(draw.below(END)));
+        let (from, to) = (bound(), bound());
+        let threads = (draw.below(2) != 0).then(|| (0..5).filter(|_| draw.below(2) == 0).collect());
+        let names = match draw.below(3) {
+            0 => vec!["function1".into()],
+            1 => vec!["N3".into(), "N7".into()],
+            _ => Vec::new(),
+        };
+        let entries = match draw.below(4) {
+            0 => (0..profile.entries.len() as u32 / 2).collect(),
+            _ => Vec::new(),
+        };
+        let only = Only {
+            names,
+            entries,
+            ..Only::default()
+        };
+        all.push(Filter {
+            threads,
+            from,
+            to,
+            only,
+        });
+    }
+    all
+}
+
+/// Of the samples that a filter takes, time, thread, and site.
+fn taken<'a>(
+    profile: &'a Profile,
+    filter: &'a Filter,
+) -> impl Iterator<Item = (TimeNs, u32, u32)> + 'a {
+    let mask = filter.entry_mask(profile);
+    let samples = &profile.trace.samples;
+    let rows = samples
+        .times
+        .iter()
+        .zip(&samples.threads)
+        .zip(&samples.places);
+    rows.filter_map(move |((&time, &thread), &place)| {
+        let site = profile.site_of_place[place as usize];
+        let entry = profile.sites[site as usize].entry;
+        let takes = mask.as_ref().is_none_or(|mask| mask.takes(entry));
+        (takes && filter.takes(thread, time)).then_some((time, thread, site))
+    })
+}
+
+#[test]
+fn counts_are_those_of_all_samples() {
+    let profile = profile();
+    assert!(profile.slices.size().0 > 36, "two levels");
+    for filter in filters(&profile) {
+        let counts = Counts::of(&profile, &filter, &Stop::new()).unwrap();
+        let mut sites = vec![0; profile.sites.len()];
+        let mut threads = vec![0; profile.trace.threads.len()];
+        for (_, thread, site) in taken(&profile, &filter) {
+            sites[site as usize] += 1;
+            threads[thread as usize] += 1;
+        }
+        assert_eq!(counts.sites, sites, "{filter:?}");
+        assert_eq!(counts.threads, threads, "{filter:?}");
+        assert_eq!(counts.total, sites.iter().sum::<u64>(), "{filter:?}");
+        let summary = Summary::of(&profile, &filter);
+        assert_eq!(summary.sites, sites, "{filter:?}");
+        assert_eq!(summary.entries.iter().sum::<u64>(), counts.total);
+        assert_eq!(summary.quality.total(), counts.total);
+        assert!(summary.promised.is_none());
+        assert_errors_are_of_batches(&profile, &filter, &summary);
+    }
+}
+
+/// Batch means by the definition: 32 batches of samples that follow one another.
+fn assert_errors_are_of_batches(profile: &Profile, filter: &Filter, summary: &Summary) {
+    let size = summary.total as usize / 32;
+    assert_eq!(summary.errors.is_empty(), size < 10, "{filter:?}");
+    if size < 10 {
+        return;
+    }
+    let mut batches = vec![vec![0.0; profile.entries.len()]; 32];
+    for (index, (_, _, site)) in taken(profile, filter).enumerate().take(32 * size) {
+        batches[index / size][profile.sites[site as usize].entry as usize] += 1.0 / size as f64;
+    }
+    for (entry, error) in summary.errors.iter().enumerate() {
+        let shares = batches.iter().map(|batch: &Vec<f64>| batch[entry]);
+        let mean = shares.clone().sum::<f64>() / 32.0;
+        let variance = shares.map(|share| (share - mean).powi(2)).sum::<f64>() / 31.0;
+        let expected = 2.04 * (variance / 32.0).sqrt();
+        assert!(
+            (error - expected).abs() < 1e-9,
+            "{error} {expected} {filter:?}"
+        );
+    }
+}
+
+fn columns_of(window: (u64, u64), by: By) -> ColumnsOf {
+    ColumnsOf {
+        window: (TimeNs(window.0), TimeNs(window.1)),
+        columns: 37,
+        by,
+    }
+}
+
+#[test]
+fn columns_are_those_of_all_samples() {
+    let profile = profile();
+    let of_site: Vec<u16> = (0..profile.sites.len() as u16)
+        .map(|site| site % 4)
+        .collect();
+    let groups = By::Groups {
+        of_site: &of_site,
+        // The fourth is left out.
+        groups: 3,
+    };
+    for filter in filters(&profile).iter().take(12) {
+        for (by, count) in [(By::Threads, 5), (groups, 3)] {
+            let what = columns_of((123, 901_234), by);
+            let columns = Columns::of(&profile, &what, filter, &Stop::new()).unwrap();
+            let mut expected = vec![0; 37 * count];
+            for (time, thread, site) in taken(&profile, filter) {
+                let column = (0..37).find(|&c| (what.edge(c)..what.edge(c + 1)).contains(&time));
+                let group = match by {
+                    By::Threads => thread as usize,
+                    By::Groups { of_site, .. } => usize::from(of_site[site as usize]),
+                };
+                if let (Some(column), true) = (column, group < count) {
+                    expected[column * count + group] += 1;
+                }
+            }
+            assert_eq!(columns.samples, expected, "{filter:?}");
+            assert_eq!(columns.decided_whole, 0);
+        }
+    }
+}
+
+#[test]
+fn what_was_forgotten_is_still_counted_and_what_was_decided_is_told() {
+    let mut profile = profile();
+    let all = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
+    let before = profile.trace.samples.times.len() as u64;
+    let forgotten = profile
+        .slices
+        .forget_samples_before(&mut profile.trace.samples, TimeNs(END / 2));
+    assert!(forgotten > 60_000 && forgotten % SLICE as u64 == 0);
+    assert_eq!(profile.trace.samples.times.len() as u64, before - forgotten);
+    let sizes = profile.slices.size();
+    loop {
+        assert_eq!(
+            Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap(),
+            all
+        );
+        // Two windows that meet have every sample once, wherever they do.
+        for at in [1, END / 7, END / 3, END / 2, END / 4 * 3] {
+            let part = |from: Option<u64>, to: Option<u64>| {
+                let filter = Filter {
+                    from: from.map(TimeNs),
+                    to: to.map(TimeNs),
+                    ..Filter::default()
+                };
+                Counts::of(&profile, &filter, &Stop::new()).unwrap()
+            };
+            let (left, right) = (part(None, Some(at)), part(Some(at), None));
+            assert_eq!(left.total + right.total, all.total);
+            assert_eq!(left.decided_whole, right.decided_whole);
+            let inside = (END / 10..END / 5 * 2).contains(&at);
+            assert!(!inside || left.decided_whole > 0);
+            assert!(at < END / 5 * 3 || left.decided_whole == 0);
+        }
+        let chart = columns_of((0, END), By::Threads);
+        let chart = Columns::of(&profile, &chart, &Filter::default(), &Stop::new()).unwrap();
+        assert_eq!(chart.samples.iter().sum::<u64>(), all.total);
+        if !profile.slices.merge_oldest() {
+            break;
+        }
+    }
+    assert!(profile.slices.size().0 < sizes.0 && profile.slices.size().1 < sizes.1);
+    // It goes on growing.
+    let Profile {
+        trace,
+        sites,
+        site_of_place,
+        slices,
+        ..
+    } = &mut profile;
+    for index in 0..SLICE as u64 * 20 {
+        trace.samples.times.push(TimeNs(END + index));
+        trace.samples.threads.push(1);
+        trace.samples.places.push(0);
+        if index % 1000 == 0 {
+            slices.append(trace, sites, site_of_place);
+        }
+    }
+    let grown = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
+    assert_eq!(grown.total, all.total + SLICE as u64 * 20);
+    assert_eq!(grown.threads[1], all.threads[1] + SLICE as u64 * 20);
+}
+
+#[test]
+fn what_is_stopped_gives_nothing() {
+    let profile = profile();
+    let stop = Stop::new();
+    stop.clone().stop();
+    assert!(Summary::of_stoppable(&profile, &Filter::default(), &stop).is_none());
+    let what = columns_of((0, END), By::Threads);
+    assert!(Columns::of(&profile, &what, &Filter::default(), &stop).is_none());
+}
+
+#[test]
+fn lists_of_a_filter_are_or_and_kinds_are_and() {
+    let profile = profile();
+    let only = |names: &[&str], entries: &[u32]| Filter {
+        only: Only {
+            names: names.iter().map(|&name| name.into()).collect(),
+            entries: entries.to_vec(),
+            ..Only::default()
+        },
+        ..Filter::default()
+    };
+    let fitting = |filter: &Filter| {
+        let mask = filter.entry_mask(&profile).unwrap();
+        let taken = (0..profile.entries.len() as u32).filter(|&entry| mask.takes(entry));
+        taken.count()
+    };
+    assert_eq!(fitting(&only(&["FUNCTION1"], &[])), 7);
+    assert_eq!(fitting(&only(&["function1", "n2"], &[])), 8);
+    assert_eq!(fitting(&only(&["function"], &[0, 3])), 2);
+    assert_eq!(fitting(&only(&["nothing"], &[0, 3])), 0);
+    assert!(Filter::default().entry_mask(&profile).is_none());
+}
