@@ -16,8 +16,9 @@ use vmscope_records::{
 use vmscope_target::{ModuleFile, Modules};
 
 /// How far what adapters tell may lag behind the samples before these are handed on as
-/// told all the same, in nanoseconds.
-pub const MAX_BEHIND: DurationNs = DurationNs(3_000_000_000);
+/// told all the same, in nanoseconds. The first reading of a large VM's code takes seconds
+/// on a busy machine, and what is compiled meanwhile is told by the second.
+pub const MAX_BEHIND: DurationNs = DurationNs(10_000_000_000);
 
 /// Records other than samples that may wait for room in the channel.
 const MAX_HELD_BACK: usize = 1 << 20;
@@ -139,9 +140,10 @@ impl TapSource {
         self.drained = self.drained.max(time);
     }
 
-    /// Adapters have told all that they know of times before `time`.
+    /// Adapters have told all that they know of times before `time`. That falls when one
+    /// more begins; what was said already stays said.
     pub(super) fn looked(&mut self, time: TimeNs) {
-        self.looked = self.looked.max(time);
+        self.looked = time;
     }
 
     /// Hands on what there is, as far as there is room.
