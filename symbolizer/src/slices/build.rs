@@ -2,7 +2,8 @@
 
 use super::{Cell, FAN_OUT, Run, SLICE, Shown, Slice, Slices, Spot, note_last, shown_at};
 use crate::profile::{Site, SiteId};
-use crate::trace::{Samples, Trace};
+use crate::trace::{Place, Samples, Trace};
+use std::ops::Range;
 use vmscope_records::Exactness;
 
 /// No spot yet.
@@ -11,16 +12,25 @@ const NONE: u32 = u32::MAX;
 impl Slices {
     pub(super) fn take_places(&mut self, trace: &Trace, sites: &[Site], site_of_place: &[SiteId]) {
         let new = trace.places.iter().zip(site_of_place);
-        let shows = !trace.interpreters.is_empty();
         for (&place, &site) in new.skip(self.spot_of_place.len()) {
-            let shown = if shows {
-                shown_at(trace, place)
-            } else {
-                Shown::Elsewhere
-            };
-            let spot = self.spot(sites, site, shown);
+            let spot = self.spot_at(trace, place, sites, site);
             self.spot_of_place.push(spot);
         }
+    }
+
+    pub(super) fn spot_at(
+        &mut self,
+        trace: &Trace,
+        place: Place,
+        sites: &[Site],
+        site: SiteId,
+    ) -> u32 {
+        let shown = if trace.interpreters.is_empty() {
+            Shown::Elsewhere
+        } else {
+            shown_at(trace, place)
+        };
+        self.spot(sites, site, shown)
     }
 
     fn spot(&mut self, sites: &[Site], site: SiteId, shown: Shown) -> u32 {
@@ -63,13 +73,29 @@ impl Slices {
     /// The next slice of the first level, if there are samples enough.
     fn next_slice(&self, samples: &Samples, keys: &mut Vec<u64>) -> Option<Slice> {
         let first = self.covered(0);
-        let at = usize::try_from(first.checked_sub(self.forgotten)?).ok()?;
-        let range = at..at.checked_add(SLICE)?;
-        let times = samples.times.get(range.clone())?;
-        let (threads, places) = (
-            samples.threads.get(range.clone())?,
-            samples.places.get(range)?,
-        );
+        let end = first + SLICE as u64;
+        let sums = self.sums_of(samples, first..end, keys)?;
+        let times = samples.times.get(self.index(first)?..self.index(end)?)?;
+        Some(Slice {
+            first,
+            end,
+            from: *times.first()?,
+            to: *times.last()?,
+            runs: sums.runs,
+            cells: sums.cells,
+        })
+    }
+
+    /// The sums of samples, counted from the very first; `None` where there are not all.
+    pub(super) fn sums_of(
+        &self,
+        samples: &Samples,
+        range: Range<u64>,
+        keys: &mut Vec<u64>,
+    ) -> Option<Sums> {
+        let range = self.index(range.start)?..self.index(range.end)?;
+        let threads = samples.threads.get(range.clone())?;
+        let places = samples.places.get(range)?;
         keys.clear();
         keys.extend(threads.iter().zip(places).map(|(&thread, &place)| {
             let spot = self.spot_of_place(place).unwrap_or(NONE);
@@ -80,14 +106,12 @@ impl Slices {
         for key in keys {
             sums.add(*key, 1);
         }
-        Some(Slice {
-            first,
-            end: first + SLICE as u64,
-            from: *times.first()?,
-            to: *times.last()?,
-            runs: sums.runs,
-            cells: sums.cells,
-        })
+        Some(sums)
+    }
+
+    /// The index of a sample among the single ones; `None` where it was forgotten.
+    fn index(&self, sample: u64) -> Option<usize> {
+        usize::try_from(sample.checked_sub(self.forgotten)?).ok()
     }
 
     /// Up to which sample a level's slices reach.
@@ -142,9 +166,9 @@ impl Slices {
 
 /// Cells in the making, from keys (thread, spot) in ascending order.
 #[derive(Default)]
-struct Sums {
-    runs: Vec<Run>,
-    cells: Vec<Cell>,
+pub(super) struct Sums {
+    pub runs: Vec<Run>,
+    pub cells: Vec<Cell>,
     last: Option<u64>,
 }
 
@@ -178,7 +202,7 @@ fn halves(key: u64) -> [u32; 2] {
 }
 
 /// The sum of slices that follow one another; `None` for none, or for too many samples.
-fn sum(slices: &[Slice]) -> Option<Slice> {
+pub(super) fn sum(slices: &[Slice]) -> Option<Slice> {
     let (first, last) = (slices.first()?, slices.last()?);
     u32::try_from(last.end - first.first).ok()?;
     let mut all: Vec<(u64, u32)> = Vec::with_capacity(slices.iter().map(|s| s.cells.len()).sum());

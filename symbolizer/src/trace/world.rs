@@ -10,7 +10,7 @@ use super::state::Change;
 use crate::space::{Beginning, Mapped, Spaces};
 use crate::zone::{Changed, Claim, Layer, Stay, ZoneEvent, Zones};
 use rustc_hash::FxHashMap;
-use vmscope_records::{Avma, CpuMode, InterpreterValue, ProcessKey, SampleDetail};
+use vmscope_records::{Avma, CpuMode, InterpreterValue, ProcessKey, SampleDetail, TimeNs};
 
 /// Slots of the cache at first: 2^15, 16 bytes each.
 const CACHE_BITS: u32 = 15;
@@ -297,7 +297,7 @@ impl World {
         &mut self,
         process: ProcessKey,
         (pc, place): (Avma, u32),
-        detail: &SampleDetail,
+        (time, detail): (TimeNs, &SampleDetail),
     ) -> u32 {
         let Some(rules) = self.interpreters.at(process, pc) else {
             return place;
@@ -322,7 +322,11 @@ impl World {
                     }
                 }
                 Some(Claim::One(method, 0)) => Place::Entering { handler, method },
-                Some(Claim::One(..)) | None => continue,
+                Some(Claim::One(..)) => continue,
+                None => {
+                    self.zones.miss(process, layer, Avma(value), time);
+                    continue;
+                }
                 Some(Claim::Doubtful) => Place::Doubtful,
             };
             return self.intern(found);
