@@ -4,7 +4,7 @@ mod compilers;
 mod head;
 mod names;
 mod parts;
-mod shorten;
+pub(crate) mod shorten;
 mod tables;
 mod threads;
 mod totals;
