@@ -2,13 +2,14 @@
 
 use super::{Callers, Form, flame, list, words};
 use crate::report::words::{count, percent, ratio, some, wrap};
-use crate::tui::theme::Role;
+use crate::tui::theme::{Role, region_name};
 use crate::tui::views::Cx;
 use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use std::sync::atomic::Ordering;
+use vmscope_symbolizer::Region;
 use vmscope_symbolizer::calls::CallTree;
 
 /// What is around a function is shown where there is so much room.
@@ -20,8 +21,19 @@ const AROUND: u16 = 14;
 /// Lines about what is selected.
 const DETAIL: u16 = 2;
 
+/// The graph has what is around the selected frame below it from so many rows on.
+const AROUND_GRAPH_FROM: u16 = 40;
+
 /// The graph, under a line of what it is of.
 pub fn graph(area: Rect) -> Rect {
+    if area.height < AROUND_GRAPH_FROM {
+        return middle(area);
+    }
+    rows(area)
+}
+
+/// What is between the first line and those about what is selected.
+fn middle(area: Rect) -> Rect {
     Rect {
         y: area.y + 1,
         height: area.height.saturating_sub(1 + DETAIL),
@@ -32,10 +44,10 @@ pub fn graph(area: Rect) -> Rect {
 /// The tree with its heading.
 pub fn rows(area: Rect) -> Rect {
     let below = around(area).map_or(0, |around| around.height + 1);
-    let graph = graph(area);
+    let middle = middle(area);
     Rect {
-        height: graph.height.saturating_sub(below),
-        ..graph
+        height: middle.height.saturating_sub(below),
+        ..middle
     }
 }
 
@@ -45,17 +57,18 @@ fn around(area: Rect) -> Option<Rect> {
         return None;
     }
     let height = (area.height / 3).min(AROUND);
-    let graph = graph(area);
+    let middle = middle(area);
     Some(Rect {
-        y: graph.bottom().saturating_sub(height),
+        y: middle.bottom().saturating_sub(height),
         height,
-        ..graph
+        ..middle
     })
 }
 
 /// Whether what is around a function is shown.
 pub fn has_around(form: Form, area: Rect) -> bool {
-    form == Form::Tree && around(area).is_some()
+    let is_tall = form == Form::Tree || area.height >= AROUND_GRAPH_FROM;
+    is_tall && around(area).is_some()
 }
 
 impl Callers {
@@ -152,15 +165,14 @@ impl Callers {
         self.draw_head(tree, cx, frame, area);
         match self.form {
             Form::Flame => self.look(tree, cx).draw(frame, graph(area)),
-            Form::Tree => {
-                self.tree_look(tree, cx).draw(frame, rows(area));
-                if let (Some(area), Some(function)) = (around(area), self.selected()) {
-                    let newest = self.around.answered().map(|(key, _)| &key.0);
-                    let is_newest = newest == tree.function(function);
-                    let is_of = self.around.get().filter(|_| is_newest);
-                    list::around((tree, cx.theme, self.all()), function, is_of, frame, area);
-                }
-            }
+            Form::Tree => self.tree_look(tree, cx).draw(frame, rows(area)),
+        }
+        let is_there = has_around(self.form, area);
+        if let (Some(area), Some(function)) = (around(area).filter(|_| is_there), self.selected()) {
+            let newest = self.around.answered().map(|(key, _)| &key.0);
+            let is_newest = newest == tree.function(function);
+            let is_of = self.around.get().filter(|_| is_newest);
+            list::around((tree, cx.theme, self.all()), function, is_of, frame, area);
         }
         self.draw_detail(tree, cx, frame, area);
     }
@@ -228,9 +240,10 @@ impl Callers {
     /// What is selected, in full.
     fn draw_detail(&self, tree: &CallTree, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let columns = usize::from(area.width).saturating_sub(1);
+        let native = cx.profile.is_native();
         let (name, numbers) = match self.form {
-            Form::Flame => self.frame_detail(tree),
-            Form::Tree => self.row_detail(tree),
+            Form::Flame => self.frame_detail(tree, native),
+            Form::Tree => self.row_detail(tree, native),
         };
         let lines = [(name, Role::Strong), (numbers, Role::Text)];
         let first = area.bottom().saturating_sub(DETAIL);
@@ -248,20 +261,24 @@ impl Callers {
         }
     }
 
-    fn named(&self, tree: &CallTree) -> Option<String> {
+    fn named(&self, tree: &CallTree, native: bool) -> Option<String> {
         let function = tree.function(self.selected()?)?;
         let what = match function.region {
             None => "thread".to_owned(),
             Some(region) => {
                 let inlined = if function.inlined { ", inlined" } else { "" };
-                format!("{}{inlined}", crate::tui::theme::region_name(region))
+                let name = match region {
+                    Region::Vm if native => "program",
+                    region => region_name(region),
+                };
+                format!("{name}{inlined}")
             }
         };
         let letter = words::letter(function);
         Some(format!("{letter} {} - {what}", words::full(function)))
     }
 
-    fn frame_detail(&self, tree: &CallTree) -> (String, String) {
+    fn frame_detail(&self, tree: &CallTree, native: bool) -> (String, String) {
         let Some(node) = tree.node(self.flame.selected) else {
             return Default::default();
         };
@@ -269,16 +286,20 @@ impl Callers {
         let caller = tree
             .node(node.parent)
             .filter(|_| !is_root && node.depth > 1);
-        let name = self.named(tree).unwrap_or_else(|| "all stacks".to_owned());
+        let name = self
+            .named(tree, native)
+            .unwrap_or_else(|| "all stacks".to_owned());
         (name, words::numbers(node, caller, self.all()))
     }
 
-    fn row_detail(&self, tree: &CallTree) -> (String, String) {
+    fn row_detail(&self, tree: &CallTree, native: bool) -> (String, String) {
         let row = self.list.selected();
         let Some(branch) = self.branches.row(row) else {
             return Default::default();
         };
-        let name = self.named(tree).unwrap_or_else(|| list::NOBODY.to_owned());
+        let name = self
+            .named(tree, native)
+            .unwrap_or_else(|| list::NOBODY.to_owned());
         if let Some(node) = self.selected_node().and_then(|node| tree.node(node)) {
             let caller = tree.node(node.parent).filter(|_| node.depth > 1);
             return (name, words::numbers(node, caller, self.all()));

@@ -261,10 +261,13 @@ impl Look<'_> {
         let text = match function {
             _ if cell.frames > 1 => {
                 let dots = if is_selected { sign } else { dots };
-                text::line(
-                    &format!("{dots} {}", count(cell.frames as u64)),
-                    room.max(1),
-                )
+                let text = format!("{dots} {}", count(cell.frames as u64));
+                // A number is whole or not there.
+                if text::width(&text) <= room {
+                    text
+                } else {
+                    dots.to_owned()
+                }
             }
             None => format!("{}all", if is_selected { sign } else { " " }),
             Some(function) => {
@@ -275,9 +278,7 @@ impl Look<'_> {
                 };
                 let letter = words::letter(function);
                 let left = room.saturating_sub(text::width(head) + 2);
-                let name = words::short(function, left);
-                // Less than this tells nothing.
-                let name = if left >= 3 { name } else { String::new() };
+                let name = words::tiny(function, left);
                 format!("{head}{letter} {name}")
             }
         };
@@ -298,11 +299,8 @@ impl Look<'_> {
     }
 }
 
-/// A text in exactly so many columns, without the dots that would take the whole room.
+/// A text in exactly so many columns, cut off without dots: they would take the room.
 fn fitted(text: &str, columns: usize) -> String {
-    if columns >= 6 {
-        return text::name(text, columns);
-    }
     let text = crate::report::words::harmless(text);
     let mut cut = String::new();
     let mut left = columns;
