@@ -48,6 +48,9 @@ impl App {
             Command::NextView => self.show(self.neighbour(1)),
             Command::PreviousView => self.show(self.neighbour(ViewId::ALL.len() - 1)),
             Command::Back => {
+                if self.with_view(profile, |view, cx| view.back(cx)) == Some(true) {
+                    return;
+                }
                 let spot = self.history.back(self.spot());
                 self.restore(spot, "this is where it began");
             }

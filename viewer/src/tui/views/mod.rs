@@ -215,6 +215,12 @@ pub trait View {
     /// Does what a command asks for.
     fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act>;
 
+    /// Goes back by one of the view's own steps (a zoom); whether there was one. Else what
+    /// was shown before is shown.
+    fn back(&mut self, _cx: &Cx<'_>) -> bool {
+        false
+    }
+
     /// Takes the mouse.
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act>;
 
