@@ -7,8 +7,8 @@ mod late;
 mod quality;
 
 pub use cpu::{Account, accounts, promised_by_column};
-pub use filter::{EntryMask, Filter, Only};
 pub(crate) use filter::places;
+pub use filter::{EntryMask, Filter, Only};
 pub use quality::Quality;
 
 use crate::profile::{Profile, Region};

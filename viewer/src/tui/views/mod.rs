@@ -16,7 +16,6 @@ use super::event::Effect;
 use super::jobs::{Answer, Question, Stamp};
 use super::keys::{Binding, Command};
 use super::lens::{Lens, Narrow};
-use super::live::LiveState;
 use super::shown::Shown;
 use super::theme::Theme;
 use crate::annotate::source::Source;
@@ -127,8 +126,6 @@ pub struct Cx<'a> {
     pub theme: &'a Theme,
     /// Where the view is drawn.
     pub area: Rect,
-    /// Of a running process.
-    pub live: Option<&'a LiveState>,
 }
 
 impl Cx<'_> {
@@ -154,8 +151,6 @@ pub enum Act {
     Show(ViewId),
     /// Say something at the bottom.
     Say(String),
-    /// Do something outside.
-    Do(Effect),
 }
 
 /// A mouse event in a view's area.
