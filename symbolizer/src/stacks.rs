@@ -178,7 +178,7 @@ impl Stacks {
         let mut walker = Walker::new(profile);
         let mut index: FxHashMap<(u32, u32), usize> = FxHashMap::default();
         for (at, (taken, samples)) in raw.into_iter().enumerate() {
-            if at % LOOK_EVERY == 0 && stop.is_stopped() {
+            if at.is_multiple_of(LOOK_EVERY) && stop.is_stopped() {
                 return None;
             }
             let node = walker.node(taken.chain, taken.place);
@@ -227,7 +227,7 @@ fn each_taken(
         .zip(&samples.places);
     let takes_place = filter.takes_places(profile);
     for (index, ((&time, &thread), &place)) in rows.enumerate() {
-        if index % LOOK_EVERY == 0 {
+        if index.is_multiple_of(LOOK_EVERY) {
             if stop.is_stopped() {
                 return None;
             }

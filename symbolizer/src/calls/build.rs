@@ -73,7 +73,7 @@ impl CallTree {
         let mut old = vec![0u32];
         let mut at = 0;
         while let Some(&of) = old.get(at) {
-            if at % LOOK_EVERY == 0 && stop.is_stopped() {
+            if at.is_multiple_of(LOOK_EVERY) && stop.is_stopped() {
                 return None;
             }
             let first = order.partition_point(|&(parent, ..)| parent < of);
@@ -143,7 +143,7 @@ impl CallTree {
         let mut steps = 0usize;
         while let Some(id) = next {
             steps += 1;
-            if steps % LOOK_EVERY == 0 && stop.is_stopped() {
+            if steps.is_multiple_of(LOOK_EVERY) && stop.is_stopped() {
                 return None;
             }
             let node = self.node(id).copied()?;
@@ -256,7 +256,7 @@ impl<'a> Builder<'a> {
             counts.sort_by_key(|count| count.thread);
         }
         for (at, count) in counts.iter().enumerate() {
-            if at % LOOK_EVERY == 0 && stop.is_stopped() {
+            if at.is_multiple_of(LOOK_EVERY) && stop.is_stopped() {
                 return None;
             }
             let (root, has) = if self.of.by_thread {
