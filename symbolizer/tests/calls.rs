@@ -1,5 +1,7 @@
 //! The tree of callers is what counting the stacks one by one gives.
 
+#![allow(clippy::unwrap_used, reason = "tests may fail by panicking")]
+
 mod recordings;
 
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, screens};

@@ -1,5 +1,11 @@
 //! Keys, clicks and screens of the view of callers.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests may fail by panicking"
+)]
+
 use crate::recordings::screens;
 use crate::tui::event::Effect;
 use crate::tui::testing::{Driven, SIZES};
