@@ -2,6 +2,9 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// What stands for what was cut off.
+const DOTS: &str = "...";
+
 /// A count with a comma before every three digits, as VMProfiler prints bytes.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -35,21 +38,25 @@ pub fn ratio(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// A name that can't disturb the terminal: control characters, and those that change
-/// the direction or the joining of text, are written as escapes. A name is whatever
-/// the target says it is.
+/// A name that can't disturb the terminal: control characters, those that change the
+/// direction or the joining of text or can't be seen, and a mark at the beginning that would
+/// join what stands before it, are written as escapes. A name is whatever the target says
+/// it is.
 pub fn harmless(name: &str) -> String {
     let is_harmful = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2028}' | '\u{2029}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{061c}' | '\u{fff9}'..='\u{fffb}')
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
     };
-    if !name.contains(is_harmful) {
+    let joins = |c: char| !c.is_control() && c.width() == Some(0);
+    let begins_joined = name.chars().next().is_some_and(joins);
+    if !begins_joined && !name.contains(is_harmful) {
         return name.to_owned();
     }
     let mut clean = String::with_capacity(name.len() + 8);
-    for c in name.chars() {
-        if is_harmful(c) {
+    for (at, c) in name.char_indices() {
+        if is_harmful(c) || (at == 0 && begins_joined) {
             clean.extend(c.escape_default());
         } else {
             clean.push(c);
@@ -66,14 +73,18 @@ pub fn fit(name: &str, columns: usize) -> String {
     if width <= columns {
         return format!("{name}{}", " ".repeat(columns - width));
     }
-    let keep = columns.saturating_sub(3);
+    if columns <= DOTS.len() {
+        let head = take_columns(name.chars(), columns);
+        return format!("{head}{}", " ".repeat(columns - head.width()));
+    }
+    let keep = columns - DOTS.len();
     let tail = keep / 3;
     let head = take_columns(name.chars(), keep - tail);
     let end: String = take_columns(name.chars().rev(), tail)
         .chars()
         .rev()
         .collect();
-    let short = format!("{head}...{end}");
+    let short = format!("{head}{DOTS}{end}");
     let pad = columns.saturating_sub(short.width());
     format!("{short}{}", " ".repeat(pad))
 }
@@ -84,8 +95,11 @@ pub fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text;
     }
-    let head = take_columns(text.chars(), columns.saturating_sub(3));
-    format!("{head}...")
+    if columns <= DOTS.len() {
+        return take_columns(text.chars(), columns);
+    }
+    let head = take_columns(text.chars(), columns - DOTS.len());
+    format!("{head}{DOTS}")
 }
 
 fn take_columns(chars: impl Iterator<Item = char>, columns: usize) -> String {
@@ -130,6 +144,10 @@ mod tests {
         );
         assert_eq!(fit("abc", 5), "abc  ");
         assert_eq!(fit("abcdefghij", 7), "abc...j");
+        for columns in 0..5 {
+            assert_eq!(fit("abcdefghij", columns).width(), columns);
+            assert!(cut("abcdefghij", columns).width() <= columns);
+        }
         assert_eq!(fit("漢字漢字漢字", 8).width(), 8);
     }
 
@@ -137,6 +155,8 @@ mod tests {
     fn names_cannot_send_escape_sequences() {
         assert_eq!(harmless("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
         assert_eq!(harmless("x\u{202e}y"), "x\\u{202e}y");
+        assert_eq!(harmless("a\tb\u{ad}c"), "a\\tb\\u{ad}c");
+        assert_eq!(harmless("\u{301}a\u{301}"), "\\u{301}a\u{301}");
         assert_eq!(harmless("naïve"), "naïve");
     }
 

@@ -23,6 +23,7 @@ use super::views::ViewId;
 use super::widgets::text::{line, width};
 use crate::report::words::some;
 use ratatui::Frame;
+use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
@@ -98,6 +99,32 @@ pub fn draw(app: &App, profile: Option<&Profile>, frame: &mut Frame<'_>) {
         (Stage::Failed(why), _) => failed(app, why, frame, area),
         (Stage::Open, Some(profile)) => open(app, profile, frame),
         (Stage::Open, None) => {}
+    }
+    if !app.theme.unicode {
+        in_ascii(frame.buffer_mut());
+    }
+}
+
+/// What a terminal without UTF-8 would garble, as the nearest that it has.
+fn in_ascii(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        if cell.symbol().is_ascii() {
+            continue;
+        }
+        let sign = match cell.symbol() {
+            "·" | "…" => ".",
+            "×" | "✕" => "x",
+            "±" => "~",
+            "→" | "▸" | "▶" | "↳" | "›" => ">",
+            "←" | "◂" => "<",
+            "↑" | "▴" => "^",
+            "↓" | "▾" | "▼" => "v",
+            "─" | "━" | "╌" | "┴" | "┬" | "┼" => "-",
+            "│" | "┊" | "├" | "┤" => "|",
+            "┌" | "┐" | "└" | "┘" | "╭" | "╮" | "╰" | "╯" => "+",
+            _ => "?",
+        };
+        cell.set_symbol(sign);
     }
 }
 

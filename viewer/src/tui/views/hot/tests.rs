@@ -125,9 +125,9 @@ fn exported(driven: &mut Driven) -> Vec<Vec<String>> {
     let Some(Effect::Write(_, bytes)) = driven.effects.pop() else {
         panic!("nothing was written: {}", driven.screen());
     };
-    let text = String::from_utf8(bytes).unwrap();
-    let cells = |line: &str| line.split(',').map(str::to_owned).collect();
-    text.lines().skip(1).map(cells).collect()
+    let mut reader = csv::Reader::from_reader(&bytes[..]);
+    let cells = |row: csv::StringRecord| row.iter().map(str::to_owned).collect();
+    reader.records().map(|row| cells(row.unwrap())).collect()
 }
 
 #[test]
@@ -184,8 +184,8 @@ fn rows_expand_and_collapse_in_place() {
 
 #[test]
 fn enter_opens_the_method_and_f_narrows() {
-    let screen = java(SIZES[0]).keys("<Enter>").screen();
-    assert!(screen.contains("3:Method"), "{screen}");
+    let screen = java(SIZES[2]).keys("<Enter>").screen();
+    assert!(screen.contains("[3 Method"), "{screen}");
     for (keys, chip) in [
         ("f", "only com.acme.orders.Order"),
         ("<Right>jf", "only com.acme.orders.Order"),
@@ -196,13 +196,13 @@ fn enter_opens_the_method_and_f_narrows() {
         ("bbbbbf", "thread main ✕"),
         ("bbbbbbf", "tier C2 ✕"),
     ] {
-        let screen = java(SIZES[0]).keys(keys).screen();
+        let screen = java(SIZES[2]).keys(keys).screen();
         let crumb = screen.lines().nth(1).unwrap();
         assert!(crumb.contains(chip), "{keys}: {crumb}");
         assert!(!crumb.contains("12,564"), "{keys}: {crumb}");
     }
     // A method with all its versions.
-    let screen = java(SIZES[0]).keys("bf").screen();
+    let screen = java(SIZES[2]).keys("bf").screen();
     assert!(screen.contains(" 1,074 samples"), "{screen}");
 }
 
@@ -225,7 +225,7 @@ fn the_matrix_has_all_samples_either_way() {
 #[test]
 fn a_cell_is_a_filter_where_filters_can_tell() {
     // The second row is `Parser.token`, the first column what was generated.
-    let mut driven = java(SIZES[0]);
+    let mut driven = java(SIZES[2]);
     let cell = details(driven.keys("mj<Right>"));
     assert!(
         cell.contains("generated × com.acme.config.Parser.token"),
@@ -237,7 +237,7 @@ fn a_cell_is_a_filter_where_filters_can_tell() {
     assert!(screen.contains("only com.acme.config.Pars"), "{screen}");
     assert!(!samples.is_empty());
     // What it called in the kernel can't be told from what others did.
-    let mut driven = java(SIZES[0]);
+    let mut driven = java(SIZES[2]);
     let cell = details(driven.keys("mj<Right><Right><Right>"));
     assert!(cell.contains("compiler × "), "{cell}");
     let screen = driven.keys("<Enter>").screen();
@@ -247,14 +247,14 @@ fn a_cell_is_a_filter_where_filters_can_tell() {
     );
     assert!(screen.contains(" compiler ✕"), "{screen}");
     // A thread's are.
-    let screen = java(SIZES[0]).keys("mm<Right><Enter>").screen();
+    let screen = java(SIZES[2]).keys("mm<Right><Enter>").screen();
     assert!(screen.contains("thread main ✕"), "{screen}");
     assert!(screen.contains("generated ✕"), "{screen}");
 }
 
 #[test]
 fn the_matrix_turns_round_and_keeps_its_cell() {
-    let mut driven = java(SIZES[0]);
+    let mut driven = java(SIZES[2]);
     let cell = details(driven.keys("mj<Right><Right>"));
     let turned = details(driven.keys("b"));
     let (numbers, names) = cell.trim().split_once(": ").unwrap();

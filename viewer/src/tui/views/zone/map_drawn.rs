@@ -486,7 +486,6 @@ fn draw_kinds(cells: &Cells, cx: &Cx<'_>, buffer: &mut Buffer, area: Rect) {
     }
     let free = row(". free", &count(cells.gaps), &names::bytes(cells.free), "");
     lines.push((free, Role::Dim));
-    debug_assert!(lines.iter().all(|(line, _)| width(line) <= columns));
     for ((text, role), y) in lines.into_iter().zip(area.y..area.bottom()) {
         put(buffer, (area.x, y), &text, columns, theme.style(role));
     }
