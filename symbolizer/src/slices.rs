@@ -16,13 +16,14 @@ mod build;
 mod columns;
 mod count;
 mod stop;
+mod sums;
 mod walk;
 
 pub use columns::{By, Columns, ColumnsOf};
 pub use count::Counts;
 pub use stop::Stop;
 
-pub(crate) use walk::{Piece, Selection};
+pub(crate) use walk::{Few, Piece, Selection};
 
 use crate::profile::{EntryId, Site, SiteId};
 use crate::trace::{Place, Samples, Trace};
@@ -84,9 +85,9 @@ pub(crate) struct Slice {
     /// The last one's.
     pub to: TimeNs,
     /// By thread, ascending.
-    runs: Vec<Run>,
+    runs: Box<[Run]>,
     /// By thread and spot, ascending.
-    cells: Vec<Cell>,
+    cells: Box<[Cell]>,
 }
 
 impl Slice {
@@ -95,7 +96,7 @@ impl Slice {
     }
 
     /// Each thread's samples and cells.
-    pub fn runs(&self) -> impl Iterator<Item = (Run, &[Cell])> {
+    pub fn runs(&self) -> impl Iterator<Item = (Run, &[Cell])> + Clone {
         let mut first = 0;
         self.runs.iter().map(move |run| {
             let cells = self.cells.get(first..run.end as usize);

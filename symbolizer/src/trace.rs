@@ -4,7 +4,10 @@
 mod ahead;
 mod chains;
 mod interpreted;
+mod known;
+mod near;
 mod place;
+mod places;
 mod state;
 mod world;
 

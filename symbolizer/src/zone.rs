@@ -24,4 +24,4 @@ mod tests;
 
 pub(crate) use growing::Growing;
 pub(crate) use history::{Code, CodeIndex, Layer, Stay, ZoneEvent};
-pub(crate) use now::{Changed, Claim, Zones};
+pub(crate) use now::{Changed, Claim, Near, Zones};

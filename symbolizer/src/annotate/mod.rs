@@ -8,7 +8,7 @@ pub use find::{Candidate, Choice, Subject, candidates, choose};
 
 use crate::build::code::line_of;
 use crate::profile::{Profile, Region, Site};
-use crate::slices::{self, Selection, Stop};
+use crate::slices::{self, Counts, Selection, Stop};
 use crate::summary::Filter;
 use crate::summary::errors::batch_errors;
 use body::{Tree, Worked};
@@ -212,18 +212,17 @@ pub struct Annotation {
 /// innermost counts.
 #[must_use]
 pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotation {
-    let counts = find::count(profile, filter);
-    let mut tiers = find::tiers(profile, &counts, chosen);
+    let selection = Selection::new(profile, filter);
+    let counts = Counts::of_selection(profile, &selection, &Stop::new()).unwrap_or_default();
+    let sites = find::sites(profile, &counts.sites, chosen);
+    let mut tiers = find::tiers(profile, &sites);
     let mut root = Tree::default();
     let mut into: FxHashMap<Arc<str>, u64> = FxHashMap::default();
     let (mut own, mut all) = (Tally::default(), Tally::default());
     let mut too_deep = 0;
     let mut group_of_site: Vec<Option<u32>> = vec![None; profile.sites.len()];
-    let sites = profile.sites.iter().zip(&counts.sites).zip(0u32..);
-    for ((site, &samples), id) in sites.filter(|((_, samples), _)| **samples > 0) {
-        let Some(depth) = find::depth_of(profile, site, chosen) else {
-            continue;
-        };
+    for found in &sites {
+        let (site, samples, depth) = (found.site, found.samples, found.depth);
         let worked = Worked {
             samples,
             exactness: site.exactness,
@@ -238,16 +237,14 @@ pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotat
             *into.entry(Arc::clone(&outer.name)).or_default() += samples;
         }
         too_deep += if depth > MAX_DEPTH { samples } else { 0 };
-        let after = counts.after.get(id as usize).copied().unwrap_or(true);
-        let group = root.put(profile, site, depth, &worked, after);
-        if let Some(slot) = group_of_site.get_mut(id as usize) {
+        let group = root.put(profile, site, depth, &worked, found.after);
+        if let Some(slot) = group_of_site.get_mut(found.id as usize) {
             *slot = group;
         }
     }
     for (index, tier) in tiers.iter_mut().enumerate() {
         tier.samples = all.tiers.get(index).copied().unwrap_or(0);
     }
-    let selection = Selection::new(profile, filter);
     let errors = row_errors(profile, &selection, &group_of_site, &all, root.groups());
     let in_total = share_error(profile, &selection, &group_of_site, counts.total);
     let mut into: Vec<_> = into.into_iter().collect();
@@ -325,13 +322,7 @@ fn row_errors(
     groups: usize,
 ) -> Vec<f64> {
     let group_of = |spot: &slices::Spot| group_of_site.get(spot.site as usize).copied().flatten();
-    let of_method = profile
-        .slices
-        .by_spot(|id, spot| selection.takes_spot(id) && group_of(spot).is_some());
-    let of_method = Selection {
-        spots: Some(of_method),
-        ..selection.clone()
-    };
+    let of_method = selection.only(&profile.slices, |spot| group_of(spot).is_some());
     let size = (all.samples(), groups);
     batch_errors(profile, &of_method, group_of, size, &Stop::new()).unwrap_or_default()
 }
