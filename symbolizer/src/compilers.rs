@@ -6,6 +6,7 @@
 
 use crate::profile::Profile;
 use crate::summary::Filter;
+use crate::trace::Trace;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use vmscope_records::{Compilation, ThreadRole, TimeNs};
@@ -76,11 +77,14 @@ pub struct CompiledOnce {
 
 /// What a sample of a compiler's thread was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum For {
+pub(crate) enum For {
     /// The compilation of that index.
     One(usize),
+    /// Which of two is not known.
     Between,
+    /// Two are told at that time.
     Doubtful,
+    /// None was seen.
     Nothing,
 }
 
@@ -148,13 +152,13 @@ impl<'a> Timeline<'a> {
     }
 }
 
-impl Compilers {
-    /// Counts; `None` where no compilation is told at all.
-    #[must_use]
-    pub fn of(profile: &Profile, filter: &Filter) -> Option<Self> {
-        let trace = &profile.trace;
+/// The compilations of all threads that compile; none where no compilation is told.
+pub(crate) struct Timelines<'a>(FxHashMap<u32, Timeline<'a>>);
+
+impl<'a> Timelines<'a> {
+    pub fn of(trace: &'a Trace) -> Self {
         if trace.compilations.is_empty() {
-            return None;
+            return Timelines(FxHashMap::default());
         }
         let mut by_thread: FxHashMap<u32, Vec<(usize, &Compilation)>> = FxHashMap::default();
         for (index, one) in trace.compilations.iter().enumerate() {
@@ -167,7 +171,29 @@ impl Compilers {
             by_thread.entry(thread).or_default();
         }
         let lines = (by_thread.into_iter()).map(|(thread, all)| (thread, Timeline::of(all)));
-        let lines: FxHashMap<u32, Timeline> = lines.collect();
+        Timelines(lines.collect())
+    }
+
+    /// Whether a thread compiles.
+    pub fn has(&self, thread: u32) -> bool {
+        self.0.contains_key(&thread)
+    }
+
+    /// What a sample of a thread was for; `None` of a thread that does not compile.
+    pub fn at(&self, thread: u32, time: TimeNs) -> Option<For> {
+        self.0.get(&thread).map(|line| line.at(time))
+    }
+}
+
+impl Compilers {
+    /// Counts; `None` where no compilation is told at all.
+    #[must_use]
+    pub fn of(profile: &Profile, filter: &Filter) -> Option<Self> {
+        let trace = &profile.trace;
+        if trace.compilations.is_empty() {
+            return None;
+        }
+        let lines = Timelines::of(trace);
 
         let mut compilers = Compilers::default();
         let mut counts = vec![0u64; trace.compilations.len()];
@@ -176,24 +202,21 @@ impl Compilers {
         let samples = trace.samples.times.iter().zip(&trace.samples.threads);
         let samples = samples.zip(&trace.samples.places);
         for ((&time, &thread), &place) in samples {
-            let Some(line) = lines.get(&thread) else {
-                continue;
-            };
-            if !filter.takes(thread, time) || !takes_place(place) {
+            if !lines.has(thread) || !filter.takes(thread, time) || !takes_place(place) {
                 continue;
             }
             threads.insert(thread);
             compilers.samples += 1;
-            match line.at(time) {
-                For::One(index) => {
+            match lines.at(thread, time) {
+                Some(For::One(index)) => {
                     compilers.told += 1;
                     if let Some(slot) = counts.get_mut(index) {
                         *slot += 1;
                     }
                 }
-                For::Between => compilers.between += 1,
-                For::Doubtful => compilers.doubtful += 1,
-                For::Nothing => compilers.unseen += 1,
+                Some(For::Between) => compilers.between += 1,
+                Some(For::Doubtful) => compilers.doubtful += 1,
+                Some(For::Nothing) | None => compilers.unseen += 1,
             }
         }
         compilers.threads = threads.len() as u64;

@@ -7,8 +7,10 @@
 //! The way of a sample: [`trace`] puts it into the address space and the code zone
 //! *as they were at its time* and keeps the place; [`symbols`] names the places;
 //! [`profile`] is what comes of it; [`summary`] counts it under a filter, by means of
-//! [`slices`]; [`stacks`] with its callers, [`compilers`] by what a compiler worked for; [`annotate`] puts a method's
-//! samples beside its bytecodes or lines.
+//! [`slices`]; [`stacks`] with its callers, [`compilers`] by what a compiler worked for,
+//! [`owners`] by the method that each is for; [`methods`] tells which entries are one method;
+//! [`annotate`] puts a method's samples beside its bytecodes or lines; [`addresses`] puts them
+//! where they fell, and [`zone`] tells what lay there.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -20,11 +22,14 @@
     )
 )]
 
+pub mod addresses;
 pub mod annotate;
 mod build;
 pub mod compilers;
 pub mod live;
+pub mod methods;
 pub mod native;
+pub mod owners;
 pub mod profile;
 pub mod slices;
 mod space;
@@ -32,7 +37,7 @@ pub mod stacks;
 pub mod summary;
 pub mod symbols;
 pub mod trace;
-mod zone;
+pub mod zone;
 
 pub use build::profile_of;
 pub use live::{Bounds, Live};

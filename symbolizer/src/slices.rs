@@ -15,12 +15,14 @@
 mod build;
 mod columns;
 mod count;
+mod cross;
 mod stop;
 mod sums;
 mod walk;
 
 pub use columns::{By, Columns, ColumnsOf};
 pub use count::Counts;
+pub use cross::{ThreadSite, by_thread};
 pub use stop::Stop;
 
 pub(crate) use walk::{Few, Piece, Selection};

@@ -5,10 +5,14 @@
 //! addresses it has, and the tree grows with the program, not with the samples.
 
 use crate::profile::{Profile, SiteId};
+use crate::slices::Stop;
 use crate::summary::Filter;
 use crate::trace::{ChainTree, Trace};
 use rustc_hash::FxHashMap;
 use vmscope_records::TimeNs;
+
+/// So many samples are looked at between two looks at whether to stop.
+const STOP_EVERY: usize = 4096;
 
 /// A stack as a path in a tree that all stacks share: its innermost site, and the node
 /// that it was called from.
@@ -83,11 +87,17 @@ impl StackTree {
 
 /// Hands every sample that the filter takes to `visit`, in the order of the recording,
 /// and returns the tree that their nodes are of.
-pub fn each_stack(
+pub fn each_stack(profile: &Profile, filter: &Filter, visit: impl FnMut(StackSample)) -> StackTree {
+    each_stack_stoppable(profile, filter, &Stop::new(), visit).unwrap_or_default()
+}
+
+/// The same; `None` when `stop` was wished before it was done.
+pub fn each_stack_stoppable(
     profile: &Profile,
     filter: &Filter,
+    stop: &Stop,
     mut visit: impl FnMut(StackSample),
-) -> StackTree {
+) -> Option<StackTree> {
     let samples = &profile.trace.samples;
     let rows = samples
         .times
@@ -97,6 +107,9 @@ pub fn each_stack(
     let mut walker = Walker::new(profile);
     let takes_place = filter.takes_places(profile);
     for (index, ((&time, &thread), &place)) in rows.enumerate() {
+        if index % STOP_EVERY == 0 && stop.is_stopped() {
+            return None;
+        }
         // By where the sample itself fell, not by who called.
         if !filter.takes(thread, time) || !takes_place(place) {
             continue;
@@ -105,16 +118,27 @@ pub fn each_stack(
         let node = walker.node(chain.unwrap_or(ChainTree::NONE), place);
         visit(StackSample { time, thread, node });
     }
-    walker.tree
+    Some(walker.tree)
 }
 
 /// Counts the samples that the filter takes by thread and stack, in the order of each
 /// one's first sample. Takes memory by distinct stacks, not by samples.
 #[must_use]
 pub fn count_stacks(profile: &Profile, filter: &Filter) -> (StackTree, Vec<StackCount>) {
+    count_stacks_stoppable(profile, filter, &Stop::new()).unwrap_or_default()
+}
+
+/// The same; `None` when `stop` was wished before it was done.
+#[must_use]
+pub fn count_stacks_stoppable(
+    profile: &Profile,
+    filter: &Filter,
+    stop: &Stop,
+) -> Option<(StackTree, Vec<StackCount>)> {
     let mut counts: Vec<StackCount> = Vec::new();
     let mut index: FxHashMap<(u32, u32), usize> = FxHashMap::default();
-    let tree = each_stack(profile, filter, |StackSample { thread, node, .. }| {
+    let tree = each_stack_stoppable(profile, filter, stop, |one| {
+        let StackSample { thread, node, .. } = one;
         let slot = *index.entry((thread, node)).or_insert_with(|| {
             counts.push(StackCount {
                 thread,
@@ -126,8 +150,8 @@ pub fn count_stacks(profile: &Profile, filter: &Filter) -> (StackTree, Vec<Stack
         if let Some(count) = counts.get_mut(slot) {
             count.samples += 1;
         }
-    });
-    (tree, counts)
+    })?;
+    Some((tree, counts))
 }
 
 /// Turns chains of places into stacks of sites, each node of a chain once.

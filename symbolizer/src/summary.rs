@@ -1,16 +1,19 @@
 //! Counting a profile's samples under a filter.
 
+mod cpu;
 pub(crate) mod errors;
 mod filter;
 mod late;
 mod quality;
 
+pub use cpu::{Account, accounts, promised_by_column};
+pub(crate) use filter::places;
 pub use filter::{EntryMask, Filter, Only};
 pub use quality::Quality;
 
 use crate::profile::{Profile, Region};
 use crate::slices::{Counts, Selection, Spot, Stop};
-use crate::trace::TraceThread;
+use cpu::CpuLine;
 use rustc_hash::FxHashMap;
 use vmscope_records::{
     DurationNs, Exactness, LossReason, Lost, ProcessEnd, ProcessKey, Stream, TimeNs,
@@ -184,12 +187,9 @@ impl Summary {
             if !filter.takes_thread(index) {
                 continue;
             }
-            let cpu = cpu_in(thread, begin, self.window, false);
-            let sampled = if kernel {
-                cpu
-            } else {
-                cpu_in(thread, begin, self.window, true)
-            };
+            let cpu_in = |user| Some(CpuLine::of(thread, begin, user)?.used(self.window));
+            let cpu = cpu_in(false);
+            let sampled = if kernel { cpu } else { cpu_in(true) };
             match sampled {
                 Some(cpu) => {
                     known = true;
@@ -278,59 +278,6 @@ fn window(profile: &Profile, filter: &Filter) -> (TimeNs, TimeNs) {
     let from = filter.from.map_or(start, |from| from.max(start));
     let to = filter.to.map_or(end, |to| to.min(end));
     (from, to.max(from))
-}
-
-/// CPU time (its user part) that a thread used in a window: interpolated between the
-/// times at which it was read.
-fn cpu_in(
-    thread: &TraceThread,
-    begin: TimeNs,
-    window: (TimeNs, TimeNs),
-    user: bool,
-) -> Option<DurationNs> {
-    let end = thread
-        .end
-        .as_ref()
-        .map(|end| (end.time, end.cpu, end.cpu_user));
-    // The account begins with the recording, however old the thread is.
-    let points: Vec<(TimeNs, u64)> = std::iter::once((thread.thread.time.max(begin), 0))
-        .chain(
-            (thread
-                .cpu
-                .iter()
-                .map(|cpu| (cpu.time, cpu.cpu, cpu.cpu_user)))
-            .chain(end)
-            .filter_map(|(time, cpu, cpu_user)| {
-                Some((time, if user { cpu_user?.0 } else { cpu.0 }))
-            }),
-        )
-        .collect();
-    if points.len() < 2 {
-        return None;
-    }
-    let at = |time| interpolate(&points, time);
-    Some(DurationNs(at(window.1).saturating_sub(at(window.0))))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "an interpolation of nanoseconds between two values that fit"
-)]
-fn interpolate(points: &[(TimeNs, u64)], time: TimeNs) -> u64 {
-    let after = points.partition_point(|(at, _)| *at <= time);
-    match (
-        after.checked_sub(1).and_then(|before| points.get(before)),
-        points.get(after),
-    ) {
-        (Some(&(t0, v0)), Some(&(t1, v1))) => {
-            let part = time.since(t0).0 as f64 / (t1.since(t0).0.max(1)) as f64;
-            v0.saturating_add((v1.saturating_sub(v0) as f64 * part) as u64)
-        }
-        (Some(&(_, value)), None) | (None, Some(&(_, value))) => value,
-        (None, None) => 0,
-    }
 }
 
 /// Samples lost in spans that meet the window.

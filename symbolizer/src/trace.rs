@@ -3,6 +3,8 @@
 
 mod ahead;
 mod chains;
+mod code_events;
+mod extents;
 mod interpreted;
 mod known;
 mod near;
@@ -19,6 +21,8 @@ pub(crate) use world::World;
 pub(crate) use state::MAX_RULES;
 
 pub use chains::{ChainNode, ChainTree};
+pub use code_events::{CodeEvent, CodeEvents, CodeStep};
+pub use extents::{Extent, Extents};
 
 use crate::zone::{Code, CodeIndex};
 use rustc_hash::FxHashMap;
@@ -27,9 +31,9 @@ use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
-    Avma, Collection, Compilation, Counter, Fact, FileOffset, InterpreterRules, Limit, Lost, Mark,
-    Method, MethodKey, Module, ModuleKey, Process, ProcessEnd, ProcessKey, RecordingEnd,
-    RegionRules, Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs,
+    Avma, Collection, Compilation, Constituent, Counter, Fact, FileOffset, InterpreterRules, Limit,
+    Lost, Mark, Method, MethodKey, Module, ModuleKey, Process, ProcessEnd, ProcessKey,
+    RecordingEnd, RegionRules, Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs,
 };
 
 /// A recording can't be made into a profile.
@@ -187,6 +191,8 @@ pub struct Trace {
     pub threads: Vec<TraceThread>,
     /// Files that code was mapped from.
     pub modules: FxHashMap<ModuleKey, Module>,
+    /// Where code was ever mapped.
+    pub extents: Extents,
     /// Methods.
     pub methods: FxHashMap<MethodKey, Method>,
     /// What VMs tell about themselves.
@@ -199,6 +205,8 @@ pub struct Trace {
     pub compilations: Vec<Compilation>,
     /// What was lost.
     pub lost: Vec<Lost>,
+    /// What came, moved and went in the code zones.
+    pub code_events: CodeEvents,
     /// Moments that the user named, by time.
     pub marks: Vec<Mark>,
     /// What VMs' adapters tell of native code, the newest of each process and VM.
@@ -284,6 +292,12 @@ impl Trace {
         self.threads
             .get(thread as usize)
             .map(|thread| thread.thread.process)
+    }
+
+    /// A constituent of a code zone, with the newest that is known of it.
+    #[must_use]
+    pub fn constituent(&self, code: u32) -> Option<&Constituent> {
+        self.code.constituents.get(code as usize)
     }
 
     /// The index of a thread in [`Trace::threads`].

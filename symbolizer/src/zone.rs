@@ -17,6 +17,7 @@
 mod growing;
 mod history;
 mod inherited;
+mod lives;
 mod now;
 mod overlaps;
 #[cfg(test)]
@@ -24,4 +25,5 @@ mod tests;
 
 pub(crate) use growing::Growing;
 pub(crate) use history::{Code, CodeIndex, Layer, Stay, ZoneEvent};
+pub use lives::{Life, Lives, Presence, ZoneRange};
 pub(crate) use now::{Changed, Claim, Near, Zones};

@@ -15,9 +15,10 @@ use vmscope_records::{
     Symbols, TimeNs,
 };
 use vmscope_symbolizer::annotate::{
-    Annotation, Choice, Inlined, Listed, MAX_DEPTH, Row, Spot, annotate, candidates, choose,
+    Annotation, Choice, Inlined, Listed, MAX_DEPTH, Origin, Row, Spot, annotate,
+    annotate_stoppable, calls, candidates, choose, machine_code, versions,
 };
-use vmscope_symbolizer::{Filter, Profile, Summary, profile_of};
+use vmscope_symbolizer::{Filter, Profile, Stop, Summary, profile_of};
 
 fn samples_of(rows: &[Row]) -> u64 {
     let of_tree = |inlined: &Inlined| {
@@ -423,4 +424,74 @@ fn an_interpreted_entry_is_no_unknown_place() {
     assert_eq!(run.rows[0].spot, Spot::Entry);
     assert_eq!(run.rows[1].spot, Spot::Bytecode(BytecodePc(0)));
     assert_eq!(run.all.exact, 2);
+}
+
+#[test]
+fn every_sample_of_a_method_is_of_one_version() {
+    let file = recordings::screens::java();
+    let profile = profile_of(recordings::read(&file).unwrap(), Vec::new(), true);
+    let filter = Filter::default();
+    let stop = Stop::new();
+    for candidate in candidates(&profile, &filter).iter().filter(|c| c.method) {
+        let subject = &candidate.subject;
+        let all = versions(&profile, &filter, subject, &stop).unwrap();
+        let samples: u64 = all.iter().map(|version| version.samples).sum();
+        assert_eq!(samples, candidate.all, "{}", candidate.label);
+        for version in &all {
+            let origin = Some(version.origin);
+            let of_one = annotate_stoppable(&profile, &filter, subject, origin, &stop).unwrap();
+            assert_eq!(of_one.all.samples(), version.samples, "{version:?}");
+            if let Origin::Code(code) = version.origin {
+                let pieces = machine_code(&profile, subject, code);
+                let spots = pieces.iter().map(|piece| &piece.path[0].spot);
+                let spots: Vec<&Spot> = spots.collect();
+                // Wherever a sample fell, there is machine code.
+                let mut rows = of_one.rows.iter();
+                assert!(rows.all(|row| spots.contains(&&row.spot) || row.spot == Spot::Unknown));
+            }
+        }
+    }
+    let lives: Vec<(String, bool)> = the_versions(&profile, "com.acme.risk.Limits.check");
+    let told = ["C1 profiling", "C2", "C1 profiling", "C2"];
+    assert_eq!(lives.iter().map(|life| &*life.0).collect::<Vec<_>>(), told);
+    assert_eq!(
+        lives.iter().map(|life| life.1).collect::<Vec<_>>(),
+        [true, true, true, false]
+    );
+}
+
+/// The tiers of a method's code in the order of time, each with whether it is gone.
+fn the_versions(profile: &Profile, name: &str) -> Vec<(String, bool)> {
+    let filter = Filter::default();
+    let all = candidates(profile, &filter);
+    let Choice::One(subject) = choose(profile, &all, Some(name)) else {
+        panic!("{name}");
+    };
+    let versions = versions(profile, &filter, &subject, &Stop::new()).unwrap();
+    let code = versions
+        .into_iter()
+        .filter(|version| version.bytes.is_some());
+    code.map(|version| (version.tier, version.gone.is_some()))
+        .collect()
+}
+
+#[test]
+fn callers_and_callees_are_counted_once_a_stack() {
+    let profile = profile_of(
+        recordings::read(&recordings::screens::java()).unwrap(),
+        Vec::new(),
+        true,
+    );
+    let filter = Filter::default();
+    for candidate in candidates(&profile, &filter).iter().take(20) {
+        let calls = calls(&profile, &filter, &candidate.subject, &Stop::new()).unwrap();
+        // On the stack at least wherever it is in the site, and no call more often.
+        assert!(calls.samples >= candidate.all, "{}", candidate.label);
+        assert_eq!(calls.own, candidate.own, "{}", candidate.label);
+        let all = calls.callers.iter().chain(&calls.callees);
+        assert!(all.clone().all(|call| call.samples <= calls.samples));
+        let called: u64 = calls.callees.iter().map(|call| call.samples).sum();
+        assert!(called >= calls.samples - calls.own, "{}", candidate.label);
+        assert!(all.map(|call| call.inlined).sum::<u64>() >= candidate.all - candidate.own);
+    }
 }

@@ -167,6 +167,7 @@ fn columns_are_those_of_all_samples() {
                 let group = match by {
                     By::Threads => thread as usize,
                     By::Groups { of_site, .. } => usize::from(of_site[site as usize]),
+                    By::Rows { .. } => unreachable!("not asked for"),
                 };
                 if let (Some(column), true) = (column, group < count) {
                     expected[column * count + group] += 1;

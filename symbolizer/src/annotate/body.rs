@@ -5,7 +5,7 @@ use super::{Inlined, MAX_DEPTH, Row, Spot, Subject, Tally, frames};
 use crate::profile::{EntryKind, Frame, Profile, Site};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use vmscope_records::Exactness;
+use vmscope_records::{Exactness, Method, Position};
 
 /// Samples of one site.
 pub(super) struct Worked {
@@ -99,8 +99,9 @@ impl Node {
         let error = |group: Option<u32>| errors.get(group? as usize).copied();
         let mut rows: Vec<Row> = (self.0.into_iter())
             .map(|(spot, place)| {
-                let mut inlined: Vec<Inlined> = (place.inlined.into_values())
-                    .map(|callee| Inlined {
+                let mut inlined: Vec<Inlined> = (place.inlined.into_iter())
+                    .map(|(subject, callee)| Inlined {
+                        subject,
                         name: callee.name,
                         all: callee.all,
                         error: error(callee.group),
@@ -174,5 +175,22 @@ fn spot_of(profile: &Profile, site: &Site, frame: &Frame, innermost: bool, after
         Spot::Entry
     } else {
         Spot::Unknown
+    }
+}
+
+/// Where a frame of a covers map stands, as [`spot_of`] says it of a site made of it.
+pub(super) fn spot_in_code(
+    method: Option<&Method>,
+    position: Position,
+    exactness: Exactness,
+) -> Spot {
+    match position {
+        Position::Bytecode(pc) => Spot::Bytecode(pc),
+        Position::Line(line) => Spot::Line {
+            file: method.map_or("", |method| &method.file).into(),
+            line,
+        },
+        Position::Unknown if method.is_some() && exactness != Exactness::MethodOnly => Spot::Entry,
+        Position::Unknown => Spot::Unknown,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Tier, frames};
 use crate::build::code::{full_name, separator_of};
-use crate::profile::{Entry, EntryKind, Frame, Profile, Site, SiteId};
+use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Site, SiteId};
 use crate::slices::{self, Stop};
 use crate::summary::Filter;
 use crate::trace::Place;
@@ -98,11 +98,43 @@ pub(super) fn sites<'a>(profile: &'a Profile, samples: &[u64], chosen: &Subject)
     found
 }
 
+/// What an entry is annotated as; `None` for what has no name.
+#[must_use]
+pub fn subject_of_entry(profile: &Profile, entry: EntryId) -> Option<Subject> {
+    if !profile.is_named(entry) {
+        return None;
+    }
+    let site = profile.sites.iter().find(|site| site.entry == entry)?;
+    Some(subject_of(profile, site, &site.frame))
+}
+
+/// The entries of a subject, one for each tier; none where it ran inlined only, and no
+/// sample was in itself.
+#[must_use]
+pub fn entries_of_subject(profile: &Profile, subject: &Subject) -> Vec<EntryId> {
+    let is_of = |site: &&Site| depth_of(profile, site, subject) == Some(0);
+    let sites = profile.sites.iter().filter(is_of);
+    let mut entries: Vec<EntryId> = sites.map(|site| site.entry).collect();
+    entries.sort_unstable();
+    entries.dedup();
+    entries
+}
+
 /// Every method that has samples that `filter` takes, in itself or in what was inlined
 /// into it; most samples of its own first.
 #[must_use]
 pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
-    let counts = slices::Counts::of(profile, filter, &Stop::new()).unwrap_or_default();
+    candidates_stoppable(profile, filter, &Stop::new()).unwrap_or_default()
+}
+
+/// The same; `None` when `stop` was wished before it was done.
+#[must_use]
+pub fn candidates_stoppable(
+    profile: &Profile,
+    filter: &Filter,
+    stop: &Stop,
+) -> Option<Vec<Candidate>> {
+    let counts = slices::Counts::of(profile, filter, stop)?;
     let separator = separator_of(&profile.trace);
     let mut found: FxHashMap<Known, Candidate> = FxHashMap::default();
     let mut seen = FxHashSet::default();
@@ -147,7 +179,7 @@ pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
         let samples = (b.own, b.all).cmp(&(a.own, a.all));
         samples.then_with(|| (&a.label, module(a)).cmp(&(&b.label, module(b))))
     });
-    found
+    Some(found)
 }
 
 /// What a [`Subject`] is known by: there are many sites of each.
@@ -218,7 +250,8 @@ pub(super) fn subject_of(profile: &Profile, site: &Site, frame: &Frame) -> Subje
     }
 }
 
-fn depth_of(profile: &Profile, site: &Site, chosen: &Subject) -> Option<usize> {
+/// How deep in a site's chain a method stands; the innermost place counts.
+pub(super) fn depth_of(profile: &Profile, site: &Site, chosen: &Subject) -> Option<usize> {
     frames(site).position(|frame| match chosen {
         Subject::Method(key) => frame.method == Some(*key) && profile.is_named(site.entry),
         Subject::Named { name, module } => {

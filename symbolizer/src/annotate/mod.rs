@@ -1,16 +1,26 @@
 //! A method's bytecodes or source lines with the samples of each: what `vmscope annotate`
-//! shows. A pure function of a profile, a filter and the method chosen.
+//! shows, and the terminal UI. Pure functions of a profile, a filter and the method chosen.
 
 mod body;
+mod calls;
 mod find;
+mod machine;
+mod versions;
 
-pub use find::{Candidate, Choice, Subject, candidates, choose};
+pub use calls::{Call, Calls, calls};
+pub use find::{
+    Candidate, Choice, Subject, candidates, candidates_stoppable, choose, entries_of_subject,
+    subject_of_entry,
+};
+pub use machine::{Piece, Step, machine_code};
+pub use versions::{Origin, Version, versions};
 
 use crate::build::code::line_of;
 use crate::profile::{Profile, Region, Site};
 use crate::slices::{self, Counts, Selection, Stop};
 use crate::summary::Filter;
 use crate::summary::errors::batch_errors;
+use crate::summary::places;
 use body::{Tree, Worked};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -19,6 +29,9 @@ use vmscope_records::{BytecodePc, Exactness, Method};
 /// Code inlined deeper than this is shown at this depth: chains come from a recording,
 /// which may hold anything.
 pub const MAX_DEPTH: usize = 32;
+
+/// So many samples are looked at between two looks at whether to stop.
+const STOP_EVERY: usize = 4096;
 
 /// A place in a method's body, in the terms that its VM gives.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -139,6 +152,8 @@ impl Row {
 /// A method inlined at a place.
 #[derive(Clone, Debug)]
 pub struct Inlined {
+    /// Which.
+    pub subject: Subject,
     /// Its name.
     pub name: Arc<str>,
     /// All its samples there, with those of what was inlined into it.
@@ -173,7 +188,7 @@ pub struct Listed {
 }
 
 /// A method with its samples.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Annotation {
     /// Its full name.
     pub name: String,
@@ -212,8 +227,25 @@ pub struct Annotation {
 /// innermost counts.
 #[must_use]
 pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotation {
+    annotate_stoppable(profile, filter, chosen, None, &Stop::new()).unwrap_or_default()
+}
+
+/// The same; `origin`: of one of its [`versions`] alone. `None` when `stop` was wished
+/// before it was done.
+#[must_use]
+pub fn annotate_stoppable(
+    profile: &Profile,
+    filter: &Filter,
+    chosen: &Subject,
+    origin: Option<Origin>,
+    stop: &Stop,
+) -> Option<Annotation> {
     let selection = Selection::new(profile, filter);
-    let counts = Counts::of_selection(profile, &selection, &Stop::new()).unwrap_or_default();
+    let mut counts = Counts::of_selection(profile, &selection, stop)?;
+    if let Some(origin) = origin {
+        let takes = versions::places_of(profile, chosen, origin);
+        counts.sites = count_sites(profile, filter, &takes, stop)?;
+    }
     let sites = find::sites(profile, &counts.sites, chosen);
     let mut tiers = find::tiers(profile, &sites);
     let mut root = Tree::default();
@@ -245,8 +277,16 @@ pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotat
     for (index, tier) in tiers.iter_mut().enumerate() {
         tier.samples = all.tiers.get(index).copied().unwrap_or(0);
     }
-    let errors = row_errors(profile, &selection, &group_of_site, &all, root.groups());
-    let in_total = share_error(profile, &selection, &group_of_site, counts.total);
+    // Errors go by slices, which do not know versions apart.
+    let (errors, in_total) = if origin.is_some() {
+        (Vec::new(), None)
+    } else {
+        let size = (all.samples(), root.groups());
+        (
+            row_errors(profile, &selection, &group_of_site, size, stop)?,
+            share_error(profile, &selection, &group_of_site, counts.total, stop)?,
+        )
+    };
     let mut into: Vec<_> = into.into_iter().collect();
     into.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let rows = root.into_rows(&errors);
@@ -267,7 +307,7 @@ pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotat
         too_deep,
     };
     annotation.describe(profile, chosen);
-    annotation
+    Some(annotation)
 }
 
 impl Annotation {
@@ -313,30 +353,52 @@ fn main_file(rows: &[Row]) -> String {
     most.map_or_else(String::new, |(file, _)| file.to_owned())
 }
 
-/// Of each group of rows, the error of its share in the method's samples.
+/// How many samples each site has in the places that `takes` says.
+fn count_sites(
+    profile: &Profile,
+    filter: &Filter,
+    takes: &[bool],
+    stop: &Stop,
+) -> Option<Vec<u64>> {
+    let mut counts = vec![0; profile.sites.len()];
+    for (index, place) in places(profile, filter).enumerate() {
+        if index % STOP_EVERY == 0 && stop.is_stopped() {
+            return None;
+        }
+        let site = profile.site_of_place.get(place as usize);
+        let site = site.filter(|_| takes.get(place as usize) == Some(&true));
+        if let Some(slot) = site.and_then(|&site| counts.get_mut(site as usize)) {
+            *slot += 1;
+        }
+    }
+    Some(counts)
+}
+
+/// Of each group of rows, the error of its share in the method's samples; `size` is how
+/// many of both there are.
 fn row_errors(
     profile: &Profile,
     selection: &Selection,
     group_of_site: &[Option<u32>],
-    all: &Tally,
-    groups: usize,
-) -> Vec<f64> {
+    size: (u64, usize),
+    stop: &Stop,
+) -> Option<Vec<f64>> {
     let group_of = |spot: &slices::Spot| group_of_site.get(spot.site as usize).copied().flatten();
     let of_method = selection.only(&profile.slices, |spot| group_of(spot).is_some());
-    let size = (all.samples(), groups);
-    batch_errors(profile, &of_method, group_of, size, &Stop::new()).unwrap_or_default()
+    batch_errors(profile, &of_method, group_of, size, stop)
 }
 
-/// The error of the method's share in all samples.
+/// The error of the method's share in all samples; `None` in it where there are too few.
 fn share_error(
     profile: &Profile,
     selection: &Selection,
     group_of_site: &[Option<u32>],
     total: u64,
-) -> Option<f64> {
+    stop: &Stop,
+) -> Option<Option<f64>> {
     let group_of = |spot: &slices::Spot| group_of_site.get(spot.site as usize)?.map(|_| 0);
-    let errors = batch_errors(profile, selection, group_of, (total, 1), &Stop::new());
-    errors?.first().copied()
+    let errors = batch_errors(profile, selection, group_of, (total, 1), stop)?;
+    Some(errors.first().copied())
 }
 
 /// The innermost frame of a site and those it was inlined through.

@@ -10,6 +10,19 @@ use vmscope_records::TimeNs;
 pub enum By<'a> {
     /// Threads; groups are their indices in [`crate::Trace::threads`].
     Threads,
+    /// Rows of threads, each in groups of sites: a group is its row's number times
+    /// `groups`, plus the site's.
+    Rows {
+        /// The row of each thread of [`crate::Trace::threads`]; what is not below `rows` is
+        /// left out.
+        of_thread: &'a [u32],
+        /// How many rows there are.
+        rows: u32,
+        /// The group of each site; what is not below `groups` is left out.
+        of_site: &'a [u16],
+        /// How many groups there are.
+        groups: u16,
+    },
     /// Groups of sites.
     Groups {
         /// The group of each site; what is not below `groups` is left out.
@@ -66,7 +79,10 @@ impl Columns {
         let selection = Selection::new(profile, filter);
         let group_of_spot: Option<Vec<u16>> = match what.by {
             By::Threads => None,
-            By::Groups { of_site, groups } => Some({
+            By::Groups { of_site, groups }
+            | By::Rows {
+                of_site, groups, ..
+            } => Some({
                 let of_spot = |(spot, id): (&super::Spot, u32)| {
                     let group = of_site.get(spot.site as usize).copied();
                     let group = group.filter(|_| selection.takes_spot(id));
@@ -78,6 +94,25 @@ impl Columns {
         let groups = match what.by {
             By::Threads => profile.trace.threads.len(),
             By::Groups { groups, .. } => usize::from(groups),
+            By::Rows { rows, groups, .. } => (rows as usize).saturating_mul(usize::from(groups)),
+        };
+        // The first group of a thread's row; `None` where it is in no row.
+        let first_group = |thread: u32| match what.by {
+            By::Threads | By::Groups { .. } => Some(0),
+            By::Rows {
+                of_thread,
+                rows,
+                groups,
+                ..
+            } => {
+                let row = of_thread.get(thread as usize).copied();
+                row.filter(|&row| row < rows)
+                    .map(|row| row as usize * usize::from(groups))
+            }
+        };
+        let groups_of_row = match what.by {
+            By::Threads => groups,
+            By::Groups { groups, .. } | By::Rows { groups, .. } => usize::from(groups),
         };
         let mut columns = Columns {
             groups,
@@ -100,6 +135,8 @@ impl Columns {
                     Some(groups) => groups.get(spot as usize).map(|&group| usize::from(group)),
                     None => Some(thread as usize),
                 };
+                let group = group.filter(|&group| group < groups_of_row);
+                let group = group.and_then(|group| Some(first_group(thread)? + group));
                 if let Some(slot) = counts.get_mut(group.unwrap_or(groups)) {
                     *slot += u64::from(count);
                 }
@@ -108,7 +145,8 @@ impl Columns {
                 match piece {
                     Piece::Slice(slice, _) => {
                         for (run, cells) in slice.runs() {
-                            if !selection.takes_thread(run.thread) {
+                            let is_in = first_group(run.thread).is_some();
+                            if !is_in || !selection.takes_thread(run.thread) {
                                 continue;
                             }
                             if group_of_spot.is_none() && selection.spots.is_none() {

@@ -26,7 +26,7 @@ impl Trace {
         watch: Watch,
     ) -> Result<(), TraceError> {
         let history = self.code.history();
-        self.code.forget_changes();
+        self.code.forget_keys();
         let mut zone_events = history.events.into_iter().peekable();
         let mut changes = changes.into_iter().peekable();
         let process_of = self.threads.iter().map(|thread| thread.thread.process);

@@ -83,11 +83,24 @@ impl Trace {
             Record::Module(module) => {
                 self.modules.insert(module.key, module);
             }
-            Record::Mapping(mapping) => changes.push((mapping.time, Change::Map(mapping))),
+            Record::Mapping(mapping) => {
+                let of_file = self.is_file_with_code(&mapping);
+                self.extents.note(&mapping, of_file);
+                changes.push((mapping.time, Change::Map(mapping)));
+            }
             Record::Unmapping(unmap) => changes.push((unmap.time, Change::Unmap(unmap))),
-            Record::Constituent(constituent) => self.code.seen(*constituent),
-            Record::ConstituentGone(gone) => self.code.gone(gone),
-            Record::ConstituentMoved(moved) => self.code.moved(moved),
+            Record::Constituent(constituent) => {
+                self.code_events.came(&constituent);
+                self.code.seen(*constituent);
+            }
+            Record::ConstituentGone(gone) => {
+                self.code_events.gone(&gone);
+                self.code.gone(gone);
+            }
+            Record::ConstituentMoved(moved) => {
+                self.code_events.moved(&moved);
+                self.code.moved(moved);
+            }
             Record::Method(method) => {
                 self.methods.insert(method.key, *method);
             }

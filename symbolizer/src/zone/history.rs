@@ -336,10 +336,13 @@ impl Code {
         self.free.push(code);
     }
 
-    /// Forgets what only the history needs.
-    pub fn forget_changes(&mut self) {
+    /// Forgets what only finding constituents needs; when code moved and went, views show.
+    pub fn forget_keys(&mut self) {
         self.by_key = FxHashMap::default();
-        self.moves = FxHashMap::default();
-        self.gone = FxHashMap::default();
+    }
+
+    /// The end of a constituent, where it is told.
+    pub fn gone_of(&self, code: CodeIndex) -> Option<&ConstituentGone> {
+        self.gone.get(&code)
     }
 }

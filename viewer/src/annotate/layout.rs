@@ -4,7 +4,8 @@
 use super::source::Source;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use vmscope_symbolizer::annotate::{Annotation, Inlined, Row, Spot};
+use vmscope_symbolizer::Region;
+use vmscope_symbolizer::annotate::{Annotation, Inlined, Row, Spot, Tier};
 
 /// Fewer lines than this are not worth folding: the line that says so is one itself.
 const MIN_FOLDED: usize = 3;
@@ -105,6 +106,63 @@ pub fn place_name(row: &Row) -> String {
             }
         }
     }
+}
+
+/// A place in an inlined method.
+pub fn place_in(row: &Row) -> String {
+    let place = place_name(row);
+    match (&row.spot, row.line) {
+        (Spot::Bytecode(_), Some(line)) => {
+            format!("@{place} (line {line})")
+        }
+        (Spot::Bytecode(_), None) => format!("@{place}"),
+        _ => place,
+    }
+}
+
+/// A tier for people: where a VM has one only, the region says what it is.
+pub fn tier_name(tier: &Tier) -> &str {
+    match tier.region {
+        _ if !tier.name.is_empty() => &tier.name,
+        Region::Generated => "compiled",
+        region => region.name(),
+    }
+}
+
+/// Whether the method is shown by its bytecodes first.
+pub fn has_bytecodes(annotation: &Annotation) -> bool {
+    let is_bytecode = |row: &Row| matches!(row.spot, Spot::Bytecode(_) | Spot::Range { .. });
+    !annotation.listing.is_empty() || annotation.rows.iter().any(is_bytecode)
+}
+
+/// The method's rows that are lines, by file, those with most samples first.
+pub fn by_file(annotation: &Annotation) -> Vec<(&str, Vec<&Row>)> {
+    let mut files: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    for row in &annotation.rows {
+        if let Spot::Line { file, .. } = &row.spot {
+            files.entry(file).or_default().push(row);
+        }
+    }
+    let mut files: Vec<(&str, Vec<&Row>)> = files.into_iter().collect();
+    files.sort_by_key(|(_, rows)| std::cmp::Reverse(samples_of(rows)));
+    files
+}
+
+/// The samples of rows.
+pub fn samples_of(rows: &[&Row]) -> u64 {
+    rows.iter().map(|row| row.samples()).sum()
+}
+
+/// The source file of a method that has bytecodes, as its package says: VMs name it
+/// without a folder, so only a folder that was given can hold it.
+pub fn source_of_bytecodes(annotation: &Annotation) -> Option<String> {
+    let Annotation { file, class, .. } = annotation;
+    if file.is_empty() {
+        return None;
+    }
+    let package = class.rsplit_once('.').map_or("", |(package, _)| package);
+    let path = format!("{}/{file}", package.replace('.', "/"));
+    Some(path.trim_start_matches('/').to_owned())
 }
 
 /// The lines of the method's bytecodes, with the rows that are no source lines.

@@ -1,8 +1,9 @@
 //! `vmscope annotate`: a method's bytecodes or source lines with samples in the margin.
 
 mod json;
-mod layout;
-mod source;
+pub(crate) mod layout;
+pub(crate) mod limits;
+pub(crate) mod source;
 mod text;
 
 use crate::record::DEFAULT_OUTPUT;

@@ -4,15 +4,16 @@ mod head;
 mod rows;
 
 use super::AnnotateArgs;
-use super::layout::{bytecode_lines, fold, source_lines};
+use super::layout::{
+    by_file, bytecode_lines, fold, has_bytecodes, samples_of, source_lines, source_of_bytecodes,
+};
 use super::source::Source;
 use crate::report::text::width;
 use crate::report::words::{percent, ratio, some, wrap};
 use anyhow::Result;
 use rows::{SourceOf, Titles};
-use std::collections::BTreeMap;
 use std::io::Write;
-use vmscope_symbolizer::annotate::{Annotation, Row, Spot};
+use vmscope_symbolizer::annotate::Annotation;
 use vmscope_symbolizer::{Filter, Profile, Summary};
 
 const BYTECODES: Titles = Titles {
@@ -64,7 +65,7 @@ pub(super) fn write(
     };
     page.truth(out)?;
     page.head(filter, out)?;
-    if page.has_bytecodes() {
+    if has_bytecodes(annotation) {
         page.bytecodes(out)?;
         page.files(out)?;
     } else {
@@ -75,18 +76,13 @@ pub(super) fn write(
 }
 
 impl<'a> Page<'a> {
-    fn has_bytecodes(&self) -> bool {
-        let is_bytecode = |row: &Row| matches!(row.spot, Spot::Bytecode(_) | Spot::Range { .. });
-        !self.annotation.listing.is_empty() || self.annotation.rows.iter().any(is_bytecode)
-    }
-
     /// The method's bytecodes, and what of it has no line.
     fn bytecodes(&self, out: &mut dyn Write) -> Result<()> {
         let lines = bytecode_lines(self.annotation);
         if lines.is_empty() {
             return Ok(());
         }
-        let titles = if self.has_bytecodes() {
+        let titles = if has_bytecodes(self.annotation) {
             BYTECODES
         } else {
             PLACES
@@ -100,20 +96,11 @@ impl<'a> Page<'a> {
 
     /// The method's lines, by file, those with most samples first.
     fn files(&self, out: &mut dyn Write) -> Result<()> {
-        let mut files: BTreeMap<&str, Vec<&'a Row>> = BTreeMap::new();
-        for row in &self.annotation.rows {
-            if let Spot::Line { file, .. } = &row.spot {
-                files.entry(file).or_default().push(row);
-            }
-        }
-        let mut files: Vec<(&str, Vec<&Row>)> = files.into_iter().collect();
-        let samples = |rows: &[&Row]| rows.iter().map(|row| row.samples()).sum::<u64>();
-        files.sort_by_key(|(_, rows)| std::cmp::Reverse(samples(rows)));
-        for (file, rows) in files {
+        for (file, rows) in by_file(self.annotation) {
             let begin = (self.annotation.line).filter(|_| self.annotation.file == file);
             writeln!(out)?;
-            let share = percent(ratio(samples(&rows), self.annotation.all.samples()));
-            let number = some(samples(&rows), "sample", "samples");
+            let share = percent(ratio(samples_of(&rows), self.annotation.all.samples()));
+            let number = some(samples_of(&rows), "sample", "samples");
             let name = if file.is_empty() {
                 "(file not known)"
             } else {
@@ -159,21 +146,15 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The source of a method that has bytecodes: VMs name its file without a folder, so
-    /// only a folder that was given can hold it, as its package says.
+    /// The source of a method that has bytecodes, where a folder was given.
     fn source_of_bytecodes(&self, out: &mut dyn Write) -> Result<Option<Source>> {
-        let Annotation {
-            file,
-            class,
-            listing,
-            ..
-        } = self.annotation;
-        if self.args.source.is_empty() || file.is_empty() || listing.is_empty() {
+        if self.args.source.is_empty() || self.annotation.listing.is_empty() {
             return Ok(None);
         }
-        let package = class.rsplit_once('.').map_or("", |(package, _)| package);
-        let path = format!("{}/{file}", package.replace('.', "/"));
-        self.source(path.trim_start_matches('/'), out)
+        match source_of_bytecodes(self.annotation) {
+            Some(path) => self.source(&path, out),
+            None => Ok(None),
+        }
     }
 
     /// Rows with fewer samples are folded.

@@ -342,7 +342,7 @@ fn frame_part(frame: &Frame) -> FramePart<'_> {
 }
 
 /// What an entry is, as the schema names it.
-pub(super) fn kind_name(kind: &EntryKind) -> &str {
+pub(crate) fn kind_name(kind: &EntryKind) -> &str {
     match kind {
         EntryKind::Code(kind) => match kind {
             ConstituentKind::Method => "method",

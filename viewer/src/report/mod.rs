@@ -1,14 +1,15 @@
 //! `vmscope report`: a recording as text or JSON.
 
-mod json;
+pub(crate) mod json;
 mod marks;
 mod options;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod text;
 pub(crate) mod truth;
 mod vm;
 pub(crate) mod words;
 
+pub(crate) use json::kind_name;
 pub use options::{NarrowOptions, ReportOptions, beginning, percent, seconds};
 
 use crate::binaries::DiskBinaries;

@@ -43,7 +43,7 @@ pub fn parts_of<'a>(profile: &'a Profile, summary: &Summary) -> Vec<Part<'a>> {
 }
 
 /// Which part of its region an entry is of.
-fn part_of(entry: &Entry) -> &str {
+pub fn part_of(entry: &Entry) -> &str {
     match &entry.kind {
         _ if !entry.tier.is_empty() => &entry.tier,
         EntryKind::Unnamed if entry.region == Region::Generated => "unnamed",

@@ -130,6 +130,14 @@ impl App {
         matches!(self.stage, Stage::Opening(..)) || !self.running.is_empty()
     }
 
+    /// Why nothing could be opened.
+    pub fn failure(&self) -> Option<&str> {
+        match &self.stage {
+            Stage::Failed(why) => Some(why),
+            Stage::Opening(..) | Stage::Open => None,
+        }
+    }
+
     /// Whether an answer is being waited for.
     pub fn is_pending(&self) -> bool {
         self.summary.is_pending() || self.view().is_some_and(|view| view.is_pending())
@@ -217,6 +225,7 @@ pub fn update(app: &mut App, profile: Option<&Profile>, event: Event) -> Vec<Eff
         Event::Failed(why) => app.stage = Stage::Failed(why),
         Event::Said(text) => app.message = text,
         Event::Tick => {}
+        Event::TerminalGone => effects.push(Effect::Quit),
         Event::Key(key) if key.kind != KeyEventKind::Release => {
             app.key(profile, &key, &mut effects);
         }
@@ -234,6 +243,14 @@ pub fn update(app: &mut App, profile: Option<&Profile>, event: Event) -> Vec<Eff
             }
         }
         Event::Live(news) => app.live_news(profile, news),
+        Event::Source(name, source) => {
+            if let Some(profile) = profile {
+                // The method's view alone shows any.
+                app.with_view_of(ViewId::Method, profile, |view, cx| {
+                    view.source(&name, source, cx);
+                });
+            }
+        }
     }
     if let Some(profile) = profile
         && app.stage == Stage::Open
@@ -259,6 +276,8 @@ impl App {
         for question in questions.into_iter().flatten() {
             self.start(Slot::View(current, question.number), question, effects);
         }
+        let wanted = self.with_view(profile, |view, cx| view.effects(cx));
+        effects.extend(wanted.into_iter().flatten());
     }
 
     fn start(&mut self, slot: Slot, question: Question, effects: &mut Vec<Effect>) {

@@ -3,6 +3,7 @@
 
 use super::jobs::{Done, Job};
 use super::live::{LiveNews, LiveOrder};
+use crate::annotate::source::Source;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use std::path::PathBuf;
 
@@ -29,8 +30,12 @@ pub enum Event {
     Live(LiveNews),
     /// How an effect went, in a sentence.
     Said(String),
+    /// A source file that was asked for, or a sentence why there is none.
+    Source(String, Result<Source, String>),
     /// Time passed, while something is going on.
     Tick,
+    /// Nothing can be read from the terminal any more.
+    TerminalGone,
 }
 
 /// What is to be done outside.
@@ -42,6 +47,13 @@ pub enum Effect {
     Copy(String),
     /// Write a file, readable by its user alone; what is there already is not replaced.
     Write(PathBuf, Vec<u8>),
+    /// Read a source file, by its name in the recording.
+    ReadSource {
+        /// Its name.
+        name: String,
+        /// When the recording began, in nanoseconds since 1970: whether it was changed since.
+        recorded_ns: u64,
+    },
     /// For the session of a running process.
     Live(LiveOrder),
     /// Give the terminal back and stop.

@@ -7,10 +7,11 @@ use super::jobs::Job;
 use super::live::LiveOrder;
 use super::screen;
 use super::terminal::{Screen, copy};
+use crate::annotate::source::Source;
 use crate::signals::Signals;
 use anyhow::Result;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -67,6 +68,8 @@ pub struct Loop {
     pub opening: Arc<Opening>,
     /// For whoever has events to tell.
     pub sender: Sender<Event>,
+    /// Folders beneath which source files are looked for; empty: where they are named.
+    pub sources: Vec<PathBuf>,
     receiver: Receiver<Event>,
     jobs: Sender<Job>,
     began: Instant,
@@ -87,6 +90,7 @@ impl Loop {
         Loop {
             model,
             opening: Arc::default(),
+            sources: Vec::new(),
             sender,
             receiver,
             jobs,
@@ -150,6 +154,9 @@ impl Loop {
                         }
                         Effect::Copy(text) => self.say(copy(&text)),
                         Effect::Write(path, bytes) => self.say(write(&path, &bytes)),
+                        Effect::ReadSource { name, recorded_ns } => {
+                            self.read_source(name, recorded_ns);
+                        }
                         Effect::Live(wanted) => {
                             if let Some(said) = order(wanted) {
                                 self.say(said);
@@ -169,6 +176,16 @@ impl Loop {
             ),
             _ => Event::Tick,
         }
+    }
+
+    /// Reads a source file on a thread of its own: its disk may be slow.
+    fn read_source(&self, name: String, recorded_ns: u64) {
+        let (sender, sources) = (self.sender.clone(), self.sources.clone());
+        std::thread::spawn(move || {
+            let source = Source::find(&name, &sources, recorded_ns);
+            // Nobody listens any more where the user has left meanwhile.
+            let _ = sender.send(Event::Source(name, source));
+        });
     }
 
     fn say(&self, text: String) {
@@ -210,6 +227,8 @@ fn read_terminal(sender: &Sender<Event>, began: Instant) {
             return;
         }
     }
+    // Where the loop is gone too, nobody needs to be told.
+    let _ = sender.send(Event::TerminalGone);
 }
 
 /// Writes a file that is not there yet, for its user alone.

@@ -83,8 +83,8 @@ fn enter() -> std::io::Result<()> {
     )
 }
 
-/// As far as it can: where the terminal is gone, nobody is left to be told.
-fn leave() {
+/// Gives the terminal back, as far as it can: where the terminal is gone, nobody is left to be told.
+pub fn leave() {
     let _ = execute!(
         stdout(),
         DisableBracketedPaste,

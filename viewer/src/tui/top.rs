@@ -63,7 +63,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     let instead = format!("`vmscope attach {}` records and prints a report", args.pid);
     terminal::check("top", &instead)?;
     args.sampling.check()?;
-    let signals = Signals::catch()?;
+    let signals = Signals::catch_for_screen(terminal::leave)?;
     let pid = Pid(args.pid);
     if let Some(output) = args.output.as_deref().filter(|output| output.exists()) {
         bail!("{} is there already: give another name", output.display());

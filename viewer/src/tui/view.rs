@@ -8,7 +8,7 @@ use super::theme::Theme;
 use crate::record::DEFAULT_OUTPUT;
 use crate::report::load_profile_with;
 use crate::signals::Signals;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -25,6 +25,9 @@ pub struct ViewArgs {
     /// Charge inlined native functions to the function they were inlined into
     #[arg(long)]
     no_inline: bool,
+    /// Look for source files beneath this folder, and nowhere else (may be repeated)
+    #[arg(long, value_name = "DIR")]
+    source: Vec<PathBuf>,
 }
 
 /// Shows a recording until its user has seen enough.
@@ -36,11 +39,12 @@ pub fn view(args: &ViewArgs) -> Result<()> {
     terminal::check("view", &format!("`vmscope report {shown}` prints text"))?;
     // A word mistyped is told on the terminal as it is.
     drop(crate::report::open_recording(&args.file)?);
-    let signals = Signals::catch()?;
+    let signals = Signals::catch_for_screen(terminal::leave)?;
     let theme = Theme::of(|name| std::env::var(name).ok());
     let name = args.file.file_name().unwrap_or(args.file.as_os_str());
     let mut app = App::new(name.to_string_lossy().into_owned(), theme, (0, 0));
-    let looped = Loop::new();
+    let mut looped = Loop::new();
+    looped.sources.clone_from(&args.source);
     let (model, sender) = (Arc::clone(&looped.model), looped.sender.clone());
     let opening = Arc::clone(&looped.opening);
     let (file, inlined) = (args.file.clone(), !args.no_inline);
@@ -60,5 +64,9 @@ pub fn view(args: &ViewArgs) -> Result<()> {
         // Nobody listens any more where the user has left meanwhile.
         let _ = sender.send(event);
     });
-    looped.run(&mut app, &signals, |_| None)
+    looped.run(&mut app, &signals, |_| None)?;
+    match app.failure() {
+        Some(why) => bail!("{why}"),
+        None => Ok(()),
+    }
 }

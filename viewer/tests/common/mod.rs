@@ -7,6 +7,7 @@ pub mod pprof;
 pub mod programs;
 pub mod ran;
 pub mod targets;
+pub mod tmux;
 pub mod vmscope;
 pub mod whole;
 

@@ -1,63 +1,23 @@
 //! The head: what limits the truth of this listing, then which method it is.
 
 use super::Page;
+use crate::annotate::layout::tier_name;
+use crate::annotate::limits::{SKID, limits};
 use crate::report::truth::truth_of;
 use crate::report::words::{count, harmless, percent, ratio, some, wrap};
 use anyhow::Result;
 use std::io::Write;
-use vmscope_symbolizer::annotate::{MAX_DEPTH, Tier};
-use vmscope_symbolizer::{Filter, Region};
+use vmscope_symbolizer::Filter;
 
 /// So many methods are named that this one was inlined into.
 const MAX_INTO: usize = 5;
 
-/// Fewer samples of a method than this say little about any place in it.
-const FEW_SAMPLES: u64 = 100;
-
 impl Page<'_> {
     /// What limits the truth of this listing: before anything else.
     pub(super) fn truth(&self, out: &mut dyn Write) -> Result<()> {
-        let annotation = self.annotation;
-        let (all, total) = (&annotation.all, annotation.all.samples());
-        let share = |part| percent(ratio(part, total));
-        let is = |count: u64| if count == 1 { "is" } else { "are" };
-        let mut lines = Vec::new();
-        if total < FEW_SAMPLES {
-            let samples = some(total, "sample", "samples");
-            lines.push(format!(
-                "{samples} of this method {} few: a longer recording would have more",
-                is(total)
-            ));
-        }
-        let mut limited = |samples: u64, what: &str| {
-            if samples > 0 {
-                let number = some(samples, "sample", "samples");
-                lines.push(format!(
-                    "{number} ({}) {} {what}",
-                    share(samples),
-                    is(samples)
-                ));
-            }
-        };
-        limited(
-            all.approximate,
-            "in places that are approximate, by the nearest debug record (marked ~)",
-        );
-        limited(
-            all.method_only,
-            "known to be of this method, or inlined into it, and not where in it (marked ?)",
-        );
-        limited(
-            annotation.too_deep,
-            &format!("inlined more than {MAX_DEPTH} deep, and shown there"),
-        );
-        if annotation.listings > 1 {
-            lines.push(format!(
-                "{} methods of this name have different bytecodes: the longest are shown, with \
-                 the samples of all",
-                count(annotation.listings as u64)
-            ));
-        }
+        let all = &self.annotation.all;
+        let share = |part| percent(ratio(part, all.samples()));
+        let mut lines = limits(self.annotation);
         let whole = truth_of(self.profile, self.summary).len() as u64;
         if whole > 0 {
             lines.push(format!(
@@ -80,10 +40,7 @@ impl Page<'_> {
             share(all.method_only)
         );
         writeln!(out, "{}", wrap(&exact, self.width, 2))?;
-        // TRUTH.md §3.
-        let skid = "A sample is charged to the instruction after a slow one (skid): what costs \
-                    may stand one line above.";
-        writeln!(out, "{}", wrap(skid, self.width, 2))?;
+        writeln!(out, "{}", wrap(SKID, self.width, 2))?;
         writeln!(out)?;
         Ok(())
     }
@@ -183,14 +140,5 @@ impl Page<'_> {
         writeln!(out)?;
         writeln!(out, "{}", wrap(&marks.join("; "), self.width, 2))?;
         Ok(())
-    }
-}
-
-/// A tier for people: where a VM has one only, the region says what it is.
-pub(super) fn tier_name(tier: &Tier) -> &str {
-    match tier.region {
-        _ if !tier.name.is_empty() => &tier.name,
-        Region::Generated => "compiled",
-        region => region.name(),
     }
 }

@@ -1,8 +1,7 @@
 //! The lines of a listing, with their samples in the margin.
 
 use super::Page;
-use super::head::tier_name;
-use crate::annotate::layout::{Bracket, Piece, place_name};
+use crate::annotate::layout::{Bracket, Piece, place_in, tier_name};
 use crate::annotate::source::Source;
 use crate::report::words::{count, cut, fit, percent, ratio, some};
 use anyhow::Result;
@@ -312,18 +311,6 @@ impl Page<'_> {
         text.push_str(&format!(" {}", cut(shown.text, columns.text)));
         writeln!(out, "{}", text.trim_end())?;
         Ok(())
-    }
-}
-
-/// A place in an inlined method.
-fn place_in(row: &Row) -> String {
-    let place = place_name(row);
-    match (&row.spot, row.line) {
-        (Spot::Bytecode(_), Some(line)) => {
-            format!("@{place} (line {line})")
-        }
-        (Spot::Bytecode(_), None) => format!("@{place}"),
-        _ => place,
     }
 }
 

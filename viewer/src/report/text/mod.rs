@@ -2,15 +2,15 @@
 
 mod compilers;
 mod head;
-mod names;
+pub(crate) mod names;
 mod parts;
-mod shorten;
+pub(crate) mod shorten;
 mod tables;
 mod threads;
 mod totals;
 mod vm;
 
-pub(super) use threads::role_name;
+pub(crate) use threads::role_name;
 
 use super::options::ReportOptions;
 use anyhow::Result;

@@ -14,53 +14,73 @@ impl Page<'_> {
 
     /// What an entry is called in full.
     pub(super) fn name_of(&self, id: EntryId) -> String {
-        self.named(id, |name, place, tail| {
-            let place = place.map_or_else(String::new, |place| format!(" {place}"));
-            format!("{name}{place}{tail}")
-        })
+        name_of(self.profile, &self.namesakes, id)
     }
 
     /// The same in at most so many columns.
     pub(super) fn label_of(&self, id: EntryId, columns: usize) -> String {
-        self.named(id, |name, place, tail| label(name, place, tail, columns))
+        label_of(self.profile, &self.namesakes, id, true, columns)
     }
+}
 
-    /// Puts together an entry's name, where it begins, and what else tells it apart.
-    fn named(
-        &self,
-        id: EntryId,
-        together: impl FnOnce(&str, Option<&str>, &str) -> String,
-    ) -> String {
-        let Some(entry) = self.profile.entries.get(id as usize) else {
-            return String::new();
-        };
-        let mut tail = String::new();
-        let mut place = begin_of(entry, self.namesakes.contains(&id));
-        // Where there is no class, it is the place that tells methods apart: it stays.
-        if (entry.module.is_empty() || self.namesakes.contains(&id))
-            && let Some(place) = place.take()
-        {
-            tail.push_str(&format!(" {place}"));
-        }
-        if !entry.tier.is_empty() {
-            tail.push_str(&format!(" ({})", entry.tier));
-        }
-        if !entry.cases.is_empty() {
-            let cases: Vec<String> = entry
-                .cases
-                .iter()
-                .map(|case| format!("{} -> {}", case.class, case.target))
-                .collect();
-            tail.push_str(&format!(" - {} ({})", cases.len(), cases.join(", ")));
-        }
-        // Where a function is from matters for libraries and the kernel's modules.
-        let tell = matches!(entry.region, Region::Library)
-            || (entry.region == Region::Kernel && entry.module != "[kernel]");
-        if tell && !entry.module.is_empty() && !entry.name.contains(&entry.module) {
-            tail.push_str(&format!(" [{}]", entry.module.trim_matches(['[', ']'])));
-        }
-        together(&entry.name, place.as_deref(), &tail)
+/// What an entry is called in full. `namesakes`: see [`namesakes`].
+pub(crate) fn name_of(profile: &Profile, namesakes: &FxHashSet<EntryId>, id: EntryId) -> String {
+    named(profile, namesakes, id, true, |name, place, tail| {
+        let place = place.map_or_else(String::new, |place| format!(" {place}"));
+        format!("{name}{place}{tail}")
+    })
+}
+
+/// The same in at most so many columns; without its tier where something beside it says that.
+pub(crate) fn label_of(
+    profile: &Profile,
+    namesakes: &FxHashSet<EntryId>,
+    id: EntryId,
+    with_tier: bool,
+    columns: usize,
+) -> String {
+    named(profile, namesakes, id, with_tier, |name, place, tail| {
+        label(name, place, tail, columns)
+    })
+}
+
+/// Puts together an entry's name, where it begins, and what else tells it apart.
+fn named(
+    profile: &Profile,
+    namesakes: &FxHashSet<EntryId>,
+    id: EntryId,
+    with_tier: bool,
+    together: impl FnOnce(&str, Option<&str>, &str) -> String,
+) -> String {
+    let Some(entry) = profile.entries.get(id as usize) else {
+        return String::new();
+    };
+    let mut tail = String::new();
+    let mut place = begin_of(entry, namesakes.contains(&id));
+    // Where there is no class, it is the place that tells methods apart: it stays.
+    if (entry.module.is_empty() || namesakes.contains(&id))
+        && let Some(place) = place.take()
+    {
+        tail.push_str(&format!(" {place}"));
     }
+    if with_tier && !entry.tier.is_empty() {
+        tail.push_str(&format!(" ({})", entry.tier));
+    }
+    if !entry.cases.is_empty() {
+        let cases: Vec<String> = entry
+            .cases
+            .iter()
+            .map(|case| format!("{} -> {}", case.class, case.target))
+            .collect();
+        tail.push_str(&format!(" - {} ({})", cases.len(), cases.join(", ")));
+    }
+    // Where a function is from matters for libraries and the kernel's modules.
+    let tell = matches!(entry.region, Region::Library)
+        || (entry.region == Region::Kernel && entry.module != "[kernel]");
+    if tell && !entry.module.is_empty() && !entry.name.contains(&entry.module) {
+        tail.push_str(&format!(" [{}]", entry.module.trim_matches(['[', ']'])));
+    }
+    together(&entry.name, place.as_deref(), &tail)
 }
 
 /// Where a method begins in its source, as far as that tells it apart: `file:line`.
@@ -80,7 +100,7 @@ fn begin_of(entry: &Entry, whole_path: bool) -> Option<String> {
 }
 
 /// Entries that would be called the same by the last components of their files.
-pub(super) fn namesakes(profile: &Profile, summary: &Summary) -> FxHashSet<EntryId> {
+pub(crate) fn namesakes(profile: &Profile, summary: &Summary) -> FxHashSet<EntryId> {
     let mut by_name = FxHashMap::default();
     let mut namesakes = FxHashSet::default();
     let hit = profile.entries.iter().zip(&summary.entries).zip(0..);
@@ -99,7 +119,7 @@ fn last_component(path: &str) -> &str {
 }
 
 /// A range's name: `from->to`, or line and the functions it was inlined through.
-pub(super) fn range_name(site: &Site) -> Option<String> {
+pub(crate) fn range_name(site: &Site) -> Option<String> {
     let mut name = range_place(site)?;
     for (outer, at) in outer_of(site) {
         name.push_str(&format!(" < {outer}{at}"));
@@ -108,7 +128,7 @@ pub(super) fn range_name(site: &Site) -> Option<String> {
 }
 
 /// The same in at most so many columns; `~` before what is approximate.
-pub(super) fn range_label(site: &Site, columns: usize) -> Option<String> {
+pub(crate) fn range_label(site: &Site, columns: usize) -> Option<String> {
     let mut place = range_place(site)?;
     let mut short = match site.from {
         Some(from) if !site.bounded => from.to_string(),

@@ -38,7 +38,7 @@ const LENGTHS: [Length; 4] = [
 
 /// The name of an entry in at most `columns`: `name place tail`. The tail (its tier …) is
 /// kept whole where it leaves room for a name.
-pub(super) fn label(name: &str, place: Option<&str>, tail: &str, columns: usize) -> String {
+pub(crate) fn label(name: &str, place: Option<&str>, tail: &str, columns: usize) -> String {
     let place = place.map_or_else(String::new, |place| format!(" {place}"));
     let full = format!("{name}{place}{tail}");
     let fits = |text: &String| harmless(text).width() <= columns;

@@ -64,7 +64,7 @@ impl Page<'_> {
 }
 
 /// A thread's role, as reports and the JSON schema name it.
-pub(in crate::report) fn role_name(role: ThreadRole) -> &'static str {
+pub(crate) fn role_name(role: ThreadRole) -> &'static str {
     match role {
         ThreadRole::Mutator => "mutator",
         ThreadRole::Collector => "collector",

@@ -1,6 +1,7 @@
 //! The views: one file each. A view knows the profile and the filters, nothing of
 //! terminals, files or processes; it draws as a pure function of what it holds.
 
+mod by_region;
 mod callers;
 mod collector;
 mod hot;
@@ -18,6 +19,7 @@ use super::lens::{Lens, Narrow};
 use super::live::LiveState;
 use super::shown::Shown;
 use super::theme::Theme;
+use crate::annotate::source::Source;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use std::sync::Arc;
@@ -222,6 +224,15 @@ pub trait View {
 
     /// The answer to the newest question of that number.
     fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>);
+
+    /// What has to be done outside now that was not asked for before; asked after every
+    /// event, as [`View::questions`].
+    fn effects(&mut self, _cx: &Cx<'_>) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    /// Takes a source file that it asked for, or a sentence why there is none.
+    fn source(&mut self, _name: &str, _source: Result<Source, String>, _cx: &Cx<'_>) {}
 
     /// Searches for `pattern` (any case) and selects what it finds; whether there is any.
     /// An empty pattern ends the search.

@@ -1,42 +1,497 @@
-//! The view `Timeline`.
+//! The recording over time: activity by region, threads, collections, code, marks and
+//! losses, in equal columns; a window chosen here is the filter of all views.
+//!
+//! The chart shows the whole recording, or what was zoomed into, whichever window is
+//! chosen: the window is marked in it.
 
-use super::{Act, Click, Cx, Find, View};
-use crate::tui::jobs::{Answer, Question};
-use crate::tui::keys::Command;
-use crate::tui::shown::Shown;
+mod asked;
+mod draw;
+mod grid;
+mod lanes;
+mod layout;
+mod picture;
+#[cfg(test)]
+mod tests;
+
+use super::{Act, Choice, Click, Cx, Find, Press, View, threads};
+use crate::report::text::role_name;
+use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
+use crate::tui::keys::{Binding, Command, ch, own};
+use crate::tui::lens::Narrow;
+use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
+use crate::tui::theme::region_name;
+use crate::tui::widgets::list::ListState;
+use asked::{Activity, Listed, Rows};
+use grid::Grid;
+use lanes::{Lanes, nearest, times};
+use layout::Layout;
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use vmscope_records::TimeNs;
+use vmscope_symbolizer::{Filter, Region};
+
+#[rustfmt::skip]
+const BINDINGS: &[Binding] = &[
+    own(Command::Select, &[ch('v')], "select", "begin a selection at the cursor: moving extends it, Enter makes it the window of all views, Esc gives it up; dragging does the same"),
+    own(Command::ZoomIn, &[ch('+'), ch('=')], "nearer", "nearer, at the cursor; also the wheel"),
+    own(Command::ZoomOut, &[ch('-')], "further", "further away, up to the whole recording"),
+    own(Command::NextHot, &[ch('}')], "next event", "to the next collection or mark"),
+    own(Command::PreviousHot, &[ch('{')], "", "to the collection or mark before"),
+    own(Command::Earlier, &[ch(','), ch('<')], "", "earlier by a quarter of what is shown"),
+    own(Command::Later, &[ch('.'), ch('>')], "", "later by a quarter of what is shown"),
+    own(Command::Mode, &[ch('m')], "window", "show the window alone, or the whole recording again"),
+    own(Command::Toggle, &[ch(' ')], "", "include this thread, or leave it out, in all views; Enter takes it alone"),
+];
+
+const HEIGHTS: u16 = 0;
+const WHOLE: u16 = 1;
+
+/// Which part of the recording is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Span {
+    /// All of it.
+    #[default]
+    Whole,
+    /// The window of the filters.
+    Window,
+    /// A part that was zoomed into.
+    Part(TimeNs, TimeNs),
+}
+
+/// A column's time: from its left to its right edge.
+type Column = (TimeNs, TimeNs);
 
 /// The view.
 #[derive(Debug, Default)]
-pub struct Timeline {}
+pub struct Timeline {
+    span: Span,
+    /// The time that the cursor is at; its column is that of the time.
+    cursor: Option<TimeNs>,
+    /// Where a selection began.
+    anchor: Option<Column>,
+    /// Where the mouse was pressed.
+    pressed: Option<Column>,
+    list: ListState,
+    /// The thread that is selected.
+    chosen: Option<u32>,
+    /// Whether thread rows are heights, not letters.
+    heights: bool,
+    activity: Fetched<(Grid, Filter), Activity>,
+    listed: Fetched<Filter, Listed>,
+    rows: Fetched<(Grid, Filter, Vec<u32>), Rows>,
+    lanes: Fetched<(Grid, Filter), Lanes>,
+    origin: Option<usize>,
+}
+
+/// The filter without its window.
+fn any_time(cx: &Cx<'_>) -> Filter {
+    Filter {
+        from: None,
+        to: None,
+        ..cx.lens.filter().clone()
+    }
+}
+
+impl Timeline {
+    /// All that there is to be shown.
+    fn bounds(cx: &Cx<'_>) -> (TimeNs, TimeNs) {
+        (cx.begin, TimeNs(cx.end.0.saturating_add(1)))
+    }
+
+    fn lane_count(&self) -> usize {
+        self.lanes.get().map_or(0, |lanes| lanes.lanes.len())
+    }
+
+    fn layout(&self, area: Rect) -> Layout {
+        let threads = self.listed.get().map_or(0, |listed| listed.threads.len());
+        Layout::of(area, self.lane_count(), threads)
+    }
+
+    /// The columns that are shown.
+    fn grid(&self, cx: &Cx<'_>, area: Rect) -> Grid {
+        let bounds = Self::bounds(cx);
+        let columns = self.layout(area).columns;
+        let (from, to) = match self.span {
+            Span::Whole => bounds,
+            Span::Window => cx.lens.window().unwrap_or(bounds),
+            Span::Part(from, to) => (from, to),
+        };
+        // A damaged recording may begin at any time, the last one there is too.
+        let from = from.min(TimeNs(bounds.1.0.saturating_sub(1))).max(bounds.0);
+        let to = to.min(bounds.1).max(TimeNs(from.0.saturating_add(1)));
+        Grid { from, to, columns }
+    }
+
+    /// The column of the cursor.
+    fn at(&self, grid: &Grid) -> usize {
+        self.cursor.map_or(0, |time| grid.column_of(time))
+    }
+
+    fn column(grid: &Grid, column: usize) -> Column {
+        (grid.edge(column), grid.edge(column + 1))
+    }
+
+    /// What is selected.
+    fn selection(&self, grid: &Grid) -> Option<(TimeNs, TimeNs)> {
+        let (from, to) = self.anchor?;
+        let now = Self::column(grid, self.at(grid));
+        Some((from.min(now.0), to.max(now.1)))
+    }
+
+    /// Shows a part, or the whole where that is all.
+    fn show(&mut self, part: (TimeNs, TimeNs), cx: &Cx<'_>) {
+        self.span = if part == Self::bounds(cx) {
+            Span::Whole
+        } else {
+            Span::Part(part.0, part.1)
+        };
+    }
+
+    fn zoom(&mut self, is_in: bool, time: TimeNs, cx: &Cx<'_>) {
+        let grid = self.grid(cx, cx.area);
+        self.show(grid.zoomed(is_in, time, Self::bounds(cx)), cx);
+    }
+
+    /// Later by so many columns; what is shown moves along where the cursor would leave it.
+    fn step(&mut self, by: i64, cx: &Cx<'_>) {
+        let grid = self.grid(cx, cx.area);
+        let at = i64::try_from(self.at(&grid)).unwrap_or(0) + by;
+        let last = i64::try_from(grid.columns.saturating_sub(1)).unwrap_or(0);
+        if (0..=last).contains(&at) {
+            self.cursor = Some(grid.edge(usize::try_from(at).unwrap_or(0)));
+            return;
+        }
+        self.pan(if at < 0 { -1 } else { 1 }, 2, cx);
+        let grid = self.grid(cx, cx.area);
+        let now = self.cursor.unwrap_or(grid.from);
+        let time = i128::from(now.0) + i128::from(by) * i128::from(grid.column_ns());
+        let time = u64::try_from(time.max(0)).unwrap_or(u64::MAX);
+        let last = grid.edge(grid.columns.saturating_sub(1));
+        self.cursor = Some(TimeNs(time).clamp(grid.from, last));
+    }
+
+    /// Earlier or later by a part of what is shown.
+    fn pan(&mut self, direction: i128, parts: u64, cx: &Cx<'_>) {
+        let grid = self.grid(cx, cx.area);
+        let by = i128::from(grid.span() / parts.max(1)) * direction;
+        let moved = grid.moved(by, Self::bounds(cx));
+        if moved != (grid.from, grid.to) {
+            self.show(moved, cx);
+        }
+    }
+
+    /// The first or the last column; of the recording, where it is there already.
+    fn show_end(&mut self, is_last: bool, cx: &Cx<'_>) {
+        for _ in 0..2 {
+            let grid = self.grid(cx, cx.area);
+            let column = if is_last {
+                grid.columns.saturating_sub(1)
+            } else {
+                0
+            };
+            let time = Some(grid.edge(column));
+            if self.cursor != time {
+                self.cursor = time;
+                return;
+            }
+            let far = i128::from(u64::MAX);
+            let moved = grid.moved(if is_last { far } else { -far }, Self::bounds(cx));
+            if moved != (grid.from, grid.to) {
+                self.show(moved, cx);
+            }
+        }
+    }
+
+    fn jump(&mut self, is_next: bool, cx: &Cx<'_>) -> Vec<Act> {
+        let grid = self.grid(cx, cx.area);
+        let now = Self::column(&grid, self.at(&grid));
+        let filter = cx.lens.filter();
+        let Some((time, text)) = nearest(cx.profile, filter, now, is_next, cx.begin) else {
+            let side = if is_next { "after" } else { "before" };
+            return vec![Act::Say(format!("no collection or mark {side} the cursor"))];
+        };
+        self.cursor = Some(time);
+        if !grid.has(time) {
+            let half = i128::from(time.0) - i128::from(grid.from.0) - i128::from(grid.span() / 2);
+            self.show(grid.moved(half, Self::bounds(cx)), cx);
+        }
+        vec![Act::Say(text)]
+    }
+
+    /// Makes what is selected the window; with one already chosen, what both have in
+    /// common, where there is any.
+    fn narrow(&mut self, cx: &Cx<'_>) -> Vec<Act> {
+        let grid = self.grid(cx, cx.area);
+        let Some((from, to)) = self.selection(&grid) else {
+            return Vec::new();
+        };
+        self.anchor = None;
+        let older = cx.lens.window().unwrap_or((from, to));
+        let common = (from.max(older.0), to.min(older.1));
+        let window = if common.0 < common.1 {
+            common
+        } else {
+            (from, to)
+        };
+        vec![Act::Narrow(Narrow::Window(Some(window)))]
+    }
+
+    /// The threads whose rows are on the screen.
+    fn visible(&self, layout: &Layout) -> Vec<(u32, u64, bool)> {
+        let Some(listed) = self.listed.get() else {
+            return Vec::new();
+        };
+        let height = usize::from(layout.threads.height);
+        let top = self.list.top(listed.threads.len(), height);
+        let rows = listed.threads.iter().enumerate().skip(top).take(height);
+        rows.map(|(row, &(thread, samples))| (thread, samples, row < listed.included))
+            .collect()
+    }
+
+    fn select_row(&mut self, row: usize, cx: &Cx<'_>) {
+        let height = usize::from(self.layout(cx.area).threads.height);
+        let count = self.listed.get().map_or(0, |listed| listed.threads.len());
+        self.list.select(row, count, height);
+        self.note_chosen();
+    }
+
+    fn note_chosen(&mut self) {
+        let listed = self.listed.get();
+        let row = listed.and_then(|listed| listed.threads.get(self.list.selected()));
+        self.chosen = row.map(|(thread, _)| *thread);
+    }
+}
 
 impl View for Timeline {
-    fn act(&mut self, _command: Command, _cx: &Cx<'_>) -> Vec<Act> {
+    fn bindings(&self) -> &'static [Binding] {
+        BINDINGS
+    }
+
+    fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
+        let grid = self.grid(cx, cx.area);
+        let cursor = *self.cursor.get_or_insert(grid.from);
+        match command {
+            Command::Left => self.step(-1, cx),
+            Command::Right => self.step(1, cx),
+            Command::First => self.show_end(false, cx),
+            Command::Last => self.show_end(true, cx),
+            Command::Earlier => self.pan(-1, 4, cx),
+            Command::Later => self.pan(1, 4, cx),
+            Command::ZoomIn => self.zoom(true, cursor, cx),
+            Command::ZoomOut => self.zoom(false, cursor, cx),
+            Command::NextHot => return self.jump(true, cx),
+            Command::PreviousHot => return self.jump(false, cx),
+            Command::Select => {
+                let begun = Self::column(&grid, self.at(&grid));
+                self.anchor = self.anchor.is_none().then_some(begun);
+            }
+            Command::Cancel => (self.anchor, self.pressed) = (None, None),
+            Command::Open if self.anchor.is_some() => return self.narrow(cx),
+            Command::Mode => match (self.span, cx.lens.window()) {
+                (Span::Whole, Some(_)) => self.span = Span::Window,
+                (Span::Whole, None) => {
+                    let text = "no window is chosen: v begins a selection".to_owned();
+                    return vec![Act::Say(text)];
+                }
+                _ => self.span = Span::Whole,
+            },
+            Command::Own(HEIGHTS) => self.heights ^= true,
+            Command::Own(WHOLE) => self.span = Span::Whole,
+            Command::Toggle => {
+                if let Some(thread) = self.chosen {
+                    return threads::toggle(cx, &[thread]);
+                }
+            }
+            Command::Open | Command::Only => {
+                if let Some(thread) = self.chosen {
+                    return threads::only(&[thread]);
+                }
+            }
+            _ => {
+                let height = usize::from(self.layout(cx.area).threads.height);
+                let rows = self.listed.get().map_or(0, |listed| listed.threads.len());
+                if self.list.act(command, rows, height) {
+                    self.note_chosen();
+                }
+            }
+        }
         Vec::new()
     }
 
-    fn click(&mut self, _click: Click, _cx: &Cx<'_>) -> Vec<Act> {
+    fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
+        let layout = self.layout(cx.area);
+        let grid = self.grid(cx, cx.area);
+        let column = click.at.x.checked_sub(layout.left).map(usize::from);
+        let column = column.filter(|column| *column < grid.columns);
+        let row = layout.thread_at(click.at.y);
+        let top = self.list.top(
+            self.listed.get().map_or(0, |listed| listed.threads.len()),
+            usize::from(layout.threads.height),
+        );
+        match click.what {
+            Press::WheelUp | Press::WheelDown => {
+                let is_up = click.what == Press::WheelUp;
+                match (row, column) {
+                    (None, Some(column)) => self.zoom(is_up, grid.edge(column), cx),
+                    _ => {
+                        let command = if is_up { Command::Up } else { Command::Down };
+                        return self.act(command, cx);
+                    }
+                }
+            }
+            Press::Down => {
+                if let Some(row) = row {
+                    self.select_row(top + row, cx);
+                }
+                self.anchor = None;
+                self.pressed = column.map(|column| Self::column(&grid, column));
+                if let Some(column) = column {
+                    self.cursor = Some(grid.edge(column));
+                }
+            }
+            Press::Double => match (row, column) {
+                (Some(row), _) => {
+                    self.select_row(top + row, cx);
+                    return self.act(Command::Only, cx);
+                }
+                (None, Some(column)) => self.zoom(true, grid.edge(column), cx),
+                (None, None) => {}
+            },
+            Press::Drag => {
+                if let (Some(pressed), Some(last)) = (self.pressed, grid.columns.checked_sub(1)) {
+                    let column = usize::from(click.at.x.saturating_sub(layout.left)).min(last);
+                    let edge = grid.edge(column);
+                    if self.anchor.is_some() || edge != pressed.0 {
+                        self.anchor = Some(pressed);
+                        self.cursor = Some(edge);
+                    }
+                }
+            }
+            Press::Up => {
+                let dragged = self.pressed.take().is_some() && self.anchor.is_some();
+                if dragged {
+                    return self.narrow(cx);
+                }
+            }
+        }
         Vec::new()
     }
 
-    fn questions(&mut self, _cx: &Cx<'_>) -> Vec<Question> {
-        Vec::new()
+    fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
+        // The window changes nothing that is asked: it is only marked.
+        let stamp = Stamp {
+            lens: 0,
+            ..cx.stamp
+        };
+        let filter = any_time(cx);
+        let grid = self.grid(cx, cx.area);
+        let layout = self.layout(cx.area);
+        let mut questions = Vec::new();
+        let of = filter.clone();
+        questions.extend(self.activity.ask(
+            0,
+            (grid, filter.clone()),
+            stamp,
+            move |profile, stop| Activity::of(profile, grid, &of, stop),
+        ));
+        let of = filter.clone();
+        questions.extend(
+            self.listed
+                .ask(1, filter.clone(), stamp, move |profile, stop| {
+                    Listed::of(profile, &of, stop)
+                }),
+        );
+        let (of, begin) = (filter.clone(), cx.begin);
+        questions.extend(
+            self.lanes
+                .ask(3, (grid, filter.clone()), stamp, move |profile, stop| {
+                    Lanes::of(profile, grid, &of, begin, stop)
+                }),
+        );
+        let visible = self.visible(&layout);
+        let threads: Vec<u32> = visible
+            .iter()
+            .filter(|(_, _, included)| *included)
+            .map(|(thread, ..)| *thread)
+            .collect();
+        let (key, of) = ((grid, filter.clone(), threads.clone()), filter);
+        questions.extend(self.rows.ask(2, key, stamp, move |profile, stop| {
+            Rows::of(profile, grid, threads, &of, stop)
+        }));
+        questions
     }
 
-    fn answer(&mut self, _number: u8, _answer: Option<Answer>, _cx: &Cx<'_>) {}
-
-    fn find(&mut self, _pattern: &str, _find: Find, _cx: &Cx<'_>) -> bool {
-        false
+    fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
+        match number {
+            0 => self.activity.take(answer),
+            1 => {
+                self.listed.take(answer);
+                let rows = self.listed.get().map(|listed| listed.threads.as_slice());
+                let mut rows = rows.unwrap_or_default().iter();
+                let row = rows.position(|(thread, _)| Some(*thread) == self.chosen);
+                self.select_row(row.unwrap_or(self.list.selected()), cx);
+            }
+            2 => self.rows.take(answer),
+            _ => self.lanes.take(answer),
+        }
     }
 
-    fn draw(&self, _cx: &Cx<'_>, _frame: &mut Frame<'_>, _area: Rect) {}
+    fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
+        if pattern.is_empty() {
+            self.origin = None;
+            return true;
+        }
+        let now = *self.origin.get_or_insert(self.list.selected());
+        let rows = self.listed.get().map(|listed| listed.threads.as_slice());
+        let rows = rows.unwrap_or_default();
+        let selected = self.list.selected();
+        let found = super::next_match(rows.len(), now, selected, find, |row| {
+            let thread = rows.get(row).map(|(thread, _)| *thread);
+            thread.is_some_and(|thread| threads::matches(cx.profile, thread, pattern))
+        });
+        if let Some(found) = found {
+            self.select_row(found, cx);
+        }
+        found.is_some()
+    }
 
-    fn shown(&self, _cx: &Cx<'_>) -> Shown {
-        Shown::default()
+    fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+        self.draw_all(cx, frame, area);
+    }
+
+    fn shown(&self, cx: &Cx<'_>) -> Shown {
+        picture::shown(self, cx)
+    }
+
+    fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {
+        let choice = |number, text: &str| Choice {
+            text: text.to_owned(),
+            number,
+        };
+        let form = if self.heights { "letters" } else { "heights" };
+        vec![
+            choice(HEIGHTS, &format!("timeline: thread rows as {form}")),
+            choice(WHOLE, "timeline: the whole recording"),
+        ]
+    }
+
+    fn crumb(&self, cx: &Cx<'_>) -> String {
+        let grid = self.grid(cx, cx.area);
+        match self.span {
+            Span::Whole => String::new(),
+            Span::Window if cx.lens.window().is_some() => "the window alone".to_owned(),
+            Span::Window => String::new(),
+            Span::Part(..) => {
+                let (from, to) = (cx.seconds(grid.from), cx.seconds(grid.to));
+                format!("zoomed to {from:.3}-{to:.3} s")
+            }
+        }
     }
 
     fn is_pending(&self) -> bool {
-        false
+        self.activity.is_pending()
+            || self.listed.is_pending()
+            || self.rows.is_pending()
+            || self.lanes.is_pending()
     }
 }

@@ -1,42 +1,205 @@
-//! The view `Zone`.
+//! Addresses: samples by address with their integral, as VMProfiler plots them, and the
+//! code zone as a map, as it was at any time.
 
-use super::{Act, Click, Cx, Find, View};
-use crate::tui::jobs::{Answer, Question};
-use crate::tui::keys::Command;
+mod cells;
+mod columns;
+mod map;
+mod map_drawn;
+mod names;
+mod plot;
+mod plot_drawn;
+#[cfg(test)]
+mod tests;
+
+use super::{Act, Choice, Click, Cx, Find, View};
+use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
+use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::shown::Shown;
+use map::Map;
+use plot::Plot;
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use std::sync::Arc;
+use vmscope_symbolizer::addresses::Addresses;
+use vmscope_symbolizer::zone::Lives;
+
+#[rustfmt::skip]
+const BINDINGS: &[Binding] = &[
+    own(Command::Mode, &[ch('m')], "plot/map", "samples by address, or the code zone as a map"),
+    own(Command::ZoomIn, &[ch('+'), ch('=')], "zoom", "nearer: to what is selected, else around the cursor"),
+    own(Command::ZoomOut, &[ch('-')], "out", "back to what was shown before zooming in"),
+    own(Command::Select, &[ch('v')], "select", "plot: begin to select addresses, or end it"),
+    own(Command::Toggle, &[ch(' ')], "include", "plot: leave this range out, or include it again"),
+    own(Command::Earlier, &[ch(','), ch('<')], "", "map: earlier; plot: back to the zoom before"),
+    own(Command::Later, &[ch('.'), ch('>')], "", "map: later; plot: forward to the zoom after"),
+    own(Command::Sort, &[ch('s')], "", "map: step by single changes, or by a fiftieth of the time"),
+    own(Command::NextHot, &[ch('}')], "hot", "the next hot place"),
+    own(Command::PreviousHot, &[ch('{')], "", "the hot place before"),
+    own(Command::Group, &[ch('b')], "", "map: the next code zone"),
+    own(Command::GroupBack, &[ch('B')], "", "map: the code zone before"),
+];
+
+/// What both forms are made from: worked out once for each filter.
+#[derive(Clone, Debug)]
+struct Ground {
+    lives: Arc<Lives>,
+    addresses: Arc<Addresses>,
+    /// Counts the answers: what is made from one has its number.
+    number: u64,
+}
+
+/// The view's forms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Form {
+    #[default]
+    Plot,
+    Map,
+}
 
 /// The view.
 #[derive(Debug, Default)]
-pub struct Zone {}
+pub struct Zone {
+    form: Form,
+    fetched: Fetched<(), (Arc<Lives>, Arc<Addresses>)>,
+    ground: Option<Ground>,
+    /// The profile that the lives are of.
+    lives_of: Option<u64>,
+    plot: Plot,
+    map: Map,
+}
+
+impl Zone {
+    fn ask_ground(&mut self, cx: &Cx<'_>) -> Option<Question> {
+        let filter = cx.lens.filter().clone();
+        let known = self.ground.as_ref().map(|ground| Arc::clone(&ground.lives));
+        let known = known.filter(|_| self.lives_of == Some(cx.stamp.profile));
+        self.fetched.ask(0, (), cx.stamp, move |profile, stop| {
+            let lives = known.unwrap_or_else(|| Arc::new(Lives::of(&profile.trace)));
+            let addresses = Addresses::of(profile, &filter, &lives, stop)?;
+            Some((lives, Arc::new(addresses)))
+        })
+    }
+
+    fn take_ground(&mut self, answer: Option<Answer>) {
+        let is_there = answer.is_some();
+        self.fetched.take(answer);
+        let Some((lives, addresses)) = self.fetched.get().filter(|_| is_there) else {
+            return;
+        };
+        let number = self.ground.as_ref().map_or(0, |ground| ground.number) + 1;
+        self.ground = Some(Ground {
+            lives: Arc::clone(lives),
+            addresses: Arc::clone(addresses),
+            number,
+        });
+        let of = self.fetched.answered();
+        self.lives_of = of.map(|(_, Stamp { profile, .. })| *profile);
+    }
+}
 
 impl View for Zone {
-    fn act(&mut self, _command: Command, _cx: &Cx<'_>) -> Vec<Act> {
-        Vec::new()
+    fn bindings(&self) -> &'static [Binding] {
+        BINDINGS
     }
 
-    fn click(&mut self, _click: Click, _cx: &Cx<'_>) -> Vec<Act> {
-        Vec::new()
+    fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
+        if command == Command::Mode {
+            self.form = match self.form {
+                Form::Plot => Form::Map,
+                Form::Map => Form::Plot,
+            };
+            return Vec::new();
+        }
+        let Some(ground) = &self.ground else {
+            return Vec::new();
+        };
+        match self.form {
+            Form::Plot => self.plot.act(command, ground),
+            Form::Map => self.map.act(command, ground, cx),
+        }
     }
 
-    fn questions(&mut self, _cx: &Cx<'_>) -> Vec<Question> {
-        Vec::new()
+    fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
+        let Some(ground) = &self.ground else {
+            return Vec::new();
+        };
+        match self.form {
+            Form::Plot => self.plot.click(click, ground, cx),
+            Form::Map => self.map.click(click, ground, cx),
+        }
     }
 
-    fn answer(&mut self, _number: u8, _answer: Option<Answer>, _cx: &Cx<'_>) {}
-
-    fn find(&mut self, _pattern: &str, _find: Find, _cx: &Cx<'_>) -> bool {
-        false
+    fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
+        let mut asked: Vec<Question> = self.ask_ground(cx).into_iter().collect();
+        if let Some(ground) = &self.ground {
+            asked.extend(match self.form {
+                Form::Plot => self.plot.ask(ground, cx),
+                Form::Map => self.map.ask(ground, cx),
+            });
+        }
+        asked
     }
 
-    fn draw(&self, _cx: &Cx<'_>, _frame: &mut Frame<'_>, _area: Rect) {}
+    fn answer(&mut self, number: u8, answer: Option<Answer>, _cx: &Cx<'_>) {
+        match number {
+            0 => self.take_ground(answer),
+            1 => self.plot.take(answer),
+            _ => self.map.take(answer),
+        }
+    }
 
-    fn shown(&self, _cx: &Cx<'_>) -> Shown {
-        Shown::default()
+    fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
+        let Some(ground) = &self.ground else {
+            return false;
+        };
+        match self.form {
+            Form::Plot => self.plot.find(pattern, find, cx),
+            Form::Map => self.map.find(pattern, find, ground, cx),
+        }
+    }
+
+    fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+        let Some(ground) = &self.ground else {
+            return;
+        };
+        match self.form {
+            Form::Plot => self.plot.draw(ground, cx, frame, area),
+            Form::Map => self.map.draw(ground, cx, frame, area),
+        }
+    }
+
+    fn shown(&self, cx: &Cx<'_>) -> Shown {
+        let Some(ground) = &self.ground else {
+            return Shown::default();
+        };
+        match self.form {
+            Form::Plot => self.plot.shown(ground, cx),
+            Form::Map => self.map.shown(ground, cx),
+        }
+    }
+
+    fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {
+        let Some(ground) = &self.ground else {
+            return Vec::new();
+        };
+        match self.form {
+            Form::Plot => self.plot.choices(ground, cx),
+            Form::Map => self.map.choices(ground, cx),
+        }
+    }
+
+    fn crumb(&self, _cx: &Cx<'_>) -> String {
+        match self.form {
+            Form::Plot => "by address".to_owned(),
+            Form::Map => "code zone".to_owned(),
+        }
     }
 
     fn is_pending(&self) -> bool {
-        false
+        self.fetched.is_pending()
+            || match self.form {
+                Form::Plot => self.plot.is_pending(),
+                Form::Map => self.map.is_pending(),
+            }
     }
 }

@@ -1,0 +1,131 @@
+//! Which machine code executes each place of a method, by the pc map of its code: also
+//! what no sample fell on.
+
+use super::body::spot_in_code;
+use super::find::{are_namesakes, method_of};
+use super::{MAX_DEPTH, Spot, Subject};
+use crate::profile::Profile;
+use rustc_hash::FxHashMap;
+use vmscope_records::{BoundaryRule, Constituent, Method, MethodKey, PcMap};
+
+/// A place on the way inwards from the annotated method.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The method: the annotated one first, then what was inlined.
+    pub subject: Subject,
+    /// Where in it.
+    pub spot: Spot,
+}
+
+/// A piece of machine code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// First byte, from the start of the code.
+    pub start: u32,
+    /// First byte after it.
+    pub end: u32,
+    /// What it executes, from the annotated method inwards; never empty. Places are named
+    /// as [`super::annotate`] names them.
+    pub path: Vec<Step>,
+}
+
+/// The machine code of a constituent, by its number in [`super::Origin::Code`], in the order
+/// of its addresses: those pieces that execute the method or what was inlined into it.
+#[must_use]
+pub fn machine_code(profile: &Profile, chosen: &Subject, code: u32) -> Vec<Piece> {
+    let Some(constituent) = profile.trace.code.constituents.get(code as usize) else {
+        return Vec::new();
+    };
+    let size = constituent.end.0.saturating_sub(constituent.start.0);
+    let size = u32::try_from(size).unwrap_or(u32::MAX);
+    match &constituent.map {
+        PcMap::None => vec![whole(chosen, (0, size), Spot::Unknown)],
+        PcMap::Boundary { rule, entries, .. } => {
+            let after = *rule == BoundaryRule::AfterInstruction;
+            let starts = std::iter::once((0, None));
+            let starts = starts.chain(entries.iter().map(|&(mc, pc)| (mc, Some(pc))));
+            let ends = entries.iter().map(|&(mc, pc)| (mc, Some(pc)));
+            let ends = ends.chain([(size, None)]);
+            let pieces = starts
+                .zip(ends)
+                .filter(|((start, _), (end, _))| start < end);
+            let pieces = pieces.map(|((start, from), (end, to))| {
+                whole(chosen, (start, end), Spot::Range { from, to, after })
+            });
+            pieces.collect()
+        }
+        PcMap::Covers { .. } => covered(profile, chosen, constituent),
+    }
+}
+
+fn whole(chosen: &Subject, (start, end): (u32, u32), spot: Spot) -> Piece {
+    let subject = chosen.clone();
+    let path = vec![Step { subject, spot }];
+    Piece { start, end, path }
+}
+
+fn covered(profile: &Profile, chosen: &Subject, constituent: &Constituent) -> Vec<Piece> {
+    let PcMap::Covers { covers, chains } = &constituent.map else {
+        return Vec::new();
+    };
+    let methods = &profile.trace.methods;
+    let wanted = method_of(profile, chosen);
+    let is_chosen = |key: MethodKey| {
+        *chosen == Subject::Method(key)
+            || (wanted.zip(methods.get(&key))).is_some_and(|(a, b)| are_namesakes(a, b))
+    };
+    let stand_ins = StandIns::new(profile);
+    let mut pieces = Vec::new();
+    for cover in covers {
+        let Some(chain) = chains.get(cover.chain as usize) else {
+            continue;
+        };
+        // The innermost counts, as it does for samples.
+        let Some(depth) = chain.iter().position(|frame| is_chosen(frame.method)) else {
+            continue;
+        };
+        let inwards = chain.iter().take(depth + 1).rev().take(MAX_DEPTH + 1);
+        let path = inwards.enumerate().map(|(level, frame)| Step {
+            subject: match level {
+                0 => chosen.clone(),
+                _ => Subject::Method(stand_ins.of(profile, frame.method)),
+            },
+            spot: spot_in_code(methods.get(&frame.method), frame.position, cover.exactness),
+        });
+        pieces.push(Piece {
+            start: cover.start,
+            end: cover.end,
+            path: path.collect(),
+        });
+    }
+    pieces
+}
+
+/// What tells methods apart: class, name, file and line.
+type Identity<'a> = (&'a str, &'a str, &'a str, u32);
+
+/// Of several records of one method, the one that sites name.
+struct StandIns<'a>(FxHashMap<Identity<'a>, MethodKey>);
+
+fn identity(method: &Method) -> Identity<'_> {
+    (&method.class, &method.name, &method.file, method.line)
+}
+
+impl<'a> StandIns<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        let frames = profile.sites.iter().flat_map(super::frames);
+        let mut known: FxHashMap<MethodKey, ()> = FxHashMap::default();
+        known.extend(frames.filter_map(|frame| Some((frame.method?, ()))));
+        let named = known.into_keys().filter_map(|key| {
+            let method = profile.trace.methods.get(&key)?;
+            Some((identity(method), key))
+        });
+        StandIns(named.collect())
+    }
+
+    fn of(&self, profile: &Profile, key: MethodKey) -> MethodKey {
+        let method = profile.trace.methods.get(&key);
+        let stand_in = method.and_then(|method| self.0.get(&identity(method)));
+        stand_in.copied().unwrap_or(key)
+    }
+}

@@ -1,0 +1,122 @@
+//! Which entries are one method: its compilations by every tier, its interpretation, its
+//! on-stack replacements.
+
+use crate::annotate::Subject;
+use crate::build::code::{full_name, separator_of};
+use crate::profile::{EntryId, EntryKind, Profile, Region};
+use crate::symbols::SymbolTable;
+use crate::trace::Place;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use vmscope_records::{ConstituentKind, MethodKey, SymbolOwner};
+
+/// Index in [`Methods::names`].
+pub type MethodId = u32;
+
+/// The methods of a profile, each with all that ran of it. A function, a stub, a PIC is a
+/// method of its own here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Methods {
+    /// The method of each of [`Profile::entries`].
+    pub of_entry: Vec<MethodId>,
+    /// Their names.
+    pub names: Vec<String>,
+}
+
+impl Methods {
+    /// Gathers them.
+    #[must_use]
+    pub fn of(profile: &Profile) -> Self {
+        let mut key_of_entry: Vec<Option<MethodKey>> = vec![None; profile.entries.len()];
+        for site in &profile.sites {
+            if let Some(slot) = key_of_entry.get_mut(site.entry as usize) {
+                *slot = slot.or(site.frame.method);
+            }
+        }
+        let separator = separator_of(&profile.trace);
+        let mut index: FxHashMap<Subject, MethodId> = FxHashMap::default();
+        let mut methods = Methods::default();
+        for (entry, key) in profile.entries.iter().zip(key_of_entry) {
+            let subject = match key {
+                Some(key) => Subject::Method(key),
+                None => Subject::Named {
+                    name: Arc::from(entry.name.as_str()),
+                    module: entry.module.clone(),
+                },
+            };
+            let next = MethodId::try_from(methods.names.len()).unwrap_or(MethodId::MAX);
+            let id = *index.entry(subject).or_insert(next);
+            if id == next {
+                let method = key.and_then(|key| profile.trace.methods.get(&key));
+                let name = method.map(|method| full_name(method, separator));
+                methods
+                    .names
+                    .push(name.unwrap_or_else(|| entry.name.clone()));
+            }
+            methods.of_entry.push(id);
+        }
+        methods
+    }
+}
+
+/// Whether an entry's samples are a method's own, of the program that is profiled: no
+/// stub's, no collector's, no library's.
+#[must_use]
+pub fn is_method(profile: &Profile, entry: EntryId) -> bool {
+    let Some(entry) = profile.entries.get(entry as usize) else {
+        return false;
+    };
+    match &entry.kind {
+        EntryKind::Code(kind) => {
+            matches!(kind, ConstituentKind::Method | ConstituentKind::Block)
+        }
+        EntryKind::Function(_) => profile.is_native() && entry.region == Region::Vm,
+        EntryKind::Unnamed | EntryKind::Doubtful => false,
+    }
+}
+
+/// The machine code of each entry in bytes, where it is known: of all its versions that
+/// samples fell in. What is inlined and what is interpreted has none of its own.
+#[must_use]
+pub fn code_sizes(profile: &Profile) -> Vec<Option<u64>> {
+    let trace = &profile.trace;
+    let table = SymbolTable::new(trace.symbols.iter().chain(&profile.resolved_now));
+    let mut seen = FxHashSet::default();
+    let mut sizes: Vec<Option<u64>> = vec![None; profile.entries.len()];
+    for (&place, &site) in trace.places.iter().zip(&profile.site_of_place) {
+        let Some(site) = profile.sites.get(site as usize) else {
+            continue;
+        };
+        if !site.via.is_empty() {
+            continue;
+        }
+        let function = |owner, at| {
+            let (function, _) = table.lookup(owner, at)?;
+            let first = (1, owner_number(owner), function.start.0);
+            (function.sized && function.size > 0).then_some((first, function.size))
+        };
+        let found = match place {
+            Place::Code(code, _) => {
+                let constituent = trace.code.constituents.get(code as usize);
+                let size = constituent.map(|one| one.end.0.saturating_sub(one.start.0));
+                size.map(|size| ((0, u64::from(code), 0), size))
+            }
+            Place::Native(module, offset) => function(SymbolOwner::Module(module), offset),
+            _ => None,
+        };
+        if let Some((piece, size)) = found
+            && seen.insert((site.entry, piece))
+            && let Some(slot) = sizes.get_mut(site.entry as usize)
+        {
+            *slot = Some(slot.unwrap_or(0).saturating_add(size));
+        }
+    }
+    sizes
+}
+
+fn owner_number(owner: SymbolOwner) -> u64 {
+    match owner {
+        SymbolOwner::Module(key) => key.0.into(),
+        _ => u64::MAX,
+    }
+}

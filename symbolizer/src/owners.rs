@@ -1,0 +1,222 @@
+//! For whom the VM, its collector, its compilers, libraries and the kernel work: to which
+//! method of the program each sample belongs.
+//!
+//! A sample in a method is that method's. Any other has an owner where its callers were
+//! recorded: the innermost method among them. Threads that collect work for nobody in
+//! particular; those that compile, for what they were seen to compile
+//! ([`crate::compilers`]). What is not known stays nobody's, and why is said.
+
+use crate::compilers::{For, Timelines};
+use crate::methods::is_method;
+use crate::profile::{EntryId, Profile};
+use crate::slices::{Piece, Selection, Stop, ThreadSite, by_thread};
+use crate::summary::Filter;
+use crate::trace::ChainTree;
+use rustc_hash::FxHashMap;
+use vmscope_records::ThreadRole;
+
+/// So many samples are looked at between two looks at [`Stop`].
+const BATCH: usize = 1 << 16;
+
+/// Whose a sample is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    /// Of the method that this entry is of.
+    Method(EntryId),
+    /// Of the method that was being compiled: index in [`crate::Trace::compilations`].
+    Compiled(u32),
+    /// Nobody's: of a thread that collects.
+    Collector,
+    /// Of a thread that compiles, it is not known what.
+    Compiler,
+    /// Nobody's: of a thread that works for the VM.
+    Vm,
+    /// Callers were recorded, and none of them is a method.
+    NoMethod,
+    /// No callers were recorded.
+    NoCallers,
+    /// Known by a time slice only, without its callers ([`crate::slices`]).
+    Forgotten,
+}
+
+/// Samples of one entry that have one owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owned {
+    /// Where they fell.
+    pub entry: EntryId,
+    /// Whose they are.
+    pub owner: Owner,
+    /// More than none.
+    pub samples: u64,
+}
+
+/// Counts what a filter takes by entry and owner, in that order; `None` when `stop` was
+/// wished before it was done.
+#[must_use]
+pub fn owners(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Owned>> {
+    let mut counter = Counter::new(profile);
+    for ThreadSite {
+        thread,
+        site,
+        samples,
+    } in by_thread(profile, filter, stop)?
+    {
+        let Some(entry) = profile.sites.get(site as usize).map(|site| site.entry) else {
+            continue;
+        };
+        match counter.by_thread(thread, entry) {
+            Some(owner) => counter.add(entry, owner, samples),
+            None => counter.wait(entry, samples),
+        }
+    }
+    if !counter.waiting.is_empty() {
+        counter.single(profile, filter, stop)?;
+    }
+    let mut all: Vec<Owned> = (counter.counts.into_iter())
+        .chain((counter.waiting.into_iter()).map(|(entry, n)| ((entry, Owner::Forgotten), n)))
+        .filter(|(_, samples)| *samples > 0)
+        .map(|((entry, owner), samples)| Owned {
+            entry,
+            owner,
+            samples,
+        })
+        .collect();
+    all.sort_unstable();
+    Some(all)
+}
+
+struct Counter<'a> {
+    profile: &'a Profile,
+    is_method: Vec<bool>,
+    timelines: Timelines<'a>,
+    counts: FxHashMap<(EntryId, Owner), u64>,
+    /// Samples of which the time or the callers say whose they are.
+    waiting: FxHashMap<EntryId, u64>,
+}
+
+impl<'a> Counter<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        let entries = (0..).take(profile.entries.len());
+        Counter {
+            profile,
+            is_method: entries.map(|entry| is_method(profile, entry)).collect(),
+            timelines: Timelines::of(&profile.trace),
+            counts: FxHashMap::default(),
+            waiting: FxHashMap::default(),
+        }
+    }
+
+    fn is_method(&self, entry: EntryId) -> bool {
+        self.is_method.get(entry as usize).copied().unwrap_or(false)
+    }
+
+    fn role(&self, thread: u32) -> ThreadRole {
+        let thread = self.profile.trace.threads.get(thread as usize);
+        thread.map_or(ThreadRole::Other, |thread| thread.thread.role)
+    }
+
+    fn add(&mut self, entry: EntryId, owner: Owner, samples: u64) {
+        *self.counts.entry((entry, owner)).or_default() += samples;
+    }
+
+    fn wait(&mut self, entry: EntryId, samples: u64) {
+        *self.waiting.entry(entry).or_default() += samples;
+    }
+
+    /// Whose samples of an entry are, where their thread is all that it takes to know it.
+    fn by_thread(&self, thread: u32, entry: EntryId) -> Option<Owner> {
+        if self.is_method(entry) {
+            return Some(Owner::Method(entry));
+        }
+        if self.timelines.has(thread) {
+            return None;
+        }
+        match self.role(thread) {
+            ThreadRole::Collector => Some(Owner::Collector),
+            ThreadRole::Compiler => Some(Owner::Compiler),
+            _ if !self.profile.trace.chains.is_empty() => None,
+            role => Some(without_callers(role)),
+        }
+    }
+
+    /// Looks at the samples that wait one by one.
+    fn single(&mut self, profile: &Profile, filter: &Filter, stop: &Stop) -> Option<()> {
+        let selection = Selection::new(profile, filter);
+        let owner_of_chain = self.owners_of_chains();
+        let samples = &profile.trace.samples;
+        let slices = &profile.slices;
+        slices.pieces_below(0, selection.range.clone(), &mut |piece| {
+            let Piece::Samples(range) = piece else {
+                return Some(());
+            };
+            for index in range.start..range.end.min(samples.times.len()) {
+                if index.is_multiple_of(BATCH) && stop.is_stopped() {
+                    return None;
+                }
+                let (Some(&time), Some(&thread), Some(&place)) = (
+                    samples.times.get(index),
+                    samples.threads.get(index),
+                    samples.places.get(index),
+                ) else {
+                    continue;
+                };
+                let site = profile.site_of_place.get(place as usize);
+                let Some(site) = site.and_then(|&site| profile.sites.get(site as usize)) else {
+                    continue;
+                };
+                if self.by_thread(thread, site.entry).is_some()
+                    || !selection.takes_thread(thread)
+                    || !(slices.spot_of_place(place)).is_some_and(|spot| selection.takes_spot(spot))
+                {
+                    continue;
+                }
+                let chain = samples.chains.get(index).copied();
+                let owner = match self.timelines.at(thread, time) {
+                    Some(For::One(one)) => Owner::Compiled(u32::try_from(one).unwrap_or(u32::MAX)),
+                    Some(_) => Owner::Compiler,
+                    None => match chain.filter(|&chain| chain != ChainTree::NONE) {
+                        Some(chain) => match owner_of_chain.get(chain as usize) {
+                            Some(&Some(method)) => Owner::Method(method),
+                            _ => match without_callers(self.role(thread)) {
+                                Owner::NoCallers => Owner::NoMethod,
+                                owner => owner,
+                            },
+                        },
+                        None => without_callers(self.role(thread)),
+                    },
+                };
+                self.add(site.entry, owner, 1);
+                if let Some(waiting) = self.waiting.get_mut(&site.entry) {
+                    *waiting = waiting.saturating_sub(1);
+                }
+            }
+            Some(())
+        })
+    }
+
+    /// Of each node of the chains, the innermost method from there outwards.
+    fn owners_of_chains(&self) -> Vec<Option<EntryId>> {
+        let chains = &self.profile.trace.chains;
+        let mut owners: Vec<Option<EntryId>> = Vec::with_capacity(chains.len());
+        let nodes = (0u32..).map_while(|node| chains.node(node));
+        for node in nodes {
+            let site = self.profile.site_of_place.get(node.place as usize);
+            let site = site.and_then(|&site| self.profile.sites.get(site as usize));
+            let own = site.map(|site| site.entry).filter(|&e| self.is_method(e));
+            // Callers come before what they call.
+            let outer = || owners.get(node.parent as usize).copied().flatten();
+            owners.push(own.or_else(outer));
+        }
+        owners
+    }
+}
+
+/// Whose a sample is of which no callers are known.
+fn without_callers(role: ThreadRole) -> Owner {
+    match role {
+        ThreadRole::Collector => Owner::Collector,
+        ThreadRole::Compiler => Owner::Compiler,
+        ThreadRole::Vm | ThreadRole::Heartbeat => Owner::Vm,
+        _ => Owner::NoCallers,
+    }
+}

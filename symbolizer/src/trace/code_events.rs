@@ -1,0 +1,220 @@
+//! What came, moved and went in the code zones, by time: what a chart of them shows. The
+//! zones themselves keep what is there; this keeps when it changed.
+
+use rustc_hash::FxHashMap;
+use vmscope_records::{
+    Constituent, ConstituentGone, ConstituentKey, ConstituentKind, ConstituentMoved, GoneReason,
+    ProcessKey, TimeNs,
+};
+
+/// No more events are kept: of more, the newest.
+const MAX_EVENTS: usize = 1 << 20;
+
+/// So many labels are told apart; the rest has the last one's.
+const MAX_LABELS: usize = 256;
+
+/// What happened to a piece of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeStep {
+    /// It was made.
+    Came,
+    /// A code compaction moved it.
+    Moved,
+    /// It is not there any more.
+    Gone(GoneReason),
+}
+
+/// Something that happened to a piece of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeEvent {
+    /// After this …
+    pub earliest: TimeNs,
+    /// … and not later than this; both are the same where it is exact.
+    pub time: TimeNs,
+    /// In whose code zone.
+    pub process: ProcessKey,
+    /// What.
+    pub step: CodeStep,
+    label: u16,
+}
+
+/// All of them, in the order in which they were told.
+#[derive(Clone, Debug, Default)]
+pub struct CodeEvents {
+    events: Vec<CodeEvent>,
+    labels: Vec<String>,
+    /// What is there: whose it is, and its label.
+    known: FxHashMap<ConstituentKey, (ProcessKey, u16)>,
+    forgotten: u64,
+}
+
+impl CodeEvents {
+    /// The events that were told; nearly in time order.
+    #[must_use]
+    pub fn all(&self) -> &[CodeEvent] {
+        &self.events
+    }
+
+    /// How many older ones are not among them any more.
+    #[must_use]
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// What was made: its tier, or its kind where there is one tier only.
+    #[must_use]
+    pub fn label(&self, event: &CodeEvent) -> &str {
+        let label = self.labels.get(usize::from(event.label));
+        label.map_or("", String::as_str)
+    }
+
+    pub(crate) fn came(&mut self, one: &Constituent) {
+        let Some(kind) = word(&one.kind) else {
+            return;
+        };
+        if self.known.contains_key(&one.key) {
+            return;
+        }
+        let label = self.number(if one.tier.is_empty() { kind } else { &one.tier });
+        self.known.insert(one.key, (one.process, label));
+        self.put(CodeEvent {
+            earliest: one.absent_at.unwrap_or(one.since),
+            time: one.since,
+            process: one.process,
+            step: CodeStep::Came,
+            label,
+        });
+    }
+
+    pub(crate) fn moved(&mut self, moved: &ConstituentMoved) {
+        if let Some(&(process, label)) = self.known.get(&moved.key) {
+            self.put(CodeEvent {
+                earliest: moved.last_seen,
+                time: moved.time,
+                process,
+                step: CodeStep::Moved,
+                label,
+            });
+        }
+    }
+
+    pub(crate) fn gone(&mut self, gone: &ConstituentGone) {
+        if let Some((process, label)) = self.known.remove(&gone.key) {
+            self.put(CodeEvent {
+                earliest: gone.last_seen,
+                time: gone.time,
+                process,
+                step: CodeStep::Gone(gone.reason),
+                label,
+            });
+        }
+    }
+
+    fn put(&mut self, event: CodeEvent) {
+        if self.events.len() >= MAX_EVENTS {
+            self.events.drain(..MAX_EVENTS / 2);
+            self.forgotten += MAX_EVENTS as u64 / 2;
+        }
+        self.events.push(event);
+    }
+
+    fn number(&mut self, label: &str) -> u16 {
+        let known = self.labels.iter().position(|other| other == label);
+        let number = known.unwrap_or_else(|| {
+            if self.labels.len() < MAX_LABELS {
+                self.labels.push(label.to_owned());
+            }
+            self.labels.len() - 1
+        });
+        u16::try_from(number).unwrap_or(u16::MAX)
+    }
+}
+
+/// What a kind of code is called; `None` for data and free space.
+fn word(kind: &ConstituentKind) -> Option<&str> {
+    Some(match kind {
+        ConstituentKind::Method | ConstituentKind::Block => "method",
+        ConstituentKind::ClosedPic | ConstituentKind::OpenPic => "PIC",
+        ConstituentKind::Trampoline | ConstituentKind::Enilopmart => "trampoline",
+        ConstituentKind::Interpreter => "interpreter",
+        ConstituentKind::Adapter => "adapter",
+        ConstituentKind::RegExp => "regexp",
+        ConstituentKind::Other(word) => word,
+        ConstituentKind::Bytecodes | ConstituentKind::MethodObject | ConstituentKind::Free => {
+            return None;
+        }
+        _ => "stub",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vmscope_records::{Avma, PcMap};
+
+    fn one(key: u64, tier: &str, kind: ConstituentKind) -> Constituent {
+        Constituent {
+            key: ConstituentKey(key),
+            process: ProcessKey(1),
+            since: TimeNs(20),
+            absent_at: Some(TimeNs(10)),
+            start: Avma(0),
+            end: Avma(16),
+            kind,
+            tier: tier.to_owned(),
+            name: String::new(),
+            method: None,
+            cases: Vec::new(),
+            map: PcMap::None,
+        }
+    }
+
+    #[test]
+    fn what_is_told_again_came_once() {
+        let mut events = CodeEvents::default();
+        for _ in 0..2 {
+            events.came(&one(1, "C2", ConstituentKind::Method));
+        }
+        events.came(&one(2, "", ConstituentKind::Method));
+        events.came(&one(3, "", ConstituentKind::Free));
+        let gone = ConstituentGone {
+            key: ConstituentKey(1),
+            last_seen: TimeNs(30),
+            time: TimeNs(40),
+            reason: GoneReason::Unloaded,
+        };
+        for _ in 0..2 {
+            events.gone(&gone);
+        }
+        let told = events.all().iter();
+        let told: Vec<_> = told
+            .map(|event| {
+                (
+                    event.earliest.0,
+                    event.time.0,
+                    event.step,
+                    events.label(event),
+                )
+            })
+            .collect();
+        let unloaded = CodeStep::Gone(GoneReason::Unloaded);
+        assert_eq!(
+            told,
+            [
+                (10, 20, CodeStep::Came, "C2"),
+                (10, 20, CodeStep::Came, "method"),
+                (30, 40, unloaded, "C2")
+            ]
+        );
+    }
+
+    #[test]
+    fn of_too_many_the_newest_are_kept() {
+        let mut events = CodeEvents::default();
+        for key in 0..MAX_EVENTS as u64 + 1 {
+            events.came(&one(key, "", ConstituentKind::Method));
+        }
+        assert_eq!(events.all().len(), MAX_EVENTS / 2 + 1);
+        assert_eq!(events.forgotten(), MAX_EVENTS as u64 / 2);
+    }
+}

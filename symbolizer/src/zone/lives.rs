@@ -1,0 +1,277 @@
+//! What lay where, from when to when: the code zones of a whole recording, to be looked at
+//! as they were at any time.
+//!
+//! Placing samples goes through the same steps once and forgets them; here they are kept.
+//! A forked process's code that is its parent's is not among its lives: it was told once,
+//! of the parent.
+
+use super::history::{Layer, Step};
+use crate::trace::Trace;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
+
+/// Memory with code no further apart than this is one zone: V8's pages are; HotSpot's three
+/// heaps, each at the beginning of what is reserved for it, are not.
+const ONE_ZONE: u64 = 1 << 20;
+
+/// A constituent's stay at one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// Which constituent: for [`Trace::constituent`].
+    pub code: u32,
+    /// In whose zone.
+    pub process: ProcessKey,
+    /// First address.
+    pub start: u64,
+    /// First address after it.
+    pub end: u64,
+    /// From when on it may have been there.
+    pub maybe: TimeNs,
+    /// From when on it was there.
+    pub from: TimeNs,
+    /// From when on it may be gone, where that is before it was seen gone.
+    pub fades: Option<TimeNs>,
+    /// From when on it was not there any more; `None` that it stayed to the end, as far as is
+    /// known.
+    pub until: Option<TimeNs>,
+    /// Whether it ended because other code was seen in its place, and was not told to be gone.
+    pub replaced: bool,
+    /// Whether it came here from another place.
+    pub moved: bool,
+}
+
+/// Whether something was there at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It was.
+    There,
+    /// It may have come already, or may be gone.
+    Maybe,
+}
+
+/// The addresses of one zone, over the whole recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneRange {
+    /// Whose.
+    pub process: ProcessKey,
+    /// First address.
+    pub start: u64,
+    /// First address after it.
+    pub end: u64,
+    /// Its part of [`Lives::all`].
+    lives: Range<usize>,
+}
+
+/// All lives of a recording's executable code, and the zones that they are in.
+#[derive(Clone, Debug, Default)]
+pub struct Lives {
+    all: Vec<Life>,
+    zones: Vec<ZoneRange>,
+}
+
+impl Life {
+    /// Whether it was there at `time`; `None` that it was not.
+    #[must_use]
+    pub fn at(&self, time: TimeNs) -> Option<Presence> {
+        if time < self.maybe || self.until.is_some_and(|until| until <= time) {
+            return None;
+        }
+        let unsure = time < self.from || self.fades.is_some_and(|fades| fades <= time);
+        Some(if unsure {
+            Presence::Maybe
+        } else {
+            Presence::There
+        })
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+impl Lives {
+    /// Of a recording. Sorts all stays: some tens of milliseconds for a hundred thousand.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let mut all = ended(trace);
+        all.sort_by_key(|life| (life.process, life.start, life.from, life.code));
+        let zones = zones(trace, &all);
+        Lives { all, zones }
+    }
+
+    /// The zones, by process and address.
+    #[must_use]
+    pub fn zones(&self) -> &[ZoneRange] {
+        &self.zones
+    }
+
+    /// All lives, by process and address.
+    #[must_use]
+    pub fn all(&self) -> &[Life] {
+        &self.all
+    }
+
+    /// All lives in a zone, by address.
+    #[must_use]
+    pub fn in_zone(&self, zone: &ZoneRange) -> &[Life] {
+        self.all.get(zone.lives.clone()).unwrap_or_default()
+    }
+
+    /// What was in a zone at a time, by address.
+    pub fn at<'a>(
+        &'a self,
+        zone: &ZoneRange,
+        time: TimeNs,
+    ) -> impl Iterator<Item = (&'a Life, Presence)> + use<'a> {
+        let lives = self.in_zone(zone).iter();
+        lives.filter_map(move |life| Some((life, life.at(time)?)))
+    }
+
+    /// The times at which something came into a zone or went, ascending, each once.
+    #[must_use]
+    pub fn changes(&self, zone: &ZoneRange) -> Vec<TimeNs> {
+        let lives = self.in_zone(zone).iter();
+        let mut times: Vec<TimeNs> = lives
+            .flat_map(|life| [Some(life.from), life.until])
+            .flatten()
+            .collect();
+        times.sort_unstable();
+        times.dedup();
+        times
+    }
+
+    /// The times at which code was seen at a new place in a zone, ascending, with how many
+    /// pieces that were.
+    #[must_use]
+    pub fn compactions(&self, zone: &ZoneRange) -> Vec<(TimeNs, u64)> {
+        let mut times: BTreeMap<TimeNs, u64> = BTreeMap::new();
+        for life in self.in_zone(zone).iter().filter(|life| life.moved) {
+            *times.entry(life.from).or_default() += 1;
+        }
+        times.into_iter().collect()
+    }
+
+    /// Where a constituent lay at a time; of several times that it was somewhere, the one
+    /// that began last.
+    pub(crate) fn place_of(lives: &[Life], time: TimeNs) -> Option<&Life> {
+        let there = lives.iter().filter(|life| life.at(time).is_some());
+        there
+            .max_by_key(|life| life.from)
+            .or_else(|| lives.iter().min_by_key(|life| life.from))
+    }
+}
+
+/// All stays with their ends, told or not: whatever other code is seen on is not there any
+/// more.
+fn ended(trace: &Trace) -> Vec<Life> {
+    let history = trace.code.history();
+    let mut before = None;
+    let mut lives: Vec<Option<Life>> = Vec::with_capacity(history.stays.len());
+    for stay in &history.stays {
+        let moved = before == Some(stay.code);
+        before = Some(stay.code);
+        lives.push((stay.layer == Layer::Code).then_some(Life {
+            code: stay.code,
+            process: stay.process,
+            start: stay.start,
+            end: stay.end,
+            maybe: stay.from,
+            from: stay.from,
+            fades: None,
+            until: None,
+            replaced: false,
+            moved,
+        }));
+    }
+    let mut firm: FxHashMap<ProcessKey, BTreeMap<u64, u32>> = FxHashMap::default();
+    for event in &history.events {
+        let index = event.stay as usize;
+        let Some(Some(life)) = lives.get_mut(index) else {
+            continue;
+        };
+        // Who ended before needs no more.
+        if life.until.is_some() {
+            continue;
+        }
+        let here = firm.entry(life.process).or_default();
+        match event.step {
+            Step::MayBe => life.maybe = event.time,
+            Step::Fades => life.fades = Some(event.time),
+            Step::Leaves => {
+                let at_once = history.stays.get(index).is_some_and(|s| s.fades_at_once);
+                if at_once {
+                    life.fades = Some(life.from);
+                }
+                life.until = Some(event.time);
+                if here.get(&life.start) == Some(&event.stay) {
+                    here.remove(&life.start);
+                }
+            }
+            Step::Is => {
+                let (start, end) = (life.start, life.end);
+                while let Some((&from, &other)) = here.range(..end).next_back() {
+                    let Some(Some(other)) = lives.get_mut(other as usize) else {
+                        break;
+                    };
+                    if other.end <= start {
+                        break;
+                    }
+                    other.until = Some(event.time);
+                    other.replaced = true;
+                    here.remove(&from);
+                }
+                here.insert(start, event.stay);
+            }
+        }
+    }
+    lives.into_iter().flatten().collect()
+}
+
+/// The zones that these lives, by process and address, are in: the memory around them, as
+/// far as that was told.
+fn zones(trace: &Trace, all: &[Life]) -> Vec<ZoneRange> {
+    let mut zones: Vec<ZoneRange> = Vec::new();
+    let told = |life: &Life| {
+        let code = trace.constituent(life.code);
+        code.is_some_and(|code| code.kind != ConstituentKind::Free)
+    };
+    let mut pieces: Vec<(u64, u64)> = Vec::new();
+    let mut of_process = None;
+    for (life, index) in all.iter().zip(0..) {
+        if of_process != Some(life.process) {
+            of_process = Some(life.process);
+            let memory = trace.extents.anonymous(life.process);
+            pieces = memory.map(|(start, end)| (start.0, end.0)).collect();
+        }
+        let (mut start, mut end) = (life.start, life.end);
+        let after = pieces.partition_point(|(from, _)| *from <= life.start);
+        let around = after.checked_sub(1).and_then(|at| pieces.get(at));
+        if let Some(&(from, to)) = around.filter(|(_, to)| life.start < *to) {
+            (start, end) = (from, end.max(to));
+        }
+        match zones.last_mut() {
+            Some(zone)
+                if zone.process == life.process && start <= zone.end.saturating_add(ONE_ZONE) =>
+            {
+                zone.end = zone.end.max(end);
+                zone.lives.end = index + 1;
+            }
+            _ => zones.push(ZoneRange {
+                process: life.process,
+                start,
+                end,
+                lives: index..index + 1,
+            }),
+        }
+    }
+    // Free space alone is no zone.
+    zones.retain(|zone| {
+        let lives = all.get(zone.lives.clone()).unwrap_or_default();
+        lives.iter().any(told)
+    });
+    zones
+}

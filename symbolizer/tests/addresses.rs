@@ -1,0 +1,207 @@
+//! Samples by address, and what lay where when.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests may fail by panicking"
+)]
+
+mod recordings;
+
+use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, screens};
+use vmscope_records::{Constituent, ConstituentKind, CpuMode, ProcessKey, TimeNs};
+use vmscope_symbolizer::addresses::{Addresses, Owner};
+use vmscope_symbolizer::zone::{Lives, Presence};
+use vmscope_symbolizer::{Filter, Profile, Stop};
+
+const ZONE: u64 = 0x7f00_0000_0000;
+
+fn addresses(profile: &Profile, filter: &Filter) -> Addresses {
+    let lives = Lives::of(&profile.trace);
+    Addresses::of(profile, filter, &lives, &Stop::new()).unwrap()
+}
+
+/// Owner, range and samples of each stretch.
+fn told(addresses: &Addresses) -> Vec<(Owner, u64, u64, u64)> {
+    let one = |s: &vmscope_symbolizer::addresses::Stretch| (s.owner, s.start, s.end, s.samples());
+    addresses.stretches.iter().map(one).collect()
+}
+
+fn with_zone() -> Recording {
+    let mut recording = Recording::of("jit");
+    recording.map(PROCESS, 0, ZONE, ZONE + 0x1_0000, 0, None);
+    recording
+}
+
+#[test]
+fn every_sample_has_its_address_or_is_counted() {
+    let mut recording = with_zone();
+    recording.constituent(code(1, 0, ZONE + 0x100, ZONE + 0x200));
+    recording.sample(10, THREAD, PROGRAM_AT + 0x20);
+    recording.sample(20, THREAD, ZONE + 0x110);
+    recording.sample(30, THREAD, ZONE + 0x110);
+    recording.sample(40, THREAD, ZONE + 0x180);
+    // Generated code that nobody told of, and nothing at all.
+    recording.sample(50, THREAD, ZONE + 0x8000);
+    recording.sample(60, THREAD, 0x10);
+    recording.sample_in(70, THREAD, 0xffff_ffff_8100_0000, CpuMode::Kernel);
+    let far = 0xffff_ffff_c000_0000;
+    recording.sample_in(80, THREAD, far, CpuMode::Kernel);
+    let profile = recording.end(100).profile();
+    let all = addresses(&profile, &Filter::default());
+    assert_eq!((all.total, all.nowhere, all.forgotten), (8, 2, 0));
+    let kernel = 0xffff_ffff_8100_0000;
+    assert_eq!(
+        told(&all),
+        [
+            (Owner::Module(PROGRAM), PROGRAM_AT, PROGRAM_AT + 0x1000, 1),
+            (Owner::Zone(PROCESS, ZONE), ZONE, ZONE + 0x1_0000, 3),
+            (Owner::Kernel(kernel), kernel, kernel + 1, 1),
+            (Owner::Kernel(far), far, far + 1, 1),
+        ]
+    );
+    let zone = &all.stretches[1];
+    assert_eq!(zone.count(ZONE..ZONE + 0x110), 0);
+    assert_eq!(zone.count(ZONE + 0x110..ZONE + 0x111), 2);
+    assert_eq!(zone.count(ZONE + 0x111..u64::MAX), 1);
+    assert_eq!(zone.points(0..u64::MAX).len(), 2);
+}
+
+#[test]
+fn a_filter_counts_here_too() {
+    let mut recording = with_zone();
+    for time in 0..10 {
+        recording.sample(time * 10, THREAD, PROGRAM_AT + time);
+    }
+    let profile = recording.end(100).profile();
+    let window = Filter {
+        from: Some(TimeNs(20)),
+        to: Some(TimeNs(50)),
+        ..Filter::default()
+    };
+    assert_eq!(addresses(&profile, &window).total, 3);
+    let nobody = Filter {
+        threads: Some([7].into_iter().collect()),
+        ..Filter::default()
+    };
+    assert_eq!(addresses(&profile, &nobody), Addresses::default());
+}
+
+#[test]
+fn code_that_moved_has_the_address_that_it_had_then() {
+    let mut recording = with_zone();
+    recording.constituent(code(1, 0, ZONE, ZONE + 0x100));
+    recording.moved(1, 40, 50, ZONE + 0x1000);
+    recording.sample(10, THREAD, ZONE + 0x10);
+    recording.sample(60, THREAD, ZONE + 0x1010);
+    recording.sample(70, THREAD, ZONE + 0x1010);
+    let profile = recording.end(100).profile();
+    let all = addresses(&profile, &Filter::default());
+    assert_eq!(all.stretches.len(), 1);
+    let zone = &all.stretches[0];
+    assert_eq!(zone.count(ZONE + 0x10..ZONE + 0x11), 1);
+    assert_eq!(zone.count(ZONE + 0x1010..ZONE + 0x1011), 2);
+    let lives = Lives::of(&profile.trace);
+    let zone = &lives.zones()[0];
+    assert_eq!(lives.compactions(zone), [(TimeNs(50), 1)]);
+}
+
+/// Start and presence of what is in the only zone at a time.
+fn at(lives: &Lives, time: u64) -> Vec<(u64, Presence)> {
+    let there = lives.at(&lives.zones()[0], TimeNs(time));
+    there
+        .map(|(life, presence)| (life.start - ZONE, presence))
+        .collect()
+}
+
+#[test]
+fn a_zone_is_told_as_it_was_at_a_time() {
+    use Presence::{Maybe, There};
+    let mut recording = with_zone();
+    recording.constituent(code(1, 0, ZONE, ZONE + 0x100));
+    recording.constituent(Constituent {
+        absent_at: Some(TimeNs(20)),
+        ..code(2, 30, ZONE + 0x200, ZONE + 0x300)
+    });
+    recording.gone(1, 50, 60);
+    // Another is seen on half of the second, which nobody told to be gone.
+    recording.constituent(code(3, 80, ZONE + 0x280, ZONE + 0x380));
+    let profile = recording.end(100).profile();
+    let lives = Lives::of(&profile.trace);
+    assert_eq!(at(&lives, 10), [(0, There)]);
+    assert_eq!(at(&lives, 20), [(0, There), (0x200, Maybe)]);
+    assert_eq!(at(&lives, 30), [(0, There), (0x200, There)]);
+    assert_eq!(at(&lives, 55), [(0, Maybe), (0x200, There)]);
+    assert_eq!(at(&lives, 60), [(0x200, There)]);
+    assert_eq!(at(&lives, 80), [(0x280, There)]);
+    let zone = &lives.zones()[0];
+    let replaced: Vec<bool> = lives.in_zone(zone).iter().map(|l| l.replaced).collect();
+    assert_eq!(replaced, [false, true, false]);
+    let changes: Vec<u64> = lives.changes(zone).iter().map(|time| time.0).collect();
+    assert_eq!(changes, [0, 30, 60, 80]);
+}
+
+#[test]
+fn heaps_far_apart_are_zones_of_their_own() {
+    let mut recording = Recording::of("jit");
+    let other = ProcessKey(2);
+    recording.process(other, 0, 200, None);
+    for (key, start) in [(1, ZONE), (2, ZONE + 0x8_0000), (3, ZONE + 0x1000_0000)] {
+        recording.constituent(code(key, 0, start, start + 0x100));
+    }
+    recording.constituent(Constituent {
+        process: other,
+        ..code(4, 0, ZONE, ZONE + 0x100)
+    });
+    // Free space and data are no zones.
+    recording.constituent(Constituent {
+        kind: ConstituentKind::Free,
+        ..code(5, 0, ZONE + 0x2000_0000, ZONE + 0x2000_1000)
+    });
+    recording.constituent(Constituent {
+        kind: ConstituentKind::Bytecodes,
+        ..code(6, 0, ZONE + 0x3000_0000, ZONE + 0x3000_1000)
+    });
+    let profile = recording.end(100).profile();
+    let lives = Lives::of(&profile.trace);
+    let zones: Vec<(u32, u64, u64)> = lives
+        .zones()
+        .iter()
+        .map(|zone| (zone.process.0, zone.start - ZONE, zone.end - ZONE))
+        .collect();
+    assert_eq!(
+        zones,
+        [
+            (1, 0, 0x8_0100),
+            (1, 0x1000_0000, 0x1000_0100),
+            (2, 0, 0x100)
+        ]
+    );
+}
+
+#[test]
+fn the_made_up_jvm_has_all_its_samples() {
+    let trace = recordings::read(&screens::java()).unwrap();
+    let profile = vmscope_symbolizer::profile_of(trace, Vec::new(), true);
+    let all = addresses(&profile, &Filter::default());
+    let shown: u64 = all.stretches.iter().map(|stretch| stretch.samples()).sum();
+    assert_eq!((all.total, shown + all.nowhere), (12_564, 12_564));
+    let lives = Lives::of(&profile.trace);
+    assert_eq!(lives.zones().len(), 1);
+    let zone = &lives.zones()[0];
+    let methods = |time_ms| {
+        let there = lives.at(zone, TimeNs(screens::ms(time_ms)));
+        let is_method = |life: &vmscope_symbolizer::zone::Life| {
+            let code = profile.trace.constituent(life.code).unwrap();
+            code.kind == ConstituentKind::Method
+        };
+        there.filter(|(life, _)| is_method(life)).count()
+    };
+    assert_eq!(methods(1), 0);
+    // Each of its 40 methods has one version at the end, at most.
+    assert!(
+        0 < methods(19_000) && methods(19_000) <= 40,
+        "{}",
+        methods(19_000)
+    );
+}

@@ -1,0 +1,164 @@
+//! For which method each sample is, and which entries are one method.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    reason = "tests may fail by panicking"
+)]
+
+mod recordings;
+
+use recordings::{read, screens};
+use screens::ms;
+use vmscope_records::TimeNs;
+use vmscope_symbolizer::compilers::Compilers;
+use vmscope_symbolizer::methods::{Methods, code_sizes, is_method};
+use vmscope_symbolizer::owners::{Owned, Owner, owners};
+use vmscope_symbolizer::slices::{Counts, by_thread};
+use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary, profile_of};
+
+fn java() -> Profile {
+    profile_of(read(&screens::java()).unwrap(), Vec::new(), true)
+}
+
+fn filters() -> Vec<Filter> {
+    vec![
+        Filter::default(),
+        Filter {
+            from: Some(TimeNs(ms(2_500))),
+            to: Some(TimeNs(ms(11_700))),
+            ..Filter::default()
+        },
+        Filter {
+            threads: Some([0, 5, 6].into_iter().collect()),
+            ..Filter::default()
+        },
+        Filter {
+            only: Only {
+                regions: vec![Region::Kernel, Region::Compiler],
+                ..Only::default()
+            },
+            ..Filter::default()
+        },
+    ]
+}
+
+fn sum(all: &[Owned], fits: impl Fn(&Owner) -> bool) -> u64 {
+    let fitting = all.iter().filter(|one| fits(&one.owner));
+    fitting.map(|one| one.samples).sum()
+}
+
+#[test]
+fn every_sample_has_an_owner_or_none() {
+    let profile = java();
+    for filter in filters() {
+        let summary = Summary::of(&profile, &filter);
+        let all = owners(&profile, &filter, &Stop::new()).unwrap();
+        let mut entries = vec![0; profile.entries.len()];
+        for one in &all {
+            entries[one.entry as usize] += one.samples;
+            if is_method(&profile, one.entry) {
+                assert_eq!(one.owner, Owner::Method(one.entry));
+            }
+            assert_ne!(one.owner, Owner::Forgotten);
+        }
+        assert_eq!(entries, summary.entries, "{filter:?}");
+        // What the compilers worked for is told the same elsewhere.
+        let compilers = Compilers::of(&profile, &filter).unwrap();
+        assert_eq!(
+            sum(&all, |o| matches!(o, Owner::Compiled(_))),
+            compilers.told
+        );
+        let untold = compilers.between + compilers.doubtful + compilers.unseen;
+        assert_eq!(sum(&all, |o| *o == Owner::Compiler), untold);
+    }
+}
+
+#[test]
+fn callers_own_what_they_called() {
+    let profile = java();
+    let all = owners(&profile, &Filter::default(), &Stop::new()).unwrap();
+    let of_method_in = |region: Region| {
+        let there = all.iter().filter(|one| {
+            profile.entries[one.entry as usize].region == region
+                && matches!(one.owner, Owner::Method(_))
+        });
+        there.map(|one| one.samples).sum::<u64>()
+    };
+    // Mutators have callers, so most of the kernel's and libraries' samples have owners.
+    assert!(of_method_in(Region::Kernel) > 100);
+    assert!(of_method_in(Region::Library) > 100);
+    for one in &all {
+        if let Owner::Method(entry) = one.owner {
+            assert!(is_method(&profile, entry));
+        }
+    }
+    // All collectors' threads' samples, whatever they execute.
+    let by_thread = by_thread(&profile, &Filter::default(), &Stop::new()).unwrap();
+    let collectors = by_thread.iter().filter(|one| {
+        let thread = &profile.trace.threads[one.thread as usize].thread;
+        thread.role == vmscope_records::ThreadRole::Collector
+    });
+    let collectors: u64 = collectors.map(|one| one.samples).sum();
+    assert_eq!(sum(&all, |o| *o == Owner::Collector), collectors);
+}
+
+#[test]
+fn threads_and_sites_are_counted_at_once() {
+    let profile = java();
+    for filter in filters() {
+        let counts = Counts::of(&profile, &filter, &Stop::new()).unwrap();
+        let (mut sites, mut threads) = (vec![0; counts.sites.len()], vec![0; counts.threads.len()]);
+        for one in by_thread(&profile, &filter, &Stop::new()).unwrap() {
+            assert!(one.samples > 0);
+            sites[one.site as usize] += one.samples;
+            threads[one.thread as usize] += one.samples;
+        }
+        assert_eq!(
+            (sites, threads),
+            (counts.sites, counts.threads),
+            "{filter:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_stopped_has_no_answer() {
+    let profile = java();
+    let stop = Stop::new();
+    stop.stop();
+    assert_eq!(by_thread(&profile, &Filter::default(), &stop), None);
+    assert_eq!(owners(&profile, &Filter::default(), &stop), None);
+}
+
+#[test]
+fn a_method_is_all_that_ran_of_it() {
+    let profile = java();
+    let methods = Methods::of(&profile);
+    assert_eq!(methods.of_entry.len(), profile.entries.len());
+    let token = methods
+        .names
+        .iter()
+        .position(|name| name == "com.acme.config.Parser.token");
+    let token = u32::try_from(token.unwrap()).unwrap();
+    let of_token = methods.of_entry.iter().zip(&profile.entries);
+    let of_token = of_token.filter(|(method, _)| **method == token);
+    let mut tiers: Vec<&str> = of_token.map(|(_, entry)| entry.tier.as_str()).collect();
+    tiers.sort_unstable();
+    assert_eq!(tiers, ["C1 profiling", "C2", "interpreter"]);
+}
+
+#[test]
+fn machine_code_has_a_size_and_what_is_interpreted_none() {
+    let profile = java();
+    let sizes = code_sizes(&profile);
+    for (entry, size) in profile.entries.iter().zip(&sizes) {
+        if entry.tier == "interpreter" {
+            assert_eq!(*size, None, "{}", entry.name);
+        }
+        if entry.name == "com.acme.orders.OrderBook.match" && entry.tier == "C2" {
+            assert_eq!(*size, Some(960));
+        }
+    }
+}

@@ -1,0 +1,536 @@
+//! The matrix on the screen: which way it stands, what is selected, how it is drawn.
+
+use super::matrix::{Axis, Matrix};
+use crate::report::text::shorten::label;
+use crate::report::words::{count, ratio};
+use crate::tui::keys::Command;
+use crate::tui::shown::{Cell, Column, Table};
+use crate::tui::theme::{Role, Theme, region_name};
+use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::text;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+/// Lines above the rows: two of headings, and the sums.
+pub const HEAD: u16 = 3;
+
+/// Columns of a number.
+const NUMBER: usize = 8;
+
+/// Columns of a number under a method's or thread's name.
+const WIDE_NUMBER: usize = 15;
+
+/// What the rows are sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GridBy {
+    /// Their sums.
+    #[default]
+    Sum,
+    /// The selected column.
+    Column,
+    /// Their names.
+    Name,
+}
+
+/// Which way the matrix stands, and what of it is selected. Column 0 is the sums.
+#[derive(Clone, Debug, Default)]
+pub struct Grid {
+    /// Whether the categories are the rows.
+    pub turned: bool,
+    /// What its rows are sorted by, and whether the other way round.
+    pub by: GridBy,
+    /// See `by`.
+    pub reversed: bool,
+    /// The row.
+    pub list: ListState,
+    /// The column.
+    pub column: usize,
+    /// Rows, by their indices in the matrix.
+    rows: Vec<u32>,
+}
+
+impl Grid {
+    /// One with its first cell selected.
+    pub fn standing(turned: bool) -> Self {
+        Grid {
+            turned,
+            ..Grid::default()
+        }
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How many columns beside the sums.
+    fn columns(&self, matrix: &Matrix) -> usize {
+        if self.turned {
+            matrix.who.len()
+        } else {
+            matrix.categories.len()
+        }
+    }
+
+    /// A row's item.
+    pub fn item_of(&self, row: usize) -> Option<u32> {
+        self.rows.get(row).copied()
+    }
+
+    /// Where a row's item stands.
+    pub fn place_of(&self, item: u32) -> Option<usize> {
+        self.rows.iter().position(|one| *one == item)
+    }
+
+    /// The selected row's item and the selected column's; `None` for its sums.
+    pub fn selected(&self) -> Option<(u32, Option<u32>)> {
+        let last = self.rows.len().saturating_sub(1);
+        let row = self.item_of(self.list.selected().min(last))?;
+        let column = self.column.checked_sub(1);
+        Some((row, column.and_then(|at| u32::try_from(at).ok())))
+    }
+
+    /// The name and the samples of a row's item.
+    pub fn row<'a>(&self, matrix: &'a Matrix, item: u32) -> (&'a str, u64) {
+        if self.turned {
+            let item = matrix.categories.get(item as usize);
+            item.map_or(("", 0), |item| (item.name.as_str(), item.samples))
+        } else {
+            let item = matrix.who.get(item as usize);
+            item.map_or(("", 0), |item| (item.name.as_str(), item.samples))
+        }
+    }
+
+    fn column_item<'a>(&self, matrix: &'a Matrix, item: u32) -> (&'a str, u64) {
+        Grid::standing(!self.turned).row(matrix, item)
+    }
+
+    fn cell(&self, matrix: &Matrix, row: u32, column: u32) -> u64 {
+        if self.turned {
+            matrix.cell(column, row)
+        } else {
+            matrix.cell(row, column)
+        }
+    }
+
+    /// Sorts the rows anew, and keeps what is selected.
+    pub fn arrange(&mut self, matrix: &Matrix, height: usize) {
+        let selected = self.selected().map(|(row, _)| row);
+        self.column = self.column.min(self.columns(matrix));
+        let all = if self.turned {
+            matrix.categories.len()
+        } else {
+            matrix.who.len()
+        };
+        let mut rows: Vec<u32> = (0u32..).take(all).collect();
+        let name = |row: u32| {
+            let at = row as usize;
+            let of_category = matrix.categories.get(at).map(|item| item.by_name);
+            let of_who = matrix.who.get(at).map(|item| item.by_name);
+            if self.turned { of_category } else { of_who }
+        };
+        let column = self
+            .column
+            .checked_sub(1)
+            .and_then(|at| u32::try_from(at).ok());
+        match (self.by, column) {
+            (GridBy::Name, _) => rows.sort_by_cached_key(|&row| name(row)),
+            (GridBy::Column, Some(column)) => rows.sort_by_cached_key(|&row| {
+                let cell = self.cell(matrix, row, column);
+                (std::cmp::Reverse(cell), row)
+            }),
+            _ => rows.sort_by_cached_key(|&row| {
+                let (_, samples) = self.row(matrix, row);
+                (std::cmp::Reverse(samples), row)
+            }),
+        }
+        if self.reversed {
+            rows.reverse();
+        }
+        self.rows = rows;
+        // Who looks at the top goes on to look at it.
+        if self.list.selected() > 0 {
+            let found = selected.and_then(|row| self.rows.iter().position(|one| *one == row));
+            let row = found.unwrap_or(self.list.selected());
+            self.list.select(row, self.rows.len(), height);
+        }
+    }
+
+    /// Turns it round: what was selected stays so.
+    pub fn turn(&mut self, matrix: &Matrix, height: usize) {
+        let selected = self.selected();
+        self.turned = !self.turned;
+        self.by = GridBy::default();
+        self.reversed = false;
+        self.column = selected.map_or(0, |(row, _)| row as usize + 1);
+        self.list = ListState::default();
+        self.rows.clear();
+        self.arrange(matrix, height);
+        if let Some((_, Some(column))) = selected {
+            let row = self.rows.iter().position(|row| *row == column);
+            self.list.select(row.unwrap_or(0), self.rows.len(), height);
+        }
+    }
+
+    /// Moves as a command says; whether it is one that moves.
+    pub fn act(&mut self, command: Command, matrix: &Matrix, height: usize) -> bool {
+        match command {
+            Command::Left => self.column = self.column.saturating_sub(1),
+            Command::Right => self.column = (self.column + 1).min(self.columns(matrix)),
+            _ => return self.list.act(command, self.rows.len(), height),
+        }
+        if self.by == GridBy::Column {
+            self.arrange(matrix, height);
+        }
+        true
+    }
+
+    /// The next cell, or the one before, with at least a tenth of the greatest one's samples:
+    /// row by row, round at the ends.
+    pub fn to_hot(&mut self, matrix: &Matrix, back: bool, height: usize) {
+        let columns = self.columns(matrix);
+        let all = self.rows.len() * columns;
+        if all == 0 {
+            return;
+        }
+        let row_now = self.list.selected().min(self.rows.len() - 1);
+        let now = row_now * columns + self.column.saturating_sub(1);
+        let hot = matrix.cells.iter().filter(|(_, n)| **n * 10 >= matrix.most);
+        let mut place_of_row = vec![0; self.rows.len()];
+        for (place, &row) in self.rows.iter().enumerate() {
+            if let Some(slot) = place_of_row.get_mut(row as usize) {
+                *slot = place;
+            }
+        }
+        let places = hot.filter_map(|((who, category), _)| {
+            let (row, column) = if self.turned {
+                (category, who)
+            } else {
+                (who, category)
+            };
+            Some(place_of_row.get(*row as usize)? * columns + *column as usize)
+        });
+        // How far away, the way that one goes.
+        let away = |place: usize| {
+            let way = if back {
+                now + all - place
+            } else {
+                place + all - now
+            } % all;
+            if way == 0 { all } else { way }
+        };
+        if let Some(place) = places.min_by_key(|place| away(*place)) {
+            self.column = place % columns + 1;
+            self.list.select(place / columns, self.rows.len(), height);
+        }
+    }
+
+    fn layout(&self, matrix: &Matrix, width: u16) -> Layout {
+        let width = usize::from(width);
+        let number = if self.turned { WIDE_NUMBER } else { NUMBER };
+        let columns = self.columns(matrix);
+        let least = (width / 3).clamp(20, 60);
+        let room = width.saturating_sub(least + 1 + NUMBER + 1);
+        let shown = (room / (number + 1)).clamp(1, columns.max(1));
+        let name = width.saturating_sub((number + 1) * shown.min(columns) + NUMBER + 2);
+        // As little away from the first as shows the selected one.
+        let first = self.column.saturating_sub(shown);
+        Layout {
+            name: name.min(90),
+            number,
+            first,
+            shown: shown.min(columns.saturating_sub(first)),
+        }
+    }
+
+    /// The column at a place of the screen.
+    pub fn column_at(&self, matrix: &Matrix, width: u16, x: u16) -> Option<usize> {
+        let layout = self.layout(matrix, width);
+        let x = usize::from(x).checked_sub(layout.name + 1)?;
+        let Some(x) = x.checked_sub(NUMBER + 1) else {
+            return Some(0);
+        };
+        let column = x / (layout.number + 1);
+        (column < layout.shown).then_some(layout.first + column + 1)
+    }
+
+    /// Draws it.
+    pub fn draw(&self, matrix: &Matrix, theme: &Theme, frame: &mut Frame<'_>, area: Rect) {
+        let layout = self.layout(matrix, area.width);
+        let line = |y: u16| Rect {
+            y,
+            height: 1,
+            ..area
+        };
+        let mut lines = self.heads(matrix, theme, &layout);
+        let height = usize::from(area.height.saturating_sub(HEAD + 1));
+        let top = self.list.top(self.rows.len(), height);
+        let selected = self.list.selected().min(self.rows.len().saturating_sub(1));
+        let rows = self.rows.iter().enumerate().skip(top).take(height);
+        for (at, &row) in rows {
+            lines.push(self.line(matrix, theme, &layout, row, at == selected));
+        }
+        let bottom = area.bottom().saturating_sub(1);
+        for (spans, y) in lines.into_iter().zip(area.y..bottom) {
+            frame.render_widget(Line::from(spans), line(y));
+        }
+        if area.height > 0 {
+            let details = text::line(&self.details(matrix), usize::from(area.width));
+            frame.render_widget(Line::styled(details, theme.style(Role::Dim)), line(bottom));
+        }
+    }
+
+    /// The headings and the sums of the columns.
+    fn heads(&self, matrix: &Matrix, theme: &Theme, layout: &Layout) -> Vec<Vec<Span<'static>>> {
+        let arrow = match self.reversed {
+            false => theme.sign("▾", "v"),
+            true => theme.sign("▴", "^"),
+        };
+        let mark = |by: GridBy| if self.by == by { arrow } else { "" };
+        let what = match (self.turned, matrix.shape.axis) {
+            (true, _) => "category",
+            (false, Axis::Methods) => "method",
+            (false, Axis::Threads) => "thread",
+        };
+        let title = theme.style(Role::Title);
+        let blank = |columns: usize| Span::raw(" ".repeat(columns));
+        let mut upper = vec![blank(layout.name + 1)];
+        let mut lower = vec![Span::styled(
+            text::name(&format!("{what}{}", mark(GridBy::Name)), layout.name),
+            title,
+        )];
+        lower.push(blank(1));
+        upper.push(Span::styled(text::right("% of", NUMBER), title));
+        let all = format!("all{}", mark(GridBy::Sum));
+        let role = if self.column == 0 {
+            Role::Selected
+        } else {
+            Role::Title
+        };
+        lower.push(Span::styled(text::right(&all, NUMBER), theme.style(role)));
+        let mut sums = vec![
+            Span::styled(text::name("all", layout.name), theme.style(Role::Strong)),
+            blank(1),
+            Span::styled(text::right("100.00", NUMBER), theme.style(Role::Strong)),
+        ];
+        for at in layout.first..layout.first + layout.shown {
+            let Ok(item) = u32::try_from(at) else {
+                break;
+            };
+            let (first, second) = self.head_of(matrix, item, layout.number);
+            let is_selected = self.column == at + 1;
+            let sorted = if is_selected {
+                mark(GridBy::Column)
+            } else {
+                ""
+            };
+            let style = match is_selected {
+                true => theme.style(Role::Selected),
+                false if self.turned => title,
+                false => {
+                    let region = matrix.categories.get(at).map(|item| item.what.region);
+                    title.patch(region.map_or(title, |region| theme.style(Role::Region(region))))
+                }
+            };
+            upper.push(blank(1));
+            upper.push(Span::styled(text::right(&first, layout.number), style));
+            lower.push(blank(1));
+            let second = format!("{second}{sorted}");
+            lower.push(Span::styled(text::right(&second, layout.number), style));
+            let (_, samples) = self.column_item(matrix, item);
+            sums.push(blank(1));
+            let text = percent(samples, matrix.total, theme);
+            sums.push(Span::styled(
+                text::right(&text, layout.number),
+                theme.style(Role::Strong),
+            ));
+        }
+        vec![upper, lower, sums]
+    }
+
+    /// A column's heading in two lines.
+    fn head_of(&self, matrix: &Matrix, item: u32, columns: usize) -> (String, String) {
+        if !self.turned {
+            let category = matrix.categories.get(item as usize).map(|item| &item.what);
+            return category.map_or_else(Default::default, |category| {
+                let region = short_region(region_name(category.region), columns);
+                if category.part.is_none() {
+                    return (String::new(), region);
+                }
+                (region, cut(category.part.as_deref().unwrap_or(""), columns))
+            });
+        }
+        let (name, _) = self.column_item(matrix, item);
+        let bare = name.split(['(', '<']).next().unwrap_or(name);
+        let bare = if bare.is_empty() { name } else { bare };
+        match bare.rsplit_once(['.', '>', ':']) {
+            Some((class, method)) => {
+                let class = class.rsplit(['.', ':', '/']).next().unwrap_or(class);
+                (
+                    cut(class.trim_end_matches('>'), columns),
+                    cut(method, columns),
+                )
+            }
+            None => (String::new(), cut(bare, columns)),
+        }
+    }
+
+    fn line(
+        &self,
+        matrix: &Matrix,
+        theme: &Theme,
+        layout: &Layout,
+        row: u32,
+        is_selected: bool,
+    ) -> Vec<Span<'static>> {
+        let (name, samples) = self.row(matrix, row);
+        let name = label(name, None, "", layout.name.saturating_sub(2));
+        let sign = if is_selected { "> " } else { "  " };
+        let role = if is_selected {
+            Role::Strong
+        } else {
+            Role::Text
+        };
+        let mut spans = vec![
+            Span::styled(
+                text::name(&format!("{sign}{name}"), layout.name),
+                theme.style(role),
+            ),
+            Span::raw(" "),
+        ];
+        let most_of_sums = if self.turned {
+            matrix.most_of_category
+        } else {
+            matrix.most_of_who
+        };
+        let mut put = |samples: u64, columns: usize, at: usize| {
+            let most = if at == 0 { most_of_sums } else { matrix.most };
+            let heat = ratio(samples, most);
+            let style = theme.style(Role::Heat(heat));
+            let style = if is_selected && self.column == at {
+                style.patch(theme.style(Role::Selected))
+            } else {
+                style
+            };
+            let text = if samples == 0 {
+                theme.sign("·", ".").to_owned()
+            } else {
+                let text = percent(samples, matrix.total, theme);
+                // How hot without colours.
+                format!("{}{text:>6}", theme.column(heat))
+            };
+            spans.push(Span::styled(text::right(&text, columns), style));
+            spans.push(Span::raw(" "));
+        };
+        put(samples, NUMBER, 0);
+        for at in layout.first..layout.first + layout.shown {
+            if let Ok(column) = u32::try_from(at) {
+                put(self.cell(matrix, row, column), layout.number, at + 1);
+            }
+        }
+        spans
+    }
+
+    /// What is selected, in full.
+    fn details(&self, matrix: &Matrix) -> String {
+        let Some((row, column)) = self.selected() else {
+            return String::new();
+        };
+        let (row_name, row_samples) = self.row(matrix, row);
+        let share = |part, whole| format!("{:.2}%", ratio(part, whole) * 100.0);
+        let Some(column) = column else {
+            let (n, of_all) = (count(row_samples), share(row_samples, matrix.total));
+            return format!("{n} samples, {of_all} of all: {row_name}");
+        };
+        let (column_name, column_samples) = self.column_item(matrix, column);
+        let samples = self.cell(matrix, row, column);
+        format!(
+            "{} samples, {} of the row, {} of the column: {column_name} × {row_name}",
+            count(samples),
+            share(samples, row_samples),
+            share(samples, column_samples),
+        )
+    }
+
+    /// All of it, for export.
+    pub fn table(&self, matrix: &Matrix) -> Table {
+        let first = match (self.turned, matrix.shape.axis) {
+            (true, _) => "category",
+            (false, Axis::Methods) => "method",
+            (false, Axis::Threads) => "thread",
+        };
+        let mut table = Table::new("", &[first, ">samples", ">share"]);
+        let columns: Vec<u32> = (0u32..).take(self.columns(matrix)).collect();
+        table.columns.extend(columns.iter().map(|&item| Column {
+            name: self.column_item(matrix, item).0.to_owned(),
+            right: true,
+        }));
+        for &row in &self.rows {
+            let (name, samples) = self.row(matrix, row);
+            let mut cells = vec![
+                Cell::Text(name.to_owned()),
+                Cell::Count(samples),
+                Cell::Share(ratio(samples, matrix.total)),
+            ];
+            cells.extend(
+                columns
+                    .iter()
+                    .map(|&column| match self.cell(matrix, row, column) {
+                        0 => Cell::Empty,
+                        samples => Cell::Count(samples),
+                    }),
+            );
+            table.rows.push(cells);
+        }
+        table
+    }
+}
+
+/// Where the columns are.
+struct Layout {
+    /// Columns of the terminal for a row's name.
+    name: usize,
+    /// The same for a number.
+    number: usize,
+    /// The first column that is shown.
+    first: usize,
+    /// How many are.
+    shown: usize,
+}
+
+/// A share in percent; what is less than the last digit says so.
+fn percent(samples: u64, total: u64, theme: &Theme) -> String {
+    let share = ratio(samples, total) * 100.0;
+    match samples {
+        0 => theme.sign("·", ".").to_owned(),
+        _ if share < 0.005 => "<0.01".to_owned(),
+        _ => format!("{share:.2}"),
+    }
+}
+
+/// A word in the room there is: without a sign that it is cut, which would take half of it.
+fn cut(word: &str, columns: usize) -> String {
+    let mut short = text::line(word, 64);
+    while text::width(&short) > columns {
+        short.pop();
+    }
+    short
+}
+
+/// A region's name, or the beginning of it.
+fn short_region(name: &str, columns: usize) -> String {
+    let short = match name {
+        "generated" => "gener.",
+        "interpreter" => "interp.",
+        "collector" => "collect.",
+        "compiler" => "compil.",
+        "libraries" => "librar.",
+        other => other,
+    };
+    if text::width(name) <= columns {
+        name.to_owned()
+    } else {
+        short.to_owned()
+    }
+}

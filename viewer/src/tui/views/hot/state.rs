@@ -1,0 +1,420 @@
+//! What the hot list holds, and how keys change it.
+
+use super::grid::{Grid, GridBy};
+use super::listing::{Facts, Key, Listing, Order};
+use super::matrix::{Axis, Category, Matrix, Shape, Who};
+use super::rows::{Node, Row, rows};
+use crate::report::words::ratio;
+use crate::tui::jobs::Fetched;
+use crate::tui::keys::Command;
+use crate::tui::lens::Narrow;
+use crate::tui::views::{Act, Cx, Find, next_match};
+use crate::tui::widgets::list::ListState;
+use ratatui::layout::Rect;
+use rustc_hash::FxHashSet;
+use std::cell::RefCell;
+use std::sync::Arc;
+use vmscope_symbolizer::EntryId;
+
+use super::order::Grouping;
+
+/// What has at least this share of all that is shown is hot.
+pub const HOT: f64 = 0.01;
+
+/// Which form the view has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// The list.
+    #[default]
+    List,
+    /// Category × method.
+    Methods,
+    /// Category × thread.
+    Threads,
+}
+
+impl Form {
+    /// All, in the order of the key's presses.
+    pub const ALL: [Form; 3] = [Form::List, Form::Methods, Form::Threads];
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Form::List => "the list",
+            Form::Methods => "category × method",
+            Form::Threads => "category × thread",
+        }
+    }
+
+    pub fn next(self) -> Form {
+        match self {
+            Form::List => Form::Methods,
+            Form::Methods => Form::Threads,
+            Form::Threads => Form::List,
+        }
+    }
+
+    pub fn axis(self) -> Axis {
+        match self {
+            Form::Threads => Axis::Threads,
+            _ => Axis::Methods,
+        }
+    }
+}
+
+/// The view.
+#[derive(Debug, Default)]
+pub struct Hot {
+    pub(super) form: Form,
+    pub(super) order: Order,
+    pub(super) facts: Fetched<(), Arc<Facts>>,
+    pub(super) listing: Fetched<Order, Listing>,
+    pub(super) expanded: FxHashSet<Node>,
+    pub(super) rows: Vec<Row>,
+    pub(super) list: ListState,
+    /// Where a search began.
+    pub(super) origin: Option<Node>,
+    pub(super) matrix: Fetched<Shape, Matrix>,
+    /// Whether the matrix has the parts of regions.
+    pub(super) in_parts: bool,
+    pub(super) grid: Grid,
+    pub(super) grid_origin: Option<usize>,
+    /// What was selected in the matrix that an answer replaces.
+    pub(super) kept_cell: Option<(Option<Who>, Option<Category>)>,
+}
+
+/// Rows of the list on the screen: all but the heading and what is said of the selected one.
+pub fn height(area: Rect) -> usize {
+    usize::from(area.height.saturating_sub(2))
+}
+
+/// Whether a text has `pattern` in it, in any letter case.
+pub fn finder(pattern: &str) -> impl FnMut(&str) -> bool {
+    let pattern = pattern.to_lowercase();
+    let mut lower = String::new();
+    move |text: &str| {
+        lower.clear();
+        if text.is_ascii() {
+            lower.push_str(text);
+            lower.make_ascii_lowercase();
+        } else {
+            lower.extend(text.chars().flat_map(char::to_lowercase));
+        }
+        lower.contains(&pattern)
+    }
+}
+
+impl Hot {
+    /// The selected row.
+    pub(super) fn selected(&self) -> Option<&Row> {
+        let last = self.rows.len().checked_sub(1)?;
+        self.rows.get(self.list.selected().min(last))
+    }
+
+    /// What it is of.
+    pub(super) fn selected_node(&self) -> Option<Node> {
+        self.selected()?.node(self.listing.get()?)
+    }
+
+    /// Makes the rows anew, and selects what was selected.
+    pub(super) fn flatten(&mut self, node: Option<Node>, cx: &Cx<'_>) {
+        let Some(listing) = self.listing.get() else {
+            return;
+        };
+        self.rows = rows(cx.profile, listing, &self.expanded);
+        let (count, height) = (self.rows.len(), height(cx.area));
+        // Who looks at the top goes on to look at it.
+        if self.list.selected() == 0 {
+            return;
+        }
+        let is_it = |row: &Row| row.node(listing) == node;
+        let found = node.is_some().then(|| self.rows.iter().position(is_it));
+        let row = found.flatten().unwrap_or(self.list.selected());
+        self.list.select(row, count, height);
+    }
+
+    fn select_node(&mut self, node: &Node, cx: &Cx<'_>) {
+        let Some(listing) = self.listing.get() else {
+            return;
+        };
+        let is_it = |row: &Row| row.node(listing).as_ref() == Some(node);
+        if let Some(row) = self.rows.iter().position(is_it) {
+            self.list.select(row, self.rows.len(), height(cx.area));
+        }
+    }
+
+    pub(super) fn act_in_list(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
+        let (count, height) = (self.rows.len(), height(cx.area));
+        if self.list.act(command, count, height) {
+            self.origin = None;
+            return Vec::new();
+        }
+        let open = self.selected().and_then(|row| row.open);
+        match command {
+            Command::Toggle => self.toggle(cx),
+            Command::Right if open == Some(false) => self.toggle(cx),
+            Command::Right if open == Some(true) => {
+                self.list.act(Command::Down, count, height);
+            }
+            Command::Left if open == Some(true) => self.toggle(cx),
+            Command::Left => self.to_parent(cx),
+            Command::Sort => self.order.by = self.order.by.next(),
+            Command::Reverse => self.order.reversed = !self.order.reversed,
+            Command::Group => self.order.grouping = self.order.grouping.next(false),
+            Command::GroupBack => self.order.grouping = self.order.grouping.next(true),
+            Command::NextHot => self.to_hot(Find::Next, cx),
+            Command::PreviousHot => self.to_hot(Find::Previous, cx),
+            Command::Open => return self.open(cx),
+            Command::Only => return self.only(cx),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn toggle(&mut self, cx: &Cx<'_>) {
+        if self.selected().and_then(|row| row.open).is_none() {
+            return;
+        }
+        if let Some(node) = self.selected_node() {
+            if !self.expanded.remove(&node) {
+                self.expanded.insert(node.clone());
+            }
+            self.flatten(Some(node), cx);
+        }
+    }
+
+    fn to_parent(&mut self, cx: &Cx<'_>) {
+        let at = self.list.selected().min(self.rows.len().saturating_sub(1));
+        let Some(depth) = self.rows.get(at).map(|row| row.depth) else {
+            return;
+        };
+        let before = self.rows.get(..at).unwrap_or_default();
+        if let Some(parent) = before.iter().rposition(|row| row.depth < depth) {
+            self.list.select(parent, self.rows.len(), height(cx.area));
+        }
+    }
+
+    /// Whether a row is hot, by its share of all that is shown.
+    fn is_hot(&self, row: usize) -> bool {
+        let (Some(listing), Some(row)) = (self.listing.get(), self.rows.get(row)) else {
+            return false;
+        };
+        let of_leaf = |leaf: usize| listing.leaves.get(leaf).map(|leaf| leaf.samples);
+        let of_group = || listing.groups.get(row.group).map(|group| group.samples);
+        let samples = match row.site {
+            Some((_, samples)) => Some(samples),
+            None => row.leaf.map_or_else(of_group, of_leaf),
+        };
+        ratio(samples.unwrap_or(0), listing.total) >= HOT
+    }
+
+    fn to_hot(&mut self, find: Find, cx: &Cx<'_>) {
+        let count = self.rows.len();
+        let now = self.list.selected().min(count.saturating_sub(1));
+        let found = next_match(count, now, now, find, |row| self.is_hot(row));
+        if let Some(found) = found {
+            self.list.select(found, count, height(cx.area));
+        }
+    }
+
+    /// Expands what is hot: groups, then the entries in them.
+    pub(super) fn expand_hot(&mut self, cx: &Cx<'_>) {
+        let node = self.selected_node();
+        for _ in 0..2 {
+            let Some(listing) = self.listing.get() else {
+                return;
+            };
+            let hot = self.rows.iter().enumerate();
+            let hot = hot.filter(|(at, row)| row.open == Some(false) && self.is_hot(*at));
+            let nodes: Vec<Node> = hot.filter_map(|(_, row)| row.node(listing)).collect();
+            self.expanded.extend(nodes);
+            self.flatten(node.clone(), cx);
+        }
+    }
+
+    /// The entry that a row is of; of a method's group, the hottest.
+    fn entry_of(&self, row: &Row) -> Option<EntryId> {
+        let listing = self.listing.get()?;
+        if let Some(leaf) = row.leaf {
+            return listing.leaves.get(leaf).map(|leaf| leaf.entry);
+        }
+        let group = listing.groups.get(row.group)?;
+        let of_method = matches!(group.key, Key::Method(_)).then(|| listing.leaves_of(group));
+        let hottest = of_method?.iter().max_by_key(|leaf| leaf.samples)?;
+        Some(hottest.entry)
+    }
+
+    fn open(&mut self, cx: &Cx<'_>) -> Vec<Act> {
+        match self.selected().map(|row| self.entry_of(row)) {
+            Some(Some(entry)) => vec![Act::Annotate(entry)],
+            Some(None) => {
+                self.toggle(cx);
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Filters all views to what is selected.
+    fn only(&self, cx: &Cx<'_>) -> Vec<Act> {
+        let (Some(listing), Some(row)) = (self.listing.get(), self.selected()) else {
+            return Vec::new();
+        };
+        let Some(group) = listing.groups.get(row.group) else {
+            return Vec::new();
+        };
+        let of_thread = match group.key {
+            Key::Thread(thread) => Some(Narrow::Threads(Some([thread].into_iter().collect()))),
+            _ => None,
+        };
+        if let Some(leaf) = row.leaf.and_then(|leaf| listing.leaves.get(leaf)) {
+            let entry = Narrow::Entries(vec![leaf.entry]);
+            let both = of_thread.into_iter().chain([entry]);
+            return both.map(Act::Narrow).collect();
+        }
+        let all = || {
+            let leaves = listing.leaves_of(group).iter();
+            Narrow::Entries(leaves.map(|leaf| leaf.entry).collect())
+        };
+        let narrow = match (&group.key, listing.grouping) {
+            (Key::Region(region), _) => Narrow::Regions(vec![*region]),
+            (Key::Text(text), Grouping::Class) if !text.is_empty() => {
+                Narrow::Modules(vec![text.to_string()])
+            }
+            (Key::Text(text), Grouping::Tier) if !text.is_empty() => {
+                Narrow::Tiers(vec![text.to_string()])
+            }
+            (Key::Method(_), _) => self.whole_method(cx, row).unwrap_or_else(all),
+            _ => of_thread.unwrap_or_else(all),
+        };
+        vec![Act::Narrow(narrow)]
+    }
+
+    /// All entries of a row's method, those without samples at present as well.
+    fn whole_method(&self, _cx: &Cx<'_>, row: &Row) -> Option<Narrow> {
+        let of_entry = &self.facts.get()?.methods.of_entry;
+        let method = of_entry.get(self.entry_of(row)? as usize)?;
+        let all = (0..).zip(of_entry).filter(|(_, of)| *of == method);
+        Some(Narrow::Entries(all.map(|(entry, _)| entry).collect()))
+    }
+
+    /// Searches in rows, and in what collapsed groups hide: those are expanded.
+    pub(super) fn find_in_list(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
+        let Some(listing) = self.listing.get() else {
+            return false;
+        };
+        let count = self.rows.len();
+        let now = self.list.selected().min(count.saturating_sub(1));
+        let here = self.rows.get(now).and_then(|row| row.node(listing));
+        let origin = match &self.origin {
+            Some(node) => {
+                let is_it = |row: &Row| row.node(listing).as_ref() == Some(node);
+                self.rows.iter().position(is_it).unwrap_or(now)
+            }
+            None => now,
+        };
+        let entry_fits = |contains: &mut dyn FnMut(&str) -> bool, entry: EntryId| {
+            let entry = cx.profile.entries.get(entry as usize);
+            entry.is_some_and(|entry| contains(&entry.name))
+        };
+        let contains = RefCell::new(finder(pattern));
+        let hidden = |row: &Row| {
+            let group = listing.groups.get(row.group)?;
+            let leaves = listing.leaves_of(group).iter();
+            let mut contains = contains.borrow_mut();
+            leaves
+                .map(|leaf| leaf.entry)
+                .find(|&entry| entry_fits(&mut *contains, entry))
+        };
+        let is_named = |row: &Row| {
+            let mut contains = contains.borrow_mut();
+            match (row.leaf.and_then(|leaf| listing.leaves.get(leaf)), row.site) {
+                (Some(_), Some((site, _))) => {
+                    let site = cx.profile.sites.get(site as usize);
+                    let name = site.and_then(crate::report::text::names::range_name);
+                    name.is_some_and(|name| contains(&name))
+                }
+                (Some(leaf), None) => entry_fits(&mut *contains, leaf.entry),
+                (None, _) => {
+                    let group = listing.groups.get(row.group);
+                    group.is_some_and(|group| contains(&group.name))
+                }
+            }
+        };
+        let found = next_match(count, origin, now, find, |at| {
+            let row = self.rows.get(at);
+            let is_closed = |row: &Row| row.leaf.is_none() && row.open == Some(false);
+            row.is_some_and(|row| is_named(row) || (is_closed(row) && hidden(row).is_some()))
+        });
+        let found = found.and_then(|at| Some((at, *self.rows.get(at)?)));
+        let inside = found.as_ref().and_then(|(_, row)| {
+            let is_hidden = row.leaf.is_none() && !is_named(row);
+            let entry = is_hidden.then(|| hidden(row)).flatten()?;
+            let group = listing.groups.get(row.group)?;
+            Some((
+                Node::Group(group.key.clone()),
+                Node::Entry(group.key.clone(), entry),
+            ))
+        });
+        self.origin = self.origin.take().or(here);
+        let Some((at, _)) = found else {
+            return false;
+        };
+        self.list.select(at, count, height(cx.area));
+        if let Some((group, entry)) = inside {
+            self.expanded.insert(group.clone());
+            self.flatten(Some(group), cx);
+            self.select_node(&entry, cx);
+        }
+        true
+    }
+
+    /// Remembers what is selected in the matrix.
+    pub(super) fn keep_cell(&mut self) {
+        let kept = self.matrix.get().and_then(|matrix| {
+            let (row, column) = self.grid.selected()?;
+            let (who, category) = if self.grid.turned {
+                (column, Some(row))
+            } else {
+                (Some(row), column)
+            };
+            let who = who.and_then(|who| matrix.who.get(who as usize));
+            let category = category.and_then(|at| matrix.categories.get(at as usize));
+            Some((
+                who.map(|item| item.what.clone()),
+                category.map(|item| item.what.clone()),
+            ))
+        });
+        self.kept_cell = kept;
+    }
+
+    /// Selects it again.
+    pub(super) fn restore_cell(&mut self, cx: &Cx<'_>) {
+        let (Some((who, category)), Some(matrix)) = (self.kept_cell.take(), self.matrix.get())
+        else {
+            return;
+        };
+        let who = who.and_then(|who| matrix.who.iter().position(|item| item.what == who));
+        let category =
+            category.and_then(|one| matrix.categories.iter().position(|item| item.what == one));
+        let (row, column) = if self.grid.turned {
+            (category, who)
+        } else {
+            (who, category)
+        };
+        let had_column = self.grid.column > 0;
+        if let Some(column) = column.filter(|_| had_column) {
+            self.grid.column = column + 1;
+            if self.grid.by == GridBy::Column {
+                self.grid.arrange(matrix, super::grid_height(cx.area));
+            }
+        }
+        let place = row.and_then(|row| self.grid.place_of(u32::try_from(row).ok()?));
+        if let Some(place) = place.filter(|_| self.grid.list.selected() > 0) {
+            let rows = self.grid.rows();
+            self.grid
+                .list
+                .select(place, rows, super::grid_height(cx.area));
+        }
+    }
+}

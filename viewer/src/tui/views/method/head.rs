@@ -1,0 +1,85 @@
+//! The lines above the listing: which method, how hot, and what limits that.
+
+use super::found::Found;
+use crate::annotate::layout::tier_name;
+use crate::annotate::limits::limits;
+use crate::report::text::shorten;
+use crate::report::words::{count, percent, ratio, some};
+use crate::tui::theme::Role;
+use crate::tui::views::Cx;
+use crate::tui::widgets::text;
+use ratatui::text::Line;
+
+/// So many methods are named that this one was inlined into.
+const MAX_INTO: usize = 3;
+
+/// The name, and where it begins.
+pub fn name(found: &Found) -> (String, Option<String>) {
+    let annotation = &found.annotation;
+    let file = annotation.file.rsplit('/').next().unwrap_or_default();
+    let place = match (file, annotation.line) {
+        ("", None) => None,
+        ("", Some(line)) => Some(format!("line {line}")),
+        (file, Some(line)) => Some(format!("{file}:{line}")),
+        (file, None) => Some(file.to_owned()),
+    };
+    (annotation.name.clone(), place)
+}
+
+/// How hot it is, and where it ran.
+pub fn figures(found: &Found) -> String {
+    let annotation = &found.annotation;
+    let (all, own) = (annotation.all.samples(), annotation.own.samples());
+    if all == 0 {
+        return "no sample that the filters take is in it".to_owned();
+    }
+    let error = annotation
+        .error
+        .map_or_else(String::new, |error| format!(" ±{:.2}", error * 100.0));
+    let share = percent(ratio(all, annotation.total));
+    let mut parts = vec![format!(
+        "{share}{error} of all: {}",
+        some(all, "sample", "samples")
+    )];
+    if own < all {
+        parts.push(format!("{} of them in what was inlined", count(all - own)));
+    }
+    let named = annotation.tiers.iter().any(|tier| !tier.name.is_empty());
+    if named || annotation.tiers.len() > 1 {
+        let tiers = annotation.tiers.iter();
+        let tiers = tiers.map(|tier| format!("{} {}", tier_name(tier), count(tier.samples)));
+        parts.push(format!("ran as {}", tiers.collect::<Vec<_>>().join(", ")));
+    }
+    if !annotation.into.is_empty() {
+        let into = annotation.into.iter().take(MAX_INTO);
+        let into = into.map(|(name, samples)| format!("{name} {}", count(*samples)));
+        let mut names = into.collect::<Vec<_>>().join(", ");
+        let more = annotation.into.len().saturating_sub(MAX_INTO);
+        if more > 0 {
+            names.push_str(&format!(" and {more} more"));
+        }
+        parts.push(format!("inlined into {names}"));
+    }
+    parts.join("; ")
+}
+
+/// The lines above the listing.
+pub fn lines(found: &Found, cx: &Cx<'_>) -> Vec<Line<'static>> {
+    let columns = usize::from(cx.area.width);
+    let (name, place) = name(found);
+    let name = shorten::label(&name, place.as_deref(), "", columns);
+    let line = |role, text: &str| Line::styled(text::line(text, columns), cx.theme.style(role));
+    let mut lines = vec![line(Role::Title, &name), line(Role::Text, &figures(found))];
+    let limits = limits(&found.annotation);
+    if let Some(first) = limits
+        .first()
+        .filter(|_| found.annotation.all.samples() > 0)
+    {
+        let more = match limits.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more: y copies all)"),
+        };
+        lines.push(line(Role::Warning, &format!("! {first}{more}")));
+    }
+    lines
+}

@@ -1,0 +1,157 @@
+//! The timeline, driven by keys and the mouse.
+
+#![allow(clippy::panic, reason = "tests fail by it")]
+
+use crate::recordings::screens::java;
+use crate::recordings::{PROGRAM, PROGRAM_AT, Recording, THREAD};
+use crate::tui::event::Effect;
+use crate::tui::testing::{Driven, SIZES, profile};
+use crate::tui::theme::{Colors, Theme};
+use ratatui::crossterm::event::{MouseButton, MouseEventKind};
+use vmscope_records::{Mark, Record, TimeNs};
+
+/// 80x24: the first of 67 columns, and the second row of the view.
+const LEFT: u16 = 13;
+
+#[test]
+fn screens() {
+    for (columns, rows) in SIZES {
+        let mut driven = Driven::open(java(), (columns, rows));
+        let name = |what: &str| format!("timeline-{what}-{columns}x{rows}");
+        driven.keys("4").golden(&name("full"));
+        driven.keys("}}}}}}}}}}}}++++").golden(&name("zoomed"));
+        let mut empty = Driven::open(Recording::of("native").end(1000).bytes(), (columns, rows));
+        empty.keys("4").golden(&name("empty"));
+    }
+    let theme = Theme {
+        colors: Colors::None,
+        unicode: false,
+    };
+    let mut bare = Driven::with_theme(profile(java()), SIZES[0], theme);
+    bare.keys("4<Right><Right>").golden("timeline-bare-80x24");
+}
+
+#[test]
+fn a_window_is_selected_with_keys() {
+    let mut driven = Driven::open(java(), SIZES[0]);
+    let screen = driven.keys("4<Home><Right><Right>v<Right><Right>").screen();
+    assert!(screen.contains("selected 0.597-1.493 s"), "{screen}");
+    let screen = driven.keys("<Enter>").screen();
+    assert!(screen.contains("0.597-1.493 s ✕"), "{screen}");
+    assert!(screen.contains('╞'), "the window is marked: {screen}");
+    // The chart shows the whole recording still; `m` the window alone, and back.
+    assert!(screen.contains("298.5 ms/col"), "{screen}");
+    assert!(driven.keys("m").screen().contains("13.4 ms/col"));
+    assert!(driven.screen().contains("the window alone"));
+    // What is selected in it narrows further.
+    let screen = driven.keys("<Home>v<Right><Enter>").screen();
+    assert!(screen.contains("0.597-0.624 s ✕"), "{screen}");
+    assert!(driven.keys("x").screen().contains("298.5 ms/col"));
+}
+
+#[test]
+fn escape_gives_a_selection_up() {
+    let mut driven = Driven::open(java(), SIZES[0]);
+    assert!(driven.keys("4v<Right>").screen().contains("selected"));
+    let screen = driven.keys("<Esc>").screen();
+    assert!(!screen.contains("selected"), "{screen}");
+    assert!(!screen.contains('✕'), "{screen}");
+}
+
+#[test]
+fn dragging_selects_and_the_wheel_zooms() {
+    let mut driven = Driven::open(java(), SIZES[0]);
+    driven.keys("4");
+    driven.mouse(MouseEventKind::Down(MouseButton::Left), LEFT + 2, 5);
+    driven.mouse(MouseEventKind::Drag(MouseButton::Left), LEFT + 4, 5);
+    assert!(driven.screen().contains("selected 0.597-1.493 s"));
+    driven.mouse(MouseEventKind::Up(MouseButton::Left), LEFT + 4, 5);
+    assert!(driven.screen().contains("0.597-1.493 s ✕"));
+    driven.keys("x");
+    driven.click(LEFT + 9, 5);
+    assert!(!driven.screen().contains('✕'), "a click is no window");
+    driven.mouse(MouseEventKind::ScrollUp, LEFT + 9, 5);
+    assert!(driven.screen().contains("zoomed to"), "{}", driven.screen());
+    driven.mouse(MouseEventKind::ScrollDown, LEFT + 9, 5);
+    assert!(!driven.screen().contains("zoomed to"));
+}
+
+#[test]
+fn one_goes_from_event_to_event() {
+    let mut driven = Driven::open(java(), SIZES[0]);
+    let screen = driven.keys("4}").screen();
+    assert!(screen.contains("G1, young 6.2 ms at 0.350 s"), "{screen}");
+    let screen = driven.keys("<End>{").screen();
+    assert!(screen.contains("18.900 s, end not seen"), "{screen}");
+    driven.keys("<End>}");
+    assert!(driven.screen().contains("no collection or mark after"));
+}
+
+#[test]
+fn threads_are_left_out_and_taken_alone() {
+    let mut driven = Driven::open(java(), SIZES[0]);
+    let screen = driven.keys("4<Down><Space>").screen();
+    assert!(screen.contains("thread "), "{screen}");
+    assert!(
+        driven
+            .keys("x")
+            .screen()
+            .lines()
+            .all(|line| !line.contains('✕'))
+    );
+    assert!(driven.keys("4<Down><Enter>").screen().contains("thread "));
+}
+
+#[test]
+fn marks_and_hostile_names_stay_in_their_row() {
+    let mut recording = Recording::of("native");
+    recording.symbols(PROGRAM, &[(0, 0x1000, "f")]);
+    for time in 0..1000 {
+        recording.sample(time * 1000, THREAD, PROGRAM_AT);
+    }
+    recording.put(Record::Mark(Mark {
+        time: TimeNs(500_000),
+        text: "\u{1b}[2J漢\u{202e}x".to_owned(),
+    }));
+    let mut driven = Driven::open(recording.end(1_000_000).bytes(), SIZES[0]);
+    let screen = driven.keys("4}").screen();
+    assert!(screen.contains("marks"), "{screen}");
+    assert!(!screen.contains('\u{1b}') && !screen.contains('\u{202e}'));
+}
+
+#[test]
+fn nothing_panics_at_any_size() {
+    for bytes in [java(), Recording::of("native").end(0).bytes()] {
+        let mut driven = Driven::open(bytes, SIZES[0]);
+        driven.keys("4}}++v<Right>");
+        for (columns, rows) in [
+            (60, 16),
+            (61, 17),
+            (79, 18),
+            (100, 200),
+            (400, 16),
+            (60, 60),
+        ] {
+            driven.resize(columns, rows).screen();
+            driven.keys("<Right>,.-<End>=<PgDn><Up><Home>");
+            driven.screen();
+        }
+    }
+}
+
+#[test]
+fn what_is_copied_has_all_of_it() {
+    let mut driven = Driven::open(java(), SIZES[0]);
+    driven.keys("4y");
+    let Some(Effect::Copy(text)) = driven.effects.last() else {
+        panic!("{:?}", driven.effects);
+    };
+    for words in [
+        "Timeline, 0.000 to 20.000 s",
+        "worker-2",
+        "G1 Compaction Pause",
+        "RingOverrun",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}

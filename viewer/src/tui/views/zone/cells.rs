@@ -1,0 +1,359 @@
+//! The map's cells: what lay in each stretch of bytes of a zone at a time, and what samples
+//! fell there.
+
+use super::Ground;
+use rustc_hash::FxHashMap;
+use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
+use vmscope_symbolizer::addresses::Owner;
+use vmscope_symbolizer::zone::{Life, Lives, Presence, ZoneRange};
+use vmscope_symbolizer::{Profile, Stop};
+
+/// What the map shows, for cells to be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// The number of what it is made from.
+    pub ground: u64,
+    /// Which zone.
+    pub zone: (ProcessKey, u64),
+    /// When.
+    pub time: TimeNs,
+    /// What changes since then are marked.
+    pub before: Option<TimeNs>,
+    /// The first cell's address.
+    pub first: u64,
+    /// Bytes of a cell.
+    pub bytes: u64,
+    /// How many cells there are.
+    pub cells: usize,
+    /// From when to when the time line goes, and its columns.
+    pub line: (TimeNs, TimeNs, usize),
+}
+
+/// A kind of constituent, with its compiler.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sort {
+    /// What it is.
+    pub kind: ConstituentKind,
+    /// Who made it.
+    pub tier: String,
+}
+
+/// All there is of a sort.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Total {
+    /// What it is.
+    pub sort: Sort,
+    /// The letter that stands for it.
+    pub letter: char,
+    /// Constituents.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their samples, at any time that the filter takes.
+    pub samples: u64,
+}
+
+/// A cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// What most of its bytes are, by [`Cells::totals`]; `None` that all are free.
+    pub sort: Option<usize>,
+    /// Bytes that something lies on.
+    pub used: u64,
+    /// Samples of what lies there.
+    pub samples: u64,
+    /// Something came since the step before.
+    pub came: bool,
+    /// Something went.
+    pub went: bool,
+    /// What lies there may have come later, or be gone.
+    pub maybe: bool,
+}
+
+/// A zone at a time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cells {
+    /// The cells, by address.
+    pub cells: Vec<Cell>,
+    /// By sort, most bytes first.
+    pub totals: Vec<Total>,
+    /// Bytes that something lies on, and that nothing does.
+    pub used: u64,
+    /// See `used`.
+    pub free: u64,
+    /// Pieces of free space, and the largest.
+    pub gaps: u64,
+    /// See `gaps`.
+    pub largest: u64,
+    /// Constituents that are not certain to be there.
+    pub maybe: u64,
+    /// How many came, and went, since the step before.
+    pub came: u64,
+    /// See `came`.
+    pub went: u64,
+    /// Compactions until then: how many, and when the last was seen.
+    pub compactions: (u64, Option<TimeNs>),
+    /// Changes in each column of the time line.
+    pub line: Vec<u64>,
+}
+
+/// The zone that is wanted.
+pub fn zone_of(lives: &Lives, zone: (ProcessKey, u64)) -> Option<&ZoneRange> {
+    let mut zones = lives.zones().iter();
+    zones.find(|one| (one.process, one.start) == zone)
+}
+
+fn is_free(profile: &Profile, life: &Life) -> bool {
+    let code = profile.trace.constituent(life.code);
+    code.is_none_or(|code| code.kind == ConstituentKind::Free)
+}
+
+impl Cells {
+    /// Makes them; `None` when `stop` was wished before.
+    pub fn of(profile: &Profile, ground: &Ground, wanted: &Wanted, stop: &Stop) -> Option<Self> {
+        let Some(zone) = zone_of(&ground.lives, wanted.zone) else {
+            return Some(Cells::default());
+        };
+        let mut cells = Cells {
+            cells: vec![Cell::default(); wanted.cells],
+            line: vec![0; wanted.line.2],
+            ..Cells::default()
+        };
+        let there: Vec<(&Life, Presence)> = ground
+            .lives
+            .at(zone, wanted.time)
+            .filter(|(life, _)| !is_free(profile, life))
+            .collect();
+        let sorts = cells.total(profile, &there);
+        cells.space(zone, &there);
+        if stop.is_stopped() {
+            return None;
+        }
+        cells.fill(ground, wanted, &there, &sorts);
+        if stop.is_stopped() {
+            return None;
+        }
+        cells.changes(profile, ground, wanted, zone);
+        Some(cells)
+    }
+
+    /// Counts by sort. Returns the index of each constituent's.
+    fn total(&mut self, profile: &Profile, there: &[(&Life, Presence)]) -> Vec<usize> {
+        let mut by_sort: FxHashMap<Sort, usize> = FxHashMap::default();
+        let mut sorts = Vec::with_capacity(there.len());
+        for (life, presence) in there {
+            let code = profile.trace.constituent(life.code);
+            let sort = Sort {
+                kind: code.map_or(ConstituentKind::Stub, |code| code.kind.clone()),
+                tier: code.map_or_else(String::new, |code| code.tier.clone()),
+            };
+            let next = self.totals.len();
+            let index = *by_sort.entry(sort.clone()).or_insert(next);
+            if index == next {
+                self.totals.push(Total {
+                    sort,
+                    letter: ' ',
+                    count: 0,
+                    bytes: 0,
+                    samples: 0,
+                });
+            }
+            if let Some(total) = self.totals.get_mut(index) {
+                total.count += 1;
+                total.bytes += life.size();
+            }
+            self.maybe += u64::from(*presence == Presence::Maybe);
+            sorts.push(index);
+        }
+        // Most bytes first; the letters go by name, so that they stay as time goes on.
+        let mut order: Vec<usize> = (0..self.totals.len()).collect();
+        let key = |at: &usize| {
+            let total = self.totals.get(*at);
+            total.map(|total| (std::cmp::Reverse(total.bytes), name_of(&total.sort)))
+        };
+        order.sort_by_key(key);
+        let mut place = vec![0; order.len()];
+        for (rank, &at) in order.iter().enumerate() {
+            if let Some(slot) = place.get_mut(at) {
+                *slot = rank;
+            }
+        }
+        let totals: Vec<Total> = order
+            .iter()
+            .filter_map(|&at| self.totals.get(at).cloned())
+            .collect();
+        self.totals = totals;
+        letters(&mut self.totals);
+        let rank = |at: usize| place.get(at).copied().unwrap_or(0);
+        sorts.into_iter().map(rank).collect()
+    }
+
+    /// What is used and what is free; code is by address.
+    fn space(&mut self, zone: &ZoneRange, there: &[(&Life, Presence)]) {
+        let mut end = zone.start;
+        let mut gap = |from: u64, to: u64| {
+            if from < to {
+                self.free += to - from;
+                self.gaps += 1;
+                self.largest = self.largest.max(to - from);
+            }
+        };
+        for (life, _) in there {
+            gap(end, life.start);
+            end = end.max(life.end);
+        }
+        gap(end, zone.end);
+        self.used = (zone.end - zone.start).saturating_sub(self.free);
+    }
+
+    /// The cells that some addresses lie in.
+    fn range(wanted: &Wanted, start: u64, end: u64) -> std::ops::Range<usize> {
+        let bytes = wanted.bytes.max(1);
+        let cell = |address: u64| {
+            let cell = address.saturating_sub(wanted.first) / bytes;
+            usize::try_from(cell).unwrap_or(usize::MAX)
+        };
+        if end <= wanted.first || start >= end {
+            return 0..0;
+        }
+        let to = cell(end - 1).saturating_add(1).min(wanted.cells);
+        cell(start).min(to)..to
+    }
+
+    fn fill(
+        &mut self,
+        ground: &Ground,
+        wanted: &Wanted,
+        there: &[(&Life, Presence)],
+        sorts: &[usize],
+    ) {
+        let (process, start) = wanted.zone;
+        let mut stretches = ground.addresses.stretches.iter();
+        let stretch = stretches.find(|one| one.owner == Owner::Zone(process, start));
+        let mut most = vec![0u64; wanted.cells];
+        for (&(life, presence), &sort) in there.iter().zip(sorts) {
+            let range = Self::range(wanted, life.start, life.end);
+            for at in range {
+                let from = wanted
+                    .first
+                    .saturating_add(wanted.bytes.saturating_mul(at as u64));
+                let to = from.saturating_add(wanted.bytes);
+                let bytes = life.end.min(to).saturating_sub(life.start.max(from));
+                let (Some(cell), Some(most)) = (self.cells.get_mut(at), most.get_mut(at)) else {
+                    continue;
+                };
+                cell.used += bytes;
+                cell.maybe |= presence == Presence::Maybe;
+                if bytes > *most {
+                    *most = bytes;
+                    cell.sort = Some(sort);
+                }
+            }
+            let points = stretch.map_or(&[][..], |one| one.points(life.start..life.end));
+            for point in points.iter().filter(|point| point.code == Some(life.code)) {
+                if let Some(total) = self.totals.get_mut(sort) {
+                    total.samples += point.samples;
+                }
+                let at = Self::range(wanted, point.address, point.address.saturating_add(1));
+                if let Some(cell) = self.cells.get_mut(at).and_then(|cells| cells.first_mut()) {
+                    cell.samples += point.samples;
+                }
+            }
+        }
+    }
+
+    fn changes(&mut self, profile: &Profile, ground: &Ground, wanted: &Wanted, zone: &ZoneRange) {
+        let (from, to, columns) = wanted.line;
+        let span = u128::from(to.since(from).0).max(1);
+        let column = |time: TimeNs| {
+            let part = u128::from(time.since(from).0) * columns as u128 / span;
+            usize::try_from(part)
+                .unwrap_or(usize::MAX)
+                .min(columns.saturating_sub(1))
+        };
+        for life in ground.lives.in_zone(zone) {
+            if is_free(profile, life) {
+                continue;
+            }
+            for time in [Some(life.from), life.until].into_iter().flatten() {
+                // What was there when it began did not come.
+                if from < time
+                    && time <= to
+                    && let Some(slot) = self.line.get_mut(column(time))
+                {
+                    *slot += 1;
+                }
+            }
+            let Some(before) = wanted.before else {
+                continue;
+            };
+            let (was, is) = (life.at(before).is_some(), life.at(wanted.time).is_some());
+            if was == is {
+                continue;
+            }
+            self.came += u64::from(is);
+            self.went += u64::from(was);
+            let range = Self::range(wanted, life.start, life.end);
+            for cell in self.cells.get_mut(range).into_iter().flatten() {
+                cell.came |= is;
+                cell.went |= was;
+            }
+        }
+        let compactions = ground.lives.compactions(zone);
+        let until = compactions.partition_point(|(time, _)| *time <= wanted.time);
+        let last = until.checked_sub(1).and_then(|at| compactions.get(at));
+        self.compactions = (until as u64, last.map(|(time, _)| *time));
+    }
+}
+
+/// What a sort is called.
+pub fn name_of(sort: &Sort) -> String {
+    use ConstituentKind as Kind;
+    let kind = match &sort.kind {
+        Kind::Method => "methods",
+        Kind::Block => "blocks",
+        Kind::ClosedPic => "closed PICs",
+        Kind::OpenPic => "open PICs",
+        Kind::Trampoline => "trampolines",
+        Kind::Enilopmart => "enilopmarts",
+        Kind::Stub => "stubs",
+        Kind::Interpreter => "interpreter",
+        Kind::Adapter => "adapters",
+        Kind::RegExp => "regular expressions",
+        Kind::Other(name) => name.as_str(),
+        _ => "other",
+    };
+    if sort.tier.is_empty() {
+        kind.to_owned()
+    } else {
+        format!("{kind} {}", sort.tier)
+    }
+}
+
+/// Gives each sort a letter of its own: of its tier (`1` for C1, `2` for C2), else its kind.
+fn letters(totals: &mut [Total]) {
+    let mut order: Vec<usize> = (0..totals.len()).collect();
+    order.sort_by_key(|&at| totals.get(at).map(|total| name_of(&total.sort)));
+    let mut used: Vec<char> = Vec::new();
+    for at in order {
+        let Some(total) = totals.get_mut(at) else {
+            continue;
+        };
+        let tier = total.sort.tier.as_str();
+        let digits = tier.chars().filter(char::is_ascii_digit);
+        let upper = |c: char| c.to_ascii_uppercase();
+        let of_kind = name_of(&Sort {
+            tier: String::new(),
+            ..total.sort.clone()
+        });
+        let wanted: Vec<char> = digits
+            .chain(tier.chars().filter(char::is_ascii_alphabetic).map(upper))
+            .chain(of_kind.chars().filter(char::is_ascii_alphabetic).map(upper))
+            .chain('A'..='Z')
+            .chain('a'..='z')
+            .collect();
+        let found = wanted.into_iter().find(|letter| !used.contains(letter));
+        total.letter = found.unwrap_or('*');
+        used.push(total.letter);
+    }
+}

@@ -1,0 +1,81 @@
+//! What ranges of addresses, zones and sizes are called.
+
+use crate::tui::views::Cx;
+use vmscope_records::ProcessKey;
+use vmscope_symbolizer::EntryId;
+use vmscope_symbolizer::addresses::{Owner, Stretch};
+use vmscope_symbolizer::zone::Lives;
+
+/// From here on, x86-64's kernel has its modules.
+const KERNEL_MODULES: u64 = 0xffff_ffff_a000_0000;
+
+/// What a stretch is called.
+pub fn of_stretch(stretch: &Stretch, lives: &Lives, cx: &Cx<'_>) -> String {
+    match stretch.owner {
+        Owner::Module(module) => {
+            let module = cx.profile.trace.modules.get(&module);
+            let path = module.map_or("", |module| module.path.as_str());
+            path.rsplit('/').next().unwrap_or(path).to_owned()
+        }
+        Owner::Kernel(start) if start >= KERNEL_MODULES => "[kernel: modules]".to_owned(),
+        Owner::Kernel(_) => "[kernel]".to_owned(),
+        Owner::Zone(process, start) => of_zone(process, start, lives, cx),
+    }
+}
+
+/// What a code zone is called: with its number where there are several, and its process
+/// where several have one.
+pub fn of_zone(process: ProcessKey, start: u64, lives: &Lives, cx: &Cx<'_>) -> String {
+    let mut name = "code zone".to_owned();
+    let of_process = || lives.zones().iter().filter(|zone| zone.process == process);
+    if of_process().count() > 1 {
+        let before = of_process().filter(|zone| zone.start < start).count();
+        name.push_str(&format!(" {}", before + 1));
+    }
+    if lives.zones().iter().any(|zone| zone.process != process)
+        && let Some(process) = cx.profile.trace.processes.get(&process)
+    {
+        name.push_str(&format!(" of {}", process.pid));
+    }
+    name
+}
+
+/// An entry's name where there is little room: a method's class without its package, no
+/// parameters.
+pub fn of_entry(entry: EntryId, cx: &Cx<'_>) -> String {
+    let Some(entry) = cx.profile.entries.get(entry as usize) else {
+        return String::new();
+    };
+    let name = entry.name.split('(').next().filter(|name| !name.is_empty());
+    let name = name.unwrap_or(&entry.name);
+    let class = entry.module.as_str();
+    let package = class.rfind('.').map_or(0, |dot| dot + 1);
+    match name.strip_prefix(class).filter(|_| !class.is_empty()) {
+        Some(rest) => format!("{}{rest}", class.get(package..).unwrap_or(class)),
+        None => name.to_owned(),
+    }
+}
+
+/// A number of bytes with its unit, in few columns.
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut size = bytes as f64 / 1024.0;
+    let mut units = UNITS.into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    for next in units {
+        if size < 1024.0 {
+            break;
+        }
+        size /= 1024.0;
+        unit = next;
+    }
+    if size < 10.0 {
+        format!("{size:.1} {unit}")
+    } else {
+        format!("{size:.0} {unit}")
+    }
+}

@@ -1,0 +1,247 @@
+//! The view, driven by keys and the mouse.
+
+use crate::recordings::screens;
+use crate::recordings::{PROCESS, PROGRAM_AT, Recording, THREAD, code};
+use crate::tui::testing::{Driven, SIZES};
+use ratatui::crossterm::event::{MouseButton, MouseEventKind};
+use vmscope_records::Constituent;
+
+const ZONE: u64 = 0x7f00_0000_0000;
+
+/// A native program: no zone.
+fn native() -> Recording {
+    let mut recording = Recording::of("native");
+    for time in 0..100 {
+        recording.sample(time * 1000, THREAD, PROGRAM_AT + time % 40 * 0x40);
+    }
+    recording.end(100_000);
+    recording
+}
+
+/// Two zones: in the first, `m1` gives way to `m2` and moves, and `m3` is without samples.
+fn zones() -> Recording {
+    let mut recording = Recording::of("cog");
+    recording.map(PROCESS, 0, ZONE, ZONE + 0x1_0000, 0, None);
+    recording.constituent(Constituent {
+        tier: "C1".to_owned(),
+        ..code(1, 0, ZONE, ZONE + 0x1000)
+    });
+    recording.constituent(code(2, 40_000, ZONE + 0x2000, ZONE + 0x3000));
+    recording.constituent(code(3, 0, ZONE + 0x8000, ZONE + 0x8800));
+    recording.constituent(code(4, 0, ZONE + 0x1000_0000, ZONE + 0x1000_1000));
+    recording.moved(1, 59_000, 60_000, ZONE + 0xc000);
+    recording.gone(2, 79_000, 80_000);
+    for time in 0..100 {
+        let pc = match time {
+            0..40 => ZONE + 0x10,
+            40..60 => ZONE + 0x2010,
+            60..90 => ZONE + 0xc010,
+            _ => ZONE + 0x1000_0010,
+        };
+        recording.sample(time * 1000, THREAD, pc);
+    }
+    recording.end(100_000);
+    recording
+}
+
+fn size_of(size: (u16, u16)) -> String {
+    format!("{}x{}", size.0, size.1)
+}
+
+#[test]
+fn the_plot_in_three_sizes() {
+    for size in SIZES {
+        let mut driven = Driven::open(screens::java(), size);
+        driven
+            .keys("5")
+            .golden(&format!("zone-plot-{}", size_of(size)));
+    }
+}
+
+#[test]
+fn the_map_in_three_sizes() {
+    for size in SIZES {
+        let mut driven = Driven::open(screens::java(), size);
+        driven
+            .keys("5m")
+            .golden(&format!("zone-map-{}", size_of(size)));
+    }
+}
+
+#[test]
+fn without_samples_and_without_a_zone() {
+    let mut nothing = Recording::of("native");
+    let bytes = nothing.end(100_000).bytes();
+    for size in SIZES {
+        let mut driven = Driven::open(bytes.clone(), size);
+        driven
+            .keys("5")
+            .golden(&format!("zone-plot-empty-{}", size_of(size)));
+        let mut driven = Driven::open(native().bytes(), size);
+        driven
+            .keys("5m")
+            .golden(&format!("zone-map-empty-{}", size_of(size)));
+    }
+}
+
+#[test]
+fn a_selection_is_zoomed_to_and_left_again() {
+    let mut driven = Driven::open(screens::java(), SIZES[0]);
+    let all = driven.keys("5").screen();
+    let selected = driven.keys("gv<Right><Right>").screen();
+    assert!(selected.contains("selected 0x"), "{selected}");
+    let near = driven.keys("<Enter>").screen();
+    assert!(near.contains("zoomed"), "{near}");
+    assert!(!driven.keys("-").screen().contains("zoomed"));
+    assert!(driven.keys(".").screen().contains("zoomed"));
+    driven.keys(",");
+    let hottest = driven.keys("{{{{{{{{{{{{{{}}}}}}}}}}}}}}").screen();
+    assert!(hottest.contains("samples, "), "{hottest}");
+    assert!(all.contains("99.66% of 12,564 samples"), "{all}");
+    // Zoomed into one stretch, the names are those of entries in it.
+    driven.keys("/OrderBook.match<Enter>+");
+    driven.golden("zone-plot-zoomed-80x24");
+}
+
+#[test]
+fn dragging_zooms_and_the_wheel_goes_back() {
+    let mut driven = Driven::open(screens::java(), SIZES[0]);
+    driven.keys("5");
+    driven.mouse(MouseEventKind::Down(MouseButton::Left), 12, 8);
+    driven.mouse(MouseEventKind::Drag(MouseButton::Left), 20, 8);
+    driven.mouse(MouseEventKind::Drag(MouseButton::Left), 30, 8);
+    assert!(driven.screen().contains("selected 0x"));
+    driven.mouse(MouseEventKind::Up(MouseButton::Left), 30, 8);
+    assert!(driven.screen().contains("zoomed"));
+    driven.mouse(MouseEventKind::ScrollDown, 20, 8);
+    assert!(!driven.screen().contains("zoomed"));
+}
+
+#[test]
+fn ranges_are_left_out_and_included_again() {
+    let mut driven = Driven::open(zones().bytes(), SIZES[1]);
+    let screen = driven.keys("5").screen();
+    assert!(
+        screen.contains("100.00% of 100 samples, 2 of 2 ranges"),
+        "{screen}"
+    );
+    let screen = driven.keys("<Down><Space>").screen();
+    assert!(
+        screen.contains("90.00% of 100 samples, 1 of 2 ranges"),
+        "{screen}"
+    );
+    assert!(screen.contains("- code zone 2"), "{screen}");
+    // The last one stays.
+    let screen = driven.keys("<Up><Space>").screen();
+    assert!(
+        screen.contains("one range at least is included"),
+        "{screen}"
+    );
+    let screen = driven.keys("<Down><Space>").screen();
+    assert!(screen.contains("100.00% of 100 samples"), "{screen}");
+}
+
+#[test]
+fn an_address_is_found_and_a_range_selected() {
+    let mut driven = Driven::open(zones().bytes(), SIZES[0]);
+    let screen = driven.keys("5/0x7f000000c010<Enter>").screen();
+    assert!(screen.contains("in m1"), "{screen}");
+    let screen = driven
+        .keys("/0x7f0000000000-0x7f0000003000<Enter>")
+        .screen();
+    assert!(
+        screen.contains("60 samples, 60.00%; Enter zooms"),
+        "{screen}"
+    );
+    let screen = driven.keys("/0x1<Enter>").screen();
+    assert!(screen.contains("nothing here is called"), "{screen}");
+}
+
+#[test]
+fn enter_opens_what_is_under_the_cursor() {
+    let mut driven = Driven::open(zones().bytes(), SIZES[0]);
+    assert!(driven.keys("5<Enter>").screen().contains("3:Method"));
+    assert!(driven.keys("[").screen().contains("by address"));
+    let screen = driven.keys("f").screen();
+    assert!(screen.contains("only m1"), "{screen}");
+}
+
+#[test]
+fn the_zone_is_shown_as_it_was_then() {
+    let mut driven = Driven::open(zones().bytes(), SIZES[0]);
+    let screen = driven.keys("5m").screen();
+    assert!(screen.contains("code zone 1 of 2"), "{screen}");
+    // At the end m1 is where it moved to, and m2 is gone.
+    let screen = driven.keys("/m1<Enter>").screen();
+    assert!(screen.contains("0x7f000000c000"), "{screen}");
+    assert!(screen.contains("moved 1 time"), "{screen}");
+    let screen = driven.keys("s").screen();
+    assert!(screen.contains("from change to change"), "{screen}");
+    // Before m2 was gone, before m1 moved, before m2 came.
+    let screen = driven.keys(",").screen();
+    assert!(screen.contains("0.000 s"), "{screen}");
+    let screen = driven.keys(",").screen();
+    assert!(screen.contains("1 came, 0 went"), "{screen}");
+    let screen = driven.keys(",,/m1<Enter>").screen();
+    assert!(screen.contains("m1: method C1"), "{screen}");
+    assert!(
+        screen.contains("0x7f0000000000 +4.0 KiB, 40 samples"),
+        "{screen}"
+    );
+    let screen = driven.keys("/m3<Enter><Enter>").screen();
+    assert!(screen.contains("no sample fell on it"), "{screen}");
+    let screen = driven.keys("b").screen();
+    assert!(screen.contains("code zone 2 of 2"), "{screen}");
+}
+
+#[test]
+fn what_is_copied_is_whole() {
+    use crate::tui::event::Effect;
+    let mut driven = Driven::open(zones().bytes(), SIZES[0]);
+    driven.keys("5ymy");
+    let copied: Vec<&String> = driven
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Copy(text) => Some(text),
+            _ => None,
+        })
+        .collect();
+    assert!(copied[0].contains("code zone 2"), "{}", copied[0]);
+    assert!(copied[1].contains("m3"), "{}", copied[1]);
+}
+
+#[test]
+fn no_size_and_no_recording_is_too_much() {
+    let mut empty = Recording::of("jit");
+    // At the very end of the address space, and of no size.
+    let mut odd = Recording::of("jit");
+    odd.constituent(code(1, 0, u64::MAX - 0x100, u64::MAX));
+    odd.constituent(code(2, 0, 0x1000, 0x1000));
+    odd.constituent(code(3, 0, 0, u64::MAX));
+    odd.moved(1, 10, 20, u64::MAX - 4);
+    for time in 0..50 {
+        odd.sample(time, THREAD, u64::MAX - 0x80 + time);
+    }
+    let all = [
+        empty.end(10).bytes(),
+        odd.end(100).bytes(),
+        zones().bytes(),
+        native().bytes(),
+        screens::java(),
+    ];
+    for bytes in all {
+        let mut driven = Driven::open(bytes, SIZES[0]);
+        for form in ["5", "m"] {
+            driven.keys(form);
+            for columns in [60, 61, 79, 119, 120, 121, 200, 300] {
+                for rows in [16, 17, 24, 100] {
+                    driven.resize(columns, rows).screen();
+                    driven.keys("<Right><Down>}}{v<Left>+++.,.bBsGg-x");
+                    driven.click(columns / 2, rows / 2).screen();
+                    driven.click(columns - 3, rows - 4).screen();
+                }
+            }
+        }
+    }
+}

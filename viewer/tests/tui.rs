@@ -1,0 +1,179 @@
+//! `vmscope view` and `vmscope top` in a real terminal: the real binary, keys pressed, the
+//! screen read. What the views show is tested without a terminal (src/tui).
+
+#![allow(clippy::panic, reason = "tests fail by it")]
+
+mod common;
+#[path = "../../symbolizer/tests/recordings/mod.rs"]
+mod recordings;
+
+use common::targets::Target;
+use common::tmux::{Tmux, line};
+use common::vmscope::{Folder, can_sample, trace_of, vmscope};
+use nix::sys::signal::Signal;
+use std::path::PathBuf;
+
+const SIZE: (u16, u16) = (100, 30);
+
+/// A recording of a made-up JVM.
+fn java(folder: &Folder) -> PathBuf {
+    let path = folder.file("java.vmscope");
+    std::fs::write(&path, recordings::screens::java()).expect("a file");
+    path
+}
+
+/// It has ended well and the terminal is as it was.
+fn is_restored(tmux: &Tmux, code: i32) {
+    let screen = tmux.shows(&format!("ended {code}"));
+    assert!(!screen.contains("Overview"), "{screen}");
+    // Lines are edited by the terminal again.
+    let screen = tmux.shows("icanon");
+    assert!(!screen.contains("-icanon"), "{screen}");
+}
+
+#[test]
+fn a_recording_is_looked_at_from_open_to_quit() {
+    let folder = Folder::new();
+    let file = java(&folder);
+    let Some(tmux) = Tmux::run(SIZE, &line(&["view", "java.vmscope"], &file)) else {
+        return;
+    };
+    tmux.shows("12,564 samples");
+    // Search, as one types.
+    tmux.press(&["2"]);
+    tmux.shows("OrderBook.match");
+    tmux.press(&["/"]);
+    tmux.type_text("parseLine");
+    tmux.shows("/parseLine");
+    tmux.press(&["Escape", "g"]);
+    // Into the hottest method, and back.
+    tmux.press(&["Enter"]);
+    tmux.shows("[3 Method");
+    tmux.press(&["["]);
+    tmux.shows("[2 Hot");
+    // Only one region, from the palette; then a window in time.
+    tmux.press(&[":"]);
+    tmux.type_text("only region collector");
+    tmux.press(&["Enter"]);
+    tmux.shows("collector ✕");
+    tmux.press(&["x", ":"]);
+    tmux.type_text("window: from");
+    tmux.press(&["Enter"]);
+    tmux.type_text("10-12");
+    tmux.press(&["Enter"]);
+    tmux.shows("10.000-12.000 s ✕");
+    // Every view can be drawn of that.
+    for view in 1..=9 {
+        tmux.press(&[&view.to_string()]);
+        tmux.shows(&format!("[{view} "));
+    }
+    // The threads, as a table for others.
+    tmux.press(&["8", "e", "C-u"]);
+    tmux.type_text("threads.csv");
+    tmux.press(&["Enter"]);
+    tmux.shows("written to threads.csv");
+    tmux.press(&["q"]);
+    is_restored(&tmux, 0);
+    let csv = std::fs::read_to_string(folder.file("threads.csv")).expect("the export");
+    assert!(csv.contains("main"), "{csv}");
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back() {
+    let folder = Folder::new();
+    let file = java(&folder);
+    let Some(tmux) = Tmux::run(SIZE, &line(&["view", "java.vmscope"], &file)) else {
+        return;
+    };
+    tmux.shows("12,564 samples");
+    // It is the shell's only child.
+    let shell = tmux.pid();
+    let children = format!("/proc/{shell}/task/{shell}/children");
+    let children = std::fs::read_to_string(children).expect("the shell runs");
+    let child = children.split_whitespace().next().expect("vmscope runs");
+    let child = nix::unistd::Pid::from_raw(child.parse().expect("a pid"));
+    nix::sys::signal::kill(child, Signal::SIGTERM).expect("it runs");
+    is_restored(&tmux, 0);
+}
+
+#[test]
+fn a_small_terminal_is_told_and_a_larger_one_shows_it() {
+    let folder = Folder::new();
+    let file = java(&folder);
+    let Some(tmux) = Tmux::run((50, 12), &line(&["view", "java.vmscope"], &file)) else {
+        return;
+    };
+    tmux.shows("vmscope needs 60x16");
+    tmux.resize((120, 40));
+    tmux.shows("12,564 samples");
+    tmux.press(&["q"]);
+    is_restored(&tmux, 0);
+}
+
+#[test]
+fn a_damaged_recording_opens_as_far_as_it_goes() {
+    let folder = Folder::new();
+    let file = folder.file("bad.vmscope");
+    std::fs::write(&file, recordings::screens::damaged()).expect("a file");
+    let Some(tmux) = Tmux::run(SIZE, &line(&["view", "bad.vmscope"], &file)) else {
+        return;
+    };
+    tmux.shows("this recording is not whole");
+    tmux.shows("10,886 samples");
+    tmux.press(&["q"]);
+    is_restored(&tmux, 0);
+}
+
+#[test]
+fn without_a_terminal_it_names_what_prints_text() {
+    let folder = Folder::new();
+    let file = java(&folder);
+    let shown = file.display().to_string();
+    vmscope(["view", &shown])
+        .code(2)
+        .says(&format!("vmscope report {shown}"));
+    vmscope(["top", "1"]).code(2).says("vmscope attach 1");
+}
+
+#[test]
+fn a_running_process_is_followed_to_its_end_and_saved() {
+    if !can_sample() {
+        return;
+    }
+    let Some(target) = Target::known_shares(2) else {
+        return;
+    };
+    let folder = Folder::new();
+    let pid = target.pid().to_string();
+    let Some(tmux) = Tmux::run(SIZE, &line(&["top", &pid], &folder.file("any"))) else {
+        return;
+    };
+    tmux.shows("live");
+    tmux.press(&["2"]);
+    tmux.shows("share_a");
+    tmux.press(&["w"]);
+    tmux.shows("last 10 s ✕");
+    tmux.press(&["M"]);
+    tmux.type_text("here");
+    tmux.press(&["Enter"]);
+    tmux.shows("marked: here");
+    tmux.press(&["p"]);
+    tmux.shows("held");
+    tmux.press(&["p"]);
+    tmux.shows("live");
+    target.end();
+    tmux.shows("the process has exited");
+    // What was seen is still there, and can be kept.
+    tmux.press(&["X", "8"]);
+    tmux.shows("share-0");
+    tmux.press(&["W", "C-u"]);
+    tmux.type_text("kept.vmscope");
+    tmux.press(&["Enter"]);
+    tmux.shows("samples saved in kept.vmscope");
+    tmux.press(&["q"]);
+    is_restored(&tmux, 0);
+    let trace = trace_of(&folder.file("kept.vmscope")).expect("a recording");
+    let marks: Vec<&str> = trace.marks.iter().map(|mark| mark.text.as_str()).collect();
+    assert_eq!(marks, ["here"]);
+    assert!(trace.end.is_some() && !trace.symbols.is_empty());
+}
