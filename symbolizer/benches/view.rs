@@ -8,6 +8,7 @@
 #![allow(
     missing_docs,
     clippy::unwrap_used,
+    clippy::panic,
     reason = "a benchmark fails by panicking"
 )]
 

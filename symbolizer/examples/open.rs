@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use vmscope_records::TimeNs;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
-use vmscope_symbolizer::slices::{By, Columns, ColumnsOf, Counts};
+use vmscope_symbolizer::slices::{By, Columns, ColumnsOf, Counts, by_thread};
 use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, Trace, profile_of};
 
 /// So often each is done; the median counts.
@@ -98,6 +98,9 @@ fn keys(profile: &Profile) {
         let columns = || Columns::of(profile, &what, &filter, &stop);
         often(&format!("200 columns, {name}"), columns);
     }
+    let everything = Filter::default();
+    let crossed = || by_thread(profile, &everything, &stop);
+    often("threads and sites", crossed);
     let filter = filter("half", end);
     let Choice::One(subject) = choose(profile, &candidates(profile, &filter), None) else {
         panic!("there are methods");

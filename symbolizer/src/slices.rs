@@ -107,6 +107,17 @@ impl Slice {
         })
     }
 
+    /// A thread's cells.
+    pub fn of_thread(&self, thread: u32) -> &[Cell] {
+        let found = self.runs.binary_search_by_key(&thread, |run| run.thread);
+        let cells = found.ok().and_then(|at| {
+            let before = at.checked_sub(1).and_then(|before| self.runs.get(before));
+            let from = before.map_or(0, |run| run.end as usize);
+            self.cells.get(from..self.runs.get(at)?.end as usize)
+        });
+        cells.unwrap_or_default()
+    }
+
     fn middle(&self) -> TimeNs {
         TimeNs(self.from.0 + self.to.since(self.from).0 / 2)
     }

@@ -6,8 +6,8 @@ use vmscope_records::{Avma, ProcessKey};
 /// Addresses that one constituent is kept for: 2^9 bytes. What voids one of them voids all.
 const GRAIN_BITS: u32 = 9;
 
-/// Slots: 2^17, 32 bytes each.
-const BITS: u32 = 17;
+/// Slots: 2^19, 32 bytes each. Only what is written of them takes memory.
+const BITS: u32 = 19;
 
 /// A process's key has fewer bits, and so has an address without those of its grain: else
 /// nothing is kept.
