@@ -16,6 +16,7 @@ mod build;
 mod columns;
 mod count;
 mod cross;
+mod spans;
 mod stop;
 mod sums;
 mod walk;
@@ -23,6 +24,7 @@ mod walk;
 pub use columns::{By, Columns, ColumnsOf};
 pub use count::Counts;
 pub use cross::{ThreadSite, by_thread};
+pub use spans::{InSpan, Span};
 pub use stop::Stop;
 
 pub(crate) use walk::{Few, Piece, Selection};

@@ -35,6 +35,9 @@ pub struct ThreadSummary {
     pub samples: u64,
     /// CPU time it used in the window, where known.
     pub cpu: Option<DurationNs>,
+    /// How many samples that promised, with those after it was last read; `None` where
+    /// it is not known, and under [`Filter::only`].
+    pub promised: Option<f64>,
 }
 
 /// The counts of a profile under a filter.
@@ -124,8 +127,8 @@ impl Summary {
             regions[entry.region as usize] += *sum;
             let is_code = quality::is_vm_code(entry);
             for (&count, exactness) in by_worth.iter().zip(WORTHS) {
-                quality.take(entry, exactness, count);
-                of_code.take(entry, exactness, if is_code { count } else { 0 });
+                quality.take(Some(entry), exactness, count);
+                of_code.take(Some(entry), exactness, if is_code { count } else { 0 });
             }
         }
         quality.interpreted = counts.interpreted;
@@ -190,10 +193,11 @@ impl Summary {
             let cpu_in = |user| Some(CpuLine::of(thread, begin, user)?.used(self.window));
             let cpu = cpu_in(false);
             let sampled = if kernel { cpu } else { cpu_in(true) };
-            match sampled {
-                Some(cpu) => {
+            let of_thread = sampled.map(|cpu| cpu.0 as f64 / period.max(1.0) + late as f64);
+            match of_thread {
+                Some(of_thread) => {
                     known = true;
-                    promised += cpu.0 as f64 / period.max(1.0) + late as f64;
+                    promised += of_thread;
                     self.after_last_cpu += late;
                 }
                 None => self.threads_without_cpu += u64::from(samples > 0),
@@ -203,6 +207,7 @@ impl Summary {
                     thread: index,
                     samples,
                     cpu,
+                    promised: of_thread.filter(|_| filter.only.is_everything()),
                 });
             }
         }

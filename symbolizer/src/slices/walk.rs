@@ -165,7 +165,8 @@ impl Slices {
         }
     }
 
-    fn range_of(
+    /// The samples of a window, and how many of them were decided as a whole.
+    pub(super) fn range_of(
         &self,
         samples: &Samples,
         from: Option<TimeNs>,

@@ -6,7 +6,7 @@ mod options;
 pub(crate) mod parts;
 pub(crate) mod text;
 pub(crate) mod truth;
-mod vm;
+pub(crate) mod vm;
 pub(crate) mod words;
 
 pub(crate) use json::kind_name;

@@ -1,12 +1,16 @@
 //! What limits the truth of a report (TRUTH.md): said before anything else.
 
+mod exactness;
 mod resolution;
 
+pub(crate) use exactness::{Exact, exactness_of};
 pub(super) use resolution::unnamed_generated;
 
 use super::words::{count, percent, some};
 use vmscope_records::recording::Damage;
-use vmscope_records::{EndReason, LossReason, ModuleState, Stream, ThreadEnd, TimeNs};
+use vmscope_records::{
+    EndReason, Exactness, LimitKind, LossReason, ModuleState, Stream, ThreadEnd, TimeNs,
+};
 use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Profile, Summary};
 
@@ -19,6 +23,49 @@ pub struct TruthLine {
     pub text: String,
     /// What would improve it; may be empty.
     pub remedy: String,
+    /// What kind of thing it is.
+    pub about: About,
+    /// What of the profile it concerns.
+    pub concerns: Concerns,
+}
+
+/// What kind of thing limits the truth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum About {
+    /// The recording is not whole.
+    Damage,
+    /// Samples or records are known to be lost.
+    Losses,
+    /// Not all samples that were promised arrived.
+    Delivery,
+    /// Samples are not resolved as well as they might be.
+    Resolution,
+    /// Code or files changed while they were looked at.
+    Changes,
+    /// What was not permitted, or is not told.
+    Limits,
+}
+
+/// What of the profile a line concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concerns {
+    /// Nothing in particular, or all of it.
+    Everything,
+    /// A time.
+    Window(TimeNs, TimeNs),
+    /// Threads.
+    Threads,
+    /// Entries of generated code without a name.
+    UnnamedGenerated,
+    /// Other entries without a name.
+    Unnamed,
+    /// Entries that stand for doubtful samples.
+    Doubtful,
+    /// The interpreter.
+    Interpreter,
+    /// Entries that have ranges worth so much: of the code that VMs made or interpret
+    /// (`Some(true)`), of native code (`Some(false)`), of both.
+    Worth(Exactness, Option<bool>),
 }
 
 impl TruthLine {
@@ -27,7 +74,17 @@ impl TruthLine {
             samples,
             text: text.into(),
             remedy: remedy.into(),
+            about: About::Limits,
+            concerns: Concerns::Everything,
         }
+    }
+
+    fn about(self, about: About) -> Self {
+        TruthLine { about, ..self }
+    }
+
+    fn concerning(self, concerns: Concerns) -> Self {
+        TruthLine { concerns, ..self }
     }
 }
 
@@ -43,6 +100,7 @@ const ENOUGH_PROMISED: f64 = 200.0;
 pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     let mut lines = Vec::new();
     how_it_ended(profile, &mut lines);
+    tell_about(&mut lines, About::Damage);
     if summary.total == 0 {
         let what = if profile.trace.samples.times.is_empty() {
             "no samples were taken: the threads hardly ran, or nothing reached the recording"
@@ -51,16 +109,21 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
         };
         lines.push(TruthLine::new(None, what, ""));
     }
+    tell_about(&mut lines, About::Delivery);
     losses(profile, summary, &mut lines);
+    tell_about(&mut lines, About::Losses);
     delivery(profile, summary, &mut lines);
+    tell_about(&mut lines, About::Delivery);
     resolution::tell(profile, summary, &mut lines);
+    tell_about(&mut lines, About::Resolution);
     modules(profile, summary, &mut lines);
     for limit in &profile.trace.limits {
-        lines.push(TruthLine::new(
-            None,
-            limit.text.clone(),
-            limit.remedy.clone(),
-        ));
+        let line = TruthLine::new(None, limit.text.clone(), limit.remedy.clone());
+        lines.push(line.about(match limit.kind {
+            LimitKind::NoSymbols => About::Resolution,
+            LimitKind::NotSampled => About::Delivery,
+            _ => About::Limits,
+        }));
     }
     let truncated = profile.trace.samples.truncated_chains;
     if truncated > 0 {
@@ -72,6 +135,13 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
         ));
     }
     lines
+}
+
+/// Says of the lines that are new what they are about, unless they say so themselves.
+fn tell_about(lines: &mut [TruthLine], about: About) {
+    for line in lines.iter_mut().filter(|line| line.about == About::Limits) {
+        line.about = about;
+    }
 }
 
 fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
@@ -219,7 +289,8 @@ fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
                 second(from),
                 second(to)
             );
-            lines.push(TruthLine::new(is_of_samples.then_some(lost), text, remedy));
+            let line = TruthLine::new(is_of_samples.then_some(lost), text, remedy);
+            lines.push(line.concerning(Concerns::Window(from, to)));
         }
     }
 }
@@ -253,7 +324,8 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
             ));
             remedy = "a higher --rate";
         }
-        lines.push(TruthLine::new(Some(missing), text, remedy));
+        let line = TruthLine::new(Some(missing), text, remedy);
+        lines.push(line.concerning(Concerns::Threads));
     }
     if summary.after_last_cpu > 0 {
         let text = "were taken after their threads' CPU time was last read: they count as promised";
@@ -264,7 +336,7 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
             "the CPU time of {} is not known, so that less was promised than they used",
             some(summary.threads_without_cpu, "thread", "threads")
         );
-        lines.push(TruthLine::new(None, text, ""));
+        lines.push(TruthLine::new(None, text, "").concerning(Concerns::Threads));
     }
 }
 
@@ -314,6 +386,10 @@ fn modules(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
             ModuleState::Unreadable(why) => format!("{path} could not be read: {why}"),
             _ => continue,
         };
-        lines.push(TruthLine::new(None, text, ""));
+        let about = match &module.state {
+            ModuleState::Unreadable(_) => About::Limits,
+            _ => About::Changes,
+        };
+        lines.push(TruthLine::new(None, text, "").about(about));
     }
 }

@@ -30,6 +30,17 @@ pub struct Item {
     pub then: Then,
 }
 
+/// What is typed as it stands there counts more than letters that are found one by one; most
+/// where the line begins with it.
+fn literal(text: &str, typed: &str) -> u32 {
+    let (text, typed) = (text.to_lowercase(), typed.trim().to_lowercase());
+    match text.find(&typed) {
+        Some(0) => 1 << 16,
+        Some(_) => 1 << 15,
+        None => 0,
+    }
+}
+
 impl AsRef<str> for Item {
     fn as_ref(&self) -> &str {
         &self.text
@@ -74,7 +85,7 @@ impl Palette {
         for (index, item) in self.items.iter().enumerate() {
             let text = nucleo_matcher::Utf32Str::new(&item.text, &mut room);
             if let Some(score) = pattern.score(text, &mut matcher) {
-                scored.push((score, index));
+                scored.push((score + literal(&item.text, self.input.value()), index));
             }
         }
         // Stable: lines of one score stay in their order.

@@ -26,6 +26,7 @@ impl Page<'_> {
             samples,
             text,
             remedy,
+            ..
         } in &lines
         {
             let number = samples.map_or_else(String::new, |n| some(n, "sample", "samples") + " ");
@@ -216,7 +217,7 @@ fn told(facts: &[Fact]) -> Vec<String> {
 }
 
 /// Wall-clock time as `YYYY-MM-DD HH:MM:SS` in UTC.
-fn session_time(unix_ns: u64) -> String {
+pub(crate) fn session_time(unix_ns: u64) -> String {
     let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
     match jiff::Timestamp::from_second(seconds) {
         Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),

@@ -1,14 +1,14 @@
 //! The report as text, in the form of VMProfiler's (the paper's Figure 7).
 
 mod compilers;
-mod head;
+pub(crate) mod head;
 pub(crate) mod names;
 mod parts;
 pub(crate) mod shorten;
 mod tables;
 mod threads;
 mod totals;
-mod vm;
+pub(crate) mod vm;
 
 pub(crate) use threads::role_name;
 

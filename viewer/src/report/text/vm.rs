@@ -70,43 +70,9 @@ impl Page<'_> {
             // A longer name has half of the line: figures are not cut.
             let most = width(figure).min(self.width / 2);
             let name = fit(figure.name, columns.max(most).min(self.width / 2));
-            self.item(2, &format!("{name}  {}", self.value_of(figure)), out)?;
+            self.item(2, &format!("{name}  {}", value_of(figure)), out)?;
         }
         Ok(())
-    }
-
-    /// A figure in words: a level with how it changed, and between what it was where that
-    /// says more; or what a total grew by and how fast.
-    fn value_of(&self, figure: &Figure) -> String {
-        let unit = short(figure.unit, MAX_UNIT_COLUMNS);
-        match (figure.meaning, unit.as_str()) {
-            (CounterMeaning::Gauge, _) => {
-                let value = |value: f64| match unit.as_str() {
-                    "ns" => milliseconds(value),
-                    unit => with_unit(&number(value), unit),
-                };
-                let mut text = value(figure.last);
-                if figure.change() != 0.0 {
-                    let sign = if figure.change() < 0.0 { "" } else { "+" };
-                    text.push_str(&format!(" ({sign}{})", value(figure.change())));
-                }
-                let (low, high) = (figure.first.min(figure.last), figure.first.max(figure.last));
-                if figure.min < low || figure.max > high {
-                    let (min, max) = (value(figure.min), value(figure.max));
-                    text.push_str(&format!(", between {min} and {max}"));
-                }
-                text
-            }
-            (CounterMeaning::Total, "ns") => {
-                let share = figure.per_second() / 1e9;
-                let time = milliseconds(figure.change());
-                format!("{time} ({} of elapsed time)", percent(share))
-            }
-            (CounterMeaning::Total, _) => {
-                let grown = with_unit(&number(figure.change()), &unit);
-                format!("{grown}{}", rate(figure))
-            }
-        }
     }
 
     fn collections(&self, collected: &Collected, out: &mut dyn Write) -> Result<()> {
@@ -126,7 +92,7 @@ impl Page<'_> {
                 .time
                 .as_ref()
                 .filter(|time| !none || time.change() != 0.0);
-            told.extend(time.map(|time| self.value_of(time)));
+            told.extend(time.map(|time| value_of(time)));
             if told.is_empty() {
                 told.push("how many there were is not told".to_owned());
             }
@@ -221,6 +187,40 @@ impl Page<'_> {
     }
 }
 
+/// A figure in words: a level with how it changed, and between what it was where that
+/// says more; or what a total grew by and how fast.
+pub(crate) fn value_of(figure: &Figure) -> String {
+    let unit = short(figure.unit, MAX_UNIT_COLUMNS);
+    match (figure.meaning, unit.as_str()) {
+        (CounterMeaning::Gauge, _) => {
+            let value = |value: f64| match unit.as_str() {
+                "ns" => milliseconds(value),
+                unit => with_unit(&number(value), unit),
+            };
+            let mut text = value(figure.last);
+            if figure.change() != 0.0 {
+                let sign = if figure.change() < 0.0 { "" } else { "+" };
+                text.push_str(&format!(" ({sign}{})", value(figure.change())));
+            }
+            let (low, high) = (figure.first.min(figure.last), figure.first.max(figure.last));
+            if figure.min < low || figure.max > high {
+                let (min, max) = (value(figure.min), value(figure.max));
+                text.push_str(&format!(", between {min} and {max}"));
+            }
+            text
+        }
+        (CounterMeaning::Total, "ns") => {
+            let share = figure.per_second() / 1e9;
+            let time = milliseconds(figure.change());
+            format!("{time} ({} of elapsed time)", percent(share))
+        }
+        (CounterMeaning::Total, _) => {
+            let grown = with_unit(&number(figure.change()), &unit);
+            format!("{grown}{}", rate(figure))
+        }
+    }
+}
+
 /// How fast a total grew, behind it; nothing where it did not.
 fn rate(figure: &Figure) -> String {
     let rate = figure.per_second();
@@ -271,7 +271,7 @@ fn listed(words: &Words) -> String {
 }
 
 /// Nanoseconds as milliseconds.
-pub(super) fn milliseconds(ns: f64) -> String {
+pub(crate) fn milliseconds(ns: f64) -> String {
     if ns.is_finite() {
         format!("{:.3} ms", ns / 1e6)
     } else {
@@ -284,7 +284,7 @@ fn with_unit(number: &str, unit: &str) -> String {
 }
 
 /// A number with a comma before every three digits, and decimals where it has any.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "?".to_owned();
     }

@@ -1,7 +1,8 @@
 //! What samples are resolved to, as far as that limits a report's truth.
 
-use super::TruthLine;
+use super::{About, Concerns, TruthLine};
 use crate::report::words::{percent, ratio};
+use vmscope_records::Exactness;
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::summary::Quality;
 use vmscope_symbolizer::{Profile, Region, Summary};
@@ -31,13 +32,15 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
             of_total(generated),
             is(generated)
         );
-        lines.push(TruthLine::new(Some(generated), text, ""));
+        let line = TruthLine::new(Some(generated), text, "");
+        lines.push(line.concerning(Concerns::UnnamedGenerated));
     }
     let unresolved = quality.unresolved.saturating_sub(generated);
     if unresolved > 0 {
         let has = if unresolved == 1 { "has" } else { "have" };
         let text = format!("({}) {has} no name", of_total(unresolved));
-        lines.push(TruthLine::new(Some(unresolved), text, ""));
+        let line = TruthLine::new(Some(unresolved), text, "");
+        lines.push(line.concerning(Concerns::Unnamed));
     }
     if quality.doubtful > 0 {
         let text = format!(
@@ -45,7 +48,8 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
             of_total(quality.doubtful),
             is(quality.doubtful)
         );
-        lines.push(TruthLine::new(Some(quality.doubtful), text, ""));
+        let line = TruthLine::new(Some(quality.doubtful), text, "").about(About::Changes);
+        lines.push(line.concerning(Concerns::Doubtful));
     }
     if quality.without_method > 0 {
         let of_interpreter = quality.interpreted.saturating_add(quality.without_method);
@@ -54,11 +58,13 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
             percent(ratio(quality.without_method, of_interpreter)),
             is(quality.without_method)
         );
-        lines.push(TruthLine::new(Some(quality.without_method), text, ""));
+        let line = TruthLine::new(Some(quality.without_method), text, "");
+        lines.push(line.concerning(Concerns::Interpreter));
     }
     if profile.is_native() {
-        near(quality, "", &of_total, lines);
-        whole(quality, "function", "debug information", &of_total, lines);
+        near((quality, None), "", &of_total, lines);
+        let remedy = "debug information";
+        whole((quality, None), "function", remedy, &of_total, lines);
         return;
     }
     // Of what a VM runs something else is known than of native code, and other things help.
@@ -68,11 +74,12 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
         method_only: quality.method_only.saturating_sub(code.method_only),
         ..Quality::default()
     };
+    let (code, native) = ((code, Some(true)), (&native, Some(false)));
     near(code, "the VM's code, ", &of_total, lines);
     whole(code, "method", "", &of_total, lines);
-    near(&native, "native code, ", &of_total, lines);
+    near(native, "native code, ", &of_total, lines);
     whole(
-        &native,
+        native,
         "native function",
         "debug information, for lines",
         &of_total,
@@ -80,7 +87,15 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
     );
 }
 
-fn near(quality: &Quality, of: &str, of_total: &dyn Fn(u64) -> String, lines: &mut Vec<TruthLine>) {
+/// Samples, and whether they are of the VM's code.
+type Of<'a> = (&'a Quality, Option<bool>);
+
+fn near(
+    (quality, of_vm): Of<'_>,
+    of: &str,
+    of_total: &dyn Fn(u64) -> String,
+    lines: &mut Vec<TruthLine>,
+) {
     let samples = quality.approximate;
     if samples > 0 {
         let text = format!(
@@ -89,12 +104,13 @@ fn near(quality: &Quality, of: &str, of_total: &dyn Fn(u64) -> String, lines: &m
             if samples == 1 { "is" } else { "are" },
             if of.is_empty() { "" } else { "in " },
         );
-        lines.push(TruthLine::new(Some(samples), text, ""));
+        let line = TruthLine::new(Some(samples), text, "");
+        lines.push(line.concerning(Concerns::Worth(Exactness::Approximate, of_vm)));
     }
 }
 
 fn whole(
-    quality: &Quality,
+    (quality, of_vm): Of<'_>,
     what: &str,
     remedy: &str,
     of_total: &dyn Fn(u64) -> String,
@@ -107,6 +123,7 @@ fn whole(
             of_total(samples),
             if samples == 1 { "is" } else { "are" },
         );
-        lines.push(TruthLine::new(Some(samples), text, remedy));
+        let line = TruthLine::new(Some(samples), text, remedy);
+        lines.push(line.concerning(Concerns::Worth(Exactness::MethodOnly, of_vm)));
     }
 }

@@ -1,42 +1,436 @@
-//! The view `Overview`.
+//! The overview: what this recording is, what limits its truth, and where its time went.
 
-use super::{Act, Click, Cx, Find, View};
-use crate::tui::jobs::{Answer, Question};
+mod digest;
+mod head;
+mod lists;
+mod places;
+mod shown;
+#[cfg(test)]
+mod tests;
+mod vm;
+
+use super::{Act, Click, Cx, Find, Press, View};
+use crate::report::words::ratio;
+use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::Command;
+use crate::tui::lens::Narrow;
 use crate::tui::shown::Shown;
+use crate::tui::theme::{Role, region_letter};
+use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::pane::{Bit, Pane};
+use digest::{Digest, digest_of};
+use places::{Places, places};
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use std::sync::Arc;
+use vmscope_records::TimeNs;
+use vmscope_symbolizer::compilers::Compilers;
+use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
+use vmscope_symbolizer::{EntryId, Region, Summary};
+
+/// Which list the keys are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Panel {
+    #[default]
+    Regions,
+    Entries,
+    Threads,
+}
+
+/// CPU use over time: the window, and samples by column and region.
+#[derive(Clone, Debug, Default)]
+struct Strip {
+    window: (TimeNs, TimeNs),
+    columns: Columns,
+}
 
 /// The view.
 #[derive(Debug, Default)]
-pub struct Overview {}
+pub struct Overview {
+    panel: Panel,
+    region: Option<Region>,
+    entry: Option<EntryId>,
+    thread: Option<u32>,
+    entries: ListState,
+    threads: ListState,
+    digest: Fetched<(), Digest>,
+    strip: Fetched<usize, Strip>,
+    compilers: Fetched<(), Option<Compilers>>,
+    origin: Option<usize>,
+}
+
+impl Overview {
+    fn places(&self, area: Rect) -> Places {
+        let digest = self.digest.get();
+        let truth = digest.map_or(3, |digest| digest.truth.len().max(1));
+        let regions = digest.map_or(0, |digest| digest.regions.len());
+        let tells = self.compilers.get().is_some_and(Option::is_some)
+            || digest.is_some_and(|digest| {
+                let mut regions = digest.regions.iter().map(|(region, ..)| *region);
+                digest.collections.tells
+                    || !digest.figures.is_empty()
+                    || regions.any(|region| region == Region::Gc)
+            });
+        places(area, truth, regions, tells)
+    }
+
+    fn count(&self, cx: &Cx<'_>, panel: Panel) -> usize {
+        match panel {
+            Panel::Regions => self.digest.get().map_or(0, |digest| digest.regions.len()),
+            Panel::Entries => self.digest.get().map_or(0, |digest| digest.entries.len()),
+            Panel::Threads => cx.summary.map_or(0, |summary| summary.threads.len()),
+        }
+    }
+
+    /// The row of a panel that is selected.
+    fn selected(&self, panel: Panel) -> usize {
+        match panel {
+            Panel::Regions => {
+                let regions = self
+                    .digest
+                    .get()
+                    .into_iter()
+                    .flat_map(|digest| &digest.regions);
+                let mut regions = regions.map(|(region, ..)| Some(*region));
+                regions
+                    .position(|region| region == self.region)
+                    .unwrap_or(0)
+            }
+            Panel::Entries => self.entries.selected(),
+            Panel::Threads => self.threads.selected(),
+        }
+    }
+
+    fn select(&mut self, panel: Panel, row: usize, cx: &Cx<'_>) {
+        let count = self.count(cx, panel);
+        let places = self.places(cx.area);
+        let rows = |area: Rect| usize::from(area.height.saturating_sub(1));
+        self.panel = panel;
+        match panel {
+            Panel::Regions => {
+                let regions = self.digest.get().map(|digest| &digest.regions);
+                let row = row.min(count.saturating_sub(1));
+                self.region = regions.and_then(|all| all.get(row)).map(|one| one.0);
+            }
+            Panel::Entries => {
+                self.entries.select(row, count, rows(places.entries));
+                let entries = self.digest.get().map(|digest| &digest.entries);
+                let row = self.entries.selected();
+                self.entry = entries.and_then(|all| all.get(row)).map(|one| one.0);
+            }
+            Panel::Threads => {
+                self.threads.select(row, count, rows(places.threads));
+                let row = self.threads.selected();
+                let threads = cx.summary.map(|summary| &summary.threads);
+                self.thread = threads.and_then(|all| all.get(row)).map(|one| one.thread);
+            }
+        }
+    }
+
+    fn panels(&self, cx: &Cx<'_>) -> Vec<(Panel, Rect)> {
+        let places = self.places(cx.area);
+        let panels = [
+            (Panel::Regions, places.regions),
+            (Panel::Entries, places.entries),
+            (Panel::Threads, places.threads),
+        ];
+        let is_there = |(_, area): &(Panel, Rect)| area.width > 0 && area.height > 1;
+        panels.into_iter().filter(is_there).collect()
+    }
+
+    /// To the list beside this one.
+    fn step(&mut self, right: bool, cx: &Cx<'_>) {
+        let panels = self.panels(cx);
+        let now = panels.iter().position(|(panel, _)| *panel == self.panel);
+        let now = now.unwrap_or(0);
+        let next = if right {
+            now + 1
+        } else {
+            now.saturating_sub(1)
+        };
+        if let Some(&(panel, _)) = panels.get(next) {
+            self.select(panel, self.selected(panel), cx);
+        }
+    }
+
+    fn only(&self, cx: &Cx<'_>) -> Vec<Act> {
+        let row = self.selected(self.panel);
+        let digest = self.digest.get();
+        let narrow = match self.panel {
+            Panel::Regions => {
+                let region = digest.and_then(|digest| digest.regions.get(row));
+                region.map(|one| Narrow::Regions(vec![one.0]))
+            }
+            Panel::Entries => {
+                let entry = digest.and_then(|digest| digest.entries.get(row));
+                entry.map(|one| Narrow::Entries(vec![one.0]))
+            }
+            Panel::Threads => {
+                let thread = cx.summary.and_then(|summary| summary.threads.get(row));
+                thread.map(|one| Narrow::Threads(Some([one.thread].into_iter().collect())))
+            }
+        };
+        narrow.into_iter().map(Act::Narrow).collect()
+    }
+
+    fn name_at(&self, cx: &Cx<'_>, row: usize) -> String {
+        let digest = self.digest.get();
+        let name = match self.panel {
+            Panel::Regions => {
+                let region = digest.and_then(|digest| digest.regions.get(row));
+                region.map(|one| crate::tui::theme::region_name(one.0).to_owned())
+            }
+            Panel::Entries => {
+                let entry = digest.and_then(|digest| digest.entries.get(row));
+                let entry = entry.and_then(|one| cx.profile.entries.get(one.0 as usize));
+                entry.map(|entry| format!("{} {}", entry.name, entry.tier))
+            }
+            Panel::Threads => {
+                let thread = cx.summary.and_then(|summary| summary.threads.get(row));
+                let thread =
+                    thread.and_then(|one| cx.profile.trace.threads.get(one.thread as usize));
+                thread.map(|thread| thread.thread.name.clone())
+            }
+        };
+        name.unwrap_or_default()
+    }
+
+    /// A line (and letters and a scale, where there are three): how busy the CPUs are, by the region
+    /// with most samples.
+    fn strip(&self, cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
+        let Some(strip) = self.strip.get() else {
+            return;
+        };
+        let columns = strip.columns.samples.len() / strip.columns.groups.max(1);
+        let sums = (0..columns).map(|column| strip.columns.column(column).iter().sum::<u64>());
+        let most = sums.max().unwrap_or(0);
+        let mut bits: Vec<Bit> = vec![(Role::Dim, " CPU ".to_owned())];
+        let mut letters = " ".repeat(5);
+        for column in 0..columns {
+            let counts = strip.columns.column(column);
+            let sum: u64 = counts.iter().sum();
+            let dominant = Region::ALL
+                .into_iter()
+                .zip(counts)
+                .max_by_key(|(_, count)| **count);
+            let region = dominant.map_or(Region::Unknown, |(region, _)| region);
+            let sign = pane.theme.column(ratio(sum, most));
+            let role = Role::Region(region);
+            match bits.last_mut() {
+                Some((last, text)) if *last == role => text.push(sign),
+                _ => bits.push((role, sign.to_string())),
+            }
+            letters.push(if sum > 0 { region_letter(region) } else { ' ' });
+        }
+        pane.line(frame, 0, &bits);
+        pane.line(frame, 1, &[(Role::Dim, letters)]);
+        let (from, to) = strip.window;
+        let (from, to) = (cx.seconds(from), cx.seconds(to));
+        let (from, to) = (format!("{from:.1} s"), format!("{to:.1} s"));
+        let gap = columns.saturating_sub(from.len() + to.len());
+        let scale = format!("     {from}{}{to}", " ".repeat(gap));
+        pane.line(frame, 2, &[(Role::Dim, scale)]);
+    }
+}
 
 impl View for Overview {
-    fn act(&mut self, _command: Command, _cx: &Cx<'_>) -> Vec<Act> {
+    fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
+        let (panel, now) = (self.panel, self.selected(self.panel));
+        let panels = self.panels(cx);
+        let height = panels.iter().find(|(one, _)| *one == panel);
+        let height = height.map_or(1, |(_, area)| usize::from(area.height).saturating_sub(1));
+        let mut list = match panel {
+            Panel::Regions => ListState::default(),
+            Panel::Entries => self.entries,
+            Panel::Threads => self.threads,
+        };
+        let count = self.count(cx, panel);
+        list.select(now, count, height);
+        if list.act(command, count, height) {
+            self.select(panel, list.selected(), cx);
+            return Vec::new();
+        }
+        match command {
+            Command::Left => self.step(false, cx),
+            Command::Right => self.step(true, cx),
+            Command::Only => return self.only(cx),
+            Command::Open if panel == Panel::Entries => {
+                let entry = self.digest.get().and_then(|digest| digest.entries.get(now));
+                return entry.map(|one| Act::Annotate(one.0)).into_iter().collect();
+            }
+            Command::Open => return self.only(cx),
+            _ => {}
+        }
         Vec::new()
     }
 
-    fn click(&mut self, _click: Click, _cx: &Cx<'_>) -> Vec<Act> {
+    fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
+        let places = self.places(cx.area);
+        if click.what == Press::Double && places.truth.contains(click.at) {
+            return vec![Act::Show(super::ViewId::Truth)];
+        }
+        if click.what == Press::Double && places.collector.contains(click.at) {
+            return vec![Act::Show(super::ViewId::Collector)];
+        }
+        let panels = self.panels(cx);
+        let hit = panels.into_iter().find(|(_, area)| area.contains(click.at));
+        let Some((panel, area)) = hit else {
+            return Vec::new();
+        };
+        let line = usize::from(click.at.y - area.y);
+        let height = usize::from(area.height).saturating_sub(1);
+        let count = self.count(cx, panel);
+        let row = match click.what {
+            Press::WheelUp => Some(self.selected(panel).saturating_sub(1)),
+            Press::WheelDown => Some(self.selected(panel) + 1),
+            Press::Down | Press::Double => line.checked_sub(1).and_then(|line| match panel {
+                Panel::Regions => lists::region_at(self.digest.get()?, height, line),
+                Panel::Entries => Some(self.entries.top(count, height) + line),
+                Panel::Threads => Some(self.threads.top(count, height) + line),
+            }),
+            Press::Drag | Press::Up => None,
+        };
+        let is_row = row.is_some_and(|row| row < count);
+        if let Some(row) = row {
+            self.select(panel, row, cx);
+        }
+        if is_row && click.what == Press::Double {
+            return self.act(Command::Open, cx);
+        }
         Vec::new()
     }
 
-    fn questions(&mut self, _cx: &Cx<'_>) -> Vec<Question> {
-        Vec::new()
+    fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
+        let mut questions = Vec::new();
+        if let Some(summary) = cx.summary.map(Arc::clone) {
+            questions.extend(self.digest.ask(0, (), cx.summed, move |profile, stop| {
+                digest_of(profile, &summary, stop)
+            }));
+        }
+        let filter = cx.lens.filter().clone();
+        let window = cx.window();
+        let columns = usize::from(cx.area.width).saturating_sub(6).clamp(1, 1_000);
+        // Where only the window grows, the columns are others, too: the stamp says that.
+        let stamp: Stamp = cx.stamp;
+        questions.extend(self.strip.ask(1, columns, stamp, move |profile, stop| {
+            let regions: Vec<u16> = profile.entries.iter().map(|e| e.region as u16).collect();
+            let groups = u16::try_from(Region::ALL.len()).unwrap_or(u16::MAX);
+            let of_entry = |entry: u32| regions.get(entry as usize).copied().unwrap_or(groups);
+            let of_site: Vec<u16> = profile.sites.iter().map(|s| of_entry(s.entry)).collect();
+            let by = By::Groups {
+                of_site: &of_site,
+                groups,
+            };
+            let what = ColumnsOf {
+                window,
+                columns,
+                by,
+            };
+            let columns = Columns::of(profile, &what, &filter, stop)?;
+            Some(Strip { window, columns })
+        }));
+        let filter = cx.lens.filter().clone();
+        questions.extend(self.compilers.ask(2, (), cx.stamp, move |profile, _| {
+            Some(Compilers::of(profile, &filter))
+        }));
+        questions
     }
 
-    fn answer(&mut self, _number: u8, _answer: Option<Answer>, _cx: &Cx<'_>) {}
-
-    fn find(&mut self, _pattern: &str, _find: Find, _cx: &Cx<'_>) -> bool {
-        false
+    fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
+        match number {
+            1 => return self.strip.take(answer),
+            2 => return self.compilers.take(answer),
+            _ => self.digest.take(answer),
+        }
+        // What was selected stays so, wherever it is now.
+        let digest = self.digest.get();
+        let entry = digest.and_then(|digest| {
+            let mut entries = digest.entries.iter();
+            entries.position(|one| Some(one.0) == self.entry)
+        });
+        let threads = cx.summary.map(|summary: &Arc<Summary>| &summary.threads);
+        let thread =
+            threads.and_then(|all| all.iter().position(|one| Some(one.thread) == self.thread));
+        let places = self.places(cx.area);
+        let rows = |area: Rect| usize::from(area.height.saturating_sub(1));
+        let (entries, threads) = (
+            self.count(cx, Panel::Entries),
+            self.count(cx, Panel::Threads),
+        );
+        let (entry, thread) = (entry.unwrap_or(0), thread.unwrap_or(0));
+        self.entries.select(entry, entries, rows(places.entries));
+        self.threads.select(thread, threads, rows(places.threads));
     }
 
-    fn draw(&self, _cx: &Cx<'_>, _frame: &mut Frame<'_>, _area: Rect) {}
+    fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
+        if pattern.is_empty() {
+            self.origin = None;
+            return true;
+        }
+        // Entries are what has names worth searching; in the threads, threads.
+        if self.panel == Panel::Regions {
+            self.panel = Panel::Entries;
+        }
+        let panel = self.panel;
+        let now = self.selected(panel);
+        let origin = *self.origin.get_or_insert(now);
+        let wanted = pattern.to_lowercase();
+        let count = self.count(cx, panel);
+        let found = super::next_match(count, origin, now, find, |row| {
+            self.name_at(cx, row).to_lowercase().contains(&wanted)
+        });
+        if let Some(row) = found {
+            self.select(panel, row, cx);
+        }
+        found.is_some()
+    }
 
-    fn shown(&self, _cx: &Cx<'_>) -> Shown {
-        Shown::default()
+    fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+        let places = self.places(area);
+        let pane = |area: Rect| Pane {
+            theme: cx.theme,
+            area,
+        };
+        head::draw(cx, &pane(places.head), frame);
+        self.strip(cx, &pane(places.strip), frame);
+        let Some(digest) = self.digest.get() else {
+            return;
+        };
+        head::truth(digest, &pane(places.truth), frame);
+        let marked = |panel: Panel| (self.panel == panel, self.selected(panel));
+        lists::regions(
+            cx,
+            digest,
+            marked(Panel::Regions),
+            &pane(places.regions),
+            frame,
+        );
+        let list = (self.panel == Panel::Entries, self.entries);
+        lists::entries(cx, digest, list, &pane(places.entries), frame);
+        if places.threads.height > 1 {
+            let list = (self.panel == Panel::Threads, self.threads);
+            lists::threads(cx, list, &pane(places.threads), frame);
+        }
+        if places.collector.height > 0 {
+            vm::collector(cx, digest, &pane(places.collector), frame);
+        }
+        if places.compilers.height > 0 {
+            let told = self.compilers.get().and_then(Option::as_ref);
+            vm::compilers(told, &pane(places.compilers), frame);
+        }
+        if places.figures.height > 0 {
+            vm::vm_figures(digest, &pane(places.figures), frame);
+        }
+    }
+
+    fn shown(&self, cx: &Cx<'_>) -> Shown {
+        let digest = self.digest.get().cloned().unwrap_or_default();
+        let told = self.compilers.get().and_then(Option::as_ref);
+        let strip = self.strip.get().cloned().unwrap_or_default();
+        shown::shown(cx, &digest, told, &strip)
     }
 
     fn is_pending(&self) -> bool {
-        false
+        self.digest.is_pending() || self.strip.is_pending() || self.compilers.is_pending()
     }
 }

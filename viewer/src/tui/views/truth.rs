@@ -1,42 +1,371 @@
-//! The view `Truth`.
+//! Everything that limits the truth of what is shown, with the samples it concerns and what
+//! would improve it; and the tables behind it: what the resolution of each part is worth,
+//! what was promised and delivered, where samples have no name.
 
-use super::{Act, Click, Cx, Find, View};
-use crate::tui::jobs::{Answer, Question};
+mod facts;
+pub(super) mod flow;
+#[cfg(test)]
+mod tests;
+
+use super::{Act, Click, Cx, Find, Press, View, ViewId};
+use crate::report::truth::Concerns;
+use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::Command;
-use crate::tui::shown::Shown;
+use crate::tui::lens::Narrow;
+use crate::tui::shown::{Cell, Part, Shown, Table};
+use crate::tui::theme::region_name;
+use crate::tui::widgets::pane::{Pane, beside};
+use facts::{ABOUT, Facts, facts_of};
+use flow::{Flowing, Item, limits, tables, worths};
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use std::sync::Arc;
+use vmscope_symbolizer::Region;
+
+/// From so many columns on the tables stand beside the lines.
+const WIDE: u16 = 150;
 
 /// The view.
 #[derive(Debug, Default)]
-pub struct Truth {}
+pub struct Truth {
+    facts: Fetched<(), Facts>,
+    /// Of all that can be selected.
+    selected: usize,
+    origin: Option<usize>,
+}
+
+/// Columns of the screen with what flows in them.
+type Columns = Vec<(Rect, Vec<Flowing>)>;
+
+/// The first line on a screen of `height`: what is selected is in its middle, as far as
+/// there is something to scroll.
+fn top(flow: &[Flowing], selected: Option<Item>, height: usize) -> usize {
+    let is_here = |line: &Flowing| selected.is_some() && line.0 == selected;
+    let Some(first) = flow.iter().position(is_here) else {
+        return 0;
+    };
+    let lines = flow
+        .iter()
+        .skip(first)
+        .take_while(|line| is_here(line))
+        .count();
+    let middle = first + lines / 2;
+    middle
+        .saturating_sub(height / 2)
+        .min(flow.len().saturating_sub(height))
+}
+
+impl Truth {
+    fn columns(&self, cx: &Cx<'_>, area: Rect) -> Columns {
+        let Some(facts) = self.facts.get() else {
+            return Vec::new();
+        };
+        if area.width >= WIDE {
+            let (left, right) = beside(area, area.width / 2);
+            let lines = limits(facts, cx.theme, usize::from(left.width));
+            let tables = tables(facts, cx.theme, usize::from(right.width));
+            return vec![(left, lines), (right, tables)];
+        }
+        let mut flow = limits(facts, cx.theme, usize::from(area.width));
+        flow.extend(tables(facts, cx.theme, usize::from(area.width)));
+        vec![(area, flow)]
+    }
+
+    /// All that can be selected, in order: the same at any width.
+    fn items(&self) -> Vec<Item> {
+        let Some(facts) = self.facts.get() else {
+            return Vec::new();
+        };
+        let lines = (0..facts.lines.len()).map(Item::Line);
+        let exact = (0..facts.exact.len()).map(Item::Exact);
+        let threads = (0..facts.threads.len()).map(Item::Thread);
+        let nameless = (0..facts.nameless.len()).map(Item::Nameless);
+        lines.chain(exact).chain(threads).chain(nameless).collect()
+    }
+
+    fn item(&self) -> Option<Item> {
+        let items = self.items();
+        let last = items.len().checked_sub(1)?;
+        items.get(self.selected.min(last)).copied()
+    }
+
+    /// The first item of each column or section: where Left and Right go.
+    fn sections(&self) -> Vec<usize> {
+        let items = self.items();
+        let kind = |item: &Item| std::mem::discriminant(item);
+        let begins = items.iter().enumerate().filter(|(index, item)| {
+            let before = index.checked_sub(1).and_then(|before| items.get(before));
+            before.is_none_or(|before| kind(before) != kind(item))
+        });
+        begins.map(|(index, _)| index).collect()
+    }
+
+    fn open(&self, cx: &Cx<'_>) -> Vec<Act> {
+        let (Some(facts), Some(item)) = (self.facts.get(), self.item()) else {
+            return Vec::new();
+        };
+        let hot = |narrow: Vec<Narrow>| {
+            let mut acts: Vec<Act> = narrow.into_iter().map(Act::Narrow).collect();
+            acts.push(Act::Show(ViewId::Hot));
+            acts
+        };
+        match item {
+            Item::Line(index) => match facts.lines.get(index).map(|line| line.concerns) {
+                Some(Concerns::Window(from, to)) => {
+                    // What is lost at one instant is lost there: the window is not empty.
+                    let to = to.plus(vmscope_records::DurationNs(1));
+                    vec![Act::Narrow(Narrow::Window(Some((from, to))))]
+                }
+                Some(Concerns::Threads) => vec![Act::Show(ViewId::Threads)],
+                Some(Concerns::Interpreter) => {
+                    hot(vec![Narrow::Regions(vec![Region::Interpreter])])
+                }
+                Some(Concerns::Everything) | None => {
+                    let text = "this concerns no entries, threads or time in particular";
+                    vec![Act::Say(text.to_owned())]
+                }
+                Some(concerns) => {
+                    let Some(summary) = cx.summary else {
+                        return Vec::new();
+                    };
+                    let entries = concerns.entries(cx.profile, summary);
+                    if entries.is_empty() {
+                        return vec![Act::Say("no entry has such samples".to_owned())];
+                    }
+                    let mut acts = hot(vec![Narrow::Entries(entries)]);
+                    if matches!(concerns, Concerns::Worth(..)) {
+                        let text = "entries with such samples; they may have others, too";
+                        acts.push(Act::Say(text.to_owned()));
+                    }
+                    acts
+                }
+            },
+            Item::Thread(index) => {
+                let row = facts.threads.get(index);
+                let only = row.map(|row| [row.thread].into_iter().collect());
+                vec![Act::Narrow(Narrow::Threads(only))]
+            }
+            Item::Exact(index) => {
+                let Some(row) = facts.exact.get(index) else {
+                    return Vec::new();
+                };
+                let mut narrow = vec![Narrow::Regions(vec![row.region])];
+                // A part that is no tier is not one to filter by.
+                if cx
+                    .profile
+                    .entries
+                    .iter()
+                    .any(|entry| entry.tier == row.part)
+                {
+                    narrow.push(Narrow::Tiers(vec![row.part.clone()]));
+                }
+                hot(narrow)
+            }
+            Item::Nameless(index) => facts
+                .nameless
+                .get(index)
+                .map_or_else(Vec::new, |row| hot(vec![Narrow::Entries(vec![row.entry])])),
+        }
+    }
+
+    fn text_of(&self, item: Item) -> String {
+        let Some(facts) = self.facts.get() else {
+            return String::new();
+        };
+        let text = match item {
+            Item::Line(index) => {
+                (facts.lines.get(index)).map(|l| format!("{} {}", l.text, l.remedy))
+            }
+            Item::Thread(index) => facts.threads.get(index).map(|row| row.name.clone()),
+            Item::Exact(index) => (facts.exact.get(index))
+                .map(|row| format!("{} {}", region_name(row.region), row.part)),
+            Item::Nameless(index) => {
+                (facts.nameless.get(index)).map(|row| format!("{} {}", row.name, row.place))
+            }
+        };
+        text.unwrap_or_default()
+    }
+}
 
 impl View for Truth {
-    fn act(&mut self, _command: Command, _cx: &Cx<'_>) -> Vec<Act> {
+    fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
+        let last = self.items().len().saturating_sub(1);
+        let now = self.selected.min(last);
+        let page = usize::from(cx.area.height / 2).max(1);
+        let to = match command {
+            Command::Up => now.saturating_sub(1),
+            Command::Down => now + 1,
+            Command::PageUp | Command::HalfUp => now.saturating_sub(page),
+            Command::PageDown | Command::HalfDown => now + page,
+            Command::First => 0,
+            Command::Last => last,
+            Command::Left => {
+                let sections = self.sections().into_iter().rev();
+                sections.into_iter().find(|&at| at < now).unwrap_or(0)
+            }
+            Command::Right => {
+                let mut sections = self.sections().into_iter();
+                sections.find(|&at| at > now).unwrap_or(now)
+            }
+            Command::Open | Command::Only => return self.open(cx),
+            _ => now,
+        };
+        self.selected = to.min(last);
         Vec::new()
     }
 
-    fn click(&mut self, _click: Click, _cx: &Cx<'_>) -> Vec<Act> {
+    fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
+        match click.what {
+            Press::WheelUp => return self.act(Command::Up, cx),
+            Press::WheelDown => return self.act(Command::Down, cx),
+            Press::Drag | Press::Up => return Vec::new(),
+            Press::Down | Press::Double => {}
+        }
+        let item = self.item();
+        let columns = self.columns(cx, cx.area);
+        let hit = columns.iter().find(|(area, _)| area.contains(click.at));
+        let found = hit.and_then(|(area, flow)| {
+            let line = usize::from(click.at.y - area.y);
+            let top = top(flow, item, usize::from(area.height));
+            flow.get(top + line)?.0
+        });
+        // The second click of two is where the first was, wherever that scrolled to.
+        if click.what == Press::Double {
+            return self.open(cx);
+        }
+        let index = found.and_then(|found| self.items().iter().position(|one| *one == found));
+        if let Some(index) = index {
+            self.selected = index;
+        }
         Vec::new()
     }
 
-    fn questions(&mut self, _cx: &Cx<'_>) -> Vec<Question> {
-        Vec::new()
+    fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
+        let Some(summary) = cx.summary.map(Arc::clone) else {
+            return Vec::new();
+        };
+        let asked = self.facts.ask(0, (), cx.summed, move |profile, stop| {
+            facts_of(profile, &summary, stop)
+        });
+        asked.into_iter().collect()
     }
 
-    fn answer(&mut self, _number: u8, _answer: Option<Answer>, _cx: &Cx<'_>) {}
-
-    fn find(&mut self, _pattern: &str, _find: Find, _cx: &Cx<'_>) -> bool {
-        false
+    fn answer(&mut self, _number: u8, answer: Option<Answer>, _cx: &Cx<'_>) {
+        let was = self.item().map(|item| self.text_of(item));
+        self.facts.take(answer);
+        // The same thing stays selected, wherever it is now.
+        let now = self.items();
+        let found = now.iter().position(|&item| Some(self.text_of(item)) == was);
+        self.selected = found.unwrap_or(self.selected.min(now.len().saturating_sub(1)));
     }
 
-    fn draw(&self, _cx: &Cx<'_>, _frame: &mut Frame<'_>, _area: Rect) {}
+    fn find(&mut self, pattern: &str, find: Find, _cx: &Cx<'_>) -> bool {
+        if pattern.is_empty() {
+            self.origin = None;
+            return true;
+        }
+        let origin = *self.origin.get_or_insert(self.selected);
+        let wanted = pattern.to_lowercase();
+        let items = self.items();
+        let found = super::next_match(items.len(), origin, self.selected, find, |index| {
+            let item = items.get(index).copied();
+            item.is_some_and(|item| self.text_of(item).to_lowercase().contains(&wanted))
+        });
+        self.selected = found.unwrap_or(self.selected);
+        found.is_some()
+    }
+
+    fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+        let item = self.item();
+        for (area, flow) in self.columns(cx, area) {
+            let height = usize::from(area.height);
+            let pane = Pane {
+                theme: cx.theme,
+                area,
+            };
+            let lines = flow.iter().skip(top(&flow, item, height)).take(height);
+            for (row, (of, bits)) in lines.enumerate() {
+                pane.marked(frame, row, bits, of.is_some() && *of == item);
+            }
+        }
+    }
 
     fn shown(&self, _cx: &Cx<'_>) -> Shown {
-        Shown::default()
+        let facts = self.facts.get().cloned().unwrap_or_default();
+        let columns = ["about", ">samples", ">share", "what", "helps"];
+        let mut lines = Table::new("What limits the truth", &columns);
+        for line in &facts.lines {
+            let about = ABOUT.iter().find(|(about, _)| *about == line.about);
+            lines.rows.push(vec![
+                Cell::Text(about.map_or("", |(_, name)| name).to_owned()),
+                line.samples.map_or(Cell::Empty, Cell::Count),
+                facts.share(line).map_or(Cell::Empty, Cell::Share),
+                Cell::Text(line.text.clone()),
+                Cell::Text(line.remedy.clone()),
+            ]);
+        }
+        let columns = [
+            "region",
+            "part",
+            ">samples",
+            ">exact",
+            ">approximate",
+            ">method only",
+            ">no name",
+            ">doubtful",
+        ];
+        let mut exact = Table::new("Exactness", &columns);
+        for row in &facts.exact {
+            let mut cells = vec![
+                Cell::Text(region_name(row.region).to_owned()),
+                Cell::Text(row.part.clone()),
+                Cell::Count(row.quality.total()),
+            ];
+            cells.extend(worths(&row.quality).map(Cell::Count));
+            exact.rows.push(cells);
+        }
+        let mut threads = Table::new(
+            "Delivery",
+            &["thread", ">delivered", ">promised", ">arrived"],
+        );
+        for row in &facts.threads {
+            let promised = row.promised.filter(|promised| *promised > 0.0);
+            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+            let arrived = promised.map(|promised| Cell::Share(row.samples as f64 / promised));
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a count of samples"
+            )]
+            let promised = row
+                .promised
+                .map(|promised| Cell::Count(promised.round() as u64));
+            threads.rows.push(vec![
+                Cell::Text(row.name.clone()),
+                Cell::Count(row.samples),
+                promised.unwrap_or(Cell::Empty),
+                arrived.unwrap_or(Cell::Empty),
+            ]);
+        }
+        let columns = ["where", "file", ">samples", "why"];
+        let mut nameless = Table::new("Doubtful, or without a name", &columns);
+        for row in &facts.nameless {
+            let why = if row.doubtful { "doubtful" } else { "no name" };
+            nameless.rows.push(vec![
+                Cell::Text(row.name.clone()),
+                Cell::Text(row.place.clone()),
+                Cell::Count(row.samples),
+                Cell::Text(why.to_owned()),
+            ]);
+        }
+        let tables = [lines, exact, threads, nameless];
+        Shown {
+            title: "Truth".to_owned(),
+            parts: tables.into_iter().map(Part::Table).collect(),
+        }
     }
 
     fn is_pending(&self) -> bool {
-        false
+        self.facts.is_pending()
     }
 }

@@ -1,5 +1,6 @@
 //! Pieces that several views are drawn with.
 
 pub mod list;
+pub mod pane;
 pub mod table;
 pub mod text;

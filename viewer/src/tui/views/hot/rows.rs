@@ -18,6 +18,17 @@ pub enum Node {
     Range(Key, EntryId, SiteId),
 }
 
+impl Node {
+    /// The entry that it is, or is part of.
+    pub fn entry(&self) -> Option<EntryId> {
+        match self {
+            Node::Entry(_, entry) | Node::Range(_, entry, _) => Some(*entry),
+            Node::Group(Key::Alone(entry) | Key::Method(entry)) => Some(*entry),
+            Node::Group(_) => None,
+        }
+    }
+}
+
 /// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {

@@ -104,6 +104,27 @@ pub fn finder(pattern: &str) -> impl FnMut(&str) -> bool {
     }
 }
 
+/// The row of a node; where the groups are others now, that of its entry, or of the group
+/// that hides it.
+fn place_of(rows: &[Row], listing: &Listing, node: &Node) -> Option<usize> {
+    let same = rows
+        .iter()
+        .position(|row| row.node(listing).as_ref() == Some(node));
+    let entry = node.entry();
+    let is_entry = |leaf: usize| listing.leaves.get(leaf).map(|leaf| leaf.entry) == entry;
+    let of_entry = || {
+        let mut rows = rows.iter();
+        rows.position(|row| row.site.is_none() && row.leaf.is_some_and(is_entry))
+    };
+    let hidden = || {
+        rows.iter().position(|row| {
+            let group = listing.groups.get(row.group);
+            row.depth == 0 && group.is_some_and(|group| group.leaves.clone().any(is_entry))
+        })
+    };
+    same.or_else(|| entry.and_then(|_| of_entry().or_else(hidden)))
+}
+
 impl Hot {
     /// The selected row.
     pub(super) fn selected(&self) -> Option<&Row> {
@@ -127,9 +148,8 @@ impl Hot {
         if self.list.selected() == 0 {
             return;
         }
-        let is_it = |row: &Row| row.node(listing) == node;
-        let found = node.is_some().then(|| self.rows.iter().position(is_it));
-        let row = found.flatten().unwrap_or(self.list.selected());
+        let row = node.and_then(|node| place_of(&self.rows, listing, &node));
+        let row = row.unwrap_or(self.list.selected());
         self.list.select(row, count, height);
     }
 

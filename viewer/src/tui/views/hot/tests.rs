@@ -1,7 +1,10 @@
 //! The hot list and its matrix, driven by keys.
 
-use crate::recordings::{Recording, screens};
-use crate::tui::testing::{Driven, SIZES};
+use super::order::{By, Grouping};
+use crate::recordings::{PROGRAM_AT, Recording, THREAD, screens};
+use crate::tui::event::Effect;
+use crate::tui::testing::{Driven, SIZES, profile};
+use crate::tui::theme::{Colors, Theme};
 use ratatui::crossterm::event::MouseEventKind;
 
 fn java(size: (u16, u16)) -> Driven {
@@ -113,4 +116,192 @@ fn the_mouse_selects_opens_and_sorts() {
         line,
     );
     assert!(driven.screen().contains("3:Method"), "{}", driven.screen());
+}
+
+/// What is exported, as CSV without its heading.
+fn exported(driven: &mut Driven) -> Vec<Vec<String>> {
+    driven.effects.clear();
+    driven.keys(":export as csv<Enter><Enter>");
+    let Some(Effect::Write(_, bytes)) = driven.effects.pop() else {
+        panic!("nothing was written: {}", driven.screen());
+    };
+    let text = String::from_utf8(bytes).unwrap();
+    let cells = |line: &str| line.split(',').map(str::to_owned).collect();
+    text.lines().skip(1).map(cells).collect()
+}
+
+#[test]
+fn every_order_and_grouping_has_all_samples() {
+    let mut driven = java(SIZES[1]);
+    for grouping in Grouping::ALL {
+        for by in By::ALL {
+            let crumb = driven.screen().lines().nth(1).unwrap().to_owned();
+            assert!(by == By::Share || crumb.contains(by.name()), "{crumb}");
+            assert!(grouping == Grouping::None || crumb.contains(grouping.name()));
+            let rows = exported(&mut driven);
+            let sum: u64 = rows.iter().map(|row| row[2].parse::<u64>().unwrap()).sum();
+            assert_eq!(sum, 12_564, "{grouping:?} {by:?}");
+            driven.keys("s");
+        }
+        driven.keys("b");
+    }
+    driven.keys("BB");
+    assert!(driven.screen().contains("by thread"));
+}
+
+#[test]
+fn what_is_selected_stays_selected() {
+    let mut driven = java(SIZES[0]);
+    let before = details(driven.keys("jjj"));
+    assert!(before.contains("PhaseIterGVN"), "{before}");
+    for keys in ["s", "S", "sssss", "b", "B", "<Esc>"] {
+        assert_eq!(details(driven.keys(keys)), before, "{keys}");
+    }
+    assert!(!details(driven.keys("g")).contains("PhaseIterGVN"));
+}
+
+#[test]
+fn rows_expand_and_collapse_in_place() {
+    let mut driven = java(SIZES[0]);
+    let closed = driven.screen();
+    let open = driven.keys("<Right>").screen();
+    assert!(open.contains("~4 (line 41)"), "{open}");
+    // Into it, and back out of it.
+    assert!(details(driven.keys("<Right><Right>")).contains("% of what it is in"));
+    driven.keys("<Left>");
+    assert_eq!(driven.screen(), open);
+    assert_eq!(driven.keys("<Left>").screen(), closed);
+    assert_eq!(driven.keys("<Space><Space>").screen(), closed);
+    // A method's versions, each with its ranges.
+    let all = driven.keys("b:expand all hot<Enter>").screen();
+    assert!(
+        all.contains("▾ com.acme.config.Parser.token (3 entries)"),
+        "{all}"
+    );
+    let collapsed = driven.keys(":collapse<Enter>").screen();
+    assert!(!collapsed.contains('▾') || collapsed.matches('▾').count() == 1);
+}
+
+#[test]
+fn enter_opens_the_method_and_f_narrows() {
+    let screen = java(SIZES[0]).keys("<Enter>").screen();
+    assert!(screen.contains("3:Method"), "{screen}");
+    for (keys, chip) in [
+        ("f", "only com.acme.orders.Order"),
+        ("<Right>jf", "only com.acme.orders.Order"),
+        ("bf", "only com.acme.config.Parse"),
+        ("bbf", "in com.acme.config.Parser ✕"),
+        ("bbbf", "generated ✕"),
+        ("bbbbf", "only com.acme"),
+        ("bbbbbf", "thread main ✕"),
+        ("bbbbbbf", "tier C2 ✕"),
+    ] {
+        let screen = java(SIZES[0]).keys(keys).screen();
+        let crumb = screen.lines().nth(1).unwrap();
+        assert!(crumb.contains(chip), "{keys}: {crumb}");
+        assert!(!crumb.contains("12,564"), "{keys}: {crumb}");
+    }
+    // A method with all its versions.
+    let screen = java(SIZES[0]).keys("bf").screen();
+    assert!(screen.contains(" 1,074 samples"), "{screen}");
+}
+
+#[test]
+fn the_matrix_has_all_samples_either_way() {
+    for keys in ["m", "m+", "mb", "m+b", "mm", "mm+", "mmb"] {
+        let mut driven = java(SIZES[0]);
+        driven.keys(keys);
+        for row in exported(&mut driven) {
+            let cells = row.iter().skip(3).filter(|cell| !cell.is_empty());
+            let cells: u64 = cells.map(|cell| cell.parse::<u64>().unwrap()).sum();
+            assert_eq!(cells.to_string(), row[1], "{keys}: {row:?}");
+        }
+        let rows = exported(&mut driven);
+        let sum: u64 = rows.iter().map(|row| row[1].parse::<u64>().unwrap()).sum();
+        assert_eq!(sum, 12_564, "{keys}");
+    }
+}
+
+#[test]
+fn a_cell_is_a_filter_where_filters_can_tell() {
+    // The second row is `Parser.token`, the first column what was generated.
+    let mut driven = java(SIZES[0]);
+    let cell = details(driven.keys("mj<Right>"));
+    assert!(
+        cell.contains("generated × com.acme.config.Parser.token"),
+        "{cell}"
+    );
+    let samples: String = cell.trim().split(' ').next().unwrap().to_owned();
+    let screen = driven.keys("<Enter>").screen();
+    // Stubs that it called are not its own.
+    assert!(screen.contains("only com.acme.config.Pars"), "{screen}");
+    assert!(!samples.is_empty());
+    // What it called in the kernel can't be told from what others did.
+    let mut driven = java(SIZES[0]);
+    let cell = details(driven.keys("mj<Right><Right><Right>"));
+    assert!(cell.contains("compiler × "), "{cell}");
+    let screen = driven.keys("<Enter>").screen();
+    assert!(
+        screen.contains("filters go by where a sample fell"),
+        "{screen}"
+    );
+    assert!(screen.contains(" compiler ✕"), "{screen}");
+    // A thread's are.
+    let screen = java(SIZES[0]).keys("mm<Right><Enter>").screen();
+    assert!(screen.contains("thread main ✕"), "{screen}");
+    assert!(screen.contains("generated ✕"), "{screen}");
+}
+
+#[test]
+fn the_matrix_turns_round_and_keeps_its_cell() {
+    let mut driven = java(SIZES[0]);
+    let cell = details(driven.keys("mj<Right><Right>"));
+    let turned = details(driven.keys("b"));
+    let (numbers, names) = cell.trim().split_once(": ").unwrap();
+    let (_, turned_names) = turned.trim().split_once(": ").unwrap();
+    let (column, row) = names.split_once(" × ").unwrap();
+    assert!(
+        turned_names.starts_with(&format!("{row} × {column}")),
+        "{turned}"
+    );
+    assert!(!numbers.is_empty());
+    assert_eq!(details(driven.keys("B")), cell);
+    assert!(details(driven.keys("}")).contains(" × "));
+}
+
+#[test]
+fn no_size_and_no_recording_is_too_odd() {
+    let mut one = Recording::of("cog");
+    one.sample(1000, THREAD, PROGRAM_AT);
+    let ascii = Theme {
+        colors: Colors::None,
+        unicode: false,
+    };
+    for bytes in [
+        screens::java(),
+        one.end(100_000).bytes(),
+        Recording::of("native").bytes(),
+    ] {
+        for theme in [ascii, crate::tui::testing::THEME] {
+            let mut driven = Driven::with_theme(profile(bytes.clone()), (80, 24), theme);
+            driven.keys("2");
+            for keys in [
+                "", " ", "b ", "bbbb ", "m", "+b", "m", "G", "}{fX", "/x<Esc>",
+            ] {
+                driven.keys(keys);
+                for (columns, rows) in [
+                    (60, 16),
+                    (61, 17),
+                    (79, 24),
+                    (104, 30),
+                    (170, 50),
+                    (300, 80),
+                ] {
+                    let screen = driven.resize(columns, rows).screen();
+                    assert!(theme.unicode || keys.contains('m') || !screen.contains('▾'));
+                }
+            }
+            let _ = exported(&mut driven);
+        }
+    }
 }

@@ -329,5 +329,8 @@ fn fill(item: &mut Item, row: &Row) {
     item.mark = mark(row.own.approximate, row.own.method_only);
     item.error = row.error;
     item.has_children = !row.inlined.is_empty();
-    item.line = item.line.or(row.line);
+    // Where lines are what is counted in, the line is its number already.
+    if !matches!(row.spot, Spot::Line { .. }) {
+        item.line = item.line.or(row.line);
+    }
 }

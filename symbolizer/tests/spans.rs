@@ -1,0 +1,97 @@
+//! Counting in spans of time: the samples inside collections.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests may fail by panicking"
+)]
+
+mod recordings;
+
+use recordings::screens::{self, ms};
+use vmscope_records::TimeNs;
+use vmscope_symbolizer::slices::{InSpan, Span};
+use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, profile_of};
+
+fn java() -> Profile {
+    profile_of(
+        recordings::read(&screens::java()).unwrap(),
+        Vec::new(),
+        true,
+    )
+}
+
+fn span(from: u64, to: u64) -> Span {
+    Span {
+        from: TimeNs(ms(from)),
+        to: TimeNs(ms(to)),
+        thread: None,
+    }
+}
+
+fn counted(profile: &Profile, filter: &Filter, spans: &[Span]) -> Vec<InSpan> {
+    InSpan::of_spans(profile, filter, spans, &Stop::new()).unwrap()
+}
+
+#[test]
+fn a_span_has_what_the_summary_of_its_window_has() {
+    let profile = java();
+    // Beside and over each other, the whole, nothing, the wrong way round.
+    let spans = [
+        (11_640, 11_827),
+        (10_425, 11_150),
+        (0, 30_000),
+        (15_100, 15_101),
+        (9, 3),
+    ];
+    let spans = spans.map(|(from, to)| span(from, to));
+    for (one, in_span) in spans
+        .iter()
+        .zip(counted(&profile, &Filter::default(), &spans))
+    {
+        let filter = Filter {
+            from: Some(one.from),
+            to: Some(one.to),
+            ..Filter::default()
+        };
+        let summary = Summary::of(&profile, &filter);
+        assert_eq!(in_span.regions, summary.regions, "{one:?}");
+        assert_eq!(in_span.total(), summary.total);
+    }
+    let all = counted(&profile, &Filter::default(), &spans);
+    assert_eq!(all[2].of(Region::Gc), 1_916);
+    assert_eq!((all[3].total(), all[4].total()), (0, 0));
+}
+
+#[test]
+fn a_span_honours_the_filter_and_its_thread() {
+    let profile = java();
+    let mut filter = Filter::default();
+    filter.only.regions = vec![Region::Gc];
+    filter.to = Some(TimeNs(ms(11_700)));
+    let of_thread = |thread| Span {
+        thread: Some(thread),
+        ..span(11_640, 11_827)
+    };
+    let threads = 0u32..profile.trace.threads.len().try_into().unwrap();
+    let mut spans: Vec<Span> = threads.map(of_thread).collect();
+    spans.push(span(11_640, 11_827));
+    spans.push(span(11_640, 11_700));
+    let counts = counted(&profile, &filter, &spans);
+    let [by_thread @ .., whole, until] = &counts[..] else {
+        panic!("{counts:?}");
+    };
+    assert_eq!(whole, until);
+    assert!(whole.total() > 0 && whole.total() == whole.of(Region::Gc));
+    let sum: u64 = by_thread.iter().map(InSpan::total).sum();
+    assert_eq!(sum, whole.total());
+    assert!(by_thread.iter().filter(|one| one.total() > 0).count() > 1);
+}
+
+#[test]
+fn counting_stops_when_that_is_wished() {
+    let stop = Stop::new();
+    stop.stop();
+    let spans = [span(0, 20_000)];
+    assert!(InSpan::of_spans(&java(), &Filter::default(), &spans, &stop).is_none());
+}

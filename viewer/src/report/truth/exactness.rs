@@ -1,0 +1,79 @@
+//! What the resolution of each part of a profile is worth (TRUTH.md §5).
+
+use super::Concerns;
+use crate::report::parts::part_of;
+use rustc_hash::FxHashMap;
+use vmscope_symbolizer::profile::{Entry, EntryKind};
+use vmscope_symbolizer::summary::Quality;
+use vmscope_symbolizer::{EntryId, Profile, Region, Summary};
+
+/// A part of a region, and what its samples are worth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exact {
+    /// Which region.
+    pub region: Region,
+    /// The part, in the VM's words; empty for what the VM does not divide.
+    pub part: String,
+    /// Its samples by what they are worth.
+    pub quality: Quality,
+}
+
+/// All parts that have samples: by region as [`Region::ALL`] orders them, most samples
+/// first.
+#[must_use]
+pub fn exactness_of(profile: &Profile, summary: &Summary) -> Vec<Exact> {
+    let mut by_part: FxHashMap<(Region, &str), Quality> = FxHashMap::default();
+    let counted = profile.sites.iter().zip(&summary.sites);
+    for (site, &samples) in counted.filter(|(_, samples)| **samples > 0) {
+        if let Some(entry) = profile.entries.get(site.entry as usize) {
+            let quality = by_part.entry((entry.region, part_of(entry))).or_default();
+            quality.take(Some(entry), site.exactness, samples);
+        }
+    }
+    let rows = by_part.into_iter().map(|((region, part), quality)| Exact {
+        region,
+        part: part.to_owned(),
+        quality,
+    });
+    let mut rows: Vec<Exact> = rows.collect();
+    rows.sort_by(|a, b| {
+        let key = |row: &Exact| (row.region as usize, std::cmp::Reverse(row.quality.total()));
+        key(a).cmp(&key(b)).then_with(|| a.part.cmp(&b.part))
+    });
+    rows
+}
+
+impl Concerns {
+    /// The entries with samples that a line concerns. Of those with ranges worth so much,
+    /// other ranges may be worth more.
+    #[must_use]
+    pub fn entries(self, profile: &Profile, summary: &Summary) -> Vec<EntryId> {
+        let is_code = |entry: &Entry| !matches!(entry.kind, EntryKind::Function(_));
+        let unnamed = |entry: &Entry| entry.kind == EntryKind::Unnamed;
+        let fits = |entry: &Entry| match self {
+            Concerns::UnnamedGenerated => unnamed(entry) && entry.region == Region::Generated,
+            Concerns::Unnamed => unnamed(entry) && entry.region != Region::Generated,
+            Concerns::Doubtful => entry.kind == EntryKind::Doubtful,
+            Concerns::Worth(_, of_code) => {
+                !unnamed(entry) && of_code.is_none_or(|code| code == is_code(entry))
+            }
+            _ => false,
+        };
+        let mut ids: Vec<EntryId> = match self {
+            Concerns::Worth(worth, _) => {
+                let sites = profile.sites.iter().zip(&summary.sites);
+                let such = sites.filter(|(site, n)| **n > 0 && site.exactness == worth);
+                such.map(|(site, _)| site.entry).collect()
+            }
+            _ => {
+                let entries = (0u32..).zip(&summary.entries);
+                let hit = entries.filter(|(_, samples)| **samples > 0);
+                hit.map(|(id, _)| id).collect()
+            }
+        };
+        ids.sort_unstable();
+        ids.dedup();
+        ids.retain(|&id| profile.entries.get(id as usize).is_some_and(fits));
+        ids
+    }
+}

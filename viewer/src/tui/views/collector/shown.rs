@@ -1,0 +1,179 @@
+//! What the view shows, for copying and exporting.
+
+use super::inside::Inside;
+use super::pauses::buckets;
+use super::rows::{Collections, Row};
+use super::{brief, chart};
+use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
+use crate::tui::views::Cx;
+
+/// Columns of the chart over time.
+const COLUMNS: usize = 200;
+
+/// All of it.
+pub fn shown(cx: &Cx<'_>, all: &Collections, row: Option<&Row>, inside: Option<&Inside>) -> Shown {
+    let mut parts = vec![Part::Table(collections(cx, all))];
+    if all.rows.is_empty() {
+        let (why, help) = super::empty::why(cx, all);
+        parts = vec![Part::Text(vec![why, help])];
+    } else {
+        parts.push(Part::Chart(over_time(cx, all)));
+        parts.push(Part::Chart(pauses(all)));
+    }
+    let mut table = Table::new("Pauses", &[">from", ">to", ">pauses"]);
+    for (from, to, pauses) in buckets(&all.pauses, usize::MAX) {
+        let row = vec![seconds(Some(from)), seconds(Some(to)), Cell::Count(pauses)];
+        table.rows.push(row);
+    }
+    parts.push(Part::Table(table));
+    let mut table = Table::new("Causes", &["cause", ">collections"]);
+    for (cause, count) in &all.causes {
+        table
+            .rows
+            .push(vec![Cell::Text(cause.clone()), Cell::Count(*count)]);
+    }
+    parts.push(Part::Table(table));
+    parts.extend(samples(
+        "Samples in the collector",
+        &all.parts,
+        &all.threads,
+    ));
+    if let Some((row, inside)) = row
+        .zip(inside)
+        .filter(|(row, inside)| row.key == inside.key)
+    {
+        let title = format!("Inside the collection at {:.3} s", cx.seconds(row.time));
+        let columns = [
+            "phase",
+            "thread",
+            ">begin",
+            ">duration",
+            "stops",
+            ">samples",
+        ];
+        let mut table = Table::new(&title, &columns);
+        for phase in &inside.phases {
+            table.rows.push(vec![
+                Cell::Text(format!("{}{}", "  ".repeat(phase.depth), phase.name)),
+                Cell::Text(phase.thread.clone()),
+                phase
+                    .begin
+                    .map_or(Cell::Empty, |time| Cell::Seconds(cx.seconds(time))),
+                seconds(phase.length),
+                Cell::Text(if phase.stops { "yes" } else { "no" }.to_owned()),
+                phase.samples.map_or(Cell::Empty, Cell::Count),
+            ]);
+        }
+        parts.push(Part::Table(table));
+        parts.extend(samples("Samples inside it", &inside.parts, &inside.threads));
+    }
+    Shown {
+        title: "Collector".to_owned(),
+        parts,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds below 2^52")]
+fn seconds(ns: Option<u64>) -> Cell {
+    ns.map_or(Cell::Empty, |ns| Cell::Seconds(ns as f64 / 1e9))
+}
+
+fn collections(cx: &Cx<'_>, all: &Collections) -> Table {
+    let columns = [
+        ">time",
+        ">duration",
+        "kind",
+        "cause",
+        "collector",
+        "stops",
+        ">before",
+        ">after",
+        ">samples",
+        ">in collector",
+        "observed",
+    ];
+    let mut table = Table::new("Collections", &columns);
+    for row in &all.rows {
+        table.rows.push(vec![
+            Cell::Seconds(cx.seconds(row.time)),
+            seconds(row.length()),
+            Cell::Text(row.kind.clone()),
+            Cell::Text(row.cause.clone()),
+            Cell::Text(row.collector.clone()),
+            Cell::Text(if row.stops { "yes" } else { "no" }.to_owned()),
+            row.before.map_or(Cell::Empty, Cell::Bytes),
+            row.after.map_or(Cell::Empty, Cell::Bytes),
+            row.inside
+                .map_or(Cell::Empty, |inside| Cell::Count(inside.total())),
+            row.in_collector().map_or(Cell::Empty, Cell::Count),
+            Cell::Text(row.seen().to_owned()),
+        ]);
+    }
+    table
+}
+
+fn samples(title: &str, parts: &[(String, u64)], threads: &[(u32, String, u64)]) -> [Part; 2] {
+    let mut by_part = Table::new(&format!("{title}, by part"), &["part", ">samples"]);
+    for (name, samples) in parts {
+        by_part
+            .rows
+            .push(vec![Cell::Text(name.clone()), Cell::Count(*samples)]);
+    }
+    let mut by_thread = Table::new(&format!("{title}, by thread"), &["thread", ">samples"]);
+    for (_, name, samples) in threads {
+        by_thread
+            .rows
+            .push(vec![Cell::Text(name.clone()), Cell::Count(*samples)]);
+    }
+    [Part::Table(by_part), Part::Table(by_thread)]
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "nanoseconds and bytes below 2^52"
+)]
+fn over_time(cx: &Cx<'_>, all: &Collections) -> Chart {
+    let mut columns = vec![0.0; COLUMNS];
+    let mut line = vec![0.0; COLUMNS];
+    let heap = all.rows.iter().filter_map(|row| row.before.max(row.after));
+    let heap = heap.max().unwrap_or(0).max(1) as f64;
+    let mut rows: Vec<&Row> = all.rows.iter().collect();
+    rows.sort_by_key(|row| row.time);
+    for row in rows {
+        let at = chart::column_of(row.time, cx.window(), COLUMNS);
+        if let (Some(slot), Some(length)) = (columns.get_mut(at), row.length()) {
+            *slot = (length as f64 / 1e6).max(*slot);
+        }
+        if let Some(after) = row.after {
+            let rest = line.iter_mut().skip(at);
+            rest.for_each(|slot| *slot = after as f64 / heap);
+        }
+    }
+    let (from, to) = cx.window();
+    let label = |time| format!("{:.3}", cx.seconds(time));
+    Chart::Histogram {
+        title: "Collections: duration in ms, and the heap that was left".to_owned(),
+        axis: Axis {
+            name: "seconds".to_owned(),
+            labels: vec![label(from), label(to)],
+        },
+        columns,
+        line,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "pauses")]
+fn pauses(all: &Collections) -> Chart {
+    let buckets = buckets(&all.pauses, usize::MAX);
+    let first = buckets.first().map(|bucket| brief(bucket.0));
+    let last = buckets.last().map(|bucket| brief(bucket.1));
+    Chart::Histogram {
+        title: "Pauses by length".to_owned(),
+        axis: Axis {
+            name: "length, in steps of 1, 2, 5".to_owned(),
+            labels: first.into_iter().chain(last).collect(),
+        },
+        columns: buckets.iter().map(|bucket| bucket.2 as f64).collect(),
+        line: Vec::new(),
+    }
+}

@@ -1,0 +1,93 @@
+//! What the overview shows beside the summary, worked out off the drawing thread.
+
+use crate::report::parts::parts_of;
+use crate::report::text::names::namesakes;
+use crate::report::text::vm::value_of;
+use crate::report::truth::{TruthLine, truth_of};
+use crate::report::vm::Vms;
+use crate::tui::views::collector::rows::{Collections, told};
+use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
+use vmscope_symbolizer::{EntryId, Profile, Region, Stop, Summary};
+
+/// So many entries can be scrolled through; the hot list has all.
+const MAX_ENTRIES: usize = 500;
+
+/// So many figures are kept.
+const MAX_FIGURES: usize = 100;
+
+/// A region, its samples, and its parts with theirs.
+pub type RegionWithParts = (Region, u64, Vec<(String, u64)>);
+
+/// What is worked out.
+#[derive(Clone, Debug, Default)]
+pub struct Digest {
+    pub truth: Vec<TruthLine>,
+    /// The entries with most samples.
+    pub entries: Vec<(EntryId, u64)>,
+    /// How many have any.
+    pub entries_hit: usize,
+    /// Regions with samples, most first, each with its parts.
+    pub regions: Vec<RegionWithParts>,
+    /// Entries that only their files tell apart.
+    pub namesakes: FxHashSet<EntryId>,
+    /// What VMs tell of collections; its rows are left out.
+    pub collections: Collections,
+    /// The main VM's figures: section, name, value.
+    pub figures: Vec<(String, String, String)>,
+}
+
+/// Works it out; `None` when that was stopped.
+pub fn digest_of(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Digest> {
+    let entries = (0..).zip(&summary.entries);
+    let hit = entries.filter(|(_, samples)| **samples > 0);
+    let mut entries: Vec<(EntryId, u64)> = hit.map(|(id, &samples)| (id, samples)).collect();
+    let entries_hit = entries.len();
+    let name = |id: EntryId| profile.entries.get(id as usize).map(|entry| &entry.name);
+    let order = |a: &(EntryId, u64), b: &(EntryId, u64)| {
+        (Reverse(a.1), name(a.0), a.0).cmp(&(Reverse(b.1), name(b.0), b.0))
+    };
+    if entries.len() > MAX_ENTRIES {
+        entries.select_nth_unstable_by(MAX_ENTRIES, order);
+        entries.truncate(MAX_ENTRIES);
+    }
+    entries.sort_by(order);
+    let parts = parts_of(profile, summary);
+    let regions = Region::ALL.into_iter().zip(summary.regions);
+    let regions = regions.filter(|(_, samples)| *samples > 0);
+    let mut regions: Vec<_> = regions
+        .map(|(region, samples)| {
+            let of_region = parts.iter().filter(|part| part.region == region);
+            let named = of_region.map(|part| (part.name.to_owned(), part.samples));
+            let mut named: Vec<(String, u64)> = named.collect();
+            if let [(name, _)] = named.as_slice()
+                && name.is_empty()
+            {
+                named.clear();
+            }
+            (region, samples, named)
+        })
+        .collect();
+    regions.sort_by_key(|(_, samples, _)| Reverse(*samples));
+    if stop.is_stopped() {
+        return None;
+    }
+    let vms = Vms::of(profile, summary);
+    let sections = vms.of.first().map_or(&[][..], |vm| vm.sections.as_slice());
+    let figures = sections.iter().flat_map(|section| {
+        let figures = section.figures.iter();
+        figures.map(|figure| {
+            let (name, value) = (figure.name.to_owned(), value_of(figure));
+            (section.name.to_owned(), name, value)
+        })
+    });
+    Some(Digest {
+        truth: truth_of(profile, summary),
+        entries,
+        entries_hit,
+        regions,
+        namesakes: namesakes(profile, summary),
+        collections: told(profile, summary),
+        figures: figures.take(MAX_FIGURES).collect(),
+    })
+}

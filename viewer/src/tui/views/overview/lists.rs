@@ -1,0 +1,211 @@
+//! The lists of the overview: regions with their parts, entries, threads.
+
+use super::digest::Digest;
+use crate::report::text::names::label_of;
+use crate::report::text::role_name;
+use crate::report::words::{count, ratio, some};
+use crate::tui::theme::{Role, region_letter, region_name};
+use crate::tui::views::Cx;
+use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::pane::{Bit, Pane};
+use crate::tui::widgets::text;
+use ratatui::Frame;
+use vmscope_symbolizer::Region;
+
+/// A line: a region, or a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Row {
+    Region(usize),
+    Part(usize, usize),
+}
+
+/// As many lines as there is room for: all regions, and parts in the places that are left,
+/// those with most samples.
+fn rows(digest: &Digest, height: usize) -> Vec<Row> {
+    let regions = digest.regions.iter().enumerate();
+    let parts = regions.clone().flat_map(|(region, (_, _, parts))| {
+        let parts = parts.iter().enumerate();
+        parts.map(move |(part, (_, samples))| (*samples, region, part))
+    });
+    let mut parts: Vec<(u64, usize, usize)> = parts.collect();
+    parts.sort_by_key(|&(samples, region, part)| (std::cmp::Reverse(samples), region, part));
+    parts.truncate(height.saturating_sub(digest.regions.len()));
+    let mut rows = Vec::new();
+    for (region, _) in regions {
+        rows.push(Row::Region(region));
+        let mut shown: Vec<usize> = parts
+            .iter()
+            .filter(|one| one.1 == region)
+            .map(|one| one.2)
+            .collect();
+        shown.sort_unstable();
+        rows.extend(shown.into_iter().map(|part| Row::Part(region, part)));
+    }
+    rows.truncate(height);
+    rows
+}
+
+/// The region of a line.
+pub fn region_at(digest: &Digest, height: usize, line: usize) -> Option<usize> {
+    rows(digest, height).get(line).map(|row| match row {
+        Row::Region(region) | Row::Part(region, _) => *region,
+    })
+}
+
+/// Draws the regions.
+pub fn regions(
+    cx: &Cx<'_>,
+    digest: &Digest,
+    (focused, selected): (bool, usize),
+    pane: &Pane<'_>,
+    frame: &mut Frame<'_>,
+) {
+    pane.heading(frame, " Where the time went", "");
+    let total = cx.summary.map_or(0, |summary| summary.total);
+    let name = 13;
+    let bar = pane.columns().saturating_sub(name + 3 + 8 + 1);
+    let height = pane.rows().saturating_sub(1);
+    for (line, row) in rows(digest, height).into_iter().enumerate() {
+        let (Row::Region(at) | Row::Part(at, _)) = row;
+        let Some((region, samples, parts)) = digest.regions.get(at) else {
+            continue;
+        };
+        let role = Role::Region(*region);
+        let (label, samples, sign, is_part) = match row {
+            Row::Region(_) => {
+                let label = format!(" {} {}", region_letter(*region), region_name(*region));
+                (label, *samples, pane.theme.fill(*region), false)
+            }
+            Row::Part(_, part) => {
+                let Some((name, samples)) = parts.get(part) else {
+                    continue;
+                };
+                let name = if name.is_empty() { "not divided" } else { name };
+                let sign = pane.theme.sign("╌", "-").chars().next().unwrap_or('-');
+                (format!("    {name}"), *samples, sign, true)
+            }
+        };
+        let share = ratio(samples, total);
+        let of_bar = if bar > 0 {
+            fill(sign, share, bar)
+        } else {
+            String::new()
+        };
+        let (of_name, of_share) = if is_part {
+            (Role::Dim, Role::Dim)
+        } else {
+            (Role::Text, Role::Strong)
+        };
+        let bits: [Bit; 3] = [
+            (of_name, text::name(&label, name + 3)),
+            (of_share, text::right(&format!("{:.2}%", share * 100.0), 7)),
+            (role, format!(" {of_bar}")),
+        ];
+        let is_selected = focused && row == Row::Region(selected);
+        pane.marked(frame, line + 1, &bits, is_selected);
+    }
+}
+
+/// A bar of a region's own sign; more than nothing shows as something.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "columns of a screen"
+)]
+fn fill(sign: char, share: f64, columns: usize) -> String {
+    let cells = (share.clamp(0.0, 1.0) * columns as f64).round() as usize;
+    let cells = cells.max(usize::from(share > 0.0));
+    sign.to_string().repeat(cells)
+}
+
+/// Draws the entries.
+pub fn entries(
+    cx: &Cx<'_>,
+    digest: &Digest,
+    (focused, list): (bool, ListState),
+    pane: &Pane<'_>,
+    frame: &mut Frame<'_>,
+) {
+    let all = some(digest.entries_hit as u64, "entry", "entries");
+    pane.heading(frame, "Hottest", &format!("of {all}; 2 shows all"));
+    if digest.entries.is_empty() {
+        let text = "no sample is in what is shown".to_owned();
+        return pane.line(frame, 1, &[(Role::Dim, text)]);
+    }
+    let total = cx.summary.map_or(0, |summary| summary.total);
+    let hottest = digest.entries.first().map_or(0, |one| one.1);
+    let is_wide = pane.columns() >= 60;
+    let bar = if is_wide { 12 } else { 5 };
+    let samples_columns = if is_wide { 9 } else { 0 };
+    let height = pane.rows().saturating_sub(1);
+    let top = list.top(digest.entries.len(), height);
+    let shown = digest.entries.iter().enumerate().skip(top).take(height);
+    for (line, (index, &(id, samples))) in shown.enumerate() {
+        let region = cx
+            .profile
+            .entries
+            .get(id as usize)
+            .map(|entry| entry.region);
+        let region = region.unwrap_or(Region::Unknown);
+        let share = ratio(samples, total);
+        let heat = ratio(samples, hottest);
+        let columns = pane.columns().saturating_sub(7 + samples_columns + bar + 4);
+        let name = label_of(cx.profile, &digest.namesakes, id, true, columns);
+        let mut bits = vec![(
+            Role::Strong,
+            text::right(&format!("{:.2}%", share * 100.0), 6),
+        )];
+        if is_wide {
+            bits.push((Role::Dim, text::right(&count(samples), samples_columns)));
+        }
+        bits.push((Role::Heat(heat), format!(" {}", pane.theme.bar(heat, bar))));
+        bits.push((Role::Region(region), format!(" {} ", region_letter(region))));
+        bits.push((Role::Text, name));
+        let is_selected = focused && index == list.selected();
+        pane.marked(frame, line + 1, &bits, is_selected);
+    }
+}
+
+/// Draws the threads.
+pub fn threads(
+    cx: &Cx<'_>,
+    (focused, list): (bool, ListState),
+    pane: &Pane<'_>,
+    frame: &mut Frame<'_>,
+) {
+    let Some(summary) = cx.summary else {
+        return;
+    };
+    let all = some(summary.threads.len() as u64, "thread", "threads");
+    pane.heading(frame, " Threads", &all);
+    let height = pane.rows().saturating_sub(1);
+    let top = list.top(summary.threads.len(), height);
+    let shown = summary.threads.iter().enumerate().skip(top).take(height);
+    for (line, (index, one)) in shown.enumerate() {
+        let Some(thread) = cx.profile.trace.threads.get(one.thread as usize) else {
+            continue;
+        };
+        let share = summary.share(one.samples);
+        let role_columns = if pane.columns() < 44 { 0 } else { 10 };
+        let role = match role_columns {
+            0 => String::new(),
+            _ => format!(" {:<9}", role_name(thread.thread.role)),
+        };
+        let name = pane.columns().saturating_sub(1 + 8 + 9 + role_columns);
+        let bits: [Bit; 4] = [
+            (
+                Role::Text,
+                format!(" {}", text::name(&thread.thread.name, name)),
+            ),
+            (Role::Dim, role),
+            (Role::Dim, text::right(&count(one.samples), 8)),
+            (
+                Role::Heat(share),
+                text::right(&format!("{:.1}%", share * 100.0), 8),
+            ),
+        ];
+        let is_selected = focused && index == list.selected();
+        pane.marked(frame, line + 1, &bits, is_selected);
+    }
+}

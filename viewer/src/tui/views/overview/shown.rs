@@ -1,0 +1,134 @@
+//! What the view shows, for copying and exporting.
+
+use super::Strip;
+use super::digest::Digest;
+use super::head::{conditions, delivery, subject, worth};
+use super::vm::collector_lines;
+use crate::report::text::names::name_of;
+use crate::report::text::role_name;
+use crate::report::words::ratio;
+use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
+use crate::tui::theme::region_name;
+use crate::tui::views::Cx;
+use vmscope_symbolizer::Region;
+use vmscope_symbolizer::compilers::Compilers;
+
+/// All of it.
+pub(super) fn shown(
+    cx: &Cx<'_>,
+    digest: &Digest,
+    compilers: Option<&Compilers>,
+    strip: &Strip,
+) -> Shown {
+    let (what, command) = subject(cx);
+    let mut text = vec![what, command, conditions(cx).join(", ")];
+    text.extend(cx.summary.map(|summary| delivery(summary)));
+    text.push(format!(
+        "collector: {}",
+        collector_lines(cx, digest).join("; ")
+    ));
+    let total = cx.summary.map_or(0, |summary| summary.total);
+    let share = |samples| Cell::Share(ratio(samples, total));
+    let mut truth = Table::new("What limits the truth", &[">samples", "what", "helps"]);
+    for line in &digest.truth {
+        truth.rows.push(vec![
+            line.samples.map_or(Cell::Empty, Cell::Count),
+            Cell::Text(line.text.clone()),
+            Cell::Text(line.remedy.clone()),
+        ]);
+    }
+    let mut resolved = Table::new("Resolution", &["worth", ">samples", ">share"]);
+    for (name, samples) in cx.summary.into_iter().flat_map(|summary| worth(summary)) {
+        let cells = vec![
+            Cell::Text(name.to_owned()),
+            Cell::Count(samples),
+            share(samples),
+        ];
+        resolved.rows.push(cells);
+    }
+    let mut regions = Table::new("Regions", &["region", "part", ">samples", ">share"]);
+    for (region, samples, parts) in &digest.regions {
+        let name = || Cell::Text(region_name(*region).to_owned());
+        let cells = vec![name(), Cell::Empty, Cell::Count(*samples), share(*samples)];
+        regions.rows.push(cells);
+        for (part, samples) in parts {
+            let part = Cell::Text(part.clone());
+            let cells = vec![name(), part, Cell::Count(*samples), share(*samples)];
+            regions.rows.push(cells);
+        }
+    }
+    let mut entries = Table::new("Hottest", &["name", "region", ">samples", ">share"]);
+    for &(id, samples) in &digest.entries {
+        let region = cx
+            .profile
+            .entries
+            .get(id as usize)
+            .map(|entry| entry.region);
+        entries.rows.push(vec![
+            Cell::Text(name_of(cx.profile, &digest.namesakes, id)),
+            region.map_or(Cell::Empty, |region| {
+                Cell::Text(region_name(region).to_owned())
+            }),
+            Cell::Count(samples),
+            share(samples),
+        ]);
+    }
+    let mut threads = Table::new("Threads", &["thread", "role", ">samples", ">share"]);
+    for one in cx.summary.into_iter().flat_map(|summary| &summary.threads) {
+        if let Some(thread) = cx.profile.trace.threads.get(one.thread as usize) {
+            threads.rows.push(vec![
+                Cell::Text(thread.thread.name.clone()),
+                Cell::Text(role_name(thread.thread.role).to_owned()),
+                Cell::Count(one.samples),
+                share(one.samples),
+            ]);
+        }
+    }
+    let mut methods = Table::new(
+        "Compilers' methods",
+        &["method", "tier", ">samples", ">share"],
+    );
+    for one in compilers.into_iter().flat_map(|told| &told.methods) {
+        methods.rows.push(vec![
+            Cell::Text(one.name.clone()),
+            Cell::Text(one.tier.clone()),
+            Cell::Count(one.samples),
+            share(one.samples),
+        ]);
+    }
+    let mut figures = Table::new("Figures", &["section", "name", "value"]);
+    for (section, name, value) in &digest.figures {
+        let cells = [section, name, value].map(|text| Cell::Text(text.clone()));
+        figures.rows.push(cells.to_vec());
+    }
+    let mut parts = vec![Part::Text(text), Part::Chart(over_time(cx, strip))];
+    let tables = [truth, resolved, regions, entries, threads, methods, figures];
+    parts.extend(tables.into_iter().map(Part::Table));
+    Shown {
+        title: "Overview".to_owned(),
+        parts,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn over_time(cx: &Cx<'_>, strip: &Strip) -> Chart {
+    let columns = strip.columns.samples.len() / strip.columns.groups.max(1);
+    let of_region = |(region, at): (Region, usize)| {
+        let of_column = |column| strip.columns.column(column).get(at).copied().unwrap_or(0) as f64;
+        let values: Vec<f64> = (0..columns).map(of_column).collect();
+        (region_name(region).to_owned(), values)
+    };
+    let series = Region::ALL.into_iter().zip(0..).map(of_region);
+    let series = series.filter(|(_, values)| values.iter().any(|value| *value > 0.0));
+    let (from, to) = strip.window;
+    Chart::Stacked {
+        title: "Samples over time by region".to_owned(),
+        axis: Axis {
+            name: "seconds".to_owned(),
+            labels: [from, to]
+                .map(|time| format!("{:.3}", cx.seconds(time)))
+                .to_vec(),
+        },
+        series: series.collect(),
+    }
+}

@@ -1,0 +1,114 @@
+//! What the view shows, worked out off the drawing thread.
+
+use crate::report::truth::{About, Exact, TruthLine, exactness_of, truth_of};
+use std::cmp::Reverse;
+use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::{EntryId, Profile, Stop, Summary};
+
+/// So many entries without a name, or doubtful, are listed.
+const MAX_ENTRIES: usize = 1_000;
+
+/// The kinds of lines, in the order in which they are shown.
+pub const ABOUT: [(About, &str); 6] = [
+    (About::Damage, "Damage"),
+    (About::Losses, "Losses"),
+    (About::Delivery, "Delivery"),
+    (About::Resolution, "Resolution"),
+    (About::Changes, "Code that changed"),
+    (About::Limits, "Permissions and limits"),
+];
+
+/// A thread's promised and delivered samples.
+#[derive(Clone, Debug)]
+pub struct ThreadRow {
+    pub thread: u32,
+    pub name: String,
+    pub samples: u64,
+    pub promised: Option<f64>,
+}
+
+/// An entry that stands for samples without a name.
+#[derive(Clone, Debug)]
+pub struct Nameless {
+    pub entry: EntryId,
+    pub name: String,
+    pub place: String,
+    pub doubtful: bool,
+    pub samples: u64,
+}
+
+/// What limits the truth of what is shown.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// By [`ABOUT`], the gravest first in each.
+    pub lines: Vec<TruthLine>,
+    pub threads: Vec<ThreadRow>,
+    pub exact: Vec<Exact>,
+    pub nameless: Vec<Nameless>,
+    /// Entries without a name that there was no room for, and their samples.
+    pub left_out: (u64, u64),
+    pub total: u64,
+    pub promised: Option<f64>,
+}
+
+impl Facts {
+    /// The share of the samples that a line concerns; of what was lost, in what there
+    /// would be.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    pub fn share(&self, line: &TruthLine) -> Option<f64> {
+        let samples = line.samples? as f64;
+        let of = match line.about {
+            About::Losses => self.total as f64 + samples,
+            About::Delivery => self.promised.unwrap_or(self.total as f64),
+            _ => self.total as f64,
+        };
+        Some(if of > 0.0 {
+            (samples / of).min(1.0)
+        } else {
+            0.0
+        })
+    }
+}
+
+/// Works it out; `None` when that was stopped.
+pub fn facts_of(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Facts> {
+    let mut lines = truth_of(profile, summary);
+    lines.sort_by_key(|line| line.about);
+    let threads = summary.threads.iter().map(|one| {
+        let thread = profile.trace.threads.get(one.thread as usize);
+        ThreadRow {
+            thread: one.thread,
+            name: thread.map_or_else(String::new, |thread| thread.thread.name.clone()),
+            samples: one.samples,
+            promised: one.promised,
+        }
+    });
+    let threads = threads.collect();
+    let entries = (0..).zip(profile.entries.iter().zip(&summary.entries));
+    let nameless = entries.filter(|(_, (entry, samples))| {
+        **samples > 0 && matches!(entry.kind, EntryKind::Unnamed | EntryKind::Doubtful)
+    });
+    let mut nameless: Vec<Nameless> = nameless
+        .map(|(id, (entry, &samples))| Nameless {
+            entry: id,
+            name: entry.name.clone(),
+            place: entry.module.clone(),
+            doubtful: entry.kind == EntryKind::Doubtful,
+            samples,
+        })
+        .collect();
+    nameless.sort_by_key(|row| Reverse(row.samples));
+    let rest = nameless.get(MAX_ENTRIES..).unwrap_or_default();
+    let left_out = (rest.len() as u64, rest.iter().map(|row| row.samples).sum());
+    nameless.truncate(MAX_ENTRIES);
+    let facts = Facts {
+        lines,
+        threads,
+        exact: exactness_of(profile, summary),
+        nameless,
+        left_out,
+        total: summary.total,
+        promised: summary.promised,
+    };
+    (!stop.is_stopped()).then_some(facts)
+}

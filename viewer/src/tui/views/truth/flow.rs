@@ -1,0 +1,258 @@
+//! The facts as lines of text of a width, each of them of an item that can be selected or
+//! of none.
+
+use super::facts::{ABOUT, Facts};
+use crate::report::words::{count, percent, ratio, wrap};
+use crate::tui::theme::{Role, Theme, region_letter, region_name};
+use crate::tui::widgets::pane::Bit;
+use crate::tui::widgets::text;
+use vmscope_symbolizer::summary::Quality;
+
+/// What can be selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A line, by its index.
+    Line(usize),
+    /// A thread's row.
+    Thread(usize),
+    /// A part's row.
+    Exact(usize),
+    /// An entry's row.
+    Nameless(usize),
+}
+
+/// A line on the screen, and of which item.
+pub type Flowing = (Option<Item>, Vec<Bit>);
+
+/// Columns before a text: the samples and their share.
+const NUMBERS: usize = 19;
+
+/// What limits the truth, by kind.
+pub fn limits(facts: &Facts, theme: &Theme, columns: usize) -> Vec<Flowing> {
+    let mut flow: Vec<Flowing> = Vec::new();
+    if facts.lines.is_empty() {
+        let text = " Nothing is known to limit the truth of what is shown.".to_owned();
+        flow.push((None, vec![(Role::Strong, text)]));
+    }
+    let room = columns.saturating_sub(NUMBERS + 1).max(20);
+    for (about, title) in ABOUT {
+        let mut lines = (0..)
+            .zip(&facts.lines)
+            .filter(|(_, line)| line.about == about);
+        let Some(first) = lines.next() else {
+            continue;
+        };
+        flow.push((None, vec![(Role::Title, format!(" {title}"))]));
+        for (index, line) in std::iter::once(first).chain(lines) {
+            let item = Some(Item::Line(index));
+            let samples = line.samples.map_or_else(String::new, count);
+            let share = facts.share(line).map_or_else(String::new, percent);
+            let mut numbers = format!("{}{} ", text::right(&samples, 10), text::right(&share, 8));
+            // The share has a column of its own.
+            let said = format!(
+                "({share}) ",
+                share = facts.share(line).map_or_else(String::new, percent)
+            );
+            let text = line.text.strip_prefix(&said).unwrap_or(&line.text);
+            let sentence = wrap(text, room, 0);
+            for piece in sentence.lines() {
+                let role = if line.samples.is_some() {
+                    Role::Warning
+                } else {
+                    Role::Text
+                };
+                let bits = vec![(role, numbers), (Role::Text, piece.to_owned())];
+                flow.push((item, bits));
+                numbers = " ".repeat(NUMBERS);
+            }
+            if !line.remedy.is_empty() {
+                let remedy = format!("{} {}", theme.sign("↳ helps:", "> helps:"), line.remedy);
+                for piece in wrap(&remedy, room, 2).lines() {
+                    let blank = (Role::Text, " ".repeat(NUMBERS));
+                    flow.push((item, vec![blank, (Role::Dim, piece.to_owned())]));
+                }
+            }
+        }
+        flow.push((None, Vec::new()));
+    }
+    flow
+}
+
+/// The tables.
+pub fn tables(facts: &Facts, theme: &Theme, columns: usize) -> Vec<Flowing> {
+    let mut flow: Vec<Flowing> = Vec::new();
+    exactness(facts, theme, columns, &mut flow);
+    threads(facts, theme, columns, &mut flow);
+    nameless(facts, columns, &mut flow);
+    flow
+}
+
+fn head(flow: &mut Vec<Flowing>, title: &str, remark: &str, columns: String) {
+    let bits = vec![
+        (Role::Title, format!(" {title}")),
+        (Role::Dim, format!("  {remark}")),
+    ];
+    flow.push((None, bits));
+    flow.push((None, vec![(Role::Dim, columns)]));
+}
+
+/// The parts of a quality, in the order of the columns.
+pub fn worths(quality: &Quality) -> [u64; 5] {
+    [
+        quality.exact,
+        quality.approximate,
+        quality.method_only,
+        quality.unresolved,
+        quality.doubtful,
+    ]
+}
+
+fn exactness(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>) {
+    const CELL: usize = 9;
+    let name = columns.saturating_sub(6 * CELL + 4).clamp(8, 40);
+    let bar = columns.saturating_sub(name + 6 * CELL + 6).min(20);
+    let mut heading = format!("   {}", text::name("region, part", name));
+    for column in [
+        "samples", "exact", "approx.", "method", "no name", "doubtful",
+    ] {
+        heading.push_str(&text::right(column, CELL));
+    }
+    head(
+        flow,
+        "What the resolution is worth",
+        "exactness by region and part",
+        heading,
+    );
+    for (index, row) in facts.exact.iter().enumerate() {
+        let total = row.quality.total();
+        let region = region_name(row.region);
+        let label = match row.part.as_str() {
+            "" => region.to_owned(),
+            part => format!("{region}: {part}"),
+        };
+        let mut bits = vec![
+            (
+                Role::Region(row.region),
+                format!(" {} ", region_letter(row.region)),
+            ),
+            (Role::Text, text::name(&label, name)),
+            (Role::Strong, text::right(&count(total), CELL)),
+        ];
+        for (at, samples) in worths(&row.quality).into_iter().enumerate() {
+            let share = match samples {
+                0 => "-".to_owned(),
+                _ => format!("{:.1}%", ratio(samples, total) * 100.0),
+            };
+            let role = match (samples, at) {
+                (0, _) => Role::Dim,
+                (_, 3 | 4) => Role::Warning,
+                _ => Role::Text,
+            };
+            bits.push((role, text::right(&share, CELL)));
+        }
+        if bar >= 8 {
+            let share = ratio(row.quality.exact, total);
+            bits.push((Role::Dim, format!("  {}", theme.bar(share, bar))));
+        }
+        flow.push((Some(Item::Exact(index)), bits));
+    }
+    flow.push((None, Vec::new()));
+}
+
+/// A count that is worked out, for people.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are far below 2^52 and not negative"
+)]
+pub fn whole(number: f64) -> String {
+    count(number.round() as u64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn threads(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>) {
+    let name = columns.saturating_sub(11 + 11 + 10 + 2).clamp(8, 40);
+    let bar = columns.saturating_sub(name + 32 + 4).min(20);
+    let heading = format!(
+        " {}{}{}{}",
+        text::name("thread", name),
+        text::right("delivered", 11),
+        text::right("promised", 11),
+        text::right("arrived", 10)
+    );
+    let remark = match facts.promised {
+        Some(promised) => format!(
+            "{} of {} promised by CPU time",
+            count(facts.total),
+            whole(promised)
+        ),
+        None => "what was promised is not known under these filters".to_owned(),
+    };
+    head(flow, "Delivery", &remark, heading);
+    for (index, row) in facts.threads.iter().enumerate() {
+        let arrived = row.promised.filter(|promised| *promised >= 0.5);
+        let arrived = arrived.map(|promised| row.samples as f64 / promised);
+        let promised = row.promised.map_or_else(|| "?".to_owned(), whole);
+        let words = arrived.map_or_else(String::new, |share| format!("{:.1}%", share * 100.0));
+        // Of a few samples one more or less is chance.
+        let is_low = arrived.is_some_and(|share| share < 0.95) && row.promised > Some(100.0);
+        let role = if is_low { Role::Warning } else { Role::Text };
+        let mut bits = vec![
+            (Role::Text, format!(" {}", text::name(&row.name, name))),
+            (Role::Text, text::right(&count(row.samples), 11)),
+            (Role::Text, text::right(&promised, 11)),
+            (role, text::right(&words, 10)),
+        ];
+        if bar >= 8 {
+            bits.push((
+                Role::Dim,
+                format!("  {}", theme.bar(arrived.unwrap_or(0.0), bar)),
+            ));
+        }
+        flow.push((Some(Item::Thread(index)), bits));
+    }
+    flow.push((None, Vec::new()));
+}
+
+fn nameless(facts: &Facts, columns: usize, flow: &mut Vec<Flowing>) {
+    if facts.nameless.is_empty() {
+        let text = " No sample is doubtful or without a name.".to_owned();
+        return flow.push((None, vec![(Role::Dim, text)]));
+    }
+    let name = columns.saturating_sub(11 + 9 + 11 + 2).clamp(12, 70);
+    let heading = format!(
+        " {}{}{}  why",
+        text::name("where", name),
+        text::right("samples", 11),
+        text::right("share", 9)
+    );
+    head(
+        flow,
+        "Doubtful, or without a name",
+        "by where they are",
+        heading,
+    );
+    for (index, row) in facts.nameless.iter().enumerate() {
+        let label = if row.place.is_empty() || row.name.contains(&row.place) {
+            row.name.clone()
+        } else {
+            format!("{} [{}]", row.name, row.place)
+        };
+        let why = if row.doubtful { "doubtful" } else { "no name" };
+        let bits = vec![
+            (Role::Text, format!(" {}", text::name(&label, name))),
+            (Role::Warning, text::right(&count(row.samples), 11)),
+            (
+                Role::Text,
+                text::right(&percent(ratio(row.samples, facts.total)), 9),
+            ),
+            (Role::Dim, format!("  {why}")),
+        ];
+        flow.push((Some(Item::Nameless(index)), bits));
+    }
+    if facts.left_out.0 > 0 {
+        let (entries, samples) = facts.left_out;
+        let text = format!(" ({} more with {} samples)", count(entries), count(samples));
+        flow.push((None, vec![(Role::Dim, text)]));
+    }
+}
