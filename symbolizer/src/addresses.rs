@@ -193,7 +193,7 @@ impl Gathered<'_> {
         let takes_place = filter.takes_places(self.profile);
         let rows = samples.times.iter().zip(&samples.threads);
         for (index, ((&time, &thread), &place)) in rows.zip(&samples.places).enumerate() {
-            if index % LOOK == 0 && stop.is_stopped() {
+            if index.is_multiple_of(LOOK) && stop.is_stopped() {
                 return None;
             }
             if !filter.takes(thread, time) || !takes_place(place) {

@@ -15,6 +15,7 @@ use code::{MethodTexts, NamesOfCode};
 use intern::{Interner, Texts};
 use regions::Regions;
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 use std::sync::Arc;
 use vmscope_records::{BytecodePc, Exactness, FileOffset, MethodKey, SymbolOwner, Symbols};
 
@@ -62,7 +63,10 @@ pub(crate) fn name_places<T>(
     work(&mut Builder {
         trace,
         separator,
-        table: SymbolTable::new(trace.symbols.iter().chain(&profile.resolved_now)),
+        table: LazyTable {
+            symbols: (&trace.symbols, &profile.resolved_now),
+            table: OnceCell::new(),
+        },
         regions: Regions::new(trace.region_rules.values()),
         entries,
         sites,
@@ -144,18 +148,33 @@ impl Names {
 pub(crate) struct Builder<'a> {
     pub trace: &'a Trace,
     separator: &'a str,
-    table: SymbolTable<'a>,
+    table: LazyTable<'a>,
     regions: Regions<'a>,
     entries: &'a mut Vec<Entry>,
     sites: &'a mut Vec<Site>,
     names: &'a mut Names,
 }
 
+/// The symbols for looking up, put in order when they are asked for first: most steps of a
+/// live profile meet no native place that is new.
+struct LazyTable<'a> {
+    symbols: (&'a [Symbols], &'a [Symbols]),
+    table: OnceCell<SymbolTable<'a>>,
+}
+
+impl<'a> LazyTable<'a> {
+    fn get(&self) -> &SymbolTable<'a> {
+        let (told, found) = self.symbols;
+        self.table
+            .get_or_init(|| SymbolTable::new(told.iter().chain(found)))
+    }
+}
+
 impl Builder<'_> {
     /// Whether the function at a native address is known, and if `lines` are wanted,
     /// those of that address.
     pub fn is_resolved(&self, owner: SymbolOwner, at: FileOffset, lines: bool) -> bool {
-        let found = self.table.lookup(owner, at);
+        let found = self.table.get().lookup(owner, at);
         found.is_some_and(|(_, piece)| !lines || piece.is_some())
     }
 

@@ -7,7 +7,7 @@
 //! The way of a sample: [`trace`] puts it into the address space and the code zone
 //! *as they were at its time* and keeps the place; [`symbols`] names the places;
 //! [`profile`] is what comes of it; [`summary`] counts it under a filter, by means of
-//! [`slices`]; [`stacks`] with its callers, [`compilers`] by what a compiler worked for,
+//! [`slices`]; [`stacks`] with its callers, [`calls`] as a tree of them, [`compilers`] by what a compiler worked for,
 //! [`owners`] by the method that each is for; [`methods`] tells which entries are one method;
 //! [`annotate`] puts a method's samples beside its bytecodes or lines; [`addresses`] puts them
 //! where they fell, and [`zone`] tells what lay there.
@@ -25,6 +25,7 @@
 pub mod addresses;
 pub mod annotate;
 mod build;
+pub mod calls;
 pub mod compilers;
 pub mod live;
 pub mod methods;

@@ -8,7 +8,8 @@
 //!
 //! What this can't do: a record that comes after its time was settled counts from then on
 //! only ([`Left::late`]); rules of interpreters count for samples that are settled after
-//! them. Where there is no room ([`Bounds`]), the oldest goes, and is counted ([`Left`]).
+//! them. Where there is no room ([`Bounds`]), the oldest goes, and is counted ([`Left`]); of
+//! samples, the sums by time stay ([`crate::slices`]).
 //!
 //! Readers share the [`Profile`] behind a lock, which is held for writing only while a
 //! step puts in what is new: never while a file is read.
@@ -37,10 +38,14 @@ use vmscope_records::{
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Raw samples, 16 bytes each.
+    /// Single samples, 16 bytes each, and up to two slices of them more; of older ones, what
+    /// their time slices sum up.
     pub samples: usize,
-    /// Raw samples no older than this.
+    /// Single samples no older than this.
     pub age: DurationNs,
+    /// Cells of time slices, 8 bytes each, a slice counted as [`SLICE_CELLS`]; of more, the
+    /// slices without single samples are merged, the smallest first.
+    pub cells: usize,
     /// Entries; what is new beyond that is an entry `(others)` of its region.
     pub entries: usize,
     /// Sites, likewise.
@@ -51,12 +56,17 @@ pub struct Bounds {
     pub cpu_readings: usize,
 }
 
+/// What a time slice takes beside its cells, in cells.
+pub const SLICE_CELLS: usize = 16;
+
 impl Default for Bounds {
-    /// An hour, four million samples (64 MiB), and what makes as much of the rest.
+    /// Ten minutes, but no more than two million samples (32 MiB); slices of 16 MiB, and
+    /// what makes as much of the rest.
     fn default() -> Self {
         Bounds {
-            samples: 1 << 22,
-            age: DurationNs(3_600_000_000_000),
+            samples: 1 << 21,
+            age: DurationNs(600_000_000_000),
+            cells: 1 << 21,
             entries: 1 << 17,
             sites: 1 << 18,
             series: 1 << 16,
@@ -68,15 +78,21 @@ impl Default for Bounds {
 /// What was left out of a live profile, so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Left {
-    /// Raw samples that were dropped, because they were old or too many.
+    /// Single samples that were dropped, because they were old or too many: time slices
+    /// still count them.
     pub samples: u64,
+    /// Those of them whose sites had other names by the time more was known: they count
+    /// where they did.
+    pub misnamed: u64,
+    /// Times that two time slices were merged for want of room.
+    pub merged: u64,
     /// Records of series that were dropped for the same reason.
     pub records: u64,
     /// Times that an entry or site had no room, and became `(others)`.
     pub names: u64,
     /// Records about times that were settled: samples of then know nothing of them.
     pub late: u64,
-    /// Samples that came after their time was settled; placed as of then.
+    /// Samples that came after their time was settled: they count as of then.
     pub late_samples: u64,
 }
 
@@ -85,7 +101,7 @@ pub struct Left {
 pub struct Settled {
     /// Samples that were added to the profile.
     pub samples: u64,
-    /// Raw samples that were dropped at its beginning.
+    /// Single samples that were dropped at its end.
     pub dropped: u64,
     /// Samples from this one on, counted from the very first, may have other sites than
     /// before: `renamed_from` − [`Left::samples`] is its index now.
@@ -120,6 +136,8 @@ pub struct Live {
     stale_code: FxHashSet<CodeIndex>,
     stale_natives: FxHashSet<SymbolOwner>,
     is_all_stale: bool,
+    /// Interpreters may show at any place what they did not.
+    is_shown_anew: bool,
     left: Left,
 }
 
@@ -130,6 +148,8 @@ struct Index {
     places_of_native: FxHashMap<SymbolOwner, Vec<u32>>,
     /// The number of a sample, counted from the very first, before which none has this place.
     first_of_place: Vec<u64>,
+    /// How many single samples of each place were dropped.
+    dropped_of_place: Vec<u32>,
     collections: FxHashMap<CollectionKey, u64>,
     compilations: FxHashMap<(ThreadKey, TimeNs, u64), u64>,
     /// How many of both were dropped.
@@ -161,12 +181,14 @@ impl Live {
             resolved_now: Vec::new(),
             slices: Slices::default(),
         };
+        let mut world = World::new(std::iter::empty(), Vec::new(), Interpreters::default());
+        world.zones().note_missed();
         Live {
             profile: Arc::new(RwLock::new(profile)),
             bounds,
             told: Vec::new(),
             waiting: VecDeque::new(),
-            world: World::new(std::iter::empty(), Vec::new(), Interpreters::default()),
+            world,
             growing: Growing::default(),
             changes: BTreeMap::new(),
             changes_told: 0,
@@ -180,6 +202,7 @@ impl Live {
             stale_code: FxHashSet::default(),
             stale_natives: FxHashSet::default(),
             is_all_stale: false,
+            is_shown_anew: false,
             left: Left::default(),
         }
     }
@@ -251,11 +274,16 @@ impl Live {
         self.place(&mut profile, until);
         let added = profile.trace.samples.times.len().saturating_sub(before);
         let renamed_from = self.name(&mut profile, before);
-        let dropped = self.drop_oldest(&mut profile.trace);
+        let Profile {
+            trace,
+            sites,
+            site_of_place,
+            slices,
+            ..
+        } = &mut *profile;
+        slices.append(trace, sites, site_of_place);
+        let dropped = self.drop_oldest(&mut profile);
         let renumbered = self.forget(&mut profile);
-        let mut slices = Slices::default();
-        slices.append(&profile.trace, &profile.sites, &profile.site_of_place);
-        profile.slices = slices;
         Settled {
             samples: added as u64,
             dropped,

@@ -16,6 +16,7 @@ mod build;
 mod columns;
 mod count;
 mod cross;
+mod rename;
 mod spans;
 mod stop;
 mod sums;
@@ -144,8 +145,8 @@ pub struct Slices {
 impl Slices {
     /// Takes the samples, places and sites that came since it was last called. Samples are
     /// in time order; they make a slice as soon as there are enough of them, and are counted
-    /// one by one till then. The site of a place that was taken before must not change, nor
-    /// the entry and the worth of a site.
+    /// one by one till then. Where the site of a place that was taken before is another now,
+    /// the live profile says so; the entry and the worth of a site never change.
     pub fn append(&mut self, trace: &Trace, sites: &[Site], site_of_place: &[SiteId]) {
         self.take_places(trace, sites, site_of_place);
         self.take_samples(&trace.samples);
@@ -155,14 +156,19 @@ impl Slices {
     /// and returns how many. Only whole slices' samples are removed; what they sum up
     /// remains.
     pub fn forget_samples_before(&mut self, samples: &mut Samples, time: TimeNs) -> u64 {
+        let more = self.droppable(time);
+        samples.forget(more);
+        self.forgotten += more as u64;
+        more as u64
+    }
+
+    /// How many samples [`Self::forget_samples_before`] would remove.
+    pub(crate) fn droppable(&self, time: TimeNs) -> usize {
         let slices = self.levels.first().map_or(&[][..], Vec::as_slice);
         let old = slices.partition_point(|slice| slice.to < time);
         let end = old.checked_sub(1).and_then(|last| slices.get(last));
-        let end = end.map_or(0, |slice| slice.end);
-        let more = end.saturating_sub(self.forgotten);
-        samples.forget(usize::try_from(more).unwrap_or(usize::MAX));
-        self.forgotten += more;
-        more
+        let more = end.map_or(0, |slice| slice.end.saturating_sub(self.forgotten));
+        usize::try_from(more).unwrap_or(usize::MAX)
     }
 
     /// Merges two neighbours among the slices whose samples were forgotten: the two with
@@ -171,8 +177,13 @@ impl Slices {
         let slices = self.levels.first().map_or(&[][..], Vec::as_slice);
         let old = slices.partition_point(|slice| slice.end <= self.forgotten);
         let pairs = slices.get(..old).unwrap_or_default().windows(2).enumerate();
-        let sizes = pairs.map(|(index, pair)| (pair.iter().map(Slice::samples).sum(), index));
-        let mut sizes: Vec<(u64, usize)> = sizes.collect();
+        let size = |pair: &[Slice]| pair.iter().map(Slice::samples).sum::<u64>();
+        let mut sizes: Vec<(u64, usize)> = pairs.map(|(at, pair)| (size(pair), at)).collect();
+        // Mostly the smallest can be merged: no need to sort them all.
+        let smallest = sizes.iter().min().copied();
+        if smallest.is_some_and(|(_, index)| self.merge_at(0, index)) {
+            return true;
+        }
         sizes.sort_unstable();
         sizes.into_iter().any(|(_, index)| self.merge_at(0, index))
     }

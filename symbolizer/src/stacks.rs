@@ -4,15 +4,20 @@
 //! [`Site`](crate::Site)s, so that what has the same name is one node however many
 //! addresses it has, and the tree grows with the program, not with the samples.
 
+mod frames;
+
+pub use frames::{StackFrame, frames_of};
+
 use crate::profile::{Profile, SiteId};
 use crate::slices::Stop;
 use crate::summary::Filter;
 use crate::trace::{ChainTree, Trace};
 use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use vmscope_records::TimeNs;
 
-/// So many samples are looked at between two looks at whether to stop.
-const STOP_EVERY: usize = 4096;
+/// Samples between two looks at whether to go on.
+const LOOK_EVERY: usize = 1 << 16;
 
 /// A stack as a path in a tree that all stacks share: its innermost site, and the node
 /// that it was called from.
@@ -85,6 +90,19 @@ impl StackTree {
     }
 }
 
+/// The stacks of some samples, counted.
+#[derive(Clone, Debug, Default)]
+pub struct Stacks {
+    /// All stacks.
+    pub tree: StackTree,
+    /// How many samples each thread has of each, in the order of each one's first.
+    pub counts: Vec<StackCount>,
+    /// All samples that were counted.
+    pub samples: u64,
+    /// Those among them of which no callers were recorded.
+    pub alone: u64,
+}
+
 /// Hands every sample that the filter takes to `visit`, in the order of the recording,
 /// and returns the tree that their nodes are of.
 pub fn each_stack(profile: &Profile, filter: &Filter, visit: impl FnMut(StackSample)) -> StackTree {
@@ -98,26 +116,15 @@ pub fn each_stack_stoppable(
     stop: &Stop,
     mut visit: impl FnMut(StackSample),
 ) -> Option<StackTree> {
-    let samples = &profile.trace.samples;
-    let rows = samples
-        .times
-        .iter()
-        .zip(&samples.threads)
-        .zip(&samples.places);
     let mut walker = Walker::new(profile);
-    let takes_place = filter.takes_places(profile);
-    for (index, ((&time, &thread), &place)) in rows.enumerate() {
-        if index % STOP_EVERY == 0 && stop.is_stopped() {
-            return None;
-        }
-        // By where the sample itself fell, not by who called.
-        if !filter.takes(thread, time) || !takes_place(place) {
-            continue;
-        }
-        let chain = samples.chains.get(index).copied();
-        let node = walker.node(chain.unwrap_or(ChainTree::NONE), place);
-        visit(StackSample { time, thread, node });
-    }
+    each_taken(profile, filter, stop, &AtomicU64::new(0), |taken| {
+        let node = walker.node(taken.chain, taken.place);
+        visit(StackSample {
+            time: taken.time,
+            thread: taken.thread,
+            node,
+        });
+    })?;
     Some(walker.tree)
 }
 
@@ -135,23 +142,111 @@ pub fn count_stacks_stoppable(
     filter: &Filter,
     stop: &Stop,
 ) -> Option<(StackTree, Vec<StackCount>)> {
-    let mut counts: Vec<StackCount> = Vec::new();
-    let mut index: FxHashMap<(u32, u32), usize> = FxHashMap::default();
-    let tree = each_stack_stoppable(profile, filter, stop, |one| {
-        let StackSample { thread, node, .. } = one;
-        let slot = *index.entry((thread, node)).or_insert_with(|| {
-            counts.push(StackCount {
-                thread,
-                node,
-                samples: 0,
+    let counted = Stacks::of(profile, filter, stop, &AtomicU64::new(0))?;
+    Some((counted.tree, counted.counts))
+}
+
+impl Stacks {
+    /// Counts them; `None` when `stop` was wished before it was done. `done` tells how many
+    /// of the trace's samples were looked at so far.
+    #[must_use]
+    pub fn of(profile: &Profile, filter: &Filter, stop: &Stop, done: &AtomicU64) -> Option<Self> {
+        // By address first: one look into a table for each sample, and everything else for
+        // each distinct stack only.
+        let mut raw: Vec<(Taken, u64)> = Vec::new();
+        let mut index: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+        let (mut samples, mut alone) = (0, 0);
+        each_taken(profile, filter, stop, done, |taken| {
+            samples += 1;
+            alone += u64::from(taken.chain == ChainTree::NONE);
+            let key = (taken.thread, taken.chain, taken.place);
+            let slot = *index.entry(key).or_insert_with(|| {
+                raw.push((taken, 0));
+                // There are fewer than samples.
+                u32::try_from(raw.len() - 1).unwrap_or(u32::MAX)
             });
-            counts.len() - 1
-        });
-        if let Some(count) = counts.get_mut(slot) {
-            count.samples += 1;
+            if let Some((_, count)) = raw.get_mut(slot as usize) {
+                *count += 1;
+            }
+        })?;
+        drop(index);
+        let mut counted = Stacks {
+            samples,
+            alone,
+            ..Stacks::default()
+        };
+        let mut walker = Walker::new(profile);
+        let mut index: FxHashMap<(u32, u32), usize> = FxHashMap::default();
+        for (at, (taken, samples)) in raw.into_iter().enumerate() {
+            if at.is_multiple_of(LOOK_EVERY) && stop.is_stopped() {
+                return None;
+            }
+            let node = walker.node(taken.chain, taken.place);
+            let counts = &mut counted.counts;
+            let slot = *index.entry((taken.thread, node)).or_insert_with(|| {
+                counts.push(StackCount {
+                    thread: taken.thread,
+                    node,
+                    samples: 0,
+                });
+                counts.len() - 1
+            });
+            if let Some(count) = counts.get_mut(slot) {
+                count.samples += samples;
+            }
         }
-    })?;
-    Some((tree, counts))
+        counted.tree = walker.tree;
+        // It grows no more.
+        counted.tree.index = FxHashMap::default();
+        Some(counted)
+    }
+}
+
+/// A sample that a filter takes.
+#[derive(Clone, Copy)]
+struct Taken {
+    time: TimeNs,
+    thread: u32,
+    place: u32,
+    chain: u32,
+}
+
+/// Hands them to `visit` in order; `None` when it was stopped.
+fn each_taken(
+    profile: &Profile,
+    filter: &Filter,
+    stop: &Stop,
+    done: &AtomicU64,
+    mut visit: impl FnMut(Taken),
+) -> Option<()> {
+    let samples = &profile.trace.samples;
+    let rows = samples
+        .times
+        .iter()
+        .zip(&samples.threads)
+        .zip(&samples.places);
+    let takes_place = filter.takes_places(profile);
+    for (index, ((&time, &thread), &place)) in rows.enumerate() {
+        if index.is_multiple_of(LOOK_EVERY) {
+            if stop.is_stopped() {
+                return None;
+            }
+            done.store(index as u64, Ordering::Relaxed);
+        }
+        // By where the sample itself fell, not by who called.
+        if !filter.takes(thread, time) || !takes_place(place) {
+            continue;
+        }
+        let chain = samples.chains.get(index).copied();
+        let chain = chain.unwrap_or(ChainTree::NONE);
+        visit(Taken {
+            time,
+            thread,
+            place,
+            chain,
+        });
+    }
+    Some(())
 }
 
 /// Turns chains of places into stacks of sites, each node of a chain once.

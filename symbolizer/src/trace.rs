@@ -146,19 +146,34 @@ impl Samples {
 
     /// Puts them into time order; those of one time stay as they are.
     pub(crate) fn put_in_order(&mut self) {
-        if self.times.is_sorted() {
+        self.put_in_order_from(0);
+    }
+
+    /// Puts those from `first` on into time order, after the ones before: what is earlier
+    /// than these gets the time of the last of them.
+    pub(crate) fn put_in_order_from(&mut self, first: usize) {
+        let last = first.checked_sub(1).and_then(|last| self.times.get(last));
+        let last = last.copied().unwrap_or_default();
+        let new = self.times.get_mut(first..).unwrap_or_default();
+        for time in &mut *new {
+            *time = (*time).max(last);
+        }
+        if new.is_sorted() {
             return;
         }
-        let mut order: Vec<usize> = (0..self.times.len()).collect();
-        order.sort_by_key(|&index| self.times.get(index));
-        fn ordered<T: Copy>(column: &mut Vec<T>, order: &[usize]) {
+        let mut order: Vec<usize> = (0..new.len()).collect();
+        order.sort_by_key(|&index| new.get(index).copied());
+        fn ordered<T: Copy>(column: &mut [T], order: &[usize]) {
             let in_order = order.iter().filter_map(|&index| column.get(index).copied());
-            *column = in_order.collect();
+            let in_order: Vec<T> = in_order.collect();
+            for (slot, value) in column.iter_mut().zip(in_order) {
+                *slot = value;
+            }
         }
-        ordered(&mut self.times, &order);
-        ordered(&mut self.threads, &order);
-        ordered(&mut self.places, &order);
-        ordered(&mut self.chains, &order);
+        ordered(new, &order);
+        ordered(self.threads.get_mut(first..).unwrap_or_default(), &order);
+        ordered(self.places.get_mut(first..).unwrap_or_default(), &order);
+        ordered(self.chains.get_mut(first..).unwrap_or_default(), &order);
     }
 
     /// Removes the first ones, and gives their memory back as far as that is worth it.

@@ -10,11 +10,13 @@ mod recordings;
 
 use recordings::live::{NoFiles, agree, live_of, records_of, rows};
 use recordings::shapes::{self, Churn};
-use recordings::{Recording, THREAD, code};
+use recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code};
 use vmscope_records::{
-    Avma, BoundaryRule, BytecodePc, Constituent, CpuMode, Exactness, PcMap, Record, Sample, TimeNs,
+    Avma, BoundaryRule, BytecodePc, Constituent, CpuMode, DurationNs, Exactness, PcMap, Record,
+    Sample, ThreadKey, ThreadRole, TimeNs,
 };
-use vmscope_symbolizer::{Bounds, Live};
+use vmscope_symbolizer::slices::{Counts, SLICE, Slices, Stop};
+use vmscope_symbolizer::{Bounds, Filter, Live, Profile, Summary};
 
 #[test]
 fn it_is_the_same_in_any_number_of_steps() {
@@ -148,7 +150,8 @@ fn memory_is_bounded_however_long_it_goes_on() {
     let profile = live.profile().read().unwrap();
     let kept = profile.trace.samples.times.len();
     assert_eq!(kept as u64 + left.samples, 300 * 300);
-    assert!(kept <= 5_000 + 5_000 / 8 + 300, "{kept}");
+    // Whole slices are dropped.
+    assert!(kept <= 5_000 + 5_000 / 8 + 300 + SLICE, "{kept}");
     assert!(
         profile.trace.places.len() < 30_000,
         "{}",
@@ -174,4 +177,170 @@ fn steps_say_what_they_did() {
     assert_eq!(samples, 1_000);
     assert!(steps.iter().all(|step| step.samples > 0), "{steps:?}");
     assert_eq!(names(&live).len(), 1_000);
+}
+
+/// What is told of code and of the program's functions comes at any time, also again and
+/// with more in it; in rounds of 1,000.
+fn round(draw: &mut Draw, round: u64) -> Vec<Record> {
+    let mut recording = Recording::empty();
+    if round == 0 {
+        recording = Recording::of("Cog");
+        for key in 2..=4 {
+            recording.thread(ThreadKey(key), PROCESS, 0, "t", ThreadRole::Other);
+        }
+    }
+    let time = round * 1000 + 1000;
+    for _ in 0..draw.below(4) {
+        let key = 1 + draw.below(30);
+        let start = 0x10_0000 + key * 0x100;
+        let mut told = code(key, 500, start, start + 0x100);
+        if draw.below(3) > 0 {
+            let at = 1 + u32::try_from(draw.below(0x80)).unwrap();
+            told.map = PcMap::Boundary {
+                rule: BoundaryRule::AfterInstruction,
+                exactness: Exactness::Exact,
+                entries: vec![(at, BytecodePc(1)), (at + 0x40, BytecodePc(5))],
+            };
+        }
+        recording.constituent(told);
+    }
+    if draw.below(20) == 0 {
+        let cut = 0x10 + draw.below(0xe0);
+        let name = format!("f{round}");
+        recording.symbols(PROGRAM, &[(0, cut, "main"), (cut, 0x200 - cut, &name)]);
+    }
+    let mut times: Vec<u64> = (0..900).map(|_| time + draw.below(900)).collect();
+    times.sort_unstable();
+    for at in times {
+        let thread = ThreadKey(1 + u32::try_from(draw.below(4)).unwrap());
+        let pc = match draw.below(3) {
+            0 => PROGRAM_AT + draw.below(0x200),
+            // Ever new addresses: places are forgotten.
+            1 if draw.below(4) == 0 => 0x900_0000 + round * 0x1000 + draw.below(0x1000),
+            _ => 0x10_0100 + draw.below(30 * 0x100),
+        };
+        recording.sample(at, thread, pc);
+    }
+    records_of(&recording.bytes())
+}
+
+/// The counts that a profile's own slices give, and what it gives with fresh ones.
+fn counts(profile: &mut Profile, filter: &Filter) -> [(Counts, Summary); 2] {
+    let count = |profile: &Profile| {
+        let mut counts = Counts::of(profile, filter, &Stop::new()).unwrap();
+        counts.sites.resize(profile.sites.len(), 0);
+        (counts, Summary::of(profile, filter))
+    };
+    let own = count(profile);
+    let mut fresh = Slices::default();
+    fresh.append(&profile.trace, &profile.sites, &profile.site_of_place);
+    let kept = std::mem::replace(&mut profile.slices, fresh);
+    let fresh = count(profile);
+    profile.slices = kept;
+    [own, fresh]
+}
+
+/// By name and tier, how many samples there are since the start.
+fn totals(profile: &Profile) -> std::collections::BTreeMap<String, u64> {
+    let summary = Summary::of(profile, &Filter::default());
+    let mut totals = std::collections::BTreeMap::new();
+    for (entry, samples) in profile.entries.iter().zip(summary.entries) {
+        *totals.entry(entry.name.clone()).or_insert(0) += samples;
+    }
+    totals.retain(|_, samples| *samples > 0);
+    totals
+}
+
+#[test]
+fn slices_that_grow_are_those_of_all_samples() {
+    for seed in 1..=2 {
+        let mut draw = Draw(seed);
+        // With and without forgetting single samples.
+        let small = Bounds {
+            samples: 30_000,
+            age: DurationNs(60_000),
+            cells: 6_000,
+            ..Bounds::default()
+        };
+        let mut lives = [Bounds::default(), small].map(|bounds| Live::new(true, bounds));
+        let mut renamed = 0;
+        let mut until = 0;
+        for number in 0..150 {
+            let told = round(&mut draw, number);
+            let settles = draw.below(3) > 0;
+            until = if settles {
+                number * 1000 + draw.below(2500)
+            } else {
+                until
+            };
+            for live in &mut lives {
+                told.iter().for_each(|record| live.take(record.clone()));
+                if settles {
+                    let settled = live.settle(TimeNs(until), &NoFiles);
+                    renamed += u64::from(settled.renamed_from.is_some());
+                }
+            }
+            if number % 10 != 9 {
+                continue;
+            }
+            for live in &lives {
+                let mut profile = live.profile().write().unwrap();
+                let profile = &mut *profile;
+                let first = profile
+                    .trace
+                    .samples
+                    .times
+                    .first()
+                    .copied()
+                    .unwrap_or_default();
+                assert!(profile.trace.samples.times.is_sorted());
+                let last = profile.trace.ending.last_time;
+                for _ in 0..4 {
+                    // From what is kept one by one.
+                    let kept = last.since(first).0.max(1);
+                    let from = TimeNs(first.0 + 1 + draw.below(kept));
+                    let to = (draw.below(2) == 0).then(|| TimeNs(from.0 + draw.below(kept)));
+                    let filter = Filter {
+                        from: Some(from),
+                        to,
+                        threads: (draw.below(2) == 0).then(|| [0, 2].into_iter().collect()),
+                        ..Filter::default()
+                    };
+                    let [own, fresh] = counts(profile, &filter);
+                    assert_eq!(own.0.sites, fresh.0.sites, "{filter:?} in round {number}");
+                    assert_eq!(own.0.threads, fresh.0.threads, "{filter:?}");
+                    assert_eq!(own.1.entries, fresh.1.entries);
+                    assert_eq!(own.1.regions, fresh.1.regions);
+                    assert_eq!(own.1.quality, fresh.1.quality);
+                }
+                let all = Counts::of(profile, &Filter::default(), &Stop::new()).unwrap();
+                let kept = profile.trace.samples.times.len() as u64;
+                assert_eq!(all.total, kept + live.left().samples);
+                if live.left().samples == 0 {
+                    let [own, fresh] = counts(profile, &Filter::default());
+                    assert_eq!(own.0.sites, fresh.0.sites);
+                    assert_eq!(own.1.entries, fresh.1.entries);
+                }
+            }
+        }
+        assert!(renamed > 20, "{renamed}");
+        let [whole, small] = &lives;
+        let left = small.left();
+        assert!(left.samples > 50_000 && left.merged > 0, "{left:?}");
+        assert_eq!(whole.left().samples, 0);
+        // Since the start all is known, but for what was renamed too late.
+        let (whole, small) = (
+            whole.profile().read().unwrap(),
+            small.profile().read().unwrap(),
+        );
+        let (whole, mut small) = (totals(&whole), totals(&small));
+        let count = |totals: &std::collections::BTreeMap<String, u64>| totals.values().sum::<u64>();
+        assert_eq!(count(&whole), count(&small));
+        let mut missing = 0;
+        for (name, samples) in &whole {
+            let known = small.remove(name).unwrap_or(0);
+            missing += samples.saturating_sub(known);
+        }
+        assert!(missing <= left.misnamed, "{missing} {left:?}");
+    }
 }

@@ -2,6 +2,14 @@
 //! only place that decides how the process ends.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::panic,
+        reason = "tests may fail by panicking"
+    )
+)]
 
 mod annotate;
 mod binaries;

@@ -16,7 +16,9 @@ use vmscope_records::{
 use vmscope_target::{ModuleFile, Modules};
 
 /// How far what adapters tell may lag behind the samples before these are handed on as
-/// told all the same, in nanoseconds.
+/// told all the same, in nanoseconds: a live picture is no older. What is told later still, as
+/// where the first reading of a large VM's code takes longer than this, is late for the
+/// picture, not for the recording.
 pub const MAX_BEHIND: DurationNs = DurationNs(3_000_000_000);
 
 /// Records other than samples that may wait for room in the channel.
@@ -139,9 +141,10 @@ impl TapSource {
         self.drained = self.drained.max(time);
     }
 
-    /// Adapters have told all that they know of times before `time`.
+    /// Adapters have told all that they know of times before `time`. That falls when one
+    /// more begins; what was said already stays said.
     pub(super) fn looked(&mut self, time: TimeNs) {
-        self.looked = self.looked.max(time);
+        self.looked = time;
     }
 
     /// Hands on what there is, as far as there is room.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashSet;
-use vmscope_records::{Avma, ProcessKey};
+use vmscope_records::{Avma, ProcessKey, TimeNs};
 use vmscope_target::MAX_TOUCHED_OF_A_LOOK;
 
 /// Addresses of all address spaces together that may wait: 16 MiB or so.
@@ -21,6 +21,7 @@ struct Table {
     spaces: HashMap<ProcessKey, FxHashSet<Avma>>,
     waiting: usize,
     missed: u64,
+    until: TimeNs,
 }
 
 impl Touched {
@@ -31,6 +32,7 @@ impl Touched {
             spaces,
             waiting,
             missed,
+            ..
         } = &mut *table;
         let space = spaces.entry(process).or_default();
         for address in addresses {
@@ -50,6 +52,17 @@ impl Touched {
         let mut addresses: Vec<Avma> = space.into_iter().collect();
         addresses.sort_unstable();
         addresses
+    }
+
+    /// All that samples before `time` touched has been added.
+    pub fn known_until(&self, time: TimeNs) {
+        let mut table = self.table();
+        table.until = table.until.max(time);
+    }
+
+    /// What samples before this touched is known, to whoever takes it from now on.
+    pub fn until(&self) -> TimeNs {
+        self.table().until
     }
 
     /// Nobody will ask about `process`.

@@ -198,7 +198,21 @@ impl WriterThread {
             self.recorder.take(event, &mut self.records);
         }
         self.recorder.tell_touched();
+        if self.tap.is_some() {
+            let samples = self.records.iter().filter_map(|record| match record {
+                Record::Sample(sample) => Some(sample.time),
+                _ => None,
+            });
+            self.touched_until(samples.max().unwrap_or_default());
+        }
         self.put_records();
+    }
+
+    /// What samples before `time` touched has been told.
+    fn touched_until(&self, time: TimeNs) {
+        if let Some(news) = &self.news {
+            news.touched().known_until(time);
+        }
     }
 
     fn take_found(&mut self, found: Found) {
@@ -287,6 +301,7 @@ impl WriterThread {
 
     /// All samples before `time` have come.
     fn drained(&mut self, time: TimeNs) {
+        self.touched_until(time);
         if let Some(tap) = &mut self.tap {
             tap.drained(time);
             tap.send();

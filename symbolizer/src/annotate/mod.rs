@@ -362,7 +362,7 @@ fn count_sites(
 ) -> Option<Vec<u64>> {
     let mut counts = vec![0; profile.sites.len()];
     for (index, place) in places(profile, filter).enumerate() {
-        if index % STOP_EVERY == 0 && stop.is_stopped() {
+        if index.is_multiple_of(STOP_EVERY) && stop.is_stopped() {
             return None;
         }
         let site = profile.site_of_place.get(place as usize);

@@ -61,7 +61,7 @@ pub fn versions(
     let origins = origins(profile, chosen);
     let mut samples: FxHashMap<Origin, u64> = FxHashMap::default();
     for (index, place) in places(profile, filter).enumerate() {
-        if index % STOP_EVERY == 0 && stop.is_stopped() {
+        if index.is_multiple_of(STOP_EVERY) && stop.is_stopped() {
             return None;
         }
         if let Some(&Some(origin)) = origins.get(place as usize) {

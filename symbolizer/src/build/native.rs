@@ -32,6 +32,7 @@ impl<'a> Builder<'a> {
         if is_shared_memory(path)
             && self
                 .table
+                .get()
                 .lookup(SymbolOwner::Module(key), offset)
                 .is_none()
         {
@@ -54,7 +55,7 @@ impl<'a> Builder<'a> {
 
     /// The site of a place that has its name from a symbol.
     fn symbol_site(&mut self, owner: SymbolOwner, at: FileOffset, around: Around) -> SiteId {
-        let found = self.table.lookup(owner, at);
+        let found = self.table.get().lookup(owner, at);
         let found = found.filter(|(function, _)| !function.name.is_empty());
         // A piece has many addresses. It is known by its first, its function by its own.
         let piece = found.map(|(function, piece)| {

@@ -1,11 +1,12 @@
 //! What there is no room for, and what nothing needs any more.
 
-use super::Live;
+use super::{Live, SLICE_CELLS};
 use crate::profile::Profile;
+use crate::slices::Slices;
 use crate::trace::{ChainTree, Place, Trace};
 use crate::zone::CodeIndex;
 use rustc_hash::FxHashSet;
-use vmscope_records::MethodKey;
+use vmscope_records::{Counter, Lost, MethodKey, ProcessKey, TimeNs};
 
 /// Forgetting pays from so much on that is new.
 const WORTH_IT: usize = 8192;
@@ -14,25 +15,41 @@ const WORTH_IT: usize = 8192;
 const MAX_PROCESSES: usize = 1 << 16;
 
 impl Live {
-    /// Drops the raw samples that are too old or too many; an eighth at a time, so that
-    /// moving the others costs little.
-    pub(super) fn drop_oldest(&mut self, trace: &mut Trace) -> u64 {
-        let samples = &mut trace.samples;
-        let count = samples.times.len();
+    /// Drops the single samples that are too old or too many, an eighth of them at a time,
+    /// so that moving the others costs little; and merges time slices that are too many.
+    pub(super) fn drop_oldest(&mut self, profile: &mut Profile) -> u64 {
+        let Profile { trace, slices, .. } = profile;
+        let times = &trace.samples.times;
+        let count = times.len();
         let horizon = self.latest.minus(self.bounds.age);
-        let old = samples.times.partition_point(|time| *time < horizon);
+        let old = times.partition_point(|time| *time < horizon);
         let excess = count.saturating_sub(self.bounds.samples).max(old);
-        if excess == 0 || excess < self.bounds.samples.min(count) / 8 {
-            return 0;
+        let worth = self.bounds.samples.min(count) / 8;
+        let dropped = match times.get(excess) {
+            _ if excess == 0 || excess < worth => 0,
+            Some(&time) => self.drop_before(trace, slices, time),
+            None => self.drop_before(trace, slices, TimeNs(u64::MAX)),
+        };
+        self.left.samples += dropped;
+        let weight = |(slices, cells): (usize, usize)| slices * SLICE_CELLS + cells;
+        if weight(slices.size()) > self.bounds.cells {
+            let enough = self.bounds.cells / 8 * 7;
+            while weight(slices.size()) > enough && slices.merge_oldest() {
+                self.left.merged += 1;
+            }
         }
-        samples.times.drain(..excess);
-        samples.threads.drain(..excess);
-        samples.places.drain(..excess);
-        if !samples.chains.is_empty() {
-            samples.chains.drain(..excess.min(samples.chains.len()));
+        dropped
+    }
+
+    fn drop_before(&mut self, trace: &mut Trace, slices: &mut Slices, time: TimeNs) -> u64 {
+        let samples = &mut trace.samples;
+        // Whose they were is to be known if more is told of their places.
+        for place in samples.places.iter().take(slices.droppable(time)) {
+            if let Some(slot) = self.index.dropped_of_place.get_mut(*place as usize) {
+                *slot = slot.saturating_add(1);
+            }
         }
-        self.left.samples += excess as u64;
-        excess as u64
+        slices.forget_samples_before(samples, time)
     }
 
     /// Forgets what nothing needs any more, now and then. Returns whether places have new
@@ -63,8 +80,10 @@ impl Live {
             *left += excess as u64;
             excess
         };
-        trace.counters.drain(..excess(trace.counters.len()));
-        trace.lost.drain(..excess(trace.lost.len()));
+        let gone = excess(trace.counters.len());
+        keep_firsts(&mut trace.counters, gone);
+        let gone = excess(trace.lost.len());
+        sum_up(&mut trace.lost, gone);
         trace.limits.drain(..excess(trace.limits.len()));
         trace.facts.drain(..excess(trace.facts.len()));
         trace.marks.drain(..excess(trace.marks.len()));
@@ -90,9 +109,10 @@ impl Live {
             if thread.cpu.len() > self.bounds.cpu_readings.max(4) {
                 let half = thread.cpu.len() / 2;
                 let mut at = 0;
+                // The first stays: what was used since then goes by it.
                 thread.cpu.retain(|_| {
                     at += 1;
-                    at > half || at % 2 == 0
+                    at > half || at % 2 == 1
                 });
             }
         }
@@ -141,7 +161,7 @@ impl Live {
         }
         let mut numbers = vec![u32::MAX; used.len()];
         let mut places: Vec<Place> = Vec::new();
-        let (mut sites, mut firsts) = (Vec::new(), Vec::new());
+        let (mut sites, mut firsts, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
         for (at, _) in used.iter().enumerate().filter(|(_, used)| **used) {
             let Some(place) = trace.places.get(at) else {
                 continue;
@@ -152,6 +172,7 @@ impl Live {
             places.push(*place);
             sites.extend(profile.site_of_place.get(at));
             firsts.extend(self.index.first_of_place.get(at));
+            dropped.extend(self.index.dropped_of_place.get(at));
         }
         let number = |place: u32| numbers.get(place as usize).copied().unwrap_or(u32::MAX);
         for place in &mut trace.samples.places {
@@ -164,6 +185,7 @@ impl Live {
         }
         profile.site_of_place = sites;
         self.index.first_of_place = firsts;
+        self.index.dropped_of_place = dropped;
         self.index.places_of_code.clear();
         self.index.places_of_native.clear();
         for (place, what) in (0..).zip(&places) {
@@ -171,6 +193,7 @@ impl Live {
         }
         self.world.replace_places(places.clone());
         trace.places = places;
+        (profile.slices).renumber(trace, &profile.sites, &profile.site_of_place);
         self.natives.forget_asked();
         self.names.forget();
     }
@@ -193,4 +216,43 @@ impl Live {
         let methods = &trace.methods;
         self.names.forget_methods(|key| !methods.contains_key(&key));
     }
+}
+
+/// Removes of the first `count` values those that are not a counter's first: what grew
+/// since the beginning goes by it.
+fn keep_firsts(counters: &mut Vec<Counter>, count: usize) {
+    if count == 0 {
+        return;
+    }
+    let mut known: FxHashSet<(ProcessKey, String, String)> = FxHashSet::default();
+    let mut at = 0;
+    counters.retain(|counter| {
+        at += 1;
+        at > count
+            || known.insert((
+                counter.process,
+                counter.section.clone(),
+                counter.name.clone(),
+            ))
+    });
+}
+
+/// Makes one record of those of the first `count` that are of one stream, reason and
+/// thread: how much was lost in all stays known.
+fn sum_up(lost: &mut Vec<Lost>, count: usize) {
+    let mut sums: Vec<Lost> = Vec::new();
+    for one in lost.drain(..count.min(lost.len())) {
+        let is_same = |sum: &&mut Lost| {
+            (sum.stream, sum.reason, sum.thread) == (one.stream, one.reason, one.thread)
+        };
+        match sums.iter_mut().find(is_same) {
+            Some(sum) => {
+                sum.count = sum.count.saturating_add(one.count);
+                sum.from = sum.from.min(one.from);
+                sum.to = sum.to.max(one.to);
+            }
+            None => sums.push(one),
+        }
+    }
+    lost.splice(0..0, sums);
 }

@@ -28,10 +28,12 @@ impl Live {
             .collect();
         for (place, what) in &fresh {
             self.index.first_of_place.push(number);
+            self.index.dropped_of_place.push(0);
             self.index(*place, *what);
         }
         let stale = self.take_stale(profile);
-        if fresh.is_empty() && stale.is_empty() {
+        let shown_anew = std::mem::take(&mut self.is_shown_anew);
+        if fresh.is_empty() && stale.is_empty() && !shown_anew {
             return None;
         }
         let separator = self.separator.as_deref().unwrap_or(".");
@@ -48,19 +50,34 @@ impl Live {
             });
             named.collect::<Vec<_>>()
         });
-        let mut renamed: Option<u64> = None;
+        let mut changed: Vec<u32> = Vec::new();
         for (place, site) in sites {
             match profile.site_of_place.get_mut(place as usize) {
                 Some(slot) if *slot != site => {
                     *slot = site;
-                    let first = self.index.first_of_place.get(place as usize).copied();
-                    renamed = renamed.into_iter().chain(first).min();
+                    changed.push(place);
                 }
                 Some(_) => {}
                 None => profile.site_of_place.push(site),
             }
         }
-        renamed
+        if shown_anew {
+            changed = (0..u32::try_from(known).unwrap_or(u32::MAX)).collect();
+        }
+        let Profile {
+            trace,
+            sites,
+            site_of_place,
+            slices,
+            ..
+        } = profile;
+        let renamed = slices.rename(trace, (sites, site_of_place), changed.into_iter());
+        for place in &renamed {
+            let dropped = self.index.dropped_of_place.get(*place as usize);
+            self.left.misnamed += dropped.map_or(0, |&dropped| u64::from(dropped));
+        }
+        let first = |place: &u32| self.index.first_of_place.get(*place as usize).copied();
+        renamed.iter().filter_map(first).min()
     }
 
     /// Notes where a place is to be found again.

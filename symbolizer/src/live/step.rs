@@ -9,6 +9,7 @@ impl Live {
     /// applied as its time comes.
     pub(super) fn place(&mut self, profile: &mut Profile, until: TimeNs) {
         let trace = &mut profile.trace;
+        let first = trace.samples.times.len();
         // Only the end takes those of the last instant.
         let is_end = until == TimeNs(u64::MAX);
         while self
@@ -25,6 +26,7 @@ impl Live {
             self.advance(trace, sample.time);
             trace.place_sample(&sample, &mut self.world, &mut self.last);
         }
+        trace.samples.put_in_order_from(first);
         // What is told until then has happened.
         if let Some(last) = until.0.checked_sub(1) {
             self.advance(trace, TimeNs(last));

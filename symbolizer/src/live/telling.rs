@@ -93,6 +93,7 @@ impl Live {
         });
         if interpreters_changed {
             self.world.know_interpreters(Interpreters::new(trace));
+            self.is_shown_anew = true;
         }
         codes.dedup();
         self.growing

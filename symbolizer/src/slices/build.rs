@@ -1,9 +1,10 @@
 //! Making slices: of samples, and of slices.
 
-use super::sums::Sums;
+use super::sums::{Summed, Sums};
 use super::{FAN_OUT, SLICE, Shown, Slice, Slices, Spot, note_last, shown_at};
 use crate::profile::{Site, SiteId};
-use crate::trace::{Samples, Trace};
+use crate::trace::{Place, Samples, Trace};
+use std::ops::Range;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use vmscope_records::Exactness;
@@ -17,16 +18,25 @@ const NONE: u32 = u32::MAX;
 impl Slices {
     pub(super) fn take_places(&mut self, trace: &Trace, sites: &[Site], site_of_place: &[SiteId]) {
         let new = trace.places.iter().zip(site_of_place);
-        let shows = !trace.interpreters.is_empty();
         for (&place, &site) in new.skip(self.spot_of_place.len()) {
-            let shown = if shows {
-                shown_at(trace, place)
-            } else {
-                Shown::Elsewhere
-            };
-            let spot = self.spot(sites, site, shown);
+            let spot = self.spot_at(trace, place, sites, site);
             self.spot_of_place.push(spot);
         }
+    }
+
+    pub(super) fn spot_at(
+        &mut self,
+        trace: &Trace,
+        place: Place,
+        sites: &[Site],
+        site: SiteId,
+    ) -> u32 {
+        let shown = if trace.interpreters.is_empty() {
+            Shown::Elsewhere
+        } else {
+            shown_at(trace, place)
+        };
+        self.spot(sites, site, shown)
     }
 
     fn spot(&mut self, sites: &[Site], site: SiteId, shown: Shown) -> u32 {
@@ -118,11 +128,11 @@ impl Slices {
 
 /// Makes slices of the first level.
 #[derive(Clone, Copy)]
-struct Maker<'a> {
-    samples: &'a Samples,
-    spot_of_place: &'a [u32],
-    spots: usize,
-    forgotten: u64,
+pub(super) struct Maker<'a> {
+    pub samples: &'a Samples,
+    pub spot_of_place: &'a [u32],
+    pub spots: usize,
+    pub forgotten: u64,
 }
 
 impl Maker<'_> {
@@ -139,25 +149,35 @@ impl Maker<'_> {
     }
 
     fn slice(&self, first: u64, sums: &mut Sums) -> Option<Slice> {
-        let at = usize::try_from(first.checked_sub(self.forgotten)?).ok()?;
-        let range = at..at.checked_add(SLICE)?;
-        let times = self.samples.times.get(range.clone())?;
-        let (threads, places) = (
-            self.samples.threads.get(range.clone())?,
-            self.samples.places.get(range)?,
-        );
-        let spot = |place: u32| self.spot_of_place.get(place as usize).copied();
-        let all = threads.iter().zip(places);
-        let all = all.filter_map(|(&thread, &place)| Some((thread, spot(place)?)));
-        let (runs, cells) = sums.of_samples(all, self.spots);
+        let end = first.checked_add(SLICE as u64)?;
+        let (runs, cells) = self.sums(first..end, sums)?;
+        let times = self.samples.times.get(self.range(first..end)?)?;
         Some(Slice {
             first,
-            end: first + SLICE as u64,
+            end,
             from: *times.first()?,
             to: *times.last()?,
             runs,
             cells,
         })
+    }
+
+    /// The runs and cells of samples, counted from the very first; `None` where there are
+    /// not all.
+    pub fn sums(&self, range: Range<u64>, sums: &mut Sums) -> Option<Summed> {
+        let range = self.range(range)?;
+        let threads = self.samples.threads.get(range.clone())?;
+        let places = self.samples.places.get(range)?;
+        let spot = |place: u32| self.spot_of_place.get(place as usize).copied();
+        let all = threads.iter().zip(places);
+        let all = all.filter_map(|(&thread, &place)| Some((thread, spot(place)?)));
+        Some(sums.of_samples(all, self.spots))
+    }
+
+    /// Where samples are among the single ones; `None` where one was forgotten.
+    fn range(&self, range: Range<u64>) -> Option<Range<usize>> {
+        let index = |sample: u64| usize::try_from(sample.checked_sub(self.forgotten)?).ok();
+        Some(index(range.start)?..index(range.end)?)
     }
 }
 
@@ -187,7 +207,7 @@ fn push(levels: &mut Vec<Vec<Slice>>, level: usize, slice: Slice, sums: &mut Sum
 }
 
 /// The sum of slices that follow one another; `None` for none, or for too many samples.
-fn sum(slices: &[Slice], sums: &mut Sums, spots: usize) -> Option<Slice> {
+pub(super) fn sum(slices: &[Slice], sums: &mut Sums, spots: usize) -> Option<Slice> {
     let (first, last) = (slices.first()?, slices.last()?);
     u32::try_from(last.end - first.first).ok()?;
     let (runs, cells) = sums.of_slices(slices, spots);

@@ -5,6 +5,9 @@ use super::{Cell, Run, SLICE, Slice};
 /// Bits that one pass of sorting looks at.
 const DIGIT: u32 = 11;
 
+/// The runs and cells of a slice.
+pub(super) type Summed = (Box<[Run]>, Box<[Cell]>);
+
 /// What summing up needs, kept from one slice to the next.
 #[derive(Default)]
 pub(super) struct Sums {
@@ -26,7 +29,7 @@ impl Sums {
         &mut self,
         samples: impl Iterator<Item = (u32, u32)>,
         spots: usize,
-    ) -> (Box<[Run]>, Box<[Cell]>) {
+    ) -> Summed {
         let bits = usize::BITS - spots.leading_zeros();
         // One that is not known would be taken for another thread's.
         let samples = samples.filter(|(_, spot)| (*spot as usize) < spots);
@@ -49,7 +52,7 @@ impl Sums {
     }
 
     /// Those of slices that follow one another.
-    pub fn of_slices(&mut self, slices: &[Slice], spots: usize) -> (Box<[Run]>, Box<[Cell]>) {
+    pub fn of_slices(&mut self, slices: &[Slice], spots: usize) -> Summed {
         self.counts.resize(spots, 0);
         self.counted.resize(spots.div_ceil(64), 0);
         let mut runs: Vec<_> = slices.iter().flat_map(Slice::runs).collect();
@@ -88,7 +91,7 @@ impl Sums {
         }
     }
 
-    fn take(&mut self) -> (Box<[Run]>, Box<[Cell]>) {
+    fn take(&mut self) -> Summed {
         let all = (self.runs.as_slice().into(), self.cells.as_slice().into());
         self.runs.clear();
         self.cells.clear();

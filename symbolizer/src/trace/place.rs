@@ -123,7 +123,7 @@ impl Trace {
         if sample.mode == CpuMode::User
             && let Some(detail) = &sample.detail
         {
-            place = now.interpreted(process, (sample.pc, place), detail);
+            place = now.interpreted(process, (sample.pc, place), (sample.time, detail));
         }
         let chain = sample.detail.as_ref().and_then(|d| d.chain.as_ref());
         let node = chain.map_or(ChainTree::NONE, |chain| {

@@ -12,7 +12,7 @@ use super::places::Places;
 use super::state::Change;
 use crate::space::{Beginning, Mapped, Spaces};
 use crate::zone::{Changed, Claim, Layer, Stay, ZoneEvent, Zones};
-use vmscope_records::{Avma, CpuMode, InterpreterValue, ProcessKey, SampleDetail};
+use vmscope_records::{Avma, CpuMode, InterpreterValue, ProcessKey, SampleDetail, TimeNs};
 
 /// Slots for the kernel's addresses, whose places never change: 2^10.
 const KERNEL_BITS: u32 = 10;
@@ -260,7 +260,7 @@ impl World {
         &mut self,
         process: ProcessKey,
         (pc, place): (Avma, u32),
-        detail: &SampleDetail,
+        (time, detail): (TimeNs, &SampleDetail),
     ) -> u32 {
         let Some(rules) = self.interpreters.at(process, pc) else {
             return place;
@@ -285,7 +285,11 @@ impl World {
                     }
                 }
                 Some(Claim::One(method, 0)) => Place::Entering { handler, method },
-                Some(Claim::One(..)) | None => continue,
+                Some(Claim::One(..)) => continue,
+                None => {
+                    self.zones.miss(process, layer, Avma(value), time);
+                    continue;
+                }
                 Some(Claim::Doubtful) => Place::Doubtful,
             };
             return self.places.intern(found);

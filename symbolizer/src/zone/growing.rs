@@ -122,7 +122,9 @@ impl Growing {
                 continue;
             }
             if time < settled && step != Step::Fades {
-                self.late += 1;
+                // What samples' registers point to is told when one does.
+                let is_late = stay.layer == Layer::Code || zones.missed_in(&stay, time);
+                self.late += u64::from(is_late);
                 // What is over, or has another in its place, does not come any more.
                 let comes = matches!(step, Step::Is | Step::MayBe);
                 if comes && (is_over || zones.is_superseded(&stay)) {

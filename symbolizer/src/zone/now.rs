@@ -64,8 +64,16 @@ pub(crate) struct Zones {
     refused: u64,
     /// Processes that ended: what they inherited goes when there is no room.
     ended: Vec<ProcessKey>,
+    /// What was looked up last and not found; kept only where more is told later.
+    missed: Option<Missed>,
     limits: Limits,
 }
+
+/// Addresses of data that were looked up in vain, and when last.
+type Missed = BTreeMap<(ProcessKey, Layer, u64), TimeNs>;
+
+/// So many are kept; then they are forgotten, and what is told of them counts as in time.
+const MAX_MISSED: usize = 1 << 16;
 
 /// What forks may take, in pieces of code: a hostile recording may fork as often as it
 /// likes.
@@ -121,6 +129,31 @@ impl Zones {
                 .collect(),
             ..Zones::default()
         }
+    }
+
+    /// From now on, notes what is looked up in vain: see [`Zones::missed_in`].
+    pub fn note_missed(&mut self) {
+        self.missed.get_or_insert_default();
+    }
+
+    /// Nothing was found there for a sample of that time.
+    pub fn miss(&mut self, process: ProcessKey, layer: Layer, address: Avma, time: TimeNs) {
+        if let Some(missed) = &mut self.missed {
+            if missed.len() >= MAX_MISSED {
+                missed.clear();
+            }
+            missed.insert((process, layer, address.0), time);
+        }
+    }
+
+    /// Whether a sample of `time` or later looked in vain where a stay is.
+    pub fn missed_in(&self, stay: &Stay, time: TimeNs) -> bool {
+        let key = |address| (stay.process, stay.layer, address);
+        let there = self.missed.as_ref().filter(|_| stay.start < stay.end);
+        there.is_some_and(|missed| {
+            let mut there = missed.range(key(stay.start)..key(stay.end));
+            there.any(|(_, missed)| *missed >= time)
+        })
     }
 
     /// Takes one more stay, at `slot` if that is not used any more. [`Zones::expect`] is to

@@ -3,51 +3,48 @@
 
 use crate::report::words::harmless;
 use std::borrow::Cow;
-use vmscope_symbolizer::profile::{self, Site};
-use vmscope_symbolizer::{Entry, Profile, Region, SiteId};
+pub(super) use vmscope_symbolizer::stacks::{StackFrame as Frame, frames_of};
+use vmscope_symbolizer::{Entry, Region};
 
 /// What stands for a function without a name.
-const NAMELESS: &str = "(no name)";
+pub(crate) const NAMELESS: &str = "(no name)";
 
-/// A function of a stack.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Frame<'a> {
-    /// The entry of the report that its site belongs to.
-    pub entry: &'a Entry,
-    /// The place.
-    pub place: &'a profile::Frame,
-    /// 0 for the function that the machine code was made for, 1 for what was inlined
-    /// into that, and so on.
-    pub inline_depth: u32,
-}
-
-impl Frame<'_> {
-    /// Whether it was inlined into the frame before it.
-    pub(super) fn is_inlined(&self) -> bool {
-        self.inline_depth > 0
-    }
-
+/// What formats say of a frame.
+pub(super) trait FrameText {
     /// The function's name with its tier, as reports have it, and nothing in it that
     /// disturbs a terminal.
-    pub(super) fn name(&self) -> String {
-        let name = match harmless(&self.place.name) {
-            name if name.trim().is_empty() => NAMELESS.to_owned(),
-            name => name,
-        };
-        match tier(self.entry) {
-            "" => name,
-            tier => format!("{name} ({})", harmless(tier)),
-        }
-    }
+    fn name(&self) -> String;
 
     /// The source file; empty where it is not known.
-    pub(super) fn file(&self) -> String {
+    fn file(&self) -> String;
+
+    /// The line, 1-based; 0 where it is not known.
+    fn line(&self) -> u32;
+}
+
+impl FrameText for Frame<'_> {
+    fn name(&self) -> String {
+        name_of(&self.place.name, tier(self.entry))
+    }
+
+    fn file(&self) -> String {
         harmless(&self.place.file)
     }
 
-    /// The line, 1-based; 0 where it is not known.
-    pub(super) fn line(&self) -> u32 {
+    fn line(&self) -> u32 {
         self.place.line.unwrap_or(0)
+    }
+}
+
+/// A function's name with its tier, and nothing in it that disturbs a terminal.
+pub(crate) fn name_of(name: &str, tier: &str) -> String {
+    let name = match harmless(name) {
+        name if name.trim().is_empty() => NAMELESS.to_owned(),
+        name => name,
+    };
+    match tier {
+        "" => name,
+        tier => format!("{name} ({})", harmless(tier)),
     }
 }
 
@@ -62,38 +59,12 @@ pub(super) fn part(entry: &Entry) -> &str {
     tier(entry)
 }
 
-/// The frames of a site, the outermost first; without those that were inlined unless
-/// `inlined`.
-pub(super) fn frames_of(
-    profile: &Profile,
-    site: SiteId,
-    inlined: bool,
-) -> impl Iterator<Item = Frame<'_>> {
-    let found = profile.sites.get(site as usize).and_then(|site| {
-        let entry = profile.entries.get(site.entry as usize)?;
-        Some((site, entry))
-    });
-    let places = found.into_iter().flat_map(|(site, entry)| {
-        let places = places_of(site).zip(0..);
-        places.map(move |(place, inline_depth)| Frame {
-            entry,
-            place,
-            inline_depth,
-        })
-    });
-    places.take(if inlined { usize::MAX } else { 1 })
-}
-
-fn places_of(site: &Site) -> impl Iterator<Item = &profile::Frame> {
-    site.via.iter().rev().chain([&site.frame])
-}
-
 /// The mark at the end of a frame's name by which flame graph tools tell kinds of code
 /// apart (async-profiler's, which inferno and others know).
-pub(super) fn mark(frame: &Frame<'_>) -> &'static str {
-    match frame.entry.region {
+pub(crate) fn mark(region: Region, is_inlined: bool) -> &'static str {
+    match region {
         Region::Kernel => "_[k]",
-        _ if frame.is_inlined() => "_[i]",
+        _ if is_inlined => "_[i]",
         Region::Generated => "_[j]",
         _ => "",
     }
@@ -117,7 +88,7 @@ pub(super) fn region_name(region: Region, native: bool) -> &'static str {
 
 /// A name as one field of a line: nothing in it ends the field, the line or the name.
 /// What it is a name of can't be told from others by more than `longest` characters.
-pub(super) fn field(name: &str, longest: usize) -> Cow<'_, str> {
+pub(crate) fn field(name: &str, longest: usize) -> Cow<'_, str> {
     let is_plain = |c: char| c != ';' && !(c.is_whitespace() && c != ' ') && !is_no_xml(c);
     let mut text = if name.chars().all(is_plain) {
         Cow::Borrowed(name.trim())

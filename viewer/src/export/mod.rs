@@ -3,10 +3,10 @@
 mod collapsed;
 mod firefox;
 mod flamegraph;
-mod frames;
+pub(crate) mod frames;
 mod output;
 mod pprof;
-mod tree;
+pub(crate) mod tree;
 mod who;
 
 use anyhow::{Result, bail};

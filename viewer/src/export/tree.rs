@@ -2,14 +2,14 @@
 //! of. Frames that look the same are one node, and children are in the order of their
 //! names, so that equal recordings give equal files.
 
-use super::frames::{Frame, field, frames_of, mark};
+use super::frames::{Frame, FrameText, field, frames_of, mark};
 use super::{Export, who};
 use rustc_hash::FxHashMap;
 use vmscope_symbolizer::stacks::{StackCount, StackTree, count_stacks};
 use vmscope_symbolizer::{Region, SiteId};
 
 /// A name longer than this is shortened in its middle.
-const LONGEST_NAME: usize = 1000;
+pub(crate) const LONGEST_NAME: usize = 1000;
 
 /// No parent.
 const NONE: u32 = u32::MAX;
@@ -291,6 +291,11 @@ impl Builder<'_, '_> {
             name.push_str(" (inlined)");
         }
         let region = Some(frame.entry.region);
-        self.label(&name, mark(frame), region, frame.is_inlined())
+        self.label(
+            &name,
+            mark(frame.entry.region, frame.is_inlined()),
+            region,
+            frame.is_inlined(),
+        )
     }
 }

@@ -164,7 +164,6 @@ impl App {
             subject: self.subject,
             theme: &self.theme,
             area: screen::body(self),
-            live: self.live.as_ref(),
         }
     }
 
@@ -230,7 +229,7 @@ pub fn update(app: &mut App, profile: Option<&Profile>, event: Event) -> Vec<Eff
             app.key(profile, &key, &mut effects);
         }
         Event::Key(_) => {}
-        Event::Mouse(mouse, at_ms) => app.mouse(profile, mouse, at_ms, &mut effects),
+        Event::Mouse(mouse, at_ms) => app.mouse(profile, mouse, at_ms),
         Event::Paste(text) => app.pasted(profile, &text),
         Event::Done(done) => {
             let newest = app
@@ -385,13 +384,7 @@ impl App {
         };
     }
 
-    fn mouse(
-        &mut self,
-        profile: Option<&Profile>,
-        mouse: MouseEvent,
-        at_ms: u64,
-        effects: &mut Vec<Effect>,
-    ) {
+    fn mouse(&mut self, profile: Option<&Profile>, mouse: MouseEvent, at_ms: u64) {
         let at = Position::new(mouse.column, mouse.row);
         let what = match mouse.kind {
             MouseEventKind::Down(MouseButton::Left) => {
@@ -426,7 +419,7 @@ impl App {
         if body.contains(at) {
             let click = Click { at, what };
             let acts = self.with_view(profile, |view, cx| view.click(click, cx));
-            self.acts(profile, acts.unwrap_or_default(), effects);
+            self.acts(profile, acts.unwrap_or_default());
         }
     }
 
@@ -474,7 +467,7 @@ impl App {
     }
 
     /// Does what a view wants done.
-    fn acts(&mut self, profile: &Profile, acts: Vec<Act>, effects: &mut Vec<Effect>) {
+    fn acts(&mut self, profile: &Profile, acts: Vec<Act>) {
         for act in acts {
             match act {
                 Act::Narrow(narrow) => self.narrow(profile, narrow),
@@ -485,7 +478,6 @@ impl App {
                 }
                 Act::Show(id) => self.show(id),
                 Act::Say(text) => self.message = text,
-                Act::Do(effect) => effects.push(effect),
             }
         }
     }

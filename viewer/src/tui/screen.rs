@@ -21,7 +21,7 @@ use super::mode::Mode;
 use super::theme::Role;
 use super::views::ViewId;
 use super::widgets::text::{line, width};
-use crate::report::words::{count, some};
+use crate::report::words::some;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -395,9 +395,4 @@ fn hints(app: &App, columns: usize) -> Line<'static> {
         put(piece(row));
     }
     Line::from(spans)
-}
-
-/// The number of samples that views divide by, for people.
-pub fn of_samples(total: u64) -> String {
-    format!("of {}", count(total))
 }

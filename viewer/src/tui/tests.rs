@@ -54,3 +54,135 @@ fn no_key_has_two_meanings_in_one_view() {
         assert_eq!(once.len(), keys.len(), "{id:?}: {keys:?}");
     }
 }
+
+/// A running process whose profile has grown to that time.
+fn grown(until: u64, ended: &str) -> super::event::Event {
+    use super::live::{LiveNews, LiveState};
+    super::event::Event::Live(LiveNews::Grown(LiveState {
+        until: vmscope_records::TimeNs(until),
+        ended: ended.to_owned(),
+        ..LiveState::default()
+    }))
+}
+
+#[test]
+fn a_running_process_is_held_spanned_marked_and_outlived() {
+    use super::event::Effect;
+    use super::live::{LiveOrder, LiveState};
+    let profile = super::testing::profile(small());
+    let mut driven = Driven::following(profile, LiveState::default(), SIZES[0]);
+    driven.event(grown(50_000, ""));
+    assert!(driven.screen().contains("live"));
+    // All samples are in the profile already; what is later than its time is not shown.
+    assert!(driven.keys("w").screen().contains("last 10 s"));
+    assert!(driven.keys("wwww").screen().contains("100 samples"));
+    let held = driven.keys("p").screen();
+    assert!(held.contains("held"), "{held}");
+    driven.event(grown(90_000, ""));
+    assert_eq!(driven.screen(), held);
+    driven.keys("pMhere<Enter>");
+    let orders: Vec<_> = driven.effects.drain(..).collect();
+    let marked = LiveOrder::Mark("here".to_owned());
+    assert!(
+        matches!(&orders[..], [Effect::Live(order)] if *order == marked),
+        "{orders:?}"
+    );
+    driven.keys("p");
+    driven.event(grown(100_000, "the process has exited"));
+    let screen = driven.screen();
+    assert!(screen.contains("! the process has exited"), "{screen}");
+    assert!(!screen.contains("held"), "{screen}");
+    driven.keys("WC<Enter>");
+    assert!(matches!(
+        driven.effects.pop(),
+        Some(Effect::Live(LiveOrder::Save(_)))
+    ));
+}
+
+#[test]
+fn back_and_forward_go_through_views_and_filters() {
+    let mut driven = Driven::open(crate::recordings::screens::java(), SIZES[0]);
+    driven.keys("8<Enter>2");
+    let screen = driven.keys("[").screen();
+    assert!(
+        screen.contains("8:Threads") && screen.contains("thread main"),
+        "{screen}"
+    );
+    let screen = driven.keys("[").screen();
+    assert!(
+        screen.contains("8:Threads") && !screen.contains("thread main"),
+        "{screen}"
+    );
+    let screen = driven.keys("[").screen();
+    assert!(screen.contains("1:Overview"), "{screen}");
+    assert!(driven.keys("[").screen().contains("this is where it began"));
+    let screen = driven.keys("]]]").screen();
+    assert!(
+        screen.contains("2:Hot") && screen.contains("thread main"),
+        "{screen}"
+    );
+}
+
+/// Nothing that is in a recording reaches the screen as it is.
+#[test]
+fn no_name_disturbs_the_screen_or_what_leaves_it() {
+    use super::event::Effect;
+    let is_odd = |c: char| c != '\n' && (c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c));
+    for recording in [
+        crate::recordings::screens::nasty(),
+        crate::recordings::screens::damaged(),
+    ] {
+        for size in [(60, 16), (80, 24), (200, 60)] {
+            let mut driven = Driven::open(recording.clone(), size);
+            for view in 1..=9 {
+                let screen = driven.keys(&format!("{view}m")).screen();
+                assert!(!screen.contains(is_odd), "{view}: {screen:?}");
+                let screen = driven.keys("m<Right>jf").screen();
+                assert!(!screen.contains(is_odd), "{view}: {screen:?}");
+                driven.keys("Xy");
+                if let Some(Effect::Copy(text)) = driven.effects.pop() {
+                    assert!(!text.contains(is_odd), "{view}: {text:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Every view at every size that is allowed, with each of the recordings.
+#[test]
+fn no_size_is_too_odd_for_any_view() {
+    use crate::recordings::screens::{cog, damaged, java, nasty, node, nothing};
+    for recording in [java(), cog(), node(), nothing(), damaged(), nasty()] {
+        let mut driven = Driven::open(recording, SIZES[0]);
+        for view in 1..=9 {
+            driven.keys(&view.to_string());
+            for (columns, rows) in [(60, 16), (61, 17), (73, 19), (99, 25), (140, 33), (301, 90)] {
+                driven.resize(columns, rows);
+                driven.keys("jG<PgUp>}{m").screen();
+                driven.keys("b<Right><Left>s+-g").screen();
+            }
+        }
+    }
+}
+
+/// A terminal without colours has none, and all that colours say is there.
+#[test]
+fn without_colours_and_unicode_everything_is_still_told() {
+    use super::theme::{Colors, Theme};
+    use ratatui::style::Color;
+    let bare = Theme {
+        colors: Colors::None,
+        unicode: false,
+    };
+    let profile = super::testing::profile(crate::recordings::screens::java());
+    let mut driven = Driven::with_theme(profile, SIZES[1], bare);
+    for view in 1..=9 {
+        let buffer = driven.keys(&view.to_string()).buffer();
+        let plain =
+            |cell: &ratatui::buffer::Cell| cell.fg == Color::Reset && cell.bg == Color::Reset;
+        assert!(buffer.content.iter().all(plain), "{view}");
+        let text = super::testing::text_of(&buffer);
+        let other: String = text.chars().filter(|c| !c.is_ascii()).collect();
+        assert!(other.is_empty(), "{view}: {other} in\n{text}");
+    }
+}

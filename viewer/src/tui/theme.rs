@@ -49,6 +49,8 @@ pub enum Role {
     Bad,
     /// A region.
     Region(Region),
+    /// A box that is filled with a region's colour; `None` for what is of no region.
+    Block(Option<Region>),
     /// How hot, 0 to 1: a share of the hottest.
     Heat(f64),
 }
@@ -130,6 +132,14 @@ impl Theme {
             Role::Region(region) => {
                 let (index, named) = region_color(region);
                 (plain.fg(Color::Indexed(index)), plain.fg(named), plain)
+            }
+            Role::Block(region) => {
+                let (index, named) = region.map_or((252, Color::White), region_color);
+                (
+                    plain.fg(Color::Indexed(16)).bg(Color::Indexed(index)),
+                    plain.fg(Color::Black).bg(named),
+                    plain,
+                )
             }
             Role::Heat(heat) => {
                 let (index, named) = heat_color(heat);

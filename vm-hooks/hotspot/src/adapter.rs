@@ -316,7 +316,6 @@ impl Opened {
             }
             read?;
             self.has_read = true;
-            self.told_until = look.began();
         }
         // What was not there, or was other code then, may be found after a reading.
         let hits = if is_due {
@@ -348,6 +347,11 @@ impl Opened {
             && !touched.all().iter().any(|at| self.zone.is_new(*at));
         if is_quiet {
             self.quiet = quiet.saturating_add(1);
+        }
+        // What came since the last reading is told by the next one as of that time, also
+        // where nothing has happened that the VM counts. Nor is it known what samples
+        // touched in the interpreter as long as that waits for its classes.
+        if is_due && !self.interpreted.is_waiting() {
             self.told_until = look.began();
         }
         look.code_is_told_until(self.told_until);
@@ -389,18 +393,24 @@ fn signs(data: &VmData, major: u32) -> Option<Signs> {
     let flags = data.flags();
     let is_concurrent = flags.is_none_or(|flags| CONCURRENT.iter().any(|name| flags.is_on(name)));
     let data = data.perf_data()?;
-    let each = |what: &'static str| {
-        let name = move |number| format!("sun.gc.collector.{number}.{what}");
-        (0..COLLECTORS).map(move |number| data.long(&name(number)).unwrap_or(0))
+    // Up to JDK 19 a sweeper frees code at any time (JDK-8290025).
+    let are_deaths = major >= 20 && !is_concurrent;
+    let counted = |from: u32| {
+        let each = |what: &'static str| {
+            let name = move |number| format!("sun.gc.collector.{number}.{what}");
+            (from..COLLECTORS).map(move |number| data.long(&name(number)).unwrap_or(0))
+        };
+        let mut times = each("lastEntryTime").zip(each("lastExitTime"));
+        let is_collecting = times.any(|(entry, exit)| entry > exit);
+        let collections = each("invocations").fold(0, i64::wrapping_add);
+        (!is_collecting).then_some(collections)
     };
-    let mut times = each("lastEntryTime").zip(each("lastExitTime"));
-    let is_collecting = times.any(|(entry, exit)| entry > exit);
-    let collections = each("invocations").fold(0, i64::wrapping_add);
     Some(Signs {
         compilations: data.long("sun.ci.totalCompiles")?,
-        collections: (!is_collecting).then_some(collections),
-        // Up to JDK 19 a sweeper frees code at any time (JDK-8290025).
-        are_deaths: major >= 20 && !is_concurrent,
+        collections: counted(0),
+        // The first collector is that of the young objects, which unloads nothing.
+        unloadings: counted(u32::from(are_deaths)),
+        are_deaths,
     })
 }
 

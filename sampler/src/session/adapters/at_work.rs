@@ -28,6 +28,8 @@ pub(in crate::session) struct AtWork {
     due: Instant,
     /// What samples touched since its last look.
     touched: Vec<Avma>,
+    /// What samples before this touched is among it, or was before.
+    touched_until: TimeNs,
     has_looked: bool,
     /// Until when it has told all code.
     told_until: TimeNs,
@@ -53,6 +55,7 @@ impl AtWork {
             adapter,
             due: Instant::now(),
             touched: Vec::new(),
+            touched_until: TimeNs(0),
             has_looked: false,
             told_until: TimeNs(0),
             is_stopped: false,
@@ -75,9 +78,10 @@ impl AtWork {
         self.adapter.tells_all_code()
     }
 
-    /// Takes what samples touched, ascending. Of too many addresses, because it has not
-    /// looked for long, some are left out.
-    pub fn touch(&mut self, touched: &[Avma], teller: &Teller) {
+    /// Takes what samples before `until` touched, ascending. Of too many addresses, because
+    /// it has not looked for long, some are left out.
+    pub fn touch(&mut self, touched: &[Avma], until: TimeNs, teller: &Teller) {
+        self.touched_until = until;
         self.touched.extend_from_slice(touched);
         self.touched.sort_unstable();
         self.touched.dedup();
@@ -136,7 +140,9 @@ impl AtWork {
         let mut look = self.begin(view, teller);
         let result = self.adapter.look(view, &mut look);
         if result.is_ok() {
-            self.told_until = self.told_until.max(look.told_until());
+            // Of what an interpreter executes it tells what samples touched.
+            let told = look.told_until().min(self.touched_until);
+            self.told_until = self.told_until.max(told);
         }
         teller.send(look);
         if let Err(error) = result {
@@ -173,6 +179,11 @@ impl Teller {
     /// Says until when adapters have told all code.
     pub fn told(&self, time: TimeNs) {
         let _ = self.out.send(Found::Told(time));
+    }
+
+    /// What samples before this touched is among what is taken from now on.
+    pub fn touched_until(&self) -> TimeNs {
+        self.touched.until()
     }
 
     /// What samples touched in an address space since this was asked last, ascending.

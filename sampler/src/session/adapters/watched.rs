@@ -236,9 +236,10 @@ impl Watched {
 
     /// Hands what samples touched to all adapters.
     fn touch(&mut self, teller: &Teller) {
+        let until = teller.touched_until();
         let touched = teller.take_touched(self.space.key);
         for adapter in &mut self.adapters {
-            adapter.touch(&touched, teller);
+            adapter.touch(&touched, until, teller);
         }
     }
 

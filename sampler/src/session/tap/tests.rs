@@ -75,6 +75,25 @@ fn a_look_holds_up_the_story_and_one_that_hangs_does_so_for_a_while_only() {
 }
 
 #[test]
+fn an_adapter_that_begins_later_holds_up_what_comes_then() {
+    let (mut source, tap) = tap(100);
+    let modules = Modules::new();
+    let told = |source: &mut TapSource| {
+        source.send();
+        all(&tap).last().map(|tapped| tapped.told_until.0)
+    };
+    // Nobody reads anything.
+    source.looked(TimeNs(u64::MAX));
+    source.record(&[sample(100)], &modules);
+    assert_eq!(told(&mut source), Some(100));
+    source.looked(TimeNs(50));
+    source.record(&[sample(200)], &modules);
+    assert_eq!(told(&mut source), Some(100), "it does not fall");
+    source.looked(TimeNs(150));
+    assert_eq!(told(&mut source), Some(150));
+}
+
+#[test]
 fn without_a_view_nothing_is_kept() {
     let (mut source, tap) = tap(4);
     drop(tap);

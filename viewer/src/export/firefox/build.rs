@@ -1,7 +1,7 @@
 //! From sites to the tables that all threads share.
 
 use super::super::Export;
-use super::super::frames::{Frame, frames_of, part, region_name};
+use super::super::frames::{Frame, FrameText, frames_of, part, region_name};
 use super::tables::{Category, Lib, Shared};
 use crate::report::words::harmless;
 use rustc_hash::FxHashMap;

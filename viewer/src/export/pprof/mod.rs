@@ -3,7 +3,7 @@
 
 mod proto;
 
-use super::frames::{frames_of, part, tier};
+use super::frames::{FrameText, frames_of, part, tier};
 use super::{Export, who};
 use crate::report::truth::truth_of;
 use crate::report::words::{count, harmless};

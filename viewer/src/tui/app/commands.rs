@@ -48,6 +48,9 @@ impl App {
             Command::NextView => self.show(self.neighbour(1)),
             Command::PreviousView => self.show(self.neighbour(ViewId::ALL.len() - 1)),
             Command::Back => {
+                if self.with_view(profile, |view, cx| view.back(cx)) == Some(true) {
+                    return;
+                }
                 let spot = self.history.back(self.spot());
                 self.restore(spot, "this is where it began");
             }
@@ -79,15 +82,15 @@ impl App {
             Command::Cancel => {
                 self.pattern.clear();
                 self.find(Some(profile), Find::Here);
-                self.to_view(profile, command, effects);
+                self.hand_on(profile, command);
             }
-            _ => self.to_view(profile, command, effects),
+            _ => self.hand_on(profile, command),
         }
     }
 
-    fn to_view(&mut self, profile: &Profile, command: Command, effects: &mut Vec<Effect>) {
+    fn hand_on(&mut self, profile: &Profile, command: Command) {
         let acts = self.with_view(profile, |view, cx| view.act(command, cx));
-        self.acts(profile, acts.unwrap_or_default(), effects);
+        self.acts(profile, acts.unwrap_or_default());
     }
 
     fn neighbour(&self, by: usize) -> ViewId {

@@ -1,42 +1,317 @@
-//! The view `Callers`.
+//! Who calls whom: a flame graph, and a tree that is walked from the roots down or from
+//! the hottest functions up to their callers.
+//!
+//! Three questions, one after the other: the stacks are counted once for a filter; the tree
+//! of their functions is made of them, anew for each choice of what it is of; what is around
+//! one function is asked of the tree.
 
-use super::{Act, Click, Cx, Find, View};
-use crate::tui::jobs::{Answer, Question};
-use crate::tui::keys::Command;
-use crate::tui::shown::Shown;
+mod act;
+mod branches;
+mod click;
+mod draw;
+mod find;
+mod flame;
+mod list;
+mod shown;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod words;
+
+use super::{Act, Choice, Click, Cx, Find, View};
+use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
+use crate::tui::keys::{Binding, Command, ch, key, own};
+use crate::tui::shown::{Part, Shown};
+use crate::tui::widgets::list::ListState;
+use branches::Branches;
 use ratatui::Frame;
+use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::Rect;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use vmscope_symbolizer::calls::{Around, CallTree, CallsOf, Function, FunctionId, NodeId};
+use vmscope_symbolizer::stacks::Stacks;
+
+/// Choices without a [`Command`] of their own.
+const METHOD: u16 = 0;
+const BY_THREAD: u16 = 1;
+const ALL_STACKS: u16 = 2;
+const ONLY_ENTRY: u16 = 3;
+const WITHOUT_CHAINS: u16 = 4;
+
+#[rustfmt::skip]
+const BINDINGS: &[Binding] = &[
+    own(Command::Mode, &[ch('m')], "flame/tree", "the flame graph, or the tree of callers"),
+    own(Command::Group, &[ch('b')], "turn", "the tree: down from the roots, or up from the hottest; the graph: upside down"),
+    own(Command::NextHot, &[ch('}')], "hot path", "along the hottest path"),
+    own(Command::PreviousHot, &[ch('{')], "", "back to where the hottest path begins"),
+    own(Command::Toggle, &[key(KeyCode::Char(' '))], "expand", "expand or collapse; in the graph, give a frame the whole width"),
+    own(Command::ZoomIn, &[ch('+'), ch('=')], "", "give the selected frame the whole width (Enter, too)"),
+    own(Command::ZoomOut, &[ch('-')], "", "what had the whole width before (Backspace, too)"),
+    own(Command::Own(METHOD), &[ch('o')], "method", "open it in the method view"),
+];
+
+/// The two forms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Form {
+    #[default]
+    Flame,
+    Tree,
+}
 
 /// The view.
 #[derive(Debug, Default)]
-pub struct Callers {}
+pub struct Callers {
+    form: Form,
+    /// Whether the graph's root is at the bottom.
+    turned: bool,
+    /// Whether the tree goes up to the callers.
+    up: bool,
+    by_thread: bool,
+    /// Only stacks with this in them.
+    through: Option<Function>,
+    /// Whether what there is without chains was asked for.
+    without_chains: bool,
+    stacks: Fetched<(), Arc<Stacks>>,
+    /// Samples that were looked at for the stacks.
+    done: Arc<AtomicU64>,
+    tree: Fetched<(CallsOf, Stamp), Arc<CallTree>>,
+    /// The tree that all below is of.
+    shown: Option<Arc<CallTree>>,
+    /// All samples that the filters took for it: what shares are of. Those of them without
+    /// callers.
+    counted: (u64, u64),
+    flame: flame::Place,
+    branches: Branches,
+    list: ListState,
+    around: Fetched<(Function, CallsOf, Stamp), Around>,
+    search: find::Search,
+}
+
+impl Callers {
+    fn tree(&self) -> Option<&Arc<CallTree>> {
+        self.shown.as_ref()
+    }
+
+    /// All samples that the filters take: what shares are of.
+    fn all(&self) -> u64 {
+        self.counted.0
+    }
+
+    /// The function that is selected.
+    fn selected(&self) -> Option<FunctionId> {
+        match self.form {
+            Form::Flame => {
+                let node = self.tree()?.node(self.flame.selected)?;
+                (self.flame.selected != CallTree::ROOT).then_some(node.function)
+            }
+            Form::Tree => self.branches.row(self.list.selected())?.function,
+        }
+    }
+
+    /// The node that is selected; `None` in a tree upwards.
+    fn selected_node(&self) -> Option<NodeId> {
+        match self.form {
+            Form::Flame => Some(self.flame.selected),
+            Form::Tree => self.branches.node_of(self.list.selected()),
+        }
+    }
+
+    /// Whether there is anything but single functions, or those were asked for.
+    fn has_chains(&self, cx: &Cx<'_>) -> bool {
+        self.without_chains || !cx.profile.trace.samples.chains.is_empty()
+    }
+
+    /// Takes a new tree: what was selected and open is again, as far as it is there.
+    fn take_tree(&mut self) {
+        let Some(new) = self.tree.get().map(Arc::clone) else {
+            return;
+        };
+        let old = self.shown.replace(Arc::clone(&new));
+        let stacks = self.stacks.get();
+        self.counted = stacks.map_or((0, 0), |stacks| (stacks.samples, stacks.alone));
+        match old.filter(|old| !old.is_empty()) {
+            Some(old) => {
+                self.flame = self.flame.carried(&old, &new);
+                let selected = self.list.selected();
+                let (branches, row) = self.branches.carried(&old, &new, self.up, selected);
+                self.branches = branches;
+                self.list.select(row, self.branches.len(), usize::MAX);
+            }
+            None => {
+                self.flame = flame::Place::default();
+                self.begin_branches();
+            }
+        }
+        self.search.refresh(&new);
+    }
+
+    /// The tree from its beginning, its hottest path open where it goes down.
+    fn begin_branches(&mut self) {
+        let Some(tree) = self.shown.clone() else {
+            return;
+        };
+        self.branches = Branches::of(&tree, self.up);
+        if !self.up {
+            self.branches.open_hottest(&tree, 0);
+        }
+        self.list = ListState::default();
+    }
+
+    fn calls_of(&self) -> CallsOf {
+        CallsOf {
+            by_thread: self.by_thread,
+            through: self.through.clone(),
+        }
+    }
+}
 
 impl View for Callers {
-    fn act(&mut self, _command: Command, _cx: &Cx<'_>) -> Vec<Act> {
-        Vec::new()
+    fn bindings(&self) -> &'static [Binding] {
+        BINDINGS
     }
 
-    fn click(&mut self, _click: Click, _cx: &Cx<'_>) -> Vec<Act> {
-        Vec::new()
+    fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
+        self.do_command(command, cx)
     }
 
-    fn questions(&mut self, _cx: &Cx<'_>) -> Vec<Question> {
-        Vec::new()
+    fn back(&mut self, cx: &Cx<'_>) -> bool {
+        self.form == Form::Flame && self.zoom_out(cx)
     }
 
-    fn answer(&mut self, _number: u8, _answer: Option<Answer>, _cx: &Cx<'_>) {}
-
-    fn find(&mut self, _pattern: &str, _find: Find, _cx: &Cx<'_>) -> bool {
-        false
+    fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
+        self.do_click(click, cx)
     }
 
-    fn draw(&self, _cx: &Cx<'_>, _frame: &mut Frame<'_>, _area: Rect) {}
+    fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
+        let mut questions = Vec::new();
+        if !self.has_chains(cx) {
+            return questions;
+        }
+        let filter = cx.lens.filter().clone();
+        let done = Arc::clone(&self.done);
+        questions.extend(self.stacks.ask(0, (), cx.stamp, move |profile, stop| {
+            Some(Arc::new(Stacks::of(profile, &filter, stop, &done)?))
+        }));
+        // A tree is of the stacks that are there, which may be older than what is asked.
+        let counted = self.stacks.answered().map(|(_, stamp)| *stamp);
+        if let (Some(stacks), Some(counted)) = (self.stacks.get(), counted)
+            && counted == cx.stamp
+        {
+            let (stacks, of) = (Arc::clone(stacks), self.calls_of());
+            let key = (of.clone(), counted);
+            questions.extend(self.tree.ask(1, key, counted, move |profile, stop| {
+                Some(Arc::new(CallTree::of(profile, &stacks, &of, stop)?))
+            }));
+        }
+        if draw::has_around(self.form, cx.area)
+            && let (Some(tree), Some(function)) = (self.tree(), self.selected())
+            && let (Some(named), Some((key, stamp))) =
+                (tree.function(function), self.tree.answered())
+        {
+            let tree = Arc::clone(tree);
+            let key = (named.clone(), key.0.clone(), key.1);
+            questions.extend(
+                self.around
+                    .ask(2, key, *stamp, move |_, stop| tree.around(function, stop)),
+            );
+        }
+        questions.extend(
+            self.search
+                .question(self.shown.as_ref(), self.tree.answered()),
+        );
+        questions
+    }
 
-    fn shown(&self, _cx: &Cx<'_>) -> Shown {
-        Shown::default()
+    fn answer(&mut self, number: u8, answer: Option<Answer>, _cx: &Cx<'_>) {
+        match number {
+            0 => self.stacks.take(answer),
+            1 => {
+                let is_there = answer.is_some();
+                self.tree.take(answer);
+                if is_there {
+                    self.take_tree();
+                }
+            }
+            2 => self.around.take(answer),
+            _ => self.search.take(answer),
+        }
+    }
+
+    fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
+        self.do_find(pattern, find, cx)
+    }
+
+    fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+        self.do_draw(cx, frame, area);
+    }
+
+    fn shown(&self, cx: &Cx<'_>) -> Shown {
+        let mut text = vec![self.head(cx)];
+        let mut parts = Vec::new();
+        let title = format!("Callers: {}", self.form_name());
+        match self.tree().filter(|_| self.has_chains(cx)) {
+            Some(tree) if self.form == Form::Tree => {
+                let table = shown::table(tree, &self.branches, self.up, self.all());
+                parts.push(Part::Table(table));
+            }
+            Some(tree) => {
+                let of = tree.function_of(self.flame.zoom);
+                let of = of.map_or_else(|| "all stacks".to_owned(), words::full);
+                let (chart, least) = shown::flame(tree, self.flame.zoom, of);
+                if least > 1 {
+                    text.push(format!(
+                        "frames of fewer than {least} samples are left out: their samples \
+                         stay with their callers"
+                    ));
+                }
+                parts.push(Part::Chart(chart));
+            }
+            None => {}
+        }
+        parts.insert(0, Part::Text(text));
+        Shown { title, parts }
+    }
+
+    fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {
+        let choice = |number: u16, text: String| Choice { text, number };
+        let threads = if self.by_thread {
+            "all threads together"
+        } else {
+            "by thread: each thread has a root of its own"
+        };
+        let mut choices = vec![choice(BY_THREAD, threads.to_owned())];
+        if self.through.is_some() {
+            choices.push(choice(ALL_STACKS, "all stacks again".to_owned()));
+        }
+        if let Some(function) = self.selected().and_then(|id| self.tree()?.function(id)) {
+            let name = words::full(function);
+            choices.push(choice(
+                ONLY_ENTRY,
+                format!("only samples in {name} itself, in all views"),
+            ));
+        }
+        if cx.profile.trace.samples.chains.is_empty() {
+            choices.push(choice(
+                WITHOUT_CHAINS,
+                "functions with what was inlined into them".to_owned(),
+            ));
+        }
+        choices
+    }
+
+    fn crumb(&self, _cx: &Cx<'_>) -> String {
+        let mut crumb = self.form_name().to_owned();
+        if self.by_thread {
+            crumb.push_str(" by thread");
+        }
+        if let Some(through) = &self.through {
+            crumb.push_str(&format!(" through {}", words::short(through, 24)));
+        }
+        crumb
     }
 
     fn is_pending(&self) -> bool {
-        false
+        self.stacks.is_pending() || self.tree.is_pending() || self.around.is_pending()
     }
 }

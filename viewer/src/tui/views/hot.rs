@@ -379,8 +379,8 @@ impl Hot {
                 self.grid.reversed = !self.grid.reversed;
                 self.grid.arrange(matrix, height);
             }
-            Command::NextHot => self.grid.to_hot(matrix, false, height),
-            Command::PreviousHot => self.grid.to_hot(matrix, true, height),
+            Command::NextHot => self.grid.select_hot(matrix, false, height),
+            Command::PreviousHot => self.grid.select_hot(matrix, true, height),
             Command::ZoomIn => self.in_parts = true,
             Command::ZoomOut => self.in_parts = false,
             Command::Open | Command::Only => return self.narrow_to_cell(cx),

@@ -16,7 +16,6 @@ use super::event::Effect;
 use super::jobs::{Answer, Question, Stamp};
 use super::keys::{Binding, Command};
 use super::lens::{Lens, Narrow};
-use super::live::LiveState;
 use super::shown::Shown;
 use super::theme::Theme;
 use crate::annotate::source::Source;
@@ -127,8 +126,6 @@ pub struct Cx<'a> {
     pub theme: &'a Theme,
     /// Where the view is drawn.
     pub area: Rect,
-    /// Of a running process.
-    pub live: Option<&'a LiveState>,
 }
 
 impl Cx<'_> {
@@ -154,8 +151,6 @@ pub enum Act {
     Show(ViewId),
     /// Say something at the bottom.
     Say(String),
-    /// Do something outside.
-    Do(Effect),
 }
 
 /// A mouse event in a view's area.
@@ -214,6 +209,12 @@ pub trait View {
 
     /// Does what a command asks for.
     fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act>;
+
+    /// Goes back by one of the view's own steps (a zoom); whether there was one. Else what
+    /// was shown before is shown.
+    fn back(&mut self, _cx: &Cx<'_>) -> bool {
+        false
+    }
 
     /// Takes the mouse.
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act>;

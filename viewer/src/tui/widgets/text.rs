@@ -2,7 +2,6 @@
 //! before it is drawn.
 
 use crate::report::words::{cut, fit, harmless};
-use ratatui::text::Span;
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
@@ -26,11 +25,6 @@ pub fn right(text: &str, columns: usize) -> String {
 /// How many columns a text takes.
 pub fn width(text: &str) -> usize {
     harmless(text).width()
-}
-
-/// A piece of text as it is: only for text that is our own, or was made harmless.
-pub fn plain<'a>(text: impl Into<Cow<'a, str>>) -> Span<'a> {
-    Span::raw(text)
 }
 
 /// More of a name than this never fits a screen: what is behind it need not be looked at

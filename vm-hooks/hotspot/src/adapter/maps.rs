@@ -100,24 +100,96 @@ fn covers(map: &Map, memory: Option<&dyn Memory>, methods: &mut Methods, look: &
             position: bci.map_or(Position::Unknown, |bci| Position::Bytecode(BytecodePc(bci))),
         })
     };
-    let chains: Vec<Chain> = map
-        .chains
-        .iter()
-        // A chain of which a method can't be named any more is none: its caller is not
-        // to be blamed.
-        .map(|chain| {
-            let frames: Option<Chain> = chain.iter().map(&mut frame).collect();
-            frames.unwrap_or_default()
-        })
-        .collect();
-    let covers = map.pieces.iter().map(|piece| Cover {
+    let chains = map.chains.iter();
+    let chains = chains.map(|chain| chain.iter().map(&mut frame).collect());
+    let pieces = map.pieces.iter().map(|piece| Cover {
         start: piece.start,
         end: piece.end,
         chain: piece.chain,
         exactness: piece.exactness,
     });
+    named(pieces, chains.collect())
+}
+
+/// The map of those pieces whose chains could be named. A chain of which a method can't be
+/// any more is none: its caller is not to be blamed, and the whole method stands for its
+/// pieces.
+fn named(pieces: impl Iterator<Item = Cover>, chains: Vec<Option<Chain>>) -> PcMap {
+    let mut numbers: Vec<Option<u32>> = Vec::with_capacity(chains.len());
+    let mut known: Vec<Chain> = Vec::with_capacity(chains.len());
+    for chain in chains {
+        let chain = chain.filter(|chain| !chain.is_empty());
+        let number = u32::try_from(known.len()).ok();
+        numbers.push(number.filter(|_| chain.is_some()));
+        known.extend(chain);
+    }
+    let covers = pieces.filter_map(|piece| {
+        let chain = numbers.get(piece.chain as usize).copied().flatten()?;
+        Some(Cover { chain, ..piece })
+    });
     PcMap::Covers {
         covers: covers.collect(),
-        chains,
+        chains: known,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+    use vmscope_records::recording::{Item, Reader, Writer};
+    use vmscope_records::{
+        Constituent, ConstituentKey, ConstituentKind, Content, Exactness, MethodKey, ProcessKey,
+        Record, TimeNs,
+    };
+
+    #[test]
+    fn pieces_of_methods_that_are_gone_are_left_out_and_the_rest_can_be_read() {
+        let piece = |start, chain| Cover {
+            start,
+            end: start + 8,
+            chain,
+            exactness: Exactness::Exact,
+        };
+        let chain = |key| {
+            vec![ChainFrame {
+                method: MethodKey(key),
+                position: Position::Unknown,
+            }]
+        };
+        let pieces = [
+            piece(0, 0),
+            piece(8, 1),
+            piece(16, 2),
+            piece(24, 3),
+            piece(32, 2),
+        ];
+        let chains = vec![Some(chain(1)), None, Some(chain(2)), Some(Vec::new())];
+        let map = named(pieces.into_iter(), chains);
+        let covers = vec![piece(0, 0), piece(16, 1), piece(32, 1)];
+        let chains = vec![chain(1), chain(2)];
+        assert_eq!(map, PcMap::Covers { covers, chains });
+
+        let told = Record::Constituent(Box::new(Constituent {
+            key: ConstituentKey(1),
+            process: ProcessKey(1),
+            since: TimeNs(1),
+            absent_at: None,
+            start: Avma(0x1000),
+            end: Avma(0x2000),
+            kind: ConstituentKind::Method,
+            tier: String::new(),
+            name: "m".to_owned(),
+            method: None,
+            cases: Vec::new(),
+            map,
+        }));
+        let mut writer = Writer::begin(Vec::new()).unwrap();
+        writer.put(told.clone()).unwrap();
+        let bytes = writer.close().unwrap();
+        let mut reader = Reader::open(Cursor::new(bytes)).unwrap();
+        let chunk = reader.next_chunk(Content::ALL).unwrap().unwrap();
+        let items: Vec<Item> = chunk.items().collect();
+        assert_eq!(items, [Item::Record(told)]);
     }
 }

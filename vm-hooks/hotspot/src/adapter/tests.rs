@@ -95,6 +95,7 @@ fn the_code_cache_is_not_read_again_at_once_where_it_can_t_be() {
         let signs = Signs {
             compilations: 1,
             collections: Some(1),
+            unloadings: Some(1),
             are_deaths: false,
         };
         let zone = &scene.opened().zone;
@@ -269,4 +270,19 @@ fn pauses_are_short_where_the_vm_does_not_say_what_happens() {
         [pause(0), pause(1), pause(2), pause(9)],
         [1, 2, 4, 4].map(|times| TICK * times)
     );
+}
+
+/// Code that comes between two readings is told by the second, as of the first.
+#[test]
+fn looks_that_do_not_read_the_code_cache_tell_no_code_until_then() {
+    for name in ["jdk17", "jdk25"] {
+        let mut scene = Scene::new(name);
+        for time in 7..30 {
+            let clock = Arc::new(move || TimeNs(time));
+            let mut look = Look::new(KeySource::new(), ProcessKey(1), clock);
+            scene.adapter.look(&scene.process, &mut look).unwrap();
+            assert_eq!(look.told_until(), TimeNs(7), "{name}, look {time}");
+            scene.opened().zone.put_off();
+        }
+    }
 }

@@ -56,8 +56,10 @@ const READINGS: u32 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signs {
     pub compilations: i64,
-    /// `None` while there is one: code goes in it.
+    /// All collections; `None` while there is one.
     pub collections: Option<i64>,
+    /// Those in which code may go; `None` while there is one.
+    pub unloadings: Option<i64>,
     /// Whether code goes in collections alone, and in those that stop the world.
     pub are_deaths: bool,
 }
@@ -140,7 +142,7 @@ impl Zone {
     pub fn is_due(&self, touched: &[Avma], signs: Option<Signs>, now: Instant) -> bool {
         let collected = signs.is_some_and(|now| {
             let before = self.signs;
-            before.is_some_and(|before| before.collections != now.collections)
+            before.is_some_and(|before| before.unloadings != now.unloadings)
         });
         if collected {
             return now >= self.collected_not_before;
@@ -149,7 +151,12 @@ impl Zone {
             return false;
         }
         let is_new = |at: &Avma| self.is_new(*at);
-        let has_sign = signs.is_some() && signs != self.signs;
+        let has_sign = signs.is_some_and(|now| {
+            let before = self
+                .signs
+                .map(|before| (before.compilations, before.unloadings));
+            before != Some((now.compilations, now.unloadings))
+        });
         now >= self.due || has_sign || touched.iter().any(is_new)
     }
 
@@ -168,8 +175,8 @@ impl Zone {
     pub fn count(&mut self, signs: Option<Signs>, time: TimeNs) {
         if let (Some(before), Some(now)) = (self.signs, signs)
             && now.are_deaths
-            && now.collections.is_some()
-            && before.collections == now.collections
+            && now.unloadings.is_some()
+            && before.unloadings == now.unloadings
         {
             self.known.is_whole_at(time);
         }
@@ -197,6 +204,13 @@ impl Zone {
     #[cfg(test)]
     pub fn with_budget(&mut self, bytes: u64) {
         self.max_elsewhere = bytes;
+    }
+
+    /// As if its time were long to come.
+    #[cfg(test)]
+    pub fn put_off(&mut self) {
+        let later = Instant::now() + Duration::from_secs(3600);
+        (self.due, self.not_before, self.collected_not_before) = (later, later, later);
     }
 
     /// Tells the pc maps of the compiled methods that hold any of `touched` (ascending);

@@ -79,10 +79,10 @@ fn what_samples_touched_is_told_once_in_the_next_look() {
     let (out, inbox) = unbounded();
     let mut teller = Teller::new(KeySource::new(), out, Touched::default());
     let mut adapter = at_work(Vec::new());
-    adapter.touch(&[Avma(1), Avma(5)], &teller);
-    adapter.touch(&[Avma(3), Avma(5)], &teller);
+    adapter.touch(&[Avma(1), Avma(5)], TimeNs(0), &teller);
+    adapter.touch(&[Avma(3), Avma(5)], TimeNs(0), &teller);
     adapter.turn(&view(1), &mut teller);
-    adapter.touch(&[Avma(9)], &teller);
+    adapter.touch(&[Avma(9)], TimeNs(0), &teller);
     adapter.finish(&view(1), &mut teller);
     let mut facts = Vec::new();
     for found in inbox.try_iter() {
@@ -103,7 +103,7 @@ fn of_too_many_addresses_some_are_counted() {
     let mut adapter = at_work(Vec::new());
     let most = MAX_TOUCHED_OF_A_LOOK as u64;
     let addresses: Vec<Avma> = (0..most + 7).map(Avma).collect();
-    adapter.touch(&addresses, &teller);
+    adapter.touch(&addresses, TimeNs(0), &teller);
     assert_eq!(adapter.touched.len(), MAX_TOUCHED_OF_A_LOOK);
     assert_eq!(teller.missed_touched(), 7);
 }

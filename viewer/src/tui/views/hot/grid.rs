@@ -188,7 +188,7 @@ impl Grid {
 
     /// The next cell, or the one before, with at least a tenth of the greatest one's samples:
     /// row by row, round at the ends.
-    pub fn to_hot(&mut self, matrix: &Matrix, back: bool, height: usize) {
+    pub fn select_hot(&mut self, matrix: &Matrix, back: bool, height: usize) {
         let columns = self.columns(matrix);
         let all = self.rows.len() * columns;
         if all == 0 {

@@ -177,13 +177,13 @@ impl Hot {
                 self.list.act(Command::Down, count, height);
             }
             Command::Left if open == Some(true) => self.toggle(cx),
-            Command::Left => self.to_parent(cx),
+            Command::Left => self.select_parent(cx),
             Command::Sort => self.order.by = self.order.by.next(),
             Command::Reverse => self.order.reversed = !self.order.reversed,
             Command::Group => self.order.grouping = self.order.grouping.next(false),
             Command::GroupBack => self.order.grouping = self.order.grouping.next(true),
-            Command::NextHot => self.to_hot(Find::Next, cx),
-            Command::PreviousHot => self.to_hot(Find::Previous, cx),
+            Command::NextHot => self.select_hot(Find::Next, cx),
+            Command::PreviousHot => self.select_hot(Find::Previous, cx),
             Command::Open => return self.open(cx),
             Command::Only => return self.only(cx),
             _ => {}
@@ -203,7 +203,7 @@ impl Hot {
         }
     }
 
-    fn to_parent(&mut self, cx: &Cx<'_>) {
+    fn select_parent(&mut self, cx: &Cx<'_>) {
         let at = self.list.selected().min(self.rows.len().saturating_sub(1));
         let Some(depth) = self.rows.get(at).map(|row| row.depth) else {
             return;
@@ -228,7 +228,7 @@ impl Hot {
         ratio(samples.unwrap_or(0), listing.total) >= HOT
     }
 
-    fn to_hot(&mut self, find: Find, cx: &Cx<'_>) {
+    fn select_hot(&mut self, find: Find, cx: &Cx<'_>) {
         let count = self.rows.len();
         let now = self.list.selected().min(count.saturating_sub(1));
         let found = next_match(count, now, now, find, |row| self.is_hot(row));

@@ -1,0 +1,260 @@
+//! The tree of callers is what counting the stacks one by one gives.
+
+mod recordings;
+
+use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, screens};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use vmscope_records::{
+    Avma, CallChain, CpuMode, Record, Sample, SampleDetail, ThreadKey, ThreadRole, TimeNs,
+};
+use vmscope_symbolizer::calls::{CallTree, CallsOf, Function, NodeId};
+use vmscope_symbolizer::stacks::{Stacks, each_stack, frames_of};
+use vmscope_symbolizer::{Filter, Profile, Stop, Trace, profile_of};
+
+const OTHER: ThreadKey = ThreadKey(2);
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+/// A recording of stacks, each as letters, the outermost first.
+fn profile(stacks: &[(ThreadKey, &str)]) -> Profile {
+    let mut recording = Recording::of("native");
+    let functions: Vec<(u64, u64, &str)> = (0..)
+        .zip(NAMES)
+        .map(|(n, name)| (n * 0x100, 0x100, name))
+        .collect();
+    recording
+        .thread(OTHER, PROCESS, 0, "other", ThreadRole::Other)
+        .symbols(PROGRAM, &functions);
+    for (time, (thread, stack)) in (1..).zip(stacks) {
+        let address = |letter: u8| Avma(PROGRAM_AT + u64::from(letter - b'a') * 0x100 + 0x10);
+        let mut addresses = stack.bytes().rev().map(address);
+        let pc = addresses.next().unwrap();
+        let chain = CallChain {
+            user: addresses.collect(),
+            ..CallChain::default()
+        };
+        recording.put(Record::Sample(Sample {
+            time: TimeNs(time),
+            thread: *thread,
+            pc,
+            mode: CpuMode::User,
+            detail: Some(Box::new(SampleDetail {
+                chain: (stack.len() > 1).then_some(chain),
+                ..SampleDetail::default()
+            })),
+        }));
+    }
+    recording.profile()
+}
+
+fn tree_of(profile: &Profile, of: &CallsOf) -> CallTree {
+    let done = AtomicU64::new(0);
+    let stacks = Stacks::of(profile, &Filter::default(), &Stop::new(), &done).unwrap();
+    CallTree::of(profile, &stacks, of, &Stop::new()).unwrap()
+}
+
+/// The tree as text: a line for each node, `name total own`, indented by its depth.
+fn text(tree: &CallTree) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut next = tree.after(CallTree::ROOT);
+    while let Some(id) = next {
+        let node = tree.node(id).unwrap();
+        let name = &tree.function_of(id).unwrap().name;
+        let indent = " ".repeat(node.depth as usize - 1);
+        lines.push(format!("{indent}{name} {} {}", node.total, node.own));
+        next = tree.after(id);
+    }
+    lines
+}
+
+fn named(tree: &CallTree, name: &str) -> u32 {
+    let at = tree.functions().iter().position(|one| &*one.name == name);
+    u32::try_from(at.unwrap()).unwrap()
+}
+
+#[test]
+fn the_tree_counts_what_was_called_from_where() {
+    let stacks = ["ab", "ab", "abc", "ac", "a", "d", "abc"].map(|stack| (THREAD, stack));
+    let profile = profile(&stacks);
+    let tree = tree_of(&profile, &CallsOf::default());
+    let wanted = ["a 6 1", " b 4 2", "  c 2 2", " c 1 1", "d 1 1"];
+    assert_eq!(text(&tree), wanted);
+    assert_eq!(tree.samples(), 7);
+    // There and back again.
+    let mut nodes: Vec<NodeId> = vec![CallTree::ROOT];
+    while let Some(next) = tree.after(nodes[nodes.len() - 1]) {
+        assert_eq!(tree.before(next), nodes.last().copied());
+        nodes.push(next);
+    }
+    assert_eq!(nodes.last(), Some(&tree.last_under(CallTree::ROOT)));
+    let c = named(&tree, "c");
+    assert_eq!((tree.counts_of(c).total, tree.counts_of(c).own), (3, 3));
+    let ways = tree.ways_to(&tree.own_of(c));
+    let name = |id: u32| tree.function(id).unwrap().name.to_string();
+    let callers: Vec<_> = ways
+        .iter()
+        .map(|way| (way.caller.map(name), way.samples))
+        .collect();
+    assert_eq!(
+        callers,
+        [(Some("b".to_owned()), 2), (Some("a".to_owned()), 1)]
+    );
+    let further = tree.ways_to(&ways[0].nodes);
+    assert_eq!(further[0].caller.map(name), Some("a".to_owned()));
+    assert_eq!(tree.ways_to(&further[0].nodes)[0].caller, None);
+}
+
+#[test]
+fn recursion_counts_once() {
+    let stacks = ["abab", "aab", "aaa", "ba"].map(|stack| (THREAD, stack));
+    let tree = tree_of(&profile(&stacks), &CallsOf::default());
+    let a = named(&tree, "a");
+    let counts = tree.counts_of(a);
+    assert_eq!((counts.total, counts.own, counts.recursive), (4, 2, true));
+    let around = tree.around(a, &Stop::new()).unwrap();
+    let b = named(&tree, "b");
+    // Of the first three nobody called the outermost one.
+    assert_eq!(around.callers, [(None, 3), (Some(b), 1)]);
+    // a called b in two of them (twice in one), itself in two.
+    assert_eq!(around.callees, [(a, 2), (b, 2)]);
+    let mut fits = vec![false; tree.functions().len()];
+    fits[b as usize] = true;
+    assert_eq!(tree.samples_with(&fits), 3);
+    fits[a as usize] = true;
+    assert_eq!(tree.samples_with(&fits), 4);
+}
+
+#[test]
+fn stacks_are_chosen_by_what_is_in_them_and_divided_by_thread() {
+    let stacks = [
+        (THREAD, "ab"),
+        (OTHER, "ab"),
+        (OTHER, "acb"),
+        (THREAD, "ad"),
+    ];
+    let profile = profile(&stacks);
+    let whole = tree_of(&profile, &CallsOf::default());
+    let c = whole.function(named(&whole, "c")).unwrap().clone();
+    let through = tree_of(
+        &profile,
+        &CallsOf {
+            through: Some(c),
+            by_thread: false,
+        },
+    );
+    assert_eq!(text(&through), ["a 1 0", " c 1 0", "  b 1 1"]);
+    let by_thread = CallsOf {
+        by_thread: true,
+        through: None,
+    };
+    let tree = tree_of(&profile, &by_thread);
+    let wanted = [
+        "main (101) 2 0",
+        " a 2 0",
+        "  b 1 1",
+        "  d 1 1",
+        "other (102) 2 0",
+        " a 2 0",
+        "  b 1 1",
+        "  c 1 0",
+        "   b 1 1",
+    ];
+    assert_eq!(text(&tree), wanted);
+    let main = tree.function_of(1).unwrap().clone();
+    assert_eq!((main.thread, main.region), (Some(0), None));
+    assert_eq!(tree.find(&main), Some(tree.node(1).unwrap().function));
+    let of_main = CallsOf {
+        by_thread: true,
+        through: Some(main),
+    };
+    assert_eq!(tree_of(&profile, &of_main).samples(), 2);
+    let gone = Function {
+        name: "e".into(),
+        tier: "".into(),
+        region: None,
+        inlined: false,
+        thread: None,
+    };
+    let none = CallsOf {
+        by_thread: false,
+        through: Some(gone),
+    };
+    let empty = tree_of(&profile, &none);
+    assert!(empty.is_empty() && empty.after(CallTree::ROOT).is_none());
+}
+
+#[test]
+fn it_can_be_stopped_and_tells_how_far_it_is() {
+    let profile = profile(&[(THREAD, "ab"); 10]);
+    let stop = Stop::new();
+    let done = AtomicU64::new(7);
+    let filter = Filter::default();
+    let stacks = Stacks::of(&profile, &filter, &stop, &done).unwrap();
+    assert_eq!(done.load(Ordering::Relaxed), 0, "the last look");
+    stop.stop();
+    assert!(Stacks::of(&profile, &filter, &stop, &done).is_none());
+    assert!(CallTree::of(&profile, &stacks, &CallsOf::default(), &stop).is_none());
+}
+
+/// All of it against a count by hand, on recordings with everything in them.
+#[test]
+fn sums_are_those_of_single_stacks() {
+    for bytes in [
+        screens::java(),
+        screens::native(),
+        screens::damaged(),
+        screens::nasty(),
+    ] {
+        let mut reader =
+            vmscope_records::recording::Reader::open(std::io::Cursor::new(bytes)).unwrap();
+        let profile = profile_of(Trace::read(&mut reader).unwrap(), Vec::new(), true);
+        let tree = tree_of(&profile, &CallsOf::default());
+        let mut nodes = Vec::new();
+        let stacks = each_stack(&profile, &Filter::default(), |one| nodes.push(one.node));
+        let mut totals: BTreeMap<(String, String, bool), (u64, u64)> = BTreeMap::new();
+        for &node in &nodes {
+            let sites: Vec<u32> = stacks.path(node).map(|node| node.site).collect();
+            let frames = sites
+                .iter()
+                .rev()
+                .flat_map(|&site| frames_of(&profile, site, true));
+            let frames: Vec<_> = frames
+                .map(|frame| {
+                    let tier = format!("{:?} {}", frame.entry.region, frame.entry.tier);
+                    (frame.place.name.to_string(), tier, frame.is_inlined())
+                })
+                .collect();
+            totals
+                .entry(frames[frames.len() - 1].clone())
+                .or_default()
+                .1 += 1;
+            for frame in frames.into_iter().collect::<BTreeSet<_>>() {
+                totals.entry(frame).or_default().0 += 1;
+            }
+        }
+        let counted: BTreeMap<_, _> = (0u32..)
+            .zip(tree.functions())
+            .map(|(id, one)| {
+                let tier = format!("{:?} {}", one.region.unwrap(), one.tier);
+                let counts = tree.counts_of(id);
+                (
+                    (one.name.to_string(), tier, one.inlined),
+                    (counts.total, counts.own),
+                )
+            })
+            .collect();
+        assert_eq!(counted, totals);
+        assert_eq!(tree.samples(), nodes.len() as u64);
+        for id in 0..u32::try_from(tree.len()).unwrap() {
+            let node = tree.node(id).unwrap();
+            let children: Vec<_> = tree.children(id).map(|id| tree.node(id).unwrap()).collect();
+            let below: u64 = children.iter().map(|child| child.total).sum();
+            assert_eq!(below + node.own, node.total);
+            assert!(
+                children
+                    .windows(2)
+                    .all(|pair| pair[0].total >= pair[1].total)
+            );
+        }
+    }
+}

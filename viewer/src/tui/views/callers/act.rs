@@ -1,0 +1,283 @@
+//! What keys do.
+
+use super::walk::{begin_of_path, beside, deepest, hottest_path, parent_of};
+use super::{
+    ALL_STACKS, BY_THREAD, Callers, Form, METHOD, ONLY_ENTRY, WITHOUT_CHAINS, branches, draw, words,
+};
+use crate::tui::keys::Command;
+use crate::tui::lens::Narrow;
+use crate::tui::views::{Act, Cx};
+use crate::tui::widgets::table;
+use std::sync::Arc;
+use vmscope_symbolizer::EntryId;
+use vmscope_symbolizer::calls::{CallTree, NodeId};
+
+impl Callers {
+    pub(super) fn do_command(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
+        if !self.has_chains(cx) {
+            if matches!(command, Command::Open | Command::Own(WITHOUT_CHAINS)) {
+                self.without_chains = true;
+            }
+            return Vec::new();
+        }
+        match command {
+            Command::Mode => self.change_form(cx),
+            Command::Own(BY_THREAD) => self.by_thread = !self.by_thread,
+            Command::Own(ALL_STACKS) => self.through = None,
+            Command::Own(WITHOUT_CHAINS) => self.without_chains = true,
+            Command::Own(METHOD) => return self.open_method(cx),
+            Command::Own(ONLY_ENTRY) => {
+                let entry = self.selected_entry(cx);
+                let only = |entry| vec![Act::Narrow(Narrow::Entries(vec![entry]))];
+                return entry.map_or_else(Self::no_entry, only);
+            }
+            Command::Only => return self.focus(),
+            Command::Cancel => {
+                // One press ends one thing: the search comes first.
+                if !self.search.just_ended() {
+                    self.through = None;
+                }
+            }
+            _ => return self.do_move(command, cx),
+        }
+        Vec::new()
+    }
+
+    fn do_move(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
+        match self.form {
+            Form::Flame => {
+                self.in_flame(command, cx);
+                Vec::new()
+            }
+            Form::Tree if command == Command::Open => self.open_method(cx),
+            Form::Tree => {
+                self.in_tree(command, cx);
+                Vec::new()
+            }
+        }
+    }
+
+    fn change_form(&mut self, cx: &Cx<'_>) {
+        let node = self.selected_node();
+        self.form = match self.form {
+            Form::Flame => Form::Tree,
+            Form::Tree => Form::Flame,
+        };
+        let (Some(tree), Some(node)) = (self.shown.clone(), node) else {
+            return;
+        };
+        // What was selected stays so, where it is in both.
+        match self.form {
+            Form::Flame => self
+                .flame
+                .select(&tree, node, draw::graph(cx.area).height.into()),
+            Form::Tree if node != CallTree::ROOT && !self.up => {
+                if let Some(row) = self.branches.reveal(&tree, node) {
+                    self.select_row(row, cx);
+                }
+            }
+            Form::Tree => {}
+        }
+    }
+
+    /// Only stacks with what is selected in them, or all again where that is so already.
+    fn focus(&mut self) -> Vec<Act> {
+        let named = self.selected().and_then(|id| self.tree()?.function(id));
+        let Some(function) = named.cloned() else {
+            return Vec::new();
+        };
+        if function.thread.is_some() {
+            let only = function.thread.into_iter().collect();
+            return vec![Act::Narrow(Narrow::Threads(Some(only)))];
+        }
+        if self.through.as_ref() == Some(&function) {
+            self.through = None;
+            return vec![Act::Say("all stacks".to_owned())];
+        }
+        let name = words::short(&function, 50);
+        self.through = Some(function);
+        vec![Act::Say(format!(
+            "only stacks through {name}, in this view; Esc shows all again"
+        ))]
+    }
+
+    /// The entry of what is selected: its own samples', else one of its name.
+    fn selected_entry(&self, cx: &Cx<'_>) -> Option<EntryId> {
+        let tree = self.tree()?;
+        let id = self.selected()?;
+        let function = tree.function(id)?;
+        if function.thread.is_some() {
+            return None;
+        }
+        tree.entry_of(id).or_else(|| {
+            let entries = || cx.profile.entries.iter().zip(0..);
+            let mut same = entries().filter(|(entry, _)| *entry.name == *function.name);
+            let of_tier = same
+                .clone()
+                .find(|(entry, _)| *entry.tier == *function.tier);
+            of_tier.or_else(|| same.next()).map(|(_, id)| id)
+        })
+    }
+
+    fn no_entry() -> Vec<Act> {
+        vec![Act::Say(
+            "no sample is in it itself: it only called".to_owned(),
+        )]
+    }
+
+    pub(super) fn open_method(&self, cx: &Cx<'_>) -> Vec<Act> {
+        let entry = self.selected_entry(cx);
+        entry.map_or_else(Self::no_entry, |entry| vec![Act::Annotate(entry)])
+    }
+
+    pub(super) fn zoom_out(&mut self, cx: &Cx<'_>) -> bool {
+        let height = draw::graph(cx.area).height.into();
+        let tree = self.shown.clone();
+        tree.is_some_and(|tree| self.flame.zoom_out(&tree, height))
+    }
+
+    fn in_flame(&mut self, command: Command, cx: &Cx<'_>) {
+        let Some(tree) = self.shown.clone() else {
+            return;
+        };
+        let now = self.flame.selected;
+        let height: usize = draw::graph(cx.area).height.into();
+        let command = match (command, self.turned) {
+            (Command::Up, true) => Command::Down,
+            (Command::Down, true) => Command::Up,
+            (Command::PageUp, true) => Command::PageDown,
+            (Command::PageDown, true) => Command::PageUp,
+            (Command::HalfUp, true) => Command::HalfDown,
+            (Command::HalfDown, true) => Command::HalfUp,
+            (command, _) => command,
+        };
+        let is_zoom = now == self.flame.zoom;
+        let steps = match command {
+            Command::PageUp | Command::PageDown => height.saturating_sub(1).max(1),
+            Command::HalfUp | Command::HalfDown => (height / 2).max(1),
+            _ => 1,
+        };
+        let selected = match command {
+            Command::Up if is_zoom => {
+                self.zoom_out(cx);
+                if self.flame.zoom == now {
+                    now
+                } else {
+                    parent_of(&tree, now)
+                }
+            }
+            Command::Left if is_zoom => {
+                self.zoom_out(cx);
+                now
+            }
+            Command::Up | Command::PageUp | Command::HalfUp => {
+                let up = |node| (node != self.flame.zoom).then(|| parent_of(&tree, node));
+                std::iter::successors(Some(now), |&node| up(node))
+                    .take(steps + 1)
+                    .last()
+                    .unwrap_or(now)
+            }
+            Command::Down | Command::PageDown | Command::HalfDown => {
+                let down = |node: NodeId| tree.children(node).next();
+                std::iter::successors(Some(now), |&node| down(node))
+                    .take(steps + 1)
+                    .last()
+                    .unwrap_or(now)
+            }
+            Command::Left | Command::Right if !is_zoom => {
+                beside(&tree, self.flame.zoom, now, command == Command::Right).unwrap_or(now)
+            }
+            Command::First => self.flame.zoom,
+            Command::Last => deepest(&tree, self.flame.zoom),
+            Command::NextHot => hottest_path(&tree, now),
+            Command::PreviousHot => begin_of_path(&tree, self.flame.zoom, now),
+            Command::Open | Command::Toggle | Command::ZoomIn => {
+                self.flame.zoom_in();
+                self.flame.selected
+            }
+            Command::ZoomOut => {
+                self.zoom_out(cx);
+                self.flame.selected
+            }
+            Command::Group | Command::GroupBack => {
+                self.turned = !self.turned;
+                now
+            }
+            _ => return,
+        };
+        self.flame.select(&tree, selected, height);
+    }
+
+    fn select_row(&mut self, row: usize, cx: &Cx<'_>) {
+        let height = table::height(draw::rows(cx.area));
+        self.list.select(row, self.branches.len(), height);
+    }
+
+    fn in_tree(&mut self, command: Command, cx: &Cx<'_>) {
+        let Some(tree) = self.shown.clone() else {
+            return;
+        };
+        let height = table::height(draw::rows(cx.area));
+        if self.list.act(command, self.branches.len(), height) {
+            return;
+        }
+        let row = self.list.selected();
+        let Some(branch) = self.branches.row(row).cloned() else {
+            return;
+        };
+        match command {
+            Command::Toggle => self.branches.set_open(&tree, row, !branch.open),
+            Command::ZoomIn => self.branches.set_open(&tree, row, true),
+            Command::Right if branch.open => self.select_row(row + 1, cx),
+            Command::Right => self.branches.set_open(&tree, row, true),
+            Command::Left | Command::ZoomOut if branch.open => {
+                self.branches.set_open(&tree, row, false);
+            }
+            Command::Left => {
+                if let Some(parent) = self.branches.parent_of(row) {
+                    self.select_row(parent, cx);
+                }
+            }
+            Command::NextHot => {
+                let found = self.branches.open_hottest(&tree, row);
+                self.select_row(found, cx);
+            }
+            Command::PreviousHot => {
+                let begin = self.branches.begin_of_path(row);
+                self.select_row(begin, cx);
+            }
+            Command::Group | Command::GroupBack => self.turn_tree(&tree, branch.function, cx),
+            _ => {}
+        }
+    }
+
+    /// The other direction, with the same function selected where it is there.
+    fn turn_tree(
+        &mut self,
+        tree: &Arc<CallTree>,
+        function: Option<vmscope_symbolizer::calls::FunctionId>,
+        cx: &Cx<'_>,
+    ) {
+        self.up = !self.up;
+        self.begin_branches();
+        let Some(function) = function else {
+            return;
+        };
+        let row = if self.up {
+            let rows = 0..self.branches.len();
+            let is_it = |branch: &branches::Branch| branch.function == Some(function);
+            rows.into_iter()
+                .find(|&row| self.branches.row(row).is_some_and(is_it))
+        } else {
+            let nodes = tree.nodes_of(function).iter().copied();
+            let hottest = nodes.max_by_key(|&node| {
+                let node = tree.node(node);
+                node.map(|node| (node.outermost, node.total))
+            });
+            hottest.and_then(|node| self.branches.reveal(tree, node))
+        };
+        if let Some(row) = row {
+            self.select_row(row, cx);
+        }
+    }
+}

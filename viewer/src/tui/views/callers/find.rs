@@ -1,0 +1,162 @@
+//! Searching: which functions have a pattern in their names, and in how many of the stacks
+//! they are.
+
+use super::{Callers, Form, draw, words};
+use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
+use crate::tui::views::{Cx, Find, next_match};
+use crate::tui::widgets::table;
+use std::sync::Arc;
+use vmscope_symbolizer::calls::{CallTree, CallsOf, NodeId};
+
+/// A search.
+#[derive(Debug, Default)]
+pub struct Search {
+    pattern: String,
+    /// By function; empty where nothing is searched for.
+    fits: Arc<Vec<bool>>,
+    /// Where it began: a node, and a row.
+    origin: Option<(NodeId, usize)>,
+    /// Samples of stacks with a match.
+    found: Fetched<(String, CallsOf, Stamp), u64>,
+    ended: bool,
+}
+
+impl Search {
+    /// By function, whether it was found; empty where nothing is searched for.
+    pub fn fits(&self) -> &[bool] {
+        &self.fits
+    }
+
+    /// What is searched for; may be empty.
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
+    /// How many functions were found, and in how many samples they are, once that is known.
+    pub fn found(&self) -> (usize, Option<u64>) {
+        let functions = self.fits.iter().filter(|fits| **fits).count();
+        let is_newest = !self.found.is_pending();
+        (functions, self.found.get().copied().filter(|_| is_newest))
+    }
+
+    /// Whether a search has ended since this was asked last.
+    pub fn just_ended(&mut self) -> bool {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// Another tree has other functions.
+    pub fn refresh(&mut self, tree: &CallTree) {
+        if !self.pattern.is_empty() {
+            self.fits = Arc::new(words::fitting(tree.functions(), &self.pattern));
+        }
+    }
+
+    /// How much of all is in what was found.
+    pub fn question(
+        &mut self,
+        tree: Option<&Arc<CallTree>>,
+        answered: Option<&((CallsOf, Stamp), Stamp)>,
+    ) -> Option<Question> {
+        if self.pattern.is_empty() {
+            return None;
+        }
+        let (tree, ((of, _), stamp)) = (Arc::clone(tree?), answered?);
+        let key = (self.pattern.clone(), of.clone(), *stamp);
+        let fits = Arc::clone(&self.fits);
+        self.found
+            .ask(3, key, *stamp, move |_, _| Some(tree.samples_with(&fits)))
+    }
+
+    /// The answer.
+    pub fn take(&mut self, answer: Option<Answer>) {
+        self.found.take(answer);
+    }
+}
+
+impl Callers {
+    pub(super) fn do_find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
+        if pattern.is_empty() {
+            self.search.ended = !self.search.pattern.is_empty();
+            self.search.pattern.clear();
+            self.search.fits = Arc::default();
+            self.search.origin = None;
+            return true;
+        }
+        let Some(tree) = self.shown.clone() else {
+            return false;
+        };
+        if self.search.pattern != pattern {
+            pattern.clone_into(&mut self.search.pattern);
+            self.search.refresh(&tree);
+        }
+        let now = (
+            self.selected_node().unwrap_or(CallTree::ROOT),
+            self.list.selected(),
+        );
+        let origin = *self.search.origin.get_or_insert(now);
+        if !self.search.fits.contains(&true) {
+            return false;
+        }
+        let fits = Arc::clone(&self.search.fits);
+        let fits_function = |function: u32| fits.get(function as usize) == Some(&true);
+        if self.form == Form::Tree && self.up {
+            let found = next_match(self.branches.len(), origin.1, now.1, find, |row| {
+                let function = self.branches.row(row).and_then(|branch| branch.function);
+                function.is_some_and(fits_function)
+            });
+            if let Some(row) = found {
+                let height = table::height(draw::rows(cx.area));
+                self.list.select(row, self.branches.len(), height);
+            }
+            return found.is_some();
+        }
+        let fits_node = |node: NodeId| {
+            let function = tree.node(node).map(|node| node.function);
+            function.is_some_and(fits_function)
+        };
+        let Some(node) = next_node(&tree, origin.0, now.0, find, fits_node) else {
+            return false;
+        };
+        match self.form {
+            Form::Flame => {
+                let height = draw::graph(cx.area).height.into();
+                self.flame.select(&tree, node, height);
+            }
+            Form::Tree => {
+                let height = table::height(draw::rows(cx.area));
+                if let Some(row) = self.branches.reveal(&tree, node) {
+                    self.list.select(row, self.branches.len(), height);
+                }
+            }
+        }
+        true
+    }
+}
+
+/// The node that a search selects, as a flame graph is read; goes round at the ends.
+fn next_node(
+    tree: &CallTree,
+    origin: NodeId,
+    now: NodeId,
+    find: Find,
+    fits: impl Fn(NodeId) -> bool,
+) -> Option<NodeId> {
+    let step = |node: NodeId| match find {
+        Find::Here | Find::Next => tree.after(node).unwrap_or(CallTree::ROOT),
+        Find::Previous => {
+            let before = tree.before(node);
+            before.unwrap_or_else(|| tree.last_under(CallTree::ROOT))
+        }
+    };
+    let mut at = match find {
+        Find::Here => origin,
+        Find::Next | Find::Previous => step(now),
+    };
+    for _ in 0..tree.len() {
+        if fits(at) {
+            return Some(at);
+        }
+        at = step(at);
+    }
+    None
+}
