@@ -8,12 +8,16 @@
 #![allow(
     missing_docs,
     clippy::unwrap_used,
+    clippy::panic,
     reason = "a benchmark fails by panicking"
 )]
 
+#[path = "view/changes.rs"]
+mod changes;
 #[path = "../tests/recordings/mod.rs"]
 mod recordings;
 
+use changes::{CHANGES, filter};
 use divan::Bencher;
 use recordings::read;
 use recordings::shapes::{self, PERIOD, Popularity, THREADS};
@@ -21,7 +25,7 @@ use std::sync::LazyLock;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
 use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
-use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary, profile_of};
+use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, profile_of};
 
 const SAMPLES: u64 = 10_000_000;
 const CODES: u64 = 100_000;
@@ -76,55 +80,28 @@ fn open_and_summary(bencher: Bencher, kind: &str) {
     let bytes = bytes_of(kind);
     bencher.bench(|| {
         let profile = profile_of(read(divan::black_box(bytes)).unwrap(), Vec::new(), true);
-        let summary = Summary::of(&profile, &Filter::default());
+        let summary = Summary::of_stoppable(&profile, &Filter::default(), &Stop::new());
         (profile, summary)
     });
 }
 
-fn window(from: u64, to: u64) -> Filter {
-    Filter {
-        from: Some(TimeNs(END / 1000 * from + 12_345)),
-        to: Some(TimeNs(END / 1000 * to + 54_321)),
-        ..Filter::default()
-    }
-}
-
-/// What a key changes.
-const CHANGES: [&str; 7] = ["all", "half", "most", "tenth", "threads", "region", "name"];
-
-fn filter(change: &str) -> Filter {
-    match change {
-        "all" => Filter::default(),
-        "half" => window(250, 751),
-        "most" => window(13, 987),
-        "tenth" => window(711, 812),
-        "threads" => Filter {
-            threads: Some([1, 4, 5].into_iter().collect()),
-            ..window(50, 949)
-        },
-        "region" => Filter {
-            only: Only {
-                regions: vec![Region::Generated],
-                ..Only::default()
-            },
-            ..window(50, 949)
-        },
-        _ => Filter {
-            only: Only {
-                names: vec!["Module7.".into()],
-                ..Only::default()
-            },
-            ..Filter::default()
-        },
-    }
-}
-
-/// `Summary::of` what is left by a filter.
+/// A summary of what is left by a filter.
 #[divan::bench(args = CHANGES, consts = [false, true], sample_count = 20)]
 fn summary<const UNIFORM: bool>(bencher: Bencher, change: &str) {
     let profile = profile(if UNIFORM { "uniform" } else { "zipf" });
-    let filter = filter(change);
-    bencher.bench(|| Summary::of(divan::black_box(profile), &filter));
+    let filter = filter(change, END);
+    let stop = Stop::new();
+    bencher.bench(|| Summary::of_stoppable(divan::black_box(profile), &filter, &stop));
+}
+
+/// The errors of all shares.
+#[divan::bench(args = CHANGES, consts = [false, true], sample_count = 20)]
+fn errors<const UNIFORM: bool>(bencher: Bencher, change: &str) {
+    let profile = profile(if UNIFORM { "uniform" } else { "zipf" });
+    let filter = filter(change, END);
+    let stop = Stop::new();
+    let summary = Summary::of_stoppable(profile, &filter, &stop).unwrap();
+    bencher.bench(|| summary.errors_by_entry(divan::black_box(profile), &filter, &stop));
 }
 
 /// A chart of 200 columns by three groups of sites, and by threads.
@@ -147,7 +124,7 @@ fn columns<const UNIFORM: bool>(bencher: Bencher, by: &str) {
         },
     };
     let filter = match by {
-        "threads in a region" => filter("region"),
+        "threads in a region" => filter("region", END),
         _ => Filter::default(),
     };
     bencher.bench(|| Columns::of(divan::black_box(profile), &what, &filter, &Stop::new()));
@@ -157,7 +134,7 @@ fn columns<const UNIFORM: bool>(bencher: Bencher, by: &str) {
 #[divan::bench(consts = [false, true], sample_count = 10)]
 fn annotation<const UNIFORM: bool>(bencher: Bencher) {
     let profile = profile(if UNIFORM { "uniform" } else { "zipf" });
-    let filter = window(250, 751);
+    let filter = filter("half", END);
     let Choice::One(subject) = choose(profile, &candidates(profile, &filter), None) else {
         panic!("there are methods");
     };

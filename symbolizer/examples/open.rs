@@ -1,35 +1,169 @@
-//! Opens a recording as a view does, and says what that took: time and memory.
-//! `cargo run --release -p vmscope-symbolizer --example open -- FILE`, of a file that the
-//! example `shape` wrote.
+//! Opens a recording as a view does, and says what that took, and what keys take then:
+//! CPU time (of the thread that waits, and of all), wall-clock time, and memory.
+//! `cargo run --release -p vmscope-symbolizer --example open -- FILE [keys]`, of a file that
+//! the example `shape` wrote. CPU time means something on a busy machine, too.
 
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     reason = "a tool for measuring"
 )]
 
-use std::fs::File;
-use std::time::Instant;
+#[path = "../benches/view/changes.rs"]
+mod changes;
+
+use changes::{CHANGES, filter};
+use std::fs::{File, read_to_string};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use vmscope_records::TimeNs;
 use vmscope_records::recording::Reader;
-use vmscope_symbolizer::{Filter, Summary, Trace, profile_of};
+use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
+use vmscope_symbolizer::slices::{By, Columns, ColumnsOf, Counts, by_thread};
+use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, Trace, profile_of};
+
+/// So often each is done; the median counts.
+const TIMES: usize = 9;
 
 fn main() {
     let path = std::env::args().nth(1).unwrap();
     let begin = Instant::now();
-    let trace = Trace::read(&mut Reader::open(File::open(path).unwrap()).unwrap()).unwrap();
-    println!("trace: {:?}", begin.elapsed());
-    let profile = profile_of(trace, Vec::new(), true);
-    println!("profile: {:?}", begin.elapsed());
-    let summary = Summary::of(&profile, &Filter::default());
-    println!("first summary: {:?}", begin.elapsed());
+    let all = || println!("{:30} all threads {:?}", "", cpu_of_all());
+    let open = || Reader::open(File::open(path).unwrap()).unwrap();
+    let trace = once("trace", || Trace::read(&mut open()).unwrap());
+    all();
+    let profile = once("profile", || profile_of(trace, Vec::new(), true));
+    all();
+    let everything = Filter::default();
+    let stop = Stop::new();
+    let summary = once("first summary", || {
+        Summary::of_stoppable(&profile, &everything, &stop).unwrap()
+    });
+    println!("{:30} wall {:?}", "", begin.elapsed());
     let (slices, cells) = profile.slices.size();
     println!("{} samples, {} sites", summary.total, profile.sites.len());
     println!("{slices} slices, {cells} cells");
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    for line in status
-        .lines()
-        .filter(|l| l.starts_with("VmHWM") || l.starts_with("VmRSS"))
-    {
-        println!("{line}");
+    tell_memory(&summary);
+    if std::env::args().nth(2).is_some() {
+        keys(&profile);
+        tell_memory(&summary);
     }
+}
+
+fn tell_memory(summary: &Summary) {
+    let bytes = most_bytes() / as_f64(summary);
+    println!("{bytes:.1} bytes a sample at most");
+}
+
+/// What changes with a key.
+fn keys(profile: &Profile) {
+    let end = profile.trace.end.as_ref().unwrap().time.0;
+    let stop = Stop::new();
+    for change in CHANGES {
+        let filter = filter(change, end);
+        often(&format!("summary, {change}"), || {
+            Summary::of_stoppable(profile, &filter, &stop)
+        });
+    }
+    for change in CHANGES {
+        let filter = filter(change, end);
+        let counts = || Counts::of(profile, &filter, &stop);
+        often(&format!("counts alone, {change}"), counts);
+        let summary = Summary::of_stoppable(profile, &filter, &stop).unwrap();
+        let errors = || summary.errors_by_entry(profile, &filter, &stop);
+        often(&format!("errors, {change}"), errors);
+    }
+    let group = |entry: u32| match profile.entries[entry as usize].region {
+        Region::Generated => 0,
+        Region::Interpreter => 1,
+        _ => 2,
+    };
+    let of_site: Vec<u16> = profile.sites.iter().map(|site| group(site.entry)).collect();
+    let groups = By::Groups {
+        of_site: &of_site,
+        groups: 3,
+    };
+    for (name, by, change) in [
+        ("groups", groups, "all"),
+        ("threads", By::Threads, "all"),
+        ("threads in a region", By::Threads, "region"),
+    ] {
+        let what = ColumnsOf {
+            window: (TimeNs(12_345), TimeNs(end)),
+            columns: 200,
+            by,
+        };
+        let filter = filter(change, end);
+        let columns = || Columns::of(profile, &what, &filter, &stop);
+        often(&format!("200 columns, {name}"), columns);
+    }
+    let everything = Filter::default();
+    let crossed = || by_thread(profile, &everything, &stop);
+    often("threads and sites", crossed);
+    let filter = filter("half", end);
+    let Choice::One(subject) = choose(profile, &candidates(profile, &filter), None) else {
+        panic!("there are methods");
+    };
+    often("candidates", || candidates(profile, &filter));
+    often("annotation", || annotate(profile, &filter, &subject));
+}
+
+fn once<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let (cpu, wall) = (cpu(), Instant::now());
+    let result = work();
+    print(what, cpu_since(cpu), wall.elapsed());
+    result
+}
+
+fn often<T>(what: &str, mut work: impl FnMut() -> T) {
+    let mut taken: Vec<(Duration, Duration)> = (0..TIMES)
+        .map(|_| {
+            let (cpu, wall) = (cpu(), Instant::now());
+            black_box(work());
+            (cpu_since(cpu), wall.elapsed())
+        })
+        .collect();
+    taken.sort_unstable();
+    let (cpu, wall) = taken[TIMES / 2];
+    print(what, cpu, wall);
+}
+
+fn print(what: &str, cpu: Duration, wall: Duration) {
+    println!("{what:30} CPU {cpu:9.1?} wall {wall:9.1?}");
+}
+
+/// CPU time of this thread: `schedstat`, see `Documentation/scheduler/sched-stats.rst`.
+fn cpu() -> Duration {
+    let text = read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+}
+
+fn cpu_since(before: Duration) -> Duration {
+    cpu() - before
+}
+
+/// CPU time of all threads, those that are over too: `proc_pid_stat(5)`, fields 14 and 15.
+fn cpu_of_all() -> Duration {
+    let text = read_to_string("/proc/self/stat").unwrap();
+    let fields = text.rsplit(')').next().unwrap().split_whitespace();
+    let ticks: u64 = fields
+        .skip(11)
+        .take(2)
+        .map(|n| n.parse::<u64>().unwrap())
+        .sum();
+    Duration::from_millis(ticks * 10)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a ratio")]
+fn most_bytes() -> f64 {
+    let status = read_to_string("/proc/self/status").unwrap();
+    let most = status.lines().find(|line| line.starts_with("VmHWM"));
+    let most = most.unwrap().split_whitespace().nth(1).unwrap();
+    most.parse::<f64>().unwrap() * 1024.0
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a ratio")]
+fn as_f64(summary: &Summary) -> f64 {
+    summary.total as f64
 }

@@ -11,7 +11,7 @@ use crate::slices::Slices;
 use crate::symbols::SymbolTable;
 use crate::trace::{Place, Trace};
 use crate::zone::CodeIndex;
-use code::{MethodTexts, Whole};
+use code::{MethodTexts, NamesOfCode};
 use intern::{Interner, Texts};
 use regions::Regions;
 use rustc_hash::FxHashMap;
@@ -42,6 +42,8 @@ pub fn profile_of(mut trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Pro
         site_of_place.extend(places.map(|place| builder.site(*place)));
     });
     profile.site_of_place = site_of_place;
+    // Nothing will be named any more.
+    drop(names);
     profile
         .slices
         .append(&profile.trace, &profile.sites, &profile.site_of_place);
@@ -83,12 +85,10 @@ pub(crate) struct Names {
     entries: Interner,
     sites: Interner,
     texts: Texts,
-    /// The site of each piece of a constituent's map that was hit: a piece has many
-    /// addresses.
-    site_of_piece: FxHashMap<(CodeIndex, u32), SiteId>,
-    /// Likewise of native functions and their pieces, each by its first byte.
+    /// By constituent.
+    codes: Vec<NamesOfCode>,
+    /// The sites of native functions and their pieces, each by its first byte.
     site_of_native: FxHashMap<(SymbolOwner, FileOffset, FileOffset), SiteId>,
-    whole_of_code: FxHashMap<CodeIndex, Whole>,
     texts_of_method: FxHashMap<MethodKey, MethodTexts>,
     /// The key that stands for all methods of one class, name, file and line.
     first_of_namesakes: FxHashMap<Namesakes, MethodKey>,
@@ -110,9 +110,8 @@ impl Names {
             entries: Interner::default(),
             sites: Interner::default(),
             texts: Texts::default(),
-            site_of_piece: FxHashMap::default(),
+            codes: Vec::new(),
             site_of_native: FxHashMap::default(),
-            whole_of_code: FxHashMap::default(),
             texts_of_method: FxHashMap::default(),
             first_of_namesakes: FxHashMap::default(),
             others: FxHashMap::default(),
@@ -120,11 +119,10 @@ impl Names {
         }
     }
 
-    /// A constituent is not what it was: `pieces` of its map were hit.
-    pub fn forget_code(&mut self, code: CodeIndex, pieces: impl Iterator<Item = u32>) {
-        self.whole_of_code.remove(&code);
-        for piece in pieces {
-            self.site_of_piece.remove(&(code, piece));
+    /// A constituent is not what it was.
+    pub fn forget_code(&mut self, code: CodeIndex) {
+        if let Some(names) = self.codes.get_mut(code as usize) {
+            *names = NamesOfCode::default();
         }
     }
 
@@ -135,9 +133,8 @@ impl Names {
 
     /// Forgets what can be found out again. Entries and sites keep their numbers.
     pub fn forget(&mut self) {
-        self.site_of_piece.clear();
+        self.codes.clear();
         self.site_of_native.clear();
-        self.whole_of_code.clear();
         self.texts_of_method.clear();
     }
 
@@ -217,32 +214,37 @@ impl Builder<'_> {
     }
 
     fn put_entry(&mut self, entry: Entry) -> EntryId {
-        if let Some(known) = self.names.entries.find(self.entries, &entry) {
+        let hash = Interner::hash(&entry);
+        if let Some(known) = self.names.entries.find(self.entries, &entry, hash) {
             return known;
         }
         if self.entries.len() < self.names.max_entries {
-            return self.names.entries.add(self.entries, entry);
+            return self.names.entries.add(self.entries, entry, hash);
         }
         self.names.left_out += 1;
         self.others(entry.region).0
     }
 
     fn put_site(&mut self, site: Site) -> SiteId {
-        let entry = self.entries.get(site.entry as usize);
-        let region = entry.map_or(Region::Unknown, |entry| entry.region);
-        if let Some(&(others, all)) = self.names.others.get(&region)
+        let region = |entries: &[Entry]| {
+            let entry = entries.get(site.entry as usize);
+            entry.map_or(Region::Unknown, |entry| entry.region)
+        };
+        if !self.names.others.is_empty()
+            && let Some(&(others, all)) = self.names.others.get(&region(self.entries))
             && others == site.entry
         {
             return all;
         }
-        if let Some(known) = self.names.sites.find(self.sites, &site) {
+        let hash = Interner::hash(&site);
+        if let Some(known) = self.names.sites.find(self.sites, &site, hash) {
             return known;
         }
         if self.sites.len() < self.names.max_sites {
-            return self.names.sites.add(self.sites, site);
+            return self.names.sites.add(self.sites, site, hash);
         }
         self.names.left_out += 1;
-        self.others(region).1
+        self.others(region(self.entries)).1
     }
 
     /// The entry of a region, with its one site, of what there was no room for.
@@ -254,7 +256,8 @@ impl Builder<'_> {
             region,
             ..Entry::named("(others)", EntryKind::Unnamed)
         };
-        let entry = self.names.entries.add(self.entries, entry);
+        let hash = Interner::hash(&entry);
+        let entry = self.names.entries.add(self.entries, entry, hash);
         let site = Site {
             entry,
             from: None,
@@ -264,7 +267,8 @@ impl Builder<'_> {
             via: Vec::new(),
             exactness: Exactness::MethodOnly,
         };
-        let site = self.names.sites.add(self.sites, site);
+        let hash = Interner::hash(&site);
+        let site = self.names.sites.add(self.sites, site, hash);
         self.names.others.insert(region, (entry, site));
         (entry, site)
     }

@@ -19,6 +19,7 @@ mod cross;
 mod rename;
 mod spans;
 mod stop;
+mod sums;
 mod walk;
 
 pub use columns::{By, Columns, ColumnsOf};
@@ -27,7 +28,7 @@ pub use cross::{ThreadSite, by_thread};
 pub use spans::{InSpan, Span};
 pub use stop::Stop;
 
-pub(crate) use walk::{Piece, Selection};
+pub(crate) use walk::{Few, Piece, Selection};
 
 use crate::profile::{EntryId, Site, SiteId};
 use crate::trace::{Place, Samples, Trace};
@@ -89,9 +90,9 @@ pub(crate) struct Slice {
     /// The last one's.
     pub to: TimeNs,
     /// By thread, ascending.
-    runs: Vec<Run>,
+    runs: Box<[Run]>,
     /// By thread and spot, ascending.
-    cells: Vec<Cell>,
+    cells: Box<[Cell]>,
 }
 
 impl Slice {
@@ -100,13 +101,24 @@ impl Slice {
     }
 
     /// Each thread's samples and cells.
-    pub fn runs(&self) -> impl Iterator<Item = (Run, &[Cell])> {
+    pub fn runs(&self) -> impl Iterator<Item = (Run, &[Cell])> + Clone {
         let mut first = 0;
         self.runs.iter().map(move |run| {
             let cells = self.cells.get(first..run.end as usize);
             first = run.end as usize;
             (*run, cells.unwrap_or_default())
         })
+    }
+
+    /// A thread's cells.
+    pub fn of_thread(&self, thread: u32) -> &[Cell] {
+        let found = self.runs.binary_search_by_key(&thread, |run| run.thread);
+        let cells = found.ok().and_then(|at| {
+            let before = at.checked_sub(1).and_then(|before| self.runs.get(before));
+            let from = before.map_or(0, |run| run.end as usize);
+            self.cells.get(from..self.runs.get(at)?.end as usize)
+        });
+        cells.unwrap_or_default()
     }
 
     fn middle(&self) -> TimeNs {

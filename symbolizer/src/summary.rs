@@ -15,7 +15,16 @@ use crate::profile::{Profile, Region};
 use crate::slices::{Counts, Selection, Spot, Stop};
 use cpu::CpuLine;
 use rustc_hash::FxHashMap;
-use vmscope_records::{DurationNs, LossReason, Lost, ProcessEnd, ProcessKey, Stream, TimeNs};
+use vmscope_records::{
+    DurationNs, Exactness, LossReason, Lost, ProcessEnd, ProcessKey, Stream, TimeNs,
+};
+
+/// What a range can be worth, in the order of its numbers.
+const WORTHS: [Exactness; 3] = [
+    Exactness::Exact,
+    Exactness::Approximate,
+    Exactness::MethodOnly,
+];
 
 /// A thread's part.
 #[derive(Clone, Debug)]
@@ -65,7 +74,8 @@ pub struct Summary {
     /// Samples known to be lost in the window.
     pub lost: u64,
     /// 95 % half-width of each entry's share (of all filtered samples), by batch
-    /// means; empty where there are too few samples.
+    /// means; empty where there are too few samples, and unless they were
+    /// asked for: see [`Summary::errors_by_entry`].
     pub errors: Vec<f64>,
     /// Samples that are known by time slices only and that the window's edges cut: each
     /// slice was taken or left as a whole (see [`crate::slices`]).
@@ -73,37 +83,56 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Counts.
+    /// Counts, with the errors of shares.
     #[must_use]
     pub fn of(profile: &Profile, filter: &Filter) -> Self {
-        Self::of_stoppable(profile, filter, &Stop::new()).unwrap_or_default()
+        let stop = Stop::new();
+        let mut summary = Self::of_stoppable(profile, filter, &stop).unwrap_or_default();
+        summary.errors = (summary.errors_by_entry(profile, filter, &stop)).unwrap_or_default();
+        summary
     }
 
-    /// The same; `None` when `stop` was wished before it was done.
+    /// What [`Summary::errors`] is to be, which takes longer than to count. `filter` is
+    /// the one that was counted by. `None` when `stop` was wished before it was done.
+    #[must_use]
+    pub fn errors_by_entry(
+        &self,
+        profile: &Profile,
+        filter: &Filter,
+        stop: &Stop,
+    ) -> Option<Vec<f64>> {
+        let selection = Selection::new(profile, filter);
+        let entry_of = |spot: &Spot| Some(spot.entry);
+        let size = (self.total, profile.entries.len());
+        errors::batch_errors(profile, &selection, entry_of, size, stop)
+    }
+
+    /// Counts; the errors of shares remain to be found by
+    /// [`Summary::errors_by_entry`]. `None` when `stop` was wished before it was done.
     #[must_use]
     pub fn of_stoppable(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
         let selection = Selection::new(profile, filter);
         let counts = Counts::of_selection(profile, &selection, stop)?;
         let late_by_thread = late::by_thread(profile, &selection);
         let total = counts.total;
-        let entry_of = |spot: &Spot| Some(spot.entry);
-        let groups = profile.entries.len();
         let mut entries = vec![0; profile.entries.len()];
         let (mut quality, mut of_code) = (Quality::default(), Quality::default());
-        for &(count, entry_id, exactness) in &counts.by_worth {
-            add(&mut entries, entry_id, count);
-            let entry = profile.entries.get(entry_id as usize);
-            quality.take(entry, exactness, count);
-            if entry.is_some_and(quality::is_vm_code) {
-                of_code.take(entry, exactness, count);
+        let mut regions = [0; Region::ALL.len()];
+        let by_entry = counts.entries.iter().zip(&profile.entries);
+        for ((by_worth, entry), sum) in by_entry.zip(&mut entries) {
+            *sum = by_worth.iter().sum();
+            if *sum == 0 {
+                continue;
+            }
+            regions[entry.region as usize] += *sum;
+            let is_code = quality::is_vm_code(entry);
+            for (&count, exactness) in by_worth.iter().zip(WORTHS) {
+                quality.take(Some(entry), exactness, count);
+                of_code.take(Some(entry), exactness, if is_code { count } else { 0 });
             }
         }
         quality.interpreted = counts.interpreted;
         quality.without_method = counts.without_method;
-        let mut regions = [0; Region::ALL.len()];
-        for (&count, entry) in entries.iter().zip(&profile.entries) {
-            regions[entry.region as usize] += count;
-        }
         let vm = Region::ALL.iter().filter(|region| region.is_vm());
         let window = window(profile, filter);
         let mut summary = Summary {
@@ -120,7 +149,7 @@ impl Summary {
             threads_without_cpu: 0,
             after_last_cpu: 0,
             lost: lost(profile, filter, window),
-            errors: errors::batch_errors(profile, &selection, entry_of, (total, groups), stop)?,
+            errors: Vec::new(),
             decided_whole: counts.decided_whole,
         };
         summary.count_threads(profile, filter, &counts.threads, &late_by_thread);
@@ -232,12 +261,6 @@ fn process_cpu(profile: &Profile, kernel: bool) -> Option<f64> {
         .keys()
         .map(|key| Some(of_one(ends.get(key)?)?.0 as f64))
         .sum()
-}
-
-fn add(counts: &mut [u64], index: u32, count: u64) {
-    if let Some(slot) = counts.get_mut(index as usize) {
-        *slot += count;
-    }
 }
 
 /// The time that the recording and the filter have in common.

@@ -6,7 +6,10 @@ mod chains;
 mod code_events;
 mod extents;
 mod interpreted;
+mod known;
+mod near;
 mod place;
+mod places;
 mod state;
 mod world;
 

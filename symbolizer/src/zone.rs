@@ -26,4 +26,4 @@ mod tests;
 pub(crate) use growing::Growing;
 pub(crate) use history::{Code, CodeIndex, Layer, Stay, ZoneEvent};
 pub use lives::{Life, Lives, Presence, ZoneRange};
-pub(crate) use now::{Changed, Claim, Zones};
+pub(crate) use now::{Changed, Claim, Near, Zones};

@@ -2,7 +2,7 @@
 
 use super::{Tier, frames};
 use crate::build::code::{full_name, separator_of};
-use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Site};
+use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Site, SiteId};
 use crate::slices::{self, Stop};
 use crate::summary::Filter;
 use crate::trace::Place;
@@ -52,31 +52,50 @@ pub enum Choice {
     None,
 }
 
-/// A profile's samples by site.
-pub(super) struct Counts {
-    pub sites: Vec<u64>,
-    pub total: u64,
-    /// Of each site, whether its boundaries stand behind their bytecodes.
-    pub after: Vec<bool>,
+/// A site with samples in a method or in what was inlined into it.
+pub(super) struct Found<'a> {
+    pub id: SiteId,
+    pub site: &'a Site,
+    pub samples: u64,
+    /// How deep in its chain the method stands; the innermost place counts.
+    pub depth: usize,
+    /// Whether its boundaries stand behind their bytecodes.
+    pub after: bool,
 }
 
-pub(super) fn count(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Counts> {
-    let counted = slices::Counts::of(profile, filter, stop)?;
-    let mut counts = Counts {
-        sites: counted.sites,
-        total: counted.total,
-        after: vec![true; profile.sites.len()],
-    };
-    for (place, &site) in profile.trace.places.iter().zip(&profile.site_of_place) {
-        if let Place::Code(code, _) = *place
-            && let Some(constituent) = profile.trace.code.constituents.get(code as usize)
-            && let PcMap::Boundary { rule, .. } = constituent.map
-            && let Some(slot) = counts.after.get_mut(site as usize)
-        {
-            *slot = rule == BoundaryRule::AfterInstruction;
+/// The sites of a method that have samples, by `samples` of each.
+pub(super) fn sites<'a>(profile: &'a Profile, samples: &[u64], chosen: &Subject) -> Vec<Found<'a>> {
+    let sites = profile.sites.iter().zip(samples).zip(0..);
+    let sites = sites.filter(|((_, samples), _)| **samples > 0);
+    let mut found: Vec<Found> = sites
+        .filter_map(|((site, &samples), id)| {
+            Some(Found {
+                id,
+                site,
+                samples,
+                depth: depth_of(profile, site, chosen)?,
+                after: true,
+            })
+        })
+        .collect();
+    let mut is_found = vec![false; profile.sites.len()];
+    for one in &found {
+        if let Some(slot) = is_found.get_mut(one.id as usize) {
+            *slot = true;
         }
     }
-    Some(counts)
+    for (place, &site) in profile.trace.places.iter().zip(&profile.site_of_place) {
+        if is_found.get(site as usize) == Some(&true)
+            && let Place::Code(code, _) = *place
+            && let Some(constituent) = profile.trace.code.constituents.get(code as usize)
+            && let PcMap::Boundary { rule, .. } = constituent.map
+            && let Ok(at) = found.binary_search_by_key(&site, |one| one.id)
+            && let Some(one) = found.get_mut(at)
+        {
+            one.after = rule == BoundaryRule::AfterInstruction;
+        }
+    }
+    found
 }
 
 /// What an entry is annotated as; `None` for what has no name.
@@ -115,29 +134,31 @@ pub fn candidates_stoppable(
     filter: &Filter,
     stop: &Stop,
 ) -> Option<Vec<Candidate>> {
-    let counts = count(profile, filter, stop)?;
+    let counts = slices::Counts::of(profile, filter, stop)?;
     let separator = separator_of(&profile.trace);
-    let mut found: FxHashMap<Subject, Candidate> = FxHashMap::default();
+    let mut found: FxHashMap<Known, Candidate> = FxHashMap::default();
+    let mut seen = FxHashSet::default();
     let sites = profile.sites.iter().zip(&counts.sites);
     for (site, &samples) in sites.filter(|(_, samples)| **samples > 0) {
         let Some(entry) = named_entry(profile, site) else {
             continue;
         };
-        let mut seen = FxHashSet::default();
+        seen.clear();
         for (depth, frame) in frames(site).enumerate() {
-            let subject = subject_of(profile, site, frame);
-            if !seen.insert(subject.clone()) {
+            let known = Known::of(entry, frame);
+            if !site.via.is_empty() && !seen.insert(known) {
                 continue;
             }
-            let candidate = found.entry(subject).or_insert_with_key(|subject| {
-                let method = method_of(profile, subject);
+            let candidate = found.entry(known).or_insert_with(|| {
+                let subject = subject_of(profile, site, frame);
+                let method = method_of(profile, &subject);
                 let name = method.map_or_else(
                     || frame.name.to_string(),
                     |method| full_name(method, separator),
                 );
                 Candidate {
-                    subject: subject.clone(),
-                    label: label(profile, subject, &name),
+                    label: label(profile, &subject, &name),
+                    subject,
                     name,
                     own: 0,
                     all: 0,
@@ -159,6 +180,23 @@ pub fn candidates_stoppable(
         samples.then_with(|| (&a.label, module(a)).cmp(&(&b.label, module(b))))
     });
     Some(found)
+}
+
+/// What a [`Subject`] is known by: there are many sites of each.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Known<'a> {
+    Method(MethodKey),
+    /// Name and module.
+    Named(&'a str, &'a str),
+}
+
+impl<'a> Known<'a> {
+    fn of(entry: &'a Entry, frame: &'a Frame) -> Self {
+        match frame.method {
+            Some(key) => Known::Method(key),
+            None => Known::Named(&frame.name, &entry.module),
+        }
+    }
 }
 
 fn module(candidate: &Candidate) -> &str {
@@ -214,17 +252,20 @@ pub(super) fn subject_of(profile: &Profile, site: &Site, frame: &Frame) -> Subje
 
 /// How deep in a site's chain a method stands; the innermost place counts.
 pub(super) fn depth_of(profile: &Profile, site: &Site, chosen: &Subject) -> Option<usize> {
-    named_entry(profile, site)?;
-    frames(site).position(|frame| subject_of(profile, site, frame) == *chosen)
+    frames(site).position(|frame| match chosen {
+        Subject::Method(key) => frame.method == Some(*key) && profile.is_named(site.entry),
+        Subject::Named { name, module } => {
+            frame.method.is_none()
+                && frame.name == *name
+                && named_entry(profile, site).is_some_and(|entry| entry.module == *module)
+        }
+    })
 }
 
 /// The tiers in which a method has samples, most first.
-pub(super) fn tiers(profile: &Profile, counts: &Counts, chosen: &Subject) -> Vec<Tier> {
+pub(super) fn tiers(profile: &Profile, sites: &[Found]) -> Vec<Tier> {
     let mut tiers: Vec<Tier> = Vec::new();
-    for (site, &samples) in profile.sites.iter().zip(&counts.sites) {
-        if samples == 0 || depth_of(profile, site, chosen).is_none() {
-            continue;
-        }
+    for &Found { site, samples, .. } in sites {
         let Some(entry) = named_entry(profile, site) else {
             continue;
         };

@@ -17,7 +17,7 @@ pub use versions::{Origin, Version, versions};
 
 use crate::build::code::line_of;
 use crate::profile::{Profile, Region, Site};
-use crate::slices::{self, Selection, Stop};
+use crate::slices::{self, Counts, Selection, Stop};
 use crate::summary::Filter;
 use crate::summary::errors::batch_errors;
 use crate::summary::places;
@@ -240,22 +240,21 @@ pub fn annotate_stoppable(
     origin: Option<Origin>,
     stop: &Stop,
 ) -> Option<Annotation> {
-    let mut counts = find::count(profile, filter, stop)?;
+    let selection = Selection::new(profile, filter);
+    let mut counts = Counts::of_selection(profile, &selection, stop)?;
     if let Some(origin) = origin {
         let takes = versions::places_of(profile, chosen, origin);
         counts.sites = count_sites(profile, filter, &takes, stop)?;
     }
-    let mut tiers = find::tiers(profile, &counts, chosen);
+    let sites = find::sites(profile, &counts.sites, chosen);
+    let mut tiers = find::tiers(profile, &sites);
     let mut root = Tree::default();
     let mut into: FxHashMap<Arc<str>, u64> = FxHashMap::default();
     let (mut own, mut all) = (Tally::default(), Tally::default());
     let mut too_deep = 0;
     let mut group_of_site: Vec<Option<u32>> = vec![None; profile.sites.len()];
-    let sites = profile.sites.iter().zip(&counts.sites).zip(0u32..);
-    for ((site, &samples), id) in sites.filter(|((_, samples), _)| **samples > 0) {
-        let Some(depth) = find::depth_of(profile, site, chosen) else {
-            continue;
-        };
+    for found in &sites {
+        let (site, samples, depth) = (found.site, found.samples, found.depth);
         let worked = Worked {
             samples,
             exactness: site.exactness,
@@ -270,9 +269,8 @@ pub fn annotate_stoppable(
             *into.entry(Arc::clone(&outer.name)).or_default() += samples;
         }
         too_deep += if depth > MAX_DEPTH { samples } else { 0 };
-        let after = counts.after.get(id as usize).copied().unwrap_or(true);
-        let group = root.put(profile, site, depth, &worked, after);
-        if let Some(slot) = group_of_site.get_mut(id as usize) {
+        let group = root.put(profile, site, depth, &worked, found.after);
+        if let Some(slot) = group_of_site.get_mut(found.id as usize) {
             *slot = group;
         }
     }
@@ -283,7 +281,6 @@ pub fn annotate_stoppable(
     let (errors, in_total) = if origin.is_some() {
         (Vec::new(), None)
     } else {
-        let selection = Selection::new(profile, filter);
         let size = (all.samples(), root.groups());
         (
             row_errors(profile, &selection, &group_of_site, size, stop)?,
@@ -387,13 +384,7 @@ fn row_errors(
     stop: &Stop,
 ) -> Option<Vec<f64>> {
     let group_of = |spot: &slices::Spot| group_of_site.get(spot.site as usize).copied().flatten();
-    let of_method = profile
-        .slices
-        .by_spot(|id, spot| selection.takes_spot(id) && group_of(spot).is_some());
-    let of_method = Selection {
-        spots: Some(of_method),
-        ..selection.clone()
-    };
+    let of_method = selection.only(&profile.slices, |spot| group_of(spot).is_some());
     batch_errors(profile, &of_method, group_of, size, stop)
 }
 

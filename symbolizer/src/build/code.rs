@@ -13,11 +13,22 @@ use vmscope_records::{
 /// No VM puts more between class and method.
 const MAX_SEPARATOR: usize = 2;
 
+/// No site yet.
+const NONE: SiteId = SiteId::MAX;
+
+/// What is named of a constituent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NamesOfCode {
+    whole: Option<Whole>,
+    /// The site of each piece of its map that was hit: a piece has many addresses.
+    site_of_piece: Vec<SiteId>,
+}
+
 /// What all sites of a constituent have in common.
 #[derive(Clone, Debug)]
-pub(super) struct Whole {
+struct Whole {
     entry: EntryId,
-    name: Arc<str>,
+    frame: Frame,
 }
 
 /// What all frames of a method have in common.
@@ -35,13 +46,32 @@ impl Builder<'_> {
         let Some(constituent) = self.trace.code.constituents.get(code as usize) else {
             return self.plain_site("(not mapped)", Region::Unknown, EntryKind::Unnamed);
         };
-        let piece = (code, piece_of(&constituent.map, offset));
-        if let Some(&site) = self.names.site_of_piece.get(&piece) {
+        let piece = piece_of(&constituent.map, offset) as usize;
+        let known = self.names.codes.get(code as usize);
+        if let Some(&site) = known.and_then(|known| known.site_of_piece.get(piece))
+            && site != NONE
+        {
             return site;
         }
         let site = self.new_code_site(code, constituent, offset);
-        self.names.site_of_piece.insert(piece, site);
+        let sites = &mut self.names_of(code).site_of_piece;
+        if sites.len() <= piece {
+            // Its map has no more, and is larger than this.
+            sites.resize(piece + 1, NONE);
+        }
+        if let Some(slot) = sites.get_mut(piece) {
+            *slot = site;
+        }
         site
+    }
+
+    fn names_of(&mut self, code: CodeIndex) -> &mut NamesOfCode {
+        let (codes, index) = (&mut self.names.codes, code as usize);
+        if codes.len() <= index {
+            codes.resize_with(index + 1, NamesOfCode::default);
+        }
+        // It was just made sure that it is there.
+        &mut codes[index]
     }
 
     fn new_code_site(&mut self, code: CodeIndex, constituent: &Constituent, offset: u32) -> SiteId {
@@ -51,14 +81,6 @@ impl Builder<'_> {
             return self.covered_site(code, constituent, innermost, outer, cover.exactness);
         }
         let whole = self.whole(code, constituent);
-        let file = (constituent.method).and_then(|key| self.trace.methods.get(&key));
-        let own = Frame {
-            name: whole.name,
-            file: self.text(file.map_or("", |method| &method.file)),
-            line: None,
-            bytecode: None,
-            method: (constituent.method).and_then(|key| self.method_texts(key).key),
-        };
         let (range, exactness) = match &constituent.map {
             PcMap::Boundary { exactness, .. } => {
                 (constituent.map.boundary_range(offset), *exactness)
@@ -71,7 +93,7 @@ impl Builder<'_> {
             from: range.and_then(|range| range.from),
             to: range.and_then(|range| range.to),
             bounded: range.is_some(),
-            frame: own,
+            frame: whole.frame,
             via: Vec::new(),
             exactness,
         })
@@ -91,7 +113,7 @@ impl Builder<'_> {
             // The constituent's own name tells its kind of entry (on-stack
             // replacement, for instance), which the method's does not.
             let whole = self.whole(code, constituent);
-            frame.name = whole.name;
+            frame.name = whole.frame.name;
             whole.entry
         } else {
             self.inlined_entry(constituent, &frame.name, innermost.method)
@@ -110,19 +132,27 @@ impl Builder<'_> {
     }
 
     fn whole(&mut self, code: CodeIndex, constituent: &Constituent) -> Whole {
-        if let Some(whole) = self.names.whole_of_code.get(&code) {
+        let known = self.names.codes.get(code as usize);
+        if let Some(whole) = known.and_then(|known| known.whole.as_ref()) {
             return whole.clone();
         }
-        let method = constituent.method;
+        let key = constituent.method;
         let entry = Entry {
             cases: constituent.cases.iter().map(Case::from).collect(),
-            ..self.method_entry(constituent, &constituent.name, &constituent.kind, method)
+            ..self.method_entry(constituent, &constituent.name, &constituent.kind, key)
         };
+        let method = key.and_then(|key| self.trace.methods.get(&key));
         let whole = Whole {
             entry: self.put_entry(entry),
-            name: self.text(&constituent.name),
+            frame: Frame {
+                name: self.text(&constituent.name),
+                file: self.text(method.map_or("", |method| &method.file)),
+                line: None,
+                bytecode: None,
+                method: key.and_then(|key| self.method_texts(key).key),
+            },
         };
-        self.names.whole_of_code.insert(code, whole.clone());
+        self.names_of(code).whole = Some(whole.clone());
         whole
     }
 

@@ -14,9 +14,14 @@ pub(super) struct Interner {
 }
 
 impl Interner {
-    /// Where in `values` one like `value` is.
-    pub fn find<T: Eq + Hash>(&self, values: &[T], value: &T) -> Option<u32> {
-        let mut next = self.newest.get(&FxBuildHasher.hash_one(value)).copied();
+    /// What [`Interner::find`] and [`Interner::add`] want to know of a value.
+    pub fn hash<T: Hash>(value: &T) -> u64 {
+        FxBuildHasher.hash_one(value)
+    }
+
+    /// Where in `values` one like `value`, of that hash, is.
+    pub fn find<T: Eq>(&self, values: &[T], value: &T, hash: u64) -> Option<u32> {
+        let mut next = self.newest.get(&hash).copied();
         while let Some(index) = next {
             if values.get(index as usize) == Some(value) {
                 return Some(index);
@@ -26,11 +31,11 @@ impl Interner {
         None
     }
 
-    /// Adds a value that is not there.
-    pub fn add<T: Eq + Hash>(&mut self, values: &mut Vec<T>, value: T) -> u32 {
+    /// Adds a value, of that hash, that is not there.
+    pub fn add<T>(&mut self, values: &mut Vec<T>, value: T, hash: u64) -> u32 {
         // There are at most as many as places, which are counted in 32 bits.
         let index = u32::try_from(values.len()).unwrap_or(u32::MAX);
-        let before = self.newest.insert(FxBuildHasher.hash_one(&value), index);
+        let before = self.newest.insert(hash, index);
         values.push(value);
         self.before.push(before);
         index

@@ -1,9 +1,8 @@
 //! What is told beside samples goes into the trace.
 
 use super::Live;
-use crate::build::code::piece_of;
 use crate::profile::Profile;
-use crate::trace::{Interpreters, Place, Trace};
+use crate::trace::{Interpreters, Trace};
 use crate::zone::CodeIndex;
 use vmscope_records::{Compilation, Constituent, Method, MethodKey, Record, SymbolOwner, TimeNs};
 
@@ -106,16 +105,7 @@ impl Live {
     fn tell_code(&mut self, trace: &mut Trace, constituent: Constituent) -> Option<CodeIndex> {
         let key = constituent.key;
         if let Some(code) = trace.code.index_of(key) {
-            let known = trace.code.constituents.get(code as usize);
-            let places = self.index.places_of_code.get(&code).into_iter().flatten();
-            let offsets = places.filter_map(|place| match trace.places.get(*place as usize) {
-                Some(Place::Code(at, offset)) if *at == code => Some(*offset),
-                _ => None,
-            });
-            if let Some(known) = known {
-                let pieces = offsets.map(|offset| piece_of(&known.map, offset));
-                self.names.forget_code(code, pieces);
-            }
+            self.names.forget_code(code);
             self.stale_code.insert(code);
         }
         trace.code.seen(constituent);

@@ -1,10 +1,16 @@
 //! Making slices: of samples, and of slices.
 
-use super::{Cell, FAN_OUT, Run, SLICE, Shown, Slice, Slices, Spot, note_last, shown_at};
+use super::sums::{Summed, Sums};
+use super::{FAN_OUT, SLICE, Shown, Slice, Slices, Spot, note_last, shown_at};
 use crate::profile::{Site, SiteId};
 use crate::trace::{Place, Samples, Trace};
 use std::ops::Range;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 use vmscope_records::Exactness;
+
+/// From so many new slices on, a second thread helps.
+const MANY: usize = 4 * FAN_OUT;
 
 /// No spot yet.
 const NONE: u32 = u32::MAX;
@@ -57,85 +63,40 @@ impl Slices {
     }
 
     pub(super) fn take_samples(&mut self, samples: &Samples) {
-        let mut keys = Vec::with_capacity(SLICE);
-        let before = self.covered(0);
-        while let Some(slice) = self.next_slice(samples, &mut keys) {
-            self.push(0, slice);
+        let spots = self.spots.len();
+        let before = covered(&self.levels, 0);
+        let maker = Maker {
+            samples,
+            spot_of_place: &self.spot_of_place,
+            spots,
+            forgotten: self.forgotten,
+        };
+        let levels = &mut self.levels;
+        let all = self.forgotten + samples.times.len() as u64;
+        let mut sums = Sums::default();
+        let firsts = (before..all).step_by(SLICE);
+        if firsts.clone().count() >= MANY {
+            // While the slices of one level are made, so are those of the others.
+            thread::scope(|scope| {
+                let (sender, receiver) = sync_channel(MANY);
+                let make = move || maker.make(firsts, &mut |slice| sender.send(slice).is_ok());
+                // Where there is no other thread, this one does all below.
+                let _ = thread::Builder::new().spawn_scoped(scope, make);
+                for slice in receiver {
+                    push(levels, 0, slice, &mut sums, spots);
+                }
+            });
         }
+        let rest = (covered(levels, 0)..all).step_by(SLICE);
+        maker.make(rest, &mut |slice| {
+            push(levels, 0, slice, &mut sums, spots);
+            true
+        });
         let index = |sample: u64| usize::try_from(sample.saturating_sub(self.forgotten));
-        if let (Ok(from), Ok(to)) = (index(before), index(self.covered(0))) {
+        if let (Ok(from), Ok(to)) = (index(before), index(covered(&self.levels, 0))) {
             let times = samples.times.get(from..to).unwrap_or_default();
             let threads = samples.threads.get(from..to).unwrap_or_default();
             note_last(&mut self.last_of_thread, times, threads);
-        }
-    }
-
-    /// The next slice of the first level, if there are samples enough.
-    fn next_slice(&self, samples: &Samples, keys: &mut Vec<u64>) -> Option<Slice> {
-        let first = self.covered(0);
-        let end = first + SLICE as u64;
-        let sums = self.sums_of(samples, first..end, keys)?;
-        let times = samples.times.get(self.index(first)?..self.index(end)?)?;
-        Some(Slice {
-            first,
-            end,
-            from: *times.first()?,
-            to: *times.last()?,
-            runs: sums.runs,
-            cells: sums.cells,
-        })
-    }
-
-    /// The sums of samples, counted from the very first; `None` where there are not all.
-    pub(super) fn sums_of(
-        &self,
-        samples: &Samples,
-        range: Range<u64>,
-        keys: &mut Vec<u64>,
-    ) -> Option<Sums> {
-        let range = self.index(range.start)?..self.index(range.end)?;
-        let threads = samples.threads.get(range.clone())?;
-        let places = samples.places.get(range)?;
-        keys.clear();
-        keys.extend(threads.iter().zip(places).map(|(&thread, &place)| {
-            let spot = self.spot_of_place(place).unwrap_or(NONE);
-            u64::from(thread) << 32 | u64::from(spot)
-        }));
-        keys.sort_unstable();
-        let mut sums = Sums::default();
-        for key in keys {
-            sums.add(*key, 1);
-        }
-        Some(sums)
-    }
-
-    /// The index of a sample among the single ones; `None` where it was forgotten.
-    fn index(&self, sample: u64) -> Option<usize> {
-        usize::try_from(sample.checked_sub(self.forgotten)?).ok()
-    }
-
-    /// Up to which sample a level's slices reach.
-    fn covered(&self, level: usize) -> u64 {
-        let last = self.levels.get(level).and_then(|slices| slices.last());
-        last.map_or(0, |slice| slice.end)
-    }
-
-    /// Appends a slice to a level, and what becomes whole by it to those above.
-    fn push(&mut self, level: usize, slice: Slice) {
-        if level >= self.levels.len() {
-            self.levels.push(Vec::new());
-        }
-        let above = self.covered(level + 1);
-        let Some(slices) = self.levels.get_mut(level) else {
-            return;
-        };
-        slices.push(slice);
-        let from = slices.partition_point(|slice| slice.first < above);
-        let children = slices.get(from..).unwrap_or_default();
-        if children.len() >= FAN_OUT
-            && let Some(parent) = sum(children)
-        {
-            self.push(level + 1, parent);
         }
     }
 
@@ -143,7 +104,8 @@ impl Slices {
     /// the two.
     pub(super) fn merge_at(&mut self, level: usize, index: usize) -> bool {
         let pair = self.levels.get(level).and_then(|s| s.get(index..index + 2));
-        let Some(merged) = pair.and_then(sum) else {
+        let spots = self.spots.len();
+        let Some(merged) = pair.and_then(|pair| sum(pair, &mut Sums::default(), spots)) else {
             return false;
         };
         let Some(boundary) = pair.and_then(|pair| pair.first()).map(|slice| slice.end) else {
@@ -164,68 +126,97 @@ impl Slices {
     }
 }
 
-/// Cells in the making, from keys (thread, spot) in ascending order.
-#[derive(Default)]
-pub(super) struct Sums {
-    pub runs: Vec<Run>,
-    pub cells: Vec<Cell>,
-    last: Option<u64>,
+/// Makes slices of the first level.
+#[derive(Clone, Copy)]
+pub(super) struct Maker<'a> {
+    pub samples: &'a Samples,
+    pub spot_of_place: &'a [u32],
+    pub spots: usize,
+    pub forgotten: u64,
 }
 
-impl Sums {
-    fn add(&mut self, key: u64, count: u32) {
-        let [thread, spot] = halves(key);
-        match self.cells.last_mut() {
-            Some(cell) if self.last == Some(key) => cell.count += count,
-            _ => self.cells.push(Cell { spot, count }),
-        }
-        self.last = Some(key);
-        // A slice has fewer cells than samples, of which it has less than 2^32.
-        let end = u32::try_from(self.cells.len()).unwrap_or(u32::MAX);
-        match self.runs.last_mut() {
-            Some(run) if run.thread == thread => {
-                run.end = end;
-                run.samples += count;
+impl Maker<'_> {
+    /// Hands the slices that begin with these samples to `put`, while it wants more and
+    /// there are samples enough.
+    fn make(&self, firsts: impl Iterator<Item = u64>, put: &mut dyn FnMut(Slice) -> bool) {
+        let mut sums = Sums::default();
+        for first in firsts {
+            let slice = self.slice(first, &mut sums);
+            if !slice.is_some_and(&mut *put) {
+                return;
             }
-            _ => self.runs.push(Run {
-                thread,
-                end,
-                samples: count,
-            }),
         }
+    }
+
+    fn slice(&self, first: u64, sums: &mut Sums) -> Option<Slice> {
+        let end = first.checked_add(SLICE as u64)?;
+        let (runs, cells) = self.sums(first..end, sums)?;
+        let times = self.samples.times.get(self.range(first..end)?)?;
+        Some(Slice {
+            first,
+            end,
+            from: *times.first()?,
+            to: *times.last()?,
+            runs,
+            cells,
+        })
+    }
+
+    /// The runs and cells of samples, counted from the very first; `None` where there are
+    /// not all.
+    pub fn sums(&self, range: Range<u64>, sums: &mut Sums) -> Option<Summed> {
+        let range = self.range(range)?;
+        let threads = self.samples.threads.get(range.clone())?;
+        let places = self.samples.places.get(range)?;
+        let spot = |place: u32| self.spot_of_place.get(place as usize).copied();
+        let all = threads.iter().zip(places);
+        let all = all.filter_map(|(&thread, &place)| Some((thread, spot(place)?)));
+        Some(sums.of_samples(all, self.spots))
+    }
+
+    /// Where samples are among the single ones; `None` where one was forgotten.
+    fn range(&self, range: Range<u64>) -> Option<Range<usize>> {
+        let index = |sample: u64| usize::try_from(sample.checked_sub(self.forgotten)?).ok();
+        Some(index(range.start)?..index(range.end)?)
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the halves of 64 bits")]
-fn halves(key: u64) -> [u32; 2] {
-    [(key >> 32) as u32, key as u32]
+/// Up to which sample a level's slices reach.
+fn covered(levels: &[Vec<Slice>], level: usize) -> u64 {
+    let last = levels.get(level).and_then(|slices| slices.last());
+    last.map_or(0, |slice| slice.end)
+}
+
+/// Appends a slice to a level, and what becomes whole by it to those above.
+fn push(levels: &mut Vec<Vec<Slice>>, level: usize, slice: Slice, sums: &mut Sums, spots: usize) {
+    if level >= levels.len() {
+        levels.push(Vec::new());
+    }
+    let above = covered(levels, level + 1);
+    let Some(slices) = levels.get_mut(level) else {
+        return;
+    };
+    slices.push(slice);
+    let from = slices.partition_point(|slice| slice.first < above);
+    let children = slices.get(from..).unwrap_or_default();
+    if children.len() >= FAN_OUT
+        && let Some(parent) = sum(children, sums, spots)
+    {
+        push(levels, level + 1, parent, sums, spots);
+    }
 }
 
 /// The sum of slices that follow one another; `None` for none, or for too many samples.
-pub(super) fn sum(slices: &[Slice]) -> Option<Slice> {
+pub(super) fn sum(slices: &[Slice], sums: &mut Sums, spots: usize) -> Option<Slice> {
     let (first, last) = (slices.first()?, slices.last()?);
     u32::try_from(last.end - first.first).ok()?;
-    let mut all: Vec<(u64, u32)> = Vec::with_capacity(slices.iter().map(|s| s.cells.len()).sum());
-    for slice in slices {
-        for (run, cells) in slice.runs() {
-            let thread = u64::from(run.thread) << 32;
-            all.extend(cells.iter().map(|c| (thread | u64::from(c.spot), c.count)));
-        }
-    }
-    // A sort that merges what is in order already.
-    all.sort_by_key(|(key, _)| *key);
-    let mut sums = Sums::default();
-    for (key, count) in all {
-        sums.add(key, count);
-    }
-    sums.runs.shrink_to_fit();
-    sums.cells.shrink_to_fit();
+    let (runs, cells) = sums.of_slices(slices, spots);
     Some(Slice {
         first: first.first,
         end: last.end,
         from: first.from,
         to: last.to,
-        runs: sums.runs,
-        cells: sums.cells,
+        runs,
+        cells,
     })
 }

@@ -153,11 +153,9 @@ impl Columns {
                                 add(run.thread, 0, run.samples);
                                 continue;
                             }
-                            for cell in cells {
-                                if selection.takes_spot(cell.spot) {
-                                    add(run.thread, cell.spot, cell.count);
-                                }
-                            }
+                            selection.each_cell(cells, |cell| {
+                                add(run.thread, cell.spot, cell.count);
+                            });
                         }
                     }
                     Piece::Samples(range) => profile.each_spot(range, |thread, spot| {

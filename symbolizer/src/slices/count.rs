@@ -1,9 +1,8 @@
 //! Counting a window by site and thread.
 
 use super::{Piece, Selection, Shown, Slices, Stop};
-use crate::profile::{EntryId, Profile};
+use crate::profile::Profile;
 use crate::summary::Filter;
-use vmscope_records::Exactness;
 
 /// How many samples a filter takes, by site and by thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +20,8 @@ pub struct Counts {
     /// Samples in slices without single samples at the edges of the window: each slice was
     /// taken or left as a whole.
     pub decided_whole: u64,
-    /// Samples by entry and worth, in no certain order; a pair may be there several times.
-    pub(crate) by_worth: Vec<(u64, EntryId, Exactness)>,
+    /// By [`Profile::entries`], and in each by [`vmscope_records::Exactness`].
+    pub(crate) entries: Vec<[u64; 3]>,
 }
 
 impl Counts {
@@ -63,19 +62,20 @@ impl Sums {
                     if !selection.takes_thread(run.thread) {
                         continue;
                     }
-                    let mut samples = u64::from(run.samples);
-                    if let Some(spots) = &selection.spots {
-                        samples = 0;
-                        for cell in cells {
-                            let takes = spots.get(cell.spot as usize) == Some(&true);
-                            samples += u64::from(cell.count) * u64::from(takes);
-                        }
+                    let by_spot = &mut self.by_spot;
+                    if selection.spots.is_none() {
+                        add(&mut self.by_thread, run.thread, u64::from(run.samples));
+                        selection.each_cell(cells, |cell| {
+                            add(by_spot, cell.spot, u64::from(cell.count));
+                        });
+                        continue;
                     }
+                    let mut samples = 0;
+                    selection.each_cell(cells, |cell| {
+                        samples += u64::from(cell.count);
+                        add(by_spot, cell.spot, u64::from(cell.count));
+                    });
                     add(&mut self.by_thread, run.thread, samples);
-                    // Spots that are not taken are left out in the end.
-                    for cell in cells {
-                        add(&mut self.by_spot, cell.spot, u64::from(cell.count));
-                    }
                 }
             }
             Piece::Samples(range) => {
@@ -93,6 +93,7 @@ impl Sums {
         let mut counts = Counts {
             total: self.by_thread.iter().sum(),
             sites: vec![0; profile.sites.len()],
+            entries: vec![[0; 3]; profile.entries.len()],
             threads: self.by_thread,
             decided_whole: selection.decided_whole,
             ..Counts::default()
@@ -102,12 +103,9 @@ impl Sums {
                 continue;
             }
             add(&mut counts.sites, spot.site, count);
-            // The sites of an entry mostly follow one another.
-            match counts.by_worth.last_mut() {
-                Some((sum, entry, worth)) if (*entry, *worth) == (spot.entry, spot.exactness) => {
-                    *sum += count;
-                }
-                _ => (counts.by_worth).push((count, spot.entry, spot.exactness)),
+            let entry = counts.entries.get_mut(spot.entry as usize);
+            if let Some(slot) = entry.and_then(|entry| entry.get_mut(spot.exactness as usize)) {
+                *slot += count;
             }
             match spot.shown {
                 Shown::Elsewhere => {}

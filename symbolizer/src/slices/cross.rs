@@ -3,7 +3,6 @@
 use super::{Piece, Selection, Stop};
 use crate::profile::{Profile, SiteId};
 use crate::summary::Filter;
-use rustc_hash::FxHashMap;
 
 /// The samples that a thread has at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,37 +21,52 @@ pub struct ThreadSite {
 pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<ThreadSite>> {
     let slices = &profile.slices;
     let selection = Selection::new(profile, filter);
-    let mut counts: FxHashMap<(u32, u32), u64> = FxHashMap::default();
-    let mut add = |thread: u32, spot: u32, count: u64| {
-        if selection.takes_thread(thread) && selection.takes_spot(spot) {
-            let site = slices.spots.get(spot as usize).map(|spot| spot.site);
-            *counts
-                .entry((thread, site.unwrap_or(SiteId::MAX)))
-                .or_default() += count;
-        }
-    };
+    let mut pieces = Vec::new();
     slices.pieces(selection.range.clone(), &mut |piece| {
-        match piece {
-            Piece::Slice(slice, _) => {
-                for (run, cells) in slice.runs() {
-                    for cell in cells {
-                        add(run.thread, cell.spot, u64::from(cell.count));
-                    }
+        pieces.push(piece);
+        Some(())
+    })?;
+    let threads = 0..u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
+    // Thread by thread, so that memory goes by sites alone.
+    let mut all = Vec::new();
+    let mut counts = vec![0; profile.sites.len()];
+    let mut counted: Vec<SiteId> = Vec::new();
+    for thread in threads.filter(|thread| selection.takes_thread(*thread)) {
+        let mut add = |spot: u32, count: u32| {
+            if let Some(site) = slices.spots.get(spot as usize).map(|spot| spot.site)
+                && let Some(sum) = counts.get_mut(site as usize)
+            {
+                if *sum == 0 {
+                    counted.push(site);
                 }
+                *sum += u64::from(count);
             }
-            Piece::Samples(range) => {
-                profile.each_spot(range, |thread, spot| add(thread, spot, 1));
+        };
+        for piece in &pieces {
+            match piece {
+                Piece::Slice(slice, _) => {
+                    selection.each_cell(slice.of_thread(thread), |cell| add(cell.spot, cell.count));
+                }
+                Piece::Samples(range) => profile.each_spot(range.clone(), |of, spot| {
+                    if of == thread && selection.takes_spot(spot) {
+                        add(spot, 1);
+                    }
+                }),
+            }
+            if stop.is_stopped() {
+                return None;
             }
         }
-        (!stop.is_stopped()).then_some(())
-    })?;
-    let mut counts: Vec<ThreadSite> = (counts.into_iter())
-        .map(|((thread, site), samples)| ThreadSite {
-            thread,
-            site,
-            samples,
-        })
-        .collect();
-    counts.sort_unstable();
-    Some(counts)
+        counted.sort_unstable();
+        for site in counted.drain(..) {
+            let samples = counts.get_mut(site as usize).map(std::mem::take);
+            let samples = samples.unwrap_or_default();
+            all.push(ThreadSite {
+                thread,
+                site,
+                samples,
+            });
+        }
+    }
+    Some(all)
 }

@@ -1,6 +1,7 @@
 //! Places that get other sites after their samples were summed up.
 
-use super::build::{Sums, sum};
+use super::build::{Maker, sum};
+use super::sums::Sums;
 use super::{Slice, Slices};
 use crate::profile::{Site, SiteId};
 use crate::trace::{Samples, Trace};
@@ -65,7 +66,7 @@ impl Slices {
         let stale: Vec<usize> = (slices.iter().enumerate().skip(from))
             .filter_map(|(index, slice)| has_left(slice).then_some(index))
             .collect();
-        let mut keys = Vec::new();
+        let mut sums = Sums::default();
         // The first samples of what was counted again.
         let mut firsts: FxHashSet<u64> = FxHashSet::default();
         for index in stale {
@@ -73,20 +74,35 @@ impl Slices {
             let Some((first, end)) = slice.map(|slice| (slice.first, slice.end)) else {
                 continue;
             };
-            let Some(sums) = self.sums_of(samples, first..end, &mut keys) else {
+            let maker = Maker {
+                samples,
+                spot_of_place: &self.spot_of_place,
+                spots: self.spots.len(),
+                forgotten,
+            };
+            let Some((runs, cells)) = maker.sums(first..end, &mut sums) else {
                 continue;
             };
             firsts.insert(first);
-            self.put_sums(0, index, sums);
+            let slices = self.levels.first_mut();
+            if let Some(slice) = slices.and_then(|slices| slices.get_mut(index)) {
+                (slice.runs, slice.cells) = (runs, cells);
+            }
         }
         for level in 1..self.levels.len() {
-            firsts = self.sum_again(level, &firsts);
+            firsts = self.sum_again(level, &firsts, &mut sums);
         }
     }
 
     /// Sums those slices of a level up again that hold any which begin at `firsts`;
     /// returns where they begin.
-    fn sum_again(&mut self, level: usize, firsts: &FxHashSet<u64>) -> FxHashSet<u64> {
+    fn sum_again(
+        &mut self,
+        level: usize,
+        firsts: &FxHashSet<u64>,
+        sums: &mut Sums,
+    ) -> FxHashSet<u64> {
+        let spots = self.spots.len();
         let (below, above) = self.levels.split_at_mut(level);
         let (Some(below), Some(slices)) = (below.last(), above.first_mut()) else {
             return FxHashSet::default();
@@ -97,19 +113,12 @@ impl Slices {
             let to = below.partition_point(|child| child.end <= slice.end);
             let children = below.get(from..to).unwrap_or_default();
             if children.iter().any(|child| firsts.contains(&child.first))
-                && let Some(summed) = sum(children)
+                && let Some(summed) = sum(children, sums, spots)
             {
                 again.insert(slice.first);
                 *slice = summed;
             }
         }
         again
-    }
-
-    fn put_sums(&mut self, level: usize, index: usize, sums: Sums) {
-        let slices = self.levels.get_mut(level);
-        if let Some(slice) = slices.and_then(|slices| slices.get_mut(index)) {
-            (slice.runs, slice.cells) = (sums.runs, sums.cells);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Going through a window: few slices, and single samples at its edges.
 
-use super::{Slice, Slices};
+use super::{Cell, Slice, Slices, Spot};
 use crate::profile::Profile;
 use crate::summary::Filter;
 use crate::trace::Samples;
@@ -28,6 +28,39 @@ pub(crate) struct Selection {
     pub threads: Option<Vec<bool>>,
     /// By spot; `None` for all.
     pub spots: Option<Vec<bool>>,
+    /// The spots it takes, ascending, where they are few.
+    few: Option<Few>,
+}
+
+/// So few spots that they are searched for among the cells.
+#[derive(Clone, Debug)]
+pub(crate) struct Few(Vec<u32>);
+
+impl Few {
+    /// More than this are many.
+    const MOST: usize = 128;
+
+    /// The spots that are `taken`, if they are few.
+    pub fn of(taken: impl Iterator<Item = bool>) -> Option<Self> {
+        let spots = (0..)
+            .zip(taken)
+            .filter_map(|(spot, taken)| taken.then_some(spot));
+        let few: Vec<u32> = spots.take(Self::MOST + 1).collect();
+        (few.len() <= Self::MOST).then_some(Few(few))
+    }
+
+    /// Hands those among `cells` to `visit`.
+    pub fn each(&self, mut cells: &[Cell], mut visit: impl FnMut(&Cell)) {
+        for spot in &self.0 {
+            let at = cells.partition_point(|cell| cell.spot < *spot);
+            cells = cells.get(at..).unwrap_or_default();
+            match cells.first() {
+                Some(cell) if cell.spot == *spot => visit(cell),
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
 }
 
 impl Selection {
@@ -46,7 +79,40 @@ impl Selection {
             range,
             decided_whole,
             threads,
+            few: spots.as_deref().and_then(few),
             spots,
+        }
+    }
+
+    /// Of what it takes, what is at some spots only.
+    pub fn only(&self, slices: &Slices, is_taken: impl Fn(&Spot) -> bool) -> Self {
+        let spots = slices.by_spot(|id, spot| self.takes_spot(id) && is_taken(spot));
+        Selection {
+            few: few(&spots),
+            spots: Some(spots),
+            threads: self.threads.clone(),
+            range: self.range.clone(),
+            decided_whole: self.decided_whole,
+        }
+    }
+
+    /// Whether the spots it takes are searched for, not gone through.
+    pub fn is_few(&self) -> bool {
+        self.few.is_some()
+    }
+
+    /// Hands those cells of a run to `visit` whose spots it takes.
+    pub fn each_cell(&self, cells: &[Cell], mut visit: impl FnMut(&Cell)) {
+        match (&self.few, &self.spots) {
+            (Some(few), _) => few.each(cells, visit),
+            (None, None) => cells.iter().for_each(visit),
+            (None, Some(spots)) => {
+                for cell in cells {
+                    if spots.get(cell.spot as usize) == Some(&true) {
+                        visit(cell);
+                    }
+                }
+            }
         }
     }
 
@@ -59,6 +125,10 @@ impl Selection {
         let spots = self.spots.as_ref();
         spots.is_none_or(|spots| spots.get(spot as usize).copied().unwrap_or(false))
     }
+}
+
+fn few(spots: &[bool]) -> Option<Few> {
+    Few::of(spots.iter().copied())
 }
 
 /// Where a time lies among the samples.

@@ -1,7 +1,7 @@
 //! How sure a share is: batch means (TRUTH.md §4).
 
 use crate::profile::Profile;
-use crate::slices::{Piece, Selection, Slice, Spot, Stop};
+use crate::slices::{Cell, Few, Piece, Selection, Slice, Spot, Stop};
 
 /// Batches for the error of a share (TRUTH.md §4 wants at least 30).
 const BATCHES: u64 = 32;
@@ -11,6 +11,9 @@ const MIN_SAMPLES_A_BATCH: u64 = 10;
 
 /// Two-sided 95 % quantile of Student's t with 31 degrees of freedom.
 const T_95: f64 = 2.04;
+
+/// So many cells are looked at before it is checked whether that is enough.
+const CHECKED: usize = 4096;
 
 /// Of no group.
 const NONE: u32 = u32::MAX;
@@ -39,6 +42,7 @@ pub(crate) fn batch_errors(
     let mut batches = Batches {
         profile,
         selection,
+        few: Few::of(groups.iter().map(|group| *group != NONE)),
         groups,
         size,
         filled: 0,
@@ -58,6 +62,8 @@ struct Batches<'a> {
     selection: &'a Selection,
     /// The group of each spot.
     groups: Vec<u32>,
+    /// The spots that have one, where they are few.
+    few: Option<Few>,
     /// Samples of a batch.
     size: u64,
     /// Those of the present one.
@@ -77,10 +83,9 @@ impl Batches<'_> {
         slices.pieces_below(level, range, &mut |piece| {
             match piece {
                 Piece::Slice(slice, level) => {
-                    let samples = self.samples_of(slice);
                     let whole = slice.end <= slices.forgotten();
-                    if whole || samples <= self.size - self.filled {
-                        self.add(slice, samples);
+                    if whole || self.has_room_for(slice) {
+                        self.add(slice);
                     } else {
                         self.take(level, slice.first..slice.end, stop)?;
                     }
@@ -91,29 +96,58 @@ impl Batches<'_> {
         })
     }
 
-    /// How many samples of a slice are selected.
-    fn samples_of(&self, slice: &Slice) -> u64 {
+    /// Whether what is selected of a slice fits into the present batch.
+    fn has_room_for(&self, slice: &Slice) -> bool {
+        let room = self.size - self.filled;
         let runs = slice.runs();
         let runs = runs.filter(|(run, _)| self.selection.takes_thread(run.thread));
-        match &self.selection.spots {
-            None => runs.map(|(run, _)| u64::from(run.samples)).sum(),
-            Some(spots) => runs
-                .flat_map(|(_, cells)| cells)
-                .filter(|cell| spots.get(cell.spot as usize) == Some(&true))
-                .map(|cell| u64::from(cell.count))
-                .sum(),
+        let most: u64 = runs.clone().map(|(run, _)| u64::from(run.samples)).sum();
+        if most <= room || self.selection.spots.is_none() {
+            return most <= room;
         }
+        let mut selected = 0;
+        for (_, cells) in runs {
+            // Some at a time: it is seldom long before there are too many.
+            let some = if self.selection.is_few() {
+                cells.len().max(1)
+            } else {
+                CHECKED
+            };
+            for cells in cells.chunks(some) {
+                let add = |cell: &Cell| selected += u64::from(cell.count);
+                self.selection.each_cell(cells, add);
+                if selected > room {
+                    return false;
+                }
+            }
+        }
+        true
     }
 
-    fn add(&mut self, slice: &Slice, samples: u64) {
-        if samples == 0 {
-            return;
-        }
+    fn add(&mut self, slice: &Slice) {
+        let selection = self.selection;
+        let mut samples = 0;
         for (run, cells) in slice.runs() {
-            if self.selection.takes_thread(run.thread) {
-                for cell in cells {
-                    self.put(cell.spot, cell.count);
+            if !selection.takes_thread(run.thread) {
+                continue;
+            }
+            let mut put = |cell: &Cell| {
+                let group = self.groups.get(cell.spot as usize).copied();
+                if let Some(slot) = self.batch.get_mut(group.unwrap_or(NONE) as usize) {
+                    *slot = slot.saturating_add(cell.count);
                 }
+            };
+            if selection.spots.is_none() {
+                samples += u64::from(run.samples);
+                match &self.few {
+                    Some(few) => few.each(cells, put),
+                    None => cells.iter().for_each(put),
+                }
+            } else {
+                selection.each_cell(cells, |cell| {
+                    samples += u64::from(cell.count);
+                    put(cell);
+                });
             }
         }
         self.fill(samples);
@@ -128,7 +162,7 @@ impl Batches<'_> {
                 continue;
             };
             if self.selection.takes_thread(thread) && self.selection.takes_spot(spot) {
-                self.put(spot, 1);
+                self.put(spot);
                 self.fill(1);
                 if self.left == 0 {
                     return None;
@@ -138,17 +172,17 @@ impl Batches<'_> {
         Some(())
     }
 
-    fn put(&mut self, spot: u32, count: u32) {
+    fn put(&mut self, spot: u32) {
         let group = self.groups.get(spot as usize).copied().unwrap_or(NONE);
         if let Some(slot) = self.batch.get_mut(group as usize) {
-            *slot = slot.saturating_add(count);
+            *slot = slot.saturating_add(1);
         }
     }
 
     /// Notes that so many samples were put; closes a batch that is full.
     fn fill(&mut self, samples: u64) {
         self.filled += samples;
-        if self.filled < self.size || self.left == 0 {
+        if samples == 0 || self.filled < self.size || self.left == 0 {
             return;
         }
         for ((sum, squares), count) in self.sums.iter_mut().zip(&mut self.batch) {

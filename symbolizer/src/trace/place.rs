@@ -55,7 +55,7 @@ impl Trace {
                 self.samples.reserve(batch.len());
             }
             for part in batch.chunks(WARM) {
-                now.warm(part.iter().map(|sample| sample.pc));
+                now.warm(last.process, part.iter().map(|sample| sample.pc));
                 for sample in part {
                     self.disordered_samples += u64::from(sample.time < latest);
                     latest = latest.max(sample.time);
@@ -118,6 +118,7 @@ impl Trace {
         }
         let thread = last.index;
         let process = now.process_of(thread);
+        last.process = process;
         let mut place = now.place(process, sample.pc, sample.mode);
         if sample.mode == CpuMode::User
             && let Some(detail) = &sample.detail
@@ -178,4 +179,5 @@ impl Trace {
 pub(crate) struct LastThread {
     key: Option<ThreadKey>,
     index: u32,
+    process: ProcessKey,
 }

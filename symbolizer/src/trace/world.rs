@@ -6,17 +6,13 @@
 
 use super::Place;
 use super::interpreted::Interpreters;
+use super::known::{Cache, slot};
+use super::near::Nearby;
+use super::places::Places;
 use super::state::Change;
 use crate::space::{Beginning, Mapped, Spaces};
 use crate::zone::{Changed, Claim, Layer, Stay, ZoneEvent, Zones};
-use rustc_hash::FxHashMap;
 use vmscope_records::{Avma, CpuMode, InterpreterValue, ProcessKey, SampleDetail, TimeNs};
-
-/// Slots of the cache at first: 2^15, 16 bytes each.
-const CACHE_BITS: u32 = 15;
-
-/// It grows with the places up to 2^22.
-const MAX_CACHE_BITS: u32 = 22;
 
 /// Slots for the kernel's addresses, whose places never change: 2^10.
 const KERNEL_BITS: u32 = 10;
@@ -24,16 +20,12 @@ const KERNEL_BITS: u32 = 10;
 /// Addresses that become void together: 2^10 bytes.
 const GRAIN_BITS: u32 = 10;
 
-/// Slots for the times at which grains became void: 2^13. Grains that share one become
+/// Slots for the times at which grains became void: 2^16. Grains that share one become
 /// void together.
-const STAMP_BITS: u32 = 13;
+const STAMP_BITS: u32 = 16;
 
 /// A change of more grains than this voids everything.
 const MANY_GRAINS: u64 = 256;
-
-/// The golden ratio's part of 2^64: the upper bits of a product with it depend on all
-/// bits of the other factor (Fibonacci hashing).
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[derive(Debug)]
 pub(crate) struct World {
@@ -48,25 +40,10 @@ pub(crate) struct World {
     void: u32,
     /// The last change of each grain.
     stamps: Vec<u32>,
-    cache: Vec<Known>,
-    /// It has 2^n slots.
-    cache_bits: u32,
+    cache: Cache,
     kernel: Vec<(Avma, u32)>,
-    places: Vec<Place>,
-    index: FxHashMap<Place, u32>,
-}
-
-/// A slot of the cache: where an address of a process was, after so many changes.
-///
-/// An address times [`GOLDEN`], which is odd, is another for every address. The upper
-/// bits of that are the slot's number; the lower ones, with the process in their stead,
-/// are kept.
-#[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    tag: u64,
-    /// 0: nothing is known.
-    at: u32,
-    place: u32,
+    nearby: Nearby,
+    places: Places,
 }
 
 impl World {
@@ -83,12 +60,11 @@ impl World {
             clock: 1,
             void: 1,
             stamps: vec![0; 1 << STAMP_BITS],
-            cache: vec![Known::default(); 1 << CACHE_BITS],
-            cache_bits: CACHE_BITS,
+            cache: Cache::new(),
             // The kernel has nothing at 0.
             kernel: vec![(Avma(0), 0); 1 << KERNEL_BITS],
-            places: Vec::new(),
-            index: FxHashMap::default(),
+            nearby: Nearby::new(),
+            places: Places::default(),
         }
     }
 
@@ -120,13 +96,12 @@ impl World {
 
     /// All places so far.
     pub(crate) fn places(&self) -> &[Place] {
-        &self.places
+        self.places.all()
     }
 
     /// From now on only these are the places, in this order.
     pub(crate) fn replace_places(&mut self, places: Vec<Place>) {
-        self.index = places.iter().copied().zip(0..).collect();
-        self.places = places;
+        self.places = Places::new(places);
         self.kernel.fill((Avma(0), 0));
         self.void_all();
     }
@@ -139,7 +114,7 @@ impl World {
     }
 
     pub(crate) fn into_places(self) -> Vec<Place> {
-        self.places
+        self.places.into_all()
     }
 
     /// Something changes. Of a process that begins, `holds` says whether it was forked;
@@ -220,7 +195,8 @@ impl World {
     fn tick(&mut self) {
         self.clock = self.clock.checked_add(1).unwrap_or_else(|| {
             // As good as new.
-            self.cache.fill(Known::default());
+            self.cache.clear();
+            self.nearby.clear();
             self.stamps.fill(0);
             self.void = 1;
             1
@@ -237,58 +213,45 @@ impl World {
     pub(crate) fn place(&mut self, process: ProcessKey, address: Avma, mode: CpuMode) -> u32 {
         match mode {
             CpuMode::Kernel => return self.kernel_place(address),
-            CpuMode::Idle => return self.intern(Place::Idle),
+            CpuMode::Idle => return self.places.intern(Place::Idle),
             _ => {}
         }
-        // A key that is not below 2^15 is nobody's in practice.
-        if process.0 >> CACHE_BITS != 0 {
-            let place = self.find(process, address);
-            return self.intern(place);
-        }
-        let slot = slot(address.0, self.cache_bits);
-        let tag = address.0.wrapping_mul(GOLDEN) << self.cache_bits | u64::from(process.0);
+        let Some(key) = self.cache.key(process, address) else {
+            let place = self.find(process, address, self.clock);
+            return self.places.intern(place);
+        };
         let grain = stamp_slot(process, address.0 >> GRAIN_BITS);
         let void = self.stamps.get(grain).map_or(self.void, |stamp| *stamp);
         let void = void.max(self.void);
-        // A place may be in either slot of a pair, which are in one line of memory.
-        let pair = [slot, slot ^ 1].map(|slot| self.cache.get(slot).copied().unwrap_or_default());
-        if let Some(known) = pair.iter().find(|k| k.tag == tag && k.at >= void) {
+        let known = self.cache.get(key);
+        if let Some(known) = known
+            && known.at >= void
+        {
             return known.place;
         }
-        let slot = if pair[0].at > pair[1].at {
-            slot ^ 1
-        } else {
-            slot
+        let place = self.find(process, address, void);
+        // What changed nearby mostly left it where it was.
+        let same = known.filter(|known| self.places.get(known.place) == Some(place));
+        let (place, key) = match same {
+            Some(known) => (known.place, Some(key)),
+            None => {
+                let place = self.places.intern(place);
+                self.cache.grow(self.places.all().len());
+                (place, self.cache.key(process, address))
+            }
         };
-        let place = self.find(process, address);
-        let place = self.intern(place);
-        if self.grow_cache() {
-            return place;
-        }
-        if let Some(known) = self.cache.get_mut(slot) {
-            let at = self.clock;
-            *known = Known { tag, at, place };
+        if let Some(key) = key {
+            self.cache.put(key, self.clock, place);
         }
         place
     }
 
-    /// Grows the cache until it has two slots for each place. Returns whether it did: slots
-    /// are others then.
-    fn grow_cache(&mut self) -> bool {
-        let grows = self.places.len() * 2 > self.cache.len() && self.cache_bits < MAX_CACHE_BITS;
-        if grows {
-            self.cache_bits = (self.cache_bits + 2).min(MAX_CACHE_BITS);
-            self.cache = vec![Known::default(); 1 << self.cache_bits];
-        }
-        grows
-    }
-
-    /// Brings what the cache knows of these addresses near: loads that do not wait for one
-    /// another are much faster than one after the other.
-    pub(super) fn warm(&self, addresses: impl Iterator<Item = Avma>) {
-        let slots = addresses.map(|address| slot(address.0, self.cache_bits));
-        let known = slots.filter_map(|slot| self.cache.get(slot));
-        std::hint::black_box(known.fold(0, |sum, known| sum ^ known.place));
+    /// Brings what is known of these addresses near; of processes it takes the first one's.
+    pub(super) fn warm(&self, process: ProcessKey, addresses: impl Iterator<Item = Avma> + Clone) {
+        self.cache.warm(addresses.clone());
+        let grains = addresses.map(|address| stamp_slot(process, address.0 >> GRAIN_BITS));
+        let stamps = grains.filter_map(|grain| self.stamps.get(grain));
+        std::hint::black_box(stamps.fold(0, |sum, stamp| sum ^ stamp));
     }
 
     /// The index of the place of a sample at `place`, if that is in an interpreter which
@@ -302,7 +265,7 @@ impl World {
         let Some(rules) = self.interpreters.at(process, pc) else {
             return place;
         };
-        let Some(&Place::Code(handler, _)) = self.places.get(place as usize) else {
+        let Some(Place::Code(handler, _)) = self.places.get(place) else {
             return place;
         };
         for source in &rules.sources {
@@ -329,7 +292,7 @@ impl World {
                 }
                 Some(Claim::Doubtful) => Place::Doubtful,
             };
-            return self.intern(found);
+            return self.places.intern(found);
         }
         place
     }
@@ -342,15 +305,23 @@ impl World {
         {
             return *place;
         }
-        let place = self.intern(Place::Kernel(address));
+        let place = self.places.intern(Place::Kernel(address));
         if let Some(known) = self.kernel.get_mut(slot) {
             *known = (address, place);
         }
         place
     }
 
-    fn find(&self, process: ProcessKey, address: Avma) -> Place {
-        match self.zones.lookup(process, Layer::Code, address) {
+    /// The place of an address around which nothing has changed since `void` changes.
+    fn find(&mut self, process: ProcessKey, address: Avma, void: u32) -> Place {
+        if let Some((code, offset)) = self.nearby.find(process, address, void) {
+            return Place::Code(code, offset);
+        }
+        let (claim, near) = self.zones.lookup_near(process, Layer::Code, address);
+        if let Some(near) = near {
+            self.nearby.put(process, address, near, self.clock);
+        }
+        match claim {
             Some(Claim::One(code, offset)) => return Place::Code(code, offset),
             Some(Claim::Doubtful) => return Place::Doubtful,
             None => {}
@@ -361,18 +332,6 @@ impl World {
             None => Place::Unmapped,
         }
     }
-
-    fn intern(&mut self, place: Place) -> u32 {
-        *self.index.entry(place).or_insert_with(|| {
-            self.places.push(place);
-            // More than 2^32 distinct places would not fit into memory either.
-            u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
-        })
-    }
-}
-
-fn slot(key: u64, bits: u32) -> usize {
-    usize::try_from(key.wrapping_mul(GOLDEN) >> (64 - bits)).unwrap_or(0)
 }
 
 fn stamp_slot(process: ProcessKey, grain: u64) -> usize {

@@ -18,6 +18,15 @@ pub(crate) enum Claim {
     Doubtful,
 }
 
+/// A constituent that has a range of addresses to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Near {
+    pub code: CodeIndex,
+    pub start: u64,
+    /// The first address after it.
+    pub end: u64,
+}
+
 /// Addresses of a process whose claims are not what they were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
@@ -417,8 +426,33 @@ impl Zones {
 
     /// Who claims `address` in `process` now.
     pub fn lookup(&self, process: ProcessKey, layer: Layer, address: Avma) -> Option<Claim> {
-        let zone = self.by_process.get(&(process, layer))?;
-        let one = match find(&zone.firm, address.0) {
+        self.lookup_near(process, layer, address).0
+    }
+
+    /// The same, and the constituent whose all addresses there are, if there is one.
+    pub fn lookup_near(
+        &self,
+        process: ProcessKey,
+        layer: Layer,
+        address: Avma,
+    ) -> (Option<Claim>, Option<Near>) {
+        let Some(zone) = self.by_process.get(&(process, layer)) else {
+            return (None, None);
+        };
+        let firm = find(&zone.firm, address.0);
+        let claim = self.claim(zone, firm, address);
+        let stay = firm.and_then(|firm| self.stays.get(firm as usize));
+        let near = stay.filter(|_| zone.maybe.is_empty()).map(|stay| Near {
+            code: stay.code,
+            start: stay.start,
+            end: stay.end,
+        });
+        (claim, near)
+    }
+
+    /// Who claims an address at which `firm` is.
+    fn claim(&self, zone: &Zone, firm: Option<StayIndex>, address: Avma) -> Option<Claim> {
+        let one = match firm {
             Some(firm) => {
                 let fades = self.states.get(firm as usize) == Some(&State::Fading);
                 if fades && zone.maybe.at(address.0) != Cover::Nobody {

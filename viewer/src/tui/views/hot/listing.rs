@@ -138,7 +138,10 @@ impl Listing {
             grouping: order.grouping,
             total: summary.total,
             facts: Some(Arc::clone(facts)),
-            errors: summary.errors.clone(),
+            errors: match order.grouping {
+                Grouping::Thread => Vec::new(),
+                _ => summary.errors_by_entry(profile, filter, stop)?,
+            },
             namesakes: namesakes(profile, summary),
             ..Listing::default()
         };
@@ -351,8 +354,7 @@ impl Listing {
     /// The 95 % half-width of an entry's share; none where only a part of its samples is
     /// shown.
     pub fn error(&self, entry: EntryId) -> Option<f64> {
-        let errors = (self.grouping != Grouping::Thread).then_some(&self.errors);
-        errors.and_then(|errors| errors.get(entry as usize).copied())
+        self.errors.get(entry as usize).copied()
     }
 
     /// The entries of a group.

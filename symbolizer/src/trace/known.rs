@@ -1,0 +1,160 @@
+//! Where addresses were when they were last looked up.
+
+use vmscope_records::{Avma, ProcessKey};
+
+/// Sets at first: 2^15, of 64 bytes.
+const SET_BITS: u32 = 15;
+
+/// They grow with the places up to 2^20.
+const MAX_SET_BITS: u32 = 20;
+
+/// Slots of a set, which are in one line of memory.
+const WAYS: usize = 4;
+
+/// The golden ratio's part of 2^64: the upper bits of a product with it depend on all
+/// bits of the other factor (Fibonacci hashing).
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What is known of an address.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    /// An address times [`GOLDEN`], which is odd, is another for every address. The upper
+    /// bits of that are the set's number; the lower ones, with the process in their stead,
+    /// are kept.
+    tag: u64,
+    /// How many changes there had been. 0: nothing is known.
+    pub at: u32,
+    pub place: u32,
+}
+
+/// A set's slots.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Set([Known; WAYS]);
+
+/// Where to look for an address; good until the cache grows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    set: usize,
+    tag: u64,
+}
+
+/// Places of addresses: a program repeats its addresses.
+#[derive(Debug)]
+pub(super) struct Cache {
+    sets: Vec<Set>,
+    /// It has 2^n sets.
+    bits: u32,
+}
+
+impl Cache {
+    pub fn new() -> Self {
+        Cache {
+            sets: vec![Set::default(); 1 << SET_BITS],
+            bits: SET_BITS,
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.sets.fill(Set::default());
+    }
+
+    /// `None` where nothing can be kept: a process's key that is not below 2^15 is
+    /// nobody's in practice.
+    pub fn key(&self, process: ProcessKey, address: Avma) -> Option<Key> {
+        (process.0 >> SET_BITS == 0).then(|| {
+            let product = address.0.wrapping_mul(GOLDEN);
+            Key {
+                set: upper_bits(product, self.bits),
+                tag: product << self.bits | u64::from(process.0),
+            }
+        })
+    }
+
+    pub fn get(&self, key: Key) -> Option<Known> {
+        let set = self.sets.get(key.set)?;
+        let known = set.0.iter().find(|known| known.tag == key.tag);
+        known.copied().filter(|known| known.at > 0)
+    }
+
+    /// Takes the place of what is known of that address, or of the oldest of its set.
+    pub fn put(&mut self, key: Key, at: u32, place: u32) {
+        let tag = key.tag;
+        let Some(set) = self.sets.get_mut(key.set) else {
+            return;
+        };
+        let age = |known: &&mut Known| if known.tag == tag { 0 } else { known.at };
+        if let Some(slot) = set.0.iter_mut().min_by_key(age) {
+            *slot = Known { tag, at, place };
+        }
+    }
+
+    /// Grows until it has a set for each place: few sets have to take more than they have
+    /// room for then.
+    pub fn grow(&mut self, places: usize) {
+        while places > self.sets.len() && self.bits < MAX_SET_BITS {
+            let mut grown = Cache {
+                sets: vec![Set::default(); self.sets.len() * 2],
+                bits: self.bits + 1,
+            };
+            for (set, index) in self.sets.iter().zip(0u64..) {
+                for known in set.0.iter().filter(|known| known.at > 0) {
+                    let product = index << (64 - self.bits) | known.tag >> self.bits;
+                    let process = known.tag & ((1 << self.bits) - 1);
+                    let key = Key {
+                        set: upper_bits(product, grown.bits),
+                        tag: product << grown.bits | process,
+                    };
+                    grown.put(key, known.at, known.place);
+                }
+            }
+            *self = grown;
+        }
+    }
+
+    /// Brings what is known of these addresses near: loads that do not wait for one
+    /// another are much faster than one after the other.
+    pub fn warm(&self, addresses: impl Iterator<Item = Avma>) {
+        let sets = addresses.map(|address| address.0.wrapping_mul(GOLDEN));
+        let sets = sets.filter_map(|product| self.sets.get(upper_bits(product, self.bits)));
+        std::hint::black_box(sets.fold(0, |sum, set| sum ^ set.0[0].place));
+    }
+}
+
+/// The upper bits of the product of a key with [`GOLDEN`].
+pub(super) fn slot(key: u64, bits: u32) -> usize {
+    upper_bits(key.wrapping_mul(GOLDEN), bits)
+}
+
+fn upper_bits(product: u64, bits: u32) -> usize {
+    usize::try_from(product >> (64 - bits)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_stays_known_while_it_grows() {
+        let mut cache = Cache::new();
+        let address = |n: u32| Avma(0x7f00_0000_0000 + u64::from(n) * 24);
+        let process = |n: u32| ProcessKey(n % 3);
+        for n in 0..100_000 {
+            cache.grow(n as usize + 1);
+            let key = cache.key(process(n), address(n)).unwrap();
+            cache.put(key, n + 1, n);
+        }
+        assert!(cache.bits > SET_BITS);
+        let found = (0..100_000).filter(|&n| {
+            let other = cache.key(ProcessKey(7), address(n)).unwrap();
+            assert!(cache.get(other).is_none());
+            let known = cache.get(cache.key(process(n), address(n)).unwrap());
+            assert!(known.is_none_or(|known| known.place == n && known.at == n + 1));
+            known.is_some()
+        });
+        let found = found.count();
+        assert!(found > 99_000, "{found}");
+        assert!(cache.key(ProcessKey(1 << SET_BITS), Avma(1)).is_none());
+    }
+}
