@@ -75,6 +75,10 @@ pub struct App {
     tickets: u64,
     running: FxHashMap<Slot, (u64, Stop)>,
     last_click: Option<(Position, u64)>,
+    /// Files that were written.
+    exports: u32,
+    /// Whether quitting was asked for, and would lose something.
+    quit_asked: bool,
 }
 
 impl std::fmt::Debug for App {
@@ -114,6 +118,8 @@ impl App {
             tickets: 0,
             running: FxHashMap::default(),
             last_click: None,
+            exports: 0,
+            quit_asked: false,
         }
     }
 
@@ -141,6 +147,11 @@ impl App {
     /// Whether an answer is being waited for.
     pub fn is_pending(&self) -> bool {
         self.summary.is_pending() || self.view().is_some_and(|view| view.is_pending())
+    }
+
+    /// The samples that are shown, as far as they are counted.
+    pub(super) fn total(&self) -> Option<u64> {
+        self.summary.get().map(|summary| summary.total)
     }
 
     pub(super) fn view(&self) -> Option<&dyn View> {
@@ -202,6 +213,7 @@ impl App {
             view: self.current,
             lens: self.lens.clone(),
             subject: self.subject,
+            span: self.span,
         }
     }
 }
@@ -410,7 +422,7 @@ impl App {
         if what == Press::Down {
             match screen::spot_at(self, at) {
                 Some(Spots::Tab(id)) => return self.show(id),
-                Some(Spots::Crumb(kind)) => return self.narrow(profile, Narrow::Drop(kind)),
+                Some(Spots::Crumb(kind)) => return self.narrow(Narrow::Drop(kind)),
                 Some(Spots::Limits) => return self.show(ViewId::Truth),
                 None => {}
             }
@@ -419,7 +431,7 @@ impl App {
         if body.contains(at) {
             let click = Click { at, what };
             let acts = self.with_view(profile, |view, cx| view.click(click, cx));
-            self.acts(profile, acts.unwrap_or_default());
+            self.acts(acts.unwrap_or_default());
         }
     }
 
@@ -458,19 +470,27 @@ impl App {
             Ask::Export => self.export_to(profile, text, effects),
             Ask::Mark => effects.push(Effect::Live(super::live::LiveOrder::Mark(text.to_owned()))),
             Ask::Save if text.is_empty() => {}
-            Ask::Save => effects.push(Effect::Live(super::live::LiveOrder::Save(text.into()))),
+            Ask::Save => {
+                self.quit_asked = true;
+                effects.push(Effect::Live(super::live::LiveOrder::Save(text.into())));
+            }
+            Ask::Names => {
+                let names = [text.trim().to_owned()];
+                let names = names.into_iter().filter(|name| !name.is_empty());
+                self.narrow(Narrow::Names(names.collect()));
+            }
             Ask::Window => match open::parse_window(text, self.bounds) {
-                Some(window) => self.narrow(profile, Narrow::Window(Some(window))),
+                Some(window) => self.narrow(Narrow::Window(Some(window))),
                 None => self.message = format!("`{text}` is no window: give two seconds, as 1.5-3"),
             },
         }
     }
 
     /// Does what a view wants done.
-    fn acts(&mut self, profile: &Profile, acts: Vec<Act>) {
+    fn acts(&mut self, acts: Vec<Act>) {
         for act in acts {
             match act {
-                Act::Narrow(narrow) => self.narrow(profile, narrow),
+                Act::Narrow(narrow) => self.narrow(narrow),
                 Act::Annotate(entry) => {
                     self.history.leave(self.spot());
                     self.subject = Some(entry);
@@ -489,11 +509,15 @@ impl App {
         }
     }
 
-    fn narrow(&mut self, _profile: &Profile, narrow: Narrow) {
+    fn narrow(&mut self, narrow: Narrow) {
         let before = self.spot();
+        let window = self.lens.window();
         if self.lens.narrow(narrow) {
             self.history.leave(before);
-            self.span = None;
+            // Another window is one that does not move along.
+            if self.lens.window() != window {
+                self.span = None;
+            }
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct Spot {
     pub lens: Lens,
     /// Which entry was open.
     pub subject: Option<EntryId>,
+    /// How many seconds of a running process the window follows, if it does.
+    pub span: Option<u64>,
 }
 
 /// The steps before and after what is shown now.

@@ -135,11 +135,12 @@ impl<K: PartialEq + Clone, T: Send + 'static> Fetched<K, T> {
         Some(Question { number, work })
     }
 
-    /// Takes the answer to the newest question; `None` that it was stopped: then it is
-    /// asked again when it is wanted again.
+    /// Takes the answer to the newest question; `None` that there is none: what was answered
+    /// last stays.
     pub fn take(&mut self, answer: Option<Answer>) {
         let Some(answer) = answer else {
-            self.asked = None;
+            // Stopped for a newer question, which has been asked since; or there is none.
+            self.answered.clone_from(&self.asked);
             return;
         };
         // Another type can't come: the slot is this question's own.

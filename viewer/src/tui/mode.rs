@@ -31,6 +31,8 @@ pub enum Ask {
     Save,
     /// A window, in seconds: `FROM-TO`.
     Window,
+    /// What names have in them.
+    Names,
 }
 
 impl Ask {
@@ -41,6 +43,7 @@ impl Ask {
             Ask::Mark => "mark: ",
             Ask::Save => "save in: ",
             Ask::Window => "seconds FROM-TO: ",
+            Ask::Names => "only names with: ",
         }
     }
 }

@@ -3,14 +3,16 @@
 
 use super::app::{App, update};
 use super::event::{Effect, Event};
-use super::jobs::Job;
+use super::jobs::{Done, Job};
 use super::live::LiveOrder;
 use super::screen;
 use super::terminal::{Screen, copy};
 use crate::annotate::source::Source;
 use crate::signals::Signals;
 use anyhow::Result;
+use std::any::Any;
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -204,20 +206,50 @@ fn work(model: &Model, to_do: &Mutex<Receiver<Job>>, sender: &Sender<Event>) {
         let Ok(job) = job else {
             return;
         };
-        let done = model.with(|profile| profile.map(|profile| job.run(profile)));
-        if done.is_some_and(|done| sender.send(Event::Done(done)).is_err()) {
-            return;
+        let (slot, ticket) = (job.slot, job.ticket);
+        let worked = catch_unwind(AssertUnwindSafe(|| {
+            model.with(|profile| profile.map(|profile| job.run(profile)))
+        }));
+        let events = match worked {
+            Ok(done) => [done.map(Event::Done), None],
+            Err(panic) => {
+                let why = format!(
+                    "this view failed, please report it: {}",
+                    message_of(&*panic)
+                );
+                let answer = None;
+                let done = Done {
+                    slot,
+                    ticket,
+                    answer,
+                };
+                [Some(Event::Done(done)), Some(Event::Said(why))]
+            }
+        };
+        for event in events.into_iter().flatten() {
+            if sender.send(event).is_err() {
+                return;
+            }
         }
     }
 }
 
+/// What a panic said.
+pub fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without words").to_owned()
+}
+
 /// Hands on what comes from the terminal, until it is gone.
 fn read_terminal(sender: &Sender<Event>, began: Instant) {
-    use ratatui::crossterm::event::{Event as Terminal, read};
+    use ratatui::crossterm::event::{Event as Terminal, MouseEventKind, read};
     while let Ok(event) = read() {
         let at_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let event = match event {
             Terminal::Key(key) => Event::Key(key),
+            // Where nothing is pressed nothing is meant.
+            Terminal::Mouse(mouse) if mouse.kind == MouseEventKind::Moved => continue,
             Terminal::Mouse(mouse) => Event::Mouse(mouse, at_ms),
             Terminal::Resize(columns, rows) => Event::Resize(columns, rows),
             Terminal::Paste(text) => Event::Paste(text),

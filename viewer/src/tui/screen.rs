@@ -168,7 +168,7 @@ fn opening(app: &App, read: u64, all: u64, frame: &mut Frame<'_>, area: Rect) {
 
 fn failed(app: &App, why: &str, frame: &mut Frame<'_>, area: Rect) {
     let columns = usize::from(area.width).saturating_sub(4);
-    let text = crate::report::words::wrap(&format!("{why}\n\nq quits"), columns, 0);
+    let text = crate::report::words::wrap(why, columns, 0);
     let lines: Vec<Line> = text.lines().map(|l| Line::raw(format!("  {l}"))).collect();
     let title = format!("  {} can't be shown", app.name);
     let mut all = vec![
@@ -176,6 +176,7 @@ fn failed(app: &App, why: &str, frame: &mut Frame<'_>, area: Rect) {
         Line::default(),
     ];
     all.extend(lines);
+    all.extend([Line::default(), Line::raw("  q quits")]);
     frame.render_widget(Paragraph::new(all), area);
 }
 
@@ -187,7 +188,7 @@ fn open(app: &App, profile: &Profile, frame: &mut Frame<'_>) {
         ..area
     };
     frame.render_widget(tabs_line(app), row(0));
-    draw_crumbs(app, profile, frame, row(1));
+    draw_crumbs(app, frame, row(1));
     if !app.banner.is_empty() {
         let text = line(&format!(" ! {}", app.banner), usize::from(area.width));
         frame.render_widget(Line::styled(text, app.theme.style(Role::Bad)), row(2));
@@ -264,17 +265,25 @@ fn crumb_spans(app: &App) -> Vec<(Option<Kind>, String, usize)> {
     pieces
 }
 
-/// What stands at the right of the breadcrumb: samples, and what limits them.
-fn right_of_crumbs(app: &App, samples: Option<u64>) -> (String, String) {
-    let samples = samples.map_or_else(String::new, |n| some(n, "sample", "samples"));
+/// What stands at the right of the breadcrumb: how it is with a running process, samples,
+/// and what limits them.
+fn right_of_crumbs(app: &App) -> (String, String) {
+    let samples = app.total().map(|n| some(n, "sample", "samples"));
     let limits = match app.limits {
         0 => String::new(),
         n => format!("  ! {} ", some(n as u64, "limit", "limits")),
     };
-    (samples, limits)
+    let pending = if app.is_pending() { "... " } else { "" };
+    let held = match (&app.live, app.paused) {
+        (Some(_), true) => "held ",
+        (Some(live), false) if live.ended.is_empty() => app.theme.sign("● live ", "live "),
+        _ => "",
+    };
+    let text = format!(" {held}{pending}{}", samples.unwrap_or_default());
+    (text, limits)
 }
 
-fn draw_crumbs(app: &App, profile: &Profile, frame: &mut Frame<'_>, area: Rect) {
+fn draw_crumbs(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let mut spans = Vec::new();
     for (index, (kind, text, _)) in crumb_spans(app).into_iter().enumerate() {
         if index > 0 {
@@ -288,15 +297,7 @@ fn draw_crumbs(app: &App, profile: &Profile, frame: &mut Frame<'_>, area: Rect) 
         spans.push(Span::styled(text, app.theme.style(role)));
     }
     frame.render_widget(Line::from(spans), area);
-    let summary = app.cx(profile).summary;
-    let (samples, limits) = right_of_crumbs(app, summary.map(|summary| summary.total));
-    let pending = if app.is_pending() { "... " } else { "" };
-    let held = match (&app.live, app.paused) {
-        (Some(_), true) => "held ",
-        (Some(live), false) if live.ended.is_empty() => app.theme.sign("● live ", "live "),
-        _ => "",
-    };
-    let text = format!(" {held}{pending}{samples}");
+    let (text, limits) = right_of_crumbs(app);
     let columns = (width(&text) + width(&limits)).min(usize::from(area.width));
     let columns = u16::try_from(columns).unwrap_or(area.width);
     let right = Rect {
@@ -324,9 +325,14 @@ pub fn spot_at(app: &App, at: Position) -> Option<Spots> {
             tabs.iter().find(is_here).map(|(id, ..)| Spots::Tab(*id))
         }
         1 => {
-            let (_, limits) = right_of_crumbs(app, None);
-            if column + width(&limits) >= usize::from(app.size.0) && !limits.is_empty() {
+            let (text, limits) = right_of_crumbs(app);
+            let from_right = usize::from(app.size.0).saturating_sub(column);
+            if from_right <= width(&limits) {
                 return Some(Spots::Limits);
+            }
+            // It is drawn over what is below it.
+            if from_right <= width(&limits) + width(&text) {
+                return None;
             }
             let mut pieces = crumb_spans(app).into_iter();
             let found =

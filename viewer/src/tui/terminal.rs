@@ -95,14 +95,18 @@ pub fn leave() {
     let _ = disable_raw_mode();
 }
 
-/// A panic's message is to be read: on a terminal that is given back.
+/// A panic's message is to be read: on a terminal that is given back. That of another thread
+/// than the drawing one is told by whoever waits for it: the screen goes on.
 fn give_back_on_panic() {
     static ONCE: Once = Once::new();
+    let drawing = std::thread::current().id();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            leave();
-            before(info);
+            if std::thread::current().id() == drawing {
+                leave();
+                before(info);
+            }
         }));
     });
 }

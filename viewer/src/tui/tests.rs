@@ -100,6 +100,46 @@ fn a_running_process_is_held_spanned_marked_and_outlived() {
 }
 
 #[test]
+fn the_last_seconds_go_on_under_other_filters() {
+    use super::live::LiveState;
+    let profile = super::testing::profile(crate::recordings::screens::java());
+    let begin = crate::recordings::screens::BEGIN;
+    let second = |n: u64| grown(begin + n * 1_000_000_000, "");
+    let mut driven = Driven::following(profile, LiveState::default(), SIZES[0]);
+    driven.event(second(11));
+    let of_main = driven.keys("w8<Enter>").screen();
+    assert!(of_main.contains("last 10 s ✕  thread main"), "{of_main}");
+    driven.event(second(13));
+    let later = driven.screen();
+    assert!(later.contains("last 10 s ✕  thread main"), "{later}");
+    assert_ne!(of_main.lines().nth(1), later.lines().nth(1));
+    let back = driven.keys("[").screen();
+    assert!(
+        back.contains("last 10 s ✕") && !back.contains("thread main"),
+        "{back}"
+    );
+    driven.event(second(15));
+    assert_ne!(back.lines().nth(1), driven.screen().lines().nth(1));
+}
+
+#[test]
+fn what_was_recorded_is_not_lost_by_one_key() {
+    use super::event::Effect;
+    use super::live::LiveState;
+    let profile = super::testing::profile(small());
+    let mut driven = Driven::following(profile, LiveState::default(), SIZES[0]);
+    assert!(
+        driven
+            .keys("q")
+            .screen()
+            .contains("W saves it, q again quits")
+    );
+    assert!(driven.effects.is_empty());
+    driven.keys("q");
+    assert!(matches!(driven.effects[..], [Effect::Quit]));
+}
+
+#[test]
 fn back_and_forward_go_through_views_and_filters() {
     let mut driven = Driven::open(crate::recordings::screens::java(), SIZES[0]);
     driven.keys("8<Enter>2");
@@ -139,7 +179,7 @@ fn no_name_disturbs_the_screen_or_what_leaves_it() {
                 assert!(!screen.contains(is_odd), "{view}: {screen:?}");
                 let screen = driven.keys("m<Right>jf").screen();
                 assert!(!screen.contains(is_odd), "{view}: {screen:?}");
-                driven.keys("Xy");
+                driven.keys("Xby");
                 if let Some(Effect::Copy(text)) = driven.effects.pop() {
                     assert!(!text.contains(is_odd), "{view}: {text:?}");
                 }

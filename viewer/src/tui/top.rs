@@ -3,7 +3,7 @@
 use super::app::App;
 use super::event::Event;
 use super::live::{LiveNews, LiveOrder, LiveState};
-use super::run::Loop;
+use super::run::{Loop, message_of};
 use super::terminal;
 use super::theme::Theme;
 use crate::binaries::LiveBinaries;
@@ -13,6 +13,7 @@ use crate::report::words::{count, harmless};
 use crate::signals::Signals;
 use anyhow::{Result, bail};
 use clap::Args;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -100,7 +101,21 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     };
     let recording: Shared = Arc::new(Mutex::new(Recording::On(session)));
     let (shared, output) = (Arc::clone(&recording), args.output.clone());
-    let following = std::thread::spawn(move || follower.follow(&shared, output.as_deref()));
+    let state = follower.state.clone();
+    let sender = looped.sender.clone();
+    let following = std::thread::spawn(move || {
+        let followed = catch_unwind(AssertUnwindSafe(|| {
+            follower.follow(&shared, output.as_deref())
+        }));
+        followed.map_err(|panic| {
+            let why = message_of(&*panic);
+            let ended = format!("the live view failed, please report it: {why}");
+            let state = LiveState { ended, ..state };
+            // Where the screen is gone, the end of `top` says so.
+            let _ = sender.send(Event::Live(LiveNews::Grown(state)));
+            why
+        })
+    });
     let (shared, sender) = (Arc::clone(&recording), looped.sender.clone());
     let output = args.output.clone();
     let shown = looped.run(&mut app, &signals, |order| {
@@ -112,7 +127,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     // It ends the session, and makes its recording self-contained.
     let ended = following.join();
     shown?;
-    let Ok(ended) = ended else {
+    let Ok(Ok(ended)) = ended else {
         bail!("the live view failed: please report this");
     };
     if let Some(output) = &args.output {

@@ -1,6 +1,6 @@
 //! What commands do that are not the view's own.
 
-use super::App;
+use super::{App, Stage};
 use crate::tui::event::Effect;
 use crate::tui::export::{Format, encode, text_of};
 use crate::tui::history::Spot;
@@ -33,7 +33,7 @@ impl App {
         effects: &mut Vec<Effect>,
     ) {
         match command {
-            Command::Quit => return effects.push(Effect::Quit),
+            Command::Quit => return self.quit(effects),
             Command::Suspend => return effects.push(Effect::Suspend),
             Command::Redraw => return effects.push(Effect::Redraw),
             Command::Help => self.mode = Mode::Help(0),
@@ -58,12 +58,16 @@ impl App {
                 let spot = self.history.forward(self.spot());
                 self.restore(spot, "there is nothing further on");
             }
-            Command::Search => self.mode = Mode::Search(Input::default()),
+            Command::Search => {
+                self.pattern.clear();
+                self.find(Some(profile), Find::Here);
+                self.mode = Mode::Search(Input::default());
+            }
             Command::NextMatch => self.find(Some(profile), Find::Next),
             Command::PreviousMatch => self.find(Some(profile), Find::Previous),
             Command::Palette => self.mode = Mode::Palette(Palette::new(self.items(profile))),
-            Command::DropFilter => self.narrow(profile, Narrow::DropNewest),
-            Command::DropFilters => self.narrow(profile, Narrow::DropAll),
+            Command::DropFilter => self.narrow(Narrow::DropNewest),
+            Command::DropFilters => self.narrow(Narrow::DropAll),
             Command::Copy => self.copy(profile, effects),
             Command::Export => self.ask_export(Format::Text),
             Command::Pause if self.live.is_some() => {
@@ -78,8 +82,9 @@ impl App {
             Command::Save if self.live.is_some() => {
                 self.mode = Mode::Ask(Ask::Save, Input::new("top.vmscope".to_owned()));
             }
-            Command::Span if self.live.is_some() => self.next_span(profile),
+            Command::Span if self.live.is_some() => self.next_span(),
             Command::Cancel => {
+                self.running.values().for_each(|(_, stop)| stop.stop());
                 self.pattern.clear();
                 self.find(Some(profile), Find::Here);
                 self.hand_on(profile, command);
@@ -90,7 +95,7 @@ impl App {
 
     fn hand_on(&mut self, profile: &Profile, command: Command) {
         let acts = self.with_view(profile, |view, cx| view.act(command, cx));
-        self.acts(profile, acts.unwrap_or_default());
+        self.acts(acts.unwrap_or_default());
     }
 
     fn neighbour(&self, by: usize) -> ViewId {
@@ -105,18 +110,20 @@ impl App {
                 self.current = spot.view;
                 self.subject = spot.subject;
                 self.lens.restore(spot.lens);
-                self.span = None;
+                self.span = spot.span;
+                self.follow_span();
             }
             None => self.message = none.to_owned(),
         }
     }
 
-    fn next_span(&mut self, profile: &Profile) {
+    fn next_span(&mut self) {
         let at = SPANS.iter().position(|&seconds| Some(seconds) == self.span);
         let next = at.map_or(0, |at| at + 1);
-        let span = SPANS.get(next).copied();
-        self.narrow(profile, Narrow::Window(None));
-        self.span = span;
+        let before = self.spot();
+        self.history.leave(before);
+        self.lens.narrow(Narrow::Window(None));
+        self.span = SPANS.get(next).copied();
         self.follow_span();
     }
 
@@ -126,10 +133,32 @@ impl App {
         effects.push(Effect::Copy(text));
     }
 
-    fn ask_export(&mut self, format: Format) {
+    /// A name for the next export, which is not that of the one before.
+    fn export_name(&self, format: Format) -> String {
         let name = self.current.name().to_lowercase().replace(' ', "-");
-        let name = format!("{name}.{}", format.extension());
-        self.mode = Mode::Ask(Ask::Export, Input::new(name));
+        match self.exports {
+            0 => format!("{name}.{}", format.extension()),
+            n => format!("{name}-{}.{}", n + 1, format.extension()),
+        }
+    }
+
+    fn ask_export(&mut self, format: Format) {
+        self.mode = Mode::Ask(Ask::Export, Input::new(self.export_name(format)));
+    }
+
+    /// Quits; where that loses what was recorded, when it is asked for again.
+    fn quit(&mut self, effects: &mut Vec<Effect>) {
+        let is_lost = self
+            .live
+            .as_ref()
+            .is_some_and(|live| live.output.is_empty());
+        if is_lost && !self.quit_asked && self.stage == Stage::Open {
+            self.quit_asked = true;
+            self.message =
+                "what was recorded is not in any file: W saves it, q again quits".to_owned();
+        } else {
+            effects.push(Effect::Quit);
+        }
     }
 
     /// Writes what is shown to a file whose extension is the format.
@@ -140,7 +169,10 @@ impl App {
         };
         let shown = self.with_view(profile, |view, cx| view.shown(cx));
         match encode(&shown.unwrap_or_default(), format) {
-            Ok(bytes) => effects.push(Effect::Write(name.into(), bytes)),
+            Ok(bytes) => {
+                self.exports += 1;
+                effects.push(Effect::Write(name.into(), bytes));
+            }
             Err(why) => self.message = why,
         }
     }
@@ -188,7 +220,7 @@ impl App {
     fn chosen(&mut self, profile: Option<&Profile>, then: Option<Then>, effects: &mut Vec<Effect>) {
         match (then, profile) {
             (Some(Then::Command(command)), _) => self.command(profile, command, effects),
-            (Some(Then::Narrow(narrow)), Some(profile)) => self.narrow(profile, narrow),
+            (Some(Then::Narrow(narrow)), Some(_)) => self.narrow(narrow),
             (Some(Then::Ask(ask, text)), _) => self.mode = Mode::Ask(ask, Input::new(text)),
             _ => {}
         }
@@ -223,10 +255,13 @@ impl App {
             "window: from second to second".to_owned(),
             Then::Ask(Ask::Window, String::new()),
         ));
+        items.push(line(
+            "only names with a text in them".to_owned(),
+            Then::Ask(Ask::Names, self.pattern.clone()),
+        ));
         for format in Format::ALL {
-            let name = self.current.name().to_lowercase().replace(' ', "-");
             let text = format!("export as {}", format.name());
-            let file = format!("{name}.{}", format.extension());
+            let file = self.export_name(format);
             items.push(line(text, Then::Ask(Ask::Export, file)));
         }
         let threads = profile

@@ -22,7 +22,8 @@ pub fn encode(shown: &Shown) -> Result<Vec<u8>, String> {
 
 fn write(table: &Table) -> Result<Vec<u8>, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(table.columns.iter().map(|column| &column.name))?;
+    let heads = table.columns.iter();
+    writer.write_record(heads.map(|column| not_a_formula(&column.name)))?;
     for row in &table.rows {
         writer.write_record(row.iter().map(cell))?;
     }

@@ -82,7 +82,7 @@ fn put_table(table: &Table, text: &mut String) {
         text.push_str(&harmless(&table.title));
         text.push('\n');
     }
-    let heads = table.columns.iter().map(|column| column.name.clone());
+    let heads = table.columns.iter().map(|column| harmless(&column.name));
     let mut rows: Vec<Vec<String>> = vec![heads.collect()];
     let cells = |row: &Vec<Cell>| row.iter().map(cell).collect();
     rows.extend(table.rows.iter().map(cells));
