@@ -192,7 +192,7 @@ impl Collector {
         Vec::new()
     }
 
-    fn head(&self, cx: &Cx<'_>, all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
+    fn head(all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
         let seen = count(all.rows.len() as u64);
         let counted = match all.counted {
             Some(counted) => {
@@ -202,7 +202,7 @@ impl Collector {
         };
         let observed = format!(", {} whole", count(all.observed));
         let took = all.took.map_or_else(String::new, |ns| {
-            let (from, to) = cx.window();
+            let (from, to) = all.window;
             let elapsed = to.since(from).as_secs_f64().max(1e-9);
             format!(", {:.0} ms ({})", ns / 1e6, percent(ns / 1e9 / elapsed))
         });
@@ -214,15 +214,13 @@ impl Collector {
                 (Role::Text, format!("{observed}{took}")),
             ],
         );
-        let samples: u64 = all.threads.iter().map(|(.., samples)| samples).sum();
-        let total = cx.summary.map_or(0, |summary| summary.total);
         let parts = all.parts.iter().take(8);
         let parts = parts.map(|(name, samples)| format!("{name} {}", count(*samples)));
         let parts = parts.collect::<Vec<_>>().join(", ");
         let samples = format!(
             " {} in the collector ({})",
-            some(samples, "sample", "samples"),
-            percent(ratio(samples, total))
+            some(all.in_collector, "sample", "samples"),
+            percent(ratio(all.in_collector, all.total))
         );
         pane.line(
             frame,
@@ -402,7 +400,7 @@ impl View for Collector {
         {
             let theme = cx.theme;
             let all = self.all.get();
-            let near = all.and_then(|all| chart::at(cx, all, &Pane { theme, area }, click.at.x));
+            let near = all.and_then(|all| chart::at(all, &Pane { theme, area }, click.at.x));
             let index = near.and_then(|key| self.rows().iter().position(|row| row.key == key));
             if let Some(index) = index {
                 self.select(index, cx);
@@ -430,11 +428,15 @@ impl View for Collector {
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let mut questions = Vec::new();
         let filter = cx.lens.filter().clone();
-        // Asked anew when there is another summary: it is of the newest filter then.
-        if let Some(summary) = cx.summary.map(Arc::clone) {
+        // Asked anew when there is another summary, and not before that is of these filters.
+        let summary = cx.summary.filter(|_| cx.summed.lens == cx.stamp.lens);
+        if let Some(summary) = summary.map(Arc::clone) {
             let (filter, order) = (filter.clone(), (self.by, self.reverse));
+            let window = cx.window();
             questions.extend(self.all.ask(0, order, cx.summed, move |profile, stop| {
-                collections_of(profile, &filter, &summary, order, stop)
+                let mut all = collections_of(profile, &filter, &summary, order, stop)?;
+                all.window = window;
+                Some(all)
             }));
         }
         if let Some(key) = self.row().map(|row| row.key) {
@@ -491,15 +493,11 @@ impl View for Collector {
             return empty::draw(cx, all, &Pane { theme, area }, frame);
         }
         let places = self.places(area);
-        self.head(
-            cx,
-            all,
-            &Pane {
-                theme,
-                area: places.head,
-            },
-            frame,
-        );
+        let head = Pane {
+            theme,
+            area: places.head,
+        };
+        Self::head(all, &head, frame);
         for (form, area) in places.parts {
             let pane = Pane { theme, area };
             match form {

@@ -398,13 +398,8 @@ impl View for Overview {
         };
         head::truth(digest, &pane(places.truth), frame);
         let marked = |panel: Panel| (self.panel == panel, self.selected(panel));
-        lists::regions(
-            cx,
-            digest,
-            marked(Panel::Regions),
-            &pane(places.regions),
-            frame,
-        );
+        let regions = marked(Panel::Regions);
+        lists::regions(digest, regions, &pane(places.regions), frame);
         let list = (self.panel == Panel::Entries, self.entries);
         lists::entries(cx, digest, list, &pane(places.entries), frame);
         if places.threads.height > 1 {
@@ -412,7 +407,7 @@ impl View for Overview {
             lists::threads(cx, list, &pane(places.threads), frame);
         }
         if places.collector.height > 0 {
-            vm::collector(cx, digest, &pane(places.collector), frame);
+            vm::collector(digest, &pane(places.collector), frame);
         }
         if places.compilers.height > 0 {
             let told = self.compilers.get().and_then(Option::as_ref);

@@ -123,6 +123,12 @@ impl Row {
 /// All that the view shows beside one collection's insides.
 #[derive(Clone, Debug, Default)]
 pub struct Collections {
+    /// Samples in all that it is of, and those in collectors.
+    pub total: u64,
+    /// See `total`.
+    pub in_collector: u64,
+    /// The time that it is of.
+    pub window: (TimeNs, TimeNs),
     pub rows: Vec<Row>,
     /// How many of each kind, with the letter it is drawn with; most first.
     pub kinds: Vec<(String, char, u64)>,
@@ -209,7 +215,11 @@ pub fn threads_in_collector(
 
 /// What the VMs tell of them over the window.
 pub fn told(profile: &Profile, summary: &Summary) -> Collections {
-    let mut all = Collections::default();
+    let mut all = Collections {
+        total: summary.total,
+        in_collector: summary.regions[Region::Gc as usize],
+        ..Collections::default()
+    };
     let vms = Vms::of(profile, summary);
     let mut causes: FxHashMap<&str, u64> = FxHashMap::default();
     for collected in vms.of.iter().filter_map(|vm| vm.collected.as_ref()) {

@@ -22,6 +22,9 @@ pub type RegionWithParts = (Region, u64, Vec<(String, u64)>);
 /// What is worked out.
 #[derive(Clone, Debug, Default)]
 pub struct Digest {
+    /// Samples in all of it: the whole that its shares are of. The newest summary may be of
+    /// other filters already.
+    pub total: u64,
     pub truth: Vec<TruthLine>,
     /// The entries with most samples.
     pub entries: Vec<(EntryId, u64)>,
@@ -82,6 +85,7 @@ pub fn digest_of(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Di
         })
     });
     Some(Digest {
+        total: summary.total,
         truth: truth_of(profile, summary),
         entries,
         entries_hit,

@@ -54,14 +54,12 @@ pub fn region_at(digest: &Digest, height: usize, line: usize) -> Option<usize> {
 
 /// Draws the regions.
 pub fn regions(
-    cx: &Cx<'_>,
     digest: &Digest,
     (focused, selected): (bool, usize),
     pane: &Pane<'_>,
     frame: &mut Frame<'_>,
 ) {
     pane.heading(frame, " Where the time went", "");
-    let total = cx.summary.map_or(0, |summary| summary.total);
     let name = 13;
     let bar = pane.columns().saturating_sub(name + 3 + 8 + 1);
     let height = pane.rows().saturating_sub(1);
@@ -85,7 +83,7 @@ pub fn regions(
                 (format!("    {name}"), *samples, sign, true)
             }
         };
-        let share = ratio(samples, total);
+        let share = ratio(samples, digest.total);
         let of_bar = if bar > 0 {
             fill(sign, share, bar)
         } else {
@@ -133,7 +131,6 @@ pub fn entries(
         let text = "no sample is in what is shown".to_owned();
         return pane.line(frame, 1, &[(Role::Dim, text)]);
     }
-    let total = cx.summary.map_or(0, |summary| summary.total);
     let hottest = digest.entries.first().map_or(0, |one| one.1);
     let is_wide = pane.columns() >= 60;
     let bar = if is_wide { 12 } else { 5 };
@@ -148,7 +145,7 @@ pub fn entries(
             .get(id as usize)
             .map(|entry| entry.region);
         let region = region.unwrap_or(Region::Unknown);
-        let share = ratio(samples, total);
+        let share = ratio(samples, digest.total);
         let heat = ratio(samples, hottest);
         let columns = pane.columns().saturating_sub(7 + samples_columns + bar + 4);
         let name = label_of(cx.profile, &digest.namesakes, id, true, columns);

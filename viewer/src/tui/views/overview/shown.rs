@@ -25,10 +25,11 @@ pub(super) fn shown(
     text.extend(cx.summary.map(|summary| delivery(summary)));
     text.push(format!(
         "collector: {}",
-        collector_lines(cx, digest).join("; ")
+        collector_lines(digest).join("; ")
     ));
-    let total = cx.summary.map_or(0, |summary| summary.total);
-    let share = |samples| Cell::Share(ratio(samples, total));
+    let of_newest = cx.summary.map_or(0, |summary| summary.total);
+    let of = |samples, total| Cell::Share(ratio(samples, total));
+    let share = |samples| of(samples, digest.total);
     let mut truth = Table::new("What limits the truth", &[">samples", "what", "helps"]);
     for line in &digest.truth {
         truth.rows.push(vec![
@@ -42,7 +43,7 @@ pub(super) fn shown(
         let cells = vec![
             Cell::Text(name.to_owned()),
             Cell::Count(samples),
-            share(samples),
+            of(samples, of_newest),
         ];
         resolved.rows.push(cells);
     }
@@ -80,7 +81,7 @@ pub(super) fn shown(
                 Cell::Text(thread.thread.name.clone()),
                 Cell::Text(role_name(thread.thread.role).to_owned()),
                 Cell::Count(one.samples),
-                share(one.samples),
+                of(one.samples, of_newest),
             ]);
         }
     }
