@@ -10,6 +10,7 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
+use super::timeline::lanes::processes;
 use super::{Act, Choice, Click, Cx, Find, Press, View};
 use crate::report::words::{count, percent, ratio, some};
 use crate::tui::jobs::{Answer, Fetched, Question};
@@ -78,6 +79,8 @@ pub struct Collector {
     by: By,
     reverse: bool,
     form: Form,
+    /// Where there is no room above the table: that the part is there instead of it.
+    instead: bool,
     list: ListState,
     selected: Option<Key>,
     all: Fetched<(By, bool), Collections>,
@@ -89,7 +92,10 @@ pub struct Collector {
 struct Places {
     head: Rect,
     parts: Vec<(Form, Rect)>,
+    /// Also where a part is there instead of it: what is selected stays so.
     table: Rect,
+    /// Whether there is room for a part and the table.
+    has_both: bool,
 }
 
 impl Collector {
@@ -100,6 +106,16 @@ impl Collector {
             16..=29 => 9,
             height => (height / 3).min(18),
         };
+        let has_both = top > 0;
+        if !has_both {
+            let parts = self.instead.then_some((self.form, rest));
+            return Places {
+                head,
+                parts: parts.into_iter().collect(),
+                table: rest,
+                has_both,
+            };
+        }
         let (top, rest) = below(rest, top);
         let mut parts = Vec::new();
         let mut table = rest;
@@ -122,7 +138,12 @@ impl Collector {
             }
         }
         parts.retain(|(_, area)| area.height > 0);
-        Places { head, parts, table }
+        Places {
+            head,
+            parts,
+            table,
+            has_both,
+        }
     }
 
     fn rows(&self) -> &[Row] {
@@ -160,7 +181,11 @@ impl Collector {
             return Vec::new();
         };
         if cx.lens.window().is_some() {
-            let spans = cx.profile.trace.collections.iter();
+            let processes = processes(cx.profile, cx.lens.filter());
+            let spans = cx.profile.trace.collections.iter().filter(|one| {
+                let processes = processes.as_ref();
+                processes.is_none_or(|processes| processes.contains(&one.process))
+            });
             let spans = spans.filter_map(|one| Some((one.begin?, one.end?, Row::key_of(one))));
             let spans = spans.filter(|(from, to, _)| from < to);
             let next = if later {
@@ -206,11 +231,16 @@ impl Collector {
             let elapsed = to.since(from).as_secs_f64().max(1e-9);
             format!(", {:.0} ms ({})", ns / 1e6, percent(ns / 1e9 / elapsed))
         });
+        let of = if all.narrowed {
+            ", of the whole process"
+        } else {
+            ""
+        };
         pane.line(
             frame,
             0,
             &[
-                (Role::Strong, format!(" {counted}")),
+                (Role::Strong, format!(" {counted}{of}")),
                 (Role::Text, format!("{observed}{took}")),
             ],
         );
@@ -338,7 +368,8 @@ pub(super) fn bytes(bytes: u64) -> String {
         if value < 10_000 {
             break;
         }
-        (value, unit) = ((value + 512) / 1024, next);
+        // Half and more is rounded up; a recording may tell of any number of bytes.
+        (value, unit) = (value / 1024 + u64::from(value % 1024 >= 512), next);
     }
     format!("{value}{unit}")
 }
@@ -358,8 +389,15 @@ impl View for Collector {
         match command {
             Command::Open | Command::Only => self.row().map_or_else(Vec::new, Self::window_of),
             Command::Mode => {
+                let has_both = self.places(cx.area).has_both;
+                if !has_both && !self.instead {
+                    self.instead = true;
+                    return Vec::new();
+                }
+                // The table comes after the last part.
+                self.instead = !has_both && self.form != Form::Inside;
                 // Where the chart is always there, it has no turn.
-                let both = cx.area.width >= WIDE;
+                let both = has_both && cx.area.width >= WIDE;
                 self.form = match self.form {
                     Form::Chart if both => Form::Inside,
                     Form::Inside if both => Form::Pauses,
@@ -409,7 +447,9 @@ impl View for Collector {
             let (rows, height) = (self.rows().len(), table::height(places.table));
             let is_wheel = matches!(click.what, Press::WheelUp | Press::WheelDown);
             let line = click.at.y.checked_sub(places.table.y + 1);
-            if !is_wheel && (line.is_none() || !places.table.contains(click.at)) {
+            let is_hidden = !places.has_both && self.instead;
+            let is_out = line.is_none() || !places.table.contains(click.at);
+            if !is_wheel && (is_hidden || is_out) {
                 return Vec::new();
             }
             let line = usize::from(line.unwrap_or(0));
@@ -506,7 +546,9 @@ impl View for Collector {
                 Form::Inside => inside::draw(cx, self.row(), self.inside.get(), &pane, frame),
             }
         }
-        self.table(cx, frame, places.table);
+        if places.has_both || !self.instead {
+            self.table(cx, frame, places.table);
+        }
     }
 
     fn shown(&self, cx: &Cx<'_>) -> Shown {

@@ -284,7 +284,9 @@ impl View for Overview {
             Press::WheelUp => Some(self.selected(panel).saturating_sub(1)),
             Press::WheelDown => Some(self.selected(panel) + 1),
             Press::Down | Press::Double => line.checked_sub(1).and_then(|line| match panel {
-                Panel::Regions => lists::region_at(self.digest.get()?, height, line),
+                Panel::Regions => {
+                    lists::region_at(self.digest.get()?, height, self.selected(panel), line)
+                },
                 Panel::Entries => Some(self.entries.top(count, height) + line),
                 Panel::Threads => Some(self.threads.top(count, height) + line),
             }),
@@ -302,9 +304,11 @@ impl View for Overview {
 
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let mut questions = Vec::new();
-        if let Some(summary) = cx.summary.map(Arc::clone) {
+        let summary = cx.summary.filter(|_| cx.summed.lens == cx.stamp.lens);
+        if let Some(summary) = summary.map(Arc::clone) {
+            let filter = cx.lens.filter().clone();
             questions.extend(self.digest.ask(0, (), cx.summed, move |profile, stop| {
-                digest_of(profile, &summary, stop)
+                digest_of(profile, &filter, &summary, stop)
             }));
         }
         let filter = cx.lens.filter().clone();

@@ -131,6 +131,17 @@ impl View for Zone {
             };
             return Vec::new();
         }
+        let other = match self.form {
+            Form::Plot => [Command::Sort, Command::Group, Command::GroupBack].contains(&command),
+            Form::Map => [Command::Select, Command::Toggle].contains(&command),
+        };
+        if other {
+            let text = match self.form {
+                Form::Plot => "that is for the map: m shows it",
+                Form::Map => "that is for the plot: m shows it",
+            };
+            return vec![Act::Say(text.to_owned())];
+        }
         let Some(ground) = self.drawn() else {
             return Vec::new();
         };

@@ -20,8 +20,13 @@ enum Row {
 }
 
 /// As many lines as there is room for: all regions, and parts in the places that are left,
-/// those with most samples.
-fn rows(digest: &Digest, height: usize) -> Vec<Row> {
+/// those with most samples. Of more regions those around the selected one.
+fn rows(digest: &Digest, height: usize, selected: usize) -> Vec<Row> {
+    if digest.regions.len() > height {
+        let top = (selected + 1).saturating_sub(height);
+        let shown = top..digest.regions.len().min(top + height);
+        return shown.map(Row::Region).collect();
+    }
     let regions = digest.regions.iter().enumerate();
     let parts = regions.clone().flat_map(|(region, (_, _, parts))| {
         let parts = parts.iter().enumerate();
@@ -41,13 +46,12 @@ fn rows(digest: &Digest, height: usize) -> Vec<Row> {
         shown.sort_unstable();
         rows.extend(shown.into_iter().map(|part| Row::Part(region, part)));
     }
-    rows.truncate(height);
     rows
 }
 
 /// The region of a line.
-pub fn region_at(digest: &Digest, height: usize, line: usize) -> Option<usize> {
-    rows(digest, height).get(line).map(|row| match row {
+pub fn region_at(digest: &Digest, height: usize, selected: usize, line: usize) -> Option<usize> {
+    rows(digest, height, selected).get(line).map(|row| match row {
         Row::Region(region) | Row::Part(region, _) => *region,
     })
 }
@@ -63,7 +67,7 @@ pub fn regions(
     let name = 13;
     let bar = pane.columns().saturating_sub(name + 3 + 8 + 1);
     let height = pane.rows().saturating_sub(1);
-    for (line, row) in rows(digest, height).into_iter().enumerate() {
+    for (line, row) in rows(digest, height, selected).into_iter().enumerate() {
         let (Row::Region(at) | Row::Part(at, _)) = row;
         let Some((region, samples, parts)) = digest.regions.get(at) else {
             continue;

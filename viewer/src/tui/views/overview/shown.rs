@@ -87,14 +87,19 @@ pub(super) fn shown(
     }
     let mut methods = Table::new(
         "Compilers' methods",
-        &["method", "tier", ">samples", ">share"],
+        &["method", "tier", ">samples", ">share of compilers"],
     );
-    for one in compilers.into_iter().flat_map(|told| &told.methods) {
+    // Of the compilers' samples, as on the screen.
+    let of_compilers = compilers.into_iter().flat_map(|told| {
+        let methods = told.methods.iter();
+        methods.map(move |one| (told, one))
+    });
+    for (told, one) in of_compilers {
         methods.rows.push(vec![
             Cell::Text(one.name.clone()),
             Cell::Text(one.tier.clone()),
             Cell::Count(one.samples),
-            share(one.samples),
+            of(one.samples, told.samples),
         ]);
     }
     let mut figures = Table::new("Figures", &["section", "name", "value"]);

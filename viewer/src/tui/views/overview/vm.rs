@@ -32,7 +32,12 @@ pub fn collector_lines(digest: &Digest) -> Vec<String> {
     let took = told
         .took
         .map_or_else(String::new, |ns| format!(" in {:.0} ms", ns / 1e6));
-    lines.push(format!("{counted}{took}"));
+    let of = if told.narrowed {
+        " of the whole process"
+    } else {
+        ""
+    };
+    lines.push(format!("{counted}{of}{took}"));
     if !told.pauses.is_empty() {
         lines.push(format!("pauses: {}", figures(&told.pauses)));
     }
