@@ -286,7 +286,7 @@ impl View for Overview {
             Press::Down | Press::Double => line.checked_sub(1).and_then(|line| match panel {
                 Panel::Regions => {
                     lists::region_at(self.digest.get()?, height, self.selected(panel), line)
-                },
+                }
                 Panel::Entries => Some(self.entries.top(count, height) + line),
                 Panel::Threads => Some(self.threads.top(count, height) + line),
             }),

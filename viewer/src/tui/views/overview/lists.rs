@@ -51,9 +51,11 @@ fn rows(digest: &Digest, height: usize, selected: usize) -> Vec<Row> {
 
 /// The region of a line.
 pub fn region_at(digest: &Digest, height: usize, selected: usize, line: usize) -> Option<usize> {
-    rows(digest, height, selected).get(line).map(|row| match row {
-        Row::Region(region) | Row::Part(region, _) => *region,
-    })
+    rows(digest, height, selected)
+        .get(line)
+        .map(|row| match row {
+            Row::Region(region) | Row::Part(region, _) => *region,
+        })
 }
 
 /// Draws the regions.

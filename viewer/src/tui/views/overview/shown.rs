@@ -23,10 +23,7 @@ pub(super) fn shown(
     let (what, command) = subject(cx);
     let mut text = vec![what, command, conditions(cx).join(", ")];
     text.extend(cx.summary.map(|summary| delivery(summary)));
-    text.push(format!(
-        "collector: {}",
-        collector_lines(digest).join("; ")
-    ));
+    text.push(format!("collector: {}", collector_lines(digest).join("; ")));
     let of_newest = cx.summary.map_or(0, |summary| summary.total);
     let of = |samples, total| Cell::Share(ratio(samples, total));
     let share = |samples| of(samples, digest.total);

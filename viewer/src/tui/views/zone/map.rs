@@ -111,12 +111,7 @@ impl Map {
 
     /// The cells with what they answer, where that is what is laid out now: others would
     /// stand at wrong addresses.
-    pub fn fitting(
-        &self,
-        zone: &ZoneRange,
-        grid: &Grid,
-        cx: &Cx<'_>,
-    ) -> Option<(&Wanted, &Cells)> {
+    pub fn fitting(&self, zone: &ZoneRange, grid: &Grid, cx: &Cx<'_>) -> Option<(&Wanted, &Cells)> {
         let (of, _) = self.cells.answered()?;
         let fits = of.zone == (zone.process, zone.start)
             && (of.first, of.bytes, of.cells) == (grid.first, grid.bytes, grid.cells(zone))
