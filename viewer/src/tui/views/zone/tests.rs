@@ -259,7 +259,7 @@ fn cells_are_not_drawn_under_the_addresses_of_others() {
     let driven = driven.keys("bs");
     let before = driven.screen();
     let time = before.lines().find(|line| line.contains('●'));
-    let screen = driven.hold(|_| true).keys(",").screen();
+    let screen = driven.hold(|_| true).keys(",,").screen();
     assert_eq!(screen.lines().find(|line| line.contains('●')), time);
     let screen = driven.let_go().screen();
     assert!(
