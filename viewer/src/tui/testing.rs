@@ -6,6 +6,7 @@
 
 use super::app::{App, update};
 use super::event::{Effect, Event};
+use super::jobs::{Job, Slot};
 use super::live::LiveState;
 use super::screen;
 use super::theme::{Colors, Theme};
@@ -42,6 +43,9 @@ pub struct Driven {
     terminal: Terminal<TestBackend>,
     /// Effects other than work, in order.
     pub effects: Vec<Effect>,
+    /// Whose work is held back.
+    holds: fn(Slot) -> bool,
+    held: Vec<Job>,
     at_ms: u64,
 }
 
@@ -73,6 +77,8 @@ impl Driven {
             profile,
             terminal: Terminal::new(backend).expect("a test's terminal"),
             effects: Vec::new(),
+            holds: |_| false,
+            held: Vec::new(),
             at_ms: 0,
         };
         driven.event(Event::Opened);
@@ -85,11 +91,27 @@ impl Driven {
         while let Some(event) = events.pop() {
             for effect in update(&mut self.app, Some(&self.profile), event) {
                 match effect {
+                    Effect::Work(job) if (self.holds)(job.slot) => self.held.push(job),
                     Effect::Work(job) => events.push(Event::Done(job.run(&self.profile))),
                     other => self.effects.push(other),
                 }
             }
         }
+    }
+
+    /// From now on holds back the work of these slots, as if it took long.
+    pub fn hold(&mut self, slots: fn(Slot) -> bool) -> &mut Self {
+        self.holds = slots;
+        self
+    }
+
+    /// Does what was held back, and holds nothing back any more.
+    pub fn let_go(&mut self) -> &mut Self {
+        self.holds = |_| false;
+        for job in std::mem::take(&mut self.held) {
+            self.event(Event::Done(job.run(&self.profile)));
+        }
+        self
     }
 
     /// Types a script: characters, and `<Enter>`, `<Esc>`, `<Down>`, `<C-d>` … .

@@ -20,6 +20,8 @@ const MAX_PROCESSES: usize = 16;
 /// What the VM of one process tells.
 #[derive(Debug)]
 pub struct VmOf<'a> {
+    /// The process, as the trace knows it.
+    pub process: ProcessKey,
     /// The process; `None` where the recording does not say which it was.
     pub pid: Option<Pid>,
     /// Whether it is the one that was attached to or started.
@@ -65,6 +67,7 @@ impl<'a> Vms<'a> {
             let collections: Vec<&Collection> = collections.collect();
             let (mut sections, values_left_out) = figures_of(&counters, window);
             VmOf {
+                process: key,
                 pid: pid_of(&key),
                 is_main: is_main(&key),
                 collected: collected(&collections, &mut sections, window),

@@ -2,6 +2,7 @@
 
 use crate::report::words::harmless;
 use crate::tui::shown::{Axis, Chart, Part, Shown};
+use crate::tui::widgets::text::{line, width as columns_of};
 use inferno::flamegraph::{Options, from_lines};
 use svg::Document;
 use svg::node::element::{Group, Polyline, Rectangle, Text};
@@ -10,6 +11,13 @@ use svg::node::element::{Group, Polyline, Rectangle, Text};
 const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 320.0;
 const MARGIN: f64 = 40.0;
+
+/// A letter of a legend is no wider, in most fonts of this size.
+const LETTER: f64 = 8.0;
+/// Columns of a name in a legend.
+const LEGEND_NAME: usize = 30;
+/// Room for how many names there are more.
+const LEGEND_MORE: f64 = 110.0;
 
 /// Told apart by people who see red and green alike; used again when there are more
 /// series.
@@ -128,9 +136,7 @@ fn stacked(title: &str, axis: &Axis, series: &[(String, Vec<f64>)]) -> Group {
     let sum = |at: usize| -> f64 { series.iter().map(|(_, values)| value(values, at)).sum() };
     let most = (0..columns).map(sum).fold(0.0, f64::max);
     let mut heights = vec![0.0; columns];
-    let (left, top, width, _) = INSIDE;
-    let mut x = left + width;
-    for ((name, values), color) in series.iter().zip(COLORS.iter().cycle()) {
+    for ((_, values), color) in series.iter().zip(COLORS.iter().cycle()) {
         for (at, height) in heights.iter_mut().enumerate() {
             let value = value(values, at);
             if value > 0.0 && most > 0.0 {
@@ -139,8 +145,34 @@ fn stacked(title: &str, axis: &Axis, series: &[(String, Vec<f64>)]) -> Group {
                 *height = to;
             }
         }
-        group = group.add(text(name, x, top - 16.0, "end").set("fill", *color));
-        x -= 90.0;
+    }
+    let names = series.iter().map(|(name, _)| name.as_str());
+    legend(names.zip(COLORS.iter().copied().cycle()), group)
+}
+
+/// Names in their colours below the axis, as many as two lines hold.
+#[expect(clippy::cast_precision_loss, reason = "letters of a name")]
+fn legend<'a>(names: impl Iterator<Item = (&'a str, &'a str)>, mut group: Group) -> Group {
+    let (left, top, width, height) = INSIDE;
+    let first = top + height + 48.0;
+    let (mut x, mut y) = (left, first);
+    let mut left_out = 0;
+    for (name, color) in names {
+        let name = line(name, LEGEND_NAME);
+        let wide = columns_of(&name) as f64 * LETTER + 12.0;
+        if x + wide > left + width - LEGEND_MORE && y <= first {
+            (x, y) = (left, y + 14.0);
+        }
+        if left_out > 0 || x + wide > left + width - LEGEND_MORE {
+            left_out += 1;
+            continue;
+        }
+        group = group.add(text(&name, x, y, "start").set("fill", color));
+        x += wide;
+    }
+    if left_out > 0 {
+        let more = format!("and {left_out} more");
+        group = group.add(text(&more, left + width, y, "end"));
     }
     group
 }

@@ -123,3 +123,29 @@ fn flame_graphs_are_pictures_too() {
     let picture = String::from_utf8(encode(&shown, Format::Svg).unwrap()).unwrap();
     assert!(picture.contains("main (4 samples"), "{picture}");
 }
+
+#[test]
+fn a_legend_stays_in_the_picture() {
+    let names = (0..60).map(|n| format!("a series with a rather long name, {n}"));
+    let series = names.map(|name| (name, vec![1.0])).collect();
+    let chart = Chart::Stacked {
+        title: String::new(),
+        axis: Axis {
+            name: String::new(),
+            labels: Vec::new(),
+        },
+        series,
+    };
+    let shown = Shown {
+        title: String::new(),
+        parts: vec![Part::Chart(chart)],
+    };
+    let picture = String::from_utf8(encode(&shown, Format::Svg).unwrap()).unwrap();
+    assert!(!picture.contains("x=\"-"), "{picture}");
+    let drawn = picture.matches("a series").count();
+    assert!(drawn > 4, "{picture}");
+    assert!(
+        picture.contains(&format!("and {} more", 60 - drawn)),
+        "{picture}"
+    );
+}

@@ -10,6 +10,7 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
+use super::timeline::lanes::processes;
 use super::{Act, Choice, Click, Cx, Find, Press, View};
 use crate::report::words::{count, percent, ratio, some};
 use crate::tui::jobs::{Answer, Fetched, Question};
@@ -78,6 +79,8 @@ pub struct Collector {
     by: By,
     reverse: bool,
     form: Form,
+    /// Where there is no room above the table: that the part is there instead of it.
+    instead: bool,
     list: ListState,
     selected: Option<Key>,
     all: Fetched<(By, bool), Collections>,
@@ -89,7 +92,10 @@ pub struct Collector {
 struct Places {
     head: Rect,
     parts: Vec<(Form, Rect)>,
+    /// Also where a part is there instead of it: what is selected stays so.
     table: Rect,
+    /// Whether there is room for a part and the table.
+    has_both: bool,
 }
 
 impl Collector {
@@ -100,6 +106,16 @@ impl Collector {
             16..=29 => 9,
             height => (height / 3).min(18),
         };
+        let has_both = top > 0;
+        if !has_both {
+            let parts = self.instead.then_some((self.form, rest));
+            return Places {
+                head,
+                parts: parts.into_iter().collect(),
+                table: rest,
+                has_both,
+            };
+        }
         let (top, rest) = below(rest, top);
         let mut parts = Vec::new();
         let mut table = rest;
@@ -122,7 +138,12 @@ impl Collector {
             }
         }
         parts.retain(|(_, area)| area.height > 0);
-        Places { head, parts, table }
+        Places {
+            head,
+            parts,
+            table,
+            has_both,
+        }
     }
 
     fn rows(&self) -> &[Row] {
@@ -160,7 +181,11 @@ impl Collector {
             return Vec::new();
         };
         if cx.lens.window().is_some() {
-            let spans = cx.profile.trace.collections.iter();
+            let processes = processes(cx.profile, cx.lens.filter());
+            let spans = cx.profile.trace.collections.iter().filter(|one| {
+                let processes = processes.as_ref();
+                processes.is_none_or(|processes| processes.contains(&one.process))
+            });
             let spans = spans.filter_map(|one| Some((one.begin?, one.end?, Row::key_of(one))));
             let spans = spans.filter(|(from, to, _)| from < to);
             let next = if later {
@@ -192,7 +217,7 @@ impl Collector {
         Vec::new()
     }
 
-    fn head(&self, cx: &Cx<'_>, all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
+    fn head(all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
         let seen = count(all.rows.len() as u64);
         let counted = match all.counted {
             Some(counted) => {
@@ -202,27 +227,30 @@ impl Collector {
         };
         let observed = format!(", {} whole", count(all.observed));
         let took = all.took.map_or_else(String::new, |ns| {
-            let (from, to) = cx.window();
+            let (from, to) = all.window;
             let elapsed = to.since(from).as_secs_f64().max(1e-9);
             format!(", {:.0} ms ({})", ns / 1e6, percent(ns / 1e9 / elapsed))
         });
+        let of = if all.narrowed {
+            ", of the whole process"
+        } else {
+            ""
+        };
         pane.line(
             frame,
             0,
             &[
-                (Role::Strong, format!(" {counted}")),
+                (Role::Strong, format!(" {counted}{of}")),
                 (Role::Text, format!("{observed}{took}")),
             ],
         );
-        let samples: u64 = all.threads.iter().map(|(.., samples)| samples).sum();
-        let total = cx.summary.map_or(0, |summary| summary.total);
         let parts = all.parts.iter().take(8);
         let parts = parts.map(|(name, samples)| format!("{name} {}", count(*samples)));
         let parts = parts.collect::<Vec<_>>().join(", ");
         let samples = format!(
             " {} in the collector ({})",
-            some(samples, "sample", "samples"),
-            percent(ratio(samples, total))
+            some(all.in_collector, "sample", "samples"),
+            percent(ratio(all.in_collector, all.total))
         );
         pane.line(
             frame,
@@ -340,7 +368,8 @@ pub(super) fn bytes(bytes: u64) -> String {
         if value < 10_000 {
             break;
         }
-        (value, unit) = ((value + 512) / 1024, next);
+        // Half and more is rounded up; a recording may tell of any number of bytes.
+        (value, unit) = (value / 1024 + u64::from(value % 1024 >= 512), next);
     }
     format!("{value}{unit}")
 }
@@ -360,8 +389,15 @@ impl View for Collector {
         match command {
             Command::Open | Command::Only => self.row().map_or_else(Vec::new, Self::window_of),
             Command::Mode => {
+                let has_both = self.places(cx.area).has_both;
+                if !has_both && !self.instead {
+                    self.instead = true;
+                    return Vec::new();
+                }
+                // The table comes after the last part.
+                self.instead = !has_both && self.form != Form::Inside;
                 // Where the chart is always there, it has no turn.
-                let both = cx.area.width >= WIDE;
+                let both = has_both && cx.area.width >= WIDE;
                 self.form = match self.form {
                     Form::Chart if both => Form::Inside,
                     Form::Inside if both => Form::Pauses,
@@ -402,7 +438,7 @@ impl View for Collector {
         {
             let theme = cx.theme;
             let all = self.all.get();
-            let near = all.and_then(|all| chart::at(cx, all, &Pane { theme, area }, click.at.x));
+            let near = all.and_then(|all| chart::at(all, &Pane { theme, area }, click.at.x));
             let index = near.and_then(|key| self.rows().iter().position(|row| row.key == key));
             if let Some(index) = index {
                 self.select(index, cx);
@@ -411,7 +447,9 @@ impl View for Collector {
             let (rows, height) = (self.rows().len(), table::height(places.table));
             let is_wheel = matches!(click.what, Press::WheelUp | Press::WheelDown);
             let line = click.at.y.checked_sub(places.table.y + 1);
-            if !is_wheel && (line.is_none() || !places.table.contains(click.at)) {
+            let is_hidden = !places.has_both && self.instead;
+            let is_out = line.is_none() || !places.table.contains(click.at);
+            if !is_wheel && (is_hidden || is_out) {
                 return Vec::new();
             }
             let line = usize::from(line.unwrap_or(0));
@@ -430,11 +468,15 @@ impl View for Collector {
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let mut questions = Vec::new();
         let filter = cx.lens.filter().clone();
-        // Asked anew when there is another summary: it is of the newest filter then.
-        if let Some(summary) = cx.summary.map(Arc::clone) {
+        // Asked anew when there is another summary, and not before that is of these filters.
+        let summary = cx.summary.filter(|_| cx.summed.lens == cx.stamp.lens);
+        if let Some(summary) = summary.map(Arc::clone) {
             let (filter, order) = (filter.clone(), (self.by, self.reverse));
+            let window = cx.window();
             questions.extend(self.all.ask(0, order, cx.summed, move |profile, stop| {
-                collections_of(profile, &filter, &summary, order, stop)
+                let mut all = collections_of(profile, &filter, &summary, order, stop)?;
+                all.window = window;
+                Some(all)
             }));
         }
         if let Some(key) = self.row().map(|row| row.key) {
@@ -491,15 +533,11 @@ impl View for Collector {
             return empty::draw(cx, all, &Pane { theme, area }, frame);
         }
         let places = self.places(area);
-        self.head(
-            cx,
-            all,
-            &Pane {
-                theme,
-                area: places.head,
-            },
-            frame,
-        );
+        let head = Pane {
+            theme,
+            area: places.head,
+        };
+        Self::head(all, &head, frame);
         for (form, area) in places.parts {
             let pane = Pane { theme, area };
             match form {
@@ -508,7 +546,9 @@ impl View for Collector {
                 Form::Inside => inside::draw(cx, self.row(), self.inside.get(), &pane, frame),
             }
         }
-        self.table(cx, frame, places.table);
+        if places.has_both || !self.instead {
+            self.table(cx, frame, places.table);
+        }
     }
 
     fn shown(&self, cx: &Cx<'_>) -> Shown {

@@ -79,7 +79,10 @@ impl View for Hot {
         let is_press = matches!(click.what, Press::Down | Press::Double);
         if self.form == Form::List {
             if line == 0 && is_press {
-                self.sort_by_heading(x, cx);
+                // The second press of a double click is none of its own: it would turn the order.
+                if click.what == Press::Down {
+                    self.sort_by_heading(x, cx);
+                }
                 return Vec::new();
             }
             let line = usize::from(line.saturating_sub(1));

@@ -284,7 +284,9 @@ impl View for Overview {
             Press::WheelUp => Some(self.selected(panel).saturating_sub(1)),
             Press::WheelDown => Some(self.selected(panel) + 1),
             Press::Down | Press::Double => line.checked_sub(1).and_then(|line| match panel {
-                Panel::Regions => lists::region_at(self.digest.get()?, height, line),
+                Panel::Regions => {
+                    lists::region_at(self.digest.get()?, height, self.selected(panel), line)
+                }
                 Panel::Entries => Some(self.entries.top(count, height) + line),
                 Panel::Threads => Some(self.threads.top(count, height) + line),
             }),
@@ -302,9 +304,11 @@ impl View for Overview {
 
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let mut questions = Vec::new();
-        if let Some(summary) = cx.summary.map(Arc::clone) {
+        let summary = cx.summary.filter(|_| cx.summed.lens == cx.stamp.lens);
+        if let Some(summary) = summary.map(Arc::clone) {
+            let filter = cx.lens.filter().clone();
             questions.extend(self.digest.ask(0, (), cx.summed, move |profile, stop| {
-                digest_of(profile, &summary, stop)
+                digest_of(profile, &filter, &summary, stop)
             }));
         }
         let filter = cx.lens.filter().clone();
@@ -398,13 +402,8 @@ impl View for Overview {
         };
         head::truth(digest, &pane(places.truth), frame);
         let marked = |panel: Panel| (self.panel == panel, self.selected(panel));
-        lists::regions(
-            cx,
-            digest,
-            marked(Panel::Regions),
-            &pane(places.regions),
-            frame,
-        );
+        let regions = marked(Panel::Regions);
+        lists::regions(digest, regions, &pane(places.regions), frame);
         let list = (self.panel == Panel::Entries, self.entries);
         lists::entries(cx, digest, list, &pane(places.entries), frame);
         if places.threads.height > 1 {
@@ -412,7 +411,7 @@ impl View for Overview {
             lists::threads(cx, list, &pane(places.threads), frame);
         }
         if places.collector.height > 0 {
-            vm::collector(cx, digest, &pane(places.collector), frame);
+            vm::collector(digest, &pane(places.collector), frame);
         }
         if places.compilers.height > 0 {
             let told = self.compilers.get().and_then(Option::as_ref);

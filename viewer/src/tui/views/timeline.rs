@@ -7,7 +7,7 @@
 mod asked;
 mod draw;
 mod grid;
-mod lanes;
+pub(super) mod lanes;
 mod layout;
 mod picture;
 #[cfg(test)]

@@ -65,7 +65,11 @@ pub struct Zone {
     /// The profile that the lives are of.
     lives_of: Option<u64>,
     plot: Plot,
+    /// What the plot's columns are made from: the newest ground may be ahead of them.
+    plot_of: Option<Ground>,
     map: Map,
+    /// The same of the map's cells.
+    map_of: Option<Ground>,
 }
 
 impl Zone {
@@ -97,6 +101,23 @@ impl Zone {
     }
 }
 
+impl Zone {
+    /// What the form's picture is made from; the newest before there is any.
+    fn drawn(&self) -> Option<Ground> {
+        let of = match self.form {
+            Form::Plot => &self.plot_of,
+            Form::Map => &self.map_of,
+        };
+        of.as_ref().or(self.ground.as_ref()).cloned()
+    }
+
+    /// The newest ground, where an answer is made from it.
+    fn newest(&self, number: Option<u64>) -> Option<Ground> {
+        let newest = self.ground.as_ref();
+        newest.filter(|one| Some(one.number) == number).cloned()
+    }
+}
+
 impl View for Zone {
     fn bindings(&self) -> &'static [Binding] {
         BINDINGS
@@ -110,22 +131,33 @@ impl View for Zone {
             };
             return Vec::new();
         }
-        let Some(ground) = &self.ground else {
+        let other = match self.form {
+            Form::Plot => [Command::Sort, Command::Group, Command::GroupBack].contains(&command),
+            Form::Map => [Command::Select, Command::Toggle].contains(&command),
+        };
+        if other {
+            let text = match self.form {
+                Form::Plot => "that is for the map: m shows it",
+                Form::Map => "that is for the plot: m shows it",
+            };
+            return vec![Act::Say(text.to_owned())];
+        }
+        let Some(ground) = self.drawn() else {
             return Vec::new();
         };
         match self.form {
-            Form::Plot => self.plot.act(command, ground),
-            Form::Map => self.map.act(command, ground, cx),
+            Form::Plot => self.plot.act(command, &ground),
+            Form::Map => self.map.act(command, &ground, cx),
         }
     }
 
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
-        let Some(ground) = &self.ground else {
+        let Some(ground) = self.drawn() else {
             return Vec::new();
         };
         match self.form {
-            Form::Plot => self.plot.click(click, ground, cx),
-            Form::Map => self.map.click(click, ground, cx),
+            Form::Plot => self.plot.click(click, &ground, cx),
+            Form::Map => self.map.click(click, &ground, cx),
         }
     }
 
@@ -143,48 +175,54 @@ impl View for Zone {
     fn answer(&mut self, number: u8, answer: Option<Answer>, _cx: &Cx<'_>) {
         match number {
             0 => self.take_ground(answer),
-            1 => self.plot.take(answer),
-            _ => self.map.take(answer),
+            1 => {
+                let of = self.plot.take(answer);
+                self.plot_of = self.newest(of).or(self.plot_of.take());
+            }
+            _ => {
+                let of = self.map.take(answer);
+                self.map_of = self.newest(of).or(self.map_of.take());
+            }
         }
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        let Some(ground) = &self.ground else {
+        let Some(ground) = self.drawn() else {
             return false;
         };
         match self.form {
             Form::Plot => self.plot.find(pattern, find, cx),
-            Form::Map => self.map.find(pattern, find, ground, cx),
+            Form::Map => self.map.find(pattern, find, &ground, cx),
         }
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        let Some(ground) = &self.ground else {
+        let Some(ground) = self.drawn() else {
             return;
         };
         match self.form {
-            Form::Plot => self.plot.draw(ground, cx, frame, area),
-            Form::Map => self.map.draw(ground, cx, frame, area),
+            Form::Plot => self.plot.draw(&ground, cx, frame, area),
+            Form::Map => self.map.draw(&ground, cx, frame, area),
         }
     }
 
     fn shown(&self, cx: &Cx<'_>) -> Shown {
-        let Some(ground) = &self.ground else {
+        let Some(ground) = self.drawn() else {
             return Shown::default();
         };
         match self.form {
-            Form::Plot => self.plot.shown(ground, cx),
-            Form::Map => self.map.shown(ground, cx),
+            Form::Plot => self.plot.shown(&ground, cx),
+            Form::Map => self.map.shown(&ground, cx),
         }
     }
 
     fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {
-        let Some(ground) = &self.ground else {
+        let Some(ground) = self.drawn() else {
             return Vec::new();
         };
         match self.form {
-            Form::Plot => self.plot.choices(ground, cx),
-            Form::Map => self.map.choices(ground, cx),
+            Form::Plot => self.plot.choices(&ground, cx),
+            Form::Map => self.map.choices(&ground, cx),
         }
     }
 

@@ -17,8 +17,13 @@ impl Callers {
         if !self.has_chains(cx) {
             if matches!(command, Command::Open | Command::Own(WITHOUT_CHAINS)) {
                 self.without_chains = true;
+                return Vec::new();
             }
-            return Vec::new();
+            if command == Command::Cancel {
+                return Vec::new();
+            }
+            let text = "no stacks were recorded: Enter shows samples without callers";
+            return vec![Act::Say(text.to_owned())];
         }
         match command {
             Command::Mode => self.change_form(cx),

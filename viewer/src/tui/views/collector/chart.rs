@@ -31,10 +31,10 @@ pub fn column_of(time: TimeNs, (from, to): (TimeNs, TimeNs), columns: usize) -> 
 }
 
 /// The collection that a column of the screen is nearest to.
-pub fn at(cx: &Cx<'_>, all: &Collections, pane: &Pane<'_>, x: u16) -> Option<Key> {
+pub fn at(all: &Collections, pane: &Pane<'_>, x: u16) -> Option<Key> {
     let (columns, _) = plot(pane);
     let x = usize::from(x.saturating_sub(pane.area.x)).saturating_sub(LEFT + 1);
-    let distance = |time| column_of(time, cx.window(), columns).abs_diff(x);
+    let distance = |time| column_of(time, all.window, columns).abs_diff(x);
     let near = all.rows.iter().min_by_key(|row| distance(row.time))?;
     Some(near.key)
 }
@@ -103,7 +103,7 @@ pub fn draw(
     if heap > 0 {
         let told = in_time.iter().filter_map(|row| {
             let after = row.after? as f64 / heap as f64;
-            Some((column_of(row.time, cx.window(), columns), row_at(after)))
+            Some((column_of(row.time, all.window, columns), row_at(after)))
         });
         let told: Vec<(usize, usize)> = told.collect();
         let sign = line.chars().next().unwrap_or('-');
@@ -117,7 +117,7 @@ pub fn draw(
     let stem = cx.theme.sign("│", "|").chars().next().unwrap_or('|');
     let mut tops = vec![None; columns];
     for row in in_time {
-        let column = column_of(row.time, cx.window(), columns);
+        let column = column_of(row.time, all.window, columns);
         let is_selected = selected == Some(row.key);
         let letter = all.letter(&row.kind);
         let Some(length) = row.length() else {
@@ -163,7 +163,7 @@ pub fn draw(
         bits.push((Role::Dim, format!(" {right}")));
         pane.line(frame, index + 1, &bits);
     }
-    let (from, to) = cx.window();
+    let (from, to) = all.window;
     let (from, to) = (cx.seconds(from), cx.seconds(to));
     let (from, to) = (format!("{from:.3} s"), format!("{to:.3} s"));
     let gap = columns.saturating_sub(from.len() + to.len());

@@ -12,9 +12,16 @@ use ratatui::Frame;
 pub fn why(cx: &Cx<'_>, all: &Collections) -> (String, String) {
     let session = cx.profile.trace.session.as_ref();
     let kind = session.map_or("", |session| session.vm.kind.as_str());
-    let is_narrowed = cx.lens.window().is_some();
+    let filter = cx.lens.filter();
+    let is_narrowed = filter.threads.is_some() || cx.lens.window().is_some();
     if is_narrowed && !cx.profile.trace.collections.is_empty() {
-        let why = "No collection lies in this window of time.";
+        let why = match (cx.lens.window(), &filter.threads) {
+            (Some(_), None) => "No collection lies in this window of time.",
+            (None, _) => "No collection is of these threads' processes.",
+            (Some(_), Some(_)) => {
+                "No collection of these threads' processes lies in this window of time."
+            }
+        };
         return (
             why.to_owned(),
             "x removes the newest filter, X all of them.".to_owned(),

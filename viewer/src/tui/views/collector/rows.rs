@@ -3,10 +3,11 @@
 
 use crate::report::parts::parts_of;
 use crate::report::vm::Vms;
+use crate::tui::views::timeline::lanes::processes;
 use rustc_hash::FxHashMap;
 use vmscope_records::{Collection, TimeNs};
 use vmscope_symbolizer::slices::{Counts, InSpan, Span};
-use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary};
+use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary};
 
 /// What collections are sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,6 +124,15 @@ impl Row {
 /// All that the view shows beside one collection's insides.
 #[derive(Clone, Debug, Default)]
 pub struct Collections {
+    /// Samples in all that it is of, and those in collectors.
+    pub total: u64,
+    /// See `total`.
+    pub in_collector: u64,
+    /// Whether the samples are of some threads or some code only: the collections are of
+    /// whole processes.
+    pub narrowed: bool,
+    /// The time that it is of.
+    pub window: (TimeNs, TimeNs),
     pub rows: Vec<Row>,
     /// How many of each kind, with the letter it is drawn with; most first.
     pub kinds: Vec<(String, char, u64)>,
@@ -160,7 +170,7 @@ pub fn collections_of(
     (by, reverse): (By, bool),
     stop: &Stop,
 ) -> Option<Collections> {
-    let mut all = told(profile, summary);
+    let mut all = told(profile, filter, summary);
     let mut rows = rows_of(profile, filter, stop)?;
     let mut kinds: FxHashMap<&str, u64> = FxHashMap::default();
     for row in &rows {
@@ -207,12 +217,23 @@ pub fn threads_in_collector(
     Some(rows)
 }
 
-/// What the VMs tell of them over the window.
-pub fn told(profile: &Profile, summary: &Summary) -> Collections {
-    let mut all = Collections::default();
+/// What the VMs tell of them over the window: those of the processes that the filter
+/// includes. Of threads and code the VMs know nothing.
+pub fn told(profile: &Profile, filter: &Filter, summary: &Summary) -> Collections {
+    let processes = processes(profile, filter);
+    let mut all = Collections {
+        total: summary.total,
+        narrowed: filter.threads.is_some() || filter.only != Only::default(),
+        in_collector: summary.regions[Region::Gc as usize],
+        ..Collections::default()
+    };
     let vms = Vms::of(profile, summary);
     let mut causes: FxHashMap<&str, u64> = FxHashMap::default();
-    for collected in vms.of.iter().filter_map(|vm| vm.collected.as_ref()) {
+    let vms = vms.of.iter().filter(|vm| {
+        let processes = processes.as_ref();
+        processes.is_none_or(|processes| processes.contains(&vm.process))
+    });
+    for collected in vms.filter_map(|vm| vm.collected.as_ref()) {
         all.tells = true;
         for row in &collected.collectors {
             if let Some(count) = row.count {
@@ -256,9 +277,15 @@ fn lettered(kinds: FxHashMap<&str, u64>) -> Vec<(String, char, u64)> {
     kinds.collect()
 }
 
-/// The collections that the filter's window meets, with the samples inside them.
+/// The collections of the filter's processes that its window meets, with the samples inside
+/// them.
 fn rows_of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Row>> {
+    let processes = processes(profile, filter);
     let meets = |one: &&Collection| {
+        let processes = processes.as_ref();
+        if processes.is_some_and(|processes| !processes.contains(&one.process)) {
+            return false;
+        }
         let (first, last) = (one.begin.or(one.end), one.end.or(one.begin));
         let (first, last) = (first.unwrap_or(one.time), last.unwrap_or(one.time));
         // What ends just where the window begins, or begins where it ends, is outside.

@@ -140,7 +140,7 @@ fn over_time(cx: &Cx<'_>, all: &Collections) -> Chart {
     let mut rows: Vec<&Row> = all.rows.iter().collect();
     rows.sort_by_key(|row| row.time);
     for row in rows {
-        let at = chart::column_of(row.time, cx.window(), COLUMNS);
+        let at = chart::column_of(row.time, all.window, COLUMNS);
         if let (Some(slot), Some(length)) = (columns.get_mut(at), row.length()) {
             *slot = (length as f64 / 1e6).max(*slot);
         }
@@ -149,7 +149,7 @@ fn over_time(cx: &Cx<'_>, all: &Collections) -> Chart {
             rest.for_each(|slot| *slot = after as f64 / heap);
         }
     }
-    let (from, to) = cx.window();
+    let (from, to) = all.window;
     let label = |time| format!("{:.3}", cx.seconds(time));
     Chart::Histogram {
         title: "Collections: duration in ms, and the heap that was left".to_owned(),

@@ -133,3 +133,63 @@ fn what_is_exported_has_raw_numbers() {
         assert!(copied.contains(said), "{said}:\n{copied}");
     }
 }
+
+#[test]
+fn any_number_of_bytes_has_a_name() {
+    assert_eq!(super::bytes(u64::MAX), "16384P");
+    assert_eq!(super::bytes(10_239), "10K");
+    assert_eq!(super::bytes(10_752), "11K");
+}
+
+#[test]
+fn without_room_above_the_table_a_part_takes_its_place() {
+    let mut driven = open(screens::java(), (60, 16));
+    assert!(driven.screen().contains("cause"), "{}", driven.screen());
+    for said in ["Duration, log", "Pauses", "Inside", "cause"] {
+        let screen = driven.keys("m").screen();
+        assert!(
+            said == "Inside" || screen.contains(said),
+            "{said}:\n{screen}"
+        );
+    }
+}
+
+#[test]
+fn collections_of_processes_that_are_left_out_are_not_shown() {
+    use crate::recordings::{PROCESS, PROGRAM_AT, Recording, THREAD};
+    use vmscope_records::{
+        Collection, CollectionKey, ProcessKey, Record, ThreadKey, ThreadRole, TimeNs,
+    };
+    let (process, thread) = (ProcessKey(2), ThreadKey(2));
+    let mut recording = Recording::of("HotSpot");
+    recording.process(process, 0, 77, Some(PROCESS));
+    recording.thread(thread, process, 0, "the other", ThreadRole::Other);
+    for time in 0..100 {
+        let one = if time < 60 { THREAD } else { thread };
+        recording.sample(time * 1000, one, PROGRAM_AT);
+    }
+    recording.put(Record::Collection(Box::new(Collection {
+        key: CollectionKey(1),
+        process: PROCESS,
+        time: TimeNs(30_000),
+        collector: "G1".into(),
+        kind: "young".into(),
+        cause: "Full".into(),
+        number: 1,
+        begin: Some(TimeNs(10_000)),
+        end: Some(TimeNs(20_000)),
+        stop_the_world: true,
+        phases: Vec::new(),
+        spaces: Vec::new(),
+        survived_bytes: None,
+        tenured_bytes: None,
+    })));
+    let mut driven = Driven::open(recording.end(100_000).bytes(), SIZES[0]);
+    assert!(driven.keys("6").screen().contains("1 collections seen"));
+    // The thread of the process without collections alone.
+    let screen = driven.keys("8/the other<Enter>f6").screen();
+    assert!(
+        screen.contains("No collection is of these threads' processes"),
+        "{screen}"
+    );
+}

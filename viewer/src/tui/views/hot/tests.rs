@@ -107,6 +107,10 @@ fn the_mouse_selects_opens_and_sorts() {
             .screen()
             .contains("sorted by name, reversed")
     );
+    // The second press of a double click does not turn it round again.
+    let press = MouseEventKind::Down(ratatui::crossterm::event::MouseButton::Left);
+    let screen = driven.mouse(press, column, header).screen();
+    assert!(screen.contains("sorted by name, reversed"), "{screen}");
     driven.mouse(MouseEventKind::ScrollDown, 10, 10);
     let mut driven = java(SIZES[0]);
     driven.click(40, line);

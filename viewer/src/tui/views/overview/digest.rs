@@ -8,7 +8,7 @@ use crate::report::vm::Vms;
 use crate::tui::views::collector::rows::{Collections, told};
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
-use vmscope_symbolizer::{EntryId, Profile, Region, Stop, Summary};
+use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop, Summary};
 
 /// So many entries can be scrolled through; the hot list has all.
 const MAX_ENTRIES: usize = 500;
@@ -22,6 +22,9 @@ pub type RegionWithParts = (Region, u64, Vec<(String, u64)>);
 /// What is worked out.
 #[derive(Clone, Debug, Default)]
 pub struct Digest {
+    /// Samples in all of it: the whole that its shares are of. The newest summary may be of
+    /// other filters already.
+    pub total: u64,
     pub truth: Vec<TruthLine>,
     /// The entries with most samples.
     pub entries: Vec<(EntryId, u64)>,
@@ -38,7 +41,12 @@ pub struct Digest {
 }
 
 /// Works it out; `None` when that was stopped.
-pub fn digest_of(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Digest> {
+pub fn digest_of(
+    profile: &Profile,
+    filter: &Filter,
+    summary: &Summary,
+    stop: &Stop,
+) -> Option<Digest> {
     let entries = (0..).zip(&summary.entries);
     let hit = entries.filter(|(_, samples)| **samples > 0);
     let mut entries: Vec<(EntryId, u64)> = hit.map(|(id, &samples)| (id, samples)).collect();
@@ -82,12 +90,13 @@ pub fn digest_of(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Di
         })
     });
     Some(Digest {
+        total: summary.total,
         truth: truth_of(profile, summary),
         entries,
         entries_hit,
         regions,
         namesakes: namesakes(profile, summary),
-        collections: told(profile, summary),
+        collections: told(profile, filter, summary),
         figures: figures.take(MAX_FIGURES).collect(),
     })
 }

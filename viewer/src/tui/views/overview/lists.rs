@@ -20,8 +20,13 @@ enum Row {
 }
 
 /// As many lines as there is room for: all regions, and parts in the places that are left,
-/// those with most samples.
-fn rows(digest: &Digest, height: usize) -> Vec<Row> {
+/// those with most samples. Of more regions those around the selected one.
+fn rows(digest: &Digest, height: usize, selected: usize) -> Vec<Row> {
+    if digest.regions.len() > height {
+        let top = (selected + 1).saturating_sub(height);
+        let shown = top..digest.regions.len().min(top + height);
+        return shown.map(Row::Region).collect();
+    }
     let regions = digest.regions.iter().enumerate();
     let parts = regions.clone().flat_map(|(region, (_, _, parts))| {
         let parts = parts.iter().enumerate();
@@ -41,31 +46,30 @@ fn rows(digest: &Digest, height: usize) -> Vec<Row> {
         shown.sort_unstable();
         rows.extend(shown.into_iter().map(|part| Row::Part(region, part)));
     }
-    rows.truncate(height);
     rows
 }
 
 /// The region of a line.
-pub fn region_at(digest: &Digest, height: usize, line: usize) -> Option<usize> {
-    rows(digest, height).get(line).map(|row| match row {
-        Row::Region(region) | Row::Part(region, _) => *region,
-    })
+pub fn region_at(digest: &Digest, height: usize, selected: usize, line: usize) -> Option<usize> {
+    rows(digest, height, selected)
+        .get(line)
+        .map(|row| match row {
+            Row::Region(region) | Row::Part(region, _) => *region,
+        })
 }
 
 /// Draws the regions.
 pub fn regions(
-    cx: &Cx<'_>,
     digest: &Digest,
     (focused, selected): (bool, usize),
     pane: &Pane<'_>,
     frame: &mut Frame<'_>,
 ) {
     pane.heading(frame, " Where the time went", "");
-    let total = cx.summary.map_or(0, |summary| summary.total);
     let name = 13;
     let bar = pane.columns().saturating_sub(name + 3 + 8 + 1);
     let height = pane.rows().saturating_sub(1);
-    for (line, row) in rows(digest, height).into_iter().enumerate() {
+    for (line, row) in rows(digest, height, selected).into_iter().enumerate() {
         let (Row::Region(at) | Row::Part(at, _)) = row;
         let Some((region, samples, parts)) = digest.regions.get(at) else {
             continue;
@@ -85,7 +89,7 @@ pub fn regions(
                 (format!("    {name}"), *samples, sign, true)
             }
         };
-        let share = ratio(samples, total);
+        let share = ratio(samples, digest.total);
         let of_bar = if bar > 0 {
             fill(sign, share, bar)
         } else {
@@ -133,7 +137,6 @@ pub fn entries(
         let text = "no sample is in what is shown".to_owned();
         return pane.line(frame, 1, &[(Role::Dim, text)]);
     }
-    let total = cx.summary.map_or(0, |summary| summary.total);
     let hottest = digest.entries.first().map_or(0, |one| one.1);
     let is_wide = pane.columns() >= 60;
     let bar = if is_wide { 12 } else { 5 };
@@ -148,7 +151,7 @@ pub fn entries(
             .get(id as usize)
             .map(|entry| entry.region);
         let region = region.unwrap_or(Region::Unknown);
-        let share = ratio(samples, total);
+        let share = ratio(samples, digest.total);
         let heat = ratio(samples, hottest);
         let columns = pane.columns().saturating_sub(7 + samples_columns + bar + 4);
         let name = label_of(cx.profile, &digest.namesakes, id, true, columns);

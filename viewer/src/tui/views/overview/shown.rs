@@ -23,12 +23,10 @@ pub(super) fn shown(
     let (what, command) = subject(cx);
     let mut text = vec![what, command, conditions(cx).join(", ")];
     text.extend(cx.summary.map(|summary| delivery(summary)));
-    text.push(format!(
-        "collector: {}",
-        collector_lines(cx, digest).join("; ")
-    ));
-    let total = cx.summary.map_or(0, |summary| summary.total);
-    let share = |samples| Cell::Share(ratio(samples, total));
+    text.push(format!("collector: {}", collector_lines(digest).join("; ")));
+    let of_newest = cx.summary.map_or(0, |summary| summary.total);
+    let of = |samples, total| Cell::Share(ratio(samples, total));
+    let share = |samples| of(samples, digest.total);
     let mut truth = Table::new("What limits the truth", &[">samples", "what", "helps"]);
     for line in &digest.truth {
         truth.rows.push(vec![
@@ -42,7 +40,7 @@ pub(super) fn shown(
         let cells = vec![
             Cell::Text(name.to_owned()),
             Cell::Count(samples),
-            share(samples),
+            of(samples, of_newest),
         ];
         resolved.rows.push(cells);
     }
@@ -80,20 +78,25 @@ pub(super) fn shown(
                 Cell::Text(thread.thread.name.clone()),
                 Cell::Text(role_name(thread.thread.role).to_owned()),
                 Cell::Count(one.samples),
-                share(one.samples),
+                of(one.samples, of_newest),
             ]);
         }
     }
     let mut methods = Table::new(
         "Compilers' methods",
-        &["method", "tier", ">samples", ">share"],
+        &["method", "tier", ">samples", ">share of compilers"],
     );
-    for one in compilers.into_iter().flat_map(|told| &told.methods) {
+    // Of the compilers' samples, as on the screen.
+    let of_compilers = compilers.into_iter().flat_map(|told| {
+        let methods = told.methods.iter();
+        methods.map(move |one| (told, one))
+    });
+    for (told, one) in of_compilers {
         methods.rows.push(vec![
             Cell::Text(one.name.clone()),
             Cell::Text(one.tier.clone()),
             Cell::Count(one.samples),
-            share(one.samples),
+            of(one.samples, told.samples),
         ]);
     }
     let mut figures = Table::new("Figures", &["section", "name", "value"]);

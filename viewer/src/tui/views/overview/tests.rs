@@ -128,3 +128,34 @@ fn no_size_and_no_recording_is_too_bad() {
         }
     }
 }
+
+#[test]
+fn shares_are_of_their_own_whole_while_the_next_answer_is_awaited() {
+    use crate::tui::jobs::Slot;
+    for (view, said) in [
+        ("1", "51.50%"),
+        ("6", "1,916 samples in the collector (15.25%)"),
+    ] {
+        let mut driven = Driven::open(screens::java(), SIZES[0]);
+        driven.keys(view).hold(|slot| slot != Slot::Summary);
+        let screen = driven
+            .keys(":window: from<Enter>11.64-11.65<Enter>")
+            .screen();
+        assert!(screen.contains(said), "{screen}");
+        let screen = driven.let_go().screen();
+        assert!(!screen.contains(said), "{screen}");
+    }
+}
+
+#[test]
+fn the_selected_region_is_always_there() {
+    use vmscope_symbolizer::Region;
+    let regions = Region::ALL.map(|region| (region, 1, Vec::new()));
+    let digest = super::Digest {
+        regions: regions.to_vec(),
+        ..super::Digest::default()
+    };
+    let last = digest.regions.len() - 1;
+    assert_eq!(super::lists::region_at(&digest, 3, last, 2), Some(last));
+    assert_eq!(super::lists::region_at(&digest, 3, 0, 0), Some(0));
+}

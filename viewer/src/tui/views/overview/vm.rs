@@ -4,7 +4,6 @@ use super::digest::Digest;
 use crate::report::text::shorten::label;
 use crate::report::words::{count, percent, ratio, some};
 use crate::tui::theme::Role;
-use crate::tui::views::Cx;
 use crate::tui::views::collector::{brief, pauses::figures};
 use crate::tui::widgets::pane::{Bit, Pane};
 use crate::tui::widgets::text;
@@ -13,15 +12,12 @@ use vmscope_symbolizer::Region;
 use vmscope_symbolizer::compilers::Compilers;
 
 /// The collector in a sentence for each line.
-pub fn collector_lines(cx: &Cx<'_>, digest: &Digest) -> Vec<String> {
+pub fn collector_lines(digest: &Digest) -> Vec<String> {
     let told = &digest.collections;
-    let summary = cx.summary;
-    let samples = summary.map_or(0, |summary| summary.regions[Region::Gc as usize]);
-    let total = summary.map_or(0, |summary| summary.total);
     // Where names are missing, the collector's samples are not known as such.
-    let share = match samples {
+    let share = match told.in_collector {
         0 => "no sample is known to be in it".to_owned(),
-        _ => format!("{} of samples", percent(ratio(samples, total))),
+        samples => format!("{} of samples", percent(ratio(samples, told.total))),
     };
     let mut lines = vec![share];
     if !told.tells {
@@ -36,7 +32,12 @@ pub fn collector_lines(cx: &Cx<'_>, digest: &Digest) -> Vec<String> {
     let took = told
         .took
         .map_or_else(String::new, |ns| format!(" in {:.0} ms", ns / 1e6));
-    lines.push(format!("{counted}{took}"));
+    let of = if told.narrowed {
+        " of the whole process"
+    } else {
+        ""
+    };
+    lines.push(format!("{counted}{of}{took}"));
     if !told.pauses.is_empty() {
         lines.push(format!("pauses: {}", figures(&told.pauses)));
     }
@@ -51,8 +52,8 @@ pub fn collector_lines(cx: &Cx<'_>, digest: &Digest) -> Vec<String> {
 }
 
 /// Draws the collector: in one line, or one for each fact.
-pub fn collector(cx: &Cx<'_>, digest: &Digest, pane: &Pane<'_>, frame: &mut Frame<'_>) {
-    let lines = collector_lines(cx, digest);
+pub fn collector(digest: &Digest, pane: &Pane<'_>, frame: &mut Frame<'_>) {
+    let lines = collector_lines(digest);
     let title = (Role::Region(Region::Gc), " GC ".to_owned());
     if pane.rows() == 1 {
         // Of the pauses one figure, where there is little room.

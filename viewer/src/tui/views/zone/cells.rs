@@ -129,10 +129,7 @@ impl Cells {
         if stop.is_stopped() {
             return None;
         }
-        cells.fill(ground, wanted, &there, &sorts);
-        if stop.is_stopped() {
-            return None;
-        }
+        cells.fill(ground, wanted, &there, &sorts, stop)?;
         cells.changes(profile, ground, wanted, zone);
         Some(cells)
     }
@@ -160,7 +157,8 @@ impl Cells {
             }
             if let Some(total) = self.totals.get_mut(index) {
                 total.count += 1;
-                total.bytes += life.size();
+                // Sizes are the recording's, and what may be there overlaps freely.
+                total.bytes = total.bytes.saturating_add(life.size());
             }
             self.maybe += u64::from(*presence == Presence::Maybe);
             sorts.push(index);
@@ -226,12 +224,17 @@ impl Cells {
         wanted: &Wanted,
         there: &[(&Life, Presence)],
         sorts: &[usize],
-    ) {
+        stop: &Stop,
+    ) -> Option<()> {
         let (process, start) = wanted.zone;
         let mut stretches = ground.addresses.stretches.iter();
         let stretch = stretches.find(|one| one.owner == Owner::Zone(process, start));
         let mut most = vec![0u64; wanted.cells];
         for (&(life, presence), &sort) in there.iter().zip(sorts) {
+            // Each may lie on all cells.
+            if stop.is_stopped() {
+                return None;
+            }
             let range = Self::range(wanted, life.start, life.end);
             for at in range {
                 let from = wanted
@@ -242,7 +245,7 @@ impl Cells {
                 let (Some(cell), Some(most)) = (self.cells.get_mut(at), most.get_mut(at)) else {
                     continue;
                 };
-                cell.used += bytes;
+                cell.used = cell.used.saturating_add(bytes);
                 cell.maybe |= presence == Presence::Maybe;
                 if bytes > *most {
                     *most = bytes;
@@ -260,6 +263,7 @@ impl Cells {
                 }
             }
         }
+        Some(())
     }
 
     fn changes(&mut self, profile: &Profile, ground: &Ground, wanted: &Wanted, zone: &ZoneRange) {

@@ -24,6 +24,9 @@ const BY_CHANGES: u16 = 0;
 const AS_HEAT: u16 = 1;
 const FIRST_ZONE: u16 = 10;
 
+/// So many zones can be chosen in the palette.
+const MAX_CHOICES: u16 = 1_000;
+
 /// The map.
 #[derive(Debug, Default)]
 pub struct Map {
@@ -100,8 +103,26 @@ impl Map {
             })
     }
 
-    pub fn take(&mut self, answer: Option<Answer>) {
+    /// Returns the number of the ground that the cells are made from.
+    pub fn take(&mut self, answer: Option<Answer>) -> Option<u64> {
         self.cells.take(answer);
+        self.cells.answered().map(|(wanted, _)| wanted.ground)
+    }
+
+    /// The cells with what they answer, where that is what is laid out now: others would
+    /// stand at wrong addresses.
+    pub fn fitting(&self, zone: &ZoneRange, grid: &Grid, cx: &Cx<'_>) -> Option<(&Wanted, &Cells)> {
+        let (of, _) = self.cells.answered()?;
+        let fits = of.zone == (zone.process, zone.start)
+            && (of.first, of.bytes, of.cells) == (grid.first, grid.bytes, grid.cells(zone))
+            && of.line.2 == usize::from(Places::of(cx.area).line.width);
+        self.cells.get().filter(|_| fits).map(|cells| (of, cells))
+    }
+
+    /// The time of the cells that are drawn; the one wanted where there are none.
+    fn drawn_time(&self, zone: &ZoneRange, grid: &Grid, cx: &Cx<'_>) -> TimeNs {
+        let fitting = self.fitting(zone, grid, cx);
+        fitting.map_or_else(|| self.time(cx), |(of, _)| of.time)
     }
 
     pub fn is_pending(&self) -> bool {
@@ -116,7 +137,7 @@ impl Map {
         let grid = self.grid(zone, cx);
         let start = self.cursor(zone, &grid);
         let end = start.saturating_add(grid.bytes);
-        let there = ground.lives.at(zone, self.time(cx));
+        let there = ground.lives.at(zone, self.drawn_time(zone, &grid, cx));
         let here = there.filter(|(life, _)| life.start < end && start < life.end);
         here.map(|(life, _)| life)
             .filter(|life| {
@@ -250,8 +271,8 @@ impl Map {
                 let at = usize::from(number.saturating_sub(FIRST_ZONE));
                 self.choose(ground.lives.zones().get(at));
             }
-            Command::NextHot => self.hot(&zone, &grid, false),
-            Command::PreviousHot => self.hot(&zone, &grid, true),
+            Command::NextHot => self.hot(&zone, &grid, false, cx),
+            Command::PreviousHot => self.hot(&zone, &grid, true, cx),
             Command::Cancel => self.before = None,
             Command::Open => return self.on_entry(ground, cx, Act::Annotate),
             Command::Only => {
@@ -273,8 +294,8 @@ impl Map {
     }
 
     /// To the next hot cell of those on the screen.
-    fn hot(&mut self, zone: &ZoneRange, grid: &Grid, back: bool) {
-        let Some(cells) = self.cells.get() else {
+    fn hot(&mut self, zone: &ZoneRange, grid: &Grid, back: bool, cx: &Cx<'_>) {
+        let Some((_, cells)) = self.fitting(zone, grid, cx) else {
             return;
         };
         let most = cells.cells.iter().map(|cell| cell.samples).max();
@@ -375,7 +396,9 @@ impl Map {
             choice(BY_CHANGES, step.to_owned()),
             choice(AS_HEAT, heat.to_owned()),
         ];
-        for (zone, number) in ground.lives.zones().iter().zip(FIRST_ZONE..) {
+        // A palette has no room for more, nor have the numbers.
+        let numbers = FIRST_ZONE..FIRST_ZONE + MAX_CHOICES;
+        for (zone, number) in ground.lives.zones().iter().zip(numbers) {
             let name = names::of_zone(zone.process, zone.start, &ground.lives, cx);
             choices.push(choice(number, format!("map of {name}")));
         }
@@ -383,13 +406,17 @@ impl Map {
     }
 
     pub fn shown(&self, ground: &Ground, cx: &Cx<'_>) -> Shown {
-        let Some((zone, cells)) = self.zone(ground).zip(self.cells.get()) else {
-            return Shown {
-                title: "Code zone".to_owned(),
-                parts: vec![Part::Text(vec![map_drawn::NO_ZONE.to_owned()])],
-            };
+        let only_text = |text: &str| Shown {
+            title: "Code zone".to_owned(),
+            parts: vec![Part::Text(vec![text.to_owned()])],
         };
-        let time = self.time(cx);
+        let Some(zone) = self.zone(ground) else {
+            return only_text(map_drawn::NO_ZONE);
+        };
+        let Some((of, cells)) = self.fitting(zone, &self.grid(zone, cx), cx) else {
+            return only_text("What is in the code zone is not yet worked out.");
+        };
+        let time = of.time;
         let heads = ["kind", ">constituents", ">bytes", ">samples"];
         let mut kinds = Table::new("", &heads);
         for total in &cells.totals {

@@ -10,7 +10,7 @@
 //! OrderBook.match, methods C2, 0x7fa000080040 +896 B, since 2.310 s
 //! ```
 
-use super::cells::{Cells, Total, name_of};
+use super::cells::{Cells, Total, Wanted, name_of};
 use super::map::Map;
 use super::plot_drawn::{put, sentence};
 use super::{Ground, names};
@@ -187,15 +187,15 @@ impl Map {
         let Some(zone) = self.zone(ground) else {
             return sentence(NO_ZONE, cx, frame, area);
         };
-        let Some(cells) = self.cells.get() else {
-            return;
-        };
         let places = Places::of(area);
         let grid = self.grid(zone, cx);
         let buffer = frame.buffer_mut();
         self.draw_head(zone, &grid, ground, cx, buffer, (area, &places));
+        let Some((of, cells)) = self.fitting(zone, &grid, cx) else {
+            return;
+        };
         self.draw_cells(zone, &grid, cells, cx, buffer, places.map);
-        self.draw_below(cells, ground, cx, buffer, (area, &places));
+        self.draw_below((of, cells), ground, cx, buffer, (area, &places));
         if let Some(side) = places.side {
             draw_kinds(cells, cx, buffer, side);
         }
@@ -299,7 +299,7 @@ impl Map {
 
     fn draw_below(
         &self,
-        cells: &Cells,
+        (of, cells): (&Wanted, &Cells),
         ground: &Ground,
         cx: &Cx<'_>,
         buffer: &mut Buffer,
@@ -341,8 +341,8 @@ impl Map {
             room,
             theme.style(Role::Text),
         );
-        self.draw_line(cells, cx, buffer, (area, places));
-        let (first, second) = self.told(cells, ground, cx);
+        draw_line((of, cells), cx, buffer, (area, places));
+        let (first, second) = self.told((of, cells), ground, cx);
         let y = places.line.y;
         put(
             buffer,
@@ -360,40 +360,13 @@ impl Map {
         );
     }
 
-    fn draw_line(
-        &self,
-        cells: &Cells,
-        cx: &Cx<'_>,
-        buffer: &mut Buffer,
-        (area, places): (Rect, &Places),
-    ) {
-        let theme = cx.theme;
-        let time = self.time(cx);
-        let seconds = format!(" {:>8.3} s", cx.seconds(time));
-        let line = places.line;
-        let style = theme.style(Role::Key);
-        put(buffer, (area.x, line.y), &seconds, usize::from(TIME), style);
-        let span = u128::from(cx.end.since(cx.begin).0).max(1);
-        let last = u128::from(line.width.saturating_sub(1));
-        let now = u128::from(time.since(cx.begin).0) * last / span;
-        let most = cells.line.iter().copied().max().unwrap_or(0);
-        for (x, at) in (line.x..line.right()).zip(0usize..) {
-            let changes = cells.line.get(at).copied().unwrap_or(0);
-            let mut place = [0; 4];
-            let (sign, role) = if at as u128 == now {
-                (theme.sign("●", "O"), Role::Key)
-            } else if changes > 0 {
-                let column = theme.column(ratio(changes, most));
-                (&*column.encode_utf8(&mut place), Role::Text)
-            } else {
-                (theme.sign("─", "-"), Role::Dim)
-            };
-            put(buffer, (x, line.y), sign, 1, theme.style(role));
-        }
-    }
-
     /// What is under the cursor, in two lines.
-    fn told(&self, cells: &Cells, ground: &Ground, cx: &Cx<'_>) -> (String, String) {
+    fn told(
+        &self,
+        (of, cells): (&Wanted, &Cells),
+        ground: &Ground,
+        cx: &Cx<'_>,
+    ) -> (String, String) {
         let changed = if cells.came + cells.went > 0 {
             format!(
                 "; since the step before {} came, {} went",
@@ -426,11 +399,10 @@ impl Map {
         };
         let first = format!(" {called}: {}{tier}{more}{changed}", kind_of(&code.kind));
         let samples = samples_in(zone, life, ground);
-        let time = self.time(cx);
         let since = if life.from <= cx.begin {
             "since before the beginning".to_owned()
         } else {
-            let age = time.since(life.from).as_secs_f64();
+            let age = of.time.since(life.from).as_secs_f64();
             format!("since {:.3} s (for {age:.3} s)", cx.seconds(life.from))
         };
         let until = life.until.map_or_else(String::new, |until| {
@@ -457,6 +429,37 @@ impl Map {
 fn digit(heat: f64) -> char {
     let digit = (heat.clamp(0.0, 1.0) * 9.0).ceil().max(1.0) as u32;
     char::from_digit(digit, 10).unwrap_or('9')
+}
+
+fn draw_line(
+    (of, cells): (&Wanted, &Cells),
+    cx: &Cx<'_>,
+    buffer: &mut Buffer,
+    (area, places): (Rect, &Places),
+) {
+    let theme = cx.theme;
+    let seconds = format!(" {:>8.3} s", cx.seconds(of.time));
+    let line = places.line;
+    let style = theme.style(Role::Key);
+    put(buffer, (area.x, line.y), &seconds, usize::from(TIME), style);
+    let (from, to, _) = of.line;
+    let span = u128::from(to.since(from).0).max(1);
+    let last = u128::from(line.width.saturating_sub(1));
+    let now = u128::from(of.time.since(from).0) * last / span;
+    let most = cells.line.iter().copied().max().unwrap_or(0);
+    for (x, at) in (line.x..line.right()).zip(0usize..) {
+        let changes = cells.line.get(at).copied().unwrap_or(0);
+        let mut place = [0; 4];
+        let (sign, role) = if at as u128 == now {
+            (theme.sign("●", "O"), Role::Key)
+        } else if changes > 0 {
+            let column = theme.column(ratio(changes, most));
+            (&*column.encode_utf8(&mut place), Role::Text)
+        } else {
+            (theme.sign("─", "-"), Role::Dim)
+        };
+        put(buffer, (x, line.y), sign, 1, theme.style(role));
+    }
 }
 
 fn draw_kinds(cells: &Cells, cx: &Cx<'_>, buffer: &mut Buffer, area: Rect) {

@@ -22,6 +22,9 @@ const INCLUDE_ALL: u16 = 0;
 const ONLY_ZONES: u16 = 1;
 const FIRST_STRETCH: u16 = 10;
 
+/// So many ranges can be chosen in the palette, by address; the list has all.
+const MAX_CHOICES: u16 = 1_000;
+
 /// The plot.
 #[derive(Debug)]
 pub struct Plot {
@@ -74,8 +77,10 @@ impl Plot {
         })
     }
 
-    pub fn take(&mut self, answer: Option<Answer>) {
+    /// Returns the number of the ground that the columns are made from.
+    pub fn take(&mut self, answer: Option<Answer>) -> Option<u64> {
         self.columns.take(answer);
+        self.columns.answered().map(|(wanted, _)| wanted.ground)
     }
 
     pub fn is_pending(&self) -> bool {
@@ -424,7 +429,9 @@ impl Plot {
             choice(INCLUDE_ALL, "include all ranges of addresses"),
             choice(ONLY_ZONES, "include generated code only"),
         ];
-        for (stretch, number) in ground.addresses.stretches.iter().zip(FIRST_STRETCH..) {
+        // A palette has no room for more, nor have the numbers.
+        let numbers = FIRST_STRETCH..FIRST_STRETCH + MAX_CHOICES;
+        for (stretch, number) in ground.addresses.stretches.iter().zip(numbers) {
             let name = names::of_stretch(stretch, &ground.lives, cx);
             let what = if self.includes(stretch.owner) {
                 "leave out"

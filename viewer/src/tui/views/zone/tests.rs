@@ -245,3 +245,32 @@ fn no_size_and_no_recording_is_too_much() {
         }
     }
 }
+
+#[test]
+fn cells_are_not_drawn_under_the_addresses_of_others() {
+    let mut driven = Driven::open(zones().bytes(), SIZES[0]);
+    assert!(driven.keys("5m").screen().contains("+000000"));
+    // The next zone, before its cells are there.
+    let screen = driven.hold(|_| true).keys("b").screen();
+    assert!(screen.contains("code zone 2 of 2"), "{screen}");
+    assert!(!screen.contains("+000000"), "{screen}");
+    assert!(driven.let_go().screen().contains("+000000"));
+    // Another time: what is drawn says of when it is.
+    let driven = driven.keys("bs");
+    let before = driven.screen();
+    let time = before.lines().find(|line| line.contains('●'));
+    let screen = driven.hold(|_| true).keys(",,").screen();
+    assert_eq!(screen.lines().find(|line| line.contains('●')), time);
+    let screen = driven.let_go().screen();
+    assert!(
+        screen.contains("1 went") || screen.contains("1 came"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn keys_of_the_other_form_say_so() {
+    let mut driven = Driven::open(zones().bytes(), SIZES[0]);
+    assert!(driven.keys("5b").screen().contains("that is for the map"));
+    assert!(driven.keys("mv").screen().contains("that is for the plot"));
+}
