@@ -393,24 +393,18 @@ fn signs(data: &VmData, major: u32) -> Option<Signs> {
     let flags = data.flags();
     let is_concurrent = flags.is_none_or(|flags| CONCURRENT.iter().any(|name| flags.is_on(name)));
     let data = data.perf_data()?;
-    // Up to JDK 19 a sweeper frees code at any time (JDK-8290025).
-    let are_deaths = major >= 20 && !is_concurrent;
-    let counted = |from: u32| {
-        let each = |what: &'static str| {
-            let name = move |number| format!("sun.gc.collector.{number}.{what}");
-            (from..COLLECTORS).map(move |number| data.long(&name(number)).unwrap_or(0))
-        };
-        let mut times = each("lastEntryTime").zip(each("lastExitTime"));
-        let is_collecting = times.any(|(entry, exit)| entry > exit);
-        let collections = each("invocations").fold(0, i64::wrapping_add);
-        (!is_collecting).then_some(collections)
+    let each = |what: &'static str| {
+        let name = move |number| format!("sun.gc.collector.{number}.{what}");
+        (0..COLLECTORS).map(move |number| data.long(&name(number)).unwrap_or(0))
     };
+    let mut times = each("lastEntryTime").zip(each("lastExitTime"));
+    let is_collecting = times.any(|(entry, exit)| entry > exit);
+    let collections = each("invocations").fold(0, i64::wrapping_add);
     Some(Signs {
         compilations: data.long("sun.ci.totalCompiles")?,
-        collections: counted(0),
-        // The first collector is that of the young objects, which unloads nothing.
-        unloadings: counted(u32::from(are_deaths)),
-        are_deaths,
+        collections: (!is_collecting).then_some(collections),
+        // Up to JDK 19 a sweeper frees code at any time (JDK-8290025).
+        are_deaths: major >= 20 && !is_concurrent,
     })
 }
 

@@ -56,10 +56,8 @@ const READINGS: u32 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signs {
     pub compilations: i64,
-    /// All collections; `None` while there is one.
+    /// `None` while there is one: code goes in it.
     pub collections: Option<i64>,
-    /// Those in which code may go; `None` while there is one.
-    pub unloadings: Option<i64>,
     /// Whether code goes in collections alone, and in those that stop the world.
     pub are_deaths: bool,
 }
@@ -142,7 +140,7 @@ impl Zone {
     pub fn is_due(&self, touched: &[Avma], signs: Option<Signs>, now: Instant) -> bool {
         let collected = signs.is_some_and(|now| {
             let before = self.signs;
-            before.is_some_and(|before| before.unloadings != now.unloadings)
+            before.is_some_and(|before| before.collections != now.collections)
         });
         if collected {
             return now >= self.collected_not_before;
@@ -151,12 +149,7 @@ impl Zone {
             return false;
         }
         let is_new = |at: &Avma| self.is_new(*at);
-        let has_sign = signs.is_some_and(|now| {
-            let before = self
-                .signs
-                .map(|before| (before.compilations, before.unloadings));
-            before != Some((now.compilations, now.unloadings))
-        });
+        let has_sign = signs.is_some() && signs != self.signs;
         now >= self.due || has_sign || touched.iter().any(is_new)
     }
 
@@ -175,8 +168,8 @@ impl Zone {
     pub fn count(&mut self, signs: Option<Signs>, time: TimeNs) {
         if let (Some(before), Some(now)) = (self.signs, signs)
             && now.are_deaths
-            && now.unloadings.is_some()
-            && before.unloadings == now.unloadings
+            && now.collections.is_some()
+            && before.collections == now.collections
         {
             self.known.is_whole_at(time);
         }
