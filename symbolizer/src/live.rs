@@ -180,6 +180,7 @@ impl Live {
             site_of_place: Vec::new(),
             resolved_now: Vec::new(),
             slices: Slices::default(),
+            left: Some(Left::default()),
         };
         let mut world = World::new(std::iter::empty(), Vec::new(), Interpreters::default());
         world.zones().note_missed();
@@ -284,6 +285,7 @@ impl Live {
         slices.append(trace, sites, site_of_place);
         let dropped = self.drop_oldest(&mut profile);
         let renumbered = self.forget(&mut profile);
+        profile.left = Some(self.left());
         Settled {
             samples: added as u64,
             dropped,

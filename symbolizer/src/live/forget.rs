@@ -34,9 +34,7 @@ impl Live {
         let weight = |(slices, cells): (usize, usize)| slices * SLICE_CELLS + cells;
         if weight(slices.size()) > self.bounds.cells {
             let enough = self.bounds.cells / 8 * 7;
-            while weight(slices.size()) > enough && slices.merge_oldest() {
-                self.left.merged += 1;
-            }
+            self.left.merged += slices.merge_oldest(|size| weight(size) <= enough);
         }
         dropped
     }

@@ -255,11 +255,8 @@ impl Follower {
 
     /// Tells the screen.
     fn tell(&mut self, is_open: &mut bool) {
-        let left = self.live.left();
-        self.state.samples = self.progress.samples();
         self.state.lost = self.progress.lost();
         self.state.bytes = self.progress.bytes();
-        self.state.skipped = left.late + left.late_samples + left.names;
         self.state.until = self.live.settled().min(now());
         let news = Event::Live(LiveNews::Grown(self.state.clone()));
         let opened = (!*is_open).then_some(Event::Opened);
