@@ -6,6 +6,7 @@
 
 use super::app::{App, update};
 use super::event::{Effect, Event};
+use super::jobs::Job;
 use super::live::LiveState;
 use super::screen;
 use super::theme::{Colors, Theme};
@@ -42,6 +43,10 @@ pub struct Driven {
     terminal: Terminal<TestBackend>,
     /// Effects other than work, in order.
     pub effects: Vec<Effect>,
+    /// Whether jobs wait for [`Driven::answer`].
+    pub holds: bool,
+    /// Those that do.
+    pub held: Vec<Job>,
     at_ms: u64,
 }
 
@@ -73,6 +78,8 @@ impl Driven {
             profile,
             terminal: Terminal::new(backend).expect("a test's terminal"),
             effects: Vec::new(),
+            holds: false,
+            held: Vec::new(),
             at_ms: 0,
         };
         driven.event(Event::Opened);
@@ -85,10 +92,19 @@ impl Driven {
         while let Some(event) = events.pop() {
             for effect in update(&mut self.app, Some(&self.profile), event) {
                 match effect {
+                    Effect::Work(job) if self.holds => self.held.push(job),
                     Effect::Work(job) => events.push(Event::Done(job.run(&self.profile))),
                     other => self.effects.push(other),
                 }
             }
+        }
+    }
+
+    /// Does the jobs that wait, but none that come of them.
+    pub fn answer(&mut self) {
+        for job in std::mem::take(&mut self.held) {
+            let done = job.run(&self.profile);
+            self.event(Event::Done(done));
         }
     }
 
