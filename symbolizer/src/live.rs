@@ -59,7 +59,8 @@ pub struct Bounds {
     pub sites: usize,
     /// Records of each of the kinds that are kept one by one (counters, collections …).
     pub series: usize,
-    /// Readings of a thread's CPU time; of more, every other one of the older half goes.
+    /// Readings of a thread's CPU time; of more, every other one of the older half goes. Of a
+    /// thread that ended before all single samples, the first and the last remain.
     pub cpu_readings: usize,
 }
 

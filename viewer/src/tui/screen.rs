@@ -290,10 +290,7 @@ fn recorded(app: &App, room: usize) -> String {
         "" => "kept".to_owned(),
         output => format!("in {}", line(output, 40)),
     };
-    let all = [
-        format!("{lost}{size} {place}  "),
-        format!("{lost}{size}  "),
-    ];
+    let all = [format!("{lost}{size} {place}  "), format!("{lost}{size}  ")];
     let fits = all.into_iter().find(|text| width(text) <= room);
     fits.filter(|_| live.bytes > 0).unwrap_or(lost)
 }

@@ -143,7 +143,11 @@ fn what_is_left_out_lost_and_recorded_is_shown() {
     };
     let mut driven = Driven::following(profile, state, (120, 40));
     let screen = driven.keys("9").screen();
-    for told in ["7,043 records told after", "came after their time", "3 lost 4.2 MB in out.vmscope"] {
+    for told in [
+        "7,043 records told after",
+        "came after their time",
+        "3 lost 4.2 MB in out.vmscope",
+    ] {
         assert!(screen.contains(told), "{told}: {screen}");
     }
 }

@@ -283,6 +283,10 @@ fn end(recording: &Shared, output: Option<&Path>) -> (Recording, String) {
                 (None, _) => "sampling has ended".to_owned(),
             };
             let mut said = format!("{why}; {} samples", count(outcome.written.samples));
+            if outcome.unseen > 0 {
+                let unseen = count(outcome.unseen);
+                said.push_str(&format!(", the last {unseen} of which are not shown"));
+            }
             if let Some(output) = output
                 && let Err(error) = embed_symbols(output, &outcome.modules)
             {

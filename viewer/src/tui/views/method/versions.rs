@@ -192,7 +192,11 @@ impl<'a> Versions<'a> {
         table::draw(look, frame, area, |index| {
             let Some(version) = index.checked_sub(1).and_then(|at| self.all.get(at)) else {
                 let blank = || Piece::text("");
-                let name = Piece::text(if self.are_newest { "the newest" } else { "all together" });
+                let name = Piece::text(if self.are_newest {
+                    "the newest"
+                } else {
+                    "all together"
+                });
                 return vec![name, blank(), blank(), blank(), Piece::text(count(all))];
             };
             let role = if version.gone.is_some() || version.samples == 0 {
