@@ -33,6 +33,7 @@ pub fn profile_of(mut trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Pro
         site_of_place: Vec::new(),
         resolved_now: symbols,
         slices: Slices::default(),
+        left: None,
     };
     let separator = code::separator_of(&profile.trace).to_owned();
     let mut names = Names::new(inlined, usize::MAX, usize::MAX);

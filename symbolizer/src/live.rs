@@ -29,11 +29,18 @@ use crate::zone::{CodeIndex, Growing};
 use natives::Natives;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
+use std::time::{Duration, Instant};
 use vmscope_records::{
     CollectionKey, DurationNs, MethodKey, ProcessKey, Record, Sample, SymbolOwner, ThreadKey,
     TimeNs,
 };
+
+/// So long a step waits for a moment without readers, before it keeps new ones out.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How often it looks.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +59,8 @@ pub struct Bounds {
     pub sites: usize,
     /// Records of each of the kinds that are kept one by one (counters, collections …).
     pub series: usize,
-    /// Readings of a thread's CPU time; of more, every other one of the older half goes.
+    /// Readings of a thread's CPU time; of more, every other one of the older half goes. Of a
+    /// thread that ended before all single samples, the first and the last remain.
     pub cpu_readings: usize,
 }
 
@@ -180,6 +188,7 @@ impl Live {
             site_of_place: Vec::new(),
             resolved_now: Vec::new(),
             slices: Slices::default(),
+            left: Some(Left::default()),
         };
         let mut world = World::new(std::iter::empty(), Vec::new(), Interpreters::default());
         world.zones().note_missed();
@@ -267,7 +276,7 @@ impl Live {
     fn step(&mut self, until: TimeNs, found: Vec<vmscope_records::Symbols>) -> Settled {
         let until = until.max(self.settled);
         let profile = Arc::clone(&self.profile);
-        let mut profile = profile.write().unwrap_or_else(PoisonError::into_inner);
+        let mut profile = write(&profile);
         self.put_symbols(&mut profile, found);
         self.tell(&mut profile);
         let before = profile.trace.samples.times.len();
@@ -284,6 +293,7 @@ impl Live {
         slices.append(trace, sites, site_of_place);
         let dropped = self.drop_oldest(&mut profile);
         let renumbered = self.forget(&mut profile);
+        profile.left = Some(self.left());
         Settled {
             samples: added as u64,
             dropped,
@@ -291,4 +301,19 @@ impl Live {
             renumbered,
         }
     }
+}
+
+/// The profile for writing. Who waits for it lets no more readers in: one long answer would
+/// hold up those who only draw. So for [`PATIENCE`] it is taken between two readers.
+fn write(profile: &RwLock<Profile>) -> RwLockWriteGuard<'_, Profile> {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        match profile.try_write() {
+            Ok(profile) => return profile,
+            // A panic of a reader leaves it as it was.
+            Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+        }
+    }
+    profile.write().unwrap_or_else(PoisonError::into_inner)
 }

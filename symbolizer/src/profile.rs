@@ -1,5 +1,6 @@
 //! The profile: what all of vmscope's views and reports show.
 
+use crate::live::Left;
 use crate::slices::Slices;
 use crate::trace::Trace;
 use std::hash::{Hash, Hasher};
@@ -151,6 +152,9 @@ pub struct Profile {
     pub resolved_now: Vec<Symbols>,
     /// The samples summed up by time.
     pub slices: Slices,
+    /// What a profile that grows with its recording had to leave out; `None` of one that was
+    /// made of a whole recording.
+    pub left: Option<Left>,
 }
 
 impl Profile {

@@ -16,6 +16,7 @@ mod build;
 mod columns;
 mod count;
 mod cross;
+mod merge;
 mod rename;
 mod spans;
 mod stop;
@@ -169,23 +170,6 @@ impl Slices {
         let end = old.checked_sub(1).and_then(|last| slices.get(last));
         let more = end.map_or(0, |slice| slice.end.saturating_sub(self.forgotten));
         usize::try_from(more).unwrap_or(usize::MAX)
-    }
-
-    /// Merges two neighbours among the slices whose samples were forgotten: the two with
-    /// the fewest samples, of several the oldest. Returns whether there were two.
-    pub fn merge_oldest(&mut self) -> bool {
-        let slices = self.levels.first().map_or(&[][..], Vec::as_slice);
-        let old = slices.partition_point(|slice| slice.end <= self.forgotten);
-        let pairs = slices.get(..old).unwrap_or_default().windows(2).enumerate();
-        let size = |pair: &[Slice]| pair.iter().map(Slice::samples).sum::<u64>();
-        let mut sizes: Vec<(u64, usize)> = pairs.map(|(at, pair)| (size(pair), at)).collect();
-        // Mostly the smallest can be merged: no need to sort them all.
-        let smallest = sizes.iter().min().copied();
-        if smallest.is_some_and(|(_, index)| self.merge_at(0, index)) {
-            return true;
-        }
-        sizes.sort_unstable();
-        sizes.into_iter().any(|(_, index)| self.merge_at(0, index))
     }
 
     /// How many slices there are, on all levels, and cells in them.

@@ -192,7 +192,7 @@ fn the_made_up_jvm_has_all_its_samples() {
     let methods = |time_ms| {
         let there = lives.at(zone, TimeNs(screens::ms(time_ms)));
         let is_method = |life: &vmscope_symbolizer::zone::Life| {
-            let code = profile.trace.constituent(life.code).unwrap();
+            let code = life.constituent(&profile.trace).unwrap();
             code.kind == ConstituentKind::Method
         };
         there.filter(|(life, _)| is_method(life)).count()

@@ -15,7 +15,9 @@ use vmscope_records::{
     Avma, BoundaryRule, BytecodePc, Constituent, CpuMode, DurationNs, Exactness, PcMap, Record,
     Sample, ThreadKey, ThreadRole, TimeNs,
 };
+use vmscope_symbolizer::annotate::{annotate_stoppable, candidates, versions};
 use vmscope_symbolizer::slices::{Counts, SLICE, Slices, Stop};
+use vmscope_symbolizer::zone::{Life, Lives};
 use vmscope_symbolizer::{Bounds, Filter, Live, Profile, Summary};
 
 #[test]
@@ -166,6 +168,59 @@ fn memory_is_bounded_however_long_it_goes_on() {
         let key = (time.0 - 1005) / 1000 * 100 + (time.0 - 1005) % 1000 / 4 + 1;
         assert_eq!(entry.name, format!("m{}", key % 300));
     }
+    assert_eq!(profile.left, Some(left));
+    // What was forgotten lies nowhere any more: all that is there has its name.
+    let lives = Lives::of(&profile.trace);
+    let code = |life: &Life| life.constituent(&profile.trace).unwrap().name.clone();
+    let nameless = lives.all().iter().filter(|life| code(life).is_empty());
+    assert_eq!(nameless.count(), 0);
+    assert!(lives.all().len() < 30_000);
+}
+
+#[test]
+fn a_number_that_is_used_again_is_not_taken_for_what_had_it() {
+    let bounds = Bounds {
+        samples: 5_000,
+        ..Bounds::default()
+    };
+    let mut live = Live::new(true, bounds);
+    take(&mut live, &Recording::of("Cog"));
+    for round in 0..10 {
+        churn(&mut live, round);
+    }
+    let old = Lives::of(&live.profile().read().unwrap().trace);
+    for round in 10..300 {
+        churn(&mut live, round);
+    }
+    let profile = live.profile().read().unwrap();
+    let first = old.all().first().unwrap();
+    let now = profile.trace.constituent(first.code).unwrap();
+    assert_ne!(now.key, first.key, "the number is another's");
+    assert!(first.constituent(&profile.trace).is_none());
+}
+
+#[test]
+fn a_version_is_compared_with_what_is_kept_one_by_one() {
+    let bounds = Bounds {
+        samples: 5_000,
+        ..Bounds::default()
+    };
+    let mut live = Live::new(true, bounds);
+    take(&mut live, &Recording::of("Cog"));
+    for round in 0..60 {
+        churn(&mut live, round);
+    }
+    let profile = live.profile().read().unwrap();
+    assert!(profile.slices.forgotten() > 0);
+    let filter = Filter::default();
+    let all = candidates(&profile, &filter);
+    let subject = &all.first().unwrap().subject;
+    let stop = Stop::new();
+    let origin = Some(versions(&profile, &filter, subject, &stop).unwrap()[0].origin);
+    let of_one = annotate_stoppable(&profile, &filter, subject, origin, &stop).unwrap();
+    assert_eq!(of_one.total, profile.trace.samples.times.len() as u64);
+    let of_all = annotate_stoppable(&profile, &filter, subject, None, &stop).unwrap();
+    assert_eq!(of_all.total, 60 * 300);
 }
 
 #[test]

@@ -215,9 +215,13 @@ fn what_was_forgotten_is_still_counted_and_what_was_decided_is_told() {
         let chart = columns_of((0, END), By::Threads);
         let chart = Columns::of(&profile, &chart, &Filter::default(), &Stop::new()).unwrap();
         assert_eq!(chart.samples.iter().sum::<u64>(), all.total);
-        if !profile.slices.merge_oldest() {
+        // One at a time: it is whole after each.
+        let mut may = true;
+        let merged = profile.slices.merge_oldest(|_| !std::mem::take(&mut may));
+        if merged == 0 {
             break;
         }
+        assert_eq!(merged, 1);
     }
     assert!(profile.slices.size().0 < sizes.0 && profile.slices.size().1 < sizes.1);
     // It goes on growing.
@@ -239,6 +243,33 @@ fn what_was_forgotten_is_still_counted_and_what_was_decided_is_told() {
     let grown = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
     assert_eq!(grown.total, all.total + SLICE as u64 * 20);
     assert_eq!(grown.threads[1], all.threads[1] + SLICE as u64 * 20);
+}
+
+#[test]
+fn many_slices_are_merged_at_once() {
+    let mut profile = profile();
+    let all = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
+    let Profile { trace, slices, .. } = &mut profile;
+    slices.forget_samples_before(&mut trace.samples, TimeNs(END / 5 * 3));
+    let (before, cells) = slices.size();
+    let mut last = (before, cells);
+    let merged = slices.merge_oldest(|size| {
+        last = size;
+        size.0 <= before * 3 / 4
+    });
+    assert_eq!(slices.size(), last, "what it is told is so");
+    assert!(merged > 1 && last.0 <= before * 3 / 4 && last.1 <= cells);
+    // No more than wished, but for what ended on several levels at once.
+    assert!(last.0 + 4 > before * 3 / 4, "{before} {last:?}");
+    let merged = slices.merge_oldest(|_| false);
+    assert!(merged > 1);
+    assert_eq!(
+        slices.merge_oldest(|_| false),
+        0,
+        "none is left to be merged"
+    );
+    let now = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
+    assert_eq!(now, all);
 }
 
 #[test]

@@ -222,6 +222,8 @@ pub struct Outcome {
     pub written: Written,
     /// Samples lost.
     pub lost: u64,
+    /// Samples at its end that were recorded, but that a held-up tap did not get.
+    pub unseen: u64,
     /// How long it took.
     pub took: DurationNs,
     /// The modules that were seen, with their open files: what a self-contained
@@ -389,6 +391,7 @@ impl Session {
             reason: finished.reason,
             written: finished.written,
             lost: finished.lost,
+            unseen: finished.unseen,
             took: finished.ended.since(self.began),
             modules: finished.modules,
             kept: finished.kept,

@@ -7,11 +7,13 @@
 //! times before [`Tapped::told_until`] has been handed on. An adapter that hangs does
 //! not hold that up for longer than [`MAX_BEHIND`].
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, TrySendError, bounded};
+use crossbeam_channel::{
+    Receiver, RecvTimeoutError, SendTimeoutError, Sender, TryRecvError, bounded,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use vmscope_records::{
-    DurationNs, Limit, LimitKind, LossReason, Lost, ModuleKey, Record, Stream, TimeNs,
+    DurationNs, Limit, LimitKind, LossReason, Lost, ModuleKey, PcMap, Record, Stream, TimeNs,
 };
 use vmscope_target::{ModuleFile, Modules};
 
@@ -21,11 +23,12 @@ use vmscope_target::{ModuleFile, Modules};
 /// picture, not for the recording.
 pub const MAX_BEHIND: DurationNs = DurationNs(3_000_000_000);
 
-/// Records other than samples that may wait for room in the channel.
-const MAX_HELD_BACK: usize = 1 << 20;
+/// What records other than samples may take that wait for room in the channel, in bytes.
+const MAX_HELD_BACK: usize = if cfg!(test) { 1 << 20 } else { 256 << 20 };
 
-/// How long the last batch may wait for room: nothing is sampled any more.
-const LAST_WAIT: Duration = Duration::from_secs(1);
+/// How long the last batch may wait for room: nothing is sampled any more. A view that is
+/// gone is not waited for.
+const LAST_WAIT: Duration = Duration::from_secs(10);
 
 /// A batch of what was recorded.
 #[derive(Debug)]
@@ -50,6 +53,10 @@ pub struct Tap(Receiver<Tapped>);
 pub struct TapSource {
     out: Sender<Tapped>,
     records: Vec<Record>,
+    /// So many of them are held back: there are no samples among them.
+    held: usize,
+    /// What these take, in bytes.
+    held_bytes: usize,
     files: Vec<(ModuleKey, Arc<ModuleFile>)>,
     /// What did not fit and was dropped.
     lost: u64,
@@ -73,6 +80,8 @@ pub fn tap(batches: usize) -> (TapSource, Tap) {
     let source = TapSource {
         out,
         records: Vec::new(),
+        held: 0,
+        held_bytes: 0,
         files: Vec::new(),
         lost: 0,
         lost_from: None,
@@ -158,18 +167,23 @@ impl TapSource {
         if self.records.is_empty() && self.lost == 0 && until == self.told_until {
             return;
         }
+        // Nobody else sends: where there is room now, there is room then.
+        if self.out.is_full() {
+            self.hold_back();
+            return;
+        }
         let tapped = self.batch(until);
         match self.out.try_send(tapped) {
             Ok(()) => self.told_until = until,
-            Err(TrySendError::Full(tapped)) => self.keep(tapped),
-            Err(TrySendError::Disconnected(_)) => self.is_gone = true,
+            Err(_) => self.is_gone = true,
         }
     }
 
-    /// Hands on the last of it.
-    pub(super) fn end(mut self) {
+    /// Hands on the last of it. Returns how many samples the view, if there is one, neither
+    /// got nor was told to be lost.
+    pub(super) fn end(mut self) -> u64 {
         if self.is_gone {
-            return;
+            return 0;
         }
         if self.dropped > 0 {
             self.records.push(Record::Limit(Limit {
@@ -183,13 +197,20 @@ impl TapSource {
                 remedy: "look at the recording".to_owned(),
             }));
         }
+        let samples = self.records.iter();
+        let samples = samples.filter(|record| matches!(record, Record::Sample(_)));
+        let unseen = samples.count() as u64 + self.lost;
         let tapped = self.batch(TimeNs(u64::MAX));
-        // A view that is gone or held up does not want to know.
-        let _ = self.out.send_timeout(tapped, LAST_WAIT);
+        match self.out.send_timeout(tapped, LAST_WAIT) {
+            // A view that is gone does not want to know.
+            Ok(()) | Err(SendTimeoutError::Disconnected(_)) => 0,
+            Err(SendTimeoutError::Timeout(_)) => unseen,
+        }
     }
 
     fn batch(&mut self, told_until: TimeNs) -> Tapped {
         let mut records = std::mem::take(&mut self.records);
+        (self.held, self.held_bytes) = (0, 0);
         let count = std::mem::take(&mut self.lost);
         if let Some(from) = self.lost_from.take().filter(|_| count > 0) {
             records.push(Record::Lost(Lost {
@@ -208,31 +229,61 @@ impl TapSource {
         }
     }
 
-    /// Counts the samples that did not fit and holds the rest back.
-    fn keep(&mut self, tapped: Tapped) {
-        self.files = tapped.files;
-        for record in tapped.records {
-            match record {
-                Record::Sample(sample) => {
-                    self.lost += 1;
-                    self.lost_from.get_or_insert(sample.time);
-                    self.lost_to = self.lost_to.max(sample.time);
-                }
-                // Said again with what was lost since.
-                Record::Lost(lost) if lost.reason == LossReason::ChannelOverrun => {
-                    self.lost += lost.count;
-                    let from = self.lost_from.map_or(lost.from, |from| from.min(lost.from));
-                    self.lost_from = Some(from);
-                    self.lost_to = self.lost_to.max(lost.to);
-                }
-                other if self.records.len() < MAX_HELD_BACK => self.records.push(other),
-                other => {
-                    self.dropped += 1;
-                    self.lost_to = self.lost_to.max(other.time().unwrap_or_default());
-                }
+    /// Counts the samples that came since and holds the rest back.
+    fn hold_back(&mut self) {
+        for record in self.records.split_off(self.held) {
+            if let Record::Sample(sample) = record {
+                self.lost += 1;
+                self.lost_from.get_or_insert(sample.time);
+                self.lost_to = self.lost_to.max(sample.time);
+                continue;
+            }
+            let bytes = bytes_of(&record);
+            if self.held_bytes.saturating_add(bytes) <= MAX_HELD_BACK {
+                self.held_bytes += bytes;
+                self.records.push(record);
+            } else {
+                self.dropped += 1;
+                self.lost_to = self.lost_to.max(record.time().unwrap_or_default());
             }
         }
+        self.held = self.records.len();
     }
+}
+
+/// About what a record takes, in bytes: those kinds that can be large are looked into.
+fn bytes_of(record: &Record) -> usize {
+    let beside = match record {
+        Record::Constituent(code) => {
+            let map = match &code.map {
+                PcMap::None => 0,
+                PcMap::Boundary { entries, .. } => size_of_val(entries.as_slice()),
+                PcMap::Covers { covers, chains } => {
+                    let chains = chains.iter().map(|chain| size_of_val(chain.as_slice()));
+                    size_of_val(covers.as_slice()) + chains.sum::<usize>()
+                }
+            };
+            let cases = code.cases.iter();
+            let cases = cases.map(|case| size_of_val(case) + case.class.len() + case.target.len());
+            size_of_val(code.as_ref()) + code.name.len() + map + cases.sum::<usize>()
+        }
+        Record::Method(method) => {
+            let listing = method.listing.iter();
+            let listing = listing.map(|line| size_of_val(line) + line.1.len());
+            let names = method.class.len() + method.name.len() + method.file.len();
+            let lines = size_of_val(method.lines.as_slice());
+            let code = method.bytecodes.len() + listing.sum::<usize>();
+            size_of_val(method.as_ref()) + names + lines + code
+        }
+        Record::Symbols(symbols) => {
+            let functions = symbols.functions.iter();
+            let functions =
+                functions.map(|one| size_of_val(one) + one.linkage_name.len() + one.name.len());
+            symbols.note.len() + functions.sum::<usize>()
+        }
+        _ => 0,
+    };
+    size_of::<Record>() + beside
 }
 
 #[cfg(test)]

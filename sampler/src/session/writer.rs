@@ -41,6 +41,7 @@ pub(super) struct Finished {
     pub reason: EndReason,
     pub written: Written,
     pub lost: u64,
+    pub unseen: u64,
     pub ended: TimeNs,
     pub modules: Modules,
     pub kept: Option<Kept>,
@@ -241,17 +242,19 @@ impl WriterThread {
         let end = self.end(ended, reason, detail);
         let mut written = Written::default();
         let mut kept = None;
-        if let Some(mut tap) = self.tap.take() {
-            tap.record(&[Record::End(end.clone())], &self.recorder.modules);
-            tap.end();
-        }
         if let Some(sink) = self.sink.take() {
-            match sink.end(end) {
+            match sink.end(end.clone()) {
                 Ok(all) => (written, kept) = all,
                 Err(error) => {
                     self.failure.get_or_insert(error);
                 }
             }
+        }
+        // The file first: a view that is held up is waited for.
+        let mut unseen = 0;
+        if let Some(mut tap) = self.tap.take() {
+            tap.record(&[Record::End(end)], &self.recorder.modules);
+            unseen = tap.end();
         }
         Finished {
             reason: if self.failure.is_some() {
@@ -261,6 +264,7 @@ impl WriterThread {
             },
             written,
             lost: self.recorder.lost,
+            unseen,
             ended,
             modules: self.recorder.modules,
             kept,

@@ -6,7 +6,7 @@ use super::find::{are_namesakes, method_of};
 use super::{MAX_DEPTH, Spot, Subject};
 use crate::profile::Profile;
 use rustc_hash::FxHashMap;
-use vmscope_records::{BoundaryRule, Constituent, Method, MethodKey, PcMap};
+use vmscope_records::{BoundaryRule, Constituent, ConstituentKey, Method, MethodKey, PcMap};
 
 /// A place on the way inwards from the annotated method.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,11 +29,12 @@ pub struct Piece {
     pub path: Vec<Step>,
 }
 
-/// The machine code of a constituent, by its number in [`super::Origin::Code`], in the order
-/// of its addresses: those pieces that execute the method or what was inlined into it.
+/// The machine code of a constituent, as [`super::Origin::Code`] names it, in the
+/// order of its addresses: those pieces that execute the method or what was inlined into it.
 #[must_use]
-pub fn machine_code(profile: &Profile, chosen: &Subject, code: u32) -> Vec<Piece> {
-    let Some(constituent) = profile.trace.code.constituents.get(code as usize) else {
+pub fn machine_code(profile: &Profile, chosen: &Subject, code: ConstituentKey) -> Vec<Piece> {
+    let mut constituents = profile.trace.code.constituents.iter();
+    let Some(constituent) = constituents.find(|known| known.key == code) else {
         return Vec::new();
     };
     let size = constituent.end.0.saturating_sub(constituent.start.0);

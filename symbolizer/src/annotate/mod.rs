@@ -199,7 +199,8 @@ pub struct Annotation {
     pub file: String,
     /// The line at which it begins, where known.
     pub line: Option<u32>,
-    /// All samples that the filter takes, of whatever.
+    /// All samples that the filter takes, of whatever; for one version, the single ones
+    /// ([`versions`]).
     pub total: u64,
     /// Samples of the method and of what was inlined into it.
     pub all: Tally,
@@ -244,7 +245,8 @@ pub fn annotate_stoppable(
     let mut counts = Counts::of_selection(profile, &selection, stop)?;
     if let Some(origin) = origin {
         let takes = versions::places_of(profile, chosen, origin);
-        counts.sites = count_sites(profile, filter, &takes, stop)?;
+        // Of single samples alone, as its part of them is.
+        (counts.sites, counts.total) = count_sites(profile, filter, &takes, stop)?;
     }
     let sites = find::sites(profile, &counts.sites, chosen);
     let mut tiers = find::tiers(profile, &sites);
@@ -353,25 +355,28 @@ fn main_file(rows: &[Row]) -> String {
     most.map_or_else(String::new, |(file, _)| file.to_owned())
 }
 
-/// How many samples each site has in the places that `takes` says.
+/// How many single samples each site has in the places that `takes` says, and how many there
+/// are in all.
 fn count_sites(
     profile: &Profile,
     filter: &Filter,
     takes: &[bool],
     stop: &Stop,
-) -> Option<Vec<u64>> {
+) -> Option<(Vec<u64>, u64)> {
     let mut counts = vec![0; profile.sites.len()];
+    let mut all = 0;
     for (index, place) in places(profile, filter).enumerate() {
         if index.is_multiple_of(STOP_EVERY) && stop.is_stopped() {
             return None;
         }
+        all += 1;
         let site = profile.site_of_place.get(place as usize);
         let site = site.filter(|_| takes.get(place as usize) == Some(&true));
         if let Some(slot) = site.and_then(|&site| counts.get_mut(site as usize)) {
             *slot += 1;
         }
     }
-    Some(counts)
+    Some((counts, all))
 }
 
 /// Of each group of rows, the error of its share in the method's samples; `size` is how

@@ -9,15 +9,15 @@ use crate::summary::Filter;
 use crate::summary::places;
 use crate::trace::Place;
 use rustc_hash::FxHashMap;
-use vmscope_records::{Constituent, ConstituentKind, TimeNs};
+use vmscope_records::{Constituent, ConstituentKey, ConstituentKind, TimeNs};
 
 /// Where a method's samples were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
     /// In an interpreter that showed the method.
     Interpreted,
-    /// In code that was made of it: the number of a constituent of the recording.
-    Code(u32),
+    /// In code that was made of it.
+    Code(ConstituentKey),
     /// In code of other methods, into which it was inlined.
     Elsewhere,
 }
@@ -74,7 +74,7 @@ pub fn versions(
         if !is_own(constituent) {
             continue;
         }
-        let origin = Origin::Code(code);
+        let origin = Origin::Code(constituent.key);
         versions.push(Version {
             origin,
             tier: constituent.tier.clone(),
@@ -124,7 +124,7 @@ fn origins(profile: &Profile, chosen: &Subject) -> Vec<Option<Origin>> {
         .map(|site| depth_of(profile, site, chosen).is_some())
         .collect();
     let is_own = own_code(profile, chosen);
-    let mut of_code: FxHashMap<u32, bool> = FxHashMap::default();
+    let mut of_code: FxHashMap<u32, Origin> = FxHashMap::default();
     let places = trace.places.iter().zip(&profile.site_of_place);
     let origin = |(place, &site): (&Place, &u32)| {
         if has.get(site as usize) != Some(&true) {
@@ -132,15 +132,12 @@ fn origins(profile: &Profile, chosen: &Subject) -> Vec<Option<Origin>> {
         }
         match *place {
             Place::Code(code, _) => {
-                let own = *of_code.entry(code).or_insert_with(|| {
+                let origin = of_code.entry(code).or_insert_with(|| {
                     let constituent = trace.code.constituents.get(code as usize);
-                    constituent.is_some_and(&is_own)
+                    let own = constituent.filter(|constituent| is_own(constituent));
+                    own.map_or(Origin::Elsewhere, |own| Origin::Code(own.key))
                 });
-                Some(if own {
-                    Origin::Code(code)
-                } else {
-                    Origin::Elsewhere
-                })
+                Some(*origin)
             }
             Place::Interpreted { .. } | Place::Entering { .. } => Some(Origin::Interpreted),
             _ => None,

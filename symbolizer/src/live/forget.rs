@@ -34,9 +34,7 @@ impl Live {
         let weight = |(slices, cells): (usize, usize)| slices * SLICE_CELLS + cells;
         if weight(slices.size()) > self.bounds.cells {
             let enough = self.bounds.cells / 8 * 7;
-            while weight(slices.size()) > enough && slices.merge_oldest() {
-                self.left.merged += 1;
-            }
+            self.left.merged += slices.merge_oldest(|size| weight(size) <= enough);
         }
         dropped
     }
@@ -55,7 +53,7 @@ impl Live {
     /// Forgets what nothing needs any more, now and then. Returns whether places have new
     /// numbers.
     pub(super) fn forget(&mut self, profile: &mut Profile) -> bool {
-        self.trim(&mut profile.trace);
+        self.trim(&mut profile.trace, &profile.slices);
         let is_worth = |now: usize, then: usize| now > 2 * then + WORTH_IT;
         let places = profile.trace.places.len();
         if !is_worth(places, self.index.places_then)
@@ -72,7 +70,7 @@ impl Live {
     }
 
     /// Keeps the series within their bound.
-    fn trim(&mut self, trace: &mut Trace) {
+    fn trim(&mut self, trace: &mut Trace, slices: &Slices) {
         let most = self.bounds.series;
         let left = &mut self.left.records;
         let mut excess = |len: usize| {
@@ -105,7 +103,18 @@ impl Live {
                 .compilations
                 .retain(|_, number| *number >= dropped);
         }
+        let kept_from = trace.samples.times.first().copied();
         for thread in &mut trace.threads {
+            // Of one that ended before all that is kept one by one, what it used in all
+            // remains: many threads are short, and more come for ever.
+            let end = thread.end.as_ref().map(|end| end.time);
+            let is_over = end.zip(kept_from).is_some_and(|(end, from)| end < from);
+            if is_over && slices.forgotten() > 0 && thread.cpu.len() > 2 {
+                let last = thread.cpu.len() - 1;
+                thread.cpu.swap(1, last);
+                thread.cpu.truncate(2);
+                thread.cpu.shrink_to_fit();
+            }
             if thread.cpu.len() > self.bounds.cpu_readings.max(4) {
                 let half = thread.cpu.len() / 2;
                 let mut at = 0;

@@ -99,31 +99,6 @@ impl Slices {
             note_last(&mut self.last_of_thread, times, threads);
         }
     }
-
-    /// Merges the slice of that index with the next, after those above that end between
-    /// the two.
-    pub(super) fn merge_at(&mut self, level: usize, index: usize) -> bool {
-        let pair = self.levels.get(level).and_then(|s| s.get(index..index + 2));
-        let spots = self.spots.len();
-        let Some(merged) = pair.and_then(|pair| sum(pair, &mut Sums::default(), spots)) else {
-            return false;
-        };
-        let Some(boundary) = pair.and_then(|pair| pair.first()).map(|slice| slice.end) else {
-            return false;
-        };
-        if let Some(above) = self.levels.get(level + 1)
-            && let Ok(parent) = above.binary_search_by_key(&boundary, |slice| slice.end)
-        {
-            // The two can't be merged before there is a next one above.
-            if !self.merge_at(level + 1, parent) {
-                return false;
-            }
-        }
-        if let Some(slices) = self.levels.get_mut(level) {
-            slices.splice(index..index + 2, [merged]);
-        }
-        true
-    }
 }
 
 /// Makes slices of the first level.

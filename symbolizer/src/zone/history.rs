@@ -331,6 +331,8 @@ impl Code {
         known.cases = Vec::new();
         known.map = PcMap::None;
         known.method = None;
+        // It has no stay any more either.
+        known.end = known.start;
         self.moves.remove(&code);
         self.gone.remove(&code);
         self.free.push(code);

@@ -10,7 +10,7 @@ use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
+use vmscope_records::{Constituent, ConstituentKey, ConstituentKind, ProcessKey, TimeNs};
 
 /// Memory with code no further apart than this is one zone: V8's pages are; HotSpot's three
 /// heaps, each at the beginning of what is reserved for it, are not.
@@ -19,8 +19,11 @@ const ONE_ZONE: u64 = 1 << 20;
 /// A constituent's stay at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// Which constituent: for [`Trace::constituent`].
+    /// Which constituent: for [`Trace::constituent`], of the profile it was made of. In a live
+    /// one the number may be another's later: [`Life::constituent`].
     pub code: u32,
+    /// The same, for ever.
+    pub key: ConstituentKey,
     /// In whose zone.
     pub process: ProcessKey,
     /// First address.
@@ -72,6 +75,13 @@ pub struct Lives {
 }
 
 impl Life {
+    /// The constituent, unless it was forgotten since this was worked out.
+    #[must_use]
+    pub fn constituent<'a>(&self, trace: &'a Trace) -> Option<&'a Constituent> {
+        let known = trace.constituent(self.code);
+        known.filter(|known| known.key == self.key)
+    }
+
     /// Whether it was there at `time`; `None` that it was not.
     #[must_use]
     pub fn at(&self, time: TimeNs) -> Option<Presence> {
@@ -174,8 +184,11 @@ fn ended(trace: &Trace) -> Vec<Life> {
     for stay in &history.stays {
         let moved = before == Some(stay.code);
         before = Some(stay.code);
-        lives.push((stay.layer == Layer::Code).then_some(Life {
+        let constituent = trace.constituent(stay.code);
+        let code = constituent.filter(|_| stay.layer == Layer::Code);
+        lives.push(code.map(|code| Life {
             code: stay.code,
+            key: code.key,
             process: stay.process,
             start: stay.start,
             end: stay.end,

@@ -63,7 +63,7 @@ impl LiveLine {
     clippy::cast_precision_loss,
     reason = "a size with one digit after the point"
 )]
-pub(super) fn bytes(size: u64) -> String {
+pub(crate) fn bytes(size: u64) -> String {
     match size {
         0..1_000 => format!("{size} B"),
         1_000..1_000_000 => format!("{:.1} kB", size as f64 / 1e3),

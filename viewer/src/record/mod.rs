@@ -5,7 +5,7 @@ mod command;
 mod environment;
 pub(crate) mod families;
 mod follow;
-mod live_line;
+pub(crate) mod live_line;
 mod options;
 
 pub use command::launch_code;

@@ -69,8 +69,10 @@ pub struct App {
     pattern: String,
     history: History,
     summary: Fetched<(), Arc<Summary>>,
-    /// Counts the profile's growth.
+    /// Counts the profile's growth, as far as it was asked about.
     generation: u64,
+    /// Whether it has grown since.
+    has_grown: bool,
     bounds: (TimeNs, TimeNs),
     tickets: u64,
     running: FxHashMap<Slot, (u64, Stop)>,
@@ -114,6 +116,7 @@ impl App {
             history: History::default(),
             summary: Fetched::default(),
             generation: 0,
+            has_grown: false,
             bounds: (TimeNs(0), TimeNs(0)),
             tickets: 0,
             running: FxHashMap::default(),
@@ -250,7 +253,12 @@ pub fn update(app: &mut App, profile: Option<&Profile>, event: Event) -> Vec<Eff
                 .is_some_and(|(t, _)| *t == done.ticket);
             if newest {
                 app.running.remove(&done.slot);
+                let is_answered = done.answer.is_some();
                 app.answered(profile, done.slot, done.answer);
+                if !is_answered {
+                    // Asked again, there may be no answer either: it must not hold up others.
+                    app.grow(profile);
+                }
             }
         }
         Event::Live(news) => app.live_news(profile, news),
@@ -267,6 +275,9 @@ pub fn update(app: &mut App, profile: Option<&Profile>, event: Event) -> Vec<Eff
         && app.stage == Stage::Open
     {
         app.ask(profile, &mut effects);
+        if app.grow(Some(profile)) {
+            app.ask(profile, &mut effects);
+        }
         app.crumbs = screen::crumbs(app, profile);
     }
     effects
@@ -443,12 +454,29 @@ impl App {
             self.lens.hold(None);
         }
         if let Some(profile) = profile.filter(|_| !self.paused) {
-            self.generation += 1;
-            self.bounds = open::bounds(profile, Some(state.until));
             self.banner = open::banner(profile, Some(&state));
-            self.follow_span();
+            self.has_grown = true;
         }
         self.live = Some(state);
+    }
+
+    /// Turns to the profile as it has grown, once all that is shown was answered about it as
+    /// it was: asked anew each second, what takes longer than that would never be answered.
+    /// Returns whether it did.
+    fn grow(&mut self, profile: Option<&Profile>) -> bool {
+        let is_shown = |slot: &Slot| match slot {
+            Slot::Summary => true,
+            Slot::View(id, _) => *id == self.current,
+        };
+        let is_asking = self.running.keys().any(is_shown);
+        let Some(profile) = profile.filter(|_| self.has_grown && !self.paused && !is_asking) else {
+            return false;
+        };
+        self.has_grown = false;
+        self.generation += 1;
+        self.bounds = open::bounds(profile, self.live.as_ref().map(|live| live.until));
+        self.follow_span();
+        true
     }
 
     /// Moves the window along, where only the last seconds are shown.

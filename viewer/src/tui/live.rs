@@ -5,12 +5,8 @@ use vmscope_records::TimeNs;
 /// What is known of a running process beside its profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveState {
-    /// Samples taken so far.
-    pub samples: u64,
     /// Samples known to be lost.
     pub lost: u64,
-    /// Records that the session had, but that could not be shown in time.
-    pub skipped: u64,
     /// Bytes written, or kept in memory.
     pub bytes: u64,
     /// Until when everything is shown.

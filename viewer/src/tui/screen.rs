@@ -21,7 +21,8 @@ use super::mode::Mode;
 use super::theme::Role;
 use super::views::ViewId;
 use super::widgets::text::{line, width};
-use crate::report::words::some;
+use crate::record::live_line::bytes;
+use crate::report::words::{count, some};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -279,8 +280,34 @@ fn right_of_crumbs(app: &App) -> (String, String) {
         (Some(live), false) if live.ended.is_empty() => app.theme.sign("● live ", "live "),
         _ => "",
     };
-    let text = format!(" {held}{pending}{}", samples.unwrap_or_default());
+    let samples = samples.unwrap_or_default();
+    let crumbs = crumb_spans(app).pop();
+    let crumbs = crumbs.map_or(0, |(_, text, begin)| begin + width(&text));
+    let without = width(&format!(" {held}{pending}{samples}{limits}"));
+    let room = usize::from(app.size.0).saturating_sub(crumbs + without + 1);
+    let recorded = recorded(app, room);
+    let text = format!(" {held}{recorded}{pending}{samples}");
     (text, limits)
+}
+
+/// What a running process's session has lost and recorded, in words of at most `room`
+/// columns; what is lost is said in any.
+fn recorded(app: &App, room: usize) -> String {
+    let Some(live) = &app.live else {
+        return String::new();
+    };
+    let lost = match live.lost {
+        0 => String::new(),
+        lost => format!("{} lost ", count(lost)),
+    };
+    let size = bytes(live.bytes);
+    let place = match live.output.as_str() {
+        "" => "kept".to_owned(),
+        output => format!("in {}", line(output, 40)),
+    };
+    let all = [format!("{lost}{size} {place}  "), format!("{lost}{size}  ")];
+    let fits = all.into_iter().find(|text| width(text) <= room);
+    fits.filter(|_| live.bytes > 0).unwrap_or(lost)
 }
 
 fn draw_crumbs(app: &App, frame: &mut Frame<'_>, area: Rect) {

@@ -45,7 +45,8 @@ pub struct Driven {
     pub effects: Vec<Effect>,
     /// Whose work is held back.
     holds: fn(Slot) -> bool,
-    held: Vec<Job>,
+    /// What is.
+    pub held: Vec<Job>,
     at_ms: u64,
 }
 
@@ -112,6 +113,14 @@ impl Driven {
             self.event(Event::Done(job.run(&self.profile)));
         }
         self
+    }
+
+    /// Does the jobs that wait, but none that come of them.
+    pub fn answer(&mut self) {
+        for job in std::mem::take(&mut self.held) {
+            let done = job.run(&self.profile);
+            self.event(Event::Done(done));
+        }
     }
 
     /// Types a script: characters, and `<Enter>`, `<Esc>`, `<Down>`, `<C-d>` … .

@@ -1,5 +1,6 @@
 //! What all views have in common, driven by keys.
 
+use super::jobs::Slot;
 use super::testing::{Driven, SIZES};
 use crate::recordings::{PROGRAM_AT, Recording};
 
@@ -137,6 +138,58 @@ fn what_was_recorded_is_not_lost_by_one_key() {
     assert!(driven.effects.is_empty());
     driven.keys("q");
     assert!(matches!(driven.effects[..], [Effect::Quit]));
+}
+
+#[test]
+fn what_takes_longer_than_a_second_is_answered_while_the_profile_grows() {
+    let profile = super::testing::profile(small());
+    let mut driven = Driven::following(profile, super::live::LiveState::default(), SIZES[0]);
+    driven.keys("2").hold(|_| true);
+    driven.event(grown(50_000, ""));
+    // From the summary to the list, one is asked with the answer to another.
+    for _ in 0..5 {
+        let asked = driven.held.len();
+        assert!(asked > 0);
+        driven.event(grown(60_000, ""));
+        assert_eq!(driven.held.len(), asked, "nothing is asked meanwhile");
+        assert!(driven.held.iter().all(|job| !job.stop.is_stopped()));
+        driven.answer();
+        if driven.held.iter().any(|job| job.slot == Slot::Summary) {
+            break;
+        }
+    }
+    // All of it was answered: now the profile as it has grown.
+    assert!(driven.held.iter().any(|job| job.slot == Slot::Summary));
+    // What the user wants is not held up.
+    let old = driven.held.first().map(|job| job.stop.clone());
+    driven.keys("8<Space>");
+    assert!(old.is_some_and(|stop| stop.is_stopped()));
+}
+
+#[test]
+fn what_is_left_out_lost_and_recorded_is_shown() {
+    use vmscope_symbolizer::live::Left;
+    let mut profile = super::testing::profile(small());
+    profile.left = Some(Left {
+        late: 7_043,
+        late_samples: 12,
+        ..Left::default()
+    });
+    let state = super::live::LiveState {
+        lost: 3,
+        bytes: 4_200_000,
+        output: "out.vmscope".to_owned(),
+        ..super::live::LiveState::default()
+    };
+    let mut driven = Driven::following(profile, state, (120, 40));
+    let screen = driven.keys("9").screen();
+    for told in [
+        "7,043 records told after",
+        "came after their time",
+        "3 lost 4.2 MB in out.vmscope",
+    ] {
+        assert!(screen.contains(told), "{told}: {screen}");
+    }
 }
 
 #[test]

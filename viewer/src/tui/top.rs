@@ -270,11 +270,8 @@ impl Follower {
 
     /// Tells the screen.
     fn tell(&mut self, is_open: &mut bool) {
-        let left = self.live.left();
-        self.state.samples = self.progress.samples();
         self.state.lost = self.progress.lost();
         self.state.bytes = self.progress.bytes();
-        self.state.skipped = left.late + left.late_samples + left.names;
         self.state.until = self.live.settled().min(now());
         let news = Event::Live(LiveNews::Grown(self.state.clone()));
         let opened = (!*is_open).then_some(Event::Opened);
@@ -301,6 +298,10 @@ fn end(recording: &Shared, output: Option<&Path>) -> (Recording, String) {
                 (None, _) => "sampling has ended".to_owned(),
             };
             let mut said = format!("{why}; {} samples", count(outcome.written.samples));
+            if outcome.unseen > 0 {
+                let unseen = count(outcome.unseen);
+                said.push_str(&format!(", the last {unseen} of which are not shown"));
+            }
             if let Some(output) = output
                 && let Err(error) = embed_symbols(output, &outcome.modules)
             {

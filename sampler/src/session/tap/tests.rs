@@ -55,6 +55,36 @@ fn what_does_not_fit_is_held_back_but_for_samples_which_are_counted() {
 }
 
 #[test]
+fn what_is_held_back_has_a_bound_in_bytes() {
+    let (mut source, tap) = tap(1);
+    let modules = Modules::new();
+    source.record(&[mark(0)], &modules);
+    source.send();
+    let large = Record::Symbols(vmscope_records::Symbols {
+        owner: vmscope_records::SymbolOwner::Kernel,
+        functions: Vec::new(),
+        note: "x".repeat(MAX_HELD_BACK / 2),
+    });
+    for _ in 0..3 {
+        source.record(std::slice::from_ref(&large), &modules);
+        source.send();
+        source.send();
+    }
+    assert_eq!((source.records.len(), source.dropped), (1, 2));
+    source.record(&[mark(1), sample(2)], &modules);
+    source.send();
+    assert_eq!(
+        (source.records.len(), source.lost),
+        (2, 1),
+        "small ones still fit"
+    );
+    assert_eq!(all(&tap).len(), 1);
+    source.send();
+    assert_eq!((source.held, source.held_bytes), (0, 0));
+    assert_eq!(all(&tap)[0].records.len(), 3, "with what was lost");
+}
+
+#[test]
 fn a_look_holds_up_the_story_and_one_that_hangs_does_so_for_a_while_only() {
     let (mut source, tap) = tap(100);
     let modules = Modules::new();

@@ -11,6 +11,7 @@ impl App {
     pub(super) fn open(&mut self, profile: &Profile) {
         self.stage = Stage::Open;
         self.generation += 1;
+        self.has_grown = false;
         let until = self.live.as_ref().map(|live| live.until);
         self.bounds = bounds(profile, until);
         self.banner = banner(profile, self.live.as_ref());

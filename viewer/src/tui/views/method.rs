@@ -112,6 +112,7 @@ impl Method {
         Versions {
             all: self.shown_one().map_or(&[], |found| &found.versions),
             chosen: self.origin,
+            are_newest: self.shown_one().is_some_and(|found| found.are_newest),
         }
     }
 

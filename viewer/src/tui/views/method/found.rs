@@ -38,6 +38,11 @@ pub struct Found {
     pub annotation: Annotation,
     /// All its versions.
     pub versions: Vec<Version>,
+    /// Whether the samples of these are those alone that are kept one by one: older ones
+    /// are known by sums, which do not tell code apart.
+    pub are_newest: bool,
+    /// Whether so are those of the annotation, which is of one version.
+    pub is_of_newest: bool,
     /// The cases of a PIC.
     pub cases: Vec<Case>,
     /// Whose machine code is in [`Found::machine`]: a number of [`Found::versions`].
@@ -89,6 +94,8 @@ pub fn find(
         why: String::new(),
         annotation: Annotation::default(),
         versions: Vec::new(),
+        are_newest: profile.slices.forgotten() > 0,
+        is_of_newest: origin.is_some() && profile.slices.forgotten() > 0,
         cases: Vec::new(),
         machine_of: None,
         machine: FxHashMap::default(),

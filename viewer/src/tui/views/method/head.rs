@@ -37,8 +37,13 @@ pub fn figures(found: &Found) -> String {
         .error
         .map_or_else(String::new, |error| format!(" ±{:.2}", error * 100.0));
     let share = percent(ratio(all, annotation.total));
+    let whole = if found.is_of_newest {
+        "the newest samples"
+    } else {
+        "all"
+    };
     let mut parts = vec![format!(
-        "{share}{error} of all: {}",
+        "{share}{error} of {whole}: {}",
         some(all, "sample", "samples")
     )];
     if own < all {

@@ -39,6 +39,8 @@ pub struct Versions<'a> {
     pub all: &'a [Version],
     /// Which is shown.
     pub chosen: Option<Origin>,
+    /// Whether they are of the newest samples only.
+    pub are_newest: bool,
 }
 
 /// What a version is called.
@@ -108,7 +110,8 @@ impl<'a> Versions<'a> {
     /// The pieces of the strip, with where each begins; those before the one that is shown
     /// may be left out.
     fn strip(self, cx: &Cx<'_>, columns: usize) -> Vec<(Option<Origin>, String, usize)> {
-        let all = format!("all {}", count(self.samples()));
+        let newest = if self.are_newest { " newest" } else { "" };
+        let all = format!("all {}{newest}", count(self.samples()));
         let mut pieces = vec![(None, all)];
         let others = self.all.iter();
         pieces.extend(others.map(|version| (Some(version.origin), label(version, cx))));
@@ -189,7 +192,11 @@ impl<'a> Versions<'a> {
         table::draw(look, frame, area, |index| {
             let Some(version) = index.checked_sub(1).and_then(|at| self.all.get(at)) else {
                 let blank = || Piece::text("");
-                let name = Piece::text("all together");
+                let name = Piece::text(if self.are_newest {
+                    "the newest"
+                } else {
+                    "all together"
+                });
                 return vec![name, blank(), blank(), blank(), Piece::text(count(all))];
             };
             let role = if version.gone.is_some() || version.samples == 0 {

@@ -104,7 +104,7 @@ pub fn zone_of(lives: &Lives, zone: (ProcessKey, u64)) -> Option<&ZoneRange> {
 }
 
 fn is_free(profile: &Profile, life: &Life) -> bool {
-    let code = profile.trace.constituent(life.code);
+    let code = life.constituent(&profile.trace);
     code.is_none_or(|code| code.kind == ConstituentKind::Free)
 }
 
@@ -139,7 +139,7 @@ impl Cells {
         let mut by_sort: FxHashMap<Sort, usize> = FxHashMap::default();
         let mut sorts = Vec::with_capacity(there.len());
         for (life, presence) in there {
-            let code = profile.trace.constituent(life.code);
+            let code = life.constituent(&profile.trace);
             let sort = Sort {
                 kind: code.map_or(ConstituentKind::Stub, |code| code.kind.clone()),
                 tier: code.map_or_else(String::new, |code| code.tier.clone()),

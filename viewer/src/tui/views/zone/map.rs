@@ -141,7 +141,7 @@ impl Map {
         let here = there.filter(|(life, _)| life.start < end && start < life.end);
         here.map(|(life, _)| life)
             .filter(|life| {
-                let code = cx.profile.trace.constituent(life.code);
+                let code = life.constituent(&cx.profile.trace);
                 code.is_some_and(|code| code.kind != ConstituentKind::Free)
             })
             .collect()
@@ -157,7 +157,7 @@ impl Map {
 
     /// The entry of a constituent's own samples; `None` where it has none.
     fn entry(life: &Life, cx: &Cx<'_>) -> Option<EntryId> {
-        let code = cx.profile.trace.constituent(life.code)?;
+        let code = life.constituent(&cx.profile.trace)?;
         let kind = EntryKind::Code(code.kind.clone());
         let entries = cx.profile.entries.iter().zip(0..);
         let mut fitting = entries.filter(|(entry, _)| {
@@ -371,7 +371,7 @@ impl Map {
         let pattern = pattern.to_lowercase();
         let found = next_match(there.len(), origin, now, find, |index| {
             let code = there.get(index);
-            let code = code.and_then(|life| cx.profile.trace.constituent(life.code));
+            let code = code.and_then(|life| life.constituent(&cx.profile.trace));
             code.is_some_and(|code| code.name.to_lowercase().contains(&pattern))
         });
         if let Some(life) = found.and_then(|found| there.get(found)) {
@@ -439,7 +439,7 @@ impl Map {
         ];
         let mut table = Table::new("", &heads);
         for (life, _) in ground.lives.at(zone, time) {
-            let Some(code) = cx.profile.trace.constituent(life.code) else {
+            let Some(code) = life.constituent(&cx.profile.trace) else {
                 continue;
             };
             table.rows.push(vec![

@@ -378,7 +378,7 @@ impl Map {
         let Some((zone, life)) = self.zone(ground).zip(self.chosen(ground, cx)) else {
             return (format!(" free space{changed}"), String::new());
         };
-        let Some(code) = cx.profile.trace.constituent(life.code) else {
+        let Some(code) = life.constituent(&cx.profile.trace) else {
             return (String::new(), String::new());
         };
         let others = self.here(ground, cx).len().saturating_sub(1);
