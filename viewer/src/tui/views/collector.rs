@@ -162,7 +162,7 @@ impl Collector {
         if cx.lens.window().is_some() {
             let spans = cx.profile.trace.collections.iter();
             let spans = spans.filter_map(|one| Some((one.begin?, one.end?, Row::key_of(one))));
-            let spans = spans.filter(|(from, to, _)| from < to);
+            let spans = spans.filter(|(from, to, _)| from < to && *from <= cx.end);
             let next = if later {
                 spans.filter(|one| one.0 > row.time).min_by_key(|one| one.0)
             } else {
