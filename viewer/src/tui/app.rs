@@ -75,6 +75,8 @@ pub struct App {
     tickets: u64,
     running: FxHashMap<Slot, (u64, Stop)>,
     last_click: Option<(Position, u64)>,
+    /// Whether a button is held that was pressed in the view.
+    held_button: bool,
 }
 
 impl std::fmt::Debug for App {
@@ -114,6 +116,7 @@ impl App {
             tickets: 0,
             running: FxHashMap::default(),
             last_click: None,
+            held_button: false,
         }
     }
 
@@ -404,6 +407,7 @@ impl App {
             MouseEventKind::ScrollDown => Press::WheelDown,
             _ => return,
         };
+        let was_held = std::mem::take(&mut self.held_button);
         let Some(profile) = profile.filter(|_| matches!(self.mode, Mode::Normal)) else {
             return;
         };
@@ -416,7 +420,19 @@ impl App {
             }
         }
         let body: Rect = screen::body(self);
-        if body.contains(at) {
+        let is_inside = body.contains(at);
+        // What began in the view ends there, wherever the mouse has gone.
+        let goes_on = was_held && matches!(what, Press::Drag | Press::Up) && !body.is_empty();
+        self.held_button = match what {
+            Press::Down | Press::Double => is_inside,
+            Press::Up => false,
+            Press::Drag | Press::WheelUp | Press::WheelDown => was_held,
+        };
+        if is_inside || goes_on {
+            let at = Position::new(
+                at.x.clamp(body.x, body.right().saturating_sub(1).max(body.x)),
+                at.y.clamp(body.y, body.bottom().saturating_sub(1).max(body.y)),
+            );
             let click = Click { at, what };
             let acts = self.with_view(profile, |view, cx| view.click(click, cx));
             self.acts(profile, acts.unwrap_or_default());
@@ -468,6 +484,7 @@ impl App {
 
     /// Does what a view wants done.
     fn acts(&mut self, profile: &Profile, acts: Vec<Act>) {
+        let left = self.history.left();
         for act in acts {
             match act {
                 Act::Narrow(narrow) => self.narrow(profile, narrow),
@@ -480,6 +497,7 @@ impl App {
                 Act::Say(text) => self.message = text,
             }
         }
+        self.history.join(left);
     }
 
     fn show(&mut self, id: ViewId) {

@@ -23,6 +23,8 @@ pub struct Spot {
 pub struct History {
     before: Vec<Spot>,
     after: Vec<Spot>,
+    /// How often something was left.
+    left: u64,
 }
 
 impl History {
@@ -33,6 +35,19 @@ impl History {
             self.before.remove(0);
         }
         self.before.push(now);
+        self.left += 1;
+    }
+
+    /// How often something was left so far.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Makes one step of all since `left`: they came of one command.
+    pub fn join(&mut self, left: u64) {
+        let more = self.left.saturating_sub(left).saturating_sub(1);
+        let more = usize::try_from(more).unwrap_or(usize::MAX);
+        self.before.truncate(self.before.len().saturating_sub(more));
     }
 
     /// Goes back from `now`; `None` at the beginning.

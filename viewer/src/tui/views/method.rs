@@ -361,11 +361,11 @@ impl View for Method {
         }
         self.which = Some(which.clone());
         let filter = cx.lens.filter().clone();
-        let (asked, origin) = (which.clone(), self.origin);
+        let (asked, origin, until) = (which.clone(), self.origin, cx.end);
         let found = self
             .found
             .ask(FOUND, (which, origin), cx.stamp, move |profile, stop| {
-                found::find(profile, &filter, &asked, origin, stop)
+                found::find(profile, &filter, &asked, origin, until, stop)
             });
         let filter = cx.lens.filter().clone();
         let hottest = self

@@ -308,6 +308,17 @@ impl View for Timeline {
         Vec::new()
     }
 
+    fn back(&mut self, cx: &Cx<'_>) -> bool {
+        let Span::Part(from, to) = self.span else {
+            return false;
+        };
+        // Around the cursor where it is on the screen, as zooming out by keys.
+        let middle = TimeNs(from.0 + to.since(from).0 / 2);
+        let inside = self.cursor.filter(|time| (from..to).contains(time));
+        self.zoom(false, inside.unwrap_or(middle), cx);
+        true
+    }
+
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
         let layout = self.layout(cx.area);
         let grid = self.grid(cx, cx.area);

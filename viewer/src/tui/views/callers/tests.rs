@@ -120,7 +120,7 @@ fn the_mouse_selects_and_zooms() {
 #[test]
 fn only_stacks_through_a_function() {
     let mut driven = open(screens::native(), SIZES[0]);
-    driven.keys("/relax<Enter>f");
+    driven.keys("/relax<Enter>t");
     assert!(
         driven.screen().contains("Esc shows all again"),
         "{}",
