@@ -330,8 +330,11 @@ impl View for Overview {
             Some(Strip { window, columns })
         }));
         let filter = cx.lens.filter().clone();
-        questions.extend(self.compilers.ask(2, (), cx.stamp, move |profile, _| {
-            Some(Compilers::of(profile, &filter))
+        questions.extend(self.compilers.ask(2, (), cx.stamp, move |profile, stop| {
+            if profile.trace.compilations.is_empty() {
+                return Some(None);
+            }
+            Some(Some(Compilers::of_stoppable(profile, &filter, stop)?))
         }));
         questions
     }

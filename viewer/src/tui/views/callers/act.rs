@@ -229,15 +229,16 @@ impl Callers {
             return;
         }
         let row = self.list.selected();
-        let Some(branch) = self.branches.row(row).cloned() else {
+        let branch = self.branches.row(row);
+        let Some((open, function)) = branch.map(|branch| (branch.open, branch.function)) else {
             return;
         };
         match command {
-            Command::Toggle => self.branches.set_open(&tree, row, !branch.open),
+            Command::Toggle => self.branches.set_open(&tree, row, !open),
             Command::ZoomIn => self.branches.set_open(&tree, row, true),
-            Command::Right if branch.open => self.select_row(row + 1, cx),
+            Command::Right if open => self.select_row(row + 1, cx),
             Command::Right => self.branches.set_open(&tree, row, true),
-            Command::Left | Command::ZoomOut if branch.open => {
+            Command::Left | Command::ZoomOut if open => {
                 self.branches.set_open(&tree, row, false);
             }
             Command::Left => {
@@ -253,7 +254,7 @@ impl Callers {
                 let begin = self.branches.begin_of_path(row);
                 self.select_row(begin, cx);
             }
-            Command::Group | Command::GroupBack => self.turn_tree(&tree, branch.function, cx),
+            Command::Group | Command::GroupBack => self.turn_tree(&tree, function, cx),
             _ => {}
         }
     }
