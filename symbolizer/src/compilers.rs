@@ -238,7 +238,8 @@ impl Compilers {
             let thread = trace.number_of(one.thread);
             let begins_in_time = filter.to.is_none_or(|to| one.first_seen < to);
             let ends_in_time = filter.from.is_none_or(|from| one.last_seen >= from);
-            let takes_thread = thread.map_or(filter.takes_all_threads(), |t| filter.takes_thread(t));
+            let takes_thread =
+                thread.map_or(filter.takes_all_threads(), |t| filter.takes_thread(t));
             begins_in_time && ends_in_time && takes_thread
         };
         compilers.compilations = trace.compilations.iter().filter(in_filter).count() as u64;

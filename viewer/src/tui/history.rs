@@ -64,3 +64,29 @@ impl History {
         Some(spot)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_command_left_is_one_step() {
+        let spot = |view| Spot {
+            view,
+            lens: Lens::default(),
+            subject: None,
+        };
+        let mut history = History::default();
+        history.leave(spot(ViewId::Overview));
+        let left = history.left();
+        history.leave(spot(ViewId::Hot));
+        history.leave(spot(ViewId::Zone));
+        history.join(left);
+        let none = history.left();
+        history.join(none);
+        let back = history.back(spot(ViewId::Truth)).map(|spot| spot.view);
+        assert_eq!(back, Some(ViewId::Hot));
+        let back = history.back(spot(ViewId::Hot)).map(|spot| spot.view);
+        assert_eq!(back, Some(ViewId::Overview));
+    }
+}

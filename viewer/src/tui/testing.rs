@@ -6,7 +6,7 @@
 
 use super::app::{App, update};
 use super::event::{Effect, Event};
-use super::live::LiveState;
+use super::live::{LiveNews, LiveState};
 use super::screen;
 use super::theme::{Colors, Theme};
 use ratatui::Terminal;
@@ -77,6 +77,12 @@ impl Driven {
         };
         driven.event(Event::Opened);
         driven
+    }
+
+    /// The running process's profile has grown to this one.
+    pub fn grow(&mut self, profile: Profile, live: LiveState) {
+        self.profile = profile;
+        self.event(Event::Live(LiveNews::Grown(live)));
     }
 
     /// Takes an event, and does all the work that comes of it.

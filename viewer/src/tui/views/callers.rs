@@ -48,7 +48,7 @@ const BINDINGS: &[Binding] = &[
     own(Command::Toggle, &[key(KeyCode::Char(' '))], "expand", "expand or collapse; in the graph, give a frame the whole width"),
     own(Command::ZoomIn, &[ch('+'), ch('=')], "", "give the selected frame the whole width (Enter, too)"),
     own(Command::ZoomOut, &[ch('-')], "", "what had the whole width before (Backspace, too)"),
-    own(Command::Own(THROUGH), &[ch('t')], "through", "only stacks through what is selected, in this view; again, or Esc: all stacks"),
+    own(Command::Own(THROUGH), &[ch('t')], "", "only stacks through what is selected, in this view; again, or Esc: all stacks"),
     own(Command::Own(METHOD), &[ch('o')], "method", "open it in the method view"),
 ];
 
@@ -300,7 +300,10 @@ impl View for Callers {
             crumb.push_str(" by thread");
         }
         if let Some(through) = &self.through {
-            crumb.push_str(&format!(", only stacks through {}", words::short(through, 24)));
+            crumb.push_str(&format!(
+                ", only stacks through {}",
+                words::short(through, 24)
+            ));
         }
         crumb
     }

@@ -41,8 +41,8 @@ use listing::Listing;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
-use versions::Versions;
 use std::collections::VecDeque;
+use versions::Versions;
 use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::annotate::{Calls, Candidate, Origin, Subject, entries_of_subject};
 

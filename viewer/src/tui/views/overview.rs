@@ -419,7 +419,8 @@ impl View for Overview {
         }
         if places.compilers.height > 0 {
             let told = self.compilers.get().and_then(Option::as_ref);
-            vm::compilers(told, &pane(places.compilers), frame);
+            let forgotten = cx.profile.slices.forgotten();
+            vm::compilers(told, forgotten, &pane(places.compilers), frame);
         }
         if places.figures.height > 0 {
             vm::vm_figures(digest, &pane(places.figures), frame);

@@ -149,6 +149,17 @@ fn only_stacks_through_a_function() {
 }
 
 #[test]
+fn only_what_is_selected_is_a_filter_of_all_views() {
+    let mut driven = open(screens::native(), SIZES[0]);
+    let screen = driven.keys("/relax<Enter>f").screen();
+    assert!(screen.contains("only sim::Grid::relax"), "{screen}");
+    assert!(screen.contains('✕'), "{screen}");
+    assert!(!screen.contains("only stacks through"), "{screen}");
+    assert!(driven.keys("1").screen().contains('✕'));
+    assert!(!driven.keys("[[").screen().contains('✕'));
+}
+
+#[test]
 fn all_of_it_is_copied_and_exported() {
     let mut driven = java();
     let text = copied(&mut driven);

@@ -137,7 +137,9 @@ impl Threads {
         });
         self.draw_bars(cx, frame, all);
         let threads = cx.profile.trace.threads.len();
-        let included = (0u32..).take(threads).filter(|thread| filter.takes_thread(*thread));
+        let included = (0u32..)
+            .take(threads)
+            .filter(|thread| filter.takes_thread(*thread));
         let mut words = format!(
             " {} of {} included",
             count(included.count() as u64),
@@ -156,12 +158,7 @@ impl Threads {
         self.facts.is_pending() || self.rows.is_pending()
     }
 
-    fn pieces(
-        &self,
-        cx: &Cx<'_>,
-        row: &Row,
-        total: u64,
-    ) -> Vec<Piece> {
+    fn pieces(&self, cx: &Cx<'_>, row: &Row, total: u64) -> Vec<Piece> {
         let fact = &row.fact;
         let filter = cx.lens.filter();
         let is_in = |thread: &&u32| filter.takes_thread(**thread);

@@ -73,7 +73,11 @@ pub fn processes(profile: &Profile, filter: &Filter) -> Option<FxHashSet<Process
     }
     let threads = (0u32..).take(profile.trace.threads.len());
     let threads = threads.filter(|thread| filter.takes_thread(*thread));
-    Some(threads.filter_map(|thread| profile.trace.process_of(thread)).collect())
+    Some(
+        threads
+            .filter_map(|thread| profile.trace.process_of(thread))
+            .collect(),
+    )
 }
 
 /// Milliseconds of a span, as people read them.
