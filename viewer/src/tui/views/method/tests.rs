@@ -116,12 +116,12 @@ fn the_palette_goes_on_learning() {
     use super::{Method, Own};
     use vmscope_symbolizer::annotate::Origin;
     let mut view = Method::default();
-    let all = (0..70_000).map(|code| Own::Version(Some(Origin::Code(code))));
+    let mut all = (0..70_000).map(|code| Own::Version(Some(Origin::Code(code))));
     for own in all.clone() {
         view.remember(own);
     }
     assert_eq!(view.own.len(), super::MAX_CHOICES);
-    let newest = all.last().unwrap();
+    let newest = all.next_back().unwrap();
     assert_eq!(view.own.back().map(|(_, own)| own), Some(&newest));
     let mut numbers: Vec<u16> = view.own.iter().map(|(number, _)| *number).collect();
     numbers.sort_unstable();

@@ -17,7 +17,7 @@ use super::{Ground, names};
 use crate::report::words::{count, percent, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
-use crate::tui::widgets::text::{name, right, width};
+use crate::tui::widgets::text::{name, right};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
