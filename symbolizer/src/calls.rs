@@ -148,6 +148,12 @@ impl CallTree {
         &self.functions
     }
 
+    /// The functions' numbers, in the order of the functions: by name.
+    #[must_use]
+    pub fn by_name(&self) -> &[FunctionId] {
+        &self.sorted
+    }
+
     /// A function.
     #[must_use]
     pub fn function(&self, function: FunctionId) -> Option<&Function> {

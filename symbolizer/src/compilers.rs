@@ -5,6 +5,7 @@
 //! that saw it and one that did not is nobody's.
 
 use crate::profile::Profile;
+use crate::slices::Stop;
 use crate::summary::Filter;
 use crate::trace::Trace;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,7 +18,10 @@ pub const MAX_METHODS: usize = 1000;
 /// So many compilations of a method are listed, those with most samples.
 pub const MAX_COMPILATIONS: usize = 100;
 
-/// The samples of compilers' threads under a filter. The three that are nobody's and
+/// Samples between two looks at whether to go on.
+const STOP_EVERY: usize = 1 << 14;
+
+/// The samples of compilers' threads under a filter, of those that are kept one by one. The three that are nobody's and
 /// [`Compilers::told`] sum up to [`Compilers::samples`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compilers {
@@ -189,10 +193,17 @@ impl Compilers {
     /// Counts; `None` where no compilation is told at all.
     #[must_use]
     pub fn of(profile: &Profile, filter: &Filter) -> Option<Self> {
-        let trace = &profile.trace;
-        if trace.compilations.is_empty() {
+        if profile.trace.compilations.is_empty() {
             return None;
         }
+        Self::of_stoppable(profile, filter, &Stop::new())
+    }
+
+    /// Counts; `None` when `stop` was wished before it was done. Where no compilation is
+    /// told, there is none in it.
+    #[must_use]
+    pub fn of_stoppable(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
+        let trace = &profile.trace;
         let lines = Timelines::of(trace);
 
         let mut compilers = Compilers::default();
@@ -201,7 +212,10 @@ impl Compilers {
         let takes_place = filter.takes_places(profile);
         let samples = trace.samples.times.iter().zip(&trace.samples.threads);
         let samples = samples.zip(&trace.samples.places);
-        for ((&time, &thread), &place) in samples {
+        for (index, ((&time, &thread), &place)) in samples.enumerate() {
+            if index.is_multiple_of(STOP_EVERY) && stop.is_stopped() {
+                return None;
+            }
             if !lines.has(thread) || !filter.takes(thread, time) || !takes_place(place) {
                 continue;
             }
@@ -224,8 +238,9 @@ impl Compilers {
             let thread = trace.number_of(one.thread);
             let begins_in_time = filter.to.is_none_or(|to| one.first_seen < to);
             let ends_in_time = filter.from.is_none_or(|from| one.last_seen >= from);
-            let takes = |threads: &FxHashSet<u32>| thread.is_some_and(|t| threads.contains(&t));
-            begins_in_time && ends_in_time && filter.threads.as_ref().is_none_or(takes)
+            let takes_thread =
+                thread.map_or(filter.takes_all_threads(), |t| filter.takes_thread(t));
+            begins_in_time && ends_in_time && takes_thread
         };
         compilers.compilations = trace.compilations.iter().filter(in_filter).count() as u64;
         compilers.list(profile, &counts);

@@ -218,7 +218,7 @@ impl Summary {
             return self.sort_threads();
         }
         self.promised = known.then_some(promised);
-        if filter.threads.is_none() && filter.from.is_none() && filter.to.is_none() {
+        if filter.takes_all_threads() && filter.from.is_none() && filter.to.is_none() {
             // The processes' own accounts include threads too short to be asked.
             if let Some(cpu) = process_cpu(profile, kernel) {
                 self.promised = Some(cpu / period.max(1.0));

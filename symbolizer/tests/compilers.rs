@@ -203,3 +203,13 @@ fn it_is_as_asking_each_compilation_about_each_sample() {
         );
     }
 }
+
+#[test]
+fn counting_can_be_stopped() {
+    let profile = recording().profile();
+    let stop = vmscope_symbolizer::Stop::new();
+    let filter = Filter::default();
+    assert!(Compilers::of_stoppable(&profile, &filter, &stop).is_some());
+    stop.stop();
+    assert!(Compilers::of_stoppable(&profile, &filter, &stop).is_none());
+}

@@ -61,8 +61,10 @@ fn filters(profile: &Profile) -> Vec<Filter> {
             entries,
             ..Only::default()
         };
+        let without = (0..draw.below(3) as u32).collect();
         all.push(Filter {
             threads,
+            without,
             from,
             to,
             only,

@@ -69,7 +69,7 @@ impl Selection {
         let (range, decided_whole) =
             slices.range_of(&profile.trace.samples, filter.from, filter.to);
         let count = profile.trace.threads.len();
-        let threads = filter.threads.as_ref().map(|_| {
+        let threads = (!filter.takes_all_threads()).then(|| {
             let all = 0..u32::try_from(count).unwrap_or(u32::MAX);
             all.map(|thread| filter.takes_thread(thread)).collect()
         });

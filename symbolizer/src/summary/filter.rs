@@ -9,6 +9,9 @@ use vmscope_records::TimeNs;
 pub struct Filter {
     /// Threads by index in the trace; `None` for all.
     pub threads: Option<FxHashSet<u32>>,
+    /// Threads that are left out, by index in the trace: of a growing trace, threads that
+    /// begin later are taken.
+    pub without: FxHashSet<u32>,
     /// Not before.
     pub from: Option<TimeNs>,
     /// Not at or after.
@@ -60,10 +63,29 @@ impl Filter {
         self.takes_thread(thread) && self.takes_time(time)
     }
 
-    pub(crate) fn takes_thread(&self, thread: u32) -> bool {
-        self.threads
-            .as_ref()
-            .is_none_or(|threads| threads.contains(&thread))
+    /// Whether a thread (its index in the trace) is taken.
+    #[must_use]
+    pub fn takes_thread(&self, thread: u32) -> bool {
+        let threads = self.threads.as_ref();
+        threads.is_none_or(|threads| threads.contains(&thread)) && !self.without.contains(&thread)
+    }
+
+    /// Whether every thread is taken.
+    #[must_use]
+    pub fn takes_all_threads(&self) -> bool {
+        self.threads.is_none() && self.without.is_empty()
+    }
+
+    /// The same whichever the threads are.
+    #[must_use]
+    pub fn of_all_threads(&self) -> Self {
+        Filter {
+            threads: None,
+            without: FxHashSet::default(),
+            from: self.from,
+            to: self.to,
+            only: self.only.clone(),
+        }
     }
 
     fn takes_time(&self, time: TimeNs) -> bool {

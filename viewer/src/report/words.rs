@@ -5,6 +5,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// What stands for what was cut off.
 const DOTS: &str = "...";
 
+/// So many marks may join one character.
+const MAX_JOINED: usize = 4;
+
 /// A count with a comma before every three digits, as VMProfiler prints bytes.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -39,8 +42,9 @@ pub fn ratio(part: u64, whole: u64) -> f64 {
 }
 
 /// A name that can't disturb the terminal: control characters, those that change the
-/// direction or the joining of text or can't be seen, and a mark at the beginning that would
-/// join what stands before it, are written as escapes. A name is whatever the target says
+/// direction or the joining of text or can't be seen, a mark at the beginning that would
+/// join what stands before it, and marks that are more in a row than a script needs, are
+/// written as escapes. A name is whatever the target says
 /// it is.
 pub fn harmless(name: &str) -> String {
     let is_harmful = |c: char| {
@@ -50,13 +54,18 @@ pub fn harmless(name: &str) -> String {
                 | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
     };
     let joins = |c: char| !c.is_control() && c.width() == Some(0);
-    let begins_joined = name.chars().next().is_some_and(joins);
-    if !begins_joined && !name.contains(is_harmful) {
+    // At the beginning there is nothing of the name's own to join.
+    let mut joined = MAX_JOINED;
+    let mut is_odd = |c: char| {
+        joined = if joins(c) { joined + 1 } else { 0 };
+        joined > MAX_JOINED || is_harmful(c)
+    };
+    if name.is_ascii() && !name.contains(is_harmful) {
         return name.to_owned();
     }
     let mut clean = String::with_capacity(name.len() + 8);
-    for (at, c) in name.char_indices() {
-        if is_harmful(c) || (at == 0 && begins_joined) {
+    for c in name.chars() {
+        if is_odd(c) {
             clean.extend(c.escape_default());
         } else {
             clean.push(c);
@@ -158,6 +167,13 @@ mod tests {
         assert_eq!(harmless("a\tb\u{ad}c"), "a\\tb\\u{ad}c");
         assert_eq!(harmless("\u{301}a\u{301}"), "\\u{301}a\u{301}");
         assert_eq!(harmless("naïve"), "naïve");
+        let marks = |count: usize| "\u{301}".repeat(count);
+        let four = format!("a{}b{}", marks(4), marks(4));
+        assert_eq!(harmless(&four), four);
+        let six = format!("a{}b", marks(6));
+        let escaped = format!("a{}\\u{{301}}\\u{{301}}b", marks(4));
+        assert_eq!(harmless(&six), escaped);
+        assert_eq!(harmless("\u{301}\u{301}a"), "\\u{301}\\u{301}a");
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub struct App {
     exports: u32,
     /// Whether quitting was asked for, and would lose something.
     quit_asked: bool,
+    /// Whether a button is held that was pressed in the view.
+    held_button: bool,
 }
 
 impl std::fmt::Debug for App {
@@ -123,6 +125,7 @@ impl App {
             last_click: None,
             exports: 0,
             quit_asked: false,
+            held_button: false,
         }
     }
 
@@ -427,6 +430,7 @@ impl App {
             MouseEventKind::ScrollDown => Press::WheelDown,
             _ => return,
         };
+        let was_held = std::mem::take(&mut self.held_button);
         let Some(profile) = profile.filter(|_| matches!(self.mode, Mode::Normal)) else {
             return;
         };
@@ -439,7 +443,19 @@ impl App {
             }
         }
         let body: Rect = screen::body(self);
-        if body.contains(at) {
+        let is_inside = body.contains(at);
+        // What began in the view ends there, wherever the mouse has gone.
+        let goes_on = was_held && matches!(what, Press::Drag | Press::Up) && !body.is_empty();
+        self.held_button = match what {
+            Press::Down | Press::Double => is_inside,
+            Press::Up => false,
+            Press::Drag | Press::WheelUp | Press::WheelDown => was_held,
+        };
+        if is_inside || goes_on {
+            let at = Position::new(
+                at.x.clamp(body.x, body.right().saturating_sub(1).max(body.x)),
+                at.y.clamp(body.y, body.bottom().saturating_sub(1).max(body.y)),
+            );
             let click = Click { at, what };
             let acts = self.with_view(profile, |view, cx| view.click(click, cx));
             self.acts(acts.unwrap_or_default());
@@ -516,6 +532,7 @@ impl App {
 
     /// Does what a view wants done.
     fn acts(&mut self, acts: Vec<Act>) {
+        let left = self.history.left();
         for act in acts {
             match act {
                 Act::Narrow(narrow) => self.narrow(narrow),
@@ -528,6 +545,7 @@ impl App {
                 Act::Say(text) => self.message = text,
             }
         }
+        self.history.join(left);
     }
 
     fn show(&mut self, id: ViewId) {

@@ -25,6 +25,8 @@ pub struct Spot {
 pub struct History {
     before: Vec<Spot>,
     after: Vec<Spot>,
+    /// How often something was left.
+    left: u64,
 }
 
 impl History {
@@ -35,6 +37,19 @@ impl History {
             self.before.remove(0);
         }
         self.before.push(now);
+        self.left += 1;
+    }
+
+    /// How often something was left so far.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Makes one step of all since `left`: they came of one command.
+    pub fn join(&mut self, left: u64) {
+        let more = self.left.saturating_sub(left).saturating_sub(1);
+        let more = usize::try_from(more).unwrap_or(usize::MAX);
+        self.before.truncate(self.before.len().saturating_sub(more));
     }
 
     /// Goes back from `now`; `None` at the beginning.
@@ -49,5 +64,32 @@ impl History {
         let spot = self.after.pop()?;
         self.before.push(now);
         Some(spot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_command_left_is_one_step() {
+        let spot = |view| Spot {
+            view,
+            lens: Lens::default(),
+            subject: None,
+            span: None,
+        };
+        let mut history = History::default();
+        history.leave(spot(ViewId::Overview));
+        let left = history.left();
+        history.leave(spot(ViewId::Hot));
+        history.leave(spot(ViewId::Zone));
+        history.join(left);
+        let none = history.left();
+        history.join(none);
+        let back = history.back(spot(ViewId::Truth)).map(|spot| spot.view);
+        assert_eq!(back, Some(ViewId::Hot));
+        let back = history.back(spot(ViewId::Hot)).map(|spot| spot.view);
+        assert_eq!(back, Some(ViewId::Overview));
     }
 }

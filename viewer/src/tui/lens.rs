@@ -46,6 +46,8 @@ pub enum Narrow {
     Window(Option<(TimeNs, TimeNs)>),
     /// Only these threads, by index in the trace; `None` for all.
     Threads(Option<FxHashSet<u32>>),
+    /// All threads but these, those that begin later, too.
+    WithoutThreads(FxHashSet<u32>),
     /// Only these regions.
     Regions(Vec<Region>),
     /// Only these modules or classes.
@@ -90,6 +92,15 @@ impl Lens {
         Some((self.chosen.from?, self.chosen.to?))
     }
 
+    /// The filter whatever its window is, up to what the picture is held at.
+    pub fn any_time(&self) -> Filter {
+        Filter {
+            from: None,
+            to: self.held,
+            ..self.filter.clone()
+        }
+    }
+
     /// Changes the filters; whether that changed anything.
     pub fn narrow(&mut self, narrow: Narrow) -> bool {
         let mut filter = self.chosen.clone();
@@ -100,6 +111,12 @@ impl Lens {
             }
             Narrow::Threads(threads) => {
                 filter.threads = threads;
+                filter.without.clear();
+                Kind::Threads
+            }
+            Narrow::WithoutThreads(threads) => {
+                filter.threads = None;
+                filter.without = threads;
                 Kind::Threads
             }
             Narrow::Regions(regions) => {
@@ -186,8 +203,11 @@ impl Lens {
                 format!("{:.3}-{:.3} s", at(from), at(to))
             }
             Kind::Threads => {
-                let threads = self.chosen.threads.iter().flatten();
-                listed("thread", threads.map(|&thread| thread_name(thread)))
+                let (what, threads) = match &self.chosen.threads {
+                    Some(threads) => ("thread", threads),
+                    None => ("without", &self.chosen.without),
+                };
+                listed(what, threads.iter().map(|&thread| thread_name(thread)))
             }
             Kind::Regions => listed("", only.regions.iter().map(|&region| region_name(region))),
             Kind::Modules => listed("in", only.modules.iter().map(String::as_str)),
@@ -227,7 +247,7 @@ impl Kind {
     fn is_set(self, filter: &Filter) -> bool {
         match self {
             Kind::Window => filter.from.is_some() || filter.to.is_some(),
-            Kind::Threads => filter.threads.is_some(),
+            Kind::Threads => !filter.takes_all_threads(),
             Kind::Regions => !filter.only.regions.is_empty(),
             Kind::Modules => !filter.only.modules.is_empty(),
             Kind::Tiers => !filter.only.tiers.is_empty(),

@@ -7,7 +7,7 @@
 use super::app::{App, update};
 use super::event::{Effect, Event};
 use super::jobs::{Job, Slot};
-use super::live::LiveState;
+use super::live::{LiveNews, LiveState};
 use super::screen;
 use super::theme::{Colors, Theme};
 use ratatui::Terminal;
@@ -84,6 +84,12 @@ impl Driven {
         };
         driven.event(Event::Opened);
         driven
+    }
+
+    /// The running process's profile has grown to this one.
+    pub fn grow(&mut self, profile: Profile, live: LiveState) {
+        self.profile = profile;
+        self.event(Event::Live(LiveNews::Grown(live)));
     }
 
     /// Takes an event, and does all the work that comes of it.

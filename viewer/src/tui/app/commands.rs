@@ -55,6 +55,9 @@ impl App {
                 self.restore(spot, "this is where it began");
             }
             Command::Forward => {
+                if self.with_view(profile, |view, cx| view.forward(cx)) == Some(true) {
+                    return;
+                }
                 let spot = self.history.forward(self.spot());
                 self.restore(spot, "there is nothing further on");
             }

@@ -60,13 +60,17 @@ pub(super) fn banner(profile: &Profile, live: Option<&LiveState>) -> String {
 
 /// A window as it is typed: `1.5-3`, `1.5 3`, seconds from the beginning.
 pub(super) fn parse_window(text: &str, bounds: (TimeNs, TimeNs)) -> Option<(TimeNs, TimeNs)> {
-    let mut parts = text.split(|c: char| c == '-' || c == ',' || c.is_whitespace());
-    let mut next = || -> Option<TimeNs> {
-        let seconds: f64 = parts.find(|part| !part.is_empty())?.parse().ok()?;
+    let text = text.trim();
+    let at = text.find(|c: char| matches!(c, '-' | ',') || c.is_whitespace())?;
+    let (from, rest) = text.split_at(at);
+    let rest = rest.trim_start();
+    let to = rest.strip_prefix(['-', ',']).unwrap_or(rest);
+    let time_of = |seconds: &str| -> Option<TimeNs> {
+        let seconds: f64 = seconds.trim_start().parse().ok()?;
         let offset = std::time::Duration::try_from_secs_f64(seconds).ok()?;
         Some(bounds.0.plus(DurationNs::from(offset)))
     };
-    let (from, to) = (next()?, next()?);
+    let (from, to) = (time_of(from)?, time_of(to)?);
     let to = to.min(TimeNs(bounds.1.0.saturating_add(1)));
     (from < to).then_some((from, to))
 }
@@ -82,7 +86,9 @@ mod tests {
         for text in ["1.5-3", "1.5 3", " 1.5 - 3 ", "1.5,3"] {
             assert_eq!(parse_window(text, bounds), window, "{text}");
         }
-        for text in ["", "1", "3-1", "a-b", "99-100", "1e400-2"] {
+        for text in [
+            "", "1", "3-1", "a-b", "99-100", "1e400-2", "1-2-3", "-5-3", "1--3", "1 2 3",
+        ] {
             assert_eq!(parse_window(text, bounds), None, "{text}");
         }
     }

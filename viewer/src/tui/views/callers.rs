@@ -36,7 +36,7 @@ use vmscope_symbolizer::stacks::Stacks;
 const METHOD: u16 = 0;
 const BY_THREAD: u16 = 1;
 const ALL_STACKS: u16 = 2;
-const ONLY_ENTRY: u16 = 3;
+const THROUGH: u16 = 3;
 const WITHOUT_CHAINS: u16 = 4;
 
 #[rustfmt::skip]
@@ -48,6 +48,7 @@ const BINDINGS: &[Binding] = &[
     own(Command::Toggle, &[key(KeyCode::Char(' '))], "expand", "expand or collapse; in the graph, give a frame the whole width"),
     own(Command::ZoomIn, &[ch('+'), ch('=')], "", "give the selected frame the whole width (Enter, too)"),
     own(Command::ZoomOut, &[ch('-')], "", "what had the whole width before (Backspace, too)"),
+    own(Command::Own(THROUGH), &[ch('t')], "", "only stacks through what is selected, in this view; again, or Esc: all stacks"),
     own(Command::Own(METHOD), &[ch('o')], "method", "open it in the method view"),
 ];
 
@@ -284,13 +285,6 @@ impl View for Callers {
         if self.through.is_some() {
             choices.push(choice(ALL_STACKS, "all stacks again".to_owned()));
         }
-        if let Some(function) = self.selected().and_then(|id| self.tree()?.function(id)) {
-            let name = words::full(function);
-            choices.push(choice(
-                ONLY_ENTRY,
-                format!("only samples in {name} itself, in all views"),
-            ));
-        }
         if cx.profile.trace.samples.chains.is_empty() {
             choices.push(choice(
                 WITHOUT_CHAINS,
@@ -306,7 +300,10 @@ impl View for Callers {
             crumb.push_str(" by thread");
         }
         if let Some(through) = &self.through {
-            crumb.push_str(&format!(" through {}", words::short(through, 24)));
+            crumb.push_str(&format!(
+                ", only stacks through {}",
+                words::short(through, 24)
+            ));
         }
         crumb
     }

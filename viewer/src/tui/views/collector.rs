@@ -187,7 +187,7 @@ impl Collector {
                 processes.is_none_or(|processes| processes.contains(&one.process))
             });
             let spans = spans.filter_map(|one| Some((one.begin?, one.end?, Row::key_of(one))));
-            let spans = spans.filter(|(from, to, _)| from < to);
+            let spans = spans.filter(|(from, to, _)| from < to && *from <= cx.end);
             let next = if later {
                 spans.filter(|one| one.0 > row.time).min_by_key(|one| one.0)
             } else {

@@ -41,6 +41,7 @@ use listing::Listing;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
+use std::collections::VecDeque;
 use versions::Versions;
 use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::annotate::{Calls, Candidate, Origin, Subject, entries_of_subject};
@@ -89,7 +90,9 @@ pub struct Method {
     machine: bool,
     texts: Texts,
     /// What the palette's numbers mean: they stay what they are while it is open.
-    own: Vec<Own>,
+    own: VecDeque<(u16, Own)>,
+    /// The number of the next one.
+    next_own: u16,
     search_began: Option<usize>,
 }
 
@@ -276,9 +279,15 @@ impl Method {
     }
 
     fn remember(&mut self, own: Own) {
-        if !self.own.contains(&own) && self.own.len() < MAX_CHOICES {
-            self.own.push(own);
+        if self.own.iter().any(|(_, known)| *known == own) {
+            return;
         }
+        // What is current and was forgotten here is known again with the next answer.
+        if self.own.len() >= MAX_CHOICES {
+            self.own.pop_front();
+        }
+        self.own.push_back((self.next_own, own));
+        self.next_own = self.next_own.wrapping_add(1);
     }
 
     fn calls_shown(&self) -> Option<&Calls> {
@@ -362,11 +371,11 @@ impl View for Method {
         }
         self.which = Some(which.clone());
         let filter = cx.lens.filter().clone();
-        let (asked, origin) = (which.clone(), self.origin);
+        let (asked, origin, until) = (which.clone(), self.origin, cx.end);
         let found = self
             .found
             .ask(FOUND, (which, origin), cx.stamp, move |profile, stop| {
-                found::find(profile, &filter, &asked, origin, stop)
+                found::find(profile, &filter, &asked, origin, until, stop)
             });
         let filter = cx.lens.filter().clone();
         let hottest = self

@@ -216,6 +216,11 @@ pub trait View {
         false
     }
 
+    /// Goes forward again by such a step; whether there was one.
+    fn forward(&mut self, _cx: &Cx<'_>) -> bool {
+        false
+    }
+
     /// Takes the mouse.
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act>;
 

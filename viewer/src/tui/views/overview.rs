@@ -334,8 +334,11 @@ impl View for Overview {
             Some(Strip { window, columns })
         }));
         let filter = cx.lens.filter().clone();
-        questions.extend(self.compilers.ask(2, (), cx.stamp, move |profile, _| {
-            Some(Compilers::of(profile, &filter))
+        questions.extend(self.compilers.ask(2, (), cx.stamp, move |profile, stop| {
+            if profile.trace.compilations.is_empty() {
+                return Some(None);
+            }
+            Some(Some(Compilers::of_stoppable(profile, &filter, stop)?))
         }));
         questions
     }
@@ -415,7 +418,8 @@ impl View for Overview {
         }
         if places.compilers.height > 0 {
             let told = self.compilers.get().and_then(Option::as_ref);
-            vm::compilers(told, &pane(places.compilers), frame);
+            let forgotten = cx.profile.slices.forgotten();
+            vm::compilers(told, forgotten, &pane(places.compilers), frame);
         }
         if places.figures.height > 0 {
             vm::vm_figures(digest, &pane(places.figures), frame);

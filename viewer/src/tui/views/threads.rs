@@ -70,24 +70,25 @@ pub struct Threads {
 
 /// The filter without what this view chooses.
 fn everybody(cx: &Cx<'_>) -> Filter {
-    Filter {
-        threads: None,
-        ..cx.lens.filter().clone()
-    }
+    cx.lens.filter().of_all_threads()
 }
 
-/// All threads of the recording.
-fn all(profile: &Profile) -> FxHashSet<u32> {
-    (0u32..).take(profile.trace.threads.len()).collect()
+fn all(profile: &Profile) -> impl Iterator<Item = u32> + use<> {
+    (0u32..).take(profile.trace.threads.len())
 }
 
-/// The change that includes only `chosen`.
-pub(super) fn include(cx: &Cx<'_>, chosen: FxHashSet<u32>) -> Vec<Act> {
-    if chosen.is_empty() {
+/// A change of which threads are included, unless none would be.
+fn change(cx: &Cx<'_>, to: Filter) -> Vec<Act> {
+    if !all(cx.profile).any(|thread| to.takes_thread(thread)) {
         return vec![Act::Say("one thread at least is included".to_owned())];
     }
-    let is_all = chosen.len() >= cx.profile.trace.threads.len();
-    vec![Act::Narrow(Narrow::Threads((!is_all).then_some(chosen)))]
+    // Where all are chosen one by one, those that begin later are meant, too.
+    let is_all = all(cx.profile).all(|thread| to.takes_thread(thread));
+    vec![Act::Narrow(match to.threads {
+        _ if is_all => Narrow::Threads(None),
+        Some(chosen) => Narrow::Threads(Some(chosen)),
+        None => Narrow::WithoutThreads(to.without),
+    })]
 }
 
 /// Only these threads.
@@ -96,23 +97,35 @@ pub(super) fn only(threads: &[u32]) -> Vec<Act> {
     vec![Act::Narrow(Narrow::Threads(Some(chosen)))]
 }
 
-/// The threads that are included.
-pub(super) fn included(cx: &Cx<'_>) -> FxHashSet<u32> {
-    let chosen = cx.lens.filter().threads.clone();
-    chosen.unwrap_or_else(|| all(cx.profile))
+/// Without these threads. Where only some are chosen, those are fewer; else these are left
+/// out, and those that begin later are included.
+fn leave_out(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
+    let mut to = cx.lens.filter().clone();
+    match &mut to.threads {
+        Some(chosen) => chosen.retain(|thread| !threads.contains(thread)),
+        None => to.without.extend(threads),
+    }
+    change(cx, to)
+}
+
+/// With these threads, too.
+fn include(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
+    let mut to = cx.lens.filter().clone();
+    match &mut to.threads {
+        Some(chosen) => chosen.extend(threads),
+        None => to.without.retain(|thread| !threads.contains(thread)),
+    }
+    change(cx, to)
 }
 
 /// Leaves these threads out where all of them are included, and includes them else.
 pub(super) fn toggle(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
-    let mut chosen = included(cx);
-    if threads.iter().all(|thread| chosen.contains(thread)) {
-        for thread in threads {
-            chosen.remove(thread);
-        }
+    let filter = cx.lens.filter();
+    if threads.iter().all(|thread| filter.takes_thread(*thread)) {
+        leave_out(cx, threads)
     } else {
-        chosen.extend(threads);
+        include(cx, threads)
     }
-    include(cx, chosen)
 }
 
 /// Whether a thread's name, tid or role has `pattern` in it.
@@ -166,32 +179,32 @@ impl Threads {
 
     fn of_choice(&mut self, number: u16, cx: &Cx<'_>) -> Vec<Act> {
         let role = |from: u16| ROLES.get(usize::from(number - from)).copied();
-        let of_role = |role: Option<ThreadRole>| -> FxHashSet<u32> {
+        let of_role = |role: Option<ThreadRole>| -> Vec<u32> {
             let threads = cx.profile.trace.threads.iter().zip(0u32..);
             let of_role = threads.filter(|(thread, _)| Some(thread.thread.role) == role);
             of_role.map(|(_, index)| index).collect()
         };
-        let without = |left_out: &FxHashSet<u32>| -> FxHashSet<u32> {
-            included(cx).difference(left_out).copied().collect()
-        };
         match number {
-            ALL => include(cx, all(cx.profile)),
+            ALL => vec![Act::Narrow(Narrow::Threads(None))],
             OTHERS => {
                 let these = self.selected().map(|row| Arc::clone(&row.threads));
-                let these = these.into_iter().flat_map(|these| these.to_vec());
-                include(cx, without(&these.collect()))
+                leave_out(cx, these.as_deref().unwrap_or_default())
             }
             INVERT => {
-                let now = included(cx);
-                include(cx, all(cx.profile).difference(&now).copied().collect())
+                let mut to = cx.lens.filter().clone();
+                (to.threads, to.without) = match to.threads {
+                    None => (Some(to.without), FxHashSet::default()),
+                    Some(chosen) => (None, chosen),
+                };
+                change(cx, to)
             }
-            ONLY_ROLE..WITH_ROLE => include(cx, of_role(role(ONLY_ROLE))),
-            WITH_ROLE..WITHOUT_ROLE => {
-                let mut chosen = included(cx);
-                chosen.extend(of_role(role(WITH_ROLE)));
-                include(cx, chosen)
+            ONLY_ROLE..WITH_ROLE => {
+                let mut to = everybody(cx);
+                to.threads = Some(of_role(role(ONLY_ROLE)).into_iter().collect());
+                change(cx, to)
             }
-            WITHOUT_ROLE..SORT => include(cx, without(&of_role(role(WITHOUT_ROLE)))),
+            WITH_ROLE..WITHOUT_ROLE => include(cx, &of_role(role(WITH_ROLE))),
+            WITHOUT_ROLE..SORT => leave_out(cx, &of_role(role(WITHOUT_ROLE))),
             _ => {
                 if let Some(by) = By::ALL.get(usize::from(number.saturating_sub(SORT))) {
                     self.wanted.by = *by;
@@ -402,7 +415,7 @@ impl View for Threads {
         let (Some(facts), Some(rows)) = (self.facts.get(), self.rows.get()) else {
             return Shown::default();
         };
-        let now = included(cx);
+        let filter = cx.lens.filter();
         for fact in rows.sorted.iter().filter_map(|&at| facts.all.get(at)) {
             let Some(thread) = cx.profile.trace.threads.get(fact.thread as usize) else {
                 continue;
@@ -412,7 +425,7 @@ impl View for Threads {
                 time.map_or(Cell::Empty, |time| Cell::Seconds(cx.seconds(time)))
             };
             let share = |value: Option<f64>| value.map_or(Cell::Empty, Cell::Share);
-            let word = if now.contains(&fact.thread) {
+            let word = if filter.takes_thread(fact.thread) {
                 "yes"
             } else {
                 "no"

@@ -83,15 +83,6 @@ pub struct Timeline {
     origin: Option<usize>,
 }
 
-/// The filter without its window.
-fn any_time(cx: &Cx<'_>) -> Filter {
-    Filter {
-        from: None,
-        to: None,
-        ..cx.lens.filter().clone()
-    }
-}
-
 impl Timeline {
     /// All that there is to be shown.
     fn bounds(cx: &Cx<'_>) -> (TimeNs, TimeNs) {
@@ -205,8 +196,7 @@ impl Timeline {
     fn jump(&mut self, is_next: bool, cx: &Cx<'_>) -> Vec<Act> {
         let grid = self.grid(cx, cx.area);
         let now = Self::column(&grid, self.at(&grid));
-        let filter = cx.lens.filter();
-        let Some((time, text)) = nearest(cx.profile, filter, now, is_next, cx.begin) else {
+        let Some((time, text)) = nearest(cx, now, is_next) else {
             let side = if is_next { "after" } else { "before" };
             return vec![Act::Say(format!("no collection or mark {side} the cursor"))];
         };
@@ -318,6 +308,17 @@ impl View for Timeline {
         Vec::new()
     }
 
+    fn back(&mut self, cx: &Cx<'_>) -> bool {
+        let Span::Part(from, to) = self.span else {
+            return false;
+        };
+        // Around the cursor where it is on the screen, as zooming out by keys.
+        let middle = TimeNs(from.0 + to.since(from).0 / 2);
+        let inside = self.cursor.filter(|time| (from..to).contains(time));
+        self.zoom(false, inside.unwrap_or(middle), cx);
+        true
+    }
+
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
         let layout = self.layout(cx.area);
         let grid = self.grid(cx, cx.area);
@@ -383,7 +384,7 @@ impl View for Timeline {
             lens: 0,
             ..cx.stamp
         };
-        let filter = any_time(cx);
+        let filter = cx.lens.any_time();
         let grid = self.grid(cx, cx.area);
         let layout = self.layout(cx.area);
         let mut questions = Vec::new();

@@ -151,6 +151,17 @@ impl View for Zone {
         }
     }
 
+    fn back(&mut self, _cx: &Cx<'_>) -> bool {
+        match self.form {
+            Form::Plot => self.plot.zoom_back(),
+            Form::Map => self.map.zoom_back(),
+        }
+    }
+
+    fn forward(&mut self, _cx: &Cx<'_>) -> bool {
+        self.form == Form::Plot && self.plot.zoom_forward()
+    }
+
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
         let Some(ground) = self.drawn() else {
             return Vec::new();

@@ -2,7 +2,7 @@
 
 use super::walk::{begin_of_path, beside, deepest, hottest_path, parent_of};
 use super::{
-    ALL_STACKS, BY_THREAD, Callers, Form, METHOD, ONLY_ENTRY, WITHOUT_CHAINS, branches, draw, words,
+    ALL_STACKS, BY_THREAD, Callers, Form, METHOD, THROUGH, WITHOUT_CHAINS, branches, draw, words,
 };
 use crate::tui::keys::Command;
 use crate::tui::lens::Narrow;
@@ -31,12 +31,8 @@ impl Callers {
             Command::Own(ALL_STACKS) => self.through = None,
             Command::Own(WITHOUT_CHAINS) => self.without_chains = true,
             Command::Own(METHOD) => return self.open_method(cx),
-            Command::Own(ONLY_ENTRY) => {
-                let entry = self.selected_entry(cx);
-                let only = |entry| vec![Act::Narrow(Narrow::Entries(vec![entry]))];
-                return entry.map_or_else(Self::no_entry, only);
-            }
-            Command::Only => return self.focus(),
+            Command::Own(THROUGH) => return self.go_through(),
+            Command::Only => return self.only(cx),
             Command::Cancel => {
                 // One press ends one thing: the search comes first.
                 if !self.search.just_ended() {
@@ -85,15 +81,26 @@ impl Callers {
         }
     }
 
-    /// Only stacks with what is selected in them, or all again where that is so already.
-    fn focus(&mut self) -> Vec<Act> {
+    /// Only samples in what is selected itself, in all views.
+    fn only(&self, cx: &Cx<'_>) -> Vec<Act> {
+        let named = self.selected().and_then(|id| self.tree()?.function(id));
+        if let Some(thread) = named.and_then(|function| function.thread) {
+            return crate::tui::views::threads::only(&[thread]);
+        }
+        let only = |entry| vec![Act::Narrow(Narrow::Entries(vec![entry]))];
+        let entry = self.selected_entry(cx);
+        entry.map_or_else(Self::no_entry, only)
+    }
+
+    /// Only stacks with what is selected in them, in this view, or all again where that is
+    /// so already.
+    fn go_through(&mut self) -> Vec<Act> {
         let named = self.selected().and_then(|id| self.tree()?.function(id));
         let Some(function) = named.cloned() else {
-            return Vec::new();
+            return vec![Act::Say("no function is selected".to_owned())];
         };
-        if function.thread.is_some() {
-            let only = function.thread.into_iter().collect();
-            return vec![Act::Narrow(Narrow::Threads(Some(only)))];
+        if let Some(thread) = function.thread {
+            return crate::tui::views::threads::only(&[thread]);
         }
         if self.through.as_ref() == Some(&function) {
             self.through = None;
@@ -227,15 +234,16 @@ impl Callers {
             return;
         }
         let row = self.list.selected();
-        let Some(branch) = self.branches.row(row).cloned() else {
+        let branch = self.branches.row(row);
+        let Some((open, function)) = branch.map(|branch| (branch.open, branch.function)) else {
             return;
         };
         match command {
-            Command::Toggle => self.branches.set_open(&tree, row, !branch.open),
+            Command::Toggle => self.branches.set_open(&tree, row, !open),
             Command::ZoomIn => self.branches.set_open(&tree, row, true),
-            Command::Right if branch.open => self.select_row(row + 1, cx),
+            Command::Right if open => self.select_row(row + 1, cx),
             Command::Right => self.branches.set_open(&tree, row, true),
-            Command::Left | Command::ZoomOut if branch.open => {
+            Command::Left | Command::ZoomOut if open => {
                 self.branches.set_open(&tree, row, false);
             }
             Command::Left => {
@@ -251,7 +259,7 @@ impl Callers {
                 let begin = self.branches.begin_of_path(row);
                 self.select_row(begin, cx);
             }
-            Command::Group | Command::GroupBack => self.turn_tree(&tree, branch.function, cx),
+            Command::Group | Command::GroupBack => self.turn_tree(&tree, function, cx),
             _ => {}
         }
     }

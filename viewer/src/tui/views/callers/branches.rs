@@ -47,15 +47,14 @@ impl Branches {
     pub fn of(tree: &CallTree, up: bool) -> Self {
         let mut branches = Branches::default();
         if up {
-            let functions = 0..u32::try_from(tree.functions().len()).unwrap_or(u32::MAX);
-            let mut hot: Vec<FunctionId> = functions
-                .filter(|&function| tree.counts_of(function).own > 0)
+            // They come by their names: of equal ones, that is the order.
+            let functions = tree.by_name().iter().copied();
+            let mut hot: Vec<(u64, FunctionId)> = functions
+                .map(|function| (tree.counts_of(function).own, function))
+                .filter(|(own, _)| *own > 0)
                 .collect();
-            hot.sort_by_key(|&function| {
-                let own = tree.counts_of(function).own;
-                (std::cmp::Reverse(own), tree.function(function))
-            });
-            for function in hot {
+            hot.sort_by_key(|(own, _)| std::cmp::Reverse(*own));
+            for (_, function) in hot {
                 let counts = tree.counts_of(function);
                 let place = Place::Hot(function);
                 let numbers = (Some(counts.total), counts.own);

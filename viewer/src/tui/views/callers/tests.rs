@@ -120,7 +120,7 @@ fn the_mouse_selects_and_zooms() {
 #[test]
 fn only_stacks_through_a_function() {
     let mut driven = open(screens::native(), SIZES[0]);
-    driven.keys("/relax<Enter>f");
+    driven.keys("/relax<Enter>t");
     assert!(
         driven.screen().contains("Esc shows all again"),
         "{}",
@@ -146,6 +146,17 @@ fn only_stacks_through_a_function() {
         "{}",
         driven.screen()
     );
+}
+
+#[test]
+fn only_what_is_selected_is_a_filter_of_all_views() {
+    let mut driven = open(screens::native(), SIZES[0]);
+    let screen = driven.keys("/relax<Enter>f").screen();
+    assert!(screen.contains("only sim::Grid::relax"), "{screen}");
+    assert!(screen.contains('✕'), "{screen}");
+    assert!(!screen.contains("only stacks through"), "{screen}");
+    assert!(driven.keys("1").screen().contains('✕'));
+    assert!(!driven.keys("[[").screen().contains('✕'));
 }
 
 #[test]

@@ -95,11 +95,24 @@ pub fn numbers(node: &CallNode, caller: Option<&CallNode>, all: u64) -> String {
 /// The names that have `pattern` in them, in any letter case, by function.
 pub fn fitting(functions: &[Function], pattern: &str) -> Vec<bool> {
     let pattern = pattern.to_lowercase();
-    let has = |function: &Function| {
-        function.name.to_lowercase().contains(&pattern)
-            || (!function.tier.is_empty() && full(function).to_lowercase().contains(&pattern))
+    let mut text = String::new();
+    let mut has = |function: &Function| {
+        text.clear();
+        text.push_str(&function.name);
+        if !function.tier.is_empty() {
+            text.push_str(" (");
+            text.push_str(&function.tier);
+            text.push(')');
+        }
+        // Most names are: those need no memory of their own.
+        if text.is_ascii() {
+            text.make_ascii_lowercase();
+            text.contains(&pattern)
+        } else {
+            text.to_lowercase().contains(&pattern)
+        }
     };
-    functions.iter().map(has).collect()
+    functions.iter().map(&mut has).collect()
 }
 
 #[cfg(test)]

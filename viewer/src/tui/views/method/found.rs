@@ -3,6 +3,7 @@
 use crate::tui::jobs::Stop;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
+use vmscope_records::TimeNs;
 use vmscope_symbolizer::annotate::{
     Annotation, Candidate, Choice, Origin, Spot, Subject, Version, annotate_stoppable,
     candidates_stoppable, choose, machine_code, subject_of_entry, versions,
@@ -68,12 +69,14 @@ pub fn id_of_callee(parent: u64, subject: &Subject) -> u64 {
     id_of(parent, (2u8, subject))
 }
 
-/// Finds a method and its samples; `origin`: of one version alone.
+/// Finds a method and its samples; `origin`: of one version alone. What came after `until`
+/// is not shown.
 pub fn find(
     profile: &Profile,
     filter: &Filter,
     which: &Which,
     origin: Option<Origin>,
+    until: TimeNs,
     stop: &Stop,
 ) -> Option<Found> {
     let subject = match which {
@@ -104,6 +107,11 @@ pub fn find(
         Ok(subject) => {
             found.annotation = annotate_stoppable(profile, filter, &subject, origin, stop)?;
             found.versions = versions(profile, filter, &subject, stop)?;
+            let is_there = |one: &Version| one.since.is_none_or(|since| since <= until);
+            found.versions.retain(is_there);
+            for version in &mut found.versions {
+                version.gone = version.gone.filter(|gone| *gone <= until);
+            }
             found.cases = cases(&found.versions);
             found.take_machine(profile, &subject, origin);
             found.subject = Some(subject);

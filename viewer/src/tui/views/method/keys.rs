@@ -148,7 +148,8 @@ impl Method {
     }
 
     fn chosen(&mut self, number: u16, cx: &Cx<'_>) -> Vec<Act> {
-        match self.own.get(usize::from(number)).cloned() {
+        let own = self.own.iter().find(|(known, _)| *known == number);
+        match own.map(|(_, own)| own.clone()) {
             Some(Own::Method(subject)) => self.go(&subject, cx),
             Some(Own::Version(origin)) => self.choose(origin, cx),
             Some(Own::Fold(open)) => {
@@ -173,8 +174,7 @@ impl Method {
     pub(super) fn palette(&self, cx: &Cx<'_>) -> Vec<Choice> {
         let mut choices = Vec::new();
         let mut line = |own: Own, text: String| {
-            let at = self.own.iter().position(|known| *known == own);
-            if let Some(number) = at.and_then(|at| u16::try_from(at).ok()) {
+            if let Some(&(number, _)) = self.own.iter().find(|(_, known)| *known == own) {
                 choices.push(Choice { text, number });
             }
         };

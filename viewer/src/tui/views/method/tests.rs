@@ -110,3 +110,22 @@ fn no_size_is_too_small_or_too_large() {
         }
     }
 }
+
+#[test]
+fn the_palette_goes_on_learning() {
+    use super::{Method, Own};
+    use vmscope_symbolizer::annotate::Origin;
+    let mut view = Method::default();
+    let mut all = (0..70_000)
+        .map(|code| Own::Version(Some(Origin::Code(vmscope_records::ConstituentKey(code)))));
+    for own in all.clone() {
+        view.remember(own);
+    }
+    assert_eq!(view.own.len(), super::MAX_CHOICES);
+    let newest = all.next_back().unwrap();
+    assert_eq!(view.own.back().map(|(_, own)| own), Some(&newest));
+    let mut numbers: Vec<u16> = view.own.iter().map(|(number, _)| *number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), super::MAX_CHOICES);
+}

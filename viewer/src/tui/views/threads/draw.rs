@@ -13,7 +13,6 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use rustc_hash::FxHashSet;
 use vmscope_records::TimeNs;
 
 const NAME: usize = 1;
@@ -131,17 +130,19 @@ impl Threads {
             rows: rows.len(),
             list: self.list,
         };
-        let now = cx.lens.filter().threads.as_ref();
+        let filter = cx.lens.filter();
         table::draw(look, frame, all, |index| {
             rows.get(index)
-                .map_or_else(Vec::new, |row| self.pieces(cx, row, total, now))
+                .map_or_else(Vec::new, |row| self.pieces(cx, row, total))
         });
         self.draw_bars(cx, frame, all);
-        let chosen = cx.lens.filter().threads.as_ref().map(FxHashSet::len);
         let threads = cx.profile.trace.threads.len();
+        let included = (0u32..)
+            .take(threads)
+            .filter(|thread| filter.takes_thread(*thread));
         let mut words = format!(
             " {} of {} included",
-            count(chosen.unwrap_or(threads) as u64),
+            count(included.count() as u64),
             some(threads as u64, "thread", "threads")
         );
         if let Some(idle) = facts.map(|facts| facts.idle as u64).filter(|n| *n > 0) {
@@ -157,16 +158,11 @@ impl Threads {
         self.facts.is_pending() || self.rows.is_pending()
     }
 
-    fn pieces(
-        &self,
-        cx: &Cx<'_>,
-        row: &Row,
-        total: u64,
-        chosen: Option<&FxHashSet<u32>>,
-    ) -> Vec<Piece> {
+    fn pieces(&self, cx: &Cx<'_>, row: &Row, total: u64) -> Vec<Piece> {
         let fact = &row.fact;
-        let of_chosen = |thread: &&u32| chosen.is_none_or(|chosen| chosen.contains(*thread));
-        let inside = row.threads.iter().filter(of_chosen).count();
+        let filter = cx.lens.filter();
+        let is_in = |thread: &&u32| filter.takes_thread(**thread);
+        let inside = row.threads.iter().filter(is_in).count();
         let (sign, role) = match inside {
             0 => ("-", Role::Dim),
             n if n < row.threads.len() => ("~", Role::Text),

@@ -124,3 +124,50 @@ fn families_are_names_without_numbers() {
     assert_eq!(family("GC Thread#12"), "GC Thread#");
     assert_eq!(family("pool-1-thread-22"), "pool-#-thread-#");
 }
+
+/// The threads `pool-0` …, each with a sample every microsecond until `until`.
+fn pool(threads: u32, until: u64) -> vmscope_symbolizer::Profile {
+    let mut recording = Recording::of("jit");
+    recording.symbols(PROGRAM, &[(0, 0x1000, "f")]);
+    for n in 0..threads {
+        let key = ThreadKey(10 + n);
+        recording.thread(key, PROCESS, 0, &format!("pool-{n}"), ThreadRole::Mutator);
+    }
+    for time in (0..until).step_by(1000) {
+        for n in 0..threads {
+            recording.sample(time, ThreadKey(10 + n), PROGRAM_AT);
+        }
+    }
+    crate::tui::testing::profile(recording.end(until).bytes())
+}
+
+#[test]
+fn threads_that_begin_later_are_included_unless_some_were_chosen() {
+    use crate::tui::live::LiveState;
+    use vmscope_records::TimeNs;
+    let until = |time| LiveState {
+        until: TimeNs(time),
+        ..LiveState::default()
+    };
+    // The recording's own thread is there, too.
+    let mut driven = Driven::following(pool(2, 10_000), until(10_000), SIZES[0]);
+    let screen = driven.keys("8/pool-1<Enter><Space>").screen();
+    assert!(screen.contains("2 of 3 threads included"), "{screen}");
+    assert!(screen.contains("without pool-1 ✕"), "{screen}");
+    driven.grow(pool(5, 20_000), until(20_000));
+    let screen = driven.screen();
+    assert!(screen.contains("5 of 6 threads included"), "{screen}");
+    assert!(screen.contains("80 samples"), "{screen}");
+    // Turned round, it is that one alone, and stays so.
+    let screen = driven.keys(":instead<Enter>").screen();
+    assert!(screen.contains("thread pool-1 ✕"), "{screen}");
+    driven.grow(pool(7, 20_000), until(20_000));
+    let screen = driven.screen();
+    assert!(screen.contains("1 of 8 threads included"), "{screen}");
+    assert!(
+        driven
+            .keys("<Space>")
+            .screen()
+            .contains("one thread at least")
+    );
+}

@@ -106,19 +106,10 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Lists them, whatever the window is.
+    /// Lists them. The filter is without the window: it says only until when is counted.
     pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
-        let everybody = Filter {
-            threads: None,
-            from: None,
-            to: None,
-            ..filter.clone()
-        };
-        let counts = Counts::of(profile, &everybody, stop)?;
-        let is_in = |thread: u32| {
-            let threads = filter.threads.as_ref();
-            threads.is_none_or(|threads| threads.contains(&thread))
-        };
+        let counts = Counts::of(profile, &filter.of_all_threads(), stop)?;
+        let is_in = |thread: u32| filter.takes_thread(thread);
         let threads = (0u32..).zip(counts.threads);
         let mut threads: Vec<(u32, u64)> = threads.filter(|(_, samples)| *samples > 0).collect();
         threads

@@ -4,6 +4,7 @@ use super::grid::Grid;
 use crate::report::words::{count, harmless, some};
 use crate::tui::jobs::Stop;
 use crate::tui::theme::Role;
+use crate::tui::views::Cx;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_width::UnicodeWidthChar;
 use vmscope_records::{Collection, GoneReason, LossReason, ProcessKey, Stream, TimeNs};
@@ -67,9 +68,16 @@ pub fn times(one: &Collection) -> Option<(TimeNs, TimeNs)> {
 /// Whose collections and code are shown: those of the processes with threads that the
 /// filter includes; `None` for all.
 pub fn processes(profile: &Profile, filter: &Filter) -> Option<FxHashSet<ProcessKey>> {
-    let threads = filter.threads.as_ref()?;
-    let of_thread = |&thread: &u32| profile.trace.process_of(thread);
-    Some(threads.iter().filter_map(of_thread).collect())
+    if filter.takes_all_threads() {
+        return None;
+    }
+    let threads = (0u32..).take(profile.trace.threads.len());
+    let threads = threads.filter(|thread| filter.takes_thread(*thread));
+    Some(
+        threads
+            .filter_map(|thread| profile.trace.process_of(thread))
+            .collect(),
+    )
 }
 
 /// Milliseconds of a span, as people read them.
@@ -110,16 +118,10 @@ impl Lanes {
             let processes = processes.as_ref();
             processes.is_none_or(|processes| processes.contains(&process))
         };
-        making.collections(&takes, stop);
-        if stop.is_stopped() {
-            return None;
-        }
-        making.code(&takes);
-        if stop.is_stopped() {
-            return None;
-        }
+        making.collections(&takes, stop)?;
+        making.code(&takes, stop)?;
         making.marks();
-        making.losses();
+        making.losses(stop)?;
         let mut notes = making.notes;
         for (notes, more) in notes.iter_mut().zip(making.more) {
             if more > 0 {
@@ -165,7 +167,7 @@ impl Making<'_> {
         format!("{:.3} s", time.since(self.begin).as_secs_f64())
     }
 
-    fn collections(&mut self, takes: &dyn Fn(ProcessKey) -> bool, stop: &Stop) {
+    fn collections(&mut self, takes: &dyn Fn(ProcessKey) -> bool, stop: &Stop) -> Option<()> {
         let grid = self.grid;
         let (mut pauses, mut concurrent, mut phases) = (self.empty(), self.empty(), self.empty());
         let mut begun = vec![0usize; grid.columns];
@@ -174,7 +176,7 @@ impl Making<'_> {
         all.sort_by_key(|one| times(one));
         for one in all {
             if stop.is_stopped() {
-                return;
+                return None;
             }
             let Some((from, to)) = times(one) else {
                 continue;
@@ -210,9 +212,10 @@ impl Making<'_> {
         self.lane("pauses", Role::Region(Region::Gc), 0, pauses);
         self.lane("phases", Role::Region(Region::Gc), 3, phases);
         self.lane("concurrent", Role::Region(Region::Gc), 4, concurrent);
+        Some(())
     }
 
-    fn code(&mut self, takes: &dyn Fn(ProcessKey) -> bool) {
+    fn code(&mut self, takes: &dyn Fn(ProcessKey) -> bool, stop: &Stop) -> Option<()> {
         let grid = self.grid;
         let trace = &self.profile.trace;
         let begin = trace.session.as_ref().map_or(TimeNs(0), |one| one.time);
@@ -220,7 +223,13 @@ impl Making<'_> {
         let mut made: FxHashMap<&str, Vec<u64>> = FxHashMap::default();
         let (mut gone, mut unloaded, mut moved) = (zeros(), zeros(), zeros());
         let events = trace.code_events.all().iter();
-        for event in events.filter(|event| grid.has(event.time) && takes(event.process)) {
+        for event in events {
+            if stop.is_stopped() {
+                return None;
+            }
+            if !grid.has(event.time) || !takes(event.process) {
+                continue;
+            }
             let column = grid.column_of(event.time);
             let counts = match event.step {
                 // What was there at the first look was made nobody knows when.
@@ -254,6 +263,7 @@ impl Making<'_> {
         self.counted("deoptimised", "pieces of code", Role::Warning, 5, &unloaded);
         self.counted("code gone", "pieces of", Role::Dim, 8, &gone);
         self.counted("code moved", "pieces of", Role::Title, 6, &moved);
+        Some(())
     }
 
     /// A lane of heights, by how often something happened.
@@ -294,12 +304,15 @@ impl Making<'_> {
         self.lane("marks", Role::Key, 1, cells);
     }
 
-    fn losses(&mut self) {
+    fn losses(&mut self, stop: &Stop) -> Option<()> {
         let grid = self.grid;
         let mut cells = self.empty();
         let lost = self.profile.trace.lost.iter();
         let lost = lost.filter(|one| one.reason != LossReason::KeepLastFull);
         for one in lost {
+            if stop.is_stopped() {
+                return None;
+            }
             let Some((first, last)) = grid.columns_of(one.from, one.to) else {
                 continue;
             };
@@ -316,6 +329,7 @@ impl Making<'_> {
             }
         }
         self.lane("lost", Role::Bad, 0, cells);
+        Some(())
     }
 }
 
@@ -374,24 +388,23 @@ fn put_span(
     }
 }
 
-/// The collections and marks of a profile, nearest to a time: the next one not before
+/// The collections and marks that are shown, nearest to a time: the next one not before
 /// `after`, or the last one before `before`.
 pub fn nearest(
-    profile: &Profile,
-    filter: &Filter,
+    cx: &Cx<'_>,
     (before, after): (TimeNs, TimeNs),
     is_next: bool,
-    begin: TimeNs,
 ) -> Option<(TimeNs, String)> {
-    let trace = &profile.trace;
-    let processes = processes(profile, filter);
+    let (trace, begin) = (&cx.profile.trace, cx.begin);
+    let processes = processes(cx.profile, cx.lens.filter());
     let takes = |one: &&Collection| {
         let processes = processes.as_ref();
         processes.is_none_or(|processes| processes.contains(&one.process))
     };
     let is_beyond = |time: TimeNs| {
         if is_next {
-            time >= after
+            // What came after the picture was held is not shown.
+            time >= after && time <= cx.end
         } else {
             time < before
         }

@@ -91,7 +91,7 @@ fn one_goes_from_event_to_event() {
 fn threads_are_left_out_and_taken_alone() {
     let mut driven = Driven::open(java(), SIZES[0]);
     let screen = driven.keys("4<Down><Space>").screen();
-    assert!(screen.contains("thread "), "{screen}");
+    assert!(screen.contains("without "), "{screen}");
     assert!(
         driven
             .keys("x")
@@ -154,4 +154,70 @@ fn what_is_copied_has_all_of_it() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+}
+
+#[test]
+fn what_comes_after_the_hold_is_not_shown() {
+    use crate::recordings::PROCESS;
+    use crate::tui::live::LiveState;
+    use vmscope_records::{ThreadKey, ThreadRole};
+    // After the hold the other thread alone has samples, and there is a mark.
+    let other = ThreadKey(7);
+    let grown = |until: u64| {
+        let mut recording = Recording::of("jit");
+        recording.symbols(PROGRAM, &[(0, 0x1000, "f")]);
+        recording.thread(other, PROCESS, 0, "other", ThreadRole::Mutator);
+        for time in (0..until).step_by(1000) {
+            let thread = if time < 75_000 { THREAD } else { other };
+            recording.sample(time, thread, PROGRAM_AT);
+        }
+        if until > 150_000 {
+            recording.put(Record::Mark(Mark {
+                time: TimeNs(150_000),
+                text: "later".to_owned(),
+            }));
+        }
+        let live = LiveState {
+            until: TimeNs(until),
+            ..LiveState::default()
+        };
+        (profile(recording.end(until).bytes()), live)
+    };
+    let (small, live) = grown(100_500);
+    let mut driven = Driven::following(small, live, SIZES[0]);
+    let held = driven.keys("4p<Space>").screen();
+    let (large, live) = grown(400_500);
+    driven.grow(large, live);
+    // Asked anew, it is what it was.
+    assert_eq!(driven.keys("X<Space>").screen(), held);
+    let screen = driven.keys("X<End>}").screen();
+    assert!(screen.contains("no collection or mark after"), "{screen}");
+    assert!(driven.keys("p}").screen().contains("no collection"));
+}
+
+#[test]
+fn a_drag_ends_wherever_the_button_is_let_go() {
+    let mut driven = Driven::open(java(), SIZES[0]);
+    driven.keys("4");
+    driven.mouse(MouseEventKind::Down(MouseButton::Left), LEFT + 2, 5);
+    driven.mouse(MouseEventKind::Drag(MouseButton::Left), LEFT + 4, 1);
+    driven.mouse(MouseEventKind::Up(MouseButton::Left), LEFT + 4, 0);
+    let screen = driven.screen();
+    assert!(screen.contains("0.597-1.493 s ✕"), "{screen}");
+    // What did not begin in the view is none of its business.
+    driven.keys("x");
+    driven.mouse(MouseEventKind::Down(MouseButton::Left), LEFT + 2, 1);
+    driven.mouse(MouseEventKind::Up(MouseButton::Left), LEFT + 4, 0);
+    assert!(!driven.screen().contains('✕'));
+}
+
+#[test]
+fn back_zooms_out_before_it_leaves() {
+    let mut driven = Driven::open(java(), SIZES[0]);
+    assert!(driven.keys("4++").screen().contains("zoomed to"));
+    assert!(driven.keys("[").screen().contains("zoomed to"));
+    let screen = driven.keys("[").screen();
+    assert!(!screen.contains("zoomed to"), "{screen}");
+    assert!(screen.contains("4:Time"), "{screen}");
+    assert!(driven.keys("[").screen().contains("1:Overview"));
 }

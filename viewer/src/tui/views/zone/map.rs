@@ -225,6 +225,13 @@ impl Map {
         (self.at, self.zoom, self.before) = (None, 0, None);
     }
 
+    /// Zooms out by one step; whether it was zoomed in.
+    pub fn zoom_back(&mut self) -> bool {
+        let was_zoomed = self.zoom > 0;
+        self.zoom = self.zoom.saturating_sub(1);
+        was_zoomed
+    }
+
     /// Moves the cursor by so many bytes, within the zone.
     fn walk(&mut self, zone: &ZoneRange, grid: &Grid, back: bool, bytes: u64) {
         let now = self.cursor(zone, grid);
@@ -257,7 +264,9 @@ impl Map {
                 self.zoom += 1;
             }
             Command::ZoomIn => return vec![Act::Say("this is as near as it gets".to_owned())],
-            Command::ZoomOut => self.zoom = self.zoom.saturating_sub(1),
+            Command::ZoomOut => {
+                self.zoom_back();
+            }
             Command::Earlier => return self.step_time(true, ground, cx),
             Command::Later => return self.step_time(false, ground, cx),
             Command::Sort | Command::Own(BY_CHANGES) => {

@@ -203,21 +203,26 @@ impl Plot {
         vec![Act::Say("this is as near as it gets".to_owned())]
     }
 
-    fn zoom_back(&mut self) {
-        if let Some(range) = self.before.pop() {
-            self.after.push(self.range);
-            self.range = range;
-        } else if self.range != ALL {
-            self.range = ALL;
-        }
+    /// Goes back to what was shown before zooming in; whether there was anything.
+    pub fn zoom_back(&mut self) -> bool {
         self.mark = None;
+        let whole = self.is_zoomed().then_some(ALL);
+        let Some(range) = self.before.pop().or(whole) else {
+            return false;
+        };
+        self.after.push(self.range);
+        self.range = range;
+        true
     }
 
-    fn zoom_forward(&mut self) {
-        if let Some(range) = self.after.pop() {
-            self.before.push(self.range);
-            self.range = range;
-        }
+    /// Zooms in again; whether there was anything to zoom in to.
+    pub fn zoom_forward(&mut self) -> bool {
+        let Some(range) = self.after.pop() else {
+            return false;
+        };
+        self.before.push(self.range);
+        self.range = range;
+        true
     }
 
     fn toggle(&mut self, owner: Owner, ground: &Ground) -> Vec<Act> {
@@ -288,8 +293,12 @@ impl Plot {
             Command::Cancel => self.mark = None,
             Command::ZoomIn => return self.zoom_in(),
             Command::Open if self.mark.is_some() => return self.zoom_in(),
-            Command::ZoomOut | Command::Earlier => self.zoom_back(),
-            Command::Later => self.zoom_forward(),
+            Command::ZoomOut | Command::Earlier => {
+                self.zoom_back();
+            }
+            Command::Later => {
+                self.zoom_forward();
+            }
             Command::Open => {
                 return match self.entry() {
                     Some(entry) => vec![Act::Annotate(entry)],
@@ -370,7 +379,9 @@ impl Plot {
                     self.nearest(column);
                     return self.zoom_in();
                 }
-                Press::WheelDown => self.zoom_back(),
+                Press::WheelDown => {
+                    self.zoom_back();
+                }
             },
             super::plot_drawn::Hit::Row(row) if click.what == Press::Down => {
                 self.list(ground, |_| row);

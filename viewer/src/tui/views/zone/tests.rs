@@ -274,3 +274,19 @@ fn keys_of_the_other_form_say_so() {
     assert!(driven.keys("5b").screen().contains("that is for the map"));
     assert!(driven.keys("mv").screen().contains("that is for the plot"));
 }
+
+#[test]
+fn back_zooms_out_before_it_leaves() {
+    let mut driven = Driven::open(zones().bytes(), SIZES[0]);
+    for form in ["5", "5m"] {
+        let whole = driven.keys(form).screen();
+        let zoomed = driven.keys("+").screen();
+        assert_ne!(zoomed, whole);
+        assert_eq!(driven.keys("[").screen(), whole);
+        if form == "5" {
+            assert_eq!(driven.keys("]").screen(), zoomed);
+            assert_eq!(driven.keys("[").screen(), whole);
+        }
+        assert!(driven.keys("[").screen().contains("1:Overview"));
+    }
+}
