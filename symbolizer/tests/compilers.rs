@@ -206,7 +206,9 @@ fn it_is_as_asking_each_compilation_about_each_sample() {
 
 #[test]
 fn counting_can_be_stopped() {
-    let profile = recording().profile();
+    let mut recording = recording();
+    recording.sample(1, recordings::THREAD, recordings::PROGRAM_AT);
+    let profile = recording.profile();
     let stop = vmscope_symbolizer::Stop::new();
     let filter = Filter::default();
     assert!(Compilers::of_stoppable(&profile, &filter, &stop).is_some());
