@@ -22,11 +22,11 @@ impl App {
 pub(super) fn bounds(profile: &Profile, until: Option<TimeNs>) -> (TimeNs, TimeNs) {
     let trace = &profile.trace;
     let begin = beginning(profile);
-    let last_sample = trace.samples.times.last().copied().unwrap_or(begin);
     let told = trace.end.as_ref().map(|end| end.time);
-    let end = until.or(told).unwrap_or(trace.ending.last_time);
-    // What is at the end belongs to it.
-    (begin, end.max(last_sample).max(begin.plus(DurationNs(1))))
+    let last_sample = trace.samples.times.last().copied().unwrap_or(begin);
+    // What is at the end belongs to it; of a running process, what is settled alone is shown.
+    let end = until.unwrap_or_else(|| told.unwrap_or(trace.ending.last_time).max(last_sample));
+    (begin, end.max(begin.plus(DurationNs(1))))
 }
 
 /// What is wrong with a recording as a whole; empty where nothing is.
