@@ -110,19 +110,19 @@ fn the_last_seconds_go_on_under_other_filters() {
     driven.event(second(11));
     let of_main = driven.keys("w8<Enter>").screen();
     assert!(
-        of_main.contains("last 10 s ✕") && of_main.contains(" thread GC"),
+        of_main.contains("last 10 s ✕") && of_main.contains(" thread main"),
         "{of_main}"
     );
     driven.event(second(13));
     let later = driven.screen();
     assert!(
-        later.contains("last 10 s ✕") && later.contains(" thread GC"),
+        later.contains("last 10 s ✕") && later.contains(" thread main"),
         "{later}"
     );
     assert_ne!(of_main.lines().nth(1), later.lines().nth(1));
     let back = driven.keys("[").screen();
     assert!(
-        back.contains("last 10 s ✕") && !back.contains(" thread GC"),
+        back.contains("last 10 s ✕") && !back.contains(" thread main"),
         "{back}"
     );
     driven.event(second(15));
