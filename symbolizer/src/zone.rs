@@ -9,7 +9,7 @@
 //! addresses were reused, and memory grows with the constituents alone.
 //!
 //! Bytecodes and objects of methods are data: they have zones of their own
-//! ([`Layer`]), so that no pc is in them and code may lie where they do.
+//! (`Layer`), so that no pc is in them and code may lie where they do.
 //!
 //! [`Constituent::since`]: vmscope_records::Constituent::since
 //! [`ConstituentGone::last_seen`]: vmscope_records::ConstituentGone::last_seen
