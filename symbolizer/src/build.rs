@@ -37,10 +37,14 @@ pub fn profile_of(mut trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Pro
     };
     let separator = code::separator_of(&profile.trace).to_owned();
     let mut names = Names::new(inlined, usize::MAX, usize::MAX);
-    let mut site_of_place = Vec::with_capacity(profile.trace.places.len());
+    let mut site_of_place = vec![SiteId::MAX; profile.trace.places.len()];
     name_places(&mut profile, &mut names, &separator, |builder| {
-        let places = builder.trace.places.iter();
-        site_of_place.extend(places.map(|place| builder.site(*place)));
+        let places = &builder.trace.places;
+        for index in by_constituent(places) {
+            if let (Some(slot), Some(place)) = (site_of_place.get_mut(index), places.get(index)) {
+                *slot = builder.site(*place);
+            }
+        }
     });
     profile.site_of_place = site_of_place;
     // Nothing will be named any more.
@@ -49,6 +53,22 @@ pub fn profile_of(mut trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Pro
         .slices
         .append(&profile.trace, &profile.sites, &profile.site_of_place);
     profile
+}
+
+/// The indices of all places: those of one constituent one after the other, because memory
+/// that was just used is near, others as they came.
+fn by_constituent(places: &[Place]) -> impl Iterator<Item = usize> {
+    let order = |(place, index): (&Place, u32)| {
+        let code = match place {
+            Place::Code(code, _) => *code,
+            _ => u32::MAX,
+        };
+        u64::from(code) << 32 | u64::from(index)
+    };
+    let mut orders: Vec<u64> = places.iter().zip(0..).map(order).collect();
+    orders.sort_unstable();
+    let index = |order: u64| usize::try_from(order & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+    orders.into_iter().map(index)
 }
 
 /// Lets `work` name places of a profile, of which only entries and sites grow.

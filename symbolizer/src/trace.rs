@@ -138,6 +138,14 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// Makes room for as many as are expected, where there is so much.
+    fn expect(&mut self, count: usize) {
+        // Where there is not, they grow as they come.
+        let _ = self.times.try_reserve_exact(count);
+        let _ = self.threads.try_reserve_exact(count);
+        let _ = self.places.try_reserve_exact(count);
+    }
+
     fn reserve(&mut self, more: usize) {
         self.times.reserve(more);
         self.threads.reserve(more);

@@ -6,6 +6,10 @@ use vmscope_records::{Avma, ProcessKey};
 /// Addresses that one constituent is kept for: 2^9 bytes. What voids one of them voids all.
 const GRAIN_BITS: u32 = 9;
 
+/// Grains that are neighbours in memory have neighbouring slots, in blocks of 2^3: they are
+/// filled together.
+const BLOCK_BITS: u32 = 3;
+
 /// Slots: 2^19, 32 bytes each. Only what is written of them takes memory.
 const BITS: u32 = 19;
 
@@ -35,8 +39,9 @@ impl Nearby {
 
     /// The constituent at an address, where nothing has changed since `void` changes.
     pub fn find(&self, process: ProcessKey, address: Avma, void: u32) -> Option<(CodeIndex, u32)> {
-        let tag = tag(process, address)?;
-        let [known, start, end, both] = *self.slots.get(super::known::slot(tag, BITS))?;
+        let grain = address.0 >> GRAIN_BITS;
+        let tag = tag(process, grain)?;
+        let [known, start, end, both] = *self.slots.get(slot_of(process, grain))?;
         let [at, code] = halves(both);
         if known != tag || at < void || at == 0 || !(start..end).contains(&address.0) {
             return None;
@@ -44,24 +49,84 @@ impl Nearby {
         Some((code, u32::try_from(address.0 - start).ok()?))
     }
 
-    /// Keeps what was found at an address, after so many changes.
+    /// Keeps what was found at an address, after so many changes: for all grains of the
+    /// address's block that the constituent reaches into, because its other addresses come
+    /// next.
     pub fn put(&mut self, process: ProcessKey, address: Avma, near: Near, at: u32) {
-        if let Some(tag) = tag(process, address)
-            && let Some(slot) = self.slots.get_mut(super::known::slot(tag, BITS))
-        {
-            let both = u64::from(at) << 32 | u64::from(near.code);
-            *slot = [tag, near.start, near.end, both];
+        let block = address.0 >> GRAIN_BITS >> BLOCK_BITS << BLOCK_BITS;
+        let first = block.max(near.start >> GRAIN_BITS);
+        let last = (block | ((1 << BLOCK_BITS) - 1)).min(near.end.saturating_sub(1) >> GRAIN_BITS);
+        let both = u64::from(at) << 32 | u64::from(near.code);
+        for grain in first..=last {
+            if let Some(tag) = tag(process, grain)
+                && let Some(slot) = self.slots.get_mut(slot_of(process, grain))
+            {
+                *slot = [tag, near.start, near.end, both];
+            }
         }
     }
 }
 
-fn tag(process: ProcessKey, address: Avma) -> Option<u64> {
-    let grain = address.0 >> GRAIN_BITS;
+fn tag(process: ProcessKey, grain: u64) -> Option<u64> {
     let fits = process.0 >> PROCESS_BITS == 0 && grain >> (u64::BITS - PROCESS_BITS) == 0;
     fits.then_some(grain << PROCESS_BITS | u64::from(process.0))
+}
+
+fn slot_of(process: ProcessKey, grain: u64) -> usize {
+    let block = grain >> BLOCK_BITS << PROCESS_BITS | u64::from(process.0);
+    let first = super::known::slot(block, BITS - BLOCK_BITS) << BLOCK_BITS;
+    let within = grain & ((1 << BLOCK_BITS) - 1);
+    first | usize::try_from(within).unwrap_or(0)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the halves of 64 bits")]
 fn halves(both: u64) -> [u32; 2] {
     [(both >> 32) as u32, both as u32]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_found_in_the_constituent_that_it_lies_in_alone() {
+        let mut nearby = Nearby::new();
+        let process = ProcessKey(3);
+        // Small ones that share a grain, and some that are larger than a block of grains.
+        let sizes = [64, 320, 9_000, 700, 32, 1_500];
+        let mut start = 0x7f00_0000_0123;
+        let mut all = Vec::new();
+        for (code, size) in (0..2_000).zip(sizes.into_iter().cycle()) {
+            let near = Near {
+                code,
+                start,
+                end: start + size,
+            };
+            all.push(near);
+            start += size;
+        }
+        let mut known = 0;
+        for (near, at) in all.iter().zip(1..) {
+            for offset in [0, near.end - near.start - 1] {
+                let address = Avma(near.start + offset);
+                if nearby.find(process, address, 1).is_none() {
+                    nearby.put(process, address, *near, at);
+                }
+                let offset = u32::try_from(offset).unwrap();
+                assert_eq!(nearby.find(process, address, at), Some((near.code, offset)));
+                assert_eq!(nearby.find(process, address, at + 1), None);
+                assert_eq!(nearby.find(ProcessKey(4), address, 1), None);
+            }
+        }
+        for near in &all {
+            for address in [near.start, near.end - 1] {
+                if let Some((code, offset)) = nearby.find(process, Avma(address), 1) {
+                    assert_eq!((code, u64::from(offset)), (near.code, address - near.start));
+                    known += 1;
+                }
+            }
+        }
+        // Small ones take each other's place.
+        assert!(known > 1_000, "{known}");
+    }
 }

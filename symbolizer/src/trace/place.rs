@@ -32,6 +32,12 @@ impl Trace {
         let process_of = self.threads.iter().map(|thread| thread.thread.process);
         let interpreters = Interpreters::new(self);
         let mut now = World::new(process_of, history.stays, interpreters);
+        if let Some(end) = self.end.as_ref().filter(|_| self.keep_samples) {
+            // A sample takes a byte at least, whatever the recording says of itself.
+            let (_, bytes) = reader.progress();
+            let count = usize::try_from(end.samples.min(bytes)).unwrap_or(0);
+            self.samples.expect(count);
+        }
         // When the next of both comes.
         let mut next = TimeNs(0);
         let mut last = LastThread::default();
