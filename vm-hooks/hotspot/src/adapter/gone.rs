@@ -4,6 +4,25 @@ use vmscope_records::{Avma, TimeNs};
 
 use super::index::{Entry, Times};
 
+/// Which deaths of classes nobody saw: between two walks one may come and go, and have had
+/// the memory of one that was there before, or of one that is there now.
+#[derive(Debug, Default)]
+pub(super) struct Deaths {
+    /// Those that the last walk found before the VM had counted them.
+    early: i64,
+}
+
+impl Deaths {
+    /// A walk found `found` classes dead, `counted` more than at the walk before having
+    /// been unloaded when it began. Whether others were, too.
+    pub fn are_unseen(&mut self, counted: i64, found: usize) -> bool {
+        let found = i64::try_from(found).unwrap_or(i64::MAX);
+        let late = counted.saturating_sub(self.early).max(0);
+        self.early = found.saturating_sub(late).max(0);
+        late > found
+    }
+}
+
 /// A method that is gone, and that was not told while it was there.
 #[derive(Debug)]
 pub(super) struct Gone {
@@ -76,6 +95,23 @@ mod tests {
             last_seen: none,
             gone_at: none,
         }
+    }
+
+    #[test]
+    fn deaths_that_no_walk_found_are_noticed() {
+        let mut deaths = Deaths::default();
+        assert!(!deaths.are_unseen(0, 0));
+        assert!(!deaths.are_unseen(3, 3));
+        assert!(deaths.are_unseen(3, 2));
+        // Found between the count and the walk: the next count has them.
+        assert!(!deaths.are_unseen(1, 3));
+        assert!(!deaths.are_unseen(2, 0));
+        assert!(deaths.are_unseen(1, 0));
+        // They hide none that come later.
+        assert!(!deaths.are_unseen(0, 2));
+        assert!(deaths.are_unseen(4, 1));
+        // A count that begins anew.
+        assert!(!deaths.are_unseen(i64::MIN, 0));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::method::{ClassesLayout, MethodLayout};
 const MAX_METHODS: usize = 4 << 20;
 
 /// When something was there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
     /// It certainly was not there yet; 0 where nobody knows.
     pub absent_at: TimeNs,
@@ -79,8 +79,9 @@ impl Class {
 }
 
 impl BytecodeIndex {
-    /// Goes through all classes. Those that are new have the times `times`; where
-    /// classes `may_have_gone`, it is checked that each is still the one it was.
+    /// Goes through all classes. When those that are new were there is to be told by
+    /// [`BytecodeIndex::seen`]; where classes `may_have_gone`, it is checked that each is
+    /// still the one it was.
     ///
     /// # Errors
     ///
@@ -90,7 +91,6 @@ impl BytecodeIndex {
         (classes, layout): (&ClassesLayout, &MethodLayout),
         memory: &dyn Memory,
         may_have_gone: bool,
-        times: Times,
     ) -> Result<Walked, AdapterError> {
         let there = classes.read(memory)?;
         let mut walked = Walked::default();
@@ -141,7 +141,7 @@ impl BytecodeIndex {
             }
             let class = Class {
                 fingerprint,
-                times,
+                times: Times::default(),
                 entries,
             };
             self.classes.insert(klass, class);
@@ -176,10 +176,10 @@ impl BytecodeIndex {
         self.methods.get(&at).copied()
     }
 
-    /// The class at a place is certainly there since `time`.
-    pub fn seen(&mut self, (klass, _): Place, time: TimeNs) {
+    /// When the class at a place was there.
+    pub fn seen(&mut self, (klass, _): Place, times: Times) {
         if let Some(class) = self.classes.get_mut(&klass) {
-            class.times.since = time;
+            class.times = times;
         }
     }
 

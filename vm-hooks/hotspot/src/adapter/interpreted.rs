@@ -14,7 +14,7 @@ use vmscope_records::{
 };
 use vmscope_target::{AdapterError, Look};
 
-use super::gone::{Gone, Spans};
+use super::gone::{Deaths, Gone, Spans};
 use super::index::{BytecodeIndex, Entry, Times};
 use super::methods::Methods;
 use crate::jvm::Jvm;
@@ -69,6 +69,7 @@ pub(super) struct Interpreted {
     certain: Option<TimeNs>,
     /// Classes were just being unloaded in the last walk: it may have found dead ones.
     again: bool,
+    deaths: Deaths,
     /// When the last walk ended, and what it took.
     walked: Instant,
     took: Duration,
@@ -91,6 +92,7 @@ impl Interpreted {
             counts: None,
             certain: None,
             again: false,
+            deaths: Deaths::default(),
             walked: Instant::now(),
             took: Duration::ZERO,
             has_failed: false,
@@ -173,17 +175,24 @@ impl Interpreted {
         let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
         let have_gone = unloaded(counts) != unloaded(self.counts);
         let may_have_gone = self.certain.is_some() && (counts.is_none() || have_gone || self.again);
-        let times = Times {
-            absent_at: self.certain.unwrap_or(TimeNs(0)),
-            since: TimeNs(0),
-        };
         let layouts = (layout, &jvm.methods);
-        let walked = self.index.walk(layouts, pages, may_have_gone, times)?;
+        let walked = self.index.walk(layouts, pages, may_have_gone)?;
         let now = look.now();
+        let died = unloaded(counts).zip(unloaded(self.counts));
+        let died = died.map_or(0, |(now, before)| now.saturating_sub(before));
+        let are_unseen = self.deaths.are_unseen(died, walked.dead.len());
+        // Where a class came and went unseen, what fell on a method's memory before this walk,
+        // and after the last, may have been of that class.
+        let certain = self.certain.unwrap_or(TimeNs(0));
+        let times = Times {
+            absent_at: if are_unseen { began_at } else { certain },
+            since: now,
+        };
         for place in &walked.new {
-            self.index.seen(*place, now);
+            self.index.seen(*place, times);
         }
         let last_seen = self.certain.unwrap_or(began_at);
+        let gone_at = if are_unseen { last_seen } else { now };
         let mut forgotten = 0_u64;
         for class in walked.dead {
             for entry in class.entries {
@@ -191,7 +200,7 @@ impl Interpreted {
                 let gone = Gone {
                     times: class.times,
                     last_seen,
-                    gone_at: now,
+                    gone_at,
                     entry,
                 };
                 if let Some(told) = gone.entry.told {
