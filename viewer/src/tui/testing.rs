@@ -194,6 +194,17 @@ impl Driven {
     }
 }
 
+/// The screen before anything is open, after these events.
+pub fn unopened(name: &str, size: (u16, u16), events: Vec<Event>) -> String {
+    let mut app = App::new(name.to_owned(), THEME, size);
+    for event in events {
+        update(&mut app, None, event);
+    }
+    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).expect("a terminal");
+    let drawn = terminal.draw(|frame| screen::draw(&app, None, frame));
+    text_of(drawn.expect("drawn").buffer)
+}
+
 /// The text of a screen.
 pub fn text_of(buffer: &Buffer) -> String {
     let area = buffer.area;
@@ -230,6 +241,20 @@ pub fn golden(name: &str, text: &str) {
         expected == text,
         "{name} is not as it was (BLESS=1 writes it anew); was:\n{expected}\nis:\n{text}"
     );
+}
+
+/// A key as scripts name it: `q`, `<Esc>`.
+pub fn key(name: &str) -> KeyEvent {
+    match name
+        .strip_prefix('<')
+        .and_then(|rest| rest.strip_suffix('>'))
+    {
+        Some(name) => named(name),
+        None => {
+            let c = name.chars().next().expect("a key");
+            KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)
+        }
+    }
 }
 
 fn named(name: &str) -> KeyEvent {

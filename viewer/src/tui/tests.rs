@@ -1,5 +1,8 @@
 //! What all views have in common, driven by keys.
 
+mod screens;
+mod working;
+
 use super::jobs::Slot;
 use super::testing::{Driven, SIZES};
 use crate::recordings::{PROGRAM_AT, Recording};
