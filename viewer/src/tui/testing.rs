@@ -130,17 +130,8 @@ impl Driven {
     }
 
     /// Types a script: characters, and `<Enter>`, `<Esc>`, `<Down>`, `<C-d>` … .
-    pub fn keys(&mut self, script: &str) -> &mut Self {
-        let mut rest = script;
-        while let Some(c) = rest.chars().next() {
-            let (event, length) = match rest.find('>').filter(|_| c == '<') {
-                Some(end) => (named(&rest[1..end]), end + 1),
-                None => {
-                    let event = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
-                    (event, c.len_utf8())
-                }
-            };
-            rest = &rest[length..];
+    pub fn keys(&mut self, keys: &str) -> &mut Self {
+        for event in script(keys) {
             self.event(Event::Key(event));
         }
         self
@@ -243,18 +234,27 @@ pub fn golden(name: &str, text: &str) {
     );
 }
 
-/// A key as scripts name it: `q`, `<Esc>`.
-pub fn key(name: &str) -> KeyEvent {
-    match name
-        .strip_prefix('<')
-        .and_then(|rest| rest.strip_suffix('>'))
-    {
-        Some(name) => named(name),
-        None => {
-            let c = name.chars().next().expect("a key");
-            KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)
-        }
+/// The keys of a script: characters, and `<Enter>`, `<Esc>`, `<C-d>` … .
+pub fn script(text: &str) -> Vec<KeyEvent> {
+    let mut keys = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let (event, length) = match rest.find('>').filter(|_| c == '<') {
+            Some(end) => (named(&rest[1..end]), end + 1),
+            None => {
+                let event = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+                (event, c.len_utf8())
+            }
+        };
+        keys.push(event);
+        rest = &rest[length..];
     }
+    keys
+}
+
+/// The one key of a script.
+pub fn key(name: &str) -> KeyEvent {
+    script(name).pop().expect("a key")
 }
 
 fn named(name: &str) -> KeyEvent {

@@ -1,6 +1,7 @@
 //! What all views have in common, driven by keys.
 
 mod screens;
+mod speed;
 mod working;
 
 use super::jobs::Slot;

@@ -67,7 +67,12 @@ pub fn opening(app: &App, loading: Option<Loading>, frame: &mut Frame<'_>, area:
         let share = [within * 0.7, 0.7, 0.8, 0.9].get(step).copied();
         let share = share.unwrap_or_default();
         let bar = theme.bar(share, columns.saturating_sub(12).min(60));
-        lines.push(Line::styled(bar, theme.style(Role::Title)).centered());
+        let line = Line::from(vec![
+            Span::raw("["),
+            Span::styled(bar, theme.style(Role::Title)),
+            Span::raw("]"),
+        ]);
+        lines.push(line.centered());
     }
     lines.push(Line::from(told).centered());
     lines.push(Line::styled("q quits", theme.style(Role::Dim)).centered());
