@@ -19,12 +19,33 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use vmscope_records::{BytecodePc, Exactness, FileOffset, MethodKey, SymbolOwner, Symbols};
 
+/// What is being made of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Making {
+    /// Names for its places.
+    Names,
+    /// Its samples, summed up over time.
+    Slices,
+}
+
 /// Makes the profile of a trace. `symbols` are those that the recording does not
 /// hold itself. With `inlined`, a sample in an inlined native function belongs to
 /// that; without, to the function that it was inlined into. Samples that came out of
 /// time order are put in order here.
 #[must_use]
-pub fn profile_of(mut trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile {
+pub fn profile_of(trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile {
+    profile_of_telling(trace, symbols, inlined, &mut |_| {})
+}
+
+/// The same, telling `watch` what begins to be made.
+#[must_use]
+pub fn profile_of_telling(
+    mut trace: Trace,
+    symbols: Vec<Symbols>,
+    inlined: bool,
+    watch: &mut dyn FnMut(Making),
+) -> Profile {
+    watch(Making::Names);
     trace.samples.put_in_order();
     let mut profile = Profile {
         trace,
@@ -49,6 +70,7 @@ pub fn profile_of(mut trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Pro
     profile.site_of_place = site_of_place;
     // Nothing will be named any more.
     drop(names);
+    watch(Making::Slices);
     profile
         .slices
         .append(&profile.trace, &profile.sites, &profile.site_of_place);

@@ -213,8 +213,11 @@ impl Compilers {
         let samples = trace.samples.times.iter().zip(&trace.samples.threads);
         let samples = samples.zip(&trace.samples.places);
         for (index, ((&time, &thread), &place)) in samples.enumerate() {
-            if index.is_multiple_of(STOP_EVERY) && stop.is_stopped() {
-                return None;
+            if index.is_multiple_of(STOP_EVERY) {
+                stop.tell(index as u64, trace.samples.times.len() as u64);
+                if stop.is_stopped() {
+                    return None;
+                }
             }
             if !lines.has(thread) || !filter.takes(thread, time) || !takes_place(place) {
                 continue;

@@ -40,7 +40,7 @@ pub mod symbols;
 pub mod trace;
 pub mod zone;
 
-pub use build::profile_of;
+pub use build::{Making, profile_of, profile_of_telling};
 pub use live::{Bounds, Live};
 pub use profile::{Entry, EntryId, Profile, Region, Site, SiteId};
 pub use slices::Stop;

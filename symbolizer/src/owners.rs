@@ -150,8 +150,11 @@ impl<'a> Counter<'a> {
                 return Some(());
             };
             for index in range.start..range.end.min(samples.times.len()) {
-                if index.is_multiple_of(BATCH) && stop.is_stopped() {
-                    return None;
+                if index.is_multiple_of(BATCH) {
+                    stop.tell(index as u64, samples.times.len() as u64);
+                    if stop.is_stopped() {
+                        return None;
+                    }
                 }
                 let (Some(&time), Some(&thread), Some(&place)) = (
                     samples.times.get(index),

@@ -7,9 +7,10 @@ mod common;
 #[path = "../../symbolizer/tests/recordings/mod.rs"]
 mod recordings;
 
+use common::programs::script;
 use common::targets::Target;
 use common::tmux::{Tmux, line};
-use common::vmscope::{Folder, can_sample, trace_of, vmscope};
+use common::vmscope::{Folder, can_sample, command, run, trace_of, vmscope};
 use nix::sys::signal::Signal;
 use std::path::PathBuf;
 
@@ -79,6 +80,115 @@ fn a_recording_is_looked_at_from_open_to_quit() {
     is_restored(&tmux, 0);
     let csv = std::fs::read_to_string(folder.file("threads.csv")).expect("the export");
     assert!(csv.contains("main"), "{csv}");
+}
+
+/// The line of the screen with that text.
+fn line_with<'a>(screen: &'a str, text: &str) -> &'a str {
+    let mut lines = screen.lines();
+    let found = lines.find(|line| line.contains(text));
+    found.unwrap_or_else(|| panic!("no `{text}` in\n{screen}"))
+}
+
+#[test]
+fn a_method_is_expanded_in_place() {
+    let folder = Folder::new();
+    let file = java(&folder);
+    let Some(tmux) = Tmux::run(SIZE, &line(&["view", "java.vmscope"], &file)) else {
+        return;
+    };
+    tmux.shows("12,564 samples");
+    tmux.press(&["2"]);
+    let closed = tmux.shows("OrderBook.match");
+    assert!(!closed.contains("(line 43)"), "{closed}");
+    tmux.press(&["g", "Space"]);
+    let open = tmux.shows("(line 43)");
+    assert!(line_with(&open, "OrderBook.match").contains('▾'), "{open}");
+    tmux.press(&["Space"]);
+    let closed = tmux.shows_no("(line 43)");
+    assert!(
+        line_with(&closed, "OrderBook.match").contains('▸'),
+        "{closed}"
+    );
+    tmux.press(&["q"]);
+    is_restored(&tmux, 0);
+}
+
+#[test]
+fn a_window_is_selected_with_keys_and_with_the_mouse() {
+    let folder = Folder::new();
+    let file = java(&folder);
+    let Some(tmux) = Tmux::run(SIZE, &line(&["view", "java.vmscope"], &file)) else {
+        return;
+    };
+    let is_narrowed = |screen: &str| {
+        let crumbs = screen.lines().nth(1).unwrap_or_default();
+        crumbs.contains(" s ✕") && crumbs.contains(" samples") && !crumbs.contains("12,564")
+    };
+    tmux.shows("12,564 samples");
+    tmux.press(&["4"]);
+    tmux.shows("[4 Timeline");
+    tmux.press(&["v", "Right", "Right", "Right", "Right", "Enter"]);
+    let by_keys = tmux.await_screen("a window is selected", is_narrowed);
+    // It is every view's.
+    tmux.press(&["8"]);
+    let threads = tmux.shows("[8 Threads");
+    let crumb = |screen: &str| {
+        let crumbs = screen.lines().nth(1).unwrap_or_default();
+        crumbs.split('✕').next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(crumb(&threads), crumb(&by_keys));
+    tmux.press(&["x"]);
+    tmux.shows("12,564 samples");
+    tmux.press(&["4"]);
+    tmux.shows("[4 Timeline");
+    tmux.drag((40, 6), (60, 6));
+    let by_mouse = tmux.await_screen("a window is selected", is_narrowed);
+    assert_ne!(crumb(&by_mouse), crumb(&by_keys));
+    tmux.press(&["x"]);
+    tmux.shows("12,564 samples");
+    tmux.press(&["q"]);
+    is_restored(&tmux, 0);
+}
+
+#[test]
+fn a_recording_of_node_is_looked_at() {
+    let has_node = std::process::Command::new("node").arg("-v").output();
+    if !has_node.is_ok_and(|output| output.status.success()) {
+        return common::skipped("there is no `node` here");
+    }
+    if !can_sample() {
+        return;
+    }
+    let folder = Folder::new();
+    let place = Folder::new();
+    let file = folder.file("node.vmscope");
+    let mut recording = command(["record", "--quiet", "--output"]);
+    recording.arg(&file).args(["--", "node"]);
+    recording
+        .arg(script("known_shares.js"))
+        .args(["--cycles", "200"]);
+    recording.current_dir(place.path());
+    run(recording).code(0);
+    let Some(tmux) = Tmux::run(SIZE, &line(&["view", "node.vmscope"], &file)) else {
+        return;
+    };
+    tmux.shows(" samples");
+    tmux.press(&["2", "/"]);
+    tmux.type_text("share_d");
+    tmux.press(&["Enter"]);
+    let hot = tmux.shows("share_d");
+    assert!(hot.contains("[2 Hot list"), "{hot}");
+    // Its lines, as the engine tells them.
+    tmux.press(&["Enter"]);
+    tmux.await_screen("the method is shown", |screen| {
+        screen.contains("[3 Method") && screen.contains("share_d")
+    });
+    for view in 1..=9 {
+        tmux.press(&[&view.to_string()]);
+        tmux.shows(&format!("[{view} "));
+    }
+    tmux.press(&["q"]);
+    is_restored(&tmux, 0);
 }
 
 #[test]

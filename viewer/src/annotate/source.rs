@@ -21,7 +21,7 @@ const MAX_LINE_BYTES: usize = 1000;
 const TAB: usize = 8;
 
 /// A source file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Source {
     lines: Vec<String>,
     /// Whether it was written after the recording began.

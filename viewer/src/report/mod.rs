@@ -22,8 +22,8 @@ use vmscope_records::Symbols;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::native::{Binaries, ResolveOptions, resolve_all, resolve_kernel};
 use vmscope_symbolizer::symbols::Hits;
-use vmscope_symbolizer::trace::Watch;
-use vmscope_symbolizer::{Profile, Summary, Trace, profile_of};
+use vmscope_symbolizer::trace::Progress;
+use vmscope_symbolizer::{Making, Profile, Summary, Trace, profile_of_telling};
 
 /// Opens a recording.
 ///
@@ -58,19 +58,39 @@ pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries) -> Vec<Symbols> {
 /// # Errors
 /// When the recording can't be read.
 pub fn load_profile(path: &Path, inlined: bool) -> Result<Profile> {
-    load_profile_with(path, inlined, &mut |_| ControlFlow::Continue(()))
+    load_profile_with(path, inlined, &mut |_| {})
 }
 
-/// The same, telling `watch` how far the file is read.
+/// What opening a recording is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loading {
+    /// The file is read; how far.
+    Reading(Progress),
+    /// Symbols are looked up in the files on this machine.
+    Symbols,
+    /// A profile is made of it.
+    Making(Making),
+}
+
+/// The same, telling `watch` how far it is.
 ///
 /// # Errors
-/// The same, and when `watch` breaks.
-pub fn load_profile_with(path: &Path, inlined: bool, watch: Watch<'_>) -> Result<Profile> {
+/// The same.
+pub fn load_profile_with(
+    path: &Path,
+    inlined: bool,
+    watch: &mut dyn FnMut(Loading),
+) -> Result<Profile> {
     let mut reader = open_recording(path)?;
-    let trace = Trace::read_with(&mut reader, watch);
+    let trace = Trace::read_with(&mut reader, &mut |progress| {
+        watch(Loading::Reading(progress));
+        ControlFlow::Continue(())
+    });
     let trace = trace.with_context(|| format!("cannot read {}", path.display()))?;
+    watch(Loading::Symbols);
     let symbols = resolve_missing(&trace, &DiskBinaries);
-    Ok(profile_of(trace, symbols, inlined))
+    let tell = &mut |making| watch(Loading::Making(making));
+    Ok(profile_of_telling(trace, symbols, inlined, tell))
 }
 
 /// Writes the report of `path` to `out`, resolving from the files on this machine what

@@ -8,6 +8,7 @@ pub(crate) use exactness::{Exact, exactness_of};
 pub(super) use resolution::unnamed_generated;
 
 use super::words::{count, percent, some};
+use std::collections::BTreeSet;
 use vmscope_records::recording::Damage;
 use vmscope_records::{
     EndReason, Exactness, LimitKind, LossReason, ModuleState, Stream, ThreadEnd, TimeNs,
@@ -364,21 +365,16 @@ fn unseen_threads(profile: &Profile, summary: &Summary) -> u64 {
 /// Files that are not what ran.
 fn modules(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let trace = &profile.trace;
-    let mut by_module = std::collections::BTreeMap::new();
-    for (place, &site) in trace.places.iter().zip(&profile.site_of_place) {
-        if let Place::Native(module, _) = place {
-            let samples = summary.sites.get(site as usize).copied().unwrap_or(0);
-            by_module.entry(*module).or_insert(0u64);
-            if samples > 0 {
-                by_module.entry(*module).and_modify(|hit| *hit = 1);
-            }
+    let is_hit = |site: &u32| summary.sites.get(*site as usize).is_some_and(|n| *n > 0);
+    let mut hit = BTreeSet::new();
+    for (place, site) in trace.places.iter().zip(&profile.site_of_place) {
+        if let Place::Native(module, _) = place
+            && is_hit(site)
+        {
+            hit.insert(*module);
         }
     }
-    for module in by_module
-        .iter()
-        .filter(|(_, hit)| **hit > 0)
-        .filter_map(|(key, _)| trace.modules.get(key))
-    {
+    for module in hit.iter().filter_map(|key| trace.modules.get(key)) {
         let path = &module.path;
         let text = match &module.state {
             ModuleState::Deleted => format!("{path} was deleted while it ran"),

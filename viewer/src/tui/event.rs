@@ -4,6 +4,7 @@
 use super::jobs::{Done, Job};
 use super::live::{LiveNews, LiveOrder};
 use crate::annotate::source::Source;
+use crate::report::Loading;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use std::path::PathBuf;
 
@@ -20,8 +21,8 @@ pub enum Event {
     Paste(String),
     /// A job is finished.
     Done(Done),
-    /// How far the recording is opened: bytes read, of all.
-    Opening(u64, u64),
+    /// What opening the recording is at.
+    Opening(Loading),
     /// The recording is open: what there is to be shown.
     Opened,
     /// It can't be opened.
@@ -32,7 +33,9 @@ pub enum Event {
     Said(String),
     /// A source file that was asked for, or a sentence why there is none.
     Source(String, Result<Source, String>),
-    /// Time passed, while something is going on.
+    /// What was recorded is saved, or not: in a sentence.
+    Saved(Result<String, String>),
+    /// A tenth of a second passed, while something is going on.
     Tick,
     /// Nothing can be read from the terminal any more.
     TerminalGone,

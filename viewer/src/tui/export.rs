@@ -11,6 +11,7 @@ pub use text::text_of;
 
 use super::shown::Shown;
 use std::path::Path;
+use vmscope_symbolizer::Stop;
 
 /// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,15 +58,13 @@ impl Format {
     }
 }
 
-/// What is shown, in a format.
-///
-/// # Errors
-/// A sentence, where there is nothing of that kind in it.
-pub fn encode(shown: &Shown, format: Format) -> Result<Vec<u8>, String> {
+/// What is shown, in a format, or a sentence where there is nothing of that kind in it;
+/// `None` where it was stopped.
+pub fn encode(shown: &Shown, format: Format, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
     match format {
-        Format::Text => Ok(text_of(shown).into_bytes()),
-        Format::Csv => csv::encode(shown),
-        Format::Json => json::encode(shown),
-        Format::Svg => svg::encode(shown),
+        Format::Text => text_of(shown, stop).map(|text| Ok(text.into_bytes())),
+        Format::Csv => csv::encode(shown, stop),
+        Format::Json => json::encode(shown, stop),
+        Format::Svg => Some(svg::encode(shown)),
     }
 }

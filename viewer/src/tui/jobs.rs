@@ -3,6 +3,7 @@
 
 use super::views::ViewId;
 use std::any::Any;
+use std::sync::Arc;
 use vmscope_symbolizer::Profile;
 pub use vmscope_symbolizer::Stop;
 
@@ -13,6 +14,36 @@ pub enum Slot {
     Summary,
     /// A view, and which of its questions.
     View(ViewId, u8),
+    /// What is shown, as text to be copied.
+    Copy,
+    /// What is shown, for a file.
+    Export,
+}
+
+impl Slot {
+    /// Whether it is something that a screen shows.
+    pub fn is_of_screen(self) -> bool {
+        !matches!(self, Slot::Copy | Slot::Export)
+    }
+
+    /// Whether it is something that is on the screen while that view is.
+    pub fn is_shown_in(self, view: ViewId) -> bool {
+        match self {
+            Slot::Summary => true,
+            Slot::View(id, _) => id == view,
+            Slot::Copy | Slot::Export => false,
+        }
+    }
+
+    /// What is worked out, in words that something may follow: `counting samples`.
+    pub fn words(self) -> String {
+        match self {
+            Slot::Summary => "counting samples".to_owned(),
+            Slot::View(id, _) => format!("working out {}", id.name().to_lowercase()),
+            Slot::Copy => "copying".to_owned(),
+            Slot::Export => "exporting".to_owned(),
+        }
+    }
 }
 
 /// An answer, of the type that the question's [`Fetched`] expects.
@@ -96,12 +127,22 @@ impl std::fmt::Debug for Question {
 }
 
 /// Something that is worked out again whenever `K` or what it was asked about changes.
-/// Until the new answer is there, the old one is shown.
+/// Until the new answer is there, the old one is shown. Clones share it.
 #[derive(Debug)]
 pub struct Fetched<K, T> {
     asked: Option<(K, Stamp)>,
     answered: Option<(K, Stamp)>,
-    value: Option<T>,
+    value: Option<Arc<T>>,
+}
+
+impl<K: Clone, T> Clone for Fetched<K, T> {
+    fn clone(&self) -> Self {
+        Fetched {
+            asked: self.asked.clone(),
+            answered: self.answered.clone(),
+            value: self.value.clone(),
+        }
+    }
 }
 
 impl<K, T> Default for Fetched<K, T> {
@@ -145,14 +186,14 @@ impl<K: PartialEq + Clone, T: Send + 'static> Fetched<K, T> {
         };
         // Another type can't come: the slot is this question's own.
         if let Ok(value) = answer.downcast::<T>() {
-            self.value = Some(*value);
+            self.value = Some(Arc::from(value));
             self.answered.clone_from(&self.asked);
         }
     }
 
     /// The newest answer, which may be to an older question.
     pub fn get(&self) -> Option<&T> {
-        self.value.as_ref()
+        self.value.as_deref()
     }
 
     /// What the newest answer was asked about.

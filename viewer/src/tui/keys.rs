@@ -293,8 +293,8 @@ pub const GLOBAL: &[Binding] = &[
     row(Group::General, Command::Copy, &[ch('y')], "", "copy the view as text"),
     row(Group::General, Command::Export, &[ch('e')], "", "export what is shown: text, CSV, JSON, SVG"),
     row(Group::General, Command::Help, &[ch('?'), key(KeyCode::F(1))], "help", "these keys"),
-    row(Group::General, Command::Redraw, &[ctrl('l')], "", "draw the screen anew"),
-    row(Group::General, Command::Cancel, &[key(KeyCode::Esc)], "", "end a prompt, a selection, a search"),
+    row(Group::General, Command::Redraw, &[ctrl('l')], "", "draw the screen anew, ask again for what was stopped"),
+    row(Group::General, Command::Cancel, &[key(KeyCode::Esc)], "", "end a prompt, a selection, a search, what takes long"),
     row(Group::General, Command::Suspend, &[ctrl('z')], "", "stop until the shell lets it go on"),
     row(Group::General, Command::Quit, &[ch('q'), ctrl('c')], "quit", "quit"),
 ];

@@ -1,20 +1,20 @@
 //! The loop: events in, state changed, effects carried out, screen drawn. The only place
 //! of the terminal UI that does anything.
 
-use super::app::{App, update};
+use super::app::{App, Stage, update};
 use super::event::{Effect, Event};
 use super::jobs::{Done, Job};
 use super::live::LiveOrder;
 use super::screen;
 use super::terminal::{Screen, copy};
 use crate::annotate::source::Source;
+use crate::report::Loading;
 use crate::signals::Signals;
 use anyhow::Result;
 use std::any::Any;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -53,21 +53,12 @@ impl Model {
     }
 }
 
-/// How far a file is read; written by the thread that opens it.
-#[derive(Debug, Default)]
-pub struct Opening {
-    /// Bytes read.
-    pub read: AtomicU64,
-    /// Of so many.
-    pub all: AtomicU64,
-}
-
 /// What the loop works with.
 pub struct Loop {
     /// The profile.
     pub model: Arc<Model>,
-    /// How far opening is.
-    pub opening: Arc<Opening>,
+    /// What opening is at; written by the thread that opens the file.
+    pub opening: Arc<Mutex<Option<Loading>>>,
     /// For whoever has events to tell.
     pub sender: Sender<Event>,
     /// Folders beneath which source files are looked for; empty: where they are named.
@@ -108,7 +99,7 @@ impl Loop {
         self,
         app: &mut App,
         signals: &Signals,
-        mut order: impl FnMut(LiveOrder) -> Option<String>,
+        mut order: impl FnMut(LiveOrder) -> Event,
     ) -> Result<()> {
         let mut screen = Screen::take()?;
         let size = screen.terminal.size()?;
@@ -116,6 +107,7 @@ impl Loop {
         let (sender, began) = (self.sender.clone(), self.began);
         std::thread::spawn(move || read_terminal(&sender, began));
         let mut drawn = false;
+        let mut ticked = Instant::now();
         loop {
             if !drawn {
                 self.model.with(|profile| {
@@ -126,7 +118,12 @@ impl Loop {
                 })?;
                 drawn = true;
             }
-            let wait = if app.is_busy() { BUSY } else { IDLE };
+            let is_busy = app.is_busy();
+            let wait = if is_busy {
+                BUSY.saturating_sub(ticked.elapsed())
+            } else {
+                IDLE
+            };
             let first = match self.receiver.recv_timeout(wait) {
                 Ok(event) => Some(event),
                 Err(RecvTimeoutError::Timeout) => None,
@@ -137,7 +134,9 @@ impl Loop {
                 return Ok(());
             }
             let mut events: Vec<Event> = first.into_iter().collect();
-            if events.is_empty() && app.is_busy() {
+            // Whatever else happens: who holds a key down is told, too.
+            if is_busy && ticked.elapsed() >= BUSY {
+                ticked = Instant::now();
                 events.push(self.tick(app));
             }
             // All that came meanwhile is drawn at once.
@@ -155,14 +154,13 @@ impl Loop {
                             let _ = self.jobs.send(job);
                         }
                         Effect::Copy(text) => self.say(copy(&text)),
-                        Effect::Write(path, bytes) => self.say(write(&path, &bytes)),
+                        Effect::Write(path, bytes) => self.write(path, bytes),
                         Effect::ReadSource { name, recorded_ns } => {
                             self.read_source(name, recorded_ns);
                         }
+                        // We hold the other end.
                         Effect::Live(wanted) => {
-                            if let Some(said) = order(wanted) {
-                                self.say(said);
-                            }
+                            let _ = self.sender.send(order(wanted));
                         }
                     }
                 }
@@ -171,11 +169,9 @@ impl Loop {
     }
 
     fn tick(&self, app: &App) -> Event {
-        match app.stage {
-            super::app::Stage::Opening(..) => Event::Opening(
-                self.opening.read.load(Ordering::Relaxed),
-                self.opening.all.load(Ordering::Relaxed),
-            ),
+        let opening = *self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&app.stage, opening) {
+            (Stage::Opening(_), Some(loading)) => Event::Opening(loading),
             _ => Event::Tick,
         }
     }
@@ -187,6 +183,15 @@ impl Loop {
             let source = Source::find(&name, &sources, recorded_ns);
             // Nobody listens any more where the user has left meanwhile.
             let _ = sender.send(Event::Source(name, source));
+        });
+    }
+
+    /// Writes a file on a thread of its own, for the same reason.
+    fn write(&self, path: PathBuf, bytes: Vec<u8>) {
+        let sender = self.sender.clone();
+        std::thread::spawn(move || {
+            // Nobody listens any more where the user has left meanwhile.
+            let _ = sender.send(Event::Said(write(&path, &bytes)));
         });
     }
 

@@ -1,5 +1,31 @@
 //! What a view shows, apart from how: what copying and exporting write.
 
+use vmscope_symbolizer::Stop;
+
+/// So many rows are made between two looks at [`Stop`].
+const LOOK_EVERY: usize = 256;
+
+/// Goes through rows that may be a hundred thousand, telling how far it is; `None` where it
+/// was stopped.
+pub fn each<T>(
+    rows: impl ExactSizeIterator<Item = T>,
+    stop: &Stop,
+    mut visit: impl FnMut(T),
+) -> Option<()> {
+    let all = rows.len() as u64;
+    for (done, row) in rows.enumerate() {
+        if done.is_multiple_of(LOOK_EVERY) {
+            stop.tell(done as u64, all);
+            if stop.is_stopped() {
+                return None;
+            }
+        }
+        visit(row);
+    }
+    stop.tell(all, all);
+    Some(())
+}
+
 /// What a view shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shown {

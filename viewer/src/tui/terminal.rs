@@ -8,8 +8,9 @@ use ratatui::crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
 use ratatui::crossterm::execute;
+use ratatui::crossterm::style::Print;
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use std::io::{IsTerminal, Stdout, Write, stdout};
 use std::sync::Once;
@@ -73,11 +74,27 @@ impl Drop for Screen {
     }
 }
 
+/// Cells stay where they are put: terminals that reorder lines with right-to-left letters in
+/// them would move what stands beside a name. ECMA-48's explicit mode (BDSM), and the
+/// character path from left to right, as the draft "BiDi in terminal emulators" asks of
+/// programs that lay out the whole screen; others ignore both.
+const CELLS_AS_GIVEN: Print<&str> = Print("\x1b[8l\x1b[1 k");
+
+/// Back to what is usual, which can't be asked for: implicit mode, the path unset.
+const CELLS_AS_USUAL: Print<&str> = Print("\x1b[0 k\x1b[8h");
+
 fn enter() -> std::io::Result<()> {
     enable_raw_mode()?;
+    write_entering(&mut stdout())
+}
+
+fn write_entering(out: &mut impl Write) -> std::io::Result<()> {
     execute!(
-        stdout(),
+        out,
         EnterAlternateScreen,
+        CELLS_AS_GIVEN,
+        // Lines have their mode from when they were made.
+        Clear(ClearType::All),
         EnableMouseCapture,
         EnableBracketedPaste
     )
@@ -85,14 +102,19 @@ fn enter() -> std::io::Result<()> {
 
 /// Gives the terminal back, as far as it can: where the terminal is gone, nobody is left to be told.
 pub fn leave() {
-    let _ = execute!(
-        stdout(),
+    let _ = write_leaving(&mut stdout());
+    let _ = disable_raw_mode();
+}
+
+fn write_leaving(out: &mut impl Write) -> std::io::Result<()> {
+    execute!(
+        out,
         DisableBracketedPaste,
         DisableMouseCapture,
+        CELLS_AS_USUAL,
         LeaveAlternateScreen,
         ratatui::crossterm::cursor::Show
-    );
-    let _ = disable_raw_mode();
+    )
 }
 
 /// A panic's message is to be read: on a terminal that is given back. That of another thread
@@ -132,5 +154,41 @@ pub fn copy(text: &str) -> String {
             "{} lines copied, if the terminal allows it (OSC 52); `e` writes a file",
             piece.lines().count()
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_switched_on_the_way_in_is_switched_back_on_the_way_out() {
+        let text = |write: fn(&mut Vec<u8>) -> std::io::Result<()>| {
+            let mut bytes = Vec::new();
+            write(&mut bytes).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        let (entering, leaving) = (text(write_entering), text(write_leaving));
+        let at = |text: &str, sequence: &str| {
+            let found = text.find(sequence);
+            found.unwrap_or_else(|| panic!("{sequence:?} in {text:?}"))
+        };
+        // Lines are made anew after the mode is set, on the screen that is ours.
+        let explicit = at(&entering, "\x1b[8l\x1b[1 k");
+        assert!(at(&entering, "\x1b[?1049h") < explicit);
+        assert!(explicit < at(&entering, "\x1b[2J"));
+        assert!(at(&leaving, "\x1b[0 k\x1b[8h") < at(&leaving, "\x1b[?1049l"));
+        // Every private mode, too.
+        let modes = |text: &str, end: char| {
+            let parts = text.split("\x1b[?").skip(1);
+            let mut modes: Vec<String> = parts
+                .filter_map(|part| part.split_once(end))
+                .map(|(mode, _)| mode.to_owned())
+                .filter(|mode| mode.chars().all(|c| c.is_ascii_digit()) && mode != "25")
+                .collect();
+            modes.sort();
+            modes
+        };
+        assert_eq!(modes(&entering, 'h'), modes(&leaving, 'l'));
     }
 }

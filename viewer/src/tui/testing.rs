@@ -130,17 +130,8 @@ impl Driven {
     }
 
     /// Types a script: characters, and `<Enter>`, `<Esc>`, `<Down>`, `<C-d>` … .
-    pub fn keys(&mut self, script: &str) -> &mut Self {
-        let mut rest = script;
-        while let Some(c) = rest.chars().next() {
-            let (event, length) = match rest.find('>').filter(|_| c == '<') {
-                Some(end) => (named(&rest[1..end]), end + 1),
-                None => {
-                    let event = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
-                    (event, c.len_utf8())
-                }
-            };
-            rest = &rest[length..];
+    pub fn keys(&mut self, keys: &str) -> &mut Self {
+        for event in script(keys) {
             self.event(Event::Key(event));
         }
         self
@@ -194,6 +185,17 @@ impl Driven {
     }
 }
 
+/// The screen before anything is open, after these events.
+pub fn unopened(name: &str, size: (u16, u16), events: Vec<Event>) -> String {
+    let mut app = App::new(name.to_owned(), THEME, size);
+    for event in events {
+        update(&mut app, None, event);
+    }
+    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).expect("a terminal");
+    let drawn = terminal.draw(|frame| screen::draw(&app, None, frame));
+    text_of(drawn.expect("drawn").buffer)
+}
+
 /// The text of a screen.
 pub fn text_of(buffer: &Buffer) -> String {
     let area = buffer.area;
@@ -230,6 +232,29 @@ pub fn golden(name: &str, text: &str) {
         expected == text,
         "{name} is not as it was (BLESS=1 writes it anew); was:\n{expected}\nis:\n{text}"
     );
+}
+
+/// The keys of a script: characters, and `<Enter>`, `<Esc>`, `<C-d>` … .
+pub fn script(text: &str) -> Vec<KeyEvent> {
+    let mut keys = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let (event, length) = match rest.find('>').filter(|_| c == '<') {
+            Some(end) => (named(&rest[1..end]), end + 1),
+            None => {
+                let event = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+                (event, c.len_utf8())
+            }
+        };
+        keys.push(event);
+        rest = &rest[length..];
+    }
+    keys
+}
+
+/// The one key of a script.
+pub fn key(name: &str) -> KeyEvent {
+    script(name).pop().expect("a key")
 }
 
 fn named(name: &str) -> KeyEvent {

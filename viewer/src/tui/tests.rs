@@ -1,5 +1,9 @@
 //! What all views have in common, driven by keys.
 
+mod screens;
+mod speed;
+mod working;
+
 use super::jobs::Slot;
 use super::testing::{Driven, SIZES};
 use crate::recordings::{PROGRAM_AT, Recording};

@@ -158,13 +158,14 @@ fn carry_out(
     recording: &Shared,
     output: Option<&Path>,
     sender: &Sender<Event>,
-) -> Option<String> {
+) -> Event {
     match order {
         LiveOrder::Mark(text) => {
             let Ok(recording) = recording.try_lock() else {
-                return Some("not marked: the recording is just being saved".to_owned());
+                let why = "not marked: the recording is just being saved";
+                return Event::Said(why.to_owned());
             };
-            Some(match &*recording {
+            Event::Said(match &*recording {
                 Recording::On(session) if session.mark(&text) => format!("marked: {text}"),
                 Recording::On(_) => "not marked: the session is too busy".to_owned(),
                 Recording::Over(_) | Recording::Gone => "not marked: sampling has ended".to_owned(),
@@ -172,27 +173,26 @@ fn carry_out(
         }
         LiveOrder::Save(path) => {
             if let Some(output) = output {
-                return Some(format!("it is all in {} already", output.display()));
+                let said = format!("it is all in {} already", output.display());
+                return Event::Saved(Ok(said));
             }
             if path.exists() {
-                return Some(format!(
-                    "{} is there already: give another name",
-                    path.display()
-                ));
+                let why = format!("{} is there already: give another name", path.display());
+                return Event::Saved(Err(why));
             }
             let (recording, sender) = (Arc::clone(recording), sender.clone());
             std::thread::spawn(move || {
-                let said = save(&recording, &path);
+                let saved = save(&recording, &path);
                 // The screen may be gone meanwhile.
-                let _ = sender.send(Event::Said(said));
+                let _ = sender.send(Event::Saved(saved));
             });
-            Some("saving...".to_owned())
+            Event::Said("saving...".to_owned())
         }
     }
 }
 
-/// Saves what is kept in memory, with its symbols.
-fn save(recording: &Shared, path: &Path) -> String {
+/// Saves what is kept in memory, with its symbols; what came of it, in a sentence.
+fn save(recording: &Shared, path: &Path) -> Result<String, String> {
     let saved = match &mut *lock(recording) {
         Recording::On(session) => session
             .save_copy(path)
@@ -214,12 +214,12 @@ fn save(recording: &Shared, path: &Path) -> String {
         Recording::Gone => Err(anyhow::anyhow!("nothing is kept")),
     };
     match saved {
-        Ok(written) => format!(
+        Ok(written) => Ok(format!(
             "{} samples saved in {}",
             count(written.samples),
             path.display()
-        ),
-        Err(error) => format!("not saved: {error:#}"),
+        )),
+        Err(error) => Err(format!("not saved: {error:#}")),
     }
 }
 

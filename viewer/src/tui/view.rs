@@ -10,11 +10,8 @@ use crate::report::load_profile_with;
 use crate::signals::Signals;
 use anyhow::{Result, bail};
 use clap::Args;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, RwLock};
-use vmscope_symbolizer::trace::Progress;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// `vmscope view`.
 #[derive(Args, Clone, Debug)]
@@ -49,10 +46,8 @@ pub fn view(args: &ViewArgs) -> Result<()> {
     let opening = Arc::clone(&looped.opening);
     let (file, inlined) = (args.file.clone(), !args.no_inline);
     std::thread::spawn(move || {
-        let mut watch = |progress: Progress| {
-            opening.read.store(progress.done, Ordering::Relaxed);
-            opening.all.store(progress.all, Ordering::Relaxed);
-            ControlFlow::Continue(())
+        let mut watch = |loading| {
+            *opening.lock().unwrap_or_else(PoisonError::into_inner) = Some(loading);
         };
         let event = match load_profile_with(&file, inlined, &mut watch) {
             Ok(profile) => {
@@ -64,7 +59,7 @@ pub fn view(args: &ViewArgs) -> Result<()> {
         // Nobody listens any more where the user has left meanwhile.
         let _ = sender.send(event);
     });
-    looped.run(&mut app, &signals, |_| None)?;
+    looped.run(&mut app, &signals, |_| Event::Tick)?;
     match app.failure() {
         Some(why) => bail!("{why}"),
         None => Ok(()),

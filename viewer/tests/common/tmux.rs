@@ -65,6 +65,18 @@ impl Tmux {
         assert!(sent.status.success(), "{text}: {sent:?}");
     }
 
+    /// Drags the mouse with its left button from one cell to another, both counted from 0,
+    /// as terminals tell it (SGR 1006).
+    pub fn drag(&self, from: (u16, u16), to: (u16, u16)) {
+        let told = |button: u16, (column, row): (u16, u16), end: char| {
+            format!("\x1b[<{button};{};{}{end}", column + 1, row + 1)
+        };
+        // Each by itself: it is whole, so that its escape is not taken for the key.
+        self.type_text(&told(0, from, 'M'));
+        self.type_text(&told(32, to, 'M'));
+        self.type_text(&told(0, to, 'm'));
+    }
+
     /// The shell's process.
     pub fn pid(&self) -> u32 {
         let shown = self.tmux(["display-message", "-p", "#{pane_pid}"]);

@@ -1,9 +1,8 @@
 //! What commands do that are not the view's own.
 
-use super::{App, Stage};
+use super::App;
 use crate::tui::event::Effect;
-use crate::tui::export::{Format, encode, text_of};
-use crate::tui::history::Spot;
+use crate::tui::export::Format;
 use crate::tui::keys::{Command, GLOBAL, LIVE};
 use crate::tui::lens::Narrow;
 use crate::tui::mode::{Ask, Edited, Mode, edit};
@@ -12,7 +11,6 @@ use crate::tui::screen::help;
 use crate::tui::theme::region_name;
 use crate::tui::views::{Find, ViewId};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
-use std::path::Path;
 use tui_input::Input;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::{Profile, Region};
@@ -32,10 +30,16 @@ impl App {
         command: Command,
         effects: &mut Vec<Effect>,
     ) {
+        if command != Command::Quit {
+            self.quit_asked = false;
+        }
         match command {
             Command::Quit => return self.quit(effects),
             Command::Suspend => return effects.push(Effect::Suspend),
-            Command::Redraw => return effects.push(Effect::Redraw),
+            Command::Redraw => {
+                self.ask_again();
+                return effects.push(Effect::Redraw);
+            }
             Command::Help => self.mode = Mode::Help(0),
             _ => {}
         }
@@ -87,10 +91,13 @@ impl App {
             }
             Command::Span if self.live.is_some() => self.next_span(),
             Command::Cancel => {
-                self.running.values().for_each(|(_, stop)| stop.stop());
+                let stopped = self.stop_all();
                 self.pattern.clear();
                 self.find(Some(profile), Find::Here);
                 self.hand_on(profile, command);
+                if self.message.is_empty() {
+                    self.message = stopped.to_owned();
+                }
             }
             _ => self.hand_on(profile, command),
         }
@@ -107,19 +114,6 @@ impl App {
         ViewId::ALL.get(next).copied().unwrap_or(self.current)
     }
 
-    fn restore(&mut self, spot: Option<Spot>, none: &str) {
-        match spot {
-            Some(spot) => {
-                self.current = spot.view;
-                self.subject = spot.subject;
-                self.lens.restore(spot.lens);
-                self.span = spot.span;
-                self.follow_span();
-            }
-            None => self.message = none.to_owned(),
-        }
-    }
-
     fn next_span(&mut self) {
         let at = SPANS.iter().position(|&seconds| Some(seconds) == self.span);
         let next = at.map_or(0, |at| at + 1);
@@ -130,53 +124,16 @@ impl App {
         self.follow_span();
     }
 
-    fn copy(&mut self, profile: &Profile, effects: &mut Vec<Effect>) {
-        let shown = self.with_view(profile, |view, cx| view.shown(cx));
-        let text = shown.map_or_else(String::new, |shown| text_of(&shown));
-        effects.push(Effect::Copy(text));
-    }
-
-    /// A name for the next export, which is not that of the one before.
-    fn export_name(&self, format: Format) -> String {
-        let name = self.current.name().to_lowercase().replace(' ', "-");
-        match self.exports {
-            0 => format!("{name}.{}", format.extension()),
-            n => format!("{name}-{}.{}", n + 1, format.extension()),
-        }
-    }
-
-    fn ask_export(&mut self, format: Format) {
-        self.mode = Mode::Ask(Ask::Export, Input::new(self.export_name(format)));
-    }
-
     /// Quits; where that loses what was recorded, when it is asked for again.
     fn quit(&mut self, effects: &mut Vec<Effect>) {
-        let is_lost = self
-            .live
-            .as_ref()
-            .is_some_and(|live| live.output.is_empty());
-        if is_lost && !self.quit_asked && self.stage == Stage::Open {
+        let live = self.live.as_ref();
+        let is_lost = live.is_some_and(|live| live.output.is_empty()) && !self.is_saved;
+        if is_lost && !self.quit_asked {
             self.quit_asked = true;
             self.message =
                 "what was recorded is not in any file: W saves it, q again quits".to_owned();
         } else {
             effects.push(Effect::Quit);
-        }
-    }
-
-    /// Writes what is shown to a file whose extension is the format.
-    pub(super) fn export_to(&mut self, profile: &Profile, name: &str, effects: &mut Vec<Effect>) {
-        let Some(format) = Format::of(Path::new(name)) else {
-            self.message = format!("`{name}` does not end in .txt, .csv, .json or .svg");
-            return;
-        };
-        let shown = self.with_view(profile, |view, cx| view.shown(cx));
-        match encode(&shown.unwrap_or_default(), format) {
-            Ok(bytes) => {
-                self.exports += 1;
-                effects.push(Effect::Write(name.into(), bytes));
-            }
-            Err(why) => self.message = why,
         }
     }
 

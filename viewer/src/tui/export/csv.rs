@@ -1,35 +1,44 @@
 //! What is shown, as comma-separated values: its tables, an empty line between two.
 //! Numbers are whole: shares from 0 to 1, times in seconds, sizes in bytes.
 
-use crate::tui::shown::{Cell, Part, Shown, Table};
+use crate::tui::shown::{Cell, Part, Shown, Table, each};
+use vmscope_symbolizer::Stop;
 
-/// The tables.
-///
-/// # Errors
-/// A sentence, where there is none.
-pub fn encode(shown: &Shown) -> Result<Vec<u8>, String> {
+/// The tables, or a sentence where there is none; `None` where it was stopped.
+pub fn encode(shown: &Shown, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
     let tables = shown.parts.iter().filter_map(|part| match part {
         Part::Table(table) => Some(table),
         Part::Text(_) | Part::Chart(_) => None,
     });
-    let written: Result<Vec<Vec<u8>>, csv::Error> = tables.map(write).collect();
-    let written = written.map_err(|error| format!("the table can't be written: {error}"))?;
-    if written.is_empty() {
-        return Err("there is no table to be seen here: export text or JSON".to_owned());
+    let mut written: Vec<Vec<u8>> = Vec::new();
+    for table in tables {
+        match write(table, stop)? {
+            Ok(bytes) => written.push(bytes),
+            Err(error) => return Some(Err(format!("the table can't be written: {error}"))),
+        }
     }
-    Ok(written.join(&b'\n'))
+    Some(if written.is_empty() {
+        Err("there is no table to be seen here: export text or JSON".to_owned())
+    } else {
+        Ok(written.join(&b'\n'))
+    })
 }
 
-fn write(table: &Table) -> Result<Vec<u8>, csv::Error> {
+fn write(table: &Table, stop: &Stop) -> Option<Result<Vec<u8>, csv::Error>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let heads = table.columns.iter();
-    writer.write_record(heads.map(|column| not_a_formula(&column.name)))?;
-    for row in &table.rows {
-        writer.write_record(row.iter().map(cell))?;
-    }
-    writer
-        .into_inner()
-        .map_err(|error| error.into_error().into())
+    let mut written = writer.write_record(heads.map(|column| not_a_formula(&column.name)));
+    each(table.rows.iter(), stop, |row| {
+        if written.is_ok() {
+            written = writer.write_record(row.iter().map(cell));
+        }
+    })?;
+    let inner = |()| {
+        writer
+            .into_inner()
+            .map_err(|error| error.into_error().into())
+    };
+    Some(written.and_then(inner))
 }
 
 fn cell(cell: &Cell) -> String {

@@ -1,34 +1,39 @@
 //! What is shown, as JSON (docs/views.md).
 
-use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
+use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table, each};
 use serde_json::{Value, json};
+use vmscope_symbolizer::Stop;
 
-/// All of it, with names as the recording has them.
-///
-/// # Errors
-/// A sentence, where it can't be written.
-pub fn encode(shown: &Shown) -> Result<Vec<u8>, String> {
-    let parts: Vec<Value> = shown.parts.iter().map(part).collect();
-    let value = json!({ "title": shown.title, "parts": parts });
-    let mut bytes = serde_json::to_vec_pretty(&value)
-        .map_err(|error| format!("this can't be written as JSON: {error}"))?;
-    bytes.push(b'\n');
-    Ok(bytes)
+/// All of it, with names as the recording has them, or a sentence where it can't be written;
+/// `None` where it was stopped.
+pub fn encode(shown: &Shown, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
+    let parts: Option<Vec<Value>> = shown.parts.iter().map(|one| part(one, stop)).collect();
+    let value = json!({ "title": shown.title, "parts": parts? });
+    let bytes = serde_json::to_vec_pretty(&value);
+    Some(match bytes {
+        Ok(mut bytes) => {
+            bytes.push(b'\n');
+            Ok(bytes)
+        }
+        Err(error) => Err(format!("this can't be written as JSON: {error}")),
+    })
 }
 
-fn part(part: &Part) -> Value {
-    match part {
+fn part(part: &Part, stop: &Stop) -> Option<Value> {
+    Some(match part {
         Part::Text(lines) => json!({ "text": lines }),
-        Part::Table(table) => json!({ "table": of_table(table) }),
+        Part::Table(table) => json!({ "table": of_table(table, stop)? }),
         Part::Chart(chart) => json!({ "chart": of_chart(chart) }),
-    }
+    })
 }
 
-fn of_table(table: &Table) -> Value {
+fn of_table(table: &Table, stop: &Stop) -> Option<Value> {
     let columns: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).collect();
-    let rows = table.rows.iter();
-    let rows: Vec<Vec<Value>> = rows.map(|row| row.iter().map(cell).collect()).collect();
-    json!({ "title": table.title, "columns": columns, "rows": rows })
+    let mut rows: Vec<Vec<Value>> = Vec::with_capacity(table.rows.len());
+    each(table.rows.iter(), stop, |row| {
+        rows.push(row.iter().map(cell).collect());
+    })?;
+    Some(json!({ "title": table.title, "columns": columns, "rows": rows }))
 }
 
 fn cell(cell: &Cell) -> Value {

@@ -1,7 +1,13 @@
 //! The same view in every format.
 
-use super::{Format, encode};
+use super::Format;
 use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
+use vmscope_symbolizer::Stop;
+
+/// All of it, without being stopped.
+fn encode(shown: &Shown, format: Format) -> Result<Vec<u8>, String> {
+    super::encode(shown, format, &Stop::new()).expect("nobody stops it")
+}
 
 fn shown() -> Shown {
     let mut table = Table::new("Entries", &["name", ">samples", ">share", ">time"]);
@@ -148,4 +154,25 @@ fn a_legend_stays_in_the_picture() {
         picture.contains(&format!("and {} more", 60 - drawn)),
         "{picture}"
     );
+}
+
+#[test]
+fn long_tables_can_be_stopped_and_tell_how_far_they_are() {
+    let mut table = Table::new("", &["number"]);
+    table.rows = (0..10_000).map(|n| vec![Cell::Count(n)]).collect();
+    let shown = Shown {
+        title: String::new(),
+        parts: vec![Part::Table(table)],
+    };
+    for format in [Format::Text, Format::Csv, Format::Json] {
+        let stop = Stop::new();
+        assert!(super::encode(&shown, format, &stop).is_some());
+        assert!(stop.told().0 >= 10_000, "{format:?}: {:?}", stop.told());
+        let stopped = Stop::new();
+        stopped.stop();
+        assert!(
+            super::encode(&shown, format, &stopped).is_none(),
+            "{format:?}"
+        );
+    }
 }

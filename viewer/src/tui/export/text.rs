@@ -1,12 +1,13 @@
 //! What is shown, as text.
 
 use crate::report::words::{count, harmless};
-use crate::tui::shown::{Cell, Chart, Column, Part, Shown, Table};
+use crate::tui::shown::{Cell, Chart, Column, Part, Shown, Table, each};
 use crate::tui::widgets::text::width;
 use std::iter::once;
+use vmscope_symbolizer::Stop;
 
-/// What is shown, whole, as plain text.
-pub fn text_of(shown: &Shown) -> String {
+/// What is shown, whole, as plain text; `None` where it was stopped.
+pub fn text_of(shown: &Shown, stop: &Stop) -> Option<String> {
     let mut text = format!("{}\n", harmless(&shown.title));
     for part in &shown.parts {
         text.push('\n');
@@ -17,15 +18,15 @@ pub fn text_of(shown: &Shown) -> String {
                     text.push('\n');
                 }
             }
-            Part::Table(table) => put_table(table, &mut text),
-            Part::Chart(chart) => put_chart(chart, &mut text),
+            Part::Table(table) => put_table(table, &mut text, stop)?,
+            Part::Chart(chart) => put_chart(chart, &mut text, stop)?,
         }
     }
-    text
+    Some(text)
 }
 
 /// A chart as the numbers that it is drawn from.
-fn put_chart(chart: &Chart, text: &mut String) {
+fn put_chart(chart: &Chart, text: &mut String, stop: &Stop) -> Option<()> {
     let mut table = match chart {
         Chart::Stacked { title, series, .. } => {
             let mut table = Table::new(title, &["column"]);
@@ -70,28 +71,29 @@ fn put_chart(chart: &Chart, text: &mut String) {
     if let Some(first) = table.columns.first_mut() {
         first.right = !matches!(chart, Chart::Flame { .. });
     }
-    put_table(&table, text);
+    put_table(&table, text, stop)
 }
 
 fn number(value: Option<&f64>) -> Cell {
     value.map_or(Cell::Empty, |value| Cell::Text(format!("{value}")))
 }
 
-fn put_table(table: &Table, text: &mut String) {
+fn put_table(table: &Table, text: &mut String, stop: &Stop) -> Option<()> {
     if !table.title.is_empty() {
         text.push_str(&harmless(&table.title));
         text.push('\n');
     }
     let heads = table.columns.iter().map(|column| harmless(&column.name));
     let mut rows: Vec<Vec<String>> = vec![heads.collect()];
-    let cells = |row: &Vec<Cell>| row.iter().map(cell).collect();
-    rows.extend(table.rows.iter().map(cells));
+    each(table.rows.iter(), stop, |row| {
+        rows.push(row.iter().map(cell).collect());
+    })?;
     let widest = |at: usize| {
         let widths = rows.iter().filter_map(|row| row.get(at));
         widths.map(|cell| width(cell)).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..table.columns.len()).map(widest).collect();
-    for row in &rows {
+    each(rows.iter(), stop, |row| {
         let mut line = String::new();
         for ((cell, column), &columns) in row.iter().zip(&table.columns).zip(&widths) {
             let blanks = " ".repeat(columns.saturating_sub(width(cell)));
@@ -106,7 +108,7 @@ fn put_table(table: &Table, text: &mut String) {
         }
         text.push_str(line.trim_end());
         text.push('\n');
-    }
+    })
 }
 
 fn cell(cell: &Cell) -> String {

@@ -20,6 +20,11 @@ fn area(app: &App) -> Rect {
     Rect::new((whole.width - width) / 2, 1, width, height)
 }
 
+/// How many columns its lines have.
+fn columns(app: &App) -> usize {
+    usize::from(area(app).width.saturating_sub(4))
+}
+
 /// How many lines of it are on the screen.
 pub fn height(app: &App) -> usize {
     usize::from(area(app).height.saturating_sub(2))
@@ -52,10 +57,18 @@ fn all(app: &App) -> Vec<Line<'static>> {
         for row in of_group {
             let keys: Vec<String> = row.keys.iter().map(Key::name).collect();
             let keys = text::name(&keys.join(" "), KEYS);
-            lines.push(Line::from(vec![
-                Span::styled(format!("  {keys} "), theme.style(Role::Key)),
-                Span::raw(row.help),
-            ]));
+            let mut before = format!("  {keys} ");
+            let room = columns(app).saturating_sub(text::width(&before)).max(1);
+            for piece in textwrap::wrap(row.help, room) {
+                let blank = " ".repeat(text::width(&before));
+                lines.push(Line::from(vec![
+                    Span::styled(
+                        std::mem::replace(&mut before, blank),
+                        theme.style(Role::Key),
+                    ),
+                    Span::raw(piece.into_owned()),
+                ]));
+            }
         }
     }
     lines.push(Line::default());

@@ -29,6 +29,7 @@ use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::Rect;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::calls::{Around, CallTree, CallsOf, Function, FunctionId, NodeId};
 use vmscope_symbolizer::stacks::Stacks;
 
@@ -61,7 +62,7 @@ enum Form {
 }
 
 /// The view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Callers {
     form: Form,
     /// Whether the graph's root is at the bottom.
@@ -168,6 +169,10 @@ impl Callers {
 }
 
 impl View for Callers {
+    fn copied(&self) -> Box<dyn View> {
+        Box::new(self.clone())
+    }
+
     fn bindings(&self) -> &'static [Binding] {
         BINDINGS
     }
@@ -247,19 +252,19 @@ impl View for Callers {
         self.do_draw(cx, frame, area);
     }
 
-    fn shown(&self, cx: &Cx<'_>) -> Shown {
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
         let mut text = vec![self.head(cx)];
         let mut parts = Vec::new();
         let title = format!("Callers: {}", self.form_name());
         match self.tree().filter(|_| self.has_chains(cx)) {
             Some(tree) if self.form == Form::Tree => {
-                let table = shown::table(tree, &self.branches, self.up, self.all());
+                let table = shown::table(tree, &self.branches, self.up, self.all(), stop)?;
                 parts.push(Part::Table(table));
             }
             Some(tree) => {
                 let of = tree.function_of(self.flame.zoom);
                 let of = of.map_or_else(|| "all stacks".to_owned(), words::full);
-                let (chart, least) = shown::flame(tree, self.flame.zoom, of);
+                let (chart, least) = shown::flame(tree, self.flame.zoom, of, stop)?;
                 if least > 1 {
                     text.push(format!(
                         "frames of fewer than {least} samples are left out: their samples \
@@ -271,7 +276,7 @@ impl View for Callers {
             None => {}
         }
         parts.insert(0, Part::Text(text));
-        Shown { title, parts }
+        Some(Shown { title, parts })
     }
 
     fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {

@@ -26,7 +26,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use rows::{By, Collections, Key, Row, collections_of};
 use std::sync::Arc;
-use vmscope_symbolizer::Region;
+use vmscope_symbolizer::{Region, Stop};
 
 const CAUSE: usize = 3;
 const BAR: usize = 12;
@@ -74,7 +74,7 @@ enum Form {
 }
 
 /// The view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Collector {
     by: By,
     reverse: bool,
@@ -375,6 +375,10 @@ pub(super) fn bytes(bytes: u64) -> String {
 }
 
 impl View for Collector {
+    fn copied(&self) -> Box<dyn View> {
+        Box::new(self.clone())
+    }
+
     fn bindings(&self) -> &'static [Binding] {
         BINDINGS
     }
@@ -551,9 +555,9 @@ impl View for Collector {
         }
     }
 
-    fn shown(&self, cx: &Cx<'_>) -> Shown {
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
         let all = self.all.get().cloned().unwrap_or_default();
-        shown::shown(cx, &all, self.row(), self.inside.get())
+        shown::shown(cx, &all, self.row(), self.inside.get(), stop)
     }
 
     fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {

@@ -30,7 +30,7 @@ use ratatui::text::Line;
 pub use state::Hot;
 use state::{Form, HOT, height};
 use std::sync::Arc;
-use vmscope_symbolizer::{Filter, Profile};
+use vmscope_symbolizer::{Filter, Profile, Stop};
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -59,6 +59,10 @@ const LISTING: u8 = 1;
 const MATRIX: u8 = 2;
 
 impl View for Hot {
+    fn copied(&self) -> Box<dyn View> {
+        Box::new(self.clone())
+    }
+
     fn bindings(&self) -> &'static [Binding] {
         BINDINGS
     }
@@ -239,17 +243,23 @@ impl View for Hot {
         }
     }
 
-    fn shown(&self, cx: &Cx<'_>) -> Shown {
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
         let crumb = self.crumb(cx);
         let comma = if crumb.is_empty() { "" } else { ", " };
         let table = match self.form {
-            Form::List => self.page(cx).map(|page| page.table(&self.rows)),
-            _ => (self.fitting_matrix()).map(|matrix| self.grid.table(matrix)),
+            Form::List => match self.page(cx) {
+                Some(page) => Some(page.table(&self.rows, stop)?),
+                None => None,
+            },
+            _ => match self.fitting_matrix() {
+                Some(matrix) => Some(self.grid.table(matrix, stop)?),
+                None => None,
+            },
         };
-        Shown {
+        Some(Shown {
             title: format!("Hot list{comma}{crumb}"),
             parts: table.map(Part::Table).into_iter().collect(),
-        }
+        })
     }
 
     fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {

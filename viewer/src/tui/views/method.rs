@@ -43,8 +43,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use std::collections::VecDeque;
 use versions::Versions;
-use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::annotate::{Calls, Candidate, Origin, Subject, entries_of_subject};
+use vmscope_symbolizer::{EntryId, Stop};
 
 /// The numbers of the view's questions.
 const FOUND: u8 = 0;
@@ -67,7 +67,7 @@ enum Own {
 }
 
 /// The view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Method {
     found: Fetched<(Which, Option<Origin>), Found>,
     hottest: Fetched<(), Vec<Candidate>>,
@@ -298,6 +298,10 @@ impl Method {
 }
 
 impl View for Method {
+    fn copied(&self) -> Box<dyn View> {
+        Box::new(self.clone())
+    }
+
     fn bindings(&self) -> &'static [Binding] {
         keys::BINDINGS
     }
@@ -527,16 +531,16 @@ impl View for Method {
         }
     }
 
-    fn shown(&self, cx: &Cx<'_>) -> Shown {
+    fn shown(&self, cx: &Cx<'_>, _stop: &Stop) -> Option<Shown> {
         let Some(found) = self.shown_one() else {
             let why = self
                 .found
                 .get()
                 .map_or_else(String::new, |found| found.why.clone());
-            return Shown {
+            return Some(Shown {
                 title: "Method".to_owned(),
                 parts: vec![Part::Text(vec![why])],
-            };
+            });
         };
         let (name, place) = head::name(found);
         let place = place.map_or_else(String::new, |place| format!("  {place}"));
@@ -559,10 +563,10 @@ impl View for Method {
         if let Some(calls) = self.calls_shown().filter(|_| self.shows != Shows::Nothing) {
             parts.push(Part::Table(calls::table(self.shows, calls)));
         }
-        Shown {
+        Some(Shown {
             title: format!("Method {name}{place}"),
             parts,
-        }
+        })
     }
 
     fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {

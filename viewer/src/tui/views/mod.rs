@@ -23,7 +23,7 @@ use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use std::sync::Arc;
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::{EntryId, Profile, Summary};
+use vmscope_symbolizer::{EntryId, Profile, Stop, Summary};
 
 /// The views, in the order of their keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,7 +128,54 @@ pub struct Cx<'a> {
     pub area: Rect,
 }
 
+/// What views are given, kept for work that is done elsewhere.
+#[derive(Clone, Debug)]
+pub struct KeptCx {
+    lens: Lens,
+    summary: Option<Arc<Summary>>,
+    stamp: Stamp,
+    summed: Stamp,
+    begin: TimeNs,
+    end: TimeNs,
+    subject: Option<EntryId>,
+    theme: Theme,
+    area: Rect,
+}
+
+impl KeptCx {
+    /// The same again, of the profile, which may have grown since.
+    pub fn cx<'a>(&'a self, profile: &'a Profile) -> Cx<'a> {
+        Cx {
+            profile,
+            lens: &self.lens,
+            summary: self.summary.as_ref(),
+            stamp: self.stamp,
+            summed: self.summed,
+            begin: self.begin,
+            end: self.end,
+            subject: self.subject,
+            theme: &self.theme,
+            area: self.area,
+        }
+    }
+}
+
 impl Cx<'_> {
+    /// All but the profile, for work that is done elsewhere.
+    pub fn keep(&self) -> KeptCx {
+        KeptCx {
+            lens: self.lens.clone(),
+            summary: self.summary.cloned(),
+            stamp: self.stamp,
+            summed: self.summed,
+            begin: self.begin,
+            end: self.end,
+            subject: self.subject,
+            theme: *self.theme,
+            area: self.area,
+        }
+    }
+
     /// The window that is shown: the one chosen, or all.
     pub fn window(&self) -> (TimeNs, TimeNs) {
         self.lens.window().unwrap_or((self.begin, self.end))
@@ -200,8 +247,12 @@ pub struct Choice {
 }
 
 /// A view. All methods but [`View::draw`] and those that only tell something may change
-/// it; none does anything outside.
-pub trait View {
+/// it; none does anything outside. It is a value: what was worked out is shared by its
+/// copies ([`super::jobs::Fetched`]), so that one costs little.
+pub trait View: Send {
+    /// A copy of it, for what takes long and is done elsewhere.
+    fn copied(&self) -> Box<dyn View>;
+
     /// Its own keys, beside those that work everywhere.
     fn bindings(&self) -> &'static [Binding] {
         &[]
@@ -247,8 +298,9 @@ pub trait View {
     /// Draws it.
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect);
 
-    /// What it shows, whole, for copying and exporting.
-    fn shown(&self, cx: &Cx<'_>) -> Shown;
+    /// What it shows, whole, for copying and exporting. May take long, so that a copy of the
+    /// view is asked off the drawing thread; `None` where it was stopped.
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown>;
 
     /// What the palette offers for this view alone.
     fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
-use vmscope_symbolizer::{EntryId, Region, Summary};
+use vmscope_symbolizer::{EntryId, Region, Stop, Summary};
 
 /// Which list the keys are for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ struct Strip {
 }
 
 /// The view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Overview {
     panel: Panel,
     region: Option<Region>,
@@ -234,6 +234,10 @@ impl Overview {
 }
 
 impl View for Overview {
+    fn copied(&self) -> Box<dyn View> {
+        Box::new(self.clone())
+    }
+
     fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
         let (panel, now) = (self.panel, self.selected(self.panel));
         let panels = self.panels(cx);
@@ -426,11 +430,11 @@ impl View for Overview {
         }
     }
 
-    fn shown(&self, cx: &Cx<'_>) -> Shown {
+    fn shown(&self, cx: &Cx<'_>, _stop: &Stop) -> Option<Shown> {
         let digest = self.digest.get().cloned().unwrap_or_default();
         let told = self.compilers.get().and_then(Option::as_ref);
         let strip = self.strip.get().cloned().unwrap_or_default();
-        shown::shown(cx, &digest, told, &strip)
+        Some(shown::shown(cx, &digest, told, &strip))
     }
 
     fn is_pending(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::report::words::ratio;
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::lens::Narrow;
-use crate::tui::shown::{Cell, Part, Shown, Table};
+use crate::tui::shown::{Cell, Part, Shown, Table, each};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::table;
 use facts::{By, Facts, Group, Key, ROLES, Row, Rows, Wanted, kernel_share};
@@ -23,7 +23,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use vmscope_records::{ThreadRole, TimeNs};
 use vmscope_symbolizer::slices::{By as Counted, Columns, ColumnsOf};
-use vmscope_symbolizer::{Filter, Profile};
+use vmscope_symbolizer::{Filter, Profile, Stop};
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -54,7 +54,7 @@ struct Sparks {
 }
 
 /// The view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Threads {
     wanted: Wanted,
     list: ListState,
@@ -242,6 +242,10 @@ impl Threads {
 }
 
 impl View for Threads {
+    fn copied(&self) -> Box<dyn View> {
+        Box::new(self.clone())
+    }
+
     fn bindings(&self) -> &'static [Binding] {
         BINDINGS
     }
@@ -397,7 +401,7 @@ impl View for Threads {
         self.draw_all(cx, frame, area);
     }
 
-    fn shown(&self, cx: &Cx<'_>) -> Shown {
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
         let columns = [
             "included",
             "thread",
@@ -413,12 +417,15 @@ impl View for Threads {
         ];
         let mut table = Table::new("", &columns);
         let (Some(facts), Some(rows)) = (self.facts.get(), self.rows.get()) else {
-            return Shown::default();
+            return Some(Shown::default());
         };
         let filter = cx.lens.filter();
-        for fact in rows.sorted.iter().filter_map(|&at| facts.all.get(at)) {
+        each(rows.sorted.iter(), stop, |&at| {
+            let Some(fact) = facts.all.get(at) else {
+                return;
+            };
             let Some(thread) = cx.profile.trace.threads.get(fact.thread as usize) else {
-                continue;
+                return;
             };
             let (from, to) = draw::life(cx, fact.thread);
             let seconds = |time: Option<TimeNs>| {
@@ -444,11 +451,11 @@ impl View for Threads {
                 seconds(from),
                 seconds(to),
             ]);
-        }
-        Shown {
+        })?;
+        Some(Shown {
             title: "Threads".to_owned(),
             parts: vec![Part::Table(table)],
-        }
+        })
     }
 
     fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {

@@ -28,7 +28,7 @@ use layout::Layout;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::{Filter, Region};
+use vmscope_symbolizer::{Filter, Region, Stop};
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -62,7 +62,7 @@ enum Span {
 type Column = (TimeNs, TimeNs);
 
 /// The view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Timeline {
     span: Span,
     /// The time that the cursor is at; its column is that of the time.
@@ -253,6 +253,10 @@ impl Timeline {
 }
 
 impl View for Timeline {
+    fn copied(&self) -> Box<dyn View> {
+        Box::new(self.clone())
+    }
+
     fn bindings(&self) -> &'static [Binding] {
         BINDINGS
     }
@@ -460,8 +464,8 @@ impl View for Timeline {
         self.draw_all(cx, frame, area);
     }
 
-    fn shown(&self, cx: &Cx<'_>) -> Shown {
-        picture::shown(self, cx)
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+        picture::shown(self, cx, stop)
     }
 
     fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {

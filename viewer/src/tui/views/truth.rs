@@ -20,13 +20,13 @@ use flow::{Flowing, Item, limits, tables, worths};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::sync::Arc;
-use vmscope_symbolizer::Region;
+use vmscope_symbolizer::{Region, Stop};
 
 /// From so many columns on the tables stand beside the lines.
 const WIDE: u16 = 150;
 
 /// The view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Truth {
     facts: Fetched<(), Facts>,
     /// Of all that can be selected.
@@ -188,6 +188,10 @@ impl Truth {
 }
 
 impl View for Truth {
+    fn copied(&self) -> Box<dyn View> {
+        Box::new(self.clone())
+    }
+
     fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
         let last = self.items().len().saturating_sub(1);
         let now = self.selected.min(last);
@@ -290,7 +294,7 @@ impl View for Truth {
         }
     }
 
-    fn shown(&self, _cx: &Cx<'_>) -> Shown {
+    fn shown(&self, _cx: &Cx<'_>, _stop: &Stop) -> Option<Shown> {
         let facts = self.facts.get().cloned().unwrap_or_default();
         let columns = ["about", ">samples", ">share", "what", "helps"];
         let mut lines = Table::new("What limits the truth", &columns);
@@ -359,10 +363,10 @@ impl View for Truth {
             ]);
         }
         let tables = [lines, exact, threads, nameless];
-        Shown {
+        Some(Shown {
             title: "Truth".to_owned(),
             parts: tables.into_iter().map(Part::Table).collect(),
-        }
+        })
     }
 
     fn is_pending(&self) -> bool {

@@ -20,6 +20,7 @@ use plot::Plot;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::sync::Arc;
+use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::addresses::Addresses;
 use vmscope_symbolizer::zone::Lives;
 
@@ -57,7 +58,7 @@ enum Form {
 }
 
 /// The view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Zone {
     form: Form,
     fetched: Fetched<(), (Arc<Lives>, Arc<Addresses>)>,
@@ -119,6 +120,10 @@ impl Zone {
 }
 
 impl View for Zone {
+    fn copied(&self) -> Box<dyn View> {
+        Box::new(self.clone())
+    }
+
     fn bindings(&self) -> &'static [Binding] {
         BINDINGS
     }
@@ -217,13 +222,13 @@ impl View for Zone {
         }
     }
 
-    fn shown(&self, cx: &Cx<'_>) -> Shown {
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
         let Some(ground) = self.drawn() else {
-            return Shown::default();
+            return Some(Shown::default());
         };
         match self.form {
-            Form::Plot => self.plot.shown(&ground, cx),
-            Form::Map => self.map.shown(&ground, cx),
+            Form::Plot => Some(self.plot.shown(&ground, cx)),
+            Form::Map => self.map.shown(&ground, cx, stop),
         }
     }
 

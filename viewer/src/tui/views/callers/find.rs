@@ -9,7 +9,7 @@ use std::sync::Arc;
 use vmscope_symbolizer::calls::{CallTree, CallsOf, NodeId};
 
 /// A search.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Search {
     pattern: String,
     /// By function; empty where nothing is searched for.

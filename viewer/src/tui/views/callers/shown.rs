@@ -6,7 +6,8 @@ use super::words;
 use crate::export::frames::{field, mark};
 use crate::export::tree::LONGEST_NAME;
 use crate::report::words::ratio;
-use crate::tui::shown::{Cell, Chart, Table};
+use crate::tui::shown::{Cell, Chart, Table, each};
+use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::calls::{CallTree, Function, NodeId};
 
 /// Frames of fewer samples than this part of all stay with their callers: so many can't be
@@ -18,7 +19,13 @@ const NARROWEST: u64 = 10_000;
 const MOST_TEXT_BYTES: usize = 16 << 20;
 
 /// The rows of the tree, as far as it is opened.
-pub fn table(tree: &CallTree, branches: &Branches, up: bool, all: u64) -> Table {
+pub fn table(
+    tree: &CallTree,
+    branches: &Branches,
+    up: bool,
+    all: u64,
+    stop: &Stop,
+) -> Option<Table> {
     let columns = [
         ">depth",
         ">total",
@@ -34,7 +41,10 @@ pub fn table(tree: &CallTree, branches: &Branches, up: bool, all: u64) -> Table 
         "functions and what they called"
     };
     let mut table = Table::new(title, &columns);
-    for branch in (0..branches.len()).filter_map(|row| branches.row(row)) {
+    each(0..branches.len(), stop, |row| {
+        let Some(branch) = branches.row(row) else {
+            return;
+        };
         let function = branch.function.and_then(|id| tree.function(id));
         let share = |samples: u64| Cell::Share(ratio(samples, all));
         table.rows.push(vec![
@@ -46,8 +56,8 @@ pub fn table(tree: &CallTree, branches: &Branches, up: bool, all: u64) -> Table 
             Cell::Text(function.map_or_else(String::new, region_of)),
             Cell::Text(function.map_or_else(|| NOBODY.to_owned(), named)),
         ]);
-    }
-    table
+    })?;
+    Some(table)
 }
 
 fn named(function: &Function) -> String {
@@ -62,12 +72,15 @@ fn region_of(function: &Function) -> String {
 
 /// The stacks under a node, as lines that other tools read: with the names and marks that
 /// `vmscope export` writes. Returns how many samples a frame has at least.
-pub fn flame(tree: &CallTree, zoom: NodeId, title: String) -> (Chart, u64) {
+pub fn flame(tree: &CallTree, zoom: NodeId, title: String, stop: &Stop) -> Option<(Chart, u64)> {
     let total = tree.node(zoom).map_or(0, |node| node.total);
     let mut least = (total / NARROWEST).max(1);
     loop {
+        if stop.is_stopped() {
+            return None;
+        }
         if let Some(collapsed) = lines(tree, zoom, least) {
-            return (Chart::Flame { title, collapsed }, least);
+            return Some((Chart::Flame { title, collapsed }, least));
         }
         least = least.saturating_mul(2);
     }

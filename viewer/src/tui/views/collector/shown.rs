@@ -4,15 +4,22 @@ use super::inside::Inside;
 use super::pauses::buckets;
 use super::rows::{Collections, Row};
 use super::{brief, chart};
-use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
+use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table, each};
 use crate::tui::views::Cx;
+use vmscope_symbolizer::Stop;
 
 /// Columns of the chart over time.
 const COLUMNS: usize = 200;
 
 /// All of it.
-pub fn shown(cx: &Cx<'_>, all: &Collections, row: Option<&Row>, inside: Option<&Inside>) -> Shown {
-    let mut parts = vec![Part::Table(collections(cx, all))];
+pub fn shown(
+    cx: &Cx<'_>,
+    all: &Collections,
+    row: Option<&Row>,
+    inside: Option<&Inside>,
+    stop: &Stop,
+) -> Option<Shown> {
+    let mut parts = vec![Part::Table(collections(cx, all, stop)?)];
     if all.rows.is_empty() {
         let (why, help) = super::empty::why(cx, all);
         parts = vec![Part::Text(vec![why, help])];
@@ -67,10 +74,10 @@ pub fn shown(cx: &Cx<'_>, all: &Collections, row: Option<&Row>, inside: Option<&
         parts.push(Part::Table(table));
         parts.extend(samples("Samples inside it", &inside.parts, &inside.threads));
     }
-    Shown {
+    Some(Shown {
         title: "Collector".to_owned(),
         parts,
-    }
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds below 2^52")]
@@ -78,7 +85,7 @@ fn seconds(ns: Option<u64>) -> Cell {
     ns.map_or(Cell::Empty, |ns| Cell::Seconds(ns as f64 / 1e9))
 }
 
-fn collections(cx: &Cx<'_>, all: &Collections) -> Table {
+fn collections(cx: &Cx<'_>, all: &Collections, stop: &Stop) -> Option<Table> {
     let columns = [
         ">time",
         ">duration",
@@ -93,7 +100,7 @@ fn collections(cx: &Cx<'_>, all: &Collections) -> Table {
         "observed",
     ];
     let mut table = Table::new("Collections", &columns);
-    for row in &all.rows {
+    each(all.rows.iter(), stop, |row| {
         table.rows.push(vec![
             Cell::Seconds(cx.seconds(row.time)),
             seconds(row.length()),
@@ -108,8 +115,8 @@ fn collections(cx: &Cx<'_>, all: &Collections) -> Table {
             row.in_collector().map_or(Cell::Empty, Cell::Count),
             Cell::Text(row.seen().to_owned()),
         ]);
-    }
-    table
+    })?;
+    Some(table)
 }
 
 fn samples(title: &str, parts: &[(String, u64)], threads: &[(u32, String, u64)]) -> [Part; 2] {

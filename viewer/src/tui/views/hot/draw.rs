@@ -7,11 +7,11 @@ use crate::report::json::kind_name;
 use crate::report::text::names::{label_of, name_of, range_label, range_name};
 use crate::report::text::shorten::label;
 use crate::report::words::{count, ratio, some};
-use crate::tui::shown::{Cell, Table};
+use crate::tui::shown::{Cell, Table, each};
 use crate::tui::theme::{Role, Theme, region_letter, region_name};
 use crate::tui::widgets::table::{Col, Piece};
-use vmscope_symbolizer::Profile;
 use vmscope_symbolizer::profile::Entry;
+use vmscope_symbolizer::{Profile, Stop};
 
 /// A column of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -336,8 +336,8 @@ impl<'a> Page<'a> {
         parts.join(self.theme.sign(" · ", "; "))
     }
 
-    /// All rows, for export.
-    pub fn table(&self, rows: &[Row]) -> Table {
+    /// All rows, for export; `None` where it was stopped.
+    pub fn table(&self, rows: &[Row], stop: &Stop) -> Option<Table> {
         let mut table = Table::new(
             "",
             &[
@@ -354,9 +354,9 @@ impl<'a> Page<'a> {
                 ">machine code",
             ],
         );
-        for row in rows {
+        each(rows.iter(), stop, |row| {
             let Some(of) = self.of(row) else {
-                continue;
+                return;
             };
             let what = match (row.leaf, row.site) {
                 (_, Some(_)) => "range",
@@ -386,7 +386,7 @@ impl<'a> Page<'a> {
                 text(self.common(&of, |entry| entry.module.as_str())),
                 self.size(row, &of).map_or(Cell::Empty, Cell::Bytes),
             ]);
-        }
-        table
+        })?;
+        Some(table)
     }
 }

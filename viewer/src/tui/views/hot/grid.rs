@@ -4,13 +4,14 @@ use super::matrix::{Axis, Matrix};
 use crate::report::text::shorten::label;
 use crate::report::words::{count, ratio};
 use crate::tui::keys::Command;
-use crate::tui::shown::{Cell, Column, Table};
+use crate::tui::shown::{Cell, Column, Table, each};
 use crate::tui::theme::{Role, Theme, region_name};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use vmscope_symbolizer::Stop;
 
 /// Lines above the rows: two of headings, and the sums.
 pub const HEAD: u16 = 3;
@@ -453,8 +454,8 @@ impl Grid {
         )
     }
 
-    /// All of it, for export.
-    pub fn table(&self, matrix: &Matrix) -> Table {
+    /// All of it, for export; `None` where it was stopped.
+    pub fn table(&self, matrix: &Matrix, stop: &Stop) -> Option<Table> {
         let first = match (self.turned, matrix.shape.axis) {
             (true, _) => "category",
             (false, Axis::Methods) => "method",
@@ -466,7 +467,7 @@ impl Grid {
             name: self.column_item(matrix, item).0.to_owned(),
             right: true,
         }));
-        for &row in &self.rows {
+        each(self.rows.iter(), stop, |&row| {
             let (name, samples) = self.row(matrix, row);
             let mut cells = vec![
                 Cell::Text(name.to_owned()),
@@ -482,8 +483,8 @@ impl Grid {
                     }),
             );
             table.rows.push(cells);
-        }
-        table
+        })?;
+        Some(table)
     }
 }
 

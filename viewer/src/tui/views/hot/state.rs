@@ -63,7 +63,7 @@ impl Form {
 }
 
 /// The view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Hot {
     pub(super) form: Form,
     pub(super) order: Order,

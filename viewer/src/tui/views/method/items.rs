@@ -19,7 +19,7 @@ const CONTEXT: usize = 8;
 const MAX_FILES: usize = 8;
 
 /// A source file, as far as it is known.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Text {
     /// It is being read.
     Asked,

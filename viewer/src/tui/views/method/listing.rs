@@ -27,7 +27,7 @@ const BAR: usize = 8;
 const MACHINE: usize = 18;
 
 /// The lines of a listing, and which of them are on view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Listing {
     /// All of them.
     pub items: Vec<Item>,

@@ -1,6 +1,7 @@
 //! What the timeline shows, apart from how.
 
 use super::*;
+use crate::tui::shown::each;
 use crate::tui::views::by_region::period_ns;
 
 /// The chart and the tables of what is shown.
@@ -8,7 +9,7 @@ use crate::tui::views::by_region::period_ns;
     clippy::cast_precision_loss,
     reason = "counts and nanoseconds are below 2^52"
 )]
-pub(super) fn shown(view: &Timeline, cx: &Cx<'_>) -> Shown {
+pub(super) fn shown(view: &Timeline, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
     let grid = view.grid(cx, cx.area);
     let mut parts = Vec::new();
     let (from, to) = (cx.seconds(grid.from), cx.seconds(grid.to));
@@ -44,29 +45,33 @@ pub(super) fn shown(view: &Timeline, cx: &Cx<'_>) -> Shown {
     if let Some(listed) = view.listed.get() {
         let columns = ["included", "thread", ">tid", "role", ">samples"];
         let mut table = Table::new("Threads, in the whole recording", &columns);
-        for (row, &(index, samples)) in listed.threads.iter().enumerate() {
-            if let Some(thread) = cx.profile.trace.threads.get(index as usize) {
-                let word = if row < listed.included { "yes" } else { "no" };
-                table.rows.push(vec![
-                    Cell::Text(word.to_owned()),
-                    Cell::Text(thread.thread.name.clone()),
-                    Cell::Count(u64::from(thread.thread.tid.0)),
-                    Cell::Text(role_name(thread.thread.role).to_owned()),
-                    Cell::Count(samples),
-                ]);
-            }
-        }
+        each(
+            listed.threads.iter().enumerate(),
+            stop,
+            |(row, &(index, samples))| {
+                if let Some(thread) = cx.profile.trace.threads.get(index as usize) {
+                    let word = if row < listed.included { "yes" } else { "no" };
+                    table.rows.push(vec![
+                        Cell::Text(word.to_owned()),
+                        Cell::Text(thread.thread.name.clone()),
+                        Cell::Count(u64::from(thread.thread.tid.0)),
+                        Cell::Text(role_name(thread.thread.role).to_owned()),
+                        Cell::Count(samples),
+                    ]);
+                }
+            },
+        )?;
         parts.push(Part::Table(table));
     }
-    parts.extend(happened(cx, &grid));
-    Shown {
+    parts.extend(happened(cx, &grid, stop)?);
+    Some(Shown {
         title: format!("Timeline, {from:.3} to {to:.3} s"),
         parts,
-    }
+    })
 }
 
 /// Collections, marks and losses.
-fn happened(cx: &Cx<'_>, grid: &Grid) -> Vec<Part> {
+fn happened(cx: &Cx<'_>, grid: &Grid, stop: &Stop) -> Option<Vec<Part>> {
     let trace = &cx.profile.trace;
     let seconds = |time: TimeNs| Cell::Seconds(cx.seconds(time));
     let told = |time: Option<TimeNs>| time.map_or(Cell::Empty, seconds);
@@ -81,7 +86,7 @@ fn happened(cx: &Cx<'_>, grid: &Grid) -> Vec<Part> {
     ];
     let mut collections = Table::new("Collections", &columns);
     let processes = lanes::processes(cx.profile, cx.lens.filter());
-    for one in &trace.collections {
+    each(trace.collections.iter(), stop, |one| {
         let is_in = processes
             .as_ref()
             .is_none_or(|all| all.contains(&one.process));
@@ -96,7 +101,7 @@ fn happened(cx: &Cx<'_>, grid: &Grid) -> Vec<Part> {
                 text(if one.stop_the_world { "yes" } else { "no" }),
             ]);
         }
-    }
+    })?;
     let mut marks = Table::new("Marks", &[">at", "mark"]);
     for mark in trace.marks.iter().filter(|mark| grid.has(mark.time)) {
         marks.rows.push(vec![seconds(mark.time), text(&mark.text)]);
@@ -115,5 +120,5 @@ fn happened(cx: &Cx<'_>, grid: &Grid) -> Vec<Part> {
     }
     let tables = [collections, marks, lost].into_iter();
     let tables = tables.filter(|table| !table.rows.is_empty());
-    tables.map(Part::Table).collect()
+    Some(tables.map(Part::Table).collect())
 }

@@ -10,9 +10,9 @@ use crate::tui::lens::Narrow;
 use crate::tui::shown::{Cell, Part, Shown, Table};
 use crate::tui::views::{Act, Choice, Click, Cx, Find, Press, next_match};
 use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
-use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::zone::{Life, ZoneRange};
+use vmscope_symbolizer::{EntryId, Stop};
 
 /// Steps through the whole time.
 const STEPS: u64 = 50;
@@ -28,7 +28,7 @@ const FIRST_ZONE: u16 = 10;
 const MAX_CHOICES: u16 = 1_000;
 
 /// The map.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Map {
     zone: Option<(ProcessKey, u64)>,
     /// When; at the end of what is shown where it was not chosen.
@@ -414,10 +414,12 @@ impl Map {
         choices
     }
 
-    pub fn shown(&self, ground: &Ground, cx: &Cx<'_>) -> Shown {
-        let only_text = |text: &str| Shown {
-            title: "Code zone".to_owned(),
-            parts: vec![Part::Text(vec![text.to_owned()])],
+    pub fn shown(&self, ground: &Ground, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+        let only_text = |text: &str| {
+            Some(Shown {
+                title: "Code zone".to_owned(),
+                parts: vec![Part::Text(vec![text.to_owned()])],
+            })
         };
         let Some(zone) = self.zone(ground) else {
             return only_text(map_drawn::NO_ZONE);
@@ -448,6 +450,9 @@ impl Map {
         ];
         let mut table = Table::new("", &heads);
         for (life, _) in ground.lives.at(zone, time) {
+            if stop.is_stopped() {
+                return None;
+            }
             let Some(code) = life.constituent(&cx.profile.trace) else {
                 continue;
             };
@@ -463,9 +468,9 @@ impl Map {
             ]);
         }
         let name = names::of_zone(zone.process, zone.start, &ground.lives, cx);
-        Shown {
+        Some(Shown {
             title: format!("The {name} at {:.3} s", cx.seconds(time)),
             parts: vec![Part::Table(kinds), Part::Table(table)],
-        }
+        })
     }
 }

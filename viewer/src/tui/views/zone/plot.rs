@@ -26,7 +26,7 @@ const FIRST_STRETCH: u16 = 10;
 const MAX_CHOICES: u16 = 1_000;
 
 /// The plot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plot {
     left_out: Vec<Owner>,
     range: (u64, u64),

@@ -1,0 +1,58 @@
+//! A running process: its profile grows, is held, is saved.
+
+use super::{App, open};
+use crate::tui::jobs::Slot;
+use crate::tui::lens::Narrow;
+use crate::tui::live::LiveNews;
+use vmscope_records::TimeNs;
+use vmscope_symbolizer::Profile;
+
+impl App {
+    /// The profile has grown, or sampling has ended.
+    pub(super) fn live_news(&mut self, profile: Option<&Profile>, news: LiveNews) {
+        let LiveNews::Grown(state) = news;
+        // Data that can't grow any more is not held back.
+        if self.paused && !state.ended.is_empty() {
+            self.paused = false;
+            self.lens.hold(None);
+        }
+        if let Some(profile) = profile.filter(|_| !self.paused) {
+            self.banner = open::banner(profile, Some(&state));
+            self.has_grown = true;
+        }
+        self.live = Some(state);
+    }
+
+    /// Turns to the profile as it has grown, once all that is shown was answered about it as
+    /// it was: asked anew each second, what takes longer than that would never be answered.
+    /// Returns whether it did.
+    pub(super) fn grow(&mut self, profile: Option<&Profile>) -> bool {
+        let is_shown = |slot: &Slot| slot.is_shown_in(self.current);
+        let is_asking = self.running.keys().any(is_shown);
+        let Some(profile) = profile.filter(|_| self.has_grown && !self.paused && !is_asking) else {
+            return false;
+        };
+        self.has_grown = false;
+        self.generation += 1;
+        self.bounds = open::bounds(profile, self.live.as_ref().map(|live| live.until));
+        self.follow_span();
+        true
+    }
+
+    /// Moves the window along, where only the last seconds are shown.
+    pub(super) fn follow_span(&mut self) {
+        if let Some(seconds) = self.span {
+            let (begin, end) = self.bounds;
+            let from = end.0.saturating_sub(seconds.saturating_mul(1_000_000_000));
+            let window = (TimeNs(from.max(begin.0)), TimeNs(end.0.saturating_add(1)));
+            self.lens.narrow(Narrow::Window(Some(window)));
+        }
+    }
+
+    /// What was recorded is saved, or not.
+    pub(super) fn saved(&mut self, saved: Result<String, String>) {
+        self.quit_asked = false;
+        self.is_saved |= saved.is_ok();
+        self.message = saved.unwrap_or_else(|why| why);
+    }
+}

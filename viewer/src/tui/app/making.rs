@@ -1,0 +1,94 @@
+//! What is shown, for others: copied, or written to a file. Both take long where there are
+//! a hundred thousand rows, and are made elsewhere, from a copy of the view.
+
+use super::App;
+use crate::tui::event::Effect;
+use crate::tui::export::{Format, encode, text_of};
+use crate::tui::jobs::{Answer, Question, Slot};
+use crate::tui::mode::{Ask, Mode};
+use crate::tui::shown::Shown;
+use std::path::PathBuf;
+use tui_input::Input;
+use vmscope_symbolizer::{Profile, Stop};
+
+/// What was made.
+#[derive(Debug)]
+enum Made {
+    /// A text to be copied.
+    Text(String),
+    /// A file's bytes, or a sentence why there are none.
+    File(PathBuf, Result<Vec<u8>, String>),
+}
+
+impl App {
+    /// Copies what is shown.
+    pub(super) fn copy(&mut self, profile: &Profile, effects: &mut Vec<Effect>) {
+        let make = |shown: &Shown, stop: &Stop| text_of(shown, stop).map(Made::Text);
+        self.make(profile, Slot::Copy, make, effects);
+    }
+
+    /// Writes what is shown to a file whose extension is the format.
+    pub(super) fn export_to(&mut self, profile: &Profile, name: &str, effects: &mut Vec<Effect>) {
+        let path = PathBuf::from(name);
+        let Some(format) = Format::of(&path) else {
+            self.message = format!("`{name}` does not end in .txt, .csv, .json or .svg");
+            return;
+        };
+        let make = move |shown: &Shown, stop: &Stop| {
+            let bytes = encode(shown, format, stop)?;
+            Some(Made::File(path, bytes))
+        };
+        self.make(profile, Slot::Export, make, effects);
+    }
+
+    fn make(
+        &mut self,
+        profile: &Profile,
+        slot: Slot,
+        make: impl FnOnce(&Shown, &Stop) -> Option<Made> + Send + 'static,
+        effects: &mut Vec<Effect>,
+    ) {
+        let kept = self.with_view(profile, |view, cx| (view.copied(), cx.keep()));
+        let Some((view, kept)) = kept else {
+            return;
+        };
+        let question = Question {
+            number: 0,
+            work: Box::new(move |profile, stop| {
+                let shown = view.shown(&kept.cx(profile), stop)?;
+                Some(Box::new(make(&shown, stop)?) as Answer)
+            }),
+        };
+        self.start(slot, question, effects);
+    }
+
+    /// It is made, or was stopped.
+    pub(super) fn made(&mut self, answer: Option<Answer>, effects: &mut Vec<Effect>) {
+        match answer
+            .and_then(|answer| answer.downcast().ok())
+            .map(|made| *made)
+        {
+            Some(Made::Text(text)) => effects.push(Effect::Copy(text)),
+            Some(Made::File(path, Ok(bytes))) => {
+                self.exports += 1;
+                effects.push(Effect::Write(path, bytes));
+            }
+            Some(Made::File(_, Err(why))) => self.message = why,
+            None => {}
+        }
+    }
+
+    /// A name for the next export, which is not that of the one before.
+    pub(super) fn export_name(&self, format: Format) -> String {
+        let name = self.current.name().to_lowercase().replace(' ', "-");
+        match self.exports {
+            0 => format!("{name}.{}", format.extension()),
+            n => format!("{name}-{}.{}", n + 1, format.extension()),
+        }
+    }
+
+    /// Asks for the file to export to.
+    pub(super) fn ask_export(&mut self, format: Format) {
+        self.mode = Mode::Ask(Ask::Export, Input::new(self.export_name(format)));
+    }
+}

@@ -1,0 +1,71 @@
+//! From one view or filter to another: what views ask for, and what can be gone back to.
+
+use super::App;
+use crate::tui::history::Spot;
+use crate::tui::lens::Narrow;
+use crate::tui::views::{Act, ViewId};
+
+impl App {
+    /// What is shown now, to be gone back to.
+    pub(super) fn spot(&self) -> Spot {
+        Spot {
+            view: self.current,
+            lens: self.lens.clone(),
+            subject: self.subject,
+            span: self.span,
+        }
+    }
+
+    /// Shows what was shown before; where nothing was, says `none`.
+    pub(super) fn restore(&mut self, spot: Option<Spot>, none: &str) {
+        match spot {
+            Some(spot) => {
+                self.current = spot.view;
+                self.subject = spot.subject;
+                self.lens.restore(spot.lens);
+                self.span = spot.span;
+                self.follow_span();
+            }
+            None => self.message = none.to_owned(),
+        }
+    }
+
+    /// Does what a view wants done.
+    pub(super) fn acts(&mut self, acts: Vec<Act>) {
+        let left = self.history.left();
+        for act in acts {
+            match act {
+                Act::Narrow(narrow) => self.narrow(narrow),
+                Act::Annotate(entry) => {
+                    self.history.leave(self.spot());
+                    self.subject = Some(entry);
+                    self.current = ViewId::Method;
+                }
+                Act::Show(id) => self.show(id),
+                Act::Say(text) => self.message = text,
+            }
+        }
+        self.history.join(left);
+    }
+
+    /// Shows another view.
+    pub(super) fn show(&mut self, id: ViewId) {
+        if id != self.current {
+            self.history.leave(self.spot());
+            self.current = id;
+        }
+    }
+
+    /// Changes the filters.
+    pub(super) fn narrow(&mut self, narrow: Narrow) {
+        let before = self.spot();
+        let window = self.lens.window();
+        if self.lens.narrow(narrow) {
+            self.history.leave(before);
+            // Another window is one that does not move along.
+            if self.lens.window() != window {
+                self.span = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The line below the view: a prompt, a message, what takes long, or hints.
+
+use crate::report::words::ratio;
+use crate::tui::app::{App, Slow};
+use crate::tui::keys::{Binding, Command, GLOBAL, Key, LIVE};
+use crate::tui::mode::Mode;
+use crate::tui::theme::Role;
+use crate::tui::widgets::text::{line, width};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+/// Draws it.
+pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let theme = &app.theme;
+    let columns = usize::from(area.width);
+    let (prompt, input) = match &app.mode {
+        Mode::Search(input) => ("/", Some(input)),
+        Mode::Ask(ask, input) => (ask.prompt(), Some(input)),
+        _ => ("", None),
+    };
+    if let Some(input) = input {
+        let room = columns.saturating_sub(width(prompt) + 1);
+        let scroll = input.visual_scroll(room);
+        let text: String = input.value().chars().skip(scroll).collect();
+        let text = line(&text, room);
+        let spans = vec![
+            Span::styled(prompt, theme.style(Role::Key)),
+            Span::raw(text),
+        ];
+        frame.render_widget(Line::from(spans), area);
+        let column = width(prompt) + input.visual_cursor().saturating_sub(scroll);
+        let column = u16::try_from(column).unwrap_or(0);
+        frame.set_cursor_position((area.x + column, area.y));
+        // A search says at once that it finds nothing.
+        let note = line(&app.message, columns / 2);
+        let at = columns.saturating_sub(width(&note));
+        let note_area = Rect {
+            x: area.x + u16::try_from(at).unwrap_or(0),
+            width: u16::try_from(width(&note)).unwrap_or(0),
+            ..area
+        };
+        frame.render_widget(Line::styled(note, theme.style(Role::Warning)), note_area);
+        return;
+    }
+    if !app.message.is_empty() {
+        let text = line(&format!(" {}", app.message), columns);
+        frame.render_widget(Line::styled(text, theme.style(Role::Strong)), area);
+        return;
+    }
+    if let Some(slow) = app.slow() {
+        return frame.render_widget(working(app, &slow, columns), area);
+    }
+    frame.render_widget(hints(app, columns), area);
+}
+
+/// What takes long, how far it is, and that it can be stopped.
+fn working(app: &App, slow: &Slow, columns: usize) -> Line<'static> {
+    let far = match slow.told {
+        (_, 0) => String::new(),
+        (done, all) => format!(", {:.0}%", ratio(done, all) * 100.0),
+    };
+    let text = line(&format!(" {}{far}  ", slow.slot.words()), columns);
+    let theme = &app.theme;
+    Line::from(vec![
+        Span::styled(text, theme.style(Role::Strong)),
+        Span::styled("Esc", theme.style(Role::Key)),
+        Span::styled(" stops it", theme.style(Role::Dim)),
+    ])
+}
+
+/// As many keys with their hints as there is room for: the view's own first, help last and
+/// always.
+fn hints(app: &App, columns: usize) -> Line<'static> {
+    let own = app.view().map_or(&[][..], |view| view.bindings());
+    let live = if app.live.is_some() { LIVE } else { &[] };
+    let is_help = |row: &&Binding| row.command == Command::Help;
+    let rows = own
+        .iter()
+        .chain(live)
+        .chain(GLOBAL)
+        .filter(|row| !row.hint.is_empty());
+    let help = GLOBAL.iter().find(is_help);
+    let piece = |row: &Binding| {
+        let key = row.keys.first().map_or_else(String::new, Key::name);
+        (key, row.hint)
+    };
+    let room = |(key, hint): &(String, &str)| width(key) + width(hint) + 3;
+    let reserved = help.map_or(0, |row| room(&piece(row)));
+    let mut left = columns.saturating_sub(reserved + 1);
+    let mut spans = vec![Span::raw(" ")];
+    let mut put = |(key, hint): (String, &'static str)| {
+        spans.push(Span::styled(key, app.theme.style(Role::Key)));
+        spans.push(Span::styled(
+            format!(" {hint}  "),
+            app.theme.style(Role::Dim),
+        ));
+    };
+    let mut seen = Vec::new();
+    for row in rows.filter(|row| !is_help(row)) {
+        let piece = piece(row);
+        let needed = room(&piece);
+        if needed > left || seen.contains(&row.command) {
+            continue;
+        }
+        seen.push(row.command);
+        left -= needed;
+        put(piece);
+    }
+    if let Some(row) = help {
+        put(piece(row));
+    }
+    Line::from(spans)
+}

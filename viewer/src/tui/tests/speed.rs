@@ -1,0 +1,249 @@
+//! How long each key takes, of a recording of 10,000,000 samples in 100,000 constituents:
+//! every view, every key of its table and of that for all, at 200x60.
+//!
+//! A measurement, not a test: it is run by itself, and says what it found.
+//! `cargo test --release -p vmscope every_key -- --ignored --nocapture`
+//!
+//! Two figures, both of CPU time, which means something on a busy machine, too: how long the
+//! drawing thread is held up at most (an event with the drawing after it), and when the last
+//! answer is drawn, as with two CPUs that have nothing else to do.
+
+#![allow(clippy::print_stdout, reason = "a tool for measuring")]
+
+use crate::recordings::read;
+use crate::recordings::shapes::{self, Popularity};
+use crate::tui::app::{App, update};
+use crate::tui::event::{Effect, Event};
+use crate::tui::jobs::{Done, Job};
+use crate::tui::keys::{Binding, Command, GLOBAL};
+use crate::tui::screen;
+use crate::tui::testing::{THEME, key as named, script};
+use crate::tui::views::ViewId;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::collections::VecDeque;
+use std::time::Duration;
+use vmscope_symbolizer::{Profile, profile_of};
+
+const SAMPLES: u64 = 10_000_000;
+const SIZE: (u16, u16) = (200, 60);
+const CODES: u64 = 100_000;
+/// What a keystroke may take.
+const GOAL: Duration = Duration::from_millis(50);
+/// Each key is pressed so often; the least counts: what is more is the machine's.
+const TIMES: usize = 3;
+
+/// What a key took.
+#[derive(Clone, Debug)]
+struct Took {
+    view: &'static str,
+    key: String,
+    does: String,
+    /// The longest that the drawing thread was held up.
+    held_up: Duration,
+    /// Until the last answer was drawn.
+    answered: Duration,
+}
+
+struct Bench {
+    app: App,
+    profile: Profile,
+    terminal: Terminal<TestBackend>,
+}
+
+#[test]
+#[ignore = "a measurement, of a release build"]
+fn every_key() {
+    let bytes = shapes::view(SAMPLES, CODES, Popularity::Zipf);
+    let begin = cpu();
+    let profile = profile_of(read(&bytes).unwrap(), Vec::new(), true);
+    println!(
+        "{SAMPLES} samples opened in {:?} of CPU time",
+        cpu() - begin
+    );
+    drop(bytes);
+    let mut bench = Bench {
+        app: App::new("bench.vmscope".to_owned(), THEME, SIZE),
+        profile,
+        terminal: Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).unwrap(),
+    };
+    let (held_up, answered) = bench.take(Event::Opened);
+    println!("first screen: held up {held_up:?}, answered {answered:?}");
+    let mut took = Vec::new();
+    for id in ViewId::ALL {
+        took.extend(bench.view(id));
+    }
+    took.sort_by_key(|took| std::cmp::Reverse(took.held_up.max(took.answered)));
+    let heads = ["view", "key", "held up", "answered", "does"];
+    let [view, key, held_up, answered, does] = heads;
+    println!("{view:10} {key:10} {held_up:>10} {answered:>10}  {does}");
+    for one in &took {
+        println!(
+            "{:10} {:10} {:>8.1}ms {:>8.1}ms  {}",
+            one.view,
+            one.key,
+            one.held_up.as_secs_f64() * 1e3,
+            one.answered.as_secs_f64() * 1e3,
+            one.does,
+        );
+    }
+    let slow = took.iter().filter(|one| one.answered > GOAL).count();
+    let held_up = took.iter().filter(|one| one.held_up > GOAL).count();
+    println!(
+        "{} keys; {slow} answered after more than {GOAL:?}, {held_up} held up the screen for longer",
+        took.len()
+    );
+}
+
+/// Before a key, and the key: what has no key of its own is typed.
+const SCRIPTS: [(&str, &str, &str); 6] = [
+    (":window: from<Enter>1-3", "<Enter>", "another window"),
+    (":only region generated", "<Enter>", "only a region"),
+    (":only thread", "<Enter>", "only a thread"),
+    (":only names<Enter>method9", "<Enter>", "only some names"),
+    ("/", "9", "search, a letter that many have"),
+    ("/method99999", "8", "search, what nothing has"),
+];
+
+impl Bench {
+    fn view(&mut self, id: ViewId) -> Vec<Took> {
+        let number = ViewId::ALL.iter().position(|other| *other == id);
+        let show = char::from_digit(number.map_or(1, |n| n as u32 + 1), 10).unwrap();
+        let mut rows = Vec::new();
+        self.shown(show);
+        let own: Vec<Binding> = self.app.view().unwrap().bindings().to_vec();
+        let is_measured = |row: &&Binding| {
+            let leaves = [Command::Quit, Command::Suspend, Command::Redraw];
+            !leaves.contains(&row.command) && !matches!(row.command, Command::Show(_))
+        };
+        let mut seen: Vec<Command> = Vec::new();
+        for row in own.iter().chain(GLOBAL).filter(is_measured) {
+            if seen.contains(&row.command) {
+                continue;
+            }
+            seen.push(row.command);
+            let key = *row.keys.first().unwrap();
+            let event = event_of(|event| key.is(event));
+            let took = |bench: &mut Bench| {
+                bench.shown(show);
+                bench.take(Event::Key(event))
+            };
+            rows.push(self.least(id, key.name(), row.help.to_owned(), took));
+        }
+        for (before, key, does) in SCRIPTS {
+            let took = |bench: &mut Bench| {
+                bench.shown(show);
+                bench.keys(before);
+                let event = named(key);
+                bench.take(Event::Key(event))
+            };
+            rows.push(self.least(id, key.to_owned(), does.to_owned(), took));
+        }
+        let took = |bench: &mut Bench| {
+            // Another window, so that nothing of it is known.
+            let other = if show == '1' { '2' } else { '1' };
+            bench.shown(other);
+            bench.keys(":window: from<Enter>1-3<Enter>");
+            bench.take(Event::Key(named(&show.to_string())))
+        };
+        let does = "shows the view under another window".to_owned();
+        rows.push(self.least(id, show.to_string(), does, took));
+        rows
+    }
+
+    fn least(
+        &mut self,
+        id: ViewId,
+        key: String,
+        does: String,
+        mut took: impl FnMut(&mut Bench) -> (Duration, Duration),
+    ) -> Took {
+        let all: Vec<_> = (0..TIMES).map(|_| took(self)).collect();
+        Took {
+            view: id.name(),
+            key,
+            does,
+            held_up: all.iter().map(|(held_up, _)| *held_up).min().unwrap(),
+            answered: all.iter().map(|(_, answered)| *answered).min().unwrap(),
+        }
+    }
+
+    /// Shows a view as it is without filters.
+    fn shown(&mut self, show: char) {
+        self.keys("<Esc><Esc>X");
+        self.keys(&show.to_string());
+    }
+
+    fn keys(&mut self, keys: &str) {
+        for event in script(keys) {
+            self.take(Event::Key(event));
+        }
+    }
+
+    /// Takes an event, and does all the work that comes of it: how long the drawing thread
+    /// was held up at most, and when the last answer was drawn.
+    fn take(&mut self, event: Event) -> (Duration, Duration) {
+        let (mut now, mut held_up) = (Duration::ZERO, Duration::ZERO);
+        let mut workers = [Duration::ZERO; 2];
+        let mut events = vec![(Duration::ZERO, event)];
+        while let Some(next) = (0..events.len()).min_by_key(|&at| events[at].0) {
+            let (at, event) = events.swap_remove(next);
+            now = now.max(at);
+            let began = cpu();
+            let effects = update(&mut self.app, Some(&self.profile), event);
+            let (app, profile) = (&self.app, &self.profile);
+            let drawn = self
+                .terminal
+                .draw(|frame| screen::draw(app, Some(profile), frame));
+            drawn.unwrap();
+            let took = cpu() - began;
+            held_up = held_up.max(took);
+            now += took;
+            let jobs: VecDeque<Job> = effects.into_iter().filter_map(job_of).collect();
+            for job in jobs {
+                let worker = workers.iter_mut().min().unwrap();
+                let began = cpu();
+                let done: Done = job.run(&self.profile);
+                *worker = (*worker).max(now) + (cpu() - began);
+                events.push((*worker, Event::Done(done)));
+            }
+        }
+        (held_up, now)
+    }
+}
+
+fn job_of(effect: Effect) -> Option<Job> {
+    match effect {
+        Effect::Work(job) => Some(job),
+        _ => None,
+    }
+}
+
+/// The key that is meant, of all that there are.
+fn event_of(is: impl Fn(&KeyEvent) -> bool) -> KeyEvent {
+    use KeyCode::{
+        BackTab, Backspace, Delete, Down, End, Enter, Esc, Home, Insert, Left, PageDown, PageUp,
+        Right, Tab, Up,
+    };
+    let named = [
+        BackTab, Backspace, Delete, Down, End, Enter, Esc, Home, Insert, Left, PageDown, PageUp,
+        Right, Tab, Up,
+    ];
+    let codes = named.into_iter().chain((' '..='~').map(KeyCode::Char));
+    let codes: Vec<KeyCode> = codes.chain((1..=12).map(KeyCode::F)).collect();
+    let modifiers = [KeyModifiers::NONE, KeyModifiers::CONTROL, KeyModifiers::ALT];
+    let all = modifiers.into_iter().flat_map(|modifiers| {
+        codes
+            .iter()
+            .map(move |&code| KeyEvent::new(code, modifiers))
+    });
+    let mut all = all.filter(|event| is(event));
+    all.next().unwrap()
+}
+
+/// CPU time of this thread: `schedstat`, see `Documentation/scheduler/sched-stats.rst`.
+fn cpu() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+}
