@@ -91,12 +91,7 @@ impl What {
             What::Size => ("size", 8, true, 5),
             What::Error => ("±", 6, true, 1),
         };
-        Col {
-            name,
-            width: columns,
-            right,
-            rank,
-        }
+        Col::new(name, columns, right, rank)
     }
 
     /// What a click on its heading sorts by.
