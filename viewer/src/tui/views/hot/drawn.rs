@@ -1,4 +1,4 @@
-//! How the hot list is drawn, and exported.
+//! How the rows of the hot list are drawn.
 
 use super::listing::{Group, Leaf, Listing};
 use super::order::By;
@@ -7,7 +7,6 @@ use crate::report::json::kind_name;
 use crate::report::text::names::{label_of, name_of, range_label, range_name};
 use crate::report::text::shorten::label;
 use crate::report::words::{count, ratio, some};
-use crate::tui::shown::{Cell, Table};
 use crate::tui::theme::{Role, Theme, region_letter, region_name};
 use crate::tui::widgets::table::{Col, Piece};
 use vmscope_symbolizer::Profile;
@@ -124,18 +123,18 @@ pub struct Page<'a> {
 }
 
 /// What a row is of.
-struct Of<'a> {
-    group: &'a Group,
-    leaf: Option<&'a Leaf>,
-    samples: u64,
+pub(super) struct Of<'a> {
+    pub group: &'a Group,
+    pub leaf: Option<&'a Leaf>,
+    pub samples: u64,
     /// Those of what it is in.
-    whole: u64,
+    pub whole: u64,
     /// The most of those beside it.
     most: u64,
 }
 
 impl<'a> Page<'a> {
-    fn of(&self, row: &Row) -> Option<Of<'a>> {
+    pub(super) fn of(&self, row: &Row) -> Option<Of<'a>> {
         let group = self.listing.groups.get(row.group)?;
         let leaf = row.leaf.and_then(|leaf| self.listing.leaves.get(leaf));
         let (samples, whole, most) = match (row.site, leaf) {
@@ -157,7 +156,11 @@ impl<'a> Page<'a> {
     }
 
     /// What all entries of a row have in common; `None` where they differ.
-    fn common<T: PartialEq>(&self, of: &Of<'a>, get: impl Fn(&'a Entry) -> T) -> Option<T> {
+    pub(super) fn common<T: PartialEq>(
+        &self,
+        of: &Of<'a>,
+        get: impl Fn(&'a Entry) -> T,
+    ) -> Option<T> {
         if let Some(leaf) = of.leaf {
             return self.entry(leaf).map(get);
         }
@@ -242,7 +245,7 @@ impl<'a> Page<'a> {
         pieces.collect()
     }
 
-    fn size(&self, row: &Row, of: &Of<'_>) -> Option<u64> {
+    pub(super) fn size(&self, row: &Row, of: &Of<'_>) -> Option<u64> {
         match of.leaf {
             _ if row.site.is_some() => None,
             Some(leaf) => self.listing.size(leaf.entry),
@@ -250,7 +253,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn error(&self, row: &Row, of: &Of<'_>) -> Option<f64> {
+    pub(super) fn error(&self, row: &Row, of: &Of<'_>) -> Option<f64> {
         let leaf = of.leaf.filter(|_| row.site.is_none())?;
         self.listing.error(leaf.entry)
     }
@@ -329,59 +332,5 @@ impl<'a> Page<'a> {
             parts.extend(known.filter(|text| !text.is_empty()).map(str::to_owned));
         }
         parts.join(self.theme.sign(" · ", "; "))
-    }
-
-    /// All rows, for export.
-    pub fn table(&self, rows: &[Row]) -> Table {
-        let mut table = Table::new(
-            "",
-            &[
-                "of",
-                "name",
-                ">samples",
-                ">share",
-                ">share of parent",
-                ">error",
-                "region",
-                "tier",
-                "kind",
-                "class or module",
-                ">machine code",
-            ],
-        );
-        for row in rows {
-            let Some(of) = self.of(row) else {
-                continue;
-            };
-            let what = match (row.leaf, row.site) {
-                (_, Some(_)) => "range",
-                (Some(_), None) => "entry",
-                (None, None) => self.listing.grouping.name(),
-            };
-            let text = |text: Option<&str>| match text.filter(|_| row.site.is_none()) {
-                Some(text) if !text.is_empty() => Cell::Text(text.to_owned()),
-                _ => Cell::Empty,
-            };
-            let parent = (row.depth > 0).then(|| Cell::Share(ratio(of.samples, of.whole)));
-            let region = self.common(&of, |entry| entry.region).map(region_name);
-            table.rows.push(vec![
-                Cell::Text(what.to_owned()),
-                Cell::Text(format!(
-                    "{}{}",
-                    "  ".repeat(usize::from(row.depth)),
-                    self.full_name(row)
-                )),
-                Cell::Count(of.samples),
-                Cell::Share(ratio(of.samples, self.listing.total)),
-                parent.unwrap_or(Cell::Empty),
-                self.error(row, &of).map_or(Cell::Empty, Cell::Share),
-                text(region),
-                text(self.common(&of, |entry| entry.tier.as_str())),
-                text(self.common(&of, |entry| kind_name(&entry.kind))),
-                text(self.common(&of, |entry| entry.module.as_str())),
-                self.size(row, &of).map_or(Cell::Empty, Cell::Bytes),
-            ]);
-        }
-        table
     }
 }
