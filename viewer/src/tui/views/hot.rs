@@ -11,10 +11,12 @@ mod listing;
 mod matrix;
 mod nested;
 mod nested_drawn;
+mod nested_keys;
 mod order;
 mod page;
 mod pressed;
 mod rows;
+mod sorted;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -274,15 +276,18 @@ impl View for Hot {
                 parts.join(", ")
             }
             form => {
-                let turned = if self.grid.turned { ", turned" } else { "" };
                 let parts = if self.in_parts { ", in parts" } else { "" };
+                if !form.is_nested() {
+                    let turned = if self.grid.turned { ", turned" } else { "" };
+                    return format!("{}{parts}{turned}", form.name());
+                }
                 let sorted = match (self.nested.by, self.nested.reversed) {
-                    _ if !form.is_nested() => String::new(),
                     (NestedBy::Share, false) => String::new(),
-                    (by, false) => format!(", sorted by {}", by.name()),
-                    (by, true) => format!(", sorted by {}, reversed", by.name()),
+                    (by, false) => format!(", by {}", by.name()),
+                    (by, true) => format!(", by {}, reversed", by.name()),
                 };
-                format!("{}{parts}{turned}{sorted}", form.name())
+                let title = nested_drawn::title(self.grid.turned, form.axis());
+                format!("{title}{parts}{sorted}")
             }
         }
     }

@@ -21,6 +21,7 @@ mod head;
 mod items;
 mod keys;
 mod listing;
+mod plan;
 mod sides;
 #[cfg(test)]
 mod tests;

@@ -179,19 +179,29 @@ impl Builder<'_> {
             (self.cells.keys().copied().zip(before_cells..)).collect();
         let total = self.who.items.iter().map(|(_, samples)| samples).sum();
         let groups = before_cells as usize + cells.len();
-        let put = |thread: u32, entry: EntryId, owner: Owner, hand_on: &mut dyn FnMut(u32)| {
+        let groups_of = |thread: u32, entry: EntryId, owner: Owner| {
             let who = match axis {
-                Axis::Methods => self.who_of_owner.get(&owner),
-                Axis::Threads => self.who_of_thread.get(&thread),
+                Axis::Methods => *self.who_of_owner.get(&owner)?,
+                Axis::Threads => *self.who_of_thread.get(&thread)?,
             };
-            let category = self.category_of_entry.get(&entry);
-            if let (Some(&who), Some(&category)) = (who, category) {
-                hand_on(who);
-                hand_on(before_categories + category);
-                if let Some(&cell) = cells.get(&(who, category)) {
-                    hand_on(cell);
+            let category = *self.category_of_entry.get(&entry)?;
+            let cell = *cells.get(&(who, category))?;
+            Some([who, before_categories.saturating_add(category), cell])
+        };
+        // Most samples are their own entry's.
+        let mut own: Vec<Option<[u32; 3]>> = vec![None; self.profile.entries.len()];
+        let put = |thread: u32, entry: EntryId, owner: Owner, hand_on: &mut dyn FnMut(u32)| {
+            let is_own = axis == Axis::Methods && owner == Owner::Method(entry);
+            let groups = match own.get_mut(entry as usize).filter(|_| is_own) {
+                Some(known) => {
+                    if known.is_none() {
+                        *known = groups_of(thread, entry, owner);
+                    }
+                    *known
                 }
-            }
+                None => groups_of(thread, entry, owner),
+            };
+            groups.into_iter().flatten().for_each(hand_on);
         };
         let all = owner_errors(self.profile, filter, (total, groups), stop, put)?;
         Some(RawErrors { all, cells })

@@ -1,6 +1,6 @@
 //! How the rows of the hot list are drawn.
 
-use super::listing::{Group, Leaf, Listing};
+use super::listing::{Alike, Group, Leaf, Listing};
 use super::order::By;
 use super::rows::Row;
 use crate::report::json::kind_name;
@@ -9,8 +9,8 @@ use crate::report::text::shorten::label;
 use crate::report::words::{count, ratio, some};
 use crate::tui::theme::{Role, Theme, region_letter, region_name};
 use crate::tui::widgets::table::{Col, Piece};
-use vmscope_symbolizer::Profile;
 use vmscope_symbolizer::profile::Entry;
+use vmscope_symbolizer::{Profile, Region};
 
 /// A column of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,23 +151,38 @@ impl<'a> Page<'a> {
         })
     }
 
-    fn entry(&self, leaf: &Leaf) -> Option<&'a Entry> {
-        self.profile.entries.get(leaf.entry as usize)
-    }
-
     /// What all entries of a row have in common; `None` where they differ.
-    pub(super) fn common<T: PartialEq>(
+    fn common<T>(
         &self,
         of: &Of<'a>,
+        are_alike: impl Fn(&Alike) -> bool,
         get: impl Fn(&'a Entry) -> T,
     ) -> Option<T> {
-        if let Some(leaf) = of.leaf {
-            return self.entry(leaf).map(get);
-        }
-        let leaves = self.listing.leaves_of(of.group);
-        let mut all = leaves.iter().filter_map(|leaf| self.entry(leaf)).map(get);
-        let first = all.next()?;
-        all.all(|one| one == first).then_some(first)
+        let entry = match of.leaf {
+            Some(leaf) => Some(leaf.entry),
+            None => are_alike(&of.group.alike).then_some(of.group.one),
+        };
+        self.profile.entries.get(entry? as usize).map(get)
+    }
+
+    /// The region of all entries of a row.
+    pub(super) fn region(&self, of: &Of<'a>) -> Option<Region> {
+        self.common(of, |alike| alike.region, |entry| entry.region)
+    }
+
+    /// Their tier.
+    pub(super) fn tier(&self, of: &Of<'a>) -> Option<&'a str> {
+        self.common(of, |alike| alike.tier, |entry| entry.tier.as_str())
+    }
+
+    /// What they are.
+    pub(super) fn kind(&self, of: &Of<'a>) -> Option<&'a str> {
+        self.common(of, |alike| alike.kind, |entry| kind_name(&entry.kind))
+    }
+
+    /// Their class or module.
+    pub(super) fn module(&self, of: &Of<'a>) -> Option<&'a str> {
+        self.common(of, |alike| alike.module, |entry| entry.module.as_str())
     }
 
     /// A row's pieces, one for each column.
@@ -181,7 +196,7 @@ impl<'a> Page<'a> {
             at.is_some_and(|at| width_of(at).is_some())
         };
         let share = ratio(of.samples, self.listing.total);
-        let region = self.common(&of, |entry| entry.region);
+        let region = self.region(&of);
         let is_range = row.site.is_some();
         let role = if is_range { Role::Dim } else { Role::Text };
         let text = |text: Option<&str>| match text {
@@ -229,9 +244,9 @@ impl<'a> Page<'a> {
                 Some(region) if !is_range => Piece::of(Role::Region(region), region_name(region)),
                 _ => text(None),
             },
-            What::Tier => text(self.common(&of, |entry| entry.tier.as_str())),
-            What::Kind => text(self.common(&of, |entry| kind_name(&entry.kind))),
-            What::Class => text(self.common(&of, |entry| entry.module.as_str())),
+            What::Tier => text(self.tier(&of)),
+            What::Kind => text(self.kind(&of)),
+            What::Class => text(self.module(&of)),
             What::Size => {
                 let size = self.size(row, &of);
                 Piece::of(Role::Dim, size.map_or_else(String::new, count))
@@ -322,9 +337,9 @@ impl<'a> Page<'a> {
             parts.push(some(size, "byte", "bytes"));
         }
         if row.site.is_none() {
-            let region = self.common(&of, |entry| entry.region).map(region_name);
-            let kind = self.common(&of, |entry| kind_name(&entry.kind));
-            let class = self.common(&of, |entry| entry.module.as_str());
+            let region = self.region(&of).map(region_name);
+            let kind = self.kind(&of);
+            let class = self.module(&of);
             // A Java method's name begins with its class.
             let is_told = |class: &str| parts.first().is_some_and(|name| name.contains(class));
             let class = class.filter(|class| !is_told(class));

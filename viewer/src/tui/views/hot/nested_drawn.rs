@@ -23,12 +23,7 @@ fn columns(way: Way<'_>, width: u16) -> [Col; 7] {
         104..170 => 16,
         _ => 30,
     };
-    let name = match (way.turned, way.matrix.shape.axis) {
-        (true, Axis::Methods) => "category > method",
-        (false, Axis::Methods) => "method > category",
-        (true, Axis::Threads) => "category > thread",
-        (false, Axis::Threads) => "thread > category",
-    };
+    let name = title(way.turned, way.matrix.shape.axis);
     [
         Col::new("share", 7, true, 0),
         Col::new("", bar, false, 0),
@@ -38,6 +33,16 @@ fn columns(way: Way<'_>, width: u16) -> [Col; 7] {
         Col::new(name, 30, false, 0),
         Col::new("±", 6, true, 1),
     ]
+}
+
+/// What is in what.
+pub fn title(turned: bool, axis: Axis) -> &'static str {
+    match (turned, axis) {
+        (true, Axis::Methods) => "category > method",
+        (false, Axis::Methods) => "method > category",
+        (true, Axis::Threads) => "category > thread",
+        (false, Axis::Threads) => "thread > category",
+    }
 }
 
 /// What sorts by a column, at a place of the heading.
@@ -172,7 +177,8 @@ fn pieces(
     let (beside, parent) = match row.inner {
         Some(_) => {
             let whole = way.samples(row.item);
-            (whole, format!("{:.1}%", ratio(samples, whole) * 100.0))
+            let share = format!("{:.1}%", ratio(samples, whole) * 100.0);
+            (way.most_inner(row.item), share)
         }
         None => (most, String::new()),
     };

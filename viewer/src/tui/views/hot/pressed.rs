@@ -30,7 +30,7 @@ impl Hot {
         if is_row && click.what == Press::Double {
             return self.act(Command::Open, cx);
         }
-        return Vec::new();
+        Vec::new()
     }
 
     /// In the matrix.

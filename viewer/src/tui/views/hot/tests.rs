@@ -233,7 +233,7 @@ fn the_matrix_nests_either_way_and_has_all_samples() {
     // From a cell's row in the matrix, and from the key that goes through the forms.
     let mut driven = java(SIZES[1]);
     let screen = driven.keys("mbj<Space>").screen();
-    assert!(screen.contains("nested, turned"), "{screen}");
+    assert!(screen.contains("category > method"), "{screen}");
     assert!(details(&mut driven).starts_with(" collector · "));
     for (keys, outer) in [
         ("mm", "method"),
@@ -294,15 +294,15 @@ fn the_nested_matrix_is_walked_as_the_list_is() {
     assert!(turned.starts_with(" generated · "));
     assert_eq!(details(driven.keys("b")), inside);
     // Sorted by name, and the other way round; what is selected stays.
-    assert!(driven.keys("s").screen().contains("sorted by name"));
-    assert_eq!(details(&mut driven), inside);
     assert!(
         driven
-            .keys("S")
+            .keys("s")
             .screen()
-            .contains("sorted by name, reversed")
+            .contains("category > method, by name")
     );
-    assert!(driven.keys("s").screen().contains("sorted by error"));
+    assert_eq!(details(&mut driven), inside);
+    assert!(driven.keys("S").screen().contains("by name, reversed"));
+    assert!(driven.keys("s").screen().contains(", by error"));
     // What is searched for may be in what is closed.
     let mut driven = java(SIZES[1]);
     assert!(details(driven.keys("mmb/getnode<Enter>")).contains("HashMap.getNode · "));

@@ -126,6 +126,17 @@ impl<'a> Way<'a> {
         inner
     }
 
+    /// The samples of the greatest cell of a row.
+    pub fn most_inner(self, row: u32) -> u64 {
+        if self.turned {
+            let inner = self.matrix.who_of_category.get(row as usize);
+            let first = inner.and_then(|inner| inner.first());
+            return first.map_or(0, |&first| self.cell(row, first));
+        }
+        let all = (0u32..).take(self.matrix.categories.len());
+        all.map(|column| self.cell(row, column)).max().unwrap_or(0)
+    }
+
     /// What rows are.
     pub fn title(self) -> &'static str {
         match (self.turned, self.matrix.shape.axis) {

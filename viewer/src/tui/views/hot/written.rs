@@ -2,7 +2,6 @@
 
 use super::drawn::Page;
 use super::rows::Row;
-use crate::report::json::kind_name;
 use crate::report::words::ratio;
 use crate::tui::shown::{Cell, Table};
 use crate::tui::theme::region_name;
@@ -40,7 +39,7 @@ impl Page<'_> {
                 _ => Cell::Empty,
             };
             let parent = (row.depth > 0).then(|| Cell::Share(ratio(of.samples, of.whole)));
-            let region = self.common(&of, |entry| entry.region).map(region_name);
+            let region = self.region(&of).map(region_name);
             table.rows.push(vec![
                 Cell::Text(what.to_owned()),
                 Cell::Text(format!(
@@ -53,9 +52,9 @@ impl Page<'_> {
                 parent.unwrap_or(Cell::Empty),
                 self.error(row, &of).map_or(Cell::Empty, Cell::Share),
                 text(region),
-                text(self.common(&of, |entry| entry.tier.as_str())),
-                text(self.common(&of, |entry| kind_name(&entry.kind))),
-                text(self.common(&of, |entry| entry.module.as_str())),
+                text(self.tier(&of)),
+                text(self.kind(&of)),
+                text(self.module(&of)),
                 self.size(row, &of).map_or(Cell::Empty, Cell::Bytes),
             ]);
         }

@@ -1,7 +1,7 @@
 //! Where the view's parts are: drawing them, and the mouse in them.
 
 use super::calls::{self, Shows};
-use super::drawn::{Shape, number_title, wants_machine};
+use super::plan::{Shape, number_title, wants_machine};
 use super::{Act, Click, Cx, Method, head, versions};
 use crate::report::words::wrap;
 use crate::tui::keys::Command;

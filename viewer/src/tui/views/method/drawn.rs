@@ -1,11 +1,12 @@
 //! The listing on the screen: the numbers of all versions together or of one, or of several
 //! side by side, in front of one text.
 
-use super::found::{Found, Pieces};
+use super::found::Pieces;
 use super::items::{Item, What};
 use super::listing::Listing;
+use super::plan::{ALONE, BETWEEN, Fields, MOVED, Plan, Shape};
 use super::sides::{Here, Side};
-use crate::annotate::layout::{Bracket, has_bytecodes};
+use crate::annotate::layout::Bracket;
 use crate::report::words::{count, ratio};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::list::ListState;
@@ -14,119 +15,6 @@ use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
-
-/// Machine code has columns of its own accord where there are so many columns.
-const WIDE: u16 = 110;
-
-/// Lines of source have a column beside versions where there are so many columns.
-const WIDE_FOR_LINES: u16 = 100;
-
-/// More versions are never side by side.
-pub const MAX_SIDES: usize = 8;
-
-/// Columns of what moved, and of the line between versions, each with the blank behind it.
-const MOVED: usize = 8;
-const BETWEEN: usize = 2;
-
-/// What is shown of each version, beside its share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Fields {
-    /// The share's error.
-    error: bool,
-    /// Columns of the bar.
-    bar: usize,
-    /// Samples.
-    samples: bool,
-    /// Columns of the machine code's offsets.
-    machine: usize,
-}
-
-/// What is shown of one.
-const ALONE: Fields = Fields {
-    error: true,
-    bar: 8,
-    samples: true,
-    machine: 18,
-};
-
-/// What is shown of several: the first that fits, the last if none does. Without machine code
-/// where none is wanted.
-const ABREAST: [Fields; 5] = [
-    Fields {
-        machine: 14,
-        ..ALONE
-    },
-    PLAIN,
-    Fields { bar: 0, ..PLAIN },
-    Fields {
-        bar: 0,
-        machine: 12,
-        ..PLAIN
-    },
-    Fields {
-        error: false,
-        bar: 0,
-        machine: 12,
-        ..PLAIN
-    },
-];
-
-/// The least of each of more than two.
-const PLAIN: Fields = Fields {
-    error: true,
-    bar: 4,
-    samples: false,
-    machine: 14,
-};
-
-impl Fields {
-    fn width(self) -> usize {
-        let optional = |width: usize| if width > 0 { width + 1 } else { 0 };
-        let samples = if self.samples { 7 } else { 0 };
-        let error = if self.error { 5 } else { 0 };
-        8 + optional(error) + optional(self.bar) + optional(samples) + 2 + optional(self.machine)
-    }
-
-    fn columns(self, columns: &mut Vec<Col>) {
-        columns.push(Col::new("share", 7, true, 0));
-        if self.error {
-            columns.push(Col::new("±", 5, true, 5));
-        }
-        if self.bar > 0 {
-            columns.push(Col::new("", self.bar, false, 2));
-        }
-        if self.samples {
-            columns.push(Col::new("samples", 7, true, 3));
-        }
-        columns.push(Col::new("", 1, false, 0));
-        if self.machine > 0 {
-            columns.push(Col::new("machine code", self.machine, false, 0));
-        }
-    }
-}
-
-/// How versions stand side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
-    /// How many versions there is room for.
-    pub sides: usize,
-    fields: Fields,
-    /// Whether it is shown how the share of the second differs from that of the first.
-    moved: bool,
-}
-
-/// What is drawn beside the lines.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape<'a> {
-    /// What the terminal can show.
-    pub theme: &'a Theme,
-    /// The versions side by side; none for all together, or the one that the listing is of.
-    pub sides: &'a [Side],
-    /// Whether machine code is shown where it is not of its own accord, or the other way.
-    pub machine: bool,
-    /// What the lines are counted in.
-    pub number: &'static str,
-}
 
 /// The samples of a line that are shown.
 #[derive(Clone, Copy, Debug)]
@@ -146,15 +34,6 @@ impl Figures {
     }
 }
 
-/// What the lines' numbers are.
-pub fn number_title(found: &Found) -> &'static str {
-    if has_bytecodes(&found.annotation) {
-        "pc"
-    } else {
-        "line"
-    }
-}
-
 /// The error of the share of so many samples at a line: what is known of a place is that of
 /// its own.
 pub fn error_of(item: &Item, here: Here, samples: u64) -> Option<f64> {
@@ -163,66 +42,6 @@ pub fn error_of(item: &Item, here: Here, samples: u64) -> Option<f64> {
 }
 
 impl Listing {
-    /// Whether machine code has a column in an area.
-    pub fn shows_machine(&self, shape: Shape<'_>, area: Rect) -> bool {
-        let of_all = || self.items.iter().any(|item| !item.machine.is_empty());
-        let any = match shape.sides {
-            [] => of_all(),
-            sides => sides.iter().any(|side| !side.machine.is_empty()),
-        };
-        any && wants_machine(shape.machine, area)
-    }
-
-    /// How at most so many versions stand side by side in an area; `machine`: whether any has
-    /// machine code.
-    pub fn plan(&self, versions: usize, machine: bool, area: Rect) -> Plan {
-        let width = usize::from(area.width);
-        let longest = self
-            .items
-            .iter()
-            .map(|item| item.text.len() + item.depth * 2);
-        let text = longest.max().unwrap_or(0).clamp(16, (width / 5).max(16));
-        let number = self.number_width("line") + 1;
-        let line = if self.has_lines(area) { 6 } else { 0 };
-        let room = width.saturating_sub(text + number + line + 2);
-        let without = |fields: Fields| match machine {
-            true => fields,
-            false => Fields {
-                machine: 0,
-                ..fields
-            },
-        };
-        let needed = |fields: Fields, sides: usize| sides * (fields.width() + BETWEEN);
-        let most = versions.clamp(2, MAX_SIDES);
-        let sides = (3..=most).rev();
-        let mut sides = sides.filter(|&sides| needed(without(PLAIN), sides) + MOVED <= room);
-        let sides = sides.next().unwrap_or(2);
-        let mut all = ABREAST.into_iter().map(without);
-        let fits = |moved: usize| move |fields: &Fields| needed(*fields, sides) + moved <= room;
-        let fitting = all.clone().find(fits(MOVED));
-        Plan {
-            sides,
-            moved: fitting.is_some(),
-            fields: fitting
-                .or_else(|| all.find(fits(0)))
-                .unwrap_or(without(Fields {
-                    error: false,
-                    bar: 0,
-                    machine: 12,
-                    ..PLAIN
-                })),
-        }
-    }
-
-    fn number_width(&self, title: &str) -> usize {
-        let numbers = self.items.iter().map(|item| item.number.len());
-        numbers.max().unwrap_or(0).clamp(title.len(), 8)
-    }
-
-    fn has_lines(&self, area: Rect) -> bool {
-        area.width >= WIDE_FOR_LINES && self.items.iter().any(|item| item.line.is_some())
-    }
-
     /// Writes what the versions side by side are called above their columns; the second one
     /// is that which steps change.
     pub fn draw_labels(
@@ -317,11 +136,6 @@ impl Listing {
         };
         format!("{indent}{fold}{inlined}{}", item.text)
     }
-}
-
-/// Whether machine code is wanted where there is any.
-pub fn wants_machine(toggled: bool, area: Rect) -> bool {
-    (area.width >= WIDE) != toggled
 }
 
 /// A listing while it is drawn.
@@ -498,7 +312,8 @@ impl Drawn<'_> {
     }
 }
 
-/// Pieces of machine code in at most so many columns: the first, and how many more.
+/// Pieces of machine code in at most so many columns: the first, or where it begins, and how
+/// many more.
 pub fn machine_text(pieces: &Pieces, columns: usize) -> String {
     let one = |(start, end): &(u32, u32)| format!("+{start:x}-{end:x}");
     let all: Vec<String> = pieces.iter().map(one).collect();
@@ -508,5 +323,23 @@ pub fn machine_text(pieces: &Pieces, columns: usize) -> String {
     }
     let more = pieces.len().saturating_sub(1);
     let first = all.first().cloned().unwrap_or_default();
-    format!("{first} & {more}")
+    let first_and_more = format!("{first} & {more}");
+    match pieces.first() {
+        Some((start, _)) if first_and_more.len() > columns => format!("+{start:x}.. & {more}"),
+        _ => first_and_more,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_says_how_much_is_left_out() {
+        let pieces = vec![(0x1493, 0x15a2), (0x1600, 0x1610), (0x1700, 0x1710)];
+        let text = |columns| machine_text(&pieces, columns);
+        assert_eq!(text(99), "+1493-15a2 +1600-1610 +1700-1710");
+        assert_eq!(text(14), "+1493-15a2 & 2");
+        assert_eq!(text(12), "+1493.. & 2");
+    }
 }

@@ -5,6 +5,7 @@ use super::found::Pieces;
 use super::head;
 use super::items::{Item, What};
 use super::listing::Listing;
+use super::plan::number_title;
 use super::sides::{Here, Side};
 use super::{Method, calls, drawn, versions};
 use crate::annotate::limits::{SKID, limits};
@@ -55,7 +56,7 @@ impl Method {
             Some((format!("{} {name}", at + 1), side))
         });
         let numbered: Vec<(String, &Side)> = numbered.collect();
-        let number = drawn::number_title(found);
+        let number = number_title(found);
         parts.push(Part::Table(table(&self.listing, number, &numbered)));
         if let Some(calls) = self.calls_shown() {
             parts.push(Part::Table(calls::table(self.shows, calls)));
