@@ -11,9 +11,10 @@ use crate::methods::is_method;
 use crate::profile::{EntryId, Profile};
 use crate::slices::{Piece, Selection, Stop, ThreadSite, by_thread};
 use crate::summary::Filter;
+use crate::summary::errors::Means;
 use crate::trace::ChainTree;
 use rustc_hash::FxHashMap;
-use vmscope_records::ThreadRole;
+use vmscope_records::{ThreadRole, TimeNs};
 
 /// So many samples are looked at between two looks at [`Stop`].
 const BATCH: usize = 1 << 16;
@@ -141,60 +142,36 @@ impl<'a> Counter<'a> {
 
     /// Looks at the samples that wait one by one.
     fn single(&mut self, profile: &Profile, filter: &Filter, stop: &Stop) -> Option<()> {
-        let selection = Selection::new(profile, filter);
         let owner_of_chain = self.owners_of_chains();
-        let samples = &profile.trace.samples;
-        let slices = &profile.slices;
-        slices.pieces_below(0, selection.range.clone(), &mut |piece| {
-            let Piece::Samples(range) = piece else {
-                return Some(());
-            };
-            for index in range.start..range.end.min(samples.times.len()) {
-                if index.is_multiple_of(BATCH) {
-                    stop.tell(index as u64, samples.times.len() as u64);
-                    if stop.is_stopped() {
-                        return None;
-                    }
-                }
-                let (Some(&time), Some(&thread), Some(&place)) = (
-                    samples.times.get(index),
-                    samples.threads.get(index),
-                    samples.places.get(index),
-                ) else {
-                    continue;
-                };
-                let site = profile.site_of_place.get(place as usize);
-                let Some(site) = site.and_then(|&site| profile.sites.get(site as usize)) else {
-                    continue;
-                };
-                if self.by_thread(thread, site.entry).is_some()
-                    || !selection.takes_thread(thread)
-                    || !(slices.spot_of_place(place)).is_some_and(|spot| selection.takes_spot(spot))
-                {
-                    continue;
-                }
-                let chain = samples.chains.get(index).copied();
-                let owner = match self.timelines.at(thread, time) {
-                    Some(For::One(one)) => Owner::Compiled(u32::try_from(one).unwrap_or(u32::MAX)),
-                    Some(_) => Owner::Compiler,
-                    None => match chain.filter(|&chain| chain != ChainTree::NONE) {
-                        Some(chain) => match owner_of_chain.get(chain as usize) {
-                            Some(&Some(method)) => Owner::Method(method),
-                            _ => match without_callers(self.role(thread)) {
-                                Owner::NoCallers => Owner::NoMethod,
-                                owner => owner,
-                            },
-                        },
-                        None => without_callers(self.role(thread)),
-                    },
-                };
-                self.add(site.entry, owner, 1);
-                if let Some(waiting) = self.waiting.get_mut(&site.entry) {
-                    *waiting = waiting.saturating_sub(1);
-                }
+        each_single(profile, filter, stop, |one| {
+            if self.by_thread(one.thread, one.entry).is_some() {
+                return true;
             }
-            Some(())
+            let owner = self.by_time(&one, &owner_of_chain);
+            self.add(one.entry, owner, 1);
+            if let Some(waiting) = self.waiting.get_mut(&one.entry) {
+                *waiting = waiting.saturating_sub(1);
+            }
+            true
         })
+    }
+
+    /// Whose a sample is of which the time or the callers say it.
+    fn by_time(&self, one: &Single, owner_of_chain: &[Option<EntryId>]) -> Owner {
+        match self.timelines.at(one.thread, one.time) {
+            Some(For::One(one)) => Owner::Compiled(u32::try_from(one).unwrap_or(u32::MAX)),
+            Some(_) => Owner::Compiler,
+            None => match one.chain.filter(|&chain| chain != ChainTree::NONE) {
+                Some(chain) => match owner_of_chain.get(chain as usize) {
+                    Some(&Some(method)) => Owner::Method(method),
+                    _ => match without_callers(self.role(one.thread)) {
+                        Owner::NoCallers => Owner::NoMethod,
+                        owner => owner,
+                    },
+                },
+                None => without_callers(self.role(one.thread)),
+            },
+        }
     }
 
     /// Of each node of the chains, the innermost method from there outwards.
@@ -212,6 +189,100 @@ impl<'a> Counter<'a> {
         }
         owners
     }
+}
+
+/// The 95 % half-widths of the shares of `groups` groups in the `total` samples that a filter
+/// takes: by batch means, as all errors of shares. `put` is given each sample, its thread, the
+/// entry it fell in and whose it is, and hands on the groups that it is of. Empty where there
+/// are too few samples to say, or older ones are known by their sums only; `None` when `stop`
+/// was wished before it was done.
+pub fn owner_errors(
+    profile: &Profile,
+    filter: &Filter,
+    (total, groups): (u64, usize),
+    stop: &Stop,
+    mut put: impl FnMut(u32, EntryId, Owner, &mut dyn FnMut(u32)),
+) -> Option<Vec<f64>> {
+    let means = Means::new(total, groups).filter(|_| profile.slices.forgotten() == 0);
+    let Some(mut means) = means else {
+        return Some(Vec::new());
+    };
+    let counter = Counter::new(profile);
+    let owner_of_chain = counter.owners_of_chains();
+    each_single(profile, filter, stop, |one| {
+        let owner = counter
+            .by_thread(one.thread, one.entry)
+            .unwrap_or_else(|| counter.by_time(&one, &owner_of_chain));
+        put(one.thread, one.entry, owner, &mut |group| {
+            means.put(group, 1);
+        });
+        means.fill(1);
+        !means.is_full()
+    })?;
+    Some(means.errors())
+}
+
+/// A sample that is kept by itself.
+struct Single {
+    time: TimeNs,
+    thread: u32,
+    entry: EntryId,
+    chain: Option<u32>,
+}
+
+/// Hands those samples that a filter takes to `visit`, in the order of time, until it has
+/// enough; `None` when `stop` was wished before they were all looked at.
+fn each_single(
+    profile: &Profile,
+    filter: &Filter,
+    stop: &Stop,
+    mut visit: impl FnMut(Single) -> bool,
+) -> Option<()> {
+    let selection = Selection::new(profile, filter);
+    let samples = &profile.trace.samples;
+    let slices = &profile.slices;
+    let mut enough = false;
+    let done = slices.pieces_below(0, selection.range.clone(), &mut |piece| {
+        let Piece::Samples(range) = piece else {
+            return Some(());
+        };
+        for index in range.start..range.end.min(samples.times.len()) {
+            if index.is_multiple_of(BATCH) {
+                stop.tell(index as u64, samples.times.len() as u64);
+                if stop.is_stopped() {
+                    return None;
+                }
+            }
+            let (Some(&time), Some(&thread), Some(&place)) = (
+                samples.times.get(index),
+                samples.threads.get(index),
+                samples.places.get(index),
+            ) else {
+                continue;
+            };
+            let site = profile.site_of_place.get(place as usize);
+            let Some(site) = site.and_then(|&site| profile.sites.get(site as usize)) else {
+                continue;
+            };
+            if !selection.takes_thread(thread)
+                || !(slices.spot_of_place(place)).is_some_and(|spot| selection.takes_spot(spot))
+            {
+                continue;
+            }
+            let one = Single {
+                time,
+                thread,
+                entry: site.entry,
+                chain: samples.chains.get(index).copied(),
+            };
+            if !visit(one) {
+                enough = true;
+                return None;
+            }
+        }
+        Some(())
+    });
+    done.or_else(|| enough.then_some(()))
 }
 
 /// Whose a sample is of which no callers are known.

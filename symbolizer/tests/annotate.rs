@@ -9,6 +9,7 @@
 mod recordings;
 
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, shapes};
+use std::collections::BTreeMap;
 use vmscope_records::{
     BoundaryRule, BytecodePc, ChainFrame, Constituent, ConstituentKind, Cover, Exactness,
     FileOffset, Method, MethodKey, NativeFrame, NativeLines, PcMap, Position, Record, SymbolOwner,
@@ -16,7 +17,7 @@ use vmscope_records::{
 };
 use vmscope_symbolizer::annotate::{
     Annotation, Choice, Inlined, Listed, MAX_DEPTH, Origin, Row, Spot, annotate,
-    annotate_stoppable, calls, candidates, choose, machine_code, versions,
+    annotate_stoppable, calls, candidates, choose, machine_code, sides, versions,
 };
 use vmscope_symbolizer::{Filter, Profile, Stop, Summary, profile_of};
 
@@ -442,7 +443,7 @@ fn every_sample_of_a_method_is_of_one_version() {
             let of_one = annotate_stoppable(&profile, &filter, subject, origin, &stop).unwrap();
             assert_eq!(of_one.all.samples(), version.samples, "{version:?}");
             if let Origin::Code(code) = version.origin {
-                let pieces = machine_code(&profile, subject, code);
+                let pieces = machine_code(&profile, subject, &[code]).remove(0);
                 let spots = pieces.iter().map(|piece| &piece.path[0].spot);
                 let spots: Vec<&Spot> = spots.collect();
                 // Wherever a sample fell, there is machine code.
@@ -458,6 +459,55 @@ fn every_sample_of_a_method_is_of_one_version() {
         lives.iter().map(|life| life.1).collect::<Vec<_>>(),
         [true, true, true, false]
     );
+}
+
+/// The samples in each place, named by the way there; of what was inlined, those of its own
+/// places.
+fn by_place(rows: &[Row], way: &str, samples: &mut BTreeMap<String, u64>) {
+    for row in rows {
+        let here = format!("{way} {:?}", row.spot);
+        *samples.entry(here.clone()).or_default() += row.own.samples();
+        for inlined in &row.inlined {
+            let inside = format!("{here} {:?}", inlined.subject);
+            by_place(&inlined.rows, &inside, samples);
+        }
+    }
+}
+
+#[test]
+fn versions_side_by_side_add_up_place_by_place() {
+    let file = recordings::screens::java();
+    let profile = profile_of(recordings::read(&file).unwrap(), Vec::new(), true);
+    let filter = Filter::default();
+    let stop = Stop::new();
+    let mut several = 0;
+    for candidate in candidates(&profile, &filter).iter().filter(|c| c.method) {
+        let subject = &candidate.subject;
+        let all = annotate(&profile, &filter, subject);
+        let versions = versions(&profile, &filter, subject, &stop).unwrap();
+        let wanted: Vec<Origin> = versions.iter().map(|version| version.origin).collect();
+        let beside = sides(&profile, &filter, subject, &wanted, &stop).unwrap();
+        assert_eq!(beside.len(), versions.len());
+        let mut together = BTreeMap::new();
+        for (side, version) in beside.iter().zip(&versions) {
+            by_place(&side.rows, "", &mut together);
+            assert_eq!(side.all.samples(), version.samples);
+            assert_eq!(side.total, all.total);
+            // One by one they are the same.
+            let origin = Some(version.origin);
+            let alone = annotate_stoppable(&profile, &filter, subject, origin, &stop).unwrap();
+            assert_eq!(format!("{:?}", alone.rows), format!("{:?}", side.rows));
+            assert_eq!(alone.error, side.error);
+            several += usize::from(version.samples > 320 && versions.len() > 2);
+            for row in side.rows.iter().filter(|row| row.own.samples() > 0) {
+                assert_eq!(row.error.is_some(), version.samples >= 320, "{row:?}");
+            }
+        }
+        let mut of_all = BTreeMap::new();
+        by_place(&all.rows, "", &mut of_all);
+        assert_eq!(together, of_all, "{}", candidate.label);
+    }
+    assert!(several > 1, "{several} methods of several versions");
 }
 
 /// The tiers of a method's code in the order of time, each with whether it is gone.

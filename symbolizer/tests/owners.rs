@@ -9,12 +9,14 @@
 
 mod recordings;
 
+use std::collections::BTreeMap;
+
 use recordings::{read, screens};
 use screens::ms;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::methods::{Methods, code_sizes, is_method};
-use vmscope_symbolizer::owners::{Owned, Owner, owners};
+use vmscope_symbolizer::owners::{Owned, Owner, owner_errors, owners};
 use vmscope_symbolizer::slices::{Counts, by_thread};
 use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary, profile_of};
 
@@ -73,6 +75,46 @@ fn every_sample_has_an_owner_or_none() {
         let untold = compilers.between + compilers.doubtful + compilers.unseen;
         assert_eq!(sum(&all, |o| *o == Owner::Compiler), untold);
     }
+}
+
+#[test]
+fn errors_are_of_the_same_samples() {
+    let profile = java();
+    let stop = Stop::new();
+    for filter in filters() {
+        let summary = Summary::of(&profile, &filter);
+        let size = (summary.total, profile.entries.len());
+        let mut counted: BTreeMap<(u32, Owner), u64> = BTreeMap::new();
+        let errors = owner_errors(&profile, &filter, size, &stop, |_, entry, owner, put| {
+            *counted.entry((entry, owner)).or_default() += 1;
+            put(entry);
+        });
+        // By entries they are those that the summary has.
+        let errors = errors.unwrap();
+        let expected = summary.errors_by_entry(&profile, &filter, &stop).unwrap();
+        assert!(summary.total < 320 || errors.iter().any(|error| *error > 0.0));
+        assert_eq!(errors.len(), expected.len());
+        for (error, expected) in errors.iter().zip(&expected) {
+            assert!((error - expected).abs() < 1e-9, "{error} {expected}");
+        }
+        // What is left out is behind the last whole batch.
+        let all = owners(&profile, &filter, &stop).unwrap();
+        let mut left_out = 0;
+        for one in all {
+            let seen = counted.remove(&(one.entry, one.owner)).unwrap_or(0);
+            assert!(seen <= one.samples, "{one:?}");
+            left_out += one.samples - seen;
+        }
+        assert!(counted.is_empty() && left_out < 32, "{left_out}");
+    }
+    let one = Some(TimeNs(ms(1_000)));
+    let few = Filter {
+        from: one,
+        to: one,
+        ..Filter::default()
+    };
+    let none = owner_errors(&profile, &few, (0, 1), &stop, |_, _, _, put| put(0));
+    assert_eq!(none.unwrap(), []);
 }
 
 #[test]

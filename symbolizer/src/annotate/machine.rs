@@ -29,14 +29,32 @@ pub struct Piece {
     pub path: Vec<Step>,
 }
 
-/// The machine code of a constituent, as [`super::Origin::Code`] names it, in the
-/// order of its addresses: those pieces that execute the method or what was inlined into it.
+/// The machine code of each of these constituents, as [`super::Origin::Code`] names them, in
+/// the order of its addresses: those pieces that execute the method or what was inlined into
+/// it.
 #[must_use]
-pub fn machine_code(profile: &Profile, chosen: &Subject, code: ConstituentKey) -> Vec<Piece> {
-    let mut constituents = profile.trace.code.constituents.iter();
-    let Some(constituent) = constituents.find(|known| known.key == code) else {
-        return Vec::new();
+pub fn machine_code(
+    profile: &Profile,
+    chosen: &Subject,
+    codes: &[ConstituentKey],
+) -> Vec<Vec<Piece>> {
+    let mut known: FxHashMap<ConstituentKey, &Constituent> = FxHashMap::default();
+    let all = profile.trace.code.constituents.iter();
+    known.extend(all.filter_map(|one| codes.contains(&one.key).then_some((one.key, one))));
+    let stand_ins = StandIns::new(profile);
+    let pieces = |code| match known.get(code) {
+        Some(constituent) => of_constituent(profile, chosen, constituent, &stand_ins),
+        None => Vec::new(),
     };
+    codes.iter().map(pieces).collect()
+}
+
+fn of_constituent(
+    profile: &Profile,
+    chosen: &Subject,
+    constituent: &Constituent,
+    stand_ins: &StandIns<'_>,
+) -> Vec<Piece> {
     let size = constituent.end.0.saturating_sub(constituent.start.0);
     let size = u32::try_from(size).unwrap_or(u32::MAX);
     match &constituent.map {
@@ -55,7 +73,7 @@ pub fn machine_code(profile: &Profile, chosen: &Subject, code: ConstituentKey) -
             });
             pieces.collect()
         }
-        PcMap::Covers { .. } => covered(profile, chosen, constituent),
+        PcMap::Covers { .. } => covered(profile, chosen, constituent, stand_ins),
     }
 }
 
@@ -65,7 +83,12 @@ fn whole(chosen: &Subject, (start, end): (u32, u32), spot: Spot) -> Piece {
     Piece { start, end, path }
 }
 
-fn covered(profile: &Profile, chosen: &Subject, constituent: &Constituent) -> Vec<Piece> {
+fn covered(
+    profile: &Profile,
+    chosen: &Subject,
+    constituent: &Constituent,
+    stand_ins: &StandIns<'_>,
+) -> Vec<Piece> {
     let PcMap::Covers { covers, chains } = &constituent.map else {
         return Vec::new();
     };
@@ -75,7 +98,6 @@ fn covered(profile: &Profile, chosen: &Subject, constituent: &Constituent) -> Ve
         *chosen == Subject::Method(key)
             || (wanted.zip(methods.get(&key))).is_some_and(|(a, b)| are_namesakes(a, b))
     };
-    let stand_ins = StandIns::new(profile);
     let mut pieces = Vec::new();
     for cover in covers {
         let Some(chain) = chains.get(cover.chain as usize) else {

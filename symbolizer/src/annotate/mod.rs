@@ -4,7 +4,9 @@
 mod body;
 mod calls;
 mod find;
+mod gather;
 mod machine;
+mod sides;
 mod versions;
 
 pub use calls::{Call, Calls, calls};
@@ -13,15 +15,14 @@ pub use find::{
     subject_of_entry,
 };
 pub use machine::{Piece, Step, machine_code};
+pub use sides::sides;
 pub use versions::{Origin, Version, versions};
 
 use crate::build::code::line_of;
 use crate::profile::{Profile, Region, Site};
-use crate::slices::{self, Counts, Selection, Stop};
+use crate::slices::Stop;
 use crate::summary::Filter;
-use crate::summary::errors::batch_errors;
-use crate::summary::places;
-use body::{Tree, Worked};
+use body::Worked;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vmscope_records::{BytecodePc, Exactness, Method};
@@ -199,8 +200,8 @@ pub struct Annotation {
     pub file: String,
     /// The line at which it begins, where known.
     pub line: Option<u32>,
-    /// All samples that the filter takes, of whatever; for one version, the single ones
-    /// ([`versions`]).
+    /// All samples that the filter takes, of whatever; for one version, those that are kept
+    /// one by one ([`versions`]).
     pub total: u64,
     /// Samples of the method and of what was inlined into it.
     pub all: Tally,
@@ -241,72 +242,9 @@ pub fn annotate_stoppable(
     origin: Option<Origin>,
     stop: &Stop,
 ) -> Option<Annotation> {
-    let selection = Selection::new(profile, filter);
-    let mut counts = Counts::of_selection(profile, &selection, stop)?;
-    if let Some(origin) = origin {
-        let takes = versions::places_of(profile, chosen, origin);
-        // Of single samples alone, as its part of them is.
-        (counts.sites, counts.total) = count_sites(profile, filter, &takes, stop)?;
-    }
-    let sites = find::sites(profile, &counts.sites, chosen);
-    let mut tiers = find::tiers(profile, &sites);
-    let mut root = Tree::default();
-    let mut into: FxHashMap<Arc<str>, u64> = FxHashMap::default();
-    let (mut own, mut all) = (Tally::default(), Tally::default());
-    let mut too_deep = 0;
-    let mut group_of_site: Vec<Option<u32>> = vec![None; profile.sites.len()];
-    for found in &sites {
-        let (site, samples, depth) = (found.site, found.samples, found.depth);
-        let worked = Worked {
-            samples,
-            exactness: site.exactness,
-            tier: find::tier_of(profile, site, &tiers),
-            tiers: tiers.len(),
-        };
-        all.add(&worked);
-        if depth == 0 {
-            own.add(&worked);
-        }
-        if let Some(outer) = site.via.get(depth) {
-            *into.entry(Arc::clone(&outer.name)).or_default() += samples;
-        }
-        too_deep += if depth > MAX_DEPTH { samples } else { 0 };
-        let group = root.put(profile, site, depth, &worked, found.after);
-        if let Some(slot) = group_of_site.get_mut(found.id as usize) {
-            *slot = group;
-        }
-    }
-    for (index, tier) in tiers.iter_mut().enumerate() {
-        tier.samples = all.tiers.get(index).copied().unwrap_or(0);
-    }
-    // Errors go by slices, which do not know versions apart.
-    let (errors, in_total) = if origin.is_some() {
-        (Vec::new(), None)
-    } else {
-        let size = (all.samples(), root.groups());
-        (
-            row_errors(profile, &selection, &group_of_site, size, stop)?,
-            share_error(profile, &selection, &group_of_site, counts.total, stop)?,
-        )
-    };
-    let mut into: Vec<_> = into.into_iter().collect();
-    into.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let rows = root.into_rows(&errors);
-    let mut annotation = Annotation {
-        name: find::name_of(profile, chosen),
-        class: String::new(),
-        file: String::new(),
-        line: None,
-        total: counts.total,
-        all,
-        own,
-        error: in_total,
-        tiers,
-        into,
-        rows,
-        listing: Vec::new(),
-        listings: 0,
-        too_deep,
+    let mut annotation = match origin {
+        Some(origin) => sides(profile, filter, chosen, &[origin], stop)?.pop()?,
+        None => gather::of_all(profile, filter, chosen, stop)?,
     };
     annotation.describe(profile, chosen);
     Some(annotation)
@@ -315,6 +253,7 @@ pub fn annotate_stoppable(
 impl Annotation {
     /// Adds what is known of the method beside its samples.
     fn describe(&mut self, profile: &Profile, chosen: &Subject) {
+        self.name = find::name_of(profile, chosen);
         let Some(method) = find::method_of(profile, chosen) else {
             self.file = main_file(&self.rows);
             return;
@@ -353,57 +292,6 @@ fn main_file(rows: &[Row]) -> String {
     }
     let most = (files.into_iter()).max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(a.0)));
     most.map_or_else(String::new, |(file, _)| file.to_owned())
-}
-
-/// How many single samples each site has in the places that `takes` says, and how many there
-/// are in all.
-fn count_sites(
-    profile: &Profile,
-    filter: &Filter,
-    takes: &[bool],
-    stop: &Stop,
-) -> Option<(Vec<u64>, u64)> {
-    let mut counts = vec![0; profile.sites.len()];
-    let mut all = 0;
-    for (index, place) in places(profile, filter).enumerate() {
-        if index.is_multiple_of(STOP_EVERY) && stop.is_stopped() {
-            return None;
-        }
-        all += 1;
-        let site = profile.site_of_place.get(place as usize);
-        let site = site.filter(|_| takes.get(place as usize) == Some(&true));
-        if let Some(slot) = site.and_then(|&site| counts.get_mut(site as usize)) {
-            *slot += 1;
-        }
-    }
-    Some((counts, all))
-}
-
-/// Of each group of rows, the error of its share in the method's samples; `size` is how
-/// many of both there are.
-fn row_errors(
-    profile: &Profile,
-    selection: &Selection,
-    group_of_site: &[Option<u32>],
-    size: (u64, usize),
-    stop: &Stop,
-) -> Option<Vec<f64>> {
-    let group_of = |spot: &slices::Spot| group_of_site.get(spot.site as usize).copied().flatten();
-    let of_method = selection.only(&profile.slices, |spot| group_of(spot).is_some());
-    batch_errors(profile, &of_method, group_of, size, stop)
-}
-
-/// The error of the method's share in all samples; `None` in it where there are too few.
-fn share_error(
-    profile: &Profile,
-    selection: &Selection,
-    group_of_site: &[Option<u32>],
-    total: u64,
-    stop: &Stop,
-) -> Option<Option<f64>> {
-    let group_of = |spot: &slices::Spot| group_of_site.get(spot.site as usize)?.map(|_| 0);
-    let errors = batch_errors(profile, selection, group_of, (total, 1), stop)?;
-    Some(errors.first().copied())
 }
 
 /// The innermost frame of a site and those it was inlined through.

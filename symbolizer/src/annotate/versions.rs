@@ -108,16 +108,9 @@ pub fn versions(
     Some(versions)
 }
 
-/// By place: whether a version's samples of the method are there.
-pub(super) fn places_of(profile: &Profile, chosen: &Subject, origin: Origin) -> Vec<bool> {
-    let origins = origins(profile, chosen);
-    let is_of = |of_place: &Option<Origin>| *of_place == Some(origin);
-    origins.iter().map(is_of).collect()
-}
-
 /// By place: which version of the method is there; `None` of other places and of native
 /// code, which has one version only.
-fn origins(profile: &Profile, chosen: &Subject) -> Vec<Option<Origin>> {
+pub(super) fn origins(profile: &Profile, chosen: &Subject) -> Vec<Option<Origin>> {
     let trace = &profile.trace;
     let sites = profile.sites.iter();
     let has: Vec<bool> = sites

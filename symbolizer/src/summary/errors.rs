@@ -31,10 +31,9 @@ pub(crate) fn batch_errors(
     (total, count): (u64, usize),
     stop: &Stop,
 ) -> Option<Vec<f64>> {
-    let size = total / BATCHES;
-    if size < MIN_SAMPLES_A_BATCH {
+    let Some(means) = Means::new(total, count) else {
         return Some(Vec::new());
-    }
+    };
     let groups = profile.slices.by_spot(|id, spot| {
         let group = group_of(spot).filter(|_| selection.takes_spot(id));
         group.unwrap_or(NONE)
@@ -44,17 +43,13 @@ pub(crate) fn batch_errors(
         selection,
         few: Few::of(groups.iter().map(|group| *group != NONE)),
         groups,
-        size,
-        filled: 0,
-        left: BATCHES,
-        batch: vec![0; count],
-        sums: vec![(0, 0); count],
+        means,
     };
     let levels = profile.slices.levels();
     let range = selection.range.clone();
     let done = batches.take(levels, range, stop);
     // It ends early when all batches are full: what remains behind is left out.
-    (done.is_some() || batches.left == 0).then(|| batches.errors())
+    (done.is_some() || batches.means.is_full()).then(|| batches.means.errors())
 }
 
 struct Batches<'a> {
@@ -64,6 +59,11 @@ struct Batches<'a> {
     groups: Vec<u32>,
     /// The spots that have one, where they are few.
     few: Option<Few>,
+    means: Means,
+}
+
+/// Batch means of samples that come one after another.
+pub(crate) struct Means {
     /// Samples of a batch.
     size: u64,
     /// Those of the present one.
@@ -74,6 +74,62 @@ struct Batches<'a> {
     batch: Vec<u32>,
     /// Of the full ones, the sum and the sum of squares.
     sums: Vec<(u64, u64)>,
+}
+
+impl Means {
+    /// For the shares of `count` groups in `total` samples; `None` where these are too few to
+    /// say.
+    pub fn new(total: u64, count: usize) -> Option<Self> {
+        let size = total / BATCHES;
+        (size >= MIN_SAMPLES_A_BATCH).then(|| Means {
+            size,
+            filled: 0,
+            left: BATCHES,
+            batch: vec![0; count],
+            sums: vec![(0, 0); count],
+        })
+    }
+
+    /// Whether all batches are full: what comes behind is left out.
+    pub fn is_full(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Puts samples into the batch as those of a group; one sample may be of several.
+    pub fn put(&mut self, group: u32, samples: u32) {
+        if let Some(slot) = self.batch.get_mut(group as usize) {
+            *slot = slot.saturating_add(samples);
+        }
+    }
+
+    /// Notes that so many samples were put; closes a batch that is full.
+    pub fn fill(&mut self, samples: u64) {
+        self.filled += samples;
+        if samples == 0 || self.filled < self.size || self.left == 0 {
+            return;
+        }
+        for ((sum, squares), count) in self.sums.iter_mut().zip(&mut self.batch) {
+            let one = u64::from(std::mem::take(count));
+            *sum += one;
+            *squares = squares.saturating_add(one.saturating_mul(one));
+        }
+        self.filled = 0;
+        self.left -= 1;
+    }
+
+    /// The 95 % half-width of each group's share.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio, rounded in the end")]
+    pub fn errors(&self) -> Vec<f64> {
+        let batches = BATCHES as f64;
+        let scale = batches * (batches - 1.0) * (self.size as f64).powi(2);
+        let errors = self.sums.iter().map(|&(sum, squares)| {
+            // Whole numbers, so that what is constant has no variance at all.
+            let spread = u128::from(squares) * u128::from(BATCHES);
+            let spread = spread.saturating_sub(u128::from(sum).pow(2));
+            T_95 * (spread as f64 / scale / batches).sqrt()
+        });
+        errors.collect()
+    }
 }
 
 impl Batches<'_> {
@@ -92,13 +148,13 @@ impl Batches<'_> {
                 }
                 Piece::Samples(range) => self.add_samples(range)?,
             }
-            (!stop.is_stopped() && self.left > 0).then_some(())
+            (!stop.is_stopped() && !self.means.is_full()).then_some(())
         })
     }
 
     /// Whether what is selected of a slice fits into the present batch.
     fn has_room_for(&self, slice: &Slice) -> bool {
-        let room = self.size - self.filled;
+        let room = self.means.size - self.means.filled;
         let runs = slice.runs();
         let runs = runs.filter(|(run, _)| self.selection.takes_thread(run.thread));
         let most: u64 = runs.clone().map(|(run, _)| u64::from(run.samples)).sum();
@@ -133,9 +189,7 @@ impl Batches<'_> {
             }
             let mut put = |cell: &Cell| {
                 let group = self.groups.get(cell.spot as usize).copied();
-                if let Some(slot) = self.batch.get_mut(group.unwrap_or(NONE) as usize) {
-                    *slot = slot.saturating_add(cell.count);
-                }
+                self.means.put(group.unwrap_or(NONE), cell.count);
             };
             if selection.spots.is_none() {
                 samples += u64::from(run.samples);
@@ -150,7 +204,7 @@ impl Batches<'_> {
                 });
             }
         }
-        self.fill(samples);
+        self.means.fill(samples);
     }
 
     fn add_samples(&mut self, range: std::ops::Range<usize>) -> Option<()> {
@@ -162,48 +216,14 @@ impl Batches<'_> {
                 continue;
             };
             if self.selection.takes_thread(thread) && self.selection.takes_spot(spot) {
-                self.put(spot);
-                self.fill(1);
-                if self.left == 0 {
+                let group = self.groups.get(spot as usize).copied();
+                self.means.put(group.unwrap_or(NONE), 1);
+                self.means.fill(1);
+                if self.means.is_full() {
                     return None;
                 }
             }
         }
         Some(())
-    }
-
-    fn put(&mut self, spot: u32) {
-        let group = self.groups.get(spot as usize).copied().unwrap_or(NONE);
-        if let Some(slot) = self.batch.get_mut(group as usize) {
-            *slot = slot.saturating_add(1);
-        }
-    }
-
-    /// Notes that so many samples were put; closes a batch that is full.
-    fn fill(&mut self, samples: u64) {
-        self.filled += samples;
-        if samples == 0 || self.filled < self.size || self.left == 0 {
-            return;
-        }
-        for ((sum, squares), count) in self.sums.iter_mut().zip(&mut self.batch) {
-            let one = u64::from(std::mem::take(count));
-            *sum += one;
-            *squares = squares.saturating_add(one.saturating_mul(one));
-        }
-        self.filled = 0;
-        self.left -= 1;
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a ratio, rounded in the end")]
-    fn errors(&self) -> Vec<f64> {
-        let batches = BATCHES as f64;
-        let scale = batches * (batches - 1.0) * (self.size as f64).powi(2);
-        let errors = self.sums.iter().map(|&(sum, squares)| {
-            // Whole numbers, so that what is constant has no variance at all.
-            let spread = u128::from(squares) * u128::from(BATCHES);
-            let spread = spread.saturating_sub(u128::from(sum).pow(2));
-            T_95 * (spread as f64 / scale / batches).sqrt()
-        });
-        errors.collect()
     }
 }

@@ -80,6 +80,8 @@ pub enum Command {
     ZoomOut,
     /// Begin a selection, or end it.
     Select,
+    /// Put versions side by side, or end it.
+    Compare,
     /// Earlier.
     Earlier,
     /// Later.

@@ -1,45 +1,55 @@
 //! All entries: in order, in groups, each with its ranges; and as a matrix of categories and
 //! methods or threads.
 
-mod draw;
+mod cells;
+mod counted;
+mod drawn;
+mod form;
 mod grid;
+mod grid_drawn;
 mod listing;
 mod matrix;
+mod nested;
+mod nested_drawn;
+mod nested_keys;
 mod order;
+mod page;
+mod pressed;
 mod rows;
+mod sorted;
 mod state;
 #[cfg(test)]
 mod tests;
+mod way;
+mod written;
 
-use super::{Act, Choice, Click, Cx, Find, Press, View};
-use crate::report::words::some;
+use super::{Act, Choice, Click, Cx, Find, View};
 use crate::tui::jobs::{Answer, Question, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::lens::Narrow;
 use crate::tui::shown::{Part, Shown};
 use crate::tui::theme::Role;
-use crate::tui::widgets::{table, text};
-use draw::Page;
+use form::Form;
 use grid::{Grid, GridBy};
 use listing::{Facts, Listing};
-use matrix::{Matrix, Shape, Who, entries_of};
+use matrix::Matrix;
+use nested::NestedBy;
 use order::{By, Grouping};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 pub use state::Hot;
-use state::{Form, HOT, height};
+use state::{HOT, height};
 use std::sync::Arc;
 use vmscope_symbolizer::{Filter, Profile, Stop};
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    own(Command::Toggle, &[ch(' ')], "expand", "expand or collapse: a group, an entry's ranges"),
+    own(Command::Toggle, &[ch(' ')], "expand", "expand or collapse: a group, an entry's ranges; a row of the matrix into the other side"),
     own(Command::Sort, &[ch('s')], "sort", "sort by the next column"),
     own(Command::Reverse, &[ch('S')], "", "sort the other way round"),
     own(Command::Group, &[ch('b')], "group", "group by the next of method, class, region, kind, thread, tier; turn the matrix round"),
     own(Command::GroupBack, &[ch('B')], "", "group by the one before"),
-    own(Command::Mode, &[ch('m')], "matrix", "the list; a matrix of categories and methods; of categories and threads"),
+    own(Command::Mode, &[ch('m')], "matrix", "the list; a matrix of categories and methods, side by side or nested; of categories and threads"),
     own(Command::ZoomIn, &[ch('+'), ch('=')], "", "in the matrix: regions in their parts, by tier and phase"),
     own(Command::ZoomOut, &[ch('-')], "", "in the matrix: regions as a whole"),
     own(Command::NextHot, &[ch('}')], "", "the next hot row or cell"),
@@ -69,67 +79,21 @@ impl View for Hot {
 
     fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
         match command {
-            Command::Mode => self.form = self.form.next(),
+            Command::Mode => self.become_form(self.form.next(), cx),
             Command::Own(number) => self.own(number, cx),
             _ if self.form == Form::List => return self.act_in_list(command, cx),
+            _ if self.form.is_nested() => return self.act_in_nested(command, cx),
             _ => return self.act_in_matrix(command, cx),
         }
         Vec::new()
     }
 
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
-        let line = click.at.y.saturating_sub(cx.area.y);
-        let x = click.at.x.saturating_sub(cx.area.x);
-        let is_press = matches!(click.what, Press::Down | Press::Double);
-        if self.form == Form::List {
-            if line == 0 && is_press {
-                // The second press of a double click is none of its own: it would turn the order.
-                if click.what == Press::Down {
-                    self.sort_by_heading(x, cx);
-                }
-                return Vec::new();
-            }
-            let line = usize::from(line.saturating_sub(1));
-            let height = height(cx.area);
-            if line >= height && is_press {
-                return Vec::new();
-            }
-            let is_row = self.list.press(click.what, line, self.rows.len(), height);
-            if is_row && click.what == Press::Double {
-                return self.act(Command::Open, cx);
-            }
-            return Vec::new();
+        match self.form {
+            Form::List => self.pressed_in_list(click, cx),
+            form if form.is_nested() => self.pressed_in_nested(click, cx),
+            _ => self.pressed_in_matrix(click, cx),
         }
-        let Some(matrix) = self.matrix.get() else {
-            return Vec::new();
-        };
-        let rows = self.grid.rows();
-        let height = grid_height(cx.area);
-        let column = self.grid.column_at(matrix, cx.area.width, x);
-        if line < grid::HEAD {
-            if let Some(column) = column.filter(|_| is_press) {
-                self.grid.column = column;
-                self.grid.by = if column == 0 {
-                    GridBy::Sum
-                } else {
-                    GridBy::Column
-                };
-                self.grid.arrange(matrix, height);
-            }
-            return Vec::new();
-        }
-        let line = usize::from(line - grid::HEAD);
-        if line >= height && is_press {
-            return Vec::new();
-        }
-        let is_row = self.grid.list.press(click.what, line, rows, height);
-        if let Some(column) = column.filter(|_| is_row) {
-            self.grid.column = column;
-        }
-        if is_row && click.what == Press::Double {
-            return self.act(Command::Open, cx);
-        }
-        Vec::new()
     }
 
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
@@ -181,6 +145,7 @@ impl View for Hot {
             }
             _ => {
                 let before = self.matrix.get().map(|matrix| matrix.shape);
+                let node = self.nested_node();
                 self.keep_cell();
                 self.matrix.take(answer);
                 if let Some(matrix) = self.matrix.get() {
@@ -194,6 +159,8 @@ impl View for Hot {
                     self.grid.arrange(matrix, grid_height(cx.area));
                 }
                 self.restore_cell(cx);
+                let is_same = before.map(|shape| shape.axis) == Some(self.form.axis());
+                self.flatten_nested(node.filter(|_| is_same).as_ref(), cx);
             }
         }
     }
@@ -202,10 +169,14 @@ impl View for Hot {
         if pattern.is_empty() {
             self.origin = None;
             self.grid_origin = None;
+            self.nested.origin = None;
             return true;
         }
         if self.form == Form::List {
             return self.find_in_list(pattern, find, cx);
+        }
+        if self.form.is_nested() {
+            return self.find_in_nested(pattern, find, cx);
         }
         let Some(matrix) = self.matrix.get() else {
             return false;
@@ -237,6 +208,10 @@ impl View for Hot {
             Some(_) if self.form == Form::List => self.draw_list(cx, frame, area),
             Some(_) => {
                 if let Some(matrix) = self.fitting_matrix() {
+                    if self.form.is_nested() {
+                        let way = self.grid.way(matrix);
+                        return self.nested.draw(way, cx.theme, frame, area);
+                    }
                     self.grid.draw(matrix, cx.theme, frame, area);
                 }
             }
@@ -247,14 +222,16 @@ impl View for Hot {
         let crumb = self.crumb(cx);
         let comma = if crumb.is_empty() { "" } else { ", " };
         let table = match self.form {
-            Form::List => match self.page(cx) {
-                Some(page) => Some(page.table(&self.rows, stop)?),
-                None => None,
-            },
-            _ => match self.fitting_matrix() {
-                Some(matrix) => Some(self.grid.table(matrix, stop)?),
-                None => None,
-            },
+            Form::List => self.page(cx).map(|page| page.table(&self.rows, stop)),
+            form => self.fitting_matrix().map(|matrix| match form.is_nested() {
+                true => self.nested.table(self.grid.way(matrix), stop),
+                false => self.grid.table(matrix, stop),
+            }),
+        };
+        let table = match table {
+            // It was stopped.
+            Some(None) => return None,
+            made => made.flatten(),
         };
         Some(Shown {
             title: format!("Hot list{comma}{crumb}"),
@@ -270,14 +247,19 @@ impl View for Hot {
             choices.extend(sorts.map(|(by, n)| line(format!("sort by {}", by.name()), n)));
             let groups = Grouping::ALL.into_iter().zip(GROUP..);
             choices.extend(groups.map(|(by, n)| line(format!("group by {}", by.name()), n)));
-            let hot = format!("expand all hot ones (from {:.0} % on)", HOT * 100.0);
-            choices.push(line(hot, EXPAND));
-            choices.push(line("collapse all".to_owned(), COLLAPSE));
+        } else if self.form.is_nested() {
+            let sorts = NestedBy::ALL.into_iter().zip(SORT..);
+            choices.extend(sorts.map(|(by, n)| line(format!("sort by {}", by.name()), n)));
         } else {
             let sorts = ["sum", "the selected column", "name"]
                 .into_iter()
                 .zip(SORT..);
             choices.extend(sorts.map(|(by, n)| line(format!("sort the matrix by {by}"), n)));
+        }
+        if self.form == Form::List || self.form.is_nested() {
+            let hot = format!("expand all hot ones (from {:.0} % on)", HOT * 100.0);
+            choices.push(line(hot, EXPAND));
+            choices.push(line("collapse all".to_owned(), COLLAPSE));
         }
         let forms = Form::ALL.into_iter().zip(FORM..);
         let forms = forms.filter(|(form, _)| *form != self.form);
@@ -303,9 +285,18 @@ impl View for Hot {
                 parts.join(", ")
             }
             form => {
-                let turned = if self.grid.turned { ", turned" } else { "" };
                 let parts = if self.in_parts { ", in parts" } else { "" };
-                format!("{}{parts}{turned}", form.name())
+                if !form.is_nested() {
+                    let turned = if self.grid.turned { ", turned" } else { "" };
+                    return format!("{}{parts}{turned}", form.name());
+                }
+                let sorted = match (self.nested.by, self.nested.reversed) {
+                    (NestedBy::Share, false) => String::new(),
+                    (by, false) => format!(", by {}", by.name()),
+                    (by, true) => format!(", by {}, reversed", by.name()),
+                };
+                let title = nested_drawn::title(self.grid.turned, form.axis());
+                format!("{title}{parts}{sorted}")
             }
         }
     }
@@ -320,16 +311,32 @@ impl View for Hot {
 }
 
 impl Hot {
+    fn become_form(&mut self, form: Form, cx: &Cx<'_>) {
+        self.form = form;
+        let node = self.nested_node();
+        self.flatten_nested(node.as_ref(), cx);
+    }
+
     fn own(&mut self, number: u16, cx: &Cx<'_>) {
         let at = |first: u16| usize::from(number.saturating_sub(first));
         match number {
+            EXPAND | COLLAPSE if self.form.is_nested() => {
+                if let Some(matrix) = self.matrix.get() {
+                    let share = (number == EXPAND).then_some(HOT);
+                    let way = self.grid.way(matrix);
+                    self.nested.set_all(way, share, height(cx.area));
+                }
+            }
             EXPAND => self.expand_hot(cx),
             COLLAPSE => {
                 let node = self.selected_node();
                 self.expanded.clear();
                 self.flatten(node, cx);
             }
-            FORM.. => self.form = Form::ALL.get(at(FORM)).copied().unwrap_or(self.form),
+            FORM.. => {
+                let form = Form::ALL.get(at(FORM)).copied();
+                self.become_form(form.unwrap_or(self.form), cx);
+            }
             GROUP.. => {
                 let grouping = Grouping::ALL.get(at(GROUP)).copied();
                 self.order.grouping = grouping.unwrap_or_default();
@@ -337,6 +344,13 @@ impl Hot {
             _ if self.form == Form::List => {
                 self.order.by = By::ALL.get(at(SORT)).copied().unwrap_or_default();
                 self.order.reversed = false;
+            }
+            _ if self.form.is_nested() => {
+                let by = NestedBy::ALL.get(at(SORT)).copied().unwrap_or_default();
+                if let Some(matrix) = self.matrix.get() {
+                    let way = self.grid.way(matrix);
+                    self.nested.sort_by(by, false, way, height(cx.area));
+                }
             }
             _ => {
                 let all = [GridBy::Sum, GridBy::Column, GridBy::Name];
@@ -346,224 +360,6 @@ impl Hot {
             }
         }
     }
-
-    fn arrange(&mut self, cx: &Cx<'_>) {
-        if let Some(matrix) = self.matrix.get() {
-            self.grid.arrange(matrix, grid_height(cx.area));
-        }
-    }
-
-    /// Which matrix is to be shown.
-    fn shape(&self) -> Shape {
-        Shape {
-            axis: self.form.axis(),
-            in_parts: self.in_parts,
-        }
-    }
-
-    /// The matrix, if it is the one that is to be shown.
-    fn fitting_matrix(&self) -> Option<&Matrix> {
-        self.matrix
-            .get()
-            .filter(|matrix| matrix.shape.axis == self.form.axis())
-    }
-
-    fn act_in_matrix(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
-        let height = grid_height(cx.area);
-        let axis = self.form.axis();
-        let Some(matrix) = self.matrix.get().filter(|matrix| matrix.shape.axis == axis) else {
-            return Vec::new();
-        };
-        if self.grid.act(command, matrix, height) {
-            self.grid_origin = None;
-            return Vec::new();
-        }
-        match command {
-            Command::Group | Command::GroupBack => self.grid.turn(matrix, height),
-            Command::Sort => {
-                self.grid.by = match self.grid.by {
-                    GridBy::Sum => GridBy::Column,
-                    GridBy::Column => GridBy::Name,
-                    GridBy::Name => GridBy::Sum,
-                };
-                self.grid.arrange(matrix, height);
-            }
-            Command::Reverse => {
-                self.grid.reversed = !self.grid.reversed;
-                self.grid.arrange(matrix, height);
-            }
-            Command::NextHot => self.grid.select_hot(matrix, false, height),
-            Command::PreviousHot => self.grid.select_hot(matrix, true, height),
-            Command::ZoomIn => self.in_parts = true,
-            Command::ZoomOut => self.in_parts = false,
-            Command::Open | Command::Only => return self.narrow_to_cell(cx),
-            _ => {}
-        }
-        Vec::new()
-    }
-
-    /// Filters to the selected cell, as far as filters can tell it: they go by where a sample
-    /// fell, not by whom it was for.
-    fn narrow_to_cell(&self, cx: &Cx<'_>) -> Vec<Act> {
-        let (Some(matrix), Some((row, column))) = (self.fitting_matrix(), self.grid.selected())
-        else {
-            return Vec::new();
-        };
-        let Some(facts) = self.facts.get() else {
-            return Vec::new();
-        };
-        let (who, category) = if self.grid.turned {
-            (column, Some(row))
-        } else {
-            (Some(row), column)
-        };
-        let samples = match (who, category) {
-            (Some(who), Some(category)) => matrix.cell(who, category),
-            _ => self.grid.row(matrix, row).1,
-        };
-        if samples == 0 {
-            return vec![Act::Say("there are no samples in this cell".to_owned())];
-        }
-        let who = who.and_then(|who| matrix.who.get(who as usize));
-        let category = category.and_then(|at| matrix.categories.get(at as usize));
-        let mut acts = Vec::new();
-        let all = category.map_or(matrix.total, |category| category.samples);
-        let other = |what: &str| {
-            let more = some(all.saturating_sub(samples), "sample", "samples");
-            Act::Say(format!(
-                "filters go by where a sample fell: {more} of {what} are shown, too"
-            ))
-        };
-        let mut own = None;
-        match who.map(|who| &who.what) {
-            Some(&Who::Method(method)) => {
-                let mut entries =
-                    entries_of(cx.profile, facts, category.map(|c| &c.what), Some(method));
-                let is_own = |id: &u32| vmscope_symbolizer::methods::is_method(cx.profile, *id);
-                entries.retain(is_own);
-                if entries.is_empty() {
-                    acts.push(other("other methods"));
-                } else {
-                    own = Some(entries);
-                }
-            }
-            Some(Who::Thread(thread)) => {
-                let only = Some([*thread].into_iter().collect());
-                acts.push(Act::Narrow(Narrow::Threads(only)));
-            }
-            Some(Who::Compiled(_) | Who::Nobody(_)) if category.is_some() => {
-                acts.push(other("others"));
-            }
-            Some(Who::Compiled(name)) => {
-                let text = format!("{name} has no samples of its own, only of its compilers");
-                return vec![Act::Say(text)];
-            }
-            Some(Who::Nobody(_)) => {
-                let text = "choose a cell of this row: whose samples are is no filter";
-                return vec![Act::Say(text.to_owned())];
-            }
-            None => {}
-        }
-        match (own, category.map(|category| &category.what)) {
-            (Some(entries), _) => acts.insert(0, Act::Narrow(Narrow::Entries(entries))),
-            (None, Some(category)) => {
-                let entries = entries_of(cx.profile, facts, Some(category), None);
-                let region = Act::Narrow(Narrow::Regions(vec![category.region]));
-                // A part that is a tier is a filter with a name.
-                let is_of_tier = |part: &str| {
-                    !part.is_empty()
-                        && entries.iter().all(|id| {
-                            let entry = cx.profile.entries.get(*id as usize);
-                            entry.is_some_and(|entry| entry.tier == part)
-                        })
-                };
-                match category.part.as_deref() {
-                    None => acts.insert(0, region),
-                    Some(part) if is_of_tier(part) => {
-                        let tiers = vec![part.to_owned()];
-                        acts.insert(0, Act::Narrow(Narrow::Tiers(tiers)));
-                        acts.insert(0, region);
-                    }
-                    Some(_) => acts.insert(0, Act::Narrow(Narrow::Entries(entries))),
-                }
-            }
-            (None, None) => {}
-        }
-        acts
-    }
-
-    fn page<'a>(&'a self, cx: &Cx<'a>) -> Option<Page<'a>> {
-        Some(Page {
-            profile: cx.profile,
-            listing: self.listing.get()?,
-            theme: cx.theme,
-        })
-    }
-
-    fn sort_by_heading(&mut self, x: u16, cx: &Cx<'_>) {
-        let (whats, columns) = draw::columns(cx.area.width);
-        let fitting = table::fitting(&columns, name_at(whats), usize::from(cx.area.width));
-        let mut left = 0;
-        for (at, width) in fitting {
-            if (left..=left + width).contains(&usize::from(x)) {
-                if let Some(by) = whats.get(at).and_then(|what| what.by()) {
-                    self.order.reversed = self.order.by == by && !self.order.reversed;
-                    self.order.by = by;
-                }
-                return;
-            }
-            left += width + 1;
-        }
-    }
-
-    fn draw_list(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        let Some(page) = self.page(cx) else {
-            return;
-        };
-        let (whats, columns) = draw::columns(area.width);
-        let stretch = name_at(whats);
-        let fitting = table::fitting(&columns, stretch, usize::from(area.width));
-        let by = page.listing.by;
-        // Of several, the one that is a number or a word.
-        let is_sorted = |what: &draw::What| match by {
-            By::Share => *what == draw::What::Share,
-            by => what.by() == Some(by),
-        };
-        let look = table::Look {
-            theme: cx.theme,
-            columns: &columns,
-            stretch,
-            sorted: whats
-                .iter()
-                .position(is_sorted)
-                .map(|at| (at, page.listing.reversed)),
-            rows: self.rows.len(),
-            list: self.list,
-        };
-        let above = Rect {
-            height: area.height.saturating_sub(1),
-            ..area
-        };
-        table::draw(look, frame, above, |index| {
-            let row = self.rows.get(index);
-            row.map_or_else(Vec::new, |row| page.pieces(row, whats, &fitting))
-        });
-        if let Some(row) = self.selected() {
-            let details = format!(" {}", page.details(row));
-            let details = text::line(&details, usize::from(area.width));
-            let bottom = Rect {
-                y: area.bottom().saturating_sub(1),
-                height: area.height.min(1),
-                ..area
-            };
-            frame.render_widget(Line::styled(details, cx.theme.style(Role::Dim)), bottom);
-        }
-    }
-}
-
-fn name_at(whats: &[draw::What]) -> usize {
-    let at = whats.iter().position(|what| *what == draw::What::Name);
-    at.unwrap_or(0)
 }
 
 /// Rows of the matrix on the screen.

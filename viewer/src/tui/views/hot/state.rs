@@ -1,8 +1,10 @@
 //! What the hot list holds, and how keys change it.
 
-use super::grid::{Grid, GridBy};
+use super::form::Form;
+use super::grid::Grid;
 use super::listing::{Facts, Key, Listing, Order};
-use super::matrix::{Axis, Category, Matrix, Shape, Who};
+use super::matrix::{Category, Matrix, Shape, Who};
+use super::nested::Nested;
 use super::rows::{Node, Row, rows};
 use crate::report::words::ratio;
 use crate::tui::jobs::Fetched;
@@ -21,47 +23,6 @@ use super::order::Grouping;
 /// What has at least this share of all that is shown is hot.
 pub const HOT: f64 = 0.01;
 
-/// Which form the view has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// The list.
-    #[default]
-    List,
-    /// Category × method.
-    Methods,
-    /// Category × thread.
-    Threads,
-}
-
-impl Form {
-    /// All, in the order of the key's presses.
-    pub const ALL: [Form; 3] = [Form::List, Form::Methods, Form::Threads];
-
-    /// What it is called.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Form::List => "the list",
-            Form::Methods => "category × method",
-            Form::Threads => "category × thread",
-        }
-    }
-
-    pub fn next(self) -> Form {
-        match self {
-            Form::List => Form::Methods,
-            Form::Methods => Form::Threads,
-            Form::Threads => Form::List,
-        }
-    }
-
-    pub fn axis(self) -> Axis {
-        match self {
-            Form::Threads => Axis::Threads,
-            _ => Axis::Methods,
-        }
-    }
-}
-
 /// The view.
 #[derive(Clone, Debug, Default)]
 pub struct Hot {
@@ -79,6 +40,8 @@ pub struct Hot {
     pub(super) in_parts: bool,
     pub(super) grid: Grid,
     pub(super) grid_origin: Option<usize>,
+    /// The matrix nested.
+    pub(super) nested: Nested,
     /// What was selected in the matrix that an answer replaces.
     pub(super) kept_cell: Option<(Option<Who>, Option<Category>)>,
 }
@@ -387,54 +350,5 @@ impl Hot {
             self.select_node(&entry, cx);
         }
         true
-    }
-
-    /// Remembers what is selected in the matrix.
-    pub(super) fn keep_cell(&mut self) {
-        let kept = self.matrix.get().and_then(|matrix| {
-            let (row, column) = self.grid.selected()?;
-            let (who, category) = if self.grid.turned {
-                (column, Some(row))
-            } else {
-                (Some(row), column)
-            };
-            let who = who.and_then(|who| matrix.who.get(who as usize));
-            let category = category.and_then(|at| matrix.categories.get(at as usize));
-            Some((
-                who.map(|item| item.what.clone()),
-                category.map(|item| item.what.clone()),
-            ))
-        });
-        self.kept_cell = kept;
-    }
-
-    /// Selects it again.
-    pub(super) fn restore_cell(&mut self, cx: &Cx<'_>) {
-        let (Some((who, category)), Some(matrix)) = (self.kept_cell.take(), self.matrix.get())
-        else {
-            return;
-        };
-        let who = who.and_then(|who| matrix.who.iter().position(|item| item.what == who));
-        let category =
-            category.and_then(|one| matrix.categories.iter().position(|item| item.what == one));
-        let (row, column) = if self.grid.turned {
-            (category, who)
-        } else {
-            (who, category)
-        };
-        let had_column = self.grid.column > 0;
-        if let Some(column) = column.filter(|_| had_column) {
-            self.grid.column = column + 1;
-            if self.grid.by == GridBy::Column {
-                self.grid.arrange(matrix, super::grid_height(cx.area));
-            }
-        }
-        let place = row.and_then(|row| self.grid.place_of(u32::try_from(row).ok()?));
-        if let Some(place) = place.filter(|_| self.grid.list.selected() > 0) {
-            let rows = self.grid.rows();
-            self.grid
-                .list
-                .select(place, rows, super::grid_height(cx.area));
-        }
     }
 }

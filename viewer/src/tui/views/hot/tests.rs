@@ -46,7 +46,9 @@ fn the_matrix_looks_like_this() {
     goldens("matrix", "m");
     goldens("matrix-parts", "m+");
     goldens("matrix-turned", "mb");
-    goldens("matrix-threads", "mm");
+    goldens("matrix-threads", "mmm");
+    goldens("nested", "mb<Space>");
+    goldens("nested-methods", "mmj<Right>");
 }
 
 #[test]
@@ -212,7 +214,7 @@ fn enter_opens_the_method_and_f_narrows() {
 
 #[test]
 fn the_matrix_has_all_samples_either_way() {
-    for keys in ["m", "m+", "mb", "m+b", "mm", "mm+", "mmb"] {
+    for keys in ["m", "m+", "mb", "m+b", "mmm", "mmm+", "mmmb"] {
         let mut driven = java(SIZES[0]);
         driven.keys(keys);
         for row in exported(&mut driven) {
@@ -224,6 +226,100 @@ fn the_matrix_has_all_samples_either_way() {
         let sum: u64 = rows.iter().map(|row| row[1].parse::<u64>().unwrap()).sum();
         assert_eq!(sum, 12_564, "{keys}");
     }
+}
+
+#[test]
+fn the_matrix_nests_either_way_and_has_all_samples() {
+    // From a cell's row in the matrix, and from the key that goes through the forms.
+    let mut driven = java(SIZES[1]);
+    let screen = driven.keys("mbj<Space>").screen();
+    assert!(screen.contains("category > method"), "{screen}");
+    assert!(details(&mut driven).starts_with(" collector · "));
+    for (keys, outer) in [
+        ("mm", "method"),
+        ("mmb", "category"),
+        ("mm+b", "category"),
+        ("mmmm", "thread"),
+    ] {
+        let mut driven = java(SIZES[1]);
+        driven.keys(keys);
+        let rows = exported(&mut driven);
+        let samples = |row: &Vec<String>| row[2].parse::<u64>().unwrap();
+        assert_eq!(rows.iter().map(samples).sum::<u64>(), 12_564, "{keys}");
+        assert!(
+            rows.iter().all(|row| row[0] == outer && !row[5].is_empty()),
+            "{keys}"
+        );
+        driven.keys(":expand all hot<Enter>");
+        let rows = exported(&mut driven);
+        let (mut whole, mut inside, mut expanded) = (0, 0, 0);
+        let is_outer = |row: &&Vec<String>| row[0] == outer;
+        assert_eq!(
+            rows.iter().filter(is_outer).map(samples).sum::<u64>(),
+            12_564
+        );
+        for row in &rows {
+            if is_outer(&row) {
+                assert!(
+                    inside == 0 || inside == whole,
+                    "{keys}: {inside} of {whole}"
+                );
+                (whole, inside) = (samples(row), 0);
+            } else {
+                inside += samples(row);
+                expanded += 1;
+                assert!(!row[4].is_empty() && !row[5].is_empty(), "{row:?}");
+            }
+        }
+        assert!(expanded > 20, "{keys}: {expanded}");
+        driven.keys(":collapse all<Enter>");
+        assert!(exported(&mut driven).iter().all(|row| row[0] == outer));
+    }
+}
+
+#[test]
+fn the_nested_matrix_is_walked_as_the_list_is() {
+    let mut driven = java(SIZES[1]);
+    let closed = driven.keys("mmb").screen();
+    assert!(details(driven.keys("<Right><Right>")).contains(" of generated · "));
+    assert!(details(driven.keys("<Left>")).starts_with(" generated · "));
+    assert_eq!(driven.keys("<Left>").screen(), closed);
+    assert_eq!(driven.keys("<Space><Space>").screen(), closed);
+    assert_eq!(driven.keys("<Enter><Enter>").screen(), closed);
+    // What is inside becomes what it is in.
+    let inside = details(driven.keys("<Right>jj"));
+    let (method, _) = inside.trim().split_once(" · ").unwrap();
+    let turned = details(driven.keys("b"));
+    assert!(turned.contains(&format!(" of {method} · ")), "{turned}");
+    assert!(turned.starts_with(" generated · "));
+    assert_eq!(details(driven.keys("b")), inside);
+    // Sorted by name, and the other way round; what is selected stays.
+    assert!(
+        driven
+            .keys("s")
+            .screen()
+            .contains("category > method, by name")
+    );
+    assert_eq!(details(&mut driven), inside);
+    assert!(driven.keys("S").screen().contains("by name, reversed"));
+    assert!(driven.keys("s").screen().contains(", by error"));
+    // What is searched for may be in what is closed.
+    let mut driven = java(SIZES[1]);
+    assert!(details(driven.keys("mmb/getnode<Enter>")).contains("HashMap.getNode · "));
+    let first = details(&mut driven);
+    assert_ne!(details(driven.keys("n")), first);
+    assert_eq!(details(driven.keys("N")), first);
+    // A method opens, a cell is a filter.
+    let screen = driven.keys("<Enter>").screen();
+    assert!(
+        screen.contains("[3 Method") && screen.contains("getNode"),
+        "{screen}"
+    );
+    let screen = java(SIZES[2]).keys("mmbjf").screen();
+    assert!(
+        screen.lines().nth(1).unwrap().contains(" collector ✕"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -251,7 +347,7 @@ fn a_cell_is_a_filter_where_filters_can_tell() {
     );
     assert!(screen.contains(" compiler ✕"), "{screen}");
     // A thread's are.
-    let screen = java(SIZES[2]).keys("mm<Right><Enter>").screen();
+    let screen = java(SIZES[2]).keys("mmm<Right><Enter>").screen();
     assert!(screen.contains("thread main ✕"), "{screen}");
     assert!(screen.contains("generated ✕"), "{screen}");
 }
@@ -290,7 +386,20 @@ fn no_size_and_no_recording_is_too_odd() {
             let mut driven = Driven::with_theme(profile(bytes.clone()), (80, 24), theme);
             driven.keys("2");
             for keys in [
-                "", " ", "b ", "bbbb ", "m", "+b", "m", "G", "}{fX", "/x<Esc>",
+                "",
+                " ",
+                "b ",
+                "bbbb ",
+                "m",
+                "+b",
+                "m",
+                " ",
+                "m",
+                "G",
+                "m",
+                "b<Right>sS",
+                "}{fX",
+                "/x<Esc>",
             ] {
                 driven.keys(keys);
                 for (columns, rows) in [

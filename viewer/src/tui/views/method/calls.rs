@@ -13,22 +13,13 @@ use ratatui::text::Line;
 use vmscope_symbolizer::annotate::{Call, Calls};
 
 const COLUMNS: [Col; 6] = [
-    col("share", 7, true, 0),
-    col("", 8, false, 2),
-    col("samples", 8, true, 1),
-    col("inlined", 8, true, 3),
-    col("", 1, false, 0),
-    col("", 24, false, 0),
+    Col::new("share", 7, true, 0),
+    Col::new("", 8, false, 2),
+    Col::new("samples", 8, true, 1),
+    Col::new("inlined", 8, true, 3),
+    Col::new("", 1, false, 0),
+    Col::new("", 24, false, 0),
 ];
-
-const fn col(name: &'static str, width: usize, right: bool, rank: u8) -> Col {
-    Col {
-        name,
-        width,
-        right,
-        rank,
-    }
-}
 
 /// What the pane shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::annotate::{
-    Annotation, Candidate, Choice, Origin, Spot, Subject, Version, annotate_stoppable,
-    candidates_stoppable, choose, machine_code, subject_of_entry, versions,
+    Annotation, Candidate, Choice, Origin, Piece, Spot, Subject, Tally, Version,
+    annotate_stoppable, candidates_stoppable, choose, machine_code, subject_of_entry, versions,
 };
 use vmscope_symbolizer::profile::Case;
 use vmscope_symbolizer::{EntryId, Filter, Profile};
@@ -28,6 +28,9 @@ pub enum Which {
 /// Pieces of machine code: first byte and first byte after it, from the code's start.
 pub type Pieces = Vec<(u32, u32)>;
 
+/// Machine code by the number of the place that it executes.
+pub type Machine = FxHashMap<u64, Pieces>;
+
 /// A method, found.
 #[derive(Debug)]
 pub struct Found {
@@ -48,8 +51,8 @@ pub struct Found {
     pub cases: Vec<Case>,
     /// Whose machine code is in [`Found::machine`]: a number of [`Found::versions`].
     pub machine_of: Option<usize>,
-    /// By [`id_of`] of the path of a place.
-    pub machine: FxHashMap<u64, Pieces>,
+    /// That code.
+    pub machine: Machine,
 }
 
 /// The number of a place: from that of what it is in (0 for the method itself).
@@ -101,7 +104,7 @@ pub fn find(
         is_of_newest: origin.is_some() && profile.slices.forgotten() > 0,
         cases: Vec::new(),
         machine_of: None,
-        machine: FxHashMap::default(),
+        machine: Machine::default(),
     };
     match subject {
         Ok(subject) => {
@@ -140,22 +143,39 @@ impl Found {
             return;
         };
         self.machine_of = Some(number);
-        for piece in machine_code(profile, subject, code) {
-            let mut id = 0;
-            for (level, step) in piece.path.iter().enumerate() {
-                if level > 0 {
-                    id = id_of_callee(id, &step.subject);
-                    put(&mut self.machine, id, (piece.start, piece.end));
-                }
-                id = id_of_spot(id, &step.spot);
-                put(&mut self.machine, id, (piece.start, piece.end));
+        let pieces = machine_code(profile, subject, &[code]);
+        self.machine = machine_of(&pieces.concat());
+    }
+}
+
+/// Pieces by the places that they execute, and by what these are inlined in.
+pub fn machine_of(pieces: &[Piece]) -> Machine {
+    let mut machine = Machine::default();
+    for piece in pieces {
+        let mut id = 0;
+        for (level, step) in piece.path.iter().enumerate() {
+            if level > 0 {
+                id = id_of_callee(id, &step.subject);
+                put(&mut machine, id, (piece.start, piece.end));
             }
+            id = id_of_spot(id, &step.spot);
+            put(&mut machine, id, (piece.start, piece.end));
         }
+    }
+    machine
+}
+
+/// What samples are worth: `~` some are approximate, `?` of some the place is not known.
+pub fn mark_of(tally: &Tally) -> &'static str {
+    match (tally.approximate, tally.method_only) {
+        (0, 0) => "",
+        (0, _) => "?",
+        _ => "~",
     }
 }
 
 /// Adds a piece; pieces come in the order of their addresses.
-fn put(machine: &mut FxHashMap<u64, Pieces>, id: u64, (start, end): (u32, u32)) {
+fn put(machine: &mut Machine, id: u64, (start, end): (u32, u32)) {
     let pieces = machine.entry(id).or_default();
     match pieces.last_mut() {
         Some((_, last)) if *last >= start => *last = end.max(*last),

@@ -1,6 +1,6 @@
 //! The lines of a method's listing, laid out: all of them, whatever is folded.
 
-use super::found::{Found, Pieces, id_of, id_of_callee, id_of_spot};
+use super::found::{Found, Pieces, id_of, id_of_callee, id_of_spot, mark_of};
 use crate::annotate::layout::{
     Bracket, Line, by_file, bytecode_lines, has_bytecodes, place_in, place_name, samples_of,
     source_lines, source_of_bytecodes,
@@ -50,6 +50,9 @@ pub enum What {
 pub struct Item {
     /// Tells it apart, whatever else is there: of a place, [`id_of_spot`].
     pub id: u64,
+    /// The number of the place whose samples are its own: of a method inlined at one place
+    /// alone, that place's; `None` where it has none of its own.
+    pub place: Option<u64>,
     /// How deep it is inlined.
     pub depth: usize,
     /// What it is.
@@ -118,8 +121,10 @@ struct Out<'a> {
 impl<'a> Out<'a> {
     fn push(&mut self, what: What, id: u64, depth: usize, text: String) -> Option<&mut Item> {
         let machine = self.found.machine.get(&id).cloned().unwrap_or_default();
+        let place = (what == What::Place).then_some(id);
         self.items.push(Item {
             id,
+            place,
             depth,
             what,
             plain: Some(text.clone()),
@@ -277,8 +282,9 @@ impl<'a> Out<'a> {
             if let Some(item) = self.push(What::Callee(callee.subject.clone()), id, depth, text) {
                 if let Some(row) = only {
                     fill(item, row);
+                    item.place = Some(id_of_spot(id, &row.spot));
                 } else {
-                    item.mark = mark(callee.all.approximate, callee.all.method_only);
+                    item.mark = mark_of(&callee.all);
                     item.has_children = true;
                 }
                 item.all = callee.all.samples();
@@ -315,18 +321,10 @@ impl<'a> Out<'a> {
 const CHANGED: &str =
     "(the file was changed after the recording began: its lines may be others now)";
 
-fn mark(approximate: u64, method_only: u64) -> &'static str {
-    match (approximate, method_only) {
-        (0, 0) => "",
-        (0, _) => "?",
-        _ => "~",
-    }
-}
-
 fn fill(item: &mut Item, row: &Row) {
     item.own = row.own.samples();
     item.all = row.samples();
-    item.mark = mark(row.own.approximate, row.own.method_only);
+    item.mark = mark_of(&row.own);
     item.error = row.error;
     item.has_children = !row.inlined.is_empty();
     // Where lines are what is counted in, the line is its number already.

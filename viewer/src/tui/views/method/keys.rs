@@ -6,6 +6,7 @@ use super::{Method, Own, versions};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::views::{Act, Choice, Cx};
 use crate::tui::widgets::table;
+use vmscope_symbolizer::annotate::Origin;
 
 #[rustfmt::skip]
 pub(super) const BINDINGS: &[Binding] = &[
@@ -14,6 +15,8 @@ pub(super) const BINDINGS: &[Binding] = &[
     own(Command::Toggle, &[ch(' ')], "fold", "fold or unfold what was inlined here"),
     own(Command::Later, &[ch('.'), ch('>')], "version", "the method's next version alone; behind the last, all together"),
     own(Command::Earlier, &[ch(','), ch('<')], "", "the version before it alone"),
+    own(Command::Compare, &[ch('v')], "beside", "two versions side by side, more where there is room; . and , change the second one"),
+    own(Command::Reverse, &[ch('V')], "", "side by side: the first and the second change places"),
     own(Command::Group, &[ch('b')], "calls", "callers, callees, neither; Enter goes to one, ← back to the listing"),
     own(Command::GroupBack, &[ch('B')], "", "the same, backwards"),
     own(Command::Mode, &[ch('m')], "machine", "show or hide the offsets of the machine code"),
@@ -44,9 +47,15 @@ impl Method {
                     let text = "native code has no versions, nor has what is in no code zone";
                     return vec![Act::Say(text.to_owned())];
                 }
-                let origin = self.versions().step(command == Command::Later);
-                return self.choose(origin, cx);
+                let later = command == Command::Later;
+                let Some((_, second)) = self.step_beside(later) else {
+                    let origin = self.versions().step(later);
+                    return self.choose(origin, cx);
+                };
+                return self.choose(Some(second), cx);
             }
+            Command::Compare => return self.compare(cx),
+            Command::Reverse => return self.swap(cx),
             Command::Group => self.show_calls(self.shows.next()),
             Command::GroupBack => self.show_calls(self.shows.back()),
             Command::Mode => return self.toggle_machine(cx),
@@ -83,6 +92,48 @@ impl Method {
             }
             _ => None,
         }
+    }
+
+    /// Steps in what is side by side.
+    fn step_beside(&mut self, later: bool) -> Option<(Origin, Origin)> {
+        let all = &self.found.get()?.versions;
+        self.beside.step(all, self.origin, later);
+        self.pair()
+    }
+
+    /// Puts versions side by side, or ends that.
+    fn compare(&mut self, cx: &Cx<'_>) -> Vec<Act> {
+        if !self.versions().is_several() {
+            let text = "there is one version of it: nothing to put beside it";
+            return vec![Act::Say(text.to_owned())];
+        }
+        self.beside.on = !self.beside.on;
+        if self.origin.is_some() {
+            // The one that is shown alone is the one that stays.
+            self.beside.forget();
+        }
+        self.find_hot();
+        vec![Act::Say(self.told_pair(cx))]
+    }
+
+    fn swap(&mut self, cx: &Cx<'_>) -> Vec<Act> {
+        let all = self.found.get().map_or(&[][..], |found| &found.versions);
+        self.beside.swap(all, self.origin);
+        let said = match self.pair() {
+            Some(_) => self.told_pair(cx),
+            None => "v puts versions side by side".to_owned(),
+        };
+        vec![Act::Say(said)]
+    }
+
+    fn told_pair(&self, cx: &Cx<'_>) -> String {
+        let Some((first, second)) = self.pair() else {
+            return "all versions together".to_owned();
+        };
+        let versions = self.versions();
+        let label = |origin| versions.of(origin).map(|one| versions::label(one, cx));
+        let first = label(first).unwrap_or_default();
+        format!("{first} beside {}", label(second).unwrap_or_default())
     }
 
     fn fold(&mut self, cx: &Cx<'_>) {
@@ -129,20 +180,25 @@ impl Method {
 
     fn toggle_machine(&mut self, cx: &Cx<'_>) -> Vec<Act> {
         let mut items = self.listing.items.iter();
-        if items.all(|item| item.machine.is_empty()) {
+        let mut sides = self.sides_shown().iter();
+        if items.all(|item| item.machine.is_empty()) && sides.all(|side| side.machine.is_empty()) {
             let text = "no machine code is known for these lines: it is native code, or was \
                         interpreted, or its code has no map";
             return vec![Act::Say(text.to_owned())];
         }
         self.machine = !self.machine;
-        let area = self.areas(cx).listing;
+        let shape = self.shape(cx);
+        let is_shown = self.listing.shows_machine(shape, self.areas(cx).listing);
         let version = self.found.get().and_then(|found| {
             let at = found.machine_of?;
             found.versions.get(at)
         });
-        let said = match version.filter(|_| self.listing.shows_machine(self.machine, area)) {
-            Some(version) => format!("machine code of {}", versions::label(version, cx)),
-            None => "machine code is hidden".to_owned(),
+        let said = match version {
+            _ if !is_shown => "machine code is hidden".to_owned(),
+            Some(version) if shape.sides.is_empty() => {
+                format!("machine code of {}", versions::label(version, cx))
+            }
+            _ => "machine code of each".to_owned(),
         };
         vec![Act::Say(said)]
     }

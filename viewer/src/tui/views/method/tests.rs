@@ -64,6 +64,112 @@ fn keys_walk_hot_lines_versions_and_calls() {
     assert_eq!(name(&before), name(&driven.keys("[").screen()));
 }
 
+/// A method of the made-up Java program, chosen in the palette.
+fn opened(name: &str, size: (u16, u16)) -> Driven {
+    let mut driven = Driven::open(screens::java(), size);
+    driven.keys(&format!("3:method {name}<Enter>"));
+    driven
+}
+
+#[test]
+fn versions_are_side_by_side() {
+    for (columns, rows) in SIZES {
+        let mut driven = opened("OrderBook.match", (columns, rows));
+        driven.keys("v");
+        driven.golden(&format!("method-beside-{columns}x{rows}"));
+    }
+    opened("OrderBook.match", SIZES[0])
+        .keys("vm")
+        .golden("method-beside-machine-80x24");
+    opened("Parser.token", SIZES[1])
+        .keys("v,")
+        .golden("method-beside-interpreted-120x40");
+}
+
+#[test]
+fn keys_choose_which_versions_are_side_by_side() {
+    let mut driven = opened("OrderBook.match", SIZES[1]);
+    let crumb = |driven: &mut Driven| {
+        let screen = driven.screen();
+        screen.lines().nth(1).unwrap().to_owned()
+    };
+    assert!(crumb(driven.keys("v")).contains("C2 beside C1 profiling"));
+    assert!(crumb(driven.keys("V")).contains("C1 profiling beside C2"));
+    let mut seen = vec![crumb(&mut driven)];
+    for _ in 0..3 {
+        let next = crumb(driven.keys("."));
+        assert!(next.contains(" beside C2"), "{next}");
+        seen.push(next);
+    }
+    assert!(
+        seen.iter()
+            .any(|crumb| crumb.contains("interpreted beside"))
+    );
+    assert_eq!(crumb(driven.keys(",,,")), seen[0]);
+    let screen = driven.keys("}").screen();
+    assert!(
+        screen.contains("hot range ") && screen.contains("; C1 profiling "),
+        "{screen}"
+    );
+    // The palette's version goes beside the one that stays.
+    assert!(crumb(driven.keys(":version: interpreted<Enter>")).contains("interpreted beside C2"));
+    let screen = driven.keys("v").screen();
+    assert!(screen.contains("all versions together"), "{screen}");
+    assert!(!crumb(&mut driven).contains("beside"));
+    // A version that is shown alone is the one that stays.
+    assert!(crumb(driven.keys(".v")).contains(" beside interpreted"));
+    // A method that has one version only has nothing beside it.
+    let mut driven = Driven::open(screens::cog(), SIZES[0]);
+    let screen = driven.keys("3v").screen();
+    assert!(screen.contains("nothing to put beside it") || screen.contains(" beside "));
+}
+
+/// The listing that is exported, as CSV.
+fn exported(driven: &mut Driven) -> csv::Reader<std::io::Cursor<Vec<u8>>> {
+    driven.effects.clear();
+    driven.keys(":export as csv<Enter><Enter>");
+    let Some(Effect::Write(_, bytes)) = driven.effects.pop() else {
+        panic!("nothing was written: {}", driven.screen());
+    };
+    csv::ReaderBuilder::new()
+        .flexible(true)
+        .from_reader(std::io::Cursor::new(bytes))
+}
+
+#[test]
+fn what_is_side_by_side_adds_up_to_all() {
+    for method in [
+        "OrderBook.match",
+        "Parser.token",
+        "Limits.exposure",
+        "PriceLevel.peek",
+    ] {
+        let mut driven = opened(method, (300, 60));
+        driven.keys("v");
+        let mut reader = exported(&mut driven);
+        let mut rows = reader.records().map(|row| row.unwrap());
+        let head = rows.find(|row| &row[0] == "share").unwrap();
+        let sides: Vec<usize> = (head.iter().enumerate())
+            .filter(|(_, name)| name.ends_with(": samples"))
+            .map(|(at, _)| at)
+            .collect();
+        assert!(sides.len() > 2, "{head:?}");
+        let number = |cell: &str| match cell {
+            "" => 0,
+            cell => cell.parse::<u64>().unwrap(),
+        };
+        let mut lines = 0;
+        for row in rows {
+            for (all, of_side) in [(2, 0), (3, 1)] {
+                let sum: u64 = sides.iter().map(|at| number(&row[at + of_side])).sum();
+                assert_eq!(sum, number(&row[all]), "{method}: {row:?}");
+            }
+            lines += 1;
+        }
+        assert!(lines > 5, "{method}: {lines}");
+    }
+}
+
 #[test]
 fn source_text_is_shown_and_never_written() {
     let mut driven = Driven::open(screens::node(), SIZES[1]);
@@ -92,7 +198,7 @@ fn source_text_is_shown_and_never_written() {
 fn no_size_is_too_small_or_too_large() {
     for bytes in [screens::java(), screens::nasty(), screens::nothing()] {
         let mut driven = Driven::open(bytes, SIZES[0]);
-        driven.keys("3bm");
+        driven.keys("3bmv");
         for (columns, rows) in [
             (60, 16),
             (61, 17),

@@ -16,21 +16,12 @@ use vmscope_symbolizer::annotate::{Origin, Version};
 pub const PANE: u16 = 46;
 
 const COLUMNS: [Col; 5] = [
-    col("version", 12, false),
-    col("from", 7, true),
-    col("to", 7, true),
-    col("bytes", 7, true),
-    col("samples", 7, true),
+    Col::new("version", 12, false, 0),
+    Col::new("from", 7, true, 0),
+    Col::new("to", 7, true, 0),
+    Col::new("bytes", 7, true, 0),
+    Col::new("samples", 7, true, 0),
 ];
-
-const fn col(name: &'static str, width: usize, right: bool) -> Col {
-    Col {
-        name,
-        width,
-        right,
-        rank: 0,
-    }
-}
 
 /// The versions with which of them is shown: `None` for all together.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +32,8 @@ pub struct Versions<'a> {
     pub chosen: Option<Origin>,
     /// Whether they are of the newest samples only.
     pub are_newest: bool,
+    /// Which two are side by side; steps change the second.
+    pub pair: Option<(Origin, Origin)>,
 }
 
 /// What a version is called.
@@ -51,6 +44,11 @@ pub fn name(version: &Version) -> &str {
         Origin::Code(_) if version.tier.is_empty() => "compiled",
         Origin::Code(_) => &version.tier,
     }
+}
+
+/// What a version is, in as few words as tell it apart from most others.
+pub fn short(version: &Version) -> String {
+    format!("{} {}", name(version), count(version.samples))
 }
 
 /// When it was there: `0.8-3.1 s`; empty for what is no code.
@@ -98,9 +96,26 @@ impl<'a> Versions<'a> {
         }
     }
 
+    /// A version.
+    pub fn of(self, origin: Origin) -> Option<&'a Version> {
+        self.all.get(self.place_of(origin)?)
+    }
+
+    /// Its place among them.
+    pub fn place_of(self, origin: Origin) -> Option<usize> {
+        self.all.iter().position(|version| version.origin == origin)
+    }
+
+    /// The one that steps go on from.
     fn at(self) -> Option<usize> {
-        let chosen = self.chosen?;
-        self.all.iter().position(|version| version.origin == chosen)
+        self.place_of(self.pair.map(|(_, second)| second).or(self.chosen)?)
+    }
+
+    fn is_shown(self, origin: Option<Origin>) -> bool {
+        match self.pair {
+            Some((first, second)) => [Some(first), Some(second)].contains(&origin),
+            None => origin == self.chosen,
+        }
     }
 
     fn samples(self) -> u64 {
@@ -114,7 +129,12 @@ impl<'a> Versions<'a> {
         let all = format!("all {}{newest}", count(self.samples()));
         let mut pieces = vec![(None, all)];
         let others = self.all.iter();
-        pieces.extend(others.map(|version| (Some(version.origin), label(version, cx))));
+        // The columns of those that are side by side say more of them.
+        let text = |version| match self.pair {
+            Some(_) => short(version),
+            None => label(version, cx),
+        };
+        pieces.extend(others.map(|version| (Some(version.origin), text(version))));
         let at = self.at().map_or(0, |at| at + 1);
         let needed = |from: usize| -> usize {
             let shown = pieces.get(from..=at).unwrap_or_default();
@@ -126,7 +146,7 @@ impl<'a> Versions<'a> {
         let mut placed = Vec::new();
         for (origin, text) in pieces.into_iter().skip(first) {
             let text = text::line(&text, columns);
-            let shown = if origin == self.chosen {
+            let shown = if self.is_shown(origin) {
                 format!("[{text}]")
             } else {
                 format!(" {text} ")
@@ -151,10 +171,11 @@ impl<'a> Versions<'a> {
             if number > 0 {
                 spans.push(Span::styled("|", cx.theme.style(Role::Dim)));
             }
-            let role = if origin == self.chosen {
-                Role::Selected
-            } else {
-                Role::Text
+            let steps = self.pair.map_or(self.chosen, |(_, second)| Some(second));
+            let role = match origin {
+                _ if origin == steps => Role::Selected,
+                _ if self.is_shown(origin) => Role::Strong,
+                _ => Role::Text,
             };
             spans.push(Span::styled(text, cx.theme.style(role)));
         }

@@ -1,17 +1,16 @@
-//! How the hot list is drawn, and exported.
+//! How the rows of the hot list are drawn.
 
-use super::listing::{Group, Leaf, Listing};
+use super::listing::{Alike, Group, Leaf, Listing};
 use super::order::By;
 use super::rows::Row;
 use crate::report::json::kind_name;
 use crate::report::text::names::{label_of, name_of, range_label, range_name};
 use crate::report::text::shorten::label;
 use crate::report::words::{count, ratio, some};
-use crate::tui::shown::{Cell, Table, each};
 use crate::tui::theme::{Role, Theme, region_letter, region_name};
 use crate::tui::widgets::table::{Col, Piece};
 use vmscope_symbolizer::profile::Entry;
-use vmscope_symbolizer::{Profile, Stop};
+use vmscope_symbolizer::{Profile, Region};
 
 /// A column of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,12 +90,7 @@ impl What {
             What::Size => ("size", 8, true, 5),
             What::Error => ("±", 6, true, 1),
         };
-        Col {
-            name,
-            width: columns,
-            right,
-            rank,
-        }
+        Col::new(name, columns, right, rank)
     }
 
     /// What a click on its heading sorts by.
@@ -129,18 +123,18 @@ pub struct Page<'a> {
 }
 
 /// What a row is of.
-struct Of<'a> {
-    group: &'a Group,
-    leaf: Option<&'a Leaf>,
-    samples: u64,
+pub(super) struct Of<'a> {
+    pub group: &'a Group,
+    pub leaf: Option<&'a Leaf>,
+    pub samples: u64,
     /// Those of what it is in.
-    whole: u64,
+    pub whole: u64,
     /// The most of those beside it.
     most: u64,
 }
 
 impl<'a> Page<'a> {
-    fn of(&self, row: &Row) -> Option<Of<'a>> {
+    pub(super) fn of(&self, row: &Row) -> Option<Of<'a>> {
         let group = self.listing.groups.get(row.group)?;
         let leaf = row.leaf.and_then(|leaf| self.listing.leaves.get(leaf));
         let (samples, whole, most) = match (row.site, leaf) {
@@ -157,19 +151,38 @@ impl<'a> Page<'a> {
         })
     }
 
-    fn entry(&self, leaf: &Leaf) -> Option<&'a Entry> {
-        self.profile.entries.get(leaf.entry as usize)
+    /// What all entries of a row have in common; `None` where they differ.
+    fn common<T>(
+        &self,
+        of: &Of<'a>,
+        are_alike: impl Fn(&Alike) -> bool,
+        get: impl Fn(&'a Entry) -> T,
+    ) -> Option<T> {
+        let entry = match of.leaf {
+            Some(leaf) => Some(leaf.entry),
+            None => are_alike(&of.group.alike).then_some(of.group.one),
+        };
+        self.profile.entries.get(entry? as usize).map(get)
     }
 
-    /// What all entries of a row have in common; `None` where they differ.
-    fn common<T: PartialEq>(&self, of: &Of<'a>, get: impl Fn(&'a Entry) -> T) -> Option<T> {
-        if let Some(leaf) = of.leaf {
-            return self.entry(leaf).map(get);
-        }
-        let leaves = self.listing.leaves_of(of.group);
-        let mut all = leaves.iter().filter_map(|leaf| self.entry(leaf)).map(get);
-        let first = all.next()?;
-        all.all(|one| one == first).then_some(first)
+    /// The region of all entries of a row.
+    pub(super) fn region(&self, of: &Of<'a>) -> Option<Region> {
+        self.common(of, |alike| alike.region, |entry| entry.region)
+    }
+
+    /// Their tier.
+    pub(super) fn tier(&self, of: &Of<'a>) -> Option<&'a str> {
+        self.common(of, |alike| alike.tier, |entry| entry.tier.as_str())
+    }
+
+    /// What they are.
+    pub(super) fn kind(&self, of: &Of<'a>) -> Option<&'a str> {
+        self.common(of, |alike| alike.kind, |entry| kind_name(&entry.kind))
+    }
+
+    /// Their class or module.
+    pub(super) fn module(&self, of: &Of<'a>) -> Option<&'a str> {
+        self.common(of, |alike| alike.module, |entry| entry.module.as_str())
     }
 
     /// A row's pieces, one for each column.
@@ -183,7 +196,7 @@ impl<'a> Page<'a> {
             at.is_some_and(|at| width_of(at).is_some())
         };
         let share = ratio(of.samples, self.listing.total);
-        let region = self.common(&of, |entry| entry.region);
+        let region = self.region(&of);
         let is_range = row.site.is_some();
         let role = if is_range { Role::Dim } else { Role::Text };
         let text = |text: Option<&str>| match text {
@@ -231,9 +244,9 @@ impl<'a> Page<'a> {
                 Some(region) if !is_range => Piece::of(Role::Region(region), region_name(region)),
                 _ => text(None),
             },
-            What::Tier => text(self.common(&of, |entry| entry.tier.as_str())),
-            What::Kind => text(self.common(&of, |entry| kind_name(&entry.kind))),
-            What::Class => text(self.common(&of, |entry| entry.module.as_str())),
+            What::Tier => text(self.tier(&of)),
+            What::Kind => text(self.kind(&of)),
+            What::Class => text(self.module(&of)),
             What::Size => {
                 let size = self.size(row, &of);
                 Piece::of(Role::Dim, size.map_or_else(String::new, count))
@@ -247,7 +260,7 @@ impl<'a> Page<'a> {
         pieces.collect()
     }
 
-    fn size(&self, row: &Row, of: &Of<'_>) -> Option<u64> {
+    pub(super) fn size(&self, row: &Row, of: &Of<'_>) -> Option<u64> {
         match of.leaf {
             _ if row.site.is_some() => None,
             Some(leaf) => self.listing.size(leaf.entry),
@@ -255,7 +268,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn error(&self, row: &Row, of: &Of<'_>) -> Option<f64> {
+    pub(super) fn error(&self, row: &Row, of: &Of<'_>) -> Option<f64> {
         let leaf = of.leaf.filter(|_| row.site.is_none())?;
         self.listing.error(leaf.entry)
     }
@@ -324,9 +337,9 @@ impl<'a> Page<'a> {
             parts.push(some(size, "byte", "bytes"));
         }
         if row.site.is_none() {
-            let region = self.common(&of, |entry| entry.region).map(region_name);
-            let kind = self.common(&of, |entry| kind_name(&entry.kind));
-            let class = self.common(&of, |entry| entry.module.as_str());
+            let region = self.region(&of).map(region_name);
+            let kind = self.kind(&of);
+            let class = self.module(&of);
             // A Java method's name begins with its class.
             let is_told = |class: &str| parts.first().is_some_and(|name| name.contains(class));
             let class = class.filter(|class| !is_told(class));
@@ -334,59 +347,5 @@ impl<'a> Page<'a> {
             parts.extend(known.filter(|text| !text.is_empty()).map(str::to_owned));
         }
         parts.join(self.theme.sign(" · ", "; "))
-    }
-
-    /// All rows, for export; `None` where it was stopped.
-    pub fn table(&self, rows: &[Row], stop: &Stop) -> Option<Table> {
-        let mut table = Table::new(
-            "",
-            &[
-                "of",
-                "name",
-                ">samples",
-                ">share",
-                ">share of parent",
-                ">error",
-                "region",
-                "tier",
-                "kind",
-                "class or module",
-                ">machine code",
-            ],
-        );
-        each(rows.iter(), stop, |row| {
-            let Some(of) = self.of(row) else {
-                return;
-            };
-            let what = match (row.leaf, row.site) {
-                (_, Some(_)) => "range",
-                (Some(_), None) => "entry",
-                (None, None) => self.listing.grouping.name(),
-            };
-            let text = |text: Option<&str>| match text.filter(|_| row.site.is_none()) {
-                Some(text) if !text.is_empty() => Cell::Text(text.to_owned()),
-                _ => Cell::Empty,
-            };
-            let parent = (row.depth > 0).then(|| Cell::Share(ratio(of.samples, of.whole)));
-            let region = self.common(&of, |entry| entry.region).map(region_name);
-            table.rows.push(vec![
-                Cell::Text(what.to_owned()),
-                Cell::Text(format!(
-                    "{}{}",
-                    "  ".repeat(usize::from(row.depth)),
-                    self.full_name(row)
-                )),
-                Cell::Count(of.samples),
-                Cell::Share(ratio(of.samples, self.listing.total)),
-                parent.unwrap_or(Cell::Empty),
-                self.error(row, &of).map_or(Cell::Empty, Cell::Share),
-                text(region),
-                text(self.common(&of, |entry| entry.tier.as_str())),
-                text(self.common(&of, |entry| kind_name(&entry.kind))),
-                text(self.common(&of, |entry| entry.module.as_str())),
-                self.size(row, &of).map_or(Cell::Empty, Cell::Bytes),
-            ]);
-        })?;
-        Some(table)
     }
 }

@@ -1,0 +1,112 @@
+//! A method's samples put into the tree of its places, with the errors of their shares.
+
+use super::body::{Tree, Worked};
+use super::{Annotation, MAX_DEPTH, Subject, Tally, Tier, find};
+use crate::profile::Profile;
+use crate::slices::{self, Counts, Selection, Stop};
+use crate::summary::Filter;
+use crate::summary::errors::batch_errors;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The samples of a method, gathered.
+pub(super) struct Gathered {
+    tree: Tree,
+    tiers: Vec<Tier>,
+    own: Tally,
+    all: Tally,
+    into: FxHashMap<Arc<str>, u64>,
+    too_deep: u64,
+    /// By site: what its samples' error is computed of.
+    group_of_site: Vec<Option<u32>>,
+}
+
+/// Those of all versions that `filter` takes. `None` when `stop` was wished before it was
+/// done.
+pub(super) fn of_all(
+    profile: &Profile,
+    filter: &Filter,
+    chosen: &Subject,
+    stop: &Stop,
+) -> Option<Annotation> {
+    let selection = Selection::new(profile, filter);
+    let counts = Counts::of_selection(profile, &selection, stop)?;
+    let gathered = Gathered::of(profile, chosen, &counts.sites);
+    let group_of = |spot: &slices::Spot| gathered.group(spot.site);
+    let of_method = selection.only(&profile.slices, |spot| group_of(spot).is_some());
+    let errors = batch_errors(profile, &of_method, group_of, gathered.size(), stop)?;
+    let is_of = |spot: &slices::Spot| gathered.group(spot.site).map(|_| 0);
+    let of_total = batch_errors(profile, &selection, is_of, (counts.total, 1), stop)?;
+    Some(gathered.annotation(counts.total, of_total.first().copied(), &errors))
+}
+
+impl Gathered {
+    /// By the samples of each site.
+    pub fn of(profile: &Profile, chosen: &Subject, samples: &[u64]) -> Self {
+        let sites = find::sites(profile, samples, chosen);
+        let mut gathered = Gathered {
+            tree: Tree::default(),
+            tiers: find::tiers(profile, &sites),
+            own: Tally::default(),
+            all: Tally::default(),
+            into: FxHashMap::default(),
+            too_deep: 0,
+            group_of_site: vec![None; profile.sites.len()],
+        };
+        for found in &sites {
+            let (site, samples, depth) = (found.site, found.samples, found.depth);
+            let worked = Worked {
+                samples,
+                exactness: site.exactness,
+                tier: find::tier_of(profile, site, &gathered.tiers),
+                tiers: gathered.tiers.len(),
+            };
+            gathered.all.add(&worked);
+            if depth == 0 {
+                gathered.own.add(&worked);
+            }
+            if let Some(outer) = site.via.get(depth) {
+                *gathered.into.entry(Arc::clone(&outer.name)).or_default() += samples;
+            }
+            gathered.too_deep += if depth > MAX_DEPTH { samples } else { 0 };
+            let group = gathered
+                .tree
+                .put(profile, site, depth, &worked, found.after);
+            if let Some(slot) = gathered.group_of_site.get_mut(found.id as usize) {
+                *slot = group;
+            }
+        }
+        for (index, tier) in gathered.tiers.iter_mut().enumerate() {
+            tier.samples = gathered.all.tiers.get(index).copied().unwrap_or(0);
+        }
+        gathered
+    }
+
+    /// The group that a site's samples are of; `None` of other methods' sites.
+    pub fn group(&self, site: u32) -> Option<u32> {
+        self.group_of_site.get(site as usize).copied().flatten()
+    }
+
+    /// How many samples there are, and how many groups.
+    pub fn size(&self) -> (u64, usize) {
+        (self.all.samples(), self.tree.groups())
+    }
+
+    /// What there is to be shown, but for what describes the method: `total` and the `error`
+    /// of its share in it, and the errors of the groups.
+    pub fn annotation(self, total: u64, error: Option<f64>, errors: &[f64]) -> Annotation {
+        let mut into: Vec<_> = self.into.into_iter().collect();
+        into.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        Annotation {
+            total,
+            all: self.all,
+            own: self.own,
+            error,
+            tiers: self.tiers,
+            into,
+            rows: self.tree.into_rows(errors),
+            too_deep: self.too_deep,
+            ..Annotation::default()
+        }
+    }
+}

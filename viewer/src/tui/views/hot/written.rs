@@ -1,0 +1,64 @@
+//! The hot list for copying and exporting.
+
+use super::drawn::Page;
+use super::rows::Row;
+use crate::report::words::ratio;
+use crate::tui::shown::{Cell, Table, each};
+use crate::tui::theme::region_name;
+use vmscope_symbolizer::Stop;
+
+impl Page<'_> {
+    /// All rows, for export; `None` where it was stopped.
+    pub fn table(&self, rows: &[Row], stop: &Stop) -> Option<Table> {
+        let mut table = Table::new(
+            "",
+            &[
+                "of",
+                "name",
+                ">samples",
+                ">share",
+                ">share of parent",
+                ">error",
+                "region",
+                "tier",
+                "kind",
+                "class or module",
+                ">machine code",
+            ],
+        );
+        each(rows.iter(), stop, |row| {
+            let Some(of) = self.of(row) else {
+                return;
+            };
+            let what = match (row.leaf, row.site) {
+                (_, Some(_)) => "range",
+                (Some(_), None) => "entry",
+                (None, None) => self.listing.grouping.name(),
+            };
+            let text = |text: Option<&str>| match text.filter(|_| row.site.is_none()) {
+                Some(text) if !text.is_empty() => Cell::Text(text.to_owned()),
+                _ => Cell::Empty,
+            };
+            let parent = (row.depth > 0).then(|| Cell::Share(ratio(of.samples, of.whole)));
+            let region = self.region(&of).map(region_name);
+            table.rows.push(vec![
+                Cell::Text(what.to_owned()),
+                Cell::Text(format!(
+                    "{}{}",
+                    "  ".repeat(usize::from(row.depth)),
+                    self.full_name(row)
+                )),
+                Cell::Count(of.samples),
+                Cell::Share(ratio(of.samples, self.listing.total)),
+                parent.unwrap_or(Cell::Empty),
+                self.error(row, &of).map_or(Cell::Empty, Cell::Share),
+                text(region),
+                text(self.tier(&of)),
+                text(self.kind(&of)),
+                text(self.module(&of)),
+                self.size(row, &of).map_or(Cell::Empty, Cell::Bytes),
+            ]);
+        })?;
+        Some(table)
+    }
+}

@@ -1,0 +1,129 @@
+//! What the view asks to be worked out, and what becomes of the answers.
+
+use super::calls::Shows;
+use super::found::{self, Which};
+use super::sides::Sides;
+use super::{Cx, Method, Own};
+use crate::tui::jobs::{Answer, Question};
+
+/// The numbers of the view's questions.
+const FOUND: u8 = 0;
+const HOTTEST: u8 = 1;
+const CALLS: u8 = 2;
+const SIDES: u8 = 3;
+
+impl Method {
+    /// What is to be found.
+    fn wanted(&self, cx: &Cx<'_>) -> Which {
+        if let Some((base, subject)) = &self.over
+            && *base == cx.subject
+        {
+            return Which::Subject(subject.clone());
+        }
+        if let Some(entry) = cx.subject {
+            return Which::Entry(entry);
+        }
+        // What was the hottest stays while the profile grows.
+        match (&self.subject, self.found.answered()) {
+            (Some(subject), Some(((Which::Hottest | Which::Subject(_), _), stamp)))
+                if stamp.lens == cx.stamp.lens && stamp.profile != cx.stamp.profile =>
+            {
+                Which::Subject(subject.clone())
+            }
+            (_, Some(((which @ Which::Subject(_), _), stamp))) if stamp.lens == cx.stamp.lens => {
+                which.clone()
+            }
+            _ => Which::Hottest,
+        }
+    }
+
+    /// What has to be worked out now.
+    pub(super) fn asked(&mut self, cx: &Cx<'_>) -> Vec<Question> {
+        let which = self.wanted(cx);
+        let is_same = match (&which, &self.which) {
+            (Which::Subject(subject), Some(Which::Hottest)) => {
+                Some(subject) == self.subject.as_ref()
+            }
+            (which, Some(before)) => which == before,
+            (_, None) => true,
+        };
+        if !is_same {
+            // Another method has other versions.
+            self.origin = None;
+            self.beside.forget();
+        }
+        self.which = Some(which.clone());
+        let filter = cx.lens.filter().clone();
+        // What is side by side is laid out by what all versions have together.
+        let origin = self.origin.filter(|_| !self.beside.on);
+        let (asked, until) = (which.clone(), cx.end);
+        let found = self
+            .found
+            .ask(FOUND, (which, origin), cx.stamp, move |profile, stop| {
+                found::find(profile, &filter, &asked, origin, until, stop)
+            });
+        let filter = cx.lens.filter().clone();
+        let hottest = self
+            .hottest
+            .ask(HOTTEST, (), cx.stamp, move |profile, stop| {
+                found::hottest(profile, &filter, stop)
+            });
+        let calls = self
+            .subject
+            .clone()
+            .filter(|_| self.shows != Shows::Nothing);
+        let calls = calls.and_then(|subject| {
+            let filter = cx.lens.filter().clone();
+            let key = subject.clone();
+            self.calls.ask(CALLS, key, cx.stamp, move |profile, stop| {
+                vmscope_symbolizer::annotate::calls(profile, &filter, &subject, stop)
+            })
+        });
+        let sides = self.asked_sides(cx);
+        let all = found.into_iter().chain(hottest).chain(calls);
+        all.chain(sides).collect()
+    }
+
+    fn asked_sides(&mut self, cx: &Cx<'_>) -> Option<Question> {
+        self.pair()?;
+        let subject = self.subject.clone()?;
+        let room = self.room_for_sides(cx);
+        let all = &self.shown_one()?.versions;
+        let origins = self.beside.shown(all, self.origin, room);
+        let filter = cx.lens.filter().clone();
+        let key = (subject.clone(), origins.clone());
+        self.sides.ask(SIDES, key, cx.stamp, move |profile, stop| {
+            Sides::of(profile, &filter, &subject, &origins, stop)
+        })
+    }
+
+    /// Takes the answer to one of them.
+    pub(super) fn answered(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
+        match number {
+            FOUND => {
+                self.found.take(answer);
+                self.lay_out(cx);
+                let origins = self.versions().all.iter().map(|version| version.origin);
+                for origin in origins.collect::<Vec<_>>() {
+                    self.remember(Own::Version(Some(origin)));
+                }
+                for own in [Own::Version(None), Own::Fold(true), Own::Fold(false)] {
+                    self.remember(own);
+                }
+            }
+            HOTTEST => {
+                self.hottest.take(answer);
+                let methods = self.hottest.get().into_iter().flatten();
+                let methods = methods.map(|one| Own::Method(one.subject.clone()));
+                for own in methods.collect::<Vec<_>>() {
+                    self.remember(own);
+                }
+            }
+            CALLS => self.calls.take(answer),
+            _ => {
+                self.sides.take(answer);
+                self.find_hot();
+            }
+        }
+    }
+}
