@@ -12,7 +12,7 @@ mod tests;
 
 use super::timeline::lanes::processes;
 use super::{Act, Choice, Click, Cx, Find, Press, View};
-use crate::report::words::{count, percent, ratio, some};
+use crate::report::words::{brief, bytes_short, count, percent, ratio, some};
 use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::lens::Narrow;
@@ -20,6 +20,7 @@ use crate::tui::shown::Shown;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::pane::{Pane, below, beside};
+use crate::tui::widgets::search::Search;
 use crate::tui::widgets::table::{self, Col, Look, Piece};
 use inside::{Inside, inside_of};
 use ratatui::Frame;
@@ -35,25 +36,16 @@ const BAR: usize = 12;
 const WIDE: u16 = 110;
 
 const COLUMNS: [Col; 9] = [
-    col("time", 9, true, 0),
-    col("duration", 9, true, 0),
-    col("kind", 10, false, 0),
-    col("cause", 14, false, 0),
-    col("collector", 12, false, 3),
-    col("before > after", 14, true, 1),
-    col("heap", BAR, false, 4),
-    col("samples", 8, true, 2),
-    col("in GC", 7, true, 0),
+    Col::new("time", 9, true, 0),
+    Col::new("duration", 9, true, 0),
+    Col::new("kind", 10, false, 0),
+    Col::new("cause", 14, false, 0),
+    Col::new("collector", 12, false, 3),
+    Col::new("before > after", 14, true, 1),
+    Col::new("heap", BAR, false, 4),
+    Col::new("samples", 8, true, 2),
+    Col::new("in GC", 7, true, 0),
 ];
-
-const fn col(name: &'static str, width: usize, right: bool, rank: u8) -> Col {
-    Col {
-        name,
-        width,
-        right,
-        rank,
-    }
-}
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -85,7 +77,7 @@ pub struct Collector {
     selected: Option<Key>,
     all: Fetched<(By, bool), Collections>,
     inside: Fetched<Key, Inside>,
-    origin: Option<usize>,
+    search: Search,
 }
 
 /// Where the parts are.
@@ -297,7 +289,7 @@ impl Collector {
             };
             let or_blank = |number: Option<u64>| number.map_or_else(String::new, count);
             let arrow = cx.theme.sign("→", ">");
-            let told = |bytes_of: Option<u64>| bytes_of.map_or_else(|| "?".to_owned(), bytes);
+            let told = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), bytes_short);
             let around = match (row.before, row.after) {
                 (None, None) => String::new(),
                 (before, after) => format!("{} {arrow} {:>5}", told(before), told(after)),
@@ -330,48 +322,6 @@ fn heap_bar(theme: &Theme, row: &Row, heap: Option<u64>) -> String {
     let freed = cells(row.before.unwrap_or(after)).saturating_sub(left);
     let (full, freed_sign) = (theme.sign("█", "#"), theme.sign("░", "-"));
     format!("{}{}", full.repeat(left), freed_sign.repeat(freed))
-}
-
-/// A time in three or four digits.
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds below 2^52")]
-pub(super) fn brief(ns: u64) -> String {
-    let scaled = |unit: u64, name: &str| {
-        let value = ns as f64 / unit as f64;
-        let digits = match value {
-            value if value >= 99.95 => 0,
-            value if value >= 9.995 => 1,
-            _ => 2,
-        };
-        let text = format!("{value:.digits$}");
-        let text = if text.contains('.') {
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        } else {
-            text
-        };
-        format!("{text} {name}")
-    };
-    match ns {
-        u64::MAX => "...".to_owned(),
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => scaled(1_000, "us"),
-        1_000_000..1_000_000_000 => scaled(1_000_000, "ms"),
-        _ => scaled(1_000_000_000, "s"),
-    }
-}
-
-/// Bytes in three or four digits.
-pub(super) fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["K", "M", "G", "T", "P"];
-    let mut value = bytes;
-    let mut unit = "";
-    for next in UNITS {
-        if value < 10_000 {
-            break;
-        }
-        // Half and more is rounded up; a recording may tell of any number of bytes.
-        (value, unit) = (value / 1024 + u64::from(value % 1024 >= 512), next);
-    }
-    format!("{value}{unit}")
 }
 
 impl View for Collector {
@@ -496,32 +446,19 @@ impl View for Collector {
             .rows()
             .iter()
             .position(|row| Some(row.key) == self.selected);
-        match found {
-            Some(index) => self.select(index, cx),
-            None => self.select(self.list.selected(), cx),
-        }
+        let height = table::height(self.places(cx.area).table);
+        self.list.keep(found, self.rows().len(), height);
+        self.selected = self.row().map(|row| row.key);
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            return true;
-        }
-        let selected = self.list.selected();
-        let origin = *self.origin.get_or_insert(selected);
-        let wanted = pattern.to_lowercase();
-        let found = super::next_match(self.rows().len(), origin, selected, find, |index| {
-            self.rows().get(index).is_some_and(|row| {
-                let words = [&row.kind, &row.cause, &row.collector];
-                words
-                    .iter()
-                    .any(|word| word.to_lowercase().contains(&wanted))
-            })
+        let rows = self.all.get().map_or(&[][..], |all| &all.rows);
+        let now = self.list.selected();
+        let found = (self.search).find(pattern, find, rows.len(), now, |row, text| {
+            let row = rows.get(row);
+            row.is_some_and(|row| text.is_in_words(&[&row.kind, &row.cause, &row.collector]))
         });
-        if let Some(found) = found {
-            self.select(found, cx);
-        }
-        found.is_some()
+        found.select(|row| self.select(row, cx))
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {

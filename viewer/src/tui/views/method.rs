@@ -21,7 +21,7 @@ mod listing;
 mod tests;
 mod versions;
 
-use super::{Act, Choice, Click, Cx, Find, Press, View, next_match};
+use super::{Act, Choice, Click, Cx, Find, Press, View};
 use crate::annotate::layout::has_bytecodes;
 use crate::annotate::limits::{SKID, limits};
 use crate::annotate::source::Source;
@@ -33,6 +33,7 @@ use crate::tui::lens::Narrow;
 use crate::tui::shown::{Part, Shown};
 use crate::tui::theme::Role;
 use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::search::Search;
 use crate::tui::widgets::table;
 use calls::Shows;
 use found::{Found, Which};
@@ -93,7 +94,7 @@ pub struct Method {
     own: VecDeque<(u16, Own)>,
     /// The number of the next one.
     next_own: u16,
-    search_began: Option<usize>,
+    search: Search,
 }
 
 /// Where everything is.
@@ -455,23 +456,12 @@ impl View for Method {
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.search_began = None;
-            return true;
-        }
-        let now = self.current().unwrap_or(0);
-        let began = *self.search_began.get_or_insert(now);
-        let pattern = pattern.to_lowercase();
-        let found = next_match(self.listing.items.len(), began, now, find, |number| {
-            let item = self.listing.items.get(number);
-            item.is_some_and(|item| {
-                item.text.to_lowercase().contains(&pattern) || item.number == pattern
-            })
+        let (items, now) = (&self.listing.items, self.current().unwrap_or(0));
+        let found = (self.search).find(pattern, find, items.len(), now, |number, text| {
+            let item = items.get(number);
+            item.is_some_and(|item| text.is_in(&item.text) || item.number == pattern)
         });
-        if let Some(number) = found {
-            self.select(number, cx);
-        }
-        found.is_some()
+        found.select(|number| self.select(number, cx))
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {

@@ -9,15 +9,16 @@ mod shown;
 mod tests;
 mod vm;
 
-use super::{Act, Click, Cx, Find, Press, View};
+use super::{Act, Click, Cx, Find, Press, View, by_region, threads};
 use crate::report::words::ratio;
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::Command;
 use crate::tui::lens::Narrow;
 use crate::tui::shown::Shown;
-use crate::tui::theme::{Role, region_letter};
+use crate::tui::theme::{Role, region_letter, region_name};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::pane::{Bit, Pane};
+use crate::tui::widgets::search::{Finder, Search};
 use digest::{Digest, digest_of};
 use places::{Places, places};
 use ratatui::Frame;
@@ -56,7 +57,7 @@ pub struct Overview {
     digest: Fetched<(), Digest>,
     strip: Fetched<usize, Strip>,
     compilers: Fetched<(), Option<Compilers>>,
-    origin: Option<usize>,
+    search: Search,
 }
 
 impl Overview {
@@ -173,28 +174,6 @@ impl Overview {
         narrow.into_iter().map(Act::Narrow).collect()
     }
 
-    fn name_at(&self, cx: &Cx<'_>, row: usize) -> String {
-        let digest = self.digest.get();
-        let name = match self.panel {
-            Panel::Regions => {
-                let region = digest.and_then(|digest| digest.regions.get(row));
-                region.map(|one| crate::tui::theme::region_name(one.0).to_owned())
-            }
-            Panel::Entries => {
-                let entry = digest.and_then(|digest| digest.entries.get(row));
-                let entry = entry.and_then(|one| cx.profile.entries.get(one.0 as usize));
-                entry.map(|entry| format!("{} {}", entry.name, entry.tier))
-            }
-            Panel::Threads => {
-                let thread = cx.summary.and_then(|summary| summary.threads.get(row));
-                let thread =
-                    thread.and_then(|one| cx.profile.trace.threads.get(one.thread as usize));
-                thread.map(|thread| thread.thread.name.clone())
-            }
-        };
-        name.unwrap_or_default()
-    }
-
     /// A line (and letters and a scale, where there are three): how busy the CPUs are, by the region
     /// with most samples.
     fn strip(&self, cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
@@ -209,11 +188,7 @@ impl Overview {
         for column in 0..columns {
             let counts = strip.columns.column(column);
             let sum: u64 = counts.iter().sum();
-            let dominant = Region::ALL
-                .into_iter()
-                .zip(counts)
-                .max_by_key(|(_, count)| **count);
-            let region = dominant.map_or(Region::Unknown, |(region, _)| region);
+            let region = by_region::dominant(counts).unwrap_or(Region::Unknown);
             let sign = pane.theme.column(ratio(sum, most));
             let role = Role::Region(region);
             match bits.last_mut() {
@@ -230,6 +205,31 @@ impl Overview {
         let gap = columns.saturating_sub(from.len() + to.len());
         let scale = format!("     {from}{}{to}", " ".repeat(gap));
         pane.line(frame, 2, &[(Role::Dim, scale)]);
+    }
+}
+
+/// Whether a row of a list has what is searched for in its name.
+fn has_name(
+    digest: Option<&Digest>,
+    panel: Panel,
+    cx: &Cx<'_>,
+    row: usize,
+    text: &mut Finder,
+) -> bool {
+    match panel {
+        Panel::Regions => {
+            let region = digest.and_then(|digest| digest.regions.get(row));
+            region.is_some_and(|one| text.is_in(region_name(one.0)))
+        }
+        Panel::Entries => {
+            let entry = digest.and_then(|digest| digest.entries.get(row));
+            let entry = entry.and_then(|one| cx.profile.entries.get(one.0 as usize));
+            entry.is_some_and(|entry| text.is_in_words(&[&entry.name, &entry.tier]))
+        }
+        Panel::Threads => {
+            let thread = cx.summary.and_then(|summary| summary.threads.get(row));
+            thread.is_some_and(|one| threads::matches(cx.profile, one.thread, text))
+        }
     }
 }
 
@@ -317,13 +317,9 @@ impl View for Overview {
         // Where only the window grows, the columns are others, too: the stamp says that.
         let stamp: Stamp = cx.stamp;
         questions.extend(self.strip.ask(1, columns, stamp, move |profile, stop| {
-            let regions: Vec<u16> = profile.entries.iter().map(|e| e.region as u16).collect();
-            let groups = u16::try_from(Region::ALL.len()).unwrap_or(u16::MAX);
-            let of_entry = |entry: u32| regions.get(entry as usize).copied().unwrap_or(groups);
-            let of_site: Vec<u16> = profile.sites.iter().map(|s| of_entry(s.entry)).collect();
             let by = By::Groups {
-                of_site: &of_site,
-                groups,
+                of_site: &by_region::of_sites(profile),
+                groups: by_region::GROUPS,
             };
             let what = ColumnsOf {
                 window,
@@ -364,32 +360,22 @@ impl View for Overview {
             self.count(cx, Panel::Entries),
             self.count(cx, Panel::Threads),
         );
-        let (entry, thread) = (entry.unwrap_or(0), thread.unwrap_or(0));
-        self.entries.select(entry, entries, rows(places.entries));
-        self.threads.select(thread, threads, rows(places.threads));
+        self.entries.keep(entry, entries, rows(places.entries));
+        self.threads.keep(thread, threads, rows(places.threads));
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            return true;
-        }
         // Entries are what has names worth searching; in the threads, threads.
-        if self.panel == Panel::Regions {
+        if self.panel == Panel::Regions && !pattern.is_empty() {
             self.panel = Panel::Entries;
         }
         let panel = self.panel;
-        let now = self.selected(panel);
-        let origin = *self.origin.get_or_insert(now);
-        let wanted = pattern.to_lowercase();
-        let count = self.count(cx, panel);
-        let found = super::next_match(count, origin, now, find, |row| {
-            self.name_at(cx, row).to_lowercase().contains(&wanted)
+        let (count, now) = (self.count(cx, panel), self.selected(panel));
+        let digest = self.digest.get();
+        let found = (self.search).find(pattern, find, count, now, |row, text| {
+            has_name(digest, panel, cx, row, text)
         });
-        if let Some(row) = found {
-            self.select(panel, row, cx);
-        }
-        found.is_some()
+        found.select(|row| self.select(panel, row, cx))
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {

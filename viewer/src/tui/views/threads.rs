@@ -15,6 +15,7 @@ use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::lens::Narrow;
 use crate::tui::shown::{Cell, Part, Shown, Table};
 use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::search::{Finder, Search};
 use crate::tui::widgets::table;
 use facts::{By, Facts, Group, Key, ROLES, Row, Rows, Wanted, kernel_share};
 use ratatui::Frame;
@@ -65,7 +66,7 @@ pub struct Threads {
     version: u64,
     rows: Fetched<(Wanted, u64), Rows>,
     sparks: Fetched<Sparks, Columns>,
-    origin: Option<usize>,
+    search: Search,
 }
 
 /// The filter without what this view chooses.
@@ -128,13 +129,16 @@ pub(super) fn toggle(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
     }
 }
 
-/// Whether a thread's name, tid or role has `pattern` in it.
-pub(super) fn matches(profile: &Profile, thread: u32, pattern: &str) -> bool {
+/// Whether a thread's name, tid or role has what is searched for in it.
+pub(super) fn matches(profile: &Profile, thread: u32, text: &mut Finder) -> bool {
     let thread = profile.trace.threads.get(thread as usize);
     thread.is_some_and(|thread| {
         let thread = &thread.thread;
-        let text = format!("{} {} {}", thread.name, thread.tid, role_name(thread.role));
-        text.to_lowercase().contains(&pattern.to_lowercase())
+        text.is_in_words(&[
+            &thread.name,
+            &thread.tid.to_string(),
+            role_name(thread.role),
+        ])
     })
 }
 
@@ -221,8 +225,7 @@ impl Threads {
         let at = rows
             .iter()
             .position(|row| Some(&row.key) == self.chosen.as_ref());
-        let at = at.unwrap_or(self.list.selected());
-        self.list.select(at, count, Self::height(cx.area));
+        self.list.keep(at, count, Self::height(cx.area));
     }
 
     /// What the rows on the screen need; the columns of the screen for a row's activity.
@@ -373,24 +376,18 @@ impl View for Threads {
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            return true;
-        }
-        let now = *self.origin.get_or_insert(self.list.selected());
-        let rows = self.shown_rows();
-        let count = rows.len();
-        let found = super::next_match(count, now, self.list.selected(), find, |index| {
-            rows.get(index).is_some_and(|row| match &row.key {
-                Key::Thread(thread) => matches(cx.profile, *thread, pattern),
-                Key::Group(name) => name.to_lowercase().contains(&pattern.to_lowercase()),
+        let rows = self.rows.get().map_or(&[][..], |rows| &rows.shown);
+        let (count, now) = (rows.len(), self.list.selected());
+        let found = (self.search).find(pattern, find, count, now, |row, text| {
+            rows.get(row).is_some_and(|row| match &row.key {
+                Key::Thread(thread) => matches(cx.profile, *thread, text),
+                Key::Group(name) => text.is_in(name),
             })
         });
-        if let Some(found) = found {
-            self.list.select(found, count, Self::height(cx.area));
+        found.select(|row| {
+            self.list.select(row, count, Self::height(cx.area));
             self.chosen = self.selected().map(|row| row.key.clone());
-        }
-        found.is_some()
+        })
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {

@@ -21,6 +21,7 @@ use crate::tui::lens::Narrow;
 use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
 use crate::tui::theme::region_name;
 use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::search::Search;
 use asked::{Activity, Listed, Rows};
 use grid::Grid;
 use lanes::{Lanes, nearest, times};
@@ -80,7 +81,7 @@ pub struct Timeline {
     listed: Fetched<Filter, Listed>,
     rows: Fetched<(Grid, Filter, Vec<u32>), Rows>,
     lanes: Fetched<(Grid, Filter), Lanes>,
-    origin: Option<usize>,
+    search: Search,
 }
 
 impl Timeline {
@@ -430,7 +431,10 @@ impl View for Timeline {
                 let rows = self.listed.get().map(|listed| listed.threads.as_slice());
                 let mut rows = rows.unwrap_or_default().iter();
                 let row = rows.position(|(thread, _)| Some(*thread) == self.chosen);
-                self.select_row(row.unwrap_or(self.list.selected()), cx);
+                let height = usize::from(self.layout(cx.area).threads.height);
+                let count = self.listed.get().map_or(0, |listed| listed.threads.len());
+                self.list.keep(row, count, height);
+                self.note_chosen();
             }
             2 => self.rows.take(answer),
             _ => self.lanes.take(answer),
@@ -438,22 +442,13 @@ impl View for Timeline {
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            return true;
-        }
-        let now = *self.origin.get_or_insert(self.list.selected());
-        let rows = self.listed.get().map(|listed| listed.threads.as_slice());
-        let rows = rows.unwrap_or_default();
-        let selected = self.list.selected();
-        let found = super::next_match(rows.len(), now, selected, find, |row| {
+        let rows = self.listed.get().map_or(&[][..], |listed| &listed.threads);
+        let now = self.list.selected();
+        let found = (self.search).find(pattern, find, rows.len(), now, |row, text| {
             let thread = rows.get(row).map(|(thread, _)| *thread);
-            thread.is_some_and(|thread| threads::matches(cx.profile, thread, pattern))
+            thread.is_some_and(|thread| threads::matches(cx.profile, thread, text))
         });
-        if let Some(found) = found {
-            self.select_row(found, cx);
-        }
-        found.is_some()
+        found.select(|row| self.select_row(row, cx))
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {

@@ -15,6 +15,7 @@ use crate::tui::lens::Narrow;
 use crate::tui::shown::{Cell, Part, Shown, Table};
 use crate::tui::theme::region_name;
 use crate::tui::widgets::pane::{Pane, beside};
+use crate::tui::widgets::search::Search;
 use facts::{ABOUT, Facts, facts_of};
 use flow::{Flowing, Item, limits, tables, worths};
 use ratatui::Frame;
@@ -31,7 +32,7 @@ pub struct Truth {
     facts: Fetched<(), Facts>,
     /// Of all that can be selected.
     selected: usize,
-    origin: Option<usize>,
+    search: Search,
 }
 
 /// Columns of the screen with what flows in them.
@@ -167,23 +168,11 @@ impl Truth {
                 .map_or_else(Vec::new, |row| hot(vec![Narrow::Entries(vec![row.entry])])),
         }
     }
+}
 
-    fn text_of(&self, item: Item) -> String {
-        let Some(facts) = self.facts.get() else {
-            return String::new();
-        };
-        let text = match item {
-            Item::Line(index) => {
-                (facts.lines.get(index)).map(|l| format!("{} {}", l.text, l.remedy))
-            }
-            Item::Thread(index) => facts.threads.get(index).map(|row| row.name.clone()),
-            Item::Exact(index) => (facts.exact.get(index))
-                .map(|row| format!("{} {}", region_name(row.region), row.part)),
-            Item::Nameless(index) => {
-                (facts.nameless.get(index)).map(|row| format!("{} {}", row.name, row.place))
-            }
-        };
-        text.unwrap_or_default()
+impl Truth {
+    fn text_of(&self, item: Item) -> Option<String> {
+        Some(self.facts.get()?.text_of(item))
     }
 }
 
@@ -251,28 +240,22 @@ impl View for Truth {
     }
 
     fn answer(&mut self, _number: u8, answer: Option<Answer>, _cx: &Cx<'_>) {
-        let was = self.item().map(|item| self.text_of(item));
+        let was = self.item().and_then(|item| self.text_of(item));
         self.facts.take(answer);
         // The same thing stays selected, wherever it is now.
         let now = self.items();
-        let found = now.iter().position(|&item| Some(self.text_of(item)) == was);
+        let found = now.iter().position(|&item| self.text_of(item) == was);
         self.selected = found.unwrap_or(self.selected.min(now.len().saturating_sub(1)));
     }
 
     fn find(&mut self, pattern: &str, find: Find, _cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            return true;
-        }
-        let origin = *self.origin.get_or_insert(self.selected);
-        let wanted = pattern.to_lowercase();
-        let items = self.items();
-        let found = super::next_match(items.len(), origin, self.selected, find, |index| {
-            let item = items.get(index).copied();
-            item.is_some_and(|item| self.text_of(item).to_lowercase().contains(&wanted))
+        let (items, now) = (self.items(), self.selected);
+        let facts = self.facts.get();
+        let found = (self.search).find(pattern, find, items.len(), now, |row, text| {
+            let item = facts.zip(items.get(row));
+            item.is_some_and(|(facts, item)| text.is_in(&facts.text_of(*item)))
         });
-        self.selected = found.unwrap_or(self.selected);
-        found.is_some()
+        found.select(|row| self.selected = row)
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {

@@ -21,6 +21,18 @@ pub struct Col {
     pub rank: u8,
 }
 
+impl Col {
+    /// A column; see the fields.
+    pub const fn new(name: &'static str, width: usize, right: bool, rank: u8) -> Self {
+        Col {
+            name,
+            width,
+            right,
+            rank,
+        }
+    }
+}
+
 /// A piece of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
@@ -170,12 +182,7 @@ mod tests {
 
     #[test]
     fn narrow_screens_lose_the_least_important_columns() {
-        let col = |width, rank| Col {
-            name: "",
-            width,
-            right: false,
-            rank,
-        };
+        let col = |width, rank| Col::new("", width, false, rank);
         let columns = [col(10, 0), col(20, 2), col(8, 1), col(5, 0)];
         let names = |room| -> Vec<usize> {
             fitting(&columns, 0, room)

@@ -1,7 +1,7 @@
 //! What is inside one collection: its phases, its samples by part and by thread.
 
 use super::rows::{Key, Row, parts_in_collector, threads_in_collector};
-use crate::report::words::{count, ratio};
+use crate::report::words::{brief, bytes_short, count, ratio};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::pane::{Bit, Pane};
@@ -161,7 +161,7 @@ pub fn draw(
     let at = format!("at {:.3} s", cx.seconds(row.time));
     let length = row
         .length()
-        .map_or_else(|| format!("{} was observed", row.seen()), super::brief);
+        .map_or_else(|| format!("{} was observed", row.seen()), brief);
     let how = if row.stops {
         "the world stands still"
     } else {
@@ -198,9 +198,9 @@ pub fn draw(
             .begin
             .zip(row.begin)
             .map_or_else(String::new, |(phase, row)| {
-                format!("+{}", super::brief(phase.since(row).0))
+                format!("+{}", brief(phase.since(row).0))
             });
-        let length = phase.length.map_or_else(|| "?".to_owned(), super::brief);
+        let length = phase.length.map_or_else(|| "?".to_owned(), brief);
         let samples = phase.samples.map_or_else(String::new, count);
         lines.push(vec![
             (Role::Text, format!(" {}", text::name(&label, name))),
@@ -233,14 +233,14 @@ pub fn draw(
         lines.push(vec![(Role::Title, " spaces".to_owned())]);
     }
     for space in &inside.spaces {
-        let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), super::bytes);
+        let told = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), bytes_short);
         let arrow = cx.theme.sign("→", ">");
         let text = format!(
             " {}{} {arrow} {} of {}",
             text::name(&space.name, 14),
-            text::right(&bytes(space.before), 7),
-            text::right(&bytes(space.after), 7),
-            bytes(space.capacity),
+            text::right(&told(space.before), 7),
+            text::right(&told(space.after), 7),
+            told(space.capacity),
         );
         lines.push(vec![(Role::Text, text)]);
     }

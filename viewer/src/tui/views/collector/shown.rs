@@ -1,9 +1,9 @@
 //! What the view shows, for copying and exporting.
 
+use super::chart;
 use super::inside::Inside;
-use super::pauses::buckets;
+use super::pauses::{buckets, edge};
 use super::rows::{Collections, Row};
-use super::{brief, chart};
 use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
 use crate::tui::views::Cx;
 
@@ -165,8 +165,8 @@ fn over_time(cx: &Cx<'_>, all: &Collections) -> Chart {
 #[expect(clippy::cast_precision_loss, reason = "pauses")]
 fn pauses(all: &Collections) -> Chart {
     let buckets = buckets(&all.pauses, usize::MAX);
-    let first = buckets.first().map(|bucket| brief(bucket.0));
-    let last = buckets.last().map(|bucket| brief(bucket.1));
+    let first = buckets.first().map(|bucket| edge(bucket.0));
+    let last = buckets.last().map(|bucket| edge(bucket.1));
     Chart::Histogram {
         title: "Pauses by length".to_owned(),
         axis: Axis {

@@ -135,13 +135,6 @@ fn what_is_exported_has_raw_numbers() {
 }
 
 #[test]
-fn any_number_of_bytes_has_a_name() {
-    assert_eq!(super::bytes(u64::MAX), "16384P");
-    assert_eq!(super::bytes(10_239), "10K");
-    assert_eq!(super::bytes(10_752), "11K");
-}
-
-#[test]
 fn without_room_above_the_table_a_part_takes_its_place() {
     let mut driven = open(screens::java(), (60, 16));
     assert!(driven.screen().contains("cause"), "{}", driven.screen());

@@ -3,6 +3,7 @@
 
 use super::listing::Facts;
 use crate::report::parts::part_of;
+use crate::report::text::thread_label;
 use crate::tui::theme::region_name;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -278,9 +279,7 @@ impl Builder<'_> {
             Who::Nobody(why) => (*why).to_owned(),
             Who::Thread(thread) => {
                 let thread = self.profile.trace.threads.get(*thread as usize);
-                thread.map_or_else(String::new, |thread| {
-                    format!("{} ({})", thread.thread.name, thread.thread.tid)
-                })
+                thread.map_or_else(String::new, |thread| thread_label(&thread.thread))
             }
         };
         let (who, new_who) = self.who.in_order(name, |_, samples| Reverse(samples));

@@ -2,7 +2,7 @@
 
 use super::digest::Digest;
 use crate::report::text::names::label_of;
-use crate::report::text::role_name;
+use crate::report::text::{role_name, thread_name};
 use crate::report::words::{count, ratio, some};
 use crate::tui::theme::{Role, region_letter, region_name};
 use crate::tui::views::Cx;
@@ -199,7 +199,7 @@ pub fn threads(
         let bits: [Bit; 4] = [
             (
                 Role::Text,
-                format!(" {}", text::name(&thread.thread.name, name)),
+                format!(" {}", text::name(&thread_name(&thread.thread), name)),
             ),
             (Role::Dim, role),
             (Role::Dim, text::right(&count(one.samples), 8)),

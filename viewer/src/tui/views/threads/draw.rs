@@ -2,7 +2,7 @@
 
 use super::Threads;
 use super::facts::{By, Fact, Key, Row, kernel_share};
-use crate::report::text::role_name;
+use crate::report::text::{role_name, thread_name};
 use crate::report::words::{count, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
@@ -27,27 +27,21 @@ const FROM: usize = 11;
 
 /// The columns in the room there is.
 fn columns(area: Rect) -> [Col; 13] {
-    let col = |name, width, right, rank| Col {
-        name,
-        width,
-        right,
-        rank,
-    };
     let width = usize::from(area.width);
     [
-        col("", 1, false, 0),
-        col("thread", (width / 5).clamp(14, 40), false, 0),
-        col("tid", 8, true, 5),
-        col("role", 9, false, 1),
-        col("samples", 9, true, 4),
-        col("share", 7, true, 0),
-        col("CPU s", 8, true, 2),
-        col("told %", 6, true, 4),
-        col("kern %", 6, true, 3),
-        col("regions", (width / 10).clamp(8, 20), false, 0),
-        col("activity", (width / 4).max(12), false, 0),
-        col("from s", 9, true, 6),
-        col("to s", 9, true, 6),
+        Col::new("", 1, false, 0),
+        Col::new("thread", (width / 5).clamp(14, 40), false, 0),
+        Col::new("tid", 8, true, 5),
+        Col::new("role", 9, false, 1),
+        Col::new("samples", 9, true, 4),
+        Col::new("share", 7, true, 0),
+        Col::new("CPU s", 8, true, 2),
+        Col::new("told %", 6, true, 4),
+        Col::new("kern %", 6, true, 3),
+        Col::new("regions", (width / 10).clamp(8, 20), false, 0),
+        Col::new("activity", (width / 4).max(12), false, 0),
+        Col::new("from s", 9, true, 6),
+        Col::new("to s", 9, true, 6),
     ]
 }
 
@@ -190,10 +184,7 @@ impl Threads {
                 let n = some(row.threads.len() as u64, "thread", "threads");
                 Piece::of(Role::Strong, format!("{arrow} {name} ({n})"))
             }
-            (_, Some(one)) if one.thread.name.is_empty() => {
-                Piece::of(Role::Dim, format!("{indent}(no name)"))
-            }
-            (_, Some(one)) => Piece::of(role, format!("{indent}{}", one.thread.name)),
+            (_, Some(one)) => Piece::of(role, format!("{indent}{}", thread_name(&one.thread))),
             _ => Piece::text(""),
         };
         let (from, to) = match row.key {

@@ -4,6 +4,7 @@ use super::grid::{Grid, step};
 use super::lanes::{Glyph, Lane};
 use super::layout::Layout;
 use super::{Column, Timeline};
+use crate::report::text::thread_name;
 use crate::report::words::{count, ratio, some};
 use crate::tui::theme::{Colors, Role, region_letter, region_name};
 use crate::tui::views::Cx;
@@ -317,11 +318,8 @@ impl Timeline {
                 String::new()
             };
             let room = width.saturating_sub(1 + share.len());
-            let name = match one.thread.name.as_str() {
-                "" => format!("tid {}", one.thread.tid),
-                name => name.to_owned(),
-            };
-            let words = format!("{sign}{}{share}", text::name(&name, room));
+            let name = text::name(&thread_name(&one.thread), room);
+            let words = format!("{sign}{name}{share}");
             self.name(frame, layout, y, Line::styled(words, base));
             let ended = one.end.as_ref().filter(|end| !end.alive);
             let ended = ended.map(|end| end.time);

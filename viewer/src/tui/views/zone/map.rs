@@ -8,7 +8,8 @@ use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::Command;
 use crate::tui::lens::Narrow;
 use crate::tui::shown::{Cell, Part, Shown, Table};
-use crate::tui::views::{Act, Choice, Click, Cx, Find, Press, next_match};
+use crate::tui::views::{Act, Choice, Click, Cx, Find, Press};
+use crate::tui::widgets::search::Search;
 use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
 use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::profile::EntryKind;
@@ -42,7 +43,7 @@ pub struct Map {
     zoom: u32,
     /// The address of the cursor.
     at: Option<u64>,
-    origin: Option<usize>,
+    search: Search,
     pub(super) cells: Fetched<Wanted, Cells>,
 }
 
@@ -357,12 +358,8 @@ impl Map {
     }
 
     pub fn find(&mut self, pattern: &str, find: Find, ground: &Ground, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            return true;
-        }
         let Some(zone) = self.zone(ground) else {
-            return false;
+            return pattern.is_empty();
         };
         let hex = pattern.strip_prefix("0x");
         if let Some(address) = hex.and_then(|hex| u64::from_str_radix(hex, 16).ok()) {
@@ -376,17 +373,12 @@ impl Map {
         let at = self.at.unwrap_or(zone.start);
         let now = there.partition_point(|life| life.start <= at);
         let now = now.saturating_sub(1);
-        let origin = *self.origin.get_or_insert(now);
-        let pattern = pattern.to_lowercase();
-        let found = next_match(there.len(), origin, now, find, |index| {
-            let code = there.get(index);
+        let found = (self.search).find(pattern, find, there.len(), now, |row, text| {
+            let code = there.get(row);
             let code = code.and_then(|life| life.constituent(&cx.profile.trace));
-            code.is_some_and(|code| code.name.to_lowercase().contains(&pattern))
+            code.is_some_and(|code| text.is_in(&code.name))
         });
-        if let Some(life) = found.and_then(|found| there.get(found)) {
-            self.at = Some(life.start);
-        }
-        found.is_some()
+        found.select(|row| self.at = there.get(row).map(|life| life.start))
     }
 
     pub fn choices(&self, ground: &Ground, cx: &Cx<'_>) -> Vec<Choice> {

@@ -14,7 +14,7 @@ use super::cells::{Cells, Total, Wanted, name_of};
 use super::map::Map;
 use super::plot_drawn::{put, sentence};
 use super::{Ground, names};
-use crate::report::words::{count, percent, ratio, some};
+use crate::report::words::{bytes, count, percent, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::text::{name, right};
@@ -220,8 +220,8 @@ impl Map {
             " {}{of}: {:#x} +{}, 1 cell = {}",
             names::of_zone(zone.process, zone.start, &ground.lives, cx),
             zone.start,
-            names::bytes(zone.end - zone.start),
-            names::bytes(grid.bytes),
+            bytes(zone.end - zone.start),
+            bytes(grid.bytes),
         );
         let room = places.side.map_or(area.width, |side| side.x - area.x);
         let style = cx.theme.style(Role::Title);
@@ -319,10 +319,10 @@ impl Map {
         put(buffer, (area.x, y), &text, room, theme.style(Role::Dim));
         let mut text = format!(
             " {} used, {} free in {}, largest {}",
-            names::bytes(cells.used),
-            names::bytes(cells.free),
+            bytes(cells.used),
+            bytes(cells.free),
             some(cells.gaps, "gap", "gaps"),
-            names::bytes(cells.largest),
+            bytes(cells.largest),
         );
         let constituents = cells.totals.iter().map(|total| total.count).sum();
         text.push_str(&format!(", {} pieces", count(constituents)));
@@ -412,7 +412,7 @@ impl Map {
         let second = format!(
             " {:#x} +{}, {}, {}, {since}{until}",
             life.start,
-            names::bytes(life.size()),
+            bytes(life.size()),
             some(samples, "sample", "samples"),
             percent(ratio(samples, ground.addresses.total)),
         );
@@ -482,12 +482,12 @@ fn draw_kinds(cells: &Cells, cx: &Cx<'_>, buffer: &mut Buffer, area: Rect) {
         let text = row(
             &what,
             &count(total.count),
-            &names::bytes(total.bytes),
+            &bytes(total.bytes),
             &count(total.samples),
         );
         lines.push((text, Role::Text));
     }
-    let free = row(". free", &count(cells.gaps), &names::bytes(cells.free), "");
+    let free = row(". free", &count(cells.gaps), &bytes(cells.free), "");
     lines.push((free, Role::Dim));
     for ((text, role), y) in lines.into_iter().zip(area.y..area.bottom()) {
         put(buffer, (area.x, y), &text, columns, theme.style(role));

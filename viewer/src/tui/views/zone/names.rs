@@ -55,27 +55,3 @@ pub fn of_entry(entry: EntryId, cx: &Cx<'_>) -> String {
         None => name.to_owned(),
     }
 }
-
-/// A number of bytes with its unit, in few columns.
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut size = bytes as f64 / 1024.0;
-    let mut units = UNITS.into_iter();
-    let mut unit = units.next().unwrap_or_default();
-    for next in units {
-        if size < 1024.0 {
-            break;
-        }
-        size /= 1024.0;
-        unit = next;
-    }
-    if size < 10.0 {
-        format!("{size:.1} {unit}")
-    } else {
-        format!("{size:.0} {unit}")
-    }
-}

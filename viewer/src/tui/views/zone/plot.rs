@@ -7,7 +7,8 @@ use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::Command;
 use crate::tui::lens::Narrow;
 use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
-use crate::tui::views::{Act, Choice, Click, Cx, Find, Press, next_match};
+use crate::tui::views::{Act, Choice, Click, Cx, Find, Press};
+use crate::tui::widgets::search::Search;
 use std::sync::Arc;
 use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::addresses::{Owner, Stretch};
@@ -37,7 +38,7 @@ pub struct Plot {
     /// Where a selection began.
     mark: Option<u64>,
     dragged: bool,
-    origin: Option<usize>,
+    search: Search,
     /// Which stretch of the list is selected; the cursor's own where none is.
     listed: Option<Owner>,
     pub(super) columns: Fetched<Wanted, Columns>,
@@ -53,7 +54,7 @@ impl Default for Plot {
             at: None,
             mark: None,
             dragged: false,
-            origin: None,
+            search: Search::default(),
             listed: None,
             columns: Fetched::default(),
         }
@@ -395,10 +396,6 @@ impl Plot {
     }
 
     pub fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            return true;
-        }
         if let Some((low, high)) = range_of(pattern) {
             let Some(columns) = self.columns.get() else {
                 return false;
@@ -414,21 +411,15 @@ impl Plot {
             };
             return true;
         }
-        let Some((columns, now)) = self.columns.get().zip(self.cursor()) else {
-            return false;
-        };
-        let origin = *self.origin.get_or_insert(now);
-        let pattern = pattern.to_lowercase();
-        let found = next_match(columns.bars.len(), origin, now, find, |at| {
-            let bar = columns.bars.get(at).and_then(Option::as_ref);
+        let bars = self.columns.get().map_or(&[][..], |columns| &columns.bars);
+        let now = self.cursor().unwrap_or(0);
+        let found = (self.search).find(pattern, find, bars.len(), now, |at, text| {
+            let bar = bars.get(at).and_then(Option::as_ref);
             let entry = bar.and_then(|bar| bar.top);
             let entry = entry.and_then(|(entry, _)| cx.profile.entries.get(entry as usize));
-            entry.is_some_and(|entry| entry.name.to_lowercase().contains(&pattern))
+            entry.is_some_and(|entry| text.is_in(&entry.name))
         });
-        if let Some(found) = found {
-            self.go_to(found);
-        }
-        found.is_some()
+        found.select(|column| self.go_to(column))
     }
 
     pub fn choices(&self, ground: &Ground, cx: &Cx<'_>) -> Vec<Choice> {

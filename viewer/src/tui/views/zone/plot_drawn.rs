@@ -14,7 +14,7 @@
 use super::columns::Columns;
 use super::plot::Plot;
 use super::{Ground, names};
-use crate::report::words::{count, percent, ratio, some};
+use crate::report::words::{bytes, count, percent, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::table::{self, Col, Look, Piece as Cell};
@@ -38,21 +38,12 @@ const ABOVE: u16 = 1;
 const BELOW: u16 = 5;
 
 const COLUMNS: [Col; 5] = [
-    col("", 1, false, 0),
-    col("range", 12, false, 0),
-    col("size", 8, true, 1),
-    col("samples", 9, true, 0),
-    col("share", 7, true, 0),
+    Col::new("", 1, false, 0),
+    Col::new("range", 12, false, 0),
+    Col::new("size", 8, true, 1),
+    Col::new("samples", 9, true, 0),
+    Col::new("share", 7, true, 0),
 ];
-
-const fn col(name: &'static str, width: usize, right: bool, rank: u8) -> Col {
-    Col {
-        name,
-        width,
-        right,
-        rank,
-    }
-}
 
 /// The chart alone.
 fn chart(area: Rect) -> Rect {
@@ -340,7 +331,7 @@ impl Plot {
         let mut text = format!(
             " {:#x} +{}: {}, {}",
             bar.start,
-            names::bytes(bar.end - bar.start),
+            bytes(bar.end - bar.start),
             some(bar.samples, "sample", "samples"),
             percent(ratio(bar.samples, total))
         );
@@ -379,7 +370,7 @@ impl Plot {
             vec![
                 Cell::of(role, if is_in { "+" } else { "-" }),
                 Cell::of(role, names::of_stretch(stretch, &ground.lives, cx)),
-                Cell::of(role, names::bytes(stretch.size())),
+                Cell::of(role, bytes(stretch.size())),
                 Cell::of(role, count(stretch.samples())),
                 Cell::of(Role::Heat(share), percent(share)),
             ]

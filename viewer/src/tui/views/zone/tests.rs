@@ -185,7 +185,7 @@ fn the_zone_is_shown_as_it_was_then() {
     let screen = driven.keys(",,/m1<Enter>").screen();
     assert!(screen.contains("m1: method C1"), "{screen}");
     assert!(
-        screen.contains("0x7f0000000000 +4.0 KiB, 40 samples"),
+        screen.contains("0x7f0000000000 +4 KiB, 40 samples"),
         "{screen}"
     );
     let screen = driven.keys("/m3<Enter><Enter>").screen();
