@@ -9,7 +9,9 @@ pub(super) mod rows;
 mod shown;
 #[cfg(test)]
 mod tests;
+mod told;
 
+use super::empty::no_samples;
 use super::timeline::lanes::processes;
 use super::{Act, Choice, Click, Cx, Find, Press, View};
 use crate::report::words::{brief, bytes_short, count, percent, ratio, some};
@@ -27,6 +29,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use rows::{By, Collections, Key, Row, collections_of};
 use std::sync::Arc;
+use told::Told;
 use vmscope_symbolizer::Region;
 
 const CAUSE: usize = 3;
@@ -92,7 +95,9 @@ struct Places {
 
 impl Collector {
     fn places(&self, area: Rect) -> Places {
-        let (head, rest) = below(area, 2.min(area.height));
+        let has_sums = self.all.get().is_some_and(Collections::has_sums);
+        let head = if has_sums { 3 } else { 2 };
+        let (head, rest) = below(area, head.min(area.height));
         let top = match area.height {
             0..=15 => 0,
             16..=29 => 9,
@@ -209,7 +214,7 @@ impl Collector {
         Vec::new()
     }
 
-    fn head(all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
+    fn head(cx: &Cx<'_>, all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
         let seen = count(all.rows.len() as u64);
         let counted = match all.counted {
             Some(counted) => {
@@ -239,8 +244,13 @@ impl Collector {
         let parts = all.parts.iter().take(8);
         let parts = parts.map(|(name, samples)| format!("{name} {}", count(*samples)));
         let parts = parts.collect::<Vec<_>>().join(", ");
+        if all.total == 0 {
+            let text = format!(" {}", no_samples(cx));
+            return pane.line(frame, 1, &[(Role::Dim, text)]);
+        }
+        let about = if all.cut > 0 { "~" } else { "" };
         let samples = format!(
-            " {} in the collector ({})",
+            " {about}{} in the collector ({})",
             some(all.in_collector, "sample", "samples"),
             percent(ratio(all.in_collector, all.total))
         );
@@ -252,6 +262,10 @@ impl Collector {
                 (Role::Dim, format!(": {parts}")),
             ],
         );
+        if all.has_sums() {
+            let text = " ~ ? older samples are known by sums over time, which reach beyond it";
+            pane.line(frame, 2, &[(Role::Warning, text.to_owned())]);
+        }
     }
 
     fn table(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
@@ -287,7 +301,7 @@ impl Collector {
                 Some(length) => (brief(length), Role::Heat(ratio(length, longest))),
                 None => (row.seen().to_owned(), Role::Warning),
             };
-            let or_blank = |number: Option<u64>| number.map_or_else(String::new, count);
+            let or_blank = |told: Option<Told>| told.map_or_else(String::new, Told::words);
             let arrow = cx.theme.sign("→", ">");
             let told = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), bytes_short);
             let around = match (row.before, row.after) {
@@ -302,7 +316,7 @@ impl Collector {
                 Piece::of(Role::Dim, row.collector.clone()),
                 Piece::text(around),
                 Piece::of(Role::Region(Region::Gc), heap_bar(cx.theme, row, heap)),
-                Piece::of(Role::Dim, or_blank(row.inside.map(|inside| inside.total()))),
+                Piece::of(Role::Dim, or_blank(row.samples())),
                 Piece::text(or_blank(row.in_collector())),
             ]
         });
@@ -474,7 +488,7 @@ impl View for Collector {
             theme,
             area: places.head,
         };
-        Self::head(all, &head, frame);
+        Self::head(cx, all, &head, frame);
         for (form, area) in places.parts {
             let pane = Pane { theme, area };
             match form {

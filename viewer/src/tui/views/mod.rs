@@ -4,6 +4,7 @@
 mod by_region;
 mod callers;
 mod collector;
+mod empty;
 mod hot;
 mod method;
 mod overview;

@@ -4,6 +4,7 @@ use super::chart;
 use super::inside::Inside;
 use super::pauses::{buckets, edge};
 use super::rows::{Collections, Row};
+use super::told::Told;
 use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
 use crate::tui::views::Cx;
 
@@ -61,16 +62,22 @@ pub fn shown(cx: &Cx<'_>, all: &Collections, row: Option<&Row>, inside: Option<&
                     .map_or(Cell::Empty, |time| Cell::Seconds(cx.seconds(time))),
                 seconds(phase.length),
                 Cell::Text(if phase.stops { "yes" } else { "no" }.to_owned()),
-                phase.samples.map_or(Cell::Empty, Cell::Count),
+                number(phase.samples),
             ]);
         }
         parts.push(Part::Table(table));
-        parts.extend(samples("Samples inside it", &inside.parts, &inside.threads));
+        if inside.samples.and_then(Told::number).is_some() {
+            parts.extend(samples("Samples inside it", &inside.parts, &inside.threads));
+        }
     }
     Shown {
         title: "Collector".to_owned(),
         parts,
     }
+}
+
+fn number(told: Option<Told>) -> Cell {
+    told.and_then(Told::number).map_or(Cell::Empty, Cell::Count)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds below 2^52")]
@@ -79,6 +86,8 @@ fn seconds(ns: Option<u64>) -> Cell {
 }
 
 fn collections(cx: &Cx<'_>, all: &Collections) -> Table {
+    // `in sums`: samples in sums over time that reach beyond an end of the collection, of which
+    // each was counted as a whole or not at all.
     let columns = [
         ">time",
         ">duration",
@@ -90,6 +99,7 @@ fn collections(cx: &Cx<'_>, all: &Collections) -> Table {
         ">after",
         ">samples",
         ">in collector",
+        ">in sums",
         "observed",
     ];
     let mut table = Table::new("Collections", &columns);
@@ -103,9 +113,9 @@ fn collections(cx: &Cx<'_>, all: &Collections) -> Table {
             Cell::Text(if row.stops { "yes" } else { "no" }.to_owned()),
             row.before.map_or(Cell::Empty, Cell::Bytes),
             row.after.map_or(Cell::Empty, Cell::Bytes),
-            row.inside
-                .map_or(Cell::Empty, |inside| Cell::Count(inside.total())),
-            row.in_collector().map_or(Cell::Empty, Cell::Count),
+            number(row.samples()),
+            number(row.in_collector()),
+            Cell::Count(row.cut()),
             Cell::Text(row.seen().to_owned()),
         ]);
     }

@@ -7,6 +7,7 @@ use crate::report::words::{count, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::by_region::{self, GROUPS};
+use crate::tui::views::empty::{no_samples, say};
 use crate::tui::widgets::table::{self, Col, Look, Piece};
 use crate::tui::widgets::text;
 use ratatui::Frame;
@@ -102,7 +103,7 @@ impl Threads {
         let facts = self.facts.get();
         let rows = self.shown_rows();
         if rows.is_empty() && facts.is_some() && !self.is_waiting() {
-            return draw_nothing(cx, frame, area);
+            return say(&no_samples(cx), cx, frame, area);
         }
         let total = facts.map_or(0, |facts| facts.samples);
         let sorted = match self.wanted.by {
@@ -305,25 +306,4 @@ impl Threads {
 fn cell(area: Rect, x: u16, y: u16, width: usize) -> Rect {
     let width = u16::try_from(width).unwrap_or(u16::MAX);
     Rect::new(area.x.saturating_add(x), y, width, 1).intersection(area)
-}
-
-fn draw_nothing(cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let words = if cx.lens.is_open() {
-        "No thread used any CPU time while this was recorded. A program that waits has no samples \
-         on the CPU clock: record it while it works, or for longer (vmscope attach PID --duration 30)."
-    } else {
-        "No thread has a sample that the filters take: x removes the newest filter, X all of them."
-    };
-    let columns = usize::from(area.width).saturating_sub(4);
-    let lines = textwrap::wrap(words, columns.max(1));
-    let lines: Vec<Line> = lines
-        .into_iter()
-        .map(|l| Line::raw(format!("  {l}")))
-        .collect();
-    let area = Rect {
-        y: area.y + area.height.min(1),
-        height: area.height.saturating_sub(1),
-        ..area
-    };
-    frame.render_widget(ratatui::widgets::Paragraph::new(lines), area);
 }

@@ -3,12 +3,13 @@
 use super::grid::{Grid, step};
 use super::lanes::{Glyph, Lane};
 use super::layout::Layout;
-use super::{Column, Timeline};
+use super::{Column, Span as Shows, Timeline};
 use crate::report::text::thread_name;
 use crate::report::words::{count, ratio, some};
 use crate::tui::theme::{Colors, Role, region_letter, region_name};
 use crate::tui::views::Cx;
 use crate::tui::views::by_region::{self, ByRegion};
+use crate::tui::views::empty::{no_samples, say};
 use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -148,11 +149,15 @@ impl Timeline {
             let (x, style) = (x_of(layout, column), theme.style(role));
             put(frame.buffer_mut(), x, ruler, sign, style);
         };
+        let sums_until = Self::sums_until(cx);
         for column in 0..grid.columns {
+            let is_sum = sums_until.is_some_and(|until| grid.edge(column) < until);
             if inside(selection, column) {
                 sign(frame, column, ('≈', '~'), Role::Match);
             } else if inside(window, column) {
                 sign(frame, column, ('═', '='), Role::Chip);
+            } else if is_sum {
+                sign(frame, column, ('╌', '.'), Role::Warning);
             } else {
                 sign(frame, column, ('─', '-'), Role::Dim);
             }
@@ -193,6 +198,26 @@ impl Timeline {
         sign(frame, self.at(grid), ('▼', 'v'), Role::Key);
     }
 
+    /// Why there is nothing in what is shown, and the key that shows more.
+    fn nothing(&self, cx: &Cx<'_>, grid: &Grid) -> String {
+        let threads = self.listed.get().map_or(&[][..], |listed| &listed.threads);
+        if threads.is_empty() || self.span == Shows::Whole {
+            return no_samples(cx);
+        }
+        let (from, to) = (cx.seconds(grid.from), cx.seconds(grid.to));
+        let key = match self.span {
+            Shows::Window => "m shows the whole time, x removes the window",
+            _ => "- shows more of it",
+        };
+        format!("No samples from {from:.3} to {to:.3} s: {key}.")
+    }
+
+    /// Before which time only sums over time are known; `None` that all samples are.
+    fn sums_until(cx: &Cx<'_>) -> Option<TimeNs> {
+        let first = cx.profile.trace.samples.times.first().copied();
+        (cx.profile.slices.forgotten() > 0).then(|| first.unwrap_or(cx.end))
+    }
+
     /// A column's samples by region; `None` where they are not known yet.
     fn regions(&self, grid: &Grid, column: usize) -> Option<(&[u64], Option<f64>)> {
         let activity = self.activity.get()?;
@@ -218,20 +243,12 @@ impl Timeline {
         let all = (0..old.columns).map(|at| activity.columns.column(at).iter().sum());
         let most: u64 = all.max().unwrap_or(0);
         if most == 0 {
-            let words = if cx.lens.is_open() {
-                "nothing ran on a CPU: record it while it works"
-            } else {
-                "the filters take no sample: X removes all of them"
-            };
-            let line = Line::styled(words, theme.style(Role::Dim));
             let at = Rect {
                 x: layout.left,
-                y: area.y + area.height / 2,
-                width: u16::try_from(grid.columns).unwrap_or(0),
-                height: 1,
+                width: area.right().saturating_sub(layout.left),
+                ..area
             };
-            frame.render_widget(line, at.intersection(frame.area()));
-            return;
+            return say(&self.nothing(cx, grid), cx, frame, at);
         }
         let scale = scale(cx, &old, most);
         let dim = theme.style(Role::Dim);
@@ -452,7 +469,9 @@ impl Timeline {
             let busy = samples as f64 * period as f64 / ns as f64;
             words += &format!("  {busy:.2} {}", unit(cx));
         }
-        words += &format!("  {}", some(samples, "sample", "samples"));
+        let sums_until = Self::sums_until(cx).filter(|until| from < *until);
+        let about = if sums_until.is_some() { "~" } else { "" };
+        words += &format!("  {about}{}", some(samples, "sample", "samples"));
         // CPU time is read some times a second: of less than a second little is known.
         if let Some(promised) = promised.filter(|_| ns >= 1_000_000_000) {
             words += &format!(" of ~{promised:.0} promised");
@@ -462,6 +481,10 @@ impl Timeline {
         for (count, region) in regions.into_iter().filter(|(count, _)| *count > 0) {
             let share = ratio(count, samples) * 100.0;
             words += &format!("  {} {share:.0}%", region_name(region));
+        }
+        if let Some(until) = sums_until {
+            let until = cx.seconds(until);
+            words += &format!("  (before {until:.3} s only sums over time are known)");
         }
         words
     }
@@ -492,10 +515,13 @@ impl Timeline {
         }
         let total = sum.iter().sum();
         let width = usize::from(layout.legend.width);
-        let note = match hidden {
+        let mut note = match hidden {
             0 => String::new(),
             n => format!(" +{n} rows"),
         };
+        if Self::sums_until(cx).is_some() {
+            note += &format!(" {} sums", theme.sign("╌", "."));
+        }
         let sizes = [(12, true), (12, false), (4, false)];
         let of_size = |(letters, shares): (usize, bool)| -> Vec<Span<'static>> {
             let regions = Region::ALL
@@ -524,13 +550,13 @@ impl Timeline {
         let all = sizes.into_iter().map(of_size);
         let mut last = Vec::new();
         for spans in all {
-            let fits = needed(&spans) + note.len() <= width;
+            let fits = needed(&spans) + text::width(&note) <= width;
             last = spans;
             if fits {
                 break;
             }
         }
-        let left = width.saturating_sub(needed(&last) + note.len());
+        let left = width.saturating_sub(needed(&last) + text::width(&note));
         last.push(Span::styled(note, theme.style(Role::Warning)));
         let threads = self.listed.get().map_or(0, |listed| listed.threads.len());
         let rows = usize::from(layout.threads.height);

@@ -156,6 +156,21 @@ impl Map {
         here.iter().max_by_key(key).copied()
     }
 
+    /// What the cursor's cell is, where nothing is told to lie in it.
+    pub fn gap(&self, ground: &Ground, cx: &Cx<'_>) -> &'static str {
+        let cell = self.zone(ground).and_then(|zone| {
+            let grid = self.grid(zone, cx);
+            let (of, cells) = self.fitting(zone, &grid, cx)?;
+            let inside = self.cursor(zone, &grid).checked_sub(of.first)? / of.bytes;
+            cells.cells.get(usize::try_from(inside).ok()?)
+        });
+        if cell.is_some_and(|cell| cell.free) {
+            "free space"
+        } else {
+            "space that nobody told of"
+        }
+    }
+
     /// The entry of a constituent's own samples; `None` where it has none.
     fn entry(life: &Life, cx: &Cx<'_>) -> Option<EntryId> {
         let code = life.constituent(&cx.profile.trace)?;
@@ -169,7 +184,7 @@ impl Map {
 
     fn on_entry(&self, ground: &Ground, cx: &Cx<'_>, then: impl Fn(EntryId) -> Act) -> Vec<Act> {
         let Some(life) = self.chosen(ground, cx) else {
-            return vec![Act::Say("this is free space".to_owned())];
+            return vec![Act::Say(format!("this is {}", self.gap(ground, cx)))];
         };
         let entry = Self::entry(life, cx);
         vec![entry.map_or_else(
@@ -428,13 +443,14 @@ impl Map {
                 Cell::Count(total.samples),
             ]);
         }
-        let free = vec![
-            Cell::Text("free".to_owned()),
-            Cell::Count(cells.gaps),
-            Cell::Bytes(cells.free),
-            Cell::Empty,
-        ];
-        kinds.rows.push(free);
+        for (_, name, gaps) in map_drawn::gaps_of(cells) {
+            kinds.rows.push(vec![
+                Cell::Text(name.to_owned()),
+                Cell::Count(gaps.count),
+                Cell::Bytes(gaps.bytes),
+                Cell::Empty,
+            ]);
+        }
         let heads = [
             "name", "kind", "tier", "from", "to", ">bytes", ">since", ">samples",
         ];

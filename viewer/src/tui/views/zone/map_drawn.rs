@@ -10,13 +10,14 @@
 //! OrderBook.match, methods C2, 0x7fa000080040 +896 B, since 2.310 s
 //! ```
 
-use super::cells::{Cells, Total, Wanted, name_of};
+use super::cells::{Cells, Gaps, Total, Wanted, name_of};
 use super::map::Map;
-use super::plot_drawn::{put, sentence};
+use super::plot_drawn::put;
 use super::{Ground, names};
 use crate::report::words::{bytes, count, percent, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
+use crate::tui::views::empty::say;
 use crate::tui::widgets::text::{name, right};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -32,6 +33,10 @@ pub const LEAST_BYTES: u64 = 16;
 pub const NO_ZONE: &str = "This recording has no code zone: nothing told what is in generated \
     code. Native programs have none; of a JVM, `vmscope attach PID` reads it, and V8 tells it when \
     `vmscope record -- node FILE` starts it. m shows samples by address.";
+
+/// What stands for space that the VM tells to be free, and for what nobody told of.
+const FREE: char = '.';
+const UNTOLD: char = ':';
 
 /// Left of the cells: their address; right of them: the row's samples.
 const LEFT: u16 = 10;
@@ -185,7 +190,7 @@ pub fn kind_of(kind: &ConstituentKind) -> String {
 impl Map {
     pub fn draw(&self, ground: &Ground, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let Some(zone) = self.zone(ground) else {
-            return sentence(NO_ZONE, cx, frame, area);
+            return say(NO_ZONE, cx, frame, area);
         };
         let places = Places::of(area);
         let grid = self.grid(zone, cx);
@@ -257,7 +262,8 @@ impl Map {
             for (cell, (x, index)) in row.iter().zip((map.x..map.right()).zip(first..)) {
                 let heat = ratio(cell.samples, most);
                 let letter = cell.sort.and_then(|sort| cells.totals.get(sort));
-                let letter = letter.map_or('.', |total| total.letter);
+                let gap = if cell.free { FREE } else { UNTOLD };
+                let letter = letter.map_or(gap, |total| total.letter);
                 let sign = match (cell.came, cell.went) {
                     (true, _) => '+',
                     (false, true) => '-',
@@ -310,20 +316,25 @@ impl Map {
         let room = usize::from(room);
         let y = places.map.bottom();
         let text = if places.side.is_some() {
-            " . is free, + came, - went since the step before; underlined has samples".to_owned()
+            let gaps = gaps_of(cells).map(|(sign, name, _)| format!("{sign} is {name}, "));
+            let gaps: String = gaps.collect();
+            format!(" {gaps}+ came, - went since the step before; underlined has samples")
         } else {
             let piece = |total: &Total| format!("{} {}", total.letter, name_of(&total.sort));
             let pieces: Vec<String> = cells.totals.iter().map(piece).collect();
-            format!(" {}  . free  + came - went", pieces.join("  "))
+            let gaps = gaps_of(cells).map(|(sign, name, _)| format!("  {sign} {name}"));
+            let gaps: String = gaps.collect();
+            format!(" {}{gaps}  + came - went", pieces.join("  "))
         };
         put(buffer, (area.x, y), &text, room, theme.style(Role::Dim));
-        let mut text = format!(
-            " {} used, {} free in {}, largest {}",
-            bytes(cells.used),
-            bytes(cells.free),
-            some(cells.gaps, "gap", "gaps"),
-            bytes(cells.largest),
-        );
+        let mut text = format!(" {} used", bytes(cells.used));
+        for (_, name, gaps) in gaps_of(cells) {
+            let pieces = some(gaps.count, "gap", "gaps");
+            text.push_str(&format!(", {} {name} in {pieces}", bytes(gaps.bytes)));
+            if gaps.count > 1 {
+                text.push_str(&format!(", largest {}", bytes(gaps.largest)));
+            }
+        }
         let constituents = cells.totals.iter().map(|total| total.count).sum();
         text.push_str(&format!(", {} pieces", count(constituents)));
         if cells.maybe > 0 {
@@ -333,6 +344,9 @@ impl Map {
             let times = some(compactions, "time", "times");
             let last = cx.seconds(last);
             text.push_str(&format!(", moved {times}, last at {last:.3} s"));
+        }
+        if let Some(zone) = self.zone(ground) {
+            text.push_str(&forks(zone));
         }
         put(
             buffer,
@@ -376,7 +390,8 @@ impl Map {
             String::new()
         };
         let Some((zone, life)) = self.zone(ground).zip(self.chosen(ground, cx)) else {
-            return (format!(" free space{changed}"), String::new());
+            let what = self.gap(ground, cx);
+            return (format!(" {what}{changed}"), String::new());
         };
         let Some(code) = life.constituent(&cx.profile.trace) else {
             return (String::new(), String::new());
@@ -417,6 +432,28 @@ impl Map {
             percent(ratio(samples, ground.addresses.total)),
         );
         (first, second)
+    }
+}
+
+/// The kinds of space that nothing is told to lie on, as far as there is any: sign, name,
+/// how much.
+pub fn gaps_of(cells: &Cells) -> impl Iterator<Item = (char, &'static str, Gaps)> {
+    let all = [
+        (FREE, "free", cells.free),
+        (UNTOLD, "not told", cells.untold),
+    ];
+    all.into_iter().filter(|(.., gaps)| gaps.count > 0)
+}
+
+/// What is said of code that forked processes have in common.
+fn forks(zone: &ZoneRange) -> String {
+    match (zone.forks, zone.is_forked) {
+        (0, false) => String::new(),
+        (0, true) => ", without what its parent handed on".to_owned(),
+        (forks, _) => {
+            let forks = some(forks.into(), "forked process", "forked processes");
+            format!(", with the samples of {forks} in it")
+        }
     }
 }
 
@@ -487,8 +524,11 @@ fn draw_kinds(cells: &Cells, cx: &Cx<'_>, buffer: &mut Buffer, area: Rect) {
         );
         lines.push((text, Role::Text));
     }
-    let free = row(". free", &count(cells.gaps), &bytes(cells.free), "");
-    lines.push((free, Role::Dim));
+    for (sign, name, gaps) in gaps_of(cells) {
+        let what = format!("{sign} {name}");
+        let text = row(&what, &count(gaps.count), &bytes(gaps.bytes), "");
+        lines.push((text, Role::Dim));
+    }
     for ((text, role), y) in lines.into_iter().zip(area.y..area.bottom()) {
         put(buffer, (area.x, y), &text, columns, theme.style(role));
     }

@@ -23,6 +23,13 @@ pub fn of_stretch(stretch: &Stretch, lives: &Lives, cx: &Cx<'_>) -> String {
     }
 }
 
+/// The same where there is little room.
+pub fn short(name: &str) -> &str {
+    let name = name.strip_prefix("code ").unwrap_or(name);
+    let library = name.find(".so").filter(|at| *at > 0);
+    library.and_then(|at| name.get(..at)).unwrap_or(name)
+}
+
 /// What a code zone is called: with its number where there are several, and its process
 /// where several have one.
 pub fn of_zone(process: ProcessKey, start: u64, lives: &Lives, cx: &Cx<'_>) -> String {

@@ -11,20 +11,19 @@
 //! 0x7fa000080040-0x7fa000080080, 64 B: 713 samples, 5.67%, most in OrderBook.match
 //! ```
 
-use super::columns::Columns;
+use super::columns::{Columns, Piece};
 use super::plot::Plot;
 use super::{Ground, names};
 use crate::report::words::{bytes, count, percent, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
+use crate::tui::views::empty::{no_samples, say};
 use crate::tui::widgets::table::{self, Col, Look, Piece as Cell};
 use crate::tui::widgets::text::{line, name, right, width as width_of};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
-use ratatui::text::Line;
-use ratatui::widgets::{Paragraph, Wrap};
 use vmscope_symbolizer::Region;
 
 /// Left of the chart: how many samples; right of it: the integral.
@@ -233,33 +232,7 @@ impl Plot {
         let chart = chart(area);
         let y = chart.bottom();
         let theme = cx.theme;
-        for (piece, index) in columns.pieces.iter().zip(0..) {
-            let Some(stretch) = ground.addresses.stretches.get(piece.stretch) else {
-                continue;
-            };
-            let bars = columns.bars.iter().flatten();
-            let of_piece = bars.filter(|bar| bar.piece == index);
-            let samples = of_piece.map(|bar| bar.samples).sum();
-            let share = ratio(samples, ground.addresses.total) * 100.0;
-            let title = names::of_stretch(stretch, &ground.lives, cx);
-            let share = format!(" {share:.0}%");
-            let is_narrow = width_of(&title) + width_of(&share) > piece.width;
-            let title = match title.strip_prefix("code ").filter(|_| is_narrow) {
-                Some(short) => short.to_owned(),
-                None => title,
-            };
-            let text = match piece.width.checked_sub(width_of(&share)) {
-                Some(room) if room >= width_of(&title).min(4) => {
-                    format!("{}{share}", name(&title, room.min(width_of(&title))))
-                }
-                _ => name(&title, piece.width.min(width_of(&title))),
-            };
-            let Ok(column) = u16::try_from(piece.column) else {
-                continue;
-            };
-            let style = theme.style(Role::Strong);
-            put(buffer, (chart.x + column, y), &text, piece.width, style);
-        }
+        draw_labels(ground, columns, cx, buffer, (chart, y));
         self.draw_names(columns, cx, buffer, (chart, y + 1));
         let cursor = self.cursor();
         if let Some(column) = cursor.and_then(|at| u16::try_from(at).ok()) {
@@ -328,8 +301,13 @@ impl Plot {
         let Some(bar) = bar else {
             return String::new();
         };
+        let piece = columns.pieces.get(bar.piece);
+        let stretch = piece.and_then(|piece| ground.addresses.stretches.get(piece.stretch));
+        let range = stretch.map_or_else(String::new, |stretch| {
+            format!(" in {}", names::of_stretch(stretch, &ground.lives, cx))
+        });
         let mut text = format!(
-            " {:#x} +{}: {}, {}",
+            " {:#x} +{}{range}: {}, {}",
             bar.start,
             bytes(bar.end - bar.start),
             some(bar.samples, "sample", "samples"),
@@ -378,6 +356,57 @@ impl Plot {
     }
 }
 
+/// The ranges' names with their shares, those with most samples first: a range that is too
+/// narrow for its name has none.
+fn draw_labels(
+    ground: &Ground,
+    columns: &Columns,
+    cx: &Cx<'_>,
+    buffer: &mut Buffer,
+    (chart, y): (Rect, u16),
+) {
+    let mut samples = vec![0; columns.pieces.len()];
+    for bar in columns.bars.iter().flatten() {
+        if let Some(slot) = samples.get_mut(bar.piece) {
+            *slot += bar.samples;
+        }
+    }
+    let mut pieces: Vec<(u64, &Piece)> = samples.into_iter().zip(&columns.pieces).collect();
+    pieces.sort_by_key(|(samples, piece)| (std::cmp::Reverse(*samples), piece.column));
+    let width = usize::from(chart.width);
+    // Between two names there is a blank.
+    let mut taken = vec![false; width + 1];
+    for (samples, piece) in pieces {
+        let Some(stretch) = ground.addresses.stretches.get(piece.stretch) else {
+            continue;
+        };
+        let share = ratio(samples, ground.addresses.total) * 100.0;
+        let whole = names::of_stretch(stretch, &ground.lives, cx);
+        let short = names::short(&whole);
+        let texts = [
+            format!("{whole} {share:.0}%"),
+            format!("{short} {share:.0}%"),
+            short.to_owned(),
+        ];
+        let fitting = texts.into_iter().find(|text| {
+            let wide = width_of(text);
+            let room = taken.get(piece.column..piece.column + wide + 1);
+            // It may end above the gap behind its range.
+            wide <= piece.width + 1 && room.is_some_and(|room| !room.contains(&true))
+        });
+        let (Some(text), Ok(column)) = (fitting, u16::try_from(piece.column)) else {
+            continue;
+        };
+        let end = piece.column + width_of(&text) + 1;
+        let before = piece.column.saturating_sub(1);
+        if let Some(room) = taken.get_mut(before..end) {
+            room.fill(true);
+        }
+        let style = cx.theme.style(Role::Strong);
+        put(buffer, (chart.x + column, y), &text, width, style);
+    }
+}
+
 /// The integral as a line over the bars: it only rises.
 fn draw_integral(columns: &Columns, cx: &Cx<'_>, buffer: &mut Buffer, chart: Rect) {
     let style = cx.theme.style(Role::Strong);
@@ -414,26 +443,8 @@ fn empty(ground: &Ground, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
              doubtful, or in memory that nobody told of.",
             some(all.total, "sample", "samples")
         )
-    } else if cx.lens.is_open() {
-        "There are no samples in this recording, so none has an address. `vmscope record -- \
-         COMMAND` or `vmscope attach PID` records some."
-            .to_owned()
     } else {
-        "The filters take no sample: x removes the newest, X all of them.".to_owned()
+        no_samples(cx)
     };
-    sentence(&text, cx, frame, area);
-}
-
-/// A sentence in the place of a chart.
-pub fn sentence(text: &str, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let area = Rect {
-        x: area.x + 2,
-        y: area.y + 1,
-        width: area.width.saturating_sub(4).min(100),
-        height: area.height.saturating_sub(1),
-    };
-    let area = area.intersection(frame.area());
-    let style = cx.theme.style(Role::Text);
-    let text = Paragraph::new(Line::styled(text, style)).wrap(Wrap { trim: true });
-    frame.render_widget(text, area);
+    say(&text, cx, frame, area);
 }
