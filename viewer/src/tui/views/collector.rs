@@ -4,51 +4,30 @@
 mod chart;
 mod empty;
 mod inside;
+mod listed;
 pub(super) mod pauses;
+mod places;
 pub(super) mod rows;
 mod shown;
 #[cfg(test)]
 mod tests;
 mod told;
+mod windows;
 
-use super::empty::no_samples;
-use super::timeline::lanes::processes;
 use super::{Act, Choice, Click, Cx, Find, Press, View};
-use crate::report::words::{brief, bytes_short, count, percent, ratio, some};
 use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::lens::Narrow;
 use crate::tui::shown::Shown;
-use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::list::ListState;
-use crate::tui::widgets::pane::{Pane, below, beside};
+use crate::tui::widgets::pane::Pane;
 use crate::tui::widgets::search::Search;
-use crate::tui::widgets::table::{self, Col, Look, Piece};
+use crate::tui::widgets::table::{self};
 use inside::{Inside, inside_of};
+use places::WIDE;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use rows::{By, Collections, Key, Row, collections_of};
 use std::sync::Arc;
-use told::Told;
-use vmscope_symbolizer::Region;
-
-const CAUSE: usize = 3;
-const BAR: usize = 12;
-
-/// From so many columns on the chart has something beside it.
-const WIDE: u16 = 110;
-
-const COLUMNS: [Col; 9] = [
-    Col::new("time", 9, true, 0),
-    Col::new("duration", 9, true, 0),
-    Col::new("kind", 10, false, 0),
-    Col::new("cause", 14, false, 0),
-    Col::new("collector", 12, false, 3),
-    Col::new("before > after", 14, true, 1),
-    Col::new("heap", BAR, false, 4),
-    Col::new("samples", 8, true, 2),
-    Col::new("in GC", 7, true, 0),
-];
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -83,66 +62,7 @@ pub struct Collector {
     search: Search,
 }
 
-/// Where the parts are.
-struct Places {
-    head: Rect,
-    parts: Vec<(Form, Rect)>,
-    /// Also where a part is there instead of it: what is selected stays so.
-    table: Rect,
-    /// Whether there is room for a part and the table.
-    has_both: bool,
-}
-
 impl Collector {
-    fn places(&self, area: Rect) -> Places {
-        let has_sums = self.all.get().is_some_and(Collections::has_sums);
-        let head = if has_sums { 3 } else { 2 };
-        let (head, rest) = below(area, head.min(area.height));
-        let top = match area.height {
-            0..=15 => 0,
-            16..=29 => 9,
-            height => (height / 3).min(18),
-        };
-        let has_both = top > 0;
-        if !has_both {
-            let parts = self.instead.then_some((self.form, rest));
-            return Places {
-                head,
-                parts: parts.into_iter().collect(),
-                table: rest,
-                has_both,
-            };
-        }
-        let (top, rest) = below(rest, top);
-        let mut parts = Vec::new();
-        let mut table = rest;
-        if area.width < WIDE {
-            parts.push((self.form, top));
-        } else {
-            let (left, right) = beside(top, area.width * 11 / 20);
-            parts.push((Form::Chart, left));
-            if area.width >= 160 && rest.height > 16 {
-                parts.push((Form::Pauses, right));
-                let (left, right) = beside(rest, area.width * 13 / 20);
-                table = left;
-                parts.push((Form::Inside, right));
-            } else {
-                let form = match self.form {
-                    Form::Inside => Form::Inside,
-                    _ => Form::Pauses,
-                };
-                parts.push((form, right));
-            }
-        }
-        parts.retain(|(_, area)| area.height > 0);
-        Places {
-            head,
-            parts,
-            table,
-            has_both,
-        }
-    }
-
     fn rows(&self) -> &[Row] {
         self.all.get().map_or(&[], |all| all.rows.as_slice())
     }
@@ -156,186 +76,6 @@ impl Collector {
         self.list.select(index, self.rows().len(), height);
         self.selected = self.row().map(|row| row.key);
     }
-
-    /// The collection's own time for all views.
-    fn window_of(row: &Row) -> Vec<Act> {
-        match row.span() {
-            Some((from, to)) => vec![Act::Narrow(Narrow::Window(Some((from, to))))],
-            None => {
-                let text = format!(
-                    "{} of this collection was observed: it has no window",
-                    row.seen()
-                );
-                vec![Act::Say(text)]
-            }
-        }
-    }
-
-    /// Goes to the collection before or after the selected one in time. Where a window is
-    /// chosen, other collections are not in the table, but they are in the trace.
-    fn neighbour(&mut self, later: bool, cx: &Cx<'_>) -> Vec<Act> {
-        let Some(row) = self.row().cloned() else {
-            return Vec::new();
-        };
-        if cx.lens.window().is_some() {
-            let processes = processes(cx.profile, cx.lens.filter());
-            let spans = cx.profile.trace.collections.iter().filter(|one| {
-                let processes = processes.as_ref();
-                processes.is_none_or(|processes| processes.contains(&one.process))
-            });
-            let spans = spans.filter_map(|one| Some((one.begin?, one.end?, Row::key_of(one))));
-            let spans = spans.filter(|(from, to, _)| from < to && *from <= cx.end);
-            let next = if later {
-                spans.filter(|one| one.0 > row.time).min_by_key(|one| one.0)
-            } else {
-                spans.filter(|one| one.0 < row.time).max_by_key(|one| one.0)
-            };
-            return match next {
-                Some((from, to, key)) => {
-                    self.selected = Some(key);
-                    vec![Act::Narrow(Narrow::Window(Some((from, to))))]
-                }
-                None => vec![Act::Say("there is no further collection".to_owned())],
-            };
-        }
-        let others = self.rows().iter().enumerate();
-        let next = if later {
-            others
-                .filter(|(_, one)| one.time > row.time)
-                .min_by_key(|(_, one)| one.time)
-        } else {
-            others
-                .filter(|(_, one)| one.time < row.time)
-                .max_by_key(|(_, one)| one.time)
-        };
-        if let Some((index, _)) = next {
-            self.select(index, cx);
-        }
-        Vec::new()
-    }
-
-    fn head(cx: &Cx<'_>, all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
-        let seen = count(all.rows.len() as u64);
-        let counted = match all.counted {
-            Some(counted) => {
-                format!("{counted:.0} collections by the VM's count, {seen} seen")
-            }
-            None => format!("{seen} collections seen"),
-        };
-        let observed = format!(", {} whole", count(all.observed));
-        let took = all.took.map_or_else(String::new, |ns| {
-            let (from, to) = all.window;
-            let elapsed = to.since(from).as_secs_f64().max(1e-9);
-            format!(", {:.0} ms ({})", ns / 1e6, percent(ns / 1e9 / elapsed))
-        });
-        let of = if all.narrowed {
-            ", of the whole process"
-        } else {
-            ""
-        };
-        pane.line(
-            frame,
-            0,
-            &[
-                (Role::Strong, format!(" {counted}{of}")),
-                (Role::Text, format!("{observed}{took}")),
-            ],
-        );
-        let parts = all.parts.iter().take(8);
-        let parts = parts.map(|(name, samples)| format!("{name} {}", count(*samples)));
-        let parts = parts.collect::<Vec<_>>().join(", ");
-        if all.total == 0 {
-            let text = format!(" {}", no_samples(cx));
-            return pane.line(frame, 1, &[(Role::Dim, text)]);
-        }
-        let about = if all.cut > 0 { "~" } else { "" };
-        let samples = format!(
-            " {about}{} in the collector ({})",
-            some(all.in_collector, "sample", "samples"),
-            percent(ratio(all.in_collector, all.total))
-        );
-        pane.line(
-            frame,
-            1,
-            &[
-                (Role::Region(Region::Gc), samples),
-                (Role::Dim, format!(": {parts}")),
-            ],
-        );
-        if all.has_sums() {
-            let text = " ~ ? older samples are known by sums over time, which reach beyond it";
-            pane.line(frame, 2, &[(Role::Warning, text.to_owned())]);
-        }
-    }
-
-    fn table(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        let rows = self.rows();
-        let heap = rows
-            .iter()
-            .filter_map(|row| row.before.max(row.after))
-            .max();
-        let longest = rows.iter().filter_map(Row::length).max().unwrap_or(0);
-        let sorted = match self.by {
-            By::Time => 0,
-            By::Duration | By::Seen => 1,
-            By::Kind => 2,
-            By::Cause => CAUSE,
-            By::Collector => 4,
-            By::Before | By::After => 5,
-            By::Samples => 7,
-            By::InCollector => 8,
-        };
-        let look = Look {
-            theme: cx.theme,
-            columns: &COLUMNS,
-            stretch: CAUSE,
-            sorted: Some((sorted, self.by.falls() == self.reverse)),
-            rows: rows.len(),
-            list: self.list,
-        };
-        table::draw(look, frame, area, |index| {
-            let Some(row) = rows.get(index) else {
-                return Vec::new();
-            };
-            let (duration, role) = match row.length() {
-                Some(length) => (brief(length), Role::Heat(ratio(length, longest))),
-                None => (row.seen().to_owned(), Role::Warning),
-            };
-            let or_blank = |told: Option<Told>| told.map_or_else(String::new, Told::words);
-            let arrow = cx.theme.sign("→", ">");
-            let told = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), bytes_short);
-            let around = match (row.before, row.after) {
-                (None, None) => String::new(),
-                (before, after) => format!("{} {arrow} {:>5}", told(before), told(after)),
-            };
-            vec![
-                Piece::text(format!("{:.3}", cx.seconds(row.time))),
-                Piece::of(role, duration),
-                Piece::text(row.kind.clone()),
-                Piece::text(row.cause.clone()),
-                Piece::of(Role::Dim, row.collector.clone()),
-                Piece::text(around),
-                Piece::of(Role::Region(Region::Gc), heap_bar(cx.theme, row, heap)),
-                Piece::of(Role::Dim, or_blank(row.samples())),
-                Piece::text(or_blank(row.in_collector())),
-            ]
-        });
-    }
-}
-
-/// What is left of the heap, what was freed, and what was free before.
-fn heap_bar(theme: &Theme, row: &Row, heap: Option<u64>) -> String {
-    let Some((heap, after)) = heap.zip(row.after).filter(|(heap, _)| *heap > 0) else {
-        return String::new();
-    };
-    let cells = |bytes: u64| {
-        let cells = u128::from(bytes) * BAR as u128 / u128::from(heap);
-        usize::try_from(cells).unwrap_or(BAR).min(BAR)
-    };
-    let left = cells(after).max(usize::from(after > 0));
-    let freed = cells(row.before.unwrap_or(after)).saturating_sub(left);
-    let (full, freed_sign) = (theme.sign("█", "#"), theme.sign("░", "-"));
-    format!("{}{}", full.repeat(left), freed_sign.repeat(freed))
 }
 
 impl View for Collector {

@@ -4,6 +4,7 @@
 
 mod facts;
 pub(super) mod flow;
+mod shown;
 #[cfg(test)]
 mod tests;
 
@@ -12,12 +13,11 @@ use crate::report::truth::Concerns;
 use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::Command;
 use crate::tui::lens::Narrow;
-use crate::tui::shown::{Cell, Part, Shown, Table};
-use crate::tui::theme::region_name;
+use crate::tui::shown::Shown;
 use crate::tui::widgets::pane::{Pane, beside};
 use crate::tui::widgets::search::Search;
-use facts::{ABOUT, Facts, facts_of};
-use flow::{Flowing, Item, limits, tables, worths};
+use facts::{Facts, facts_of};
+use flow::{Flowing, Item, limits, tables};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::sync::Arc;
@@ -101,6 +101,10 @@ impl Truth {
         begins.map(|(index, _)| index).collect()
     }
 
+    fn text_of(&self, item: Item) -> Option<String> {
+        Some(self.facts.get()?.text_of(item))
+    }
+
     fn open(&self, cx: &Cx<'_>) -> Vec<Act> {
         let (Some(facts), Some(item)) = (self.facts.get(), self.item()) else {
             return Vec::new();
@@ -167,12 +171,6 @@ impl Truth {
                 .get(index)
                 .map_or_else(Vec::new, |row| hot(vec![Narrow::Entries(vec![row.entry])])),
         }
-    }
-}
-
-impl Truth {
-    fn text_of(&self, item: Item) -> Option<String> {
-        Some(self.facts.get()?.text_of(item))
     }
 }
 
@@ -274,78 +272,7 @@ impl View for Truth {
     }
 
     fn shown(&self, _cx: &Cx<'_>) -> Shown {
-        let facts = self.facts.get().cloned().unwrap_or_default();
-        let columns = ["about", ">samples", ">share", "what", "helps"];
-        let mut lines = Table::new("What limits the truth", &columns);
-        for line in &facts.lines {
-            let about = ABOUT.iter().find(|(about, _)| *about == line.about);
-            lines.rows.push(vec![
-                Cell::Text(about.map_or("", |(_, name)| name).to_owned()),
-                line.samples.map_or(Cell::Empty, Cell::Count),
-                facts.share(line).map_or(Cell::Empty, Cell::Share),
-                Cell::Text(line.text.clone()),
-                Cell::Text(line.remedy.clone()),
-            ]);
-        }
-        let columns = [
-            "region",
-            "part",
-            ">samples",
-            ">exact",
-            ">approximate",
-            ">method only",
-            ">no name",
-            ">doubtful",
-        ];
-        let mut exact = Table::new("Exactness", &columns);
-        for row in &facts.exact {
-            let mut cells = vec![
-                Cell::Text(region_name(row.region).to_owned()),
-                Cell::Text(row.part.clone()),
-                Cell::Count(row.quality.total()),
-            ];
-            cells.extend(worths(&row.quality).map(Cell::Count));
-            exact.rows.push(cells);
-        }
-        let mut threads = Table::new(
-            "Delivery",
-            &["thread", ">delivered", ">promised", ">arrived"],
-        );
-        for row in &facts.threads {
-            let promised = row.promised.filter(|promised| *promised > 0.0);
-            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-            let arrived = promised.map(|promised| Cell::Share(row.samples as f64 / promised));
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a count of samples"
-            )]
-            let promised = row
-                .promised
-                .map(|promised| Cell::Count(promised.round() as u64));
-            threads.rows.push(vec![
-                Cell::Text(row.name.clone()),
-                Cell::Count(row.samples),
-                promised.unwrap_or(Cell::Empty),
-                arrived.unwrap_or(Cell::Empty),
-            ]);
-        }
-        let columns = ["where", "file", ">samples", "why"];
-        let mut nameless = Table::new("Doubtful, or without a name", &columns);
-        for row in &facts.nameless {
-            let why = if row.doubtful { "doubtful" } else { "no name" };
-            nameless.rows.push(vec![
-                Cell::Text(row.name.clone()),
-                Cell::Text(row.place.clone()),
-                Cell::Count(row.samples),
-                Cell::Text(why.to_owned()),
-            ]);
-        }
-        let tables = [lines, exact, threads, nameless];
-        Shown {
-            title: "Truth".to_owned(),
-            parts: tables.into_iter().map(Part::Table).collect(),
-        }
+        self.facts.get().map(Facts::shown).unwrap_or_default()
     }
 
     fn is_pending(&self) -> bool {

@@ -38,7 +38,7 @@ pub(super) fn shown(view: &Timeline, cx: &Cx<'_>) -> Shown {
         parts.push(Part::Chart(Chart::Stacked {
             title: format!(
                 "{} busy, by region: samples times their period, of {} columns{sums}",
-                draw::unit(cx),
+                chart::unit(cx),
                 grid.columns
             ),
             axis: Axis {
