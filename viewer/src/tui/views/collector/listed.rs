@@ -79,7 +79,8 @@ impl Collector {
             ],
         );
         if all.has_sums() {
-            let text = " ~ ? older samples are known by sums over time, which reach beyond it";
+            let text =
+                " ? ~ of older samples only sums over time are kept, longer than a collection";
             pane.line(frame, 2, &[(Role::Warning, text.to_owned())]);
         }
     }

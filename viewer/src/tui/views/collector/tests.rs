@@ -190,14 +190,17 @@ fn collections_of_processes_that_are_left_out_are_not_shown() {
 #[test]
 fn what_sums_decide_is_marked() {
     let exact = open(screens::java(), SIZES[0]).screen();
-    assert!(!exact.contains("sums over time"), "{exact}");
+    assert!(!exact.contains("only sums over time"), "{exact}");
     let mut profile = crate::tui::testing::profile(screens::java());
     let until = vmscope_records::TimeNs(screens::ms(15_000));
     let slices = &mut profile.slices;
     assert!(slices.forget_samples_before(&mut profile.trace.samples, until) > 0);
     let mut driven = Driven::with_theme(profile, SIZES[0], crate::tui::testing::THEME);
     let screen = driven.keys("6").golden("collector-sums-80x24").screen();
-    assert!(screen.contains("~ ? older samples"), "{screen}");
+    assert!(
+        screen.contains("? ~ of older samples only sums over time"),
+        "{screen}"
+    );
     // A young collection is shorter than a sum: nobody knows its samples.
     let young = screen.lines().find(|line| line.contains("Metadata"));
     assert!(young.is_some_and(|line| line.ends_with('?')), "{screen}");

@@ -4,7 +4,6 @@ use super::facts::{ABOUT, Facts};
 use super::flow::worths;
 use crate::tui::shown::{Cell, Part, Shown, Table};
 use crate::tui::theme::region_name;
-use crate::tui::views::View;
 
 impl Facts {
     pub fn shown(&self) -> Shown {

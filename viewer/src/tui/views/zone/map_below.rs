@@ -3,7 +3,7 @@
 use super::Ground;
 use super::cells::{Cells, Total, Wanted};
 use super::map::Map;
-use super::map_drawn::{gaps_of, kind_of, samples_in};
+use super::map_drawn::{FREE, gaps_of, kind_of, samples_in};
 use super::map_grid::{Places, TIME};
 use super::plot_drawn::put;
 use super::sorts::name_of;
@@ -29,9 +29,9 @@ impl Map {
         let room = usize::from(room);
         let y = places.map.bottom();
         let text = if places.side.is_some() {
-            let gaps = gaps_of(cells).map(|(sign, name, _)| format!("{sign} is {name}, "));
+            let gaps = gaps_of(cells).map(|(sign, name, _)| format!("{sign} {name}  "));
             let gaps: String = gaps.collect();
-            format!(" {gaps}+ came, - went since the step before; underlined has samples")
+            format!(" {gaps}+ came  - went since the step before; underlined: samples")
         } else {
             let piece = |total: &Total| format!("{} {}", total.letter, name_of(&total.sort));
             let pieces: Vec<String> = cells.totals.iter().map(piece).collect();
@@ -41,11 +41,12 @@ impl Map {
         };
         put(buffer, (area.x, y), &text, room, theme.style(Role::Dim));
         let mut text = format!(" {} used", bytes(cells.used));
-        for (_, name, gaps) in gaps_of(cells) {
-            let pieces = some(gaps.count, "gap", "gaps");
-            text.push_str(&format!(", {} {name} in {pieces}", bytes(gaps.bytes)));
-            if gaps.count > 1 {
-                text.push_str(&format!(", largest {}", bytes(gaps.largest)));
+        for (sign, name, gaps) in gaps_of(cells) {
+            text.push_str(&format!(", {} {name}", bytes(gaps.bytes)));
+            if sign == FREE {
+                let pieces = some(gaps.count, "gap", "gaps");
+                let largest = bytes(gaps.largest);
+                text.push_str(&format!(" in {pieces}, largest {largest}"));
             }
         }
         let constituents = cells.totals.iter().map(|total| total.count).sum();

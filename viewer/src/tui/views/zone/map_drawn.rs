@@ -34,7 +34,7 @@ pub const NO_ZONE: &str = "This recording has no code zone: nothing told what is
     `vmscope record -- node FILE` starts it. m shows samples by address.";
 
 /// What stands for space that the VM tells to be free, and for what nobody told of.
-const FREE: char = '.';
+pub const FREE: char = '.';
 const UNTOLD: char = ':';
 
 /// A zone's samples.

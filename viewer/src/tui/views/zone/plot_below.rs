@@ -95,11 +95,8 @@ impl Plot {
         };
         let piece = columns.pieces.get(bar.piece);
         let stretch = piece.and_then(|piece| ground.addresses.stretches.get(piece.stretch));
-        let range = stretch.map_or_else(String::new, |stretch| {
-            format!(" in {}", names::of_stretch(stretch, &ground.lives, cx))
-        });
         let mut text = format!(
-            " {:#x} +{}{range}: {}, {}",
+            " {:#x} +{}: {}, {}",
             bar.start,
             bytes(bar.end - bar.start),
             some(bar.samples, "sample", "samples"),
@@ -112,6 +109,10 @@ impl Plot {
                 count(most)
             };
             text.push_str(&format!(", {share} in {}", names::of_entry(entry, cx)));
+        }
+        if let Some(stretch) = stretch {
+            let range = names::of_stretch(stretch, &ground.lives, cx);
+            text.push_str(&format!(" ({range})"));
         }
         text
     }
@@ -135,8 +136,7 @@ fn draw_labels(
     let mut pieces: Vec<(u64, &Piece)> = samples.into_iter().zip(&columns.pieces).collect();
     pieces.sort_by_key(|(samples, piece)| (std::cmp::Reverse(*samples), piece.column));
     let width = usize::from(chart.width);
-    // Between two names there is a blank.
-    let mut taken = vec![false; width + 1];
+    let mut taken = vec![false; width];
     for (samples, piece) in pieces {
         let Some(stretch) = ground.addresses.stretches.get(piece.stretch) else {
             continue;
@@ -144,26 +144,33 @@ fn draw_labels(
         let share = ratio(samples, ground.addresses.total) * 100.0;
         let whole = names::of_stretch(stretch, &ground.lives, cx);
         let short = names::short(&whole);
+        let brief = format!("{short} {share:.0}%");
         let texts = [
-            format!("{whole} {share:.0}%"),
-            format!("{short} {share:.0}%"),
-            short.to_owned(),
+            (format!("{whole} {share:.0}%"), piece.width),
+            (brief.clone(), piece.width),
+            (short.to_owned(), piece.width),
+            // Below its neighbours, where these have less.
+            (brief, width),
         ];
-        let fitting = texts.into_iter().find(|text| {
-            let wide = width_of(text);
-            let room = taken.get(piece.column..piece.column + wide + 1);
-            // It may end above the gap behind its range.
-            wide <= piece.width + 1 && room.is_some_and(|room| !room.contains(&true))
+        let fitting = texts.into_iter().find_map(|(text, most)| {
+            let wide = width_of(&text);
+            let last = (piece.column + piece.width).saturating_sub(wide);
+            let from = [piece.column, last].into_iter().find(|&from| {
+                // Between two names there is a blank.
+                let around = taken.get(from.saturating_sub(1)..(from + wide + 1).min(width));
+                from + wide <= width && around.is_some_and(|around| !around.contains(&true))
+            });
+            from.filter(|_| wide <= most).map(|from| (text, from))
         });
-        let (Some(text), Ok(column)) = (fitting, u16::try_from(piece.column)) else {
+        let Some((text, from)) = fitting else {
             continue;
         };
-        let end = piece.column + width_of(&text) + 1;
-        let before = piece.column.saturating_sub(1);
-        if let Some(room) = taken.get_mut(before..end) {
-            room.fill(true);
+        if let Some(own) = taken.get_mut(from..from + width_of(&text)) {
+            own.fill(true);
         }
-        let style = cx.theme.style(Role::Strong);
-        put(buffer, (chart.x + column, y), &text, width, style);
+        if let Ok(column) = u16::try_from(from) {
+            let style = cx.theme.style(Role::Strong);
+            put(buffer, (chart.x + column, y), &text, width, style);
+        }
     }
 }

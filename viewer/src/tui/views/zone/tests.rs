@@ -300,10 +300,10 @@ fn what_nobody_told_of_is_not_called_free() {
     assert!(hotspot.contains(" free in "), "{hotspot}");
     assert!(!hotspot.contains("not told"), "{hotspot}");
     let jit = map(zones().bytes());
-    assert!(jit.contains(" not told in "), "{jit}");
+    assert!(jit.contains(" not told"), "{jit}");
     assert!(!jit.contains("free"), "{jit}");
     let told = map(screens::cog());
-    assert!(told.contains(". is free"), "{told}");
+    assert!(told.contains(" . free  "), "{told}");
     let mut driven = Driven::open(zones().bytes(), SIZES[0]);
     let screen = driven.keys("5m<End><Left><Enter>").screen();
     assert!(!screen.contains("free"), "{screen}");
@@ -341,7 +341,6 @@ fn names_of_ranges_are_left_out_rather_than_cut() {
     for size in SIZES {
         let screen = Driven::open(bytes.clone(), size).keys("5").screen();
         let names = screen.lines().nth(usize::from(size.1) - 6).unwrap();
-        let names = names.get(..90).unwrap_or(names);
         assert!(names.contains("zone 24"), "{names}\n{screen}");
         assert!(!names.contains("..."), "{names}\n{screen}");
     }
