@@ -183,7 +183,14 @@ impl Threads {
                     false => cx.theme.sign("▸", ">"),
                 };
                 let n = some(row.threads.len() as u64, "thread", "threads");
-                Piece::of(Role::Strong, format!("{arrow} {name} ({n})"))
+                let whole = format!("{arrow} {name} ({n})");
+                let room = place(cx.area, NAME).map_or(0, |(_, width)| width);
+                let label = if text::width(&whole) > room {
+                    format!("{arrow} {name} ({})", row.threads.len())
+                } else {
+                    whole
+                };
+                Piece::of(Role::Strong, label)
             }
             (_, Some(one)) => Piece::of(role, format!("{indent}{}", thread_name(&one.thread))),
             _ => Piece::text(""),

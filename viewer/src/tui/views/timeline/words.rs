@@ -32,7 +32,15 @@ impl Timeline {
         let at = self.at(grid);
         let (role, words) = match self.selection(grid) {
             Some(selected) => (Role::Match, self.selected_words(cx, grid, selected)),
-            None => (Role::Text, self.column_words(cx, grid, at)),
+            None => {
+                let whole = self.column_words(cx, grid, at, 12);
+                let words = if text::width(&whole) >= width {
+                    self.column_words(cx, grid, at, 4)
+                } else {
+                    whole
+                };
+                (Role::Text, words)
+            }
         };
         let words = text::line(&format!(" {words}"), width);
         let first = Line::styled(words, cx.theme.style(role));
@@ -55,7 +63,7 @@ impl Timeline {
         clippy::cast_precision_loss,
         reason = "counts and nanoseconds are below 2^52"
     )]
-    fn column_words(&self, cx: &Cx<'_>, grid: &Grid, at: usize) -> String {
+    fn column_words(&self, cx: &Cx<'_>, grid: &Grid, at: usize, letters: usize) -> String {
         let (from, to): Column = Self::column(grid, at);
         let digits = if grid.column_ns() < 1_000_000 { 6 } else { 3 };
         let mut words = format!("{:.*} s", digits, cx.seconds(from));
@@ -80,7 +88,7 @@ impl Timeline {
         regions.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
         for (count, region) in regions.into_iter().filter(|(count, _)| *count > 0) {
             let share = ratio(count, samples) * 100.0;
-            words += &format!("  {} {share:.0}%", region_name(region));
+            words += &format!("  {} {share:.0}%", short(region, letters));
         }
         if let Some(until) = sums_until {
             let until = cx.seconds(until);

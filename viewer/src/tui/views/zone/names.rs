@@ -53,7 +53,10 @@ pub fn of_entry(entry: EntryId, cx: &Cx<'_>) -> String {
     let Some(entry) = cx.profile.entries.get(entry as usize) else {
         return String::new();
     };
-    let name = entry.name.split('(').next().filter(|name| !name.is_empty());
+    // A regular expression's parentheses are none of parameters.
+    let has_parameters = entry.name.ends_with(')');
+    let name = entry.name.split('(').next();
+    let name = name.filter(|name| has_parameters && !name.is_empty());
     let name = name.unwrap_or(&entry.name);
     let class = entry.module.as_str();
     let package = class.rfind('.').map_or(0, |dot| dot + 1);

@@ -148,9 +148,9 @@ fn draw_labels(
         let texts = [
             (format!("{whole} {share:.0}%"), piece.width),
             (brief.clone(), piece.width),
-            (short.to_owned(), piece.width),
-            // Below its neighbours, where these have less.
+            // Below its neighbours, which have less.
             (brief, width),
+            (short.to_owned(), piece.width),
         ];
         let fitting = texts.into_iter().find_map(|(text, most)| {
             let wide = width_of(&text);
