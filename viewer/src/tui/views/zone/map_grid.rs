@@ -10,7 +10,7 @@ pub const LEFT: u16 = 10;
 const RIGHT: u16 = 14;
 /// Screens as wide as this have the kinds at the side.
 const WIDE: u16 = 120;
-const SIDE: u16 = 44;
+const SIDE: u16 = 47;
 const ABOVE: u16 = 1;
 const BELOW: u16 = 5;
 /// Before the time line.
