@@ -7,7 +7,7 @@
 
 use super::history::{Layer, Step};
 use crate::trace::Trace;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use vmscope_records::{Constituent, ConstituentKey, ConstituentKind, ProcessKey, TimeNs};
@@ -15,6 +15,13 @@ use vmscope_records::{Constituent, ConstituentKey, ConstituentKind, ProcessKey, 
 /// Memory with code no further apart than this is one zone: V8's pages are; HotSpot's three
 /// heaps, each at the beginning of what is reserved for it, are not.
 const ONE_ZONE: u64 = 1 << 20;
+
+/// VMs whose adapters read all of a zone whenever they look at it, as sessions and rules of
+/// regions name them.
+const WHOLE: [&str; 1] = ["hotspot"];
+
+/// Forks of forks of forks are followed so far.
+const MAX_FORKS: usize = 64;
 
 /// A constituent's stay at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +70,15 @@ pub struct ZoneRange {
     pub start: u64,
     /// First address after it.
     pub end: u64,
+    /// Whether its VM's adapter tells all that is in it: what nothing lies on is free then.
+    /// Else nobody told what is there.
+    pub is_told_whole: bool,
+    /// How many processes were forked from its own, and from those: their samples in code
+    /// that it handed on are counted in this zone.
+    pub forks: u32,
+    /// Whether its process was forked itself: what its parent handed on is not among its
+    /// lives.
+    pub is_forked: bool,
     /// Its part of [`Lives::all`].
     lives: Range<usize>,
 }
@@ -175,6 +191,45 @@ impl Lives {
     }
 }
 
+/// Whether the adapter of a process's VM reads its whole zone whenever it looks.
+fn is_told_whole(trace: &Trace, process: ProcessKey) -> bool {
+    let of_rules = trace.region_rules.keys().chain(trace.interpreters.keys());
+    let mut told = of_rules.filter(|(of, _)| *of == process);
+    let session = trace.session.as_ref().filter(|session| {
+        let of = trace.processes.get(&process);
+        of.is_some_and(|of| of.pid == session.pid)
+    });
+    let is_whole = |vm: &str| WHOLE.iter().any(|one| one.eq_ignore_ascii_case(vm));
+    told.any(|(_, vm)| is_whole(vm)) || session.is_some_and(|session| is_whole(&session.vm.kind))
+}
+
+fn is_forked(trace: &Trace, process: ProcessKey) -> bool {
+    let process = trace.processes.get(&process);
+    process.is_some_and(|process| trace.is_fork(process))
+}
+
+/// Of each process how many were forked from it, and from those. Those that became another
+/// program have nothing of it.
+fn forks(trace: &Trace) -> FxHashMap<ProcessKey, u32> {
+    let all = || trace.processes.values();
+    let became = all().filter(|process| process.parent.is_some() && !trace.is_fork(process));
+    let gone: FxHashSet<ProcessKey> = became.filter_map(|process| process.parent).collect();
+    let mut forks = FxHashMap::default();
+    for process in all().filter(|process| !gone.contains(&process.key)) {
+        let mut child = Some(process).filter(|process| trace.is_fork(process));
+        // A recording may tell of parents in a circle.
+        for _ in 0..MAX_FORKS {
+            let Some(parent) = child.and_then(|child| child.parent) else {
+                break;
+            };
+            *forks.entry(parent).or_default() += 1;
+            let parent = trace.processes.get(&parent);
+            child = parent.filter(|parent| trace.is_fork(parent));
+        }
+    }
+    forks
+}
+
 /// All stays with their ends, told or not: whatever other code is seen on is not there any
 /// more.
 fn ended(trace: &Trace) -> Vec<Life> {
@@ -254,6 +309,7 @@ fn zones(trace: &Trace, all: &[Life]) -> Vec<ZoneRange> {
     };
     let mut pieces: Vec<(u64, u64)> = Vec::new();
     let mut of_process = None;
+    let forks = forks(trace);
     for (life, index) in all.iter().zip(0..) {
         if of_process != Some(life.process) {
             of_process = Some(life.process);
@@ -277,6 +333,9 @@ fn zones(trace: &Trace, all: &[Life]) -> Vec<ZoneRange> {
                 process: life.process,
                 start,
                 end,
+                is_told_whole: is_told_whole(trace, life.process),
+                forks: forks.get(&life.process).copied().unwrap_or(0),
+                is_forked: is_forked(trace, life.process),
                 lives: index..index + 1,
             }),
         }

@@ -41,6 +41,64 @@ pub fn ratio(part: u64, whole: u64) -> f64 {
     }
 }
 
+/// A number of bytes in at most three digits with its unit: `1.5 MiB`.
+pub fn bytes(bytes: u64) -> String {
+    let (value, unit) = scaled(bytes);
+    match unit {
+        "" => format!("{value} B"),
+        unit => format!("{value} {unit}iB"),
+    }
+}
+
+/// The same in at most five columns: `1.5M`.
+pub fn bytes_short(bytes: u64) -> String {
+    let (value, unit) = scaled(bytes);
+    format!("{value}{unit}")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn scaled(bytes: u64) -> (String, &'static str) {
+    let mut value = bytes as f64;
+    let mut unit = "";
+    for next in ["K", "M", "G", "T", "P", "E"] {
+        // What would be rounded to 1024 is one of the next unit.
+        if value < 1023.5 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, next);
+    }
+    (three_digits(value), unit)
+}
+
+/// A time in at most three digits with its unit: `1.5 ms`.
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub fn brief(ns: u64) -> String {
+    let mut value = ns as f64;
+    let mut unit = "ns";
+    for next in ["us", "ms", "s"] {
+        if value < 999.5 {
+            break;
+        }
+        (value, unit) = (value / 1000.0, next);
+    }
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A number that is not negative in three digits, or as many as its whole part has; without
+/// zeros at its end.
+fn three_digits(value: f64) -> String {
+    let digits = match value {
+        value if value >= 99.95 => 0,
+        value if value >= 9.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.digits$}");
+    match text.split_once('.') {
+        Some(_) => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        None => text,
+    }
+}
+
 /// A name that can't disturb the terminal: control characters, those that change the
 /// direction or the joining of text or can't be seen, a mark at the beginning that would
 /// join what stands before it, and marks that are more in a row than a script needs, are
@@ -139,6 +197,38 @@ mod tests {
         assert_eq!(count(0), "0");
         assert_eq!(count(999), "999");
         assert_eq!(count(3_801_936), "3,801,936");
+    }
+
+    #[test]
+    fn bytes_and_times_have_three_digits_of_the_unit_that_fits() {
+        for (number, text, short) in [
+            (0, "0 B", "0"),
+            (1_023, "1023 B", "1023"),
+            (1_024, "1 KiB", "1K"),
+            (1_536, "1.5 KiB", "1.5K"),
+            (10_752, "10.5 KiB", "10.5K"),
+            (1_048_064, "1 MiB", "1M"),
+            (1_258_291, "1.2 MiB", "1.2M"),
+            (327_155_712, "312 MiB", "312M"),
+            (u64::MAX, "16 EiB", "16E"),
+        ] {
+            assert_eq!(
+                (bytes(number).as_str(), bytes_short(number).as_str()),
+                (text, short)
+            );
+        }
+        for (ns, text) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_000, "1 us"),
+            (999_499, "999 us"),
+            (999_500, "1 ms"),
+            (12_340_000, "12.3 ms"),
+            (1_234_000_000, "1.23 s"),
+            (12_345_000_000_000, "12345 s"),
+        ] {
+            assert_eq!(brief(ns), text);
+        }
     }
 
     #[test]

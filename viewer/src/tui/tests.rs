@@ -289,3 +289,21 @@ fn without_colours_and_unicode_everything_is_still_told() {
         assert!(other.is_empty(), "{view}: {other} in\n{text}");
     }
 }
+
+/// Whatever is filtered away, each view says so, and which key brings it back.
+#[test]
+fn filters_that_leave_nothing_can_be_undone() {
+    let mut driven = Driven::open(crate::recordings::screens::java(), SIZES[0]);
+    driven.keys(":names with<Enter>no such name<Enter>");
+    for view in [1, 4, 5, 6, 7] {
+        let screen = driven.keys(&view.to_string()).screen();
+        // Lines are broken anywhere.
+        let words: Vec<&str> = screen.split_whitespace().collect();
+        assert!(
+            words
+                .join(" ")
+                .contains("No samples with this filter: x removes"),
+            "{view}: {screen}"
+        );
+    }
+}

@@ -10,7 +10,7 @@ mod threads;
 mod totals;
 pub(crate) mod vm;
 
-pub(crate) use threads::role_name;
+pub(crate) use threads::{role_name, thread_label, thread_name};
 
 use super::options::ReportOptions;
 use anyhow::Result;

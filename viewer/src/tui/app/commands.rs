@@ -1,6 +1,7 @@
 //! What commands do that are not the view's own.
 
 use super::App;
+use crate::report::text::thread_label;
 use crate::tui::event::Effect;
 use crate::tui::export::Format;
 use crate::tui::keys::{Command, GLOBAL, LIVE};
@@ -231,7 +232,7 @@ impl App {
             .zip(0u32..)
             .take(MAX_THREAD_ITEMS);
         for (thread, index) in threads {
-            let text = format!("only thread {} ({})", thread.thread.name, thread.thread.tid);
+            let text = format!("only thread {}", thread_label(&thread.thread));
             let only = Some([index].into_iter().collect());
             items.push(line(text, Then::Narrow(Narrow::Threads(only))));
         }

@@ -4,56 +4,31 @@
 mod chart;
 mod empty;
 mod inside;
+mod listed;
 pub(super) mod pauses;
+mod places;
 pub(super) mod rows;
 mod shown;
 #[cfg(test)]
 mod tests;
+mod told;
+mod windows;
 
-use super::timeline::lanes::processes;
 use super::{Act, Choice, Click, Cx, Find, Press, View};
-use crate::report::words::{count, percent, ratio, some};
 use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::lens::Narrow;
 use crate::tui::shown::Shown;
-use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::list::ListState;
-use crate::tui::widgets::pane::{Pane, below, beside};
-use crate::tui::widgets::table::{self, Col, Look, Piece};
+use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::search::Search;
+use crate::tui::widgets::table::{self};
 use inside::{Inside, inside_of};
+use places::WIDE;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use rows::{By, Collections, Key, Row, collections_of};
 use std::sync::Arc;
-use vmscope_symbolizer::{Region, Stop};
-
-const CAUSE: usize = 3;
-const BAR: usize = 12;
-
-/// From so many columns on the chart has something beside it.
-const WIDE: u16 = 110;
-
-const COLUMNS: [Col; 9] = [
-    col("time", 9, true, 0),
-    col("duration", 9, true, 0),
-    col("kind", 10, false, 0),
-    col("cause", 14, false, 0),
-    col("collector", 12, false, 3),
-    col("before > after", 14, true, 1),
-    col("heap", BAR, false, 4),
-    col("samples", 8, true, 2),
-    col("in GC", 7, true, 0),
-];
-
-const fn col(name: &'static str, width: usize, right: bool, rank: u8) -> Col {
-    Col {
-        name,
-        width,
-        right,
-        rank,
-    }
-}
+use vmscope_symbolizer::Stop;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -85,67 +60,10 @@ pub struct Collector {
     selected: Option<Key>,
     all: Fetched<(By, bool), Collections>,
     inside: Fetched<Key, Inside>,
-    origin: Option<usize>,
-}
-
-/// Where the parts are.
-struct Places {
-    head: Rect,
-    parts: Vec<(Form, Rect)>,
-    /// Also where a part is there instead of it: what is selected stays so.
-    table: Rect,
-    /// Whether there is room for a part and the table.
-    has_both: bool,
+    search: Search,
 }
 
 impl Collector {
-    fn places(&self, area: Rect) -> Places {
-        let (head, rest) = below(area, 2.min(area.height));
-        let top = match area.height {
-            0..=15 => 0,
-            16..=29 => 9,
-            height => (height / 3).min(18),
-        };
-        let has_both = top > 0;
-        if !has_both {
-            let parts = self.instead.then_some((self.form, rest));
-            return Places {
-                head,
-                parts: parts.into_iter().collect(),
-                table: rest,
-                has_both,
-            };
-        }
-        let (top, rest) = below(rest, top);
-        let mut parts = Vec::new();
-        let mut table = rest;
-        if area.width < WIDE {
-            parts.push((self.form, top));
-        } else {
-            let (left, right) = beside(top, area.width * 11 / 20);
-            parts.push((Form::Chart, left));
-            if area.width >= 160 && rest.height > 16 {
-                parts.push((Form::Pauses, right));
-                let (left, right) = beside(rest, area.width * 13 / 20);
-                table = left;
-                parts.push((Form::Inside, right));
-            } else {
-                let form = match self.form {
-                    Form::Inside => Form::Inside,
-                    _ => Form::Pauses,
-                };
-                parts.push((form, right));
-            }
-        }
-        parts.retain(|(_, area)| area.height > 0);
-        Places {
-            head,
-            parts,
-            table,
-            has_both,
-        }
-    }
-
     fn rows(&self) -> &[Row] {
         self.all.get().map_or(&[], |all| all.rows.as_slice())
     }
@@ -159,219 +77,6 @@ impl Collector {
         self.list.select(index, self.rows().len(), height);
         self.selected = self.row().map(|row| row.key);
     }
-
-    /// The collection's own time for all views.
-    fn window_of(row: &Row) -> Vec<Act> {
-        match row.span() {
-            Some((from, to)) => vec![Act::Narrow(Narrow::Window(Some((from, to))))],
-            None => {
-                let text = format!(
-                    "{} of this collection was observed: it has no window",
-                    row.seen()
-                );
-                vec![Act::Say(text)]
-            }
-        }
-    }
-
-    /// Goes to the collection before or after the selected one in time. Where a window is
-    /// chosen, other collections are not in the table, but they are in the trace.
-    fn neighbour(&mut self, later: bool, cx: &Cx<'_>) -> Vec<Act> {
-        let Some(row) = self.row().cloned() else {
-            return Vec::new();
-        };
-        if cx.lens.window().is_some() {
-            let processes = processes(cx.profile, cx.lens.filter());
-            let spans = cx.profile.trace.collections.iter().filter(|one| {
-                let processes = processes.as_ref();
-                processes.is_none_or(|processes| processes.contains(&one.process))
-            });
-            let spans = spans.filter_map(|one| Some((one.begin?, one.end?, Row::key_of(one))));
-            let spans = spans.filter(|(from, to, _)| from < to && *from <= cx.end);
-            let next = if later {
-                spans.filter(|one| one.0 > row.time).min_by_key(|one| one.0)
-            } else {
-                spans.filter(|one| one.0 < row.time).max_by_key(|one| one.0)
-            };
-            return match next {
-                Some((from, to, key)) => {
-                    self.selected = Some(key);
-                    vec![Act::Narrow(Narrow::Window(Some((from, to))))]
-                }
-                None => vec![Act::Say("there is no further collection".to_owned())],
-            };
-        }
-        let others = self.rows().iter().enumerate();
-        let next = if later {
-            others
-                .filter(|(_, one)| one.time > row.time)
-                .min_by_key(|(_, one)| one.time)
-        } else {
-            others
-                .filter(|(_, one)| one.time < row.time)
-                .max_by_key(|(_, one)| one.time)
-        };
-        if let Some((index, _)) = next {
-            self.select(index, cx);
-        }
-        Vec::new()
-    }
-
-    fn head(all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
-        let seen = count(all.rows.len() as u64);
-        let counted = match all.counted {
-            Some(counted) => {
-                format!("{counted:.0} collections by the VM's count, {seen} seen")
-            }
-            None => format!("{seen} collections seen"),
-        };
-        let observed = format!(", {} whole", count(all.observed));
-        let took = all.took.map_or_else(String::new, |ns| {
-            let (from, to) = all.window;
-            let elapsed = to.since(from).as_secs_f64().max(1e-9);
-            format!(", {:.0} ms ({})", ns / 1e6, percent(ns / 1e9 / elapsed))
-        });
-        let of = if all.narrowed {
-            ", of the whole process"
-        } else {
-            ""
-        };
-        pane.line(
-            frame,
-            0,
-            &[
-                (Role::Strong, format!(" {counted}{of}")),
-                (Role::Text, format!("{observed}{took}")),
-            ],
-        );
-        let parts = all.parts.iter().take(8);
-        let parts = parts.map(|(name, samples)| format!("{name} {}", count(*samples)));
-        let parts = parts.collect::<Vec<_>>().join(", ");
-        let samples = format!(
-            " {} in the collector ({})",
-            some(all.in_collector, "sample", "samples"),
-            percent(ratio(all.in_collector, all.total))
-        );
-        pane.line(
-            frame,
-            1,
-            &[
-                (Role::Region(Region::Gc), samples),
-                (Role::Dim, format!(": {parts}")),
-            ],
-        );
-    }
-
-    fn table(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        let rows = self.rows();
-        let heap = rows
-            .iter()
-            .filter_map(|row| row.before.max(row.after))
-            .max();
-        let longest = rows.iter().filter_map(Row::length).max().unwrap_or(0);
-        let sorted = match self.by {
-            By::Time => 0,
-            By::Duration | By::Seen => 1,
-            By::Kind => 2,
-            By::Cause => CAUSE,
-            By::Collector => 4,
-            By::Before | By::After => 5,
-            By::Samples => 7,
-            By::InCollector => 8,
-        };
-        let look = Look {
-            theme: cx.theme,
-            columns: &COLUMNS,
-            stretch: CAUSE,
-            sorted: Some((sorted, self.by.falls() == self.reverse)),
-            rows: rows.len(),
-            list: self.list,
-        };
-        table::draw(look, frame, area, |index| {
-            let Some(row) = rows.get(index) else {
-                return Vec::new();
-            };
-            let (duration, role) = match row.length() {
-                Some(length) => (brief(length), Role::Heat(ratio(length, longest))),
-                None => (row.seen().to_owned(), Role::Warning),
-            };
-            let or_blank = |number: Option<u64>| number.map_or_else(String::new, count);
-            let arrow = cx.theme.sign("→", ">");
-            let told = |bytes_of: Option<u64>| bytes_of.map_or_else(|| "?".to_owned(), bytes);
-            let around = match (row.before, row.after) {
-                (None, None) => String::new(),
-                (before, after) => format!("{} {arrow} {:>5}", told(before), told(after)),
-            };
-            vec![
-                Piece::text(format!("{:.3}", cx.seconds(row.time))),
-                Piece::of(role, duration),
-                Piece::text(row.kind.clone()),
-                Piece::text(row.cause.clone()),
-                Piece::of(Role::Dim, row.collector.clone()),
-                Piece::text(around),
-                Piece::of(Role::Region(Region::Gc), heap_bar(cx.theme, row, heap)),
-                Piece::of(Role::Dim, or_blank(row.inside.map(|inside| inside.total()))),
-                Piece::text(or_blank(row.in_collector())),
-            ]
-        });
-    }
-}
-
-/// What is left of the heap, what was freed, and what was free before.
-fn heap_bar(theme: &Theme, row: &Row, heap: Option<u64>) -> String {
-    let Some((heap, after)) = heap.zip(row.after).filter(|(heap, _)| *heap > 0) else {
-        return String::new();
-    };
-    let cells = |bytes: u64| {
-        let cells = u128::from(bytes) * BAR as u128 / u128::from(heap);
-        usize::try_from(cells).unwrap_or(BAR).min(BAR)
-    };
-    let left = cells(after).max(usize::from(after > 0));
-    let freed = cells(row.before.unwrap_or(after)).saturating_sub(left);
-    let (full, freed_sign) = (theme.sign("█", "#"), theme.sign("░", "-"));
-    format!("{}{}", full.repeat(left), freed_sign.repeat(freed))
-}
-
-/// A time in three or four digits.
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds below 2^52")]
-pub(super) fn brief(ns: u64) -> String {
-    let scaled = |unit: u64, name: &str| {
-        let value = ns as f64 / unit as f64;
-        let digits = match value {
-            value if value >= 99.95 => 0,
-            value if value >= 9.995 => 1,
-            _ => 2,
-        };
-        let text = format!("{value:.digits$}");
-        let text = if text.contains('.') {
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        } else {
-            text
-        };
-        format!("{text} {name}")
-    };
-    match ns {
-        u64::MAX => "...".to_owned(),
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => scaled(1_000, "us"),
-        1_000_000..1_000_000_000 => scaled(1_000_000, "ms"),
-        _ => scaled(1_000_000_000, "s"),
-    }
-}
-
-/// Bytes in three or four digits.
-pub(super) fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["K", "M", "G", "T", "P"];
-    let mut value = bytes;
-    let mut unit = "";
-    for next in UNITS {
-        if value < 10_000 {
-            break;
-        }
-        // Half and more is rounded up; a recording may tell of any number of bytes.
-        (value, unit) = (value / 1024 + u64::from(value % 1024 >= 512), next);
-    }
-    format!("{value}{unit}")
 }
 
 impl View for Collector {
@@ -500,32 +205,19 @@ impl View for Collector {
             .rows()
             .iter()
             .position(|row| Some(row.key) == self.selected);
-        match found {
-            Some(index) => self.select(index, cx),
-            None => self.select(self.list.selected(), cx),
-        }
+        let height = table::height(self.places(cx.area).table);
+        self.list.keep(found, self.rows().len(), height);
+        self.selected = self.row().map(|row| row.key);
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            return true;
-        }
-        let selected = self.list.selected();
-        let origin = *self.origin.get_or_insert(selected);
-        let wanted = pattern.to_lowercase();
-        let found = super::next_match(self.rows().len(), origin, selected, find, |index| {
-            self.rows().get(index).is_some_and(|row| {
-                let words = [&row.kind, &row.cause, &row.collector];
-                words
-                    .iter()
-                    .any(|word| word.to_lowercase().contains(&wanted))
-            })
+        let rows = self.all.get().map_or(&[][..], |all| &all.rows);
+        let now = self.list.selected();
+        let found = (self.search).find(pattern, find, rows.len(), now, |row, text| {
+            let row = rows.get(row);
+            row.is_some_and(|row| text.is_in_words(&[&row.kind, &row.cause, &row.collector]))
         });
-        if let Some(found) = found {
-            self.select(found, cx);
-        }
-        found.is_some()
+        found.select(|row| self.select(row, cx))
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
@@ -541,7 +233,7 @@ impl View for Collector {
             theme,
             area: places.head,
         };
-        Self::head(all, &head, frame);
+        Self::head(cx, all, &head, frame);
         for (form, area) in places.parts {
             let pane = Pane { theme, area };
             match form {

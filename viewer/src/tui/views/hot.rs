@@ -154,7 +154,7 @@ impl View for Hot {
                         self.kept_cell = None;
                     }
                     if before != Some(matrix.shape) {
-                        self.grid_origin = None;
+                        self.grid_search.forget_origin();
                     }
                     self.grid.arrange(matrix, grid_height(cx.area));
                 }
@@ -166,13 +166,9 @@ impl View for Hot {
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            self.grid_origin = None;
-            self.nested.origin = None;
-            return true;
-        }
-        if self.form == Form::List {
+        if self.form == Form::List || pattern.is_empty() {
+            self.grid_search.forget_origin();
+            self.nested.search.forget_origin();
             return self.find_in_list(pattern, find, cx);
         }
         if self.form.is_nested() {
@@ -181,20 +177,13 @@ impl View for Hot {
         let Some(matrix) = self.matrix.get() else {
             return false;
         };
-        let rows = self.grid.rows();
-        let now = self.grid.list.selected().min(rows.saturating_sub(1));
-        let origin = *self.grid_origin.get_or_insert(now);
-        let mut contains = state::finder(pattern);
-        let mut fits = |row: usize| {
-            let item = self.grid.item_of(row);
-            item.is_some_and(|item| contains(self.grid.row(matrix, item).0))
-        };
-        let fits = std::cell::RefCell::new(&mut fits);
-        let found = super::next_match(rows, origin, now, find, |row| (fits.borrow_mut())(row));
-        if let Some(found) = found {
-            self.grid.list.select(found, rows, grid_height(cx.area));
-        }
-        found.is_some()
+        let (grid, rows) = (&self.grid, self.grid.rows());
+        let now = grid.list.selected().min(rows.saturating_sub(1));
+        let found = (self.grid_search).find(pattern, find, rows, now, |row, text| {
+            let item = grid.item_of(row);
+            item.is_some_and(|item| text.is_in(grid.row(matrix, item).0))
+        });
+        found.select(|row| self.grid.list.select(row, rows, grid_height(cx.area)))
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {

@@ -29,13 +29,14 @@ mod versions;
 mod walk;
 mod written;
 
-use super::{Act, Choice, Click, Cx, Find, View, next_match};
+use super::{Act, Choice, Click, Cx, Find, View};
 use crate::annotate::source::Source;
 use crate::tui::event::Effect;
 use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::{Binding, Command};
 use crate::tui::shown::Shown;
 use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::search::Search;
 use beside::Beside;
 use calls::Shows;
 use found::{Found, Which};
@@ -46,8 +47,8 @@ use ratatui::layout::Rect;
 use sides::{Side, Sides};
 use std::collections::VecDeque;
 use versions::Versions;
-use vmscope_symbolizer::{EntryId, Stop};
 use vmscope_symbolizer::annotate::{Calls, Candidate, Origin, Subject};
+use vmscope_symbolizer::{EntryId, Stop};
 
 /// So many source files are kept in mind, and so many lines of the palette.
 const MAX_TEXTS: usize = 32;
@@ -91,7 +92,7 @@ pub struct Method {
     own: VecDeque<(u16, Own)>,
     /// The number of the next one.
     next_own: u16,
-    search_began: Option<usize>,
+    search: Search,
 }
 
 impl Method {
@@ -191,23 +192,12 @@ impl View for Method {
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.search_began = None;
-            return true;
-        }
-        let now = self.current().unwrap_or(0);
-        let began = *self.search_began.get_or_insert(now);
-        let pattern = pattern.to_lowercase();
-        let found = next_match(self.listing.items.len(), began, now, find, |number| {
-            let item = self.listing.items.get(number);
-            item.is_some_and(|item| {
-                item.text.to_lowercase().contains(&pattern) || item.number == pattern
-            })
+        let (items, now) = (&self.listing.items, self.current().unwrap_or(0));
+        let found = (self.search).find(pattern, find, items.len(), now, |number, text| {
+            let item = items.get(number);
+            item.is_some_and(|item| text.is_in(&item.text) || item.number == pattern)
         });
-        if let Some(number) = found {
-            self.select(number, cx);
-        }
-        found.is_some()
+        found.select(|number| self.select(number, cx))
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {

@@ -4,6 +4,7 @@
 mod by_region;
 mod callers;
 mod collector;
+mod empty;
 mod hot;
 mod method;
 mod overview;
@@ -314,26 +315,4 @@ pub trait View: Send {
 
     /// Whether an answer that it shows is not the newest question's.
     fn is_pending(&self) -> bool;
-}
-
-/// The row that a search selects, of `count`: it began at `origin`, `now` is selected, and
-/// `fits` tells which rows match. Goes round at the ends.
-pub fn next_match(
-    count: usize,
-    origin: usize,
-    now: usize,
-    find: Find,
-    fits: impl Fn(usize) -> bool,
-) -> Option<usize> {
-    if count == 0 {
-        return None;
-    }
-    let from = match find {
-        Find::Here => origin,
-        Find::Next => now + 1,
-        Find::Previous => now + count - 1,
-    };
-    let step = if find == Find::Previous { count - 1 } else { 1 };
-    let rows = std::iter::successors(Some(from % count), |row| Some((row + step) % count));
-    rows.take(count).find(|&row| fits(row))
 }

@@ -3,27 +3,28 @@
 mod digest;
 mod head;
 mod lists;
+mod panels;
 mod places;
 mod shown;
+mod strip;
 #[cfg(test)]
 mod tests;
 mod vm;
 
-use super::{Act, Click, Cx, Find, Press, View};
-use crate::report::words::ratio;
+use super::{Act, Click, Cx, Find, Press, View, by_region};
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::Command;
-use crate::tui::lens::Narrow;
 use crate::tui::shown::Shown;
-use crate::tui::theme::{Role, region_letter};
 use crate::tui::widgets::list::ListState;
-use crate::tui::widgets::pane::{Bit, Pane};
+use crate::tui::widgets::pane::Pane;
+use crate::tui::widgets::search::Search;
 use digest::{Digest, digest_of};
+use panels::has_name;
 use places::{Places, places};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::sync::Arc;
-use vmscope_records::TimeNs;
+use strip::Strip;
 use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::{EntryId, Region, Stop, Summary};
@@ -35,13 +36,6 @@ enum Panel {
     Regions,
     Entries,
     Threads,
-}
-
-/// CPU use over time: the window, and samples by column and region.
-#[derive(Clone, Debug, Default)]
-struct Strip {
-    window: (TimeNs, TimeNs),
-    columns: Columns,
 }
 
 /// The view.
@@ -56,7 +50,7 @@ pub struct Overview {
     digest: Fetched<(), Digest>,
     strip: Fetched<usize, Strip>,
     compilers: Fetched<(), Option<Compilers>>,
-    origin: Option<usize>,
+    search: Search,
 }
 
 impl Overview {
@@ -72,164 +66,6 @@ impl Overview {
                     || regions.any(|region| region == Region::Gc)
             });
         places(area, truth, regions, tells)
-    }
-
-    fn count(&self, cx: &Cx<'_>, panel: Panel) -> usize {
-        match panel {
-            Panel::Regions => self.digest.get().map_or(0, |digest| digest.regions.len()),
-            Panel::Entries => self.digest.get().map_or(0, |digest| digest.entries.len()),
-            Panel::Threads => cx.summary.map_or(0, |summary| summary.threads.len()),
-        }
-    }
-
-    /// The row of a panel that is selected.
-    fn selected(&self, panel: Panel) -> usize {
-        match panel {
-            Panel::Regions => {
-                let regions = self
-                    .digest
-                    .get()
-                    .into_iter()
-                    .flat_map(|digest| &digest.regions);
-                let mut regions = regions.map(|(region, ..)| Some(*region));
-                regions
-                    .position(|region| region == self.region)
-                    .unwrap_or(0)
-            }
-            Panel::Entries => self.entries.selected(),
-            Panel::Threads => self.threads.selected(),
-        }
-    }
-
-    fn select(&mut self, panel: Panel, row: usize, cx: &Cx<'_>) {
-        let count = self.count(cx, panel);
-        let places = self.places(cx.area);
-        let rows = |area: Rect| usize::from(area.height.saturating_sub(1));
-        self.panel = panel;
-        match panel {
-            Panel::Regions => {
-                let regions = self.digest.get().map(|digest| &digest.regions);
-                let row = row.min(count.saturating_sub(1));
-                self.region = regions.and_then(|all| all.get(row)).map(|one| one.0);
-            }
-            Panel::Entries => {
-                self.entries.select(row, count, rows(places.entries));
-                let entries = self.digest.get().map(|digest| &digest.entries);
-                let row = self.entries.selected();
-                self.entry = entries.and_then(|all| all.get(row)).map(|one| one.0);
-            }
-            Panel::Threads => {
-                self.threads.select(row, count, rows(places.threads));
-                let row = self.threads.selected();
-                let threads = cx.summary.map(|summary| &summary.threads);
-                self.thread = threads.and_then(|all| all.get(row)).map(|one| one.thread);
-            }
-        }
-    }
-
-    fn panels(&self, cx: &Cx<'_>) -> Vec<(Panel, Rect)> {
-        let places = self.places(cx.area);
-        let panels = [
-            (Panel::Regions, places.regions),
-            (Panel::Entries, places.entries),
-            (Panel::Threads, places.threads),
-        ];
-        let is_there = |(_, area): &(Panel, Rect)| area.width > 0 && area.height > 1;
-        panels.into_iter().filter(is_there).collect()
-    }
-
-    /// To the list beside this one.
-    fn step(&mut self, right: bool, cx: &Cx<'_>) {
-        let panels = self.panels(cx);
-        let now = panels.iter().position(|(panel, _)| *panel == self.panel);
-        let now = now.unwrap_or(0);
-        let next = if right {
-            now + 1
-        } else {
-            now.saturating_sub(1)
-        };
-        if let Some(&(panel, _)) = panels.get(next) {
-            self.select(panel, self.selected(panel), cx);
-        }
-    }
-
-    fn only(&self, cx: &Cx<'_>) -> Vec<Act> {
-        let row = self.selected(self.panel);
-        let digest = self.digest.get();
-        let narrow = match self.panel {
-            Panel::Regions => {
-                let region = digest.and_then(|digest| digest.regions.get(row));
-                region.map(|one| Narrow::Regions(vec![one.0]))
-            }
-            Panel::Entries => {
-                let entry = digest.and_then(|digest| digest.entries.get(row));
-                entry.map(|one| Narrow::Entries(vec![one.0]))
-            }
-            Panel::Threads => {
-                let thread = cx.summary.and_then(|summary| summary.threads.get(row));
-                thread.map(|one| Narrow::Threads(Some([one.thread].into_iter().collect())))
-            }
-        };
-        narrow.into_iter().map(Act::Narrow).collect()
-    }
-
-    fn name_at(&self, cx: &Cx<'_>, row: usize) -> String {
-        let digest = self.digest.get();
-        let name = match self.panel {
-            Panel::Regions => {
-                let region = digest.and_then(|digest| digest.regions.get(row));
-                region.map(|one| crate::tui::theme::region_name(one.0).to_owned())
-            }
-            Panel::Entries => {
-                let entry = digest.and_then(|digest| digest.entries.get(row));
-                let entry = entry.and_then(|one| cx.profile.entries.get(one.0 as usize));
-                entry.map(|entry| format!("{} {}", entry.name, entry.tier))
-            }
-            Panel::Threads => {
-                let thread = cx.summary.and_then(|summary| summary.threads.get(row));
-                let thread =
-                    thread.and_then(|one| cx.profile.trace.threads.get(one.thread as usize));
-                thread.map(|thread| thread.thread.name.clone())
-            }
-        };
-        name.unwrap_or_default()
-    }
-
-    /// A line (and letters and a scale, where there are three): how busy the CPUs are, by the region
-    /// with most samples.
-    fn strip(&self, cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
-        let Some(strip) = self.strip.get() else {
-            return;
-        };
-        let columns = strip.columns.samples.len() / strip.columns.groups.max(1);
-        let sums = (0..columns).map(|column| strip.columns.column(column).iter().sum::<u64>());
-        let most = sums.max().unwrap_or(0);
-        let mut bits: Vec<Bit> = vec![(Role::Dim, " CPU ".to_owned())];
-        let mut letters = " ".repeat(5);
-        for column in 0..columns {
-            let counts = strip.columns.column(column);
-            let sum: u64 = counts.iter().sum();
-            let dominant = Region::ALL
-                .into_iter()
-                .zip(counts)
-                .max_by_key(|(_, count)| **count);
-            let region = dominant.map_or(Region::Unknown, |(region, _)| region);
-            let sign = pane.theme.column(ratio(sum, most));
-            let role = Role::Region(region);
-            match bits.last_mut() {
-                Some((last, text)) if *last == role => text.push(sign),
-                _ => bits.push((role, sign.to_string())),
-            }
-            letters.push(if sum > 0 { region_letter(region) } else { ' ' });
-        }
-        pane.line(frame, 0, &bits);
-        pane.line(frame, 1, &[(Role::Dim, letters)]);
-        let (from, to) = strip.window;
-        let (from, to) = (cx.seconds(from), cx.seconds(to));
-        let (from, to) = (format!("{from:.1} s"), format!("{to:.1} s"));
-        let gap = columns.saturating_sub(from.len() + to.len());
-        let scale = format!("     {from}{}{to}", " ".repeat(gap));
-        pane.line(frame, 2, &[(Role::Dim, scale)]);
     }
 }
 
@@ -321,13 +157,9 @@ impl View for Overview {
         // Where only the window grows, the columns are others, too: the stamp says that.
         let stamp: Stamp = cx.stamp;
         questions.extend(self.strip.ask(1, columns, stamp, move |profile, stop| {
-            let regions: Vec<u16> = profile.entries.iter().map(|e| e.region as u16).collect();
-            let groups = u16::try_from(Region::ALL.len()).unwrap_or(u16::MAX);
-            let of_entry = |entry: u32| regions.get(entry as usize).copied().unwrap_or(groups);
-            let of_site: Vec<u16> = profile.sites.iter().map(|s| of_entry(s.entry)).collect();
             let by = By::Groups {
-                of_site: &of_site,
-                groups,
+                of_site: &by_region::of_sites(profile),
+                groups: by_region::GROUPS,
             };
             let what = ColumnsOf {
                 window,
@@ -368,32 +200,22 @@ impl View for Overview {
             self.count(cx, Panel::Entries),
             self.count(cx, Panel::Threads),
         );
-        let (entry, thread) = (entry.unwrap_or(0), thread.unwrap_or(0));
-        self.entries.select(entry, entries, rows(places.entries));
-        self.threads.select(thread, threads, rows(places.threads));
+        self.entries.keep(entry, entries, rows(places.entries));
+        self.threads.keep(thread, threads, rows(places.threads));
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            return true;
-        }
         // Entries are what has names worth searching; in the threads, threads.
-        if self.panel == Panel::Regions {
+        if self.panel == Panel::Regions && !pattern.is_empty() {
             self.panel = Panel::Entries;
         }
         let panel = self.panel;
-        let now = self.selected(panel);
-        let origin = *self.origin.get_or_insert(now);
-        let wanted = pattern.to_lowercase();
-        let count = self.count(cx, panel);
-        let found = super::next_match(count, origin, now, find, |row| {
-            self.name_at(cx, row).to_lowercase().contains(&wanted)
+        let (count, now) = (self.count(cx, panel), self.selected(panel));
+        let digest = self.digest.get();
+        let found = (self.search).find(pattern, find, count, now, |row, text| {
+            has_name(digest, panel, cx, row, text)
         });
-        if let Some(row) = found {
-            self.select(panel, row, cx);
-        }
-        found.is_some()
+        found.select(|row| self.select(panel, row, cx))
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
@@ -403,7 +225,7 @@ impl View for Overview {
             area,
         };
         head::draw(cx, &pane(places.head), frame);
-        self.strip(cx, &pane(places.strip), frame);
+        self.draw_strip(cx, &pane(places.strip), frame);
         let Some(digest) = self.digest.get() else {
             return;
         };

@@ -1,27 +1,28 @@
 //! The threads: each with its role, its share and its activity over time; which of them
 //! all views include.
 
+mod choose;
 mod draw;
 mod facts;
+mod shown;
 #[cfg(test)]
 mod tests;
 
 use super::by_region::{self, GROUPS};
 use super::{Act, Choice, Click, Cx, Find, Press, View};
 use crate::report::text::role_name;
-use crate::report::words::ratio;
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::lens::Narrow;
-use crate::tui::shown::{Cell, Part, Shown, Table, each};
+use crate::tui::shown::Shown;
 use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::search::{Finder, Search};
 use crate::tui::widgets::table;
-use facts::{By, Facts, Group, Key, ROLES, Row, Rows, Wanted, kernel_share};
+pub(super) use choose::{only, toggle};
+use facts::{By, Facts, Group, Key, Row, Rows, Wanted};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use vmscope_records::{ThreadRole, TimeNs};
+use vmscope_records::TimeNs;
 use vmscope_symbolizer::slices::{By as Counted, Columns, ColumnsOf};
 use vmscope_symbolizer::{Filter, Profile, Stop};
 
@@ -34,15 +35,6 @@ const BINDINGS: &[Binding] = &[
     own(Command::GroupBack, &[ch('B')], "", "group by the one before"),
 ];
 
-/// Numbers of [`Choice`]s.
-const ALL: u16 = 0;
-const OTHERS: u16 = 2;
-const INVERT: u16 = 3;
-const ONLY_ROLE: u16 = 10;
-const WITH_ROLE: u16 = 20;
-const WITHOUT_ROLE: u16 = 30;
-const SORT: u16 = 40;
-
 /// What the activity of some rows was asked for.
 #[derive(Clone, Debug, PartialEq)]
 struct Sparks {
@@ -51,6 +43,19 @@ struct Sparks {
     window: (TimeNs, TimeNs),
     everybody: Filter,
     version: u64,
+}
+
+/// Whether a thread's name, tid or role has what is searched for in it.
+pub(in crate::tui::views) fn matches(profile: &Profile, thread: u32, text: &mut Finder) -> bool {
+    let thread = profile.trace.threads.get(thread as usize);
+    thread.is_some_and(|thread| {
+        let thread = &thread.thread;
+        text.is_in_words(&[
+            &thread.name,
+            &thread.tid.to_string(),
+            role_name(thread.role),
+        ])
+    })
 }
 
 /// The view.
@@ -65,77 +70,12 @@ pub struct Threads {
     version: u64,
     rows: Fetched<(Wanted, u64), Rows>,
     sparks: Fetched<Sparks, Columns>,
-    origin: Option<usize>,
+    search: Search,
 }
 
 /// The filter without what this view chooses.
 fn everybody(cx: &Cx<'_>) -> Filter {
     cx.lens.filter().of_all_threads()
-}
-
-fn all(profile: &Profile) -> impl Iterator<Item = u32> + use<> {
-    (0u32..).take(profile.trace.threads.len())
-}
-
-/// A change of which threads are included, unless none would be.
-fn change(cx: &Cx<'_>, to: Filter) -> Vec<Act> {
-    if !all(cx.profile).any(|thread| to.takes_thread(thread)) {
-        return vec![Act::Say("one thread at least is included".to_owned())];
-    }
-    // Where all are chosen one by one, those that begin later are meant, too.
-    let is_all = all(cx.profile).all(|thread| to.takes_thread(thread));
-    vec![Act::Narrow(match to.threads {
-        _ if is_all => Narrow::Threads(None),
-        Some(chosen) => Narrow::Threads(Some(chosen)),
-        None => Narrow::WithoutThreads(to.without),
-    })]
-}
-
-/// Only these threads.
-pub(super) fn only(threads: &[u32]) -> Vec<Act> {
-    let chosen = threads.iter().copied().collect();
-    vec![Act::Narrow(Narrow::Threads(Some(chosen)))]
-}
-
-/// Without these threads. Where only some are chosen, those are fewer; else these are left
-/// out, and those that begin later are included.
-fn leave_out(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
-    let mut to = cx.lens.filter().clone();
-    match &mut to.threads {
-        Some(chosen) => chosen.retain(|thread| !threads.contains(thread)),
-        None => to.without.extend(threads),
-    }
-    change(cx, to)
-}
-
-/// With these threads, too.
-fn include(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
-    let mut to = cx.lens.filter().clone();
-    match &mut to.threads {
-        Some(chosen) => chosen.extend(threads),
-        None => to.without.retain(|thread| !threads.contains(thread)),
-    }
-    change(cx, to)
-}
-
-/// Leaves these threads out where all of them are included, and includes them else.
-pub(super) fn toggle(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
-    let filter = cx.lens.filter();
-    if threads.iter().all(|thread| filter.takes_thread(*thread)) {
-        leave_out(cx, threads)
-    } else {
-        include(cx, threads)
-    }
-}
-
-/// Whether a thread's name, tid or role has `pattern` in it.
-pub(super) fn matches(profile: &Profile, thread: u32, pattern: &str) -> bool {
-    let thread = profile.trace.threads.get(thread as usize);
-    thread.is_some_and(|thread| {
-        let thread = &thread.thread;
-        let text = format!("{} {} {}", thread.name, thread.tid, role_name(thread.role));
-        text.to_lowercase().contains(&pattern.to_lowercase())
-    })
 }
 
 fn next<T: Copy + PartialEq>(all: &[T], now: T, by: usize) -> Option<T> {
@@ -177,43 +117,6 @@ impl Threads {
         }
     }
 
-    fn of_choice(&mut self, number: u16, cx: &Cx<'_>) -> Vec<Act> {
-        let role = |from: u16| ROLES.get(usize::from(number - from)).copied();
-        let of_role = |role: Option<ThreadRole>| -> Vec<u32> {
-            let threads = cx.profile.trace.threads.iter().zip(0u32..);
-            let of_role = threads.filter(|(thread, _)| Some(thread.thread.role) == role);
-            of_role.map(|(_, index)| index).collect()
-        };
-        match number {
-            ALL => vec![Act::Narrow(Narrow::Threads(None))],
-            OTHERS => {
-                let these = self.selected().map(|row| Arc::clone(&row.threads));
-                leave_out(cx, these.as_deref().unwrap_or_default())
-            }
-            INVERT => {
-                let mut to = cx.lens.filter().clone();
-                (to.threads, to.without) = match to.threads {
-                    None => (Some(to.without), FxHashSet::default()),
-                    Some(chosen) => (None, chosen),
-                };
-                change(cx, to)
-            }
-            ONLY_ROLE..WITH_ROLE => {
-                let mut to = everybody(cx);
-                to.threads = Some(of_role(role(ONLY_ROLE)).into_iter().collect());
-                change(cx, to)
-            }
-            WITH_ROLE..WITHOUT_ROLE => include(cx, &of_role(role(WITH_ROLE))),
-            WITHOUT_ROLE..SORT => leave_out(cx, &of_role(role(WITHOUT_ROLE))),
-            _ => {
-                if let Some(by) = By::ALL.get(usize::from(number.saturating_sub(SORT))) {
-                    self.wanted.by = *by;
-                }
-                Vec::new()
-            }
-        }
-    }
-
     /// Keeps what was selected selected.
     fn reselect(&mut self, cx: &Cx<'_>) {
         let rows = self.shown_rows();
@@ -221,8 +124,7 @@ impl Threads {
         let at = rows
             .iter()
             .position(|row| Some(&row.key) == self.chosen.as_ref());
-        let at = at.unwrap_or(self.list.selected());
-        self.list.select(at, count, Self::height(cx.area));
+        self.list.keep(at, count, Self::height(cx.area));
     }
 
     /// What the rows on the screen need; the columns of the screen for a row's activity.
@@ -377,24 +279,18 @@ impl View for Threads {
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            return true;
-        }
-        let now = *self.origin.get_or_insert(self.list.selected());
-        let rows = self.shown_rows();
-        let count = rows.len();
-        let found = super::next_match(count, now, self.list.selected(), find, |index| {
-            rows.get(index).is_some_and(|row| match &row.key {
-                Key::Thread(thread) => matches(cx.profile, *thread, pattern),
-                Key::Group(name) => name.to_lowercase().contains(&pattern.to_lowercase()),
+        let rows = self.rows.get().map_or(&[][..], |rows| &rows.shown);
+        let (count, now) = (rows.len(), self.list.selected());
+        let found = (self.search).find(pattern, find, count, now, |row, text| {
+            rows.get(row).is_some_and(|row| match &row.key {
+                Key::Thread(thread) => matches(cx.profile, *thread, text),
+                Key::Group(name) => text.is_in(name),
             })
         });
-        if let Some(found) = found {
-            self.list.select(found, count, Self::height(cx.area));
+        found.select(|row| {
+            self.list.select(row, count, Self::height(cx.area));
             self.chosen = self.selected().map(|row| row.key.clone());
-        }
-        found.is_some()
+        })
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
@@ -402,86 +298,11 @@ impl View for Threads {
     }
 
     fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
-        let columns = [
-            "included",
-            "thread",
-            ">tid",
-            "role",
-            ">samples",
-            ">share",
-            ">CPU",
-            ">of promised",
-            ">kernel",
-            ">from",
-            ">to",
-        ];
-        let mut table = Table::new("", &columns);
-        let (Some(facts), Some(rows)) = (self.facts.get(), self.rows.get()) else {
-            return Some(Shown::default());
-        };
-        let filter = cx.lens.filter();
-        each(rows.sorted.iter(), stop, |&at| {
-            let Some(fact) = facts.all.get(at) else {
-                return;
-            };
-            let Some(thread) = cx.profile.trace.threads.get(fact.thread as usize) else {
-                return;
-            };
-            let (from, to) = draw::life(cx, fact.thread);
-            let seconds = |time: Option<TimeNs>| {
-                time.map_or(Cell::Empty, |time| Cell::Seconds(cx.seconds(time)))
-            };
-            let share = |value: Option<f64>| value.map_or(Cell::Empty, Cell::Share);
-            let word = if filter.takes_thread(fact.thread) {
-                "yes"
-            } else {
-                "no"
-            };
-            let cpu = fact.account.cpu;
-            table.rows.push(vec![
-                Cell::Text(word.to_owned()),
-                Cell::Text(thread.thread.name.clone()),
-                Cell::Count(u64::from(thread.thread.tid.0)),
-                Cell::Text(role_name(thread.thread.role).to_owned()),
-                Cell::Count(fact.samples),
-                Cell::Share(ratio(fact.samples, facts.samples)),
-                cpu.map_or(Cell::Empty, |cpu| Cell::Seconds(cpu.as_secs_f64())),
-                share(draw::delivered(fact)),
-                share(draw::knows_kernel(cx).then(|| kernel_share(fact))),
-                seconds(from),
-                seconds(to),
-            ]);
-        })?;
-        Some(Shown {
-            title: "Threads".to_owned(),
-            parts: vec![Part::Table(table)],
-        })
+        self.table(cx, stop)
     }
 
     fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {
-        let choice = |number, text: &str| Choice {
-            text: text.to_owned(),
-            number,
-        };
-        let mut all = vec![
-            choice(ALL, "threads: include all"),
-            choice(OTHERS, "threads: all that are included but this"),
-            choice(INVERT, "threads: those that are left out, instead"),
-        ];
-        for (role, number) in ROLES.into_iter().zip(0..) {
-            let name = role_name(role);
-            for (from, words) in [
-                (ONLY_ROLE, "only role"),
-                (WITH_ROLE, "include role"),
-                (WITHOUT_ROLE, "leave out role"),
-            ] {
-                all.push(choice(from + number, &format!("threads: {words} {name}")));
-            }
-        }
-        for (by, number) in By::ALL.into_iter().zip(SORT..) {
-            all.push(choice(number, &format!("sort by {}", by.name())));
-        }
-        all
+        Self::all_choices()
     }
 
     fn crumb(&self, _cx: &Cx<'_>) -> String {

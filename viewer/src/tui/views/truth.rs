@@ -4,6 +4,7 @@
 
 mod facts;
 pub(super) mod flow;
+mod shown;
 #[cfg(test)]
 mod tests;
 
@@ -12,11 +13,11 @@ use crate::report::truth::Concerns;
 use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::Command;
 use crate::tui::lens::Narrow;
-use crate::tui::shown::{Cell, Part, Shown, Table};
-use crate::tui::theme::region_name;
+use crate::tui::shown::Shown;
 use crate::tui::widgets::pane::{Pane, beside};
-use facts::{ABOUT, Facts, facts_of};
-use flow::{Flowing, Item, limits, tables, worths};
+use crate::tui::widgets::search::Search;
+use facts::{Facts, facts_of};
+use flow::{Flowing, Item, limits, tables};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub struct Truth {
     facts: Fetched<(), Facts>,
     /// Of all that can be selected.
     selected: usize,
-    origin: Option<usize>,
+    search: Search,
 }
 
 /// Columns of the screen with what flows in them.
@@ -100,6 +101,10 @@ impl Truth {
         begins.map(|(index, _)| index).collect()
     }
 
+    fn text_of(&self, item: Item) -> Option<String> {
+        Some(self.facts.get()?.text_of(item))
+    }
+
     fn open(&self, cx: &Cx<'_>) -> Vec<Act> {
         let (Some(facts), Some(item)) = (self.facts.get(), self.item()) else {
             return Vec::new();
@@ -166,24 +171,6 @@ impl Truth {
                 .get(index)
                 .map_or_else(Vec::new, |row| hot(vec![Narrow::Entries(vec![row.entry])])),
         }
-    }
-
-    fn text_of(&self, item: Item) -> String {
-        let Some(facts) = self.facts.get() else {
-            return String::new();
-        };
-        let text = match item {
-            Item::Line(index) => {
-                (facts.lines.get(index)).map(|l| format!("{} {}", l.text, l.remedy))
-            }
-            Item::Thread(index) => facts.threads.get(index).map(|row| row.name.clone()),
-            Item::Exact(index) => (facts.exact.get(index))
-                .map(|row| format!("{} {}", region_name(row.region), row.part)),
-            Item::Nameless(index) => {
-                (facts.nameless.get(index)).map(|row| format!("{} {}", row.name, row.place))
-            }
-        };
-        text.unwrap_or_default()
     }
 }
 
@@ -255,28 +242,22 @@ impl View for Truth {
     }
 
     fn answer(&mut self, _number: u8, answer: Option<Answer>, _cx: &Cx<'_>) {
-        let was = self.item().map(|item| self.text_of(item));
+        let was = self.item().and_then(|item| self.text_of(item));
         self.facts.take(answer);
         // The same thing stays selected, wherever it is now.
         let now = self.items();
-        let found = now.iter().position(|&item| Some(self.text_of(item)) == was);
+        let found = now.iter().position(|&item| self.text_of(item) == was);
         self.selected = found.unwrap_or(self.selected.min(now.len().saturating_sub(1)));
     }
 
     fn find(&mut self, pattern: &str, find: Find, _cx: &Cx<'_>) -> bool {
-        if pattern.is_empty() {
-            self.origin = None;
-            return true;
-        }
-        let origin = *self.origin.get_or_insert(self.selected);
-        let wanted = pattern.to_lowercase();
-        let items = self.items();
-        let found = super::next_match(items.len(), origin, self.selected, find, |index| {
-            let item = items.get(index).copied();
-            item.is_some_and(|item| self.text_of(item).to_lowercase().contains(&wanted))
+        let (items, now) = (self.items(), self.selected);
+        let facts = self.facts.get();
+        let found = (self.search).find(pattern, find, items.len(), now, |row, text| {
+            let item = facts.zip(items.get(row));
+            item.is_some_and(|(facts, item)| text.is_in(&facts.text_of(*item)))
         });
-        self.selected = found.unwrap_or(self.selected);
-        found.is_some()
+        found.select(|row| self.selected = row)
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
@@ -295,78 +276,7 @@ impl View for Truth {
     }
 
     fn shown(&self, _cx: &Cx<'_>, _stop: &Stop) -> Option<Shown> {
-        let facts = self.facts.get().cloned().unwrap_or_default();
-        let columns = ["about", ">samples", ">share", "what", "helps"];
-        let mut lines = Table::new("What limits the truth", &columns);
-        for line in &facts.lines {
-            let about = ABOUT.iter().find(|(about, _)| *about == line.about);
-            lines.rows.push(vec![
-                Cell::Text(about.map_or("", |(_, name)| name).to_owned()),
-                line.samples.map_or(Cell::Empty, Cell::Count),
-                facts.share(line).map_or(Cell::Empty, Cell::Share),
-                Cell::Text(line.text.clone()),
-                Cell::Text(line.remedy.clone()),
-            ]);
-        }
-        let columns = [
-            "region",
-            "part",
-            ">samples",
-            ">exact",
-            ">approximate",
-            ">method only",
-            ">no name",
-            ">doubtful",
-        ];
-        let mut exact = Table::new("Exactness", &columns);
-        for row in &facts.exact {
-            let mut cells = vec![
-                Cell::Text(region_name(row.region).to_owned()),
-                Cell::Text(row.part.clone()),
-                Cell::Count(row.quality.total()),
-            ];
-            cells.extend(worths(&row.quality).map(Cell::Count));
-            exact.rows.push(cells);
-        }
-        let mut threads = Table::new(
-            "Delivery",
-            &["thread", ">delivered", ">promised", ">arrived"],
-        );
-        for row in &facts.threads {
-            let promised = row.promised.filter(|promised| *promised > 0.0);
-            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-            let arrived = promised.map(|promised| Cell::Share(row.samples as f64 / promised));
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a count of samples"
-            )]
-            let promised = row
-                .promised
-                .map(|promised| Cell::Count(promised.round() as u64));
-            threads.rows.push(vec![
-                Cell::Text(row.name.clone()),
-                Cell::Count(row.samples),
-                promised.unwrap_or(Cell::Empty),
-                arrived.unwrap_or(Cell::Empty),
-            ]);
-        }
-        let columns = ["where", "file", ">samples", "why"];
-        let mut nameless = Table::new("Doubtful, or without a name", &columns);
-        for row in &facts.nameless {
-            let why = if row.doubtful { "doubtful" } else { "no name" };
-            nameless.rows.push(vec![
-                Cell::Text(row.name.clone()),
-                Cell::Text(row.place.clone()),
-                Cell::Count(row.samples),
-                Cell::Text(why.to_owned()),
-            ]);
-        }
-        let tables = [lines, exact, threads, nameless];
-        Some(Shown {
-            title: "Truth".to_owned(),
-            parts: tables.into_iter().map(Part::Table).collect(),
-        })
+        Some(self.facts.get().map(Facts::shown).unwrap_or_default())
     }
 
     fn is_pending(&self) -> bool {

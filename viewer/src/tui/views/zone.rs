@@ -4,10 +4,14 @@
 mod cells;
 mod columns;
 mod map;
+mod map_below;
 mod map_drawn;
+mod map_grid;
 mod names;
 mod plot;
+mod plot_below;
 mod plot_drawn;
+mod sorts;
 #[cfg(test)]
 mod tests;
 

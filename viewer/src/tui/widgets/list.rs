@@ -40,6 +40,12 @@ impl ListState {
         self.top = self.top(rows, height);
     }
 
+    /// Keeps what was selected so, in a list that has become another: it is at `found` now.
+    /// Where it is gone, what has come to its place is selected.
+    pub fn keep(&mut self, found: Option<usize>, rows: usize, height: usize) {
+        self.select(found.unwrap_or(self.selected), rows, height);
+    }
+
     /// Moves as a command says; whether it is one that moves.
     pub fn act(&mut self, command: Command, rows: usize, height: usize) -> bool {
         let now = self.selected.min(rows.saturating_sub(1));

@@ -2,5 +2,6 @@
 
 pub mod list;
 pub mod pane;
+pub mod search;
 pub mod table;
 pub mod text;

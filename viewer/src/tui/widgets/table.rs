@@ -22,7 +22,7 @@ pub struct Col {
 }
 
 impl Col {
-    /// A column.
+    /// A column; see the fields.
     pub const fn new(name: &'static str, width: usize, right: bool, rank: u8) -> Self {
         Col {
             name,

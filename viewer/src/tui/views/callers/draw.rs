@@ -1,9 +1,10 @@
 //! Drawing the view: what it is of, the graph or the tree, and what is selected.
 
 use super::{Callers, Form, flame, list, words};
-use crate::report::words::{count, percent, ratio, some, wrap};
+use crate::report::words::{count, percent, ratio, some};
 use crate::tui::theme::{Role, region_name};
 use crate::tui::views::Cx;
+use crate::tui::views::empty::{no_samples, say};
 use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -131,15 +132,14 @@ impl Callers {
 
     pub(super) fn do_draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         if cx.profile.trace.samples.times.is_empty() && cx.profile.slices.forgotten() == 0 {
-            let text = "No samples were taken: there is nobody who called anybody.";
-            return say(cx, text, frame, area);
+            return say(&no_samples(cx), cx, frame, area);
         }
         if !self.has_chains(cx) {
             let text = "No caller chains were recorded: which functions were called from where \
                         is not known.\n\nRecord them with --call-graph=fp:\n\n    vmscope record \
                         --call-graph=fp -- COMMAND\n\n(attach and top take it, too). Enter shows \
                         what there is: functions, and what was inlined into them.";
-            return say(cx, text, frame, area);
+            return say(text, cx, frame, area);
         }
         let Some(tree) = self.tree() else {
             let done = self.done.load(Ordering::Relaxed);
@@ -149,7 +149,7 @@ impl Callers {
                 count(done),
                 count(all)
             );
-            return say(cx, &text, frame, area);
+            return say(&text, cx, frame, area);
         };
         if tree.is_empty() {
             let text = match &self.through {
@@ -157,10 +157,9 @@ impl Callers {
                     "No stack among these samples goes through {}. Esc shows all of them.",
                     words::full(through)
                 ),
-                _ => "No samples are left by the filters above: x removes the newest, X all."
-                    .to_owned(),
+                _ => no_samples(cx),
             };
-            return say(cx, &text, frame, area);
+            return say(&text, cx, frame, area);
         }
         self.draw_head(tree, cx, frame, area);
         match self.form {
@@ -312,33 +311,4 @@ impl Callers {
         };
         (name, format!("{samples} {of}, {share} of all"))
     }
-}
-
-fn say(cx: &Cx<'_>, text: &str, frame: &mut Frame<'_>, area: Rect) {
-    let columns = usize::from(area.width).saturating_sub(4).min(76);
-    let wrapped = wrap_lines(text, columns);
-    for (line, y) in wrapped.into_iter().zip(area.y + 1..area.bottom()) {
-        let line = Line::styled(format!("  {line}"), cx.theme.style(Role::Text));
-        frame.render_widget(
-            line,
-            Rect {
-                y,
-                height: 1,
-                ..area
-            },
-        );
-    }
-}
-
-/// Each line of a text in so many columns.
-fn wrap_lines(text: &str, columns: usize) -> Vec<String> {
-    let lines = text.lines().flat_map(|line| {
-        if line.starts_with(' ') {
-            return vec![line.to_owned()];
-        }
-        let wrapped = wrap(line, columns, 0);
-        let lines: Vec<String> = wrapped.split('\n').map(str::to_owned).collect();
-        lines
-    });
-    lines.collect()
 }

@@ -3,7 +3,8 @@
 
 use super::{Callers, Form, draw, words};
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
-use crate::tui::views::{Cx, Find, next_match};
+use crate::tui::views::{Cx, Find};
+use crate::tui::widgets::search::{self, next_match};
 use crate::tui::widgets::table;
 use std::sync::Arc;
 use vmscope_symbolizer::calls::{CallTree, CallsOf, NodeId};
@@ -15,7 +16,7 @@ pub struct Search {
     /// By function; empty where nothing is searched for.
     fits: Arc<Vec<bool>>,
     /// Where it began: a node, and a row.
-    origin: Option<(NodeId, usize)>,
+    rows: search::Search<(NodeId, usize)>,
     /// Samples of stacks with a match.
     found: Fetched<(String, CallsOf, Stamp), u64>,
     ended: bool,
@@ -79,9 +80,14 @@ impl Callers {
             self.search.ended = !self.search.pattern.is_empty();
             self.search.pattern.clear();
             self.search.fits = Arc::default();
-            self.search.origin = None;
-            return true;
         }
+        let now = (
+            self.selected_node().unwrap_or(CallTree::ROOT),
+            self.list.selected(),
+        );
+        let Some((origin, _)) = self.search.rows.begin(pattern, now) else {
+            return true;
+        };
         let Some(tree) = self.shown.clone() else {
             return false;
         };
@@ -89,11 +95,6 @@ impl Callers {
             pattern.clone_into(&mut self.search.pattern);
             self.search.refresh(&tree);
         }
-        let now = (
-            self.selected_node().unwrap_or(CallTree::ROOT),
-            self.list.selected(),
-        );
-        let origin = *self.search.origin.get_or_insert(now);
         if !self.search.fits.contains(&true) {
             return false;
         }

@@ -12,36 +12,27 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use vmscope_symbolizer::calls::{Around, CallTree, FunctionId};
 
-const fn col(name: &'static str, width: usize, right: bool, rank: u8) -> Col {
-    Col {
-        name,
-        width,
-        right,
-        rank,
-    }
-}
-
 const NAME: usize = 5;
 
 /// Bars are drawn where the name keeps enough room.
 const BAR: usize = 8;
 
 const DOWN: [Col; 6] = [
-    col("total", 7, true, 0),
-    col("", BAR, false, 3),
-    col("self", 7, true, 0),
-    col("samples", 9, true, 2),
-    col("", 1, false, 0),
-    col("function, and what it called", 34, false, 0),
+    Col::new("total", 7, true, 0),
+    Col::new("", BAR, false, 3),
+    Col::new("self", 7, true, 0),
+    Col::new("samples", 9, true, 2),
+    Col::new("", 1, false, 0),
+    Col::new("function, and what it called", 34, false, 0),
 ];
 
 const UP: [Col; 6] = [
-    col("total", 7, true, 0),
-    col("", BAR, false, 3),
-    col("self", 7, true, 0),
-    col("samples", 9, true, 2),
-    col("", 1, false, 0),
-    col("function, and who called it", 34, false, 0),
+    Col::new("total", 7, true, 0),
+    Col::new("", BAR, false, 3),
+    Col::new("self", 7, true, 0),
+    Col::new("samples", 9, true, 2),
+    Col::new("", 1, false, 0),
+    Col::new("function, and who called it", 34, false, 0),
 ];
 
 /// What stands for nobody.

@@ -213,7 +213,7 @@ fn filters_change_the_tree_and_what_was_selected_stays() {
     driven.keys(":only thread GC Thread#0<Enter>");
     let screen = driven.screen();
     assert!(
-        screen.contains("No samples are left by the filters"),
+        screen.contains("No samples with these filters: x removes the newest"),
         "{screen}"
     );
     driven.keys("X");

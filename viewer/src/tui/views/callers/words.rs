@@ -4,6 +4,7 @@ use crate::export::frames::{NAMELESS, name_of};
 use crate::report::text::shorten::label;
 use crate::report::words::{count, percent, ratio};
 use crate::tui::theme::{Role, region_letter};
+use crate::tui::widgets::search::Finder;
 use crate::tui::widgets::text;
 use vmscope_symbolizer::calls::{CallNode, Function};
 
@@ -94,23 +95,15 @@ pub fn numbers(node: &CallNode, caller: Option<&CallNode>, all: u64) -> String {
 
 /// The names that have `pattern` in them, in any letter case, by function.
 pub fn fitting(functions: &[Function], pattern: &str) -> Vec<bool> {
-    let pattern = pattern.to_lowercase();
-    let mut text = String::new();
+    let mut text = Finder::new(pattern);
+    let mut tier = String::new();
     let mut has = |function: &Function| {
-        text.clear();
-        text.push_str(&function.name);
-        if !function.tier.is_empty() {
-            text.push_str(" (");
-            text.push_str(&function.tier);
-            text.push(')');
+        if function.tier.is_empty() {
+            return text.is_in(&function.name);
         }
-        // Most names are: those need no memory of their own.
-        if text.is_ascii() {
-            text.make_ascii_lowercase();
-            text.contains(&pattern)
-        } else {
-            text.to_lowercase().contains(&pattern)
-        }
+        tier.clear();
+        tier.extend(["(", &function.tier, ")"]);
+        text.is_in_words(&[&*function.name, &tier])
     };
     functions.iter().map(&mut has).collect()
 }

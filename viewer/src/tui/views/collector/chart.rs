@@ -1,6 +1,7 @@
 //! Collections over time: how long each took, by kind, and the heap that was left.
 
 use super::rows::{Collections, Key};
+use crate::report::words::{brief, bytes_short};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::pane::Pane;
@@ -143,13 +144,13 @@ pub fn draw(
     let middle = middle.exp() as u64;
     for (index, cells) in grid.into_iter().enumerate() {
         let left = match index {
-            0 => super::brief(longest),
-            _ if index + 1 == rows => super::brief(shortest),
-            _ if index == rows / 2 && shortest < longest => super::brief(middle),
+            0 => brief(longest),
+            _ if index + 1 == rows => brief(shortest),
+            _ if index == rows / 2 && shortest < longest => brief(middle),
             _ => String::new(),
         };
         let right = match index {
-            0 if heap > 0 => super::bytes(heap),
+            0 if heap > 0 => bytes_short(heap),
             _ if index + 1 == rows && heap > 0 => "0".to_owned(),
             _ => String::new(),
         };

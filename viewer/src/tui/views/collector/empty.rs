@@ -5,6 +5,7 @@ use super::rows::Collections;
 use crate::report::words::{some, wrap};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
+use crate::tui::views::empty::no_samples;
 use crate::tui::widgets::pane::Pane;
 use ratatui::Frame;
 
@@ -71,8 +72,15 @@ pub fn draw(cx: &Cx<'_>, all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'
     row += 1;
     let total: u64 = all.threads.iter().map(|(.., samples)| samples).sum();
     if total == 0 {
-        let text = "  No sample is in a collector, either.".to_owned();
-        return pane.line(frame, row, &[(Role::Dim, text)]);
+        let text = match all.total {
+            0 => no_samples(cx),
+            _ => "No sample is in a collector, either.".to_owned(),
+        };
+        for line in wrap(&text, columns.max(1), 0).lines() {
+            pane.line(frame, row, &[(Role::Dim, format!("  {line}"))]);
+            row += 1;
+        }
+        return;
     }
     let text = format!(
         "  {} in the collector, by part",

@@ -1,7 +1,8 @@
 //! What is inside one collection: its phases, its samples by part and by thread.
 
 use super::rows::{Key, Row, parts_in_collector, threads_in_collector};
-use crate::report::words::{count, ratio};
+use super::told::Told;
+use crate::report::words::{brief, bytes_short, count, ratio};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::pane::{Bit, Pane};
@@ -25,7 +26,7 @@ pub struct PhaseRow {
     pub length: Option<u64>,
     pub stops: bool,
     /// The samples in the collector meanwhile (on its thread, where it has one).
-    pub samples: Option<u64>,
+    pub samples: Option<Told>,
 }
 
 /// What is inside a collection.
@@ -37,6 +38,8 @@ pub struct Inside {
     pub left_out: usize,
     pub parts: Vec<(String, u64)>,
     pub threads: Vec<(u32, String, u64)>,
+    /// All of its samples in the collector.
+    pub samples: Option<Told>,
     pub spaces: Vec<vmscope_records::SpaceUse>,
 }
 
@@ -62,6 +65,8 @@ pub fn inside_of(profile: &Profile, filter: &Filter, key: Key, stop: &Stop) -> O
         let summary = Summary::of_stoppable(profile, &narrowed, stop)?;
         inside.parts = parts_in_collector(profile, &summary);
         inside.threads = threads_in_collector(profile, &narrowed, stop)?;
+        let all = summary.regions.get(Region::Gc as usize).copied();
+        inside.samples = Some(Told::of(all.unwrap_or(0), summary.decided_whole));
     }
     Some(inside)
 }
@@ -117,7 +122,7 @@ fn phases_of(
             begin: phase.begin,
             length: ends.map(|(begin, end)| end.since(begin).0),
             stops: phase.stop_the_world,
-            samples: ends.map(|_| inside.of(Region::Gc)),
+            samples: ends.map(|_| Told::of(inside.of(Region::Gc), inside.decided_whole)),
         }
     });
     Some(rows.collect())
@@ -161,7 +166,7 @@ pub fn draw(
     let at = format!("at {:.3} s", cx.seconds(row.time));
     let length = row
         .length()
-        .map_or_else(|| format!("{} was observed", row.seen()), super::brief);
+        .map_or_else(|| format!("{} was observed", row.seen()), brief);
     let how = if row.stops {
         "the world stands still"
     } else {
@@ -198,10 +203,10 @@ pub fn draw(
             .begin
             .zip(row.begin)
             .map_or_else(String::new, |(phase, row)| {
-                format!("+{}", super::brief(phase.since(row).0))
+                format!("+{}", brief(phase.since(row).0))
             });
-        let length = phase.length.map_or_else(|| "?".to_owned(), super::brief);
-        let samples = phase.samples.map_or_else(String::new, count);
+        let length = phase.length.map_or_else(|| "?".to_owned(), brief);
+        let samples = phase.samples.map_or_else(String::new, Told::words);
         lines.push(vec![
             (Role::Text, format!(" {}", text::name(&label, name))),
             (Role::Dim, text::right(&begin, 10)),
@@ -213,12 +218,18 @@ pub fn draw(
         let text = format!(" ({} more phases are not shown)", inside.left_out);
         lines.push(vec![(Role::Dim, text)]);
     }
-    let total: u64 = inside.threads.iter().map(|(.., samples)| samples).sum();
+    let total = inside.samples.and_then(Told::number).unwrap_or(0);
+    if inside.samples == Some(Told::Unknown) {
+        let text = " its samples are known by sums over longer times only".to_owned();
+        lines.push(vec![(Role::Warning, text)]);
+    }
     if total > 0 {
-        lines.push(vec![(
-            Role::Title,
-            " samples in the collector, by part".to_owned(),
-        )]);
+        let about = match inside.samples {
+            Some(Told::About(_)) => "about these ",
+            _ => "",
+        };
+        let text = format!(" {about}samples in the collector, by part");
+        lines.push(vec![(Role::Title, text)]);
         let parts = inside
             .parts
             .iter()
@@ -233,14 +244,14 @@ pub fn draw(
         lines.push(vec![(Role::Title, " spaces".to_owned())]);
     }
     for space in &inside.spaces {
-        let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), super::bytes);
+        let told = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), bytes_short);
         let arrow = cx.theme.sign("→", ">");
         let text = format!(
             " {}{} {arrow} {} of {}",
             text::name(&space.name, 14),
-            text::right(&bytes(space.before), 7),
-            text::right(&bytes(space.after), 7),
-            bytes(space.capacity),
+            text::right(&told(space.before), 7),
+            text::right(&told(space.after), 7),
+            told(space.capacity),
         );
         lines.push(vec![(Role::Text, text)]);
     }

@@ -1,7 +1,7 @@
 //! How the pauses are distributed.
 
 use super::rows::Collections;
-use crate::report::words::{count, ratio, some};
+use crate::report::words::{brief, count, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::{Bit, Pane};
 use crate::tui::widgets::text;
@@ -46,13 +46,13 @@ pub fn percentile(pauses: &[u64], percent: usize) -> Option<u64> {
 /// Median, p90, p99 and the longest, in words. Of fewer than a hundred pauses p99 is the
 /// longest.
 pub fn figures(pauses: &[u64]) -> String {
-    let told = |percent: usize| percentile(pauses, percent).map(super::brief);
+    let told = |percent: usize| percentile(pauses, percent).map(brief);
     let (Some(median), Some(p90), Some(p99), Some(&longest)) =
         (told(50), told(90), told(99), pauses.last())
     else {
         return String::new();
     };
-    let longest = super::brief(longest);
+    let longest = brief(longest);
     let tail = if pauses.len() < 100 {
         format!("p99 = max {longest}")
     } else {
@@ -71,6 +71,14 @@ pub fn remark(all: &Collections) -> String {
     }
 }
 
+/// A bucket's end in words; the last one's may be nowhere.
+pub fn edge(ns: u64) -> String {
+    if ns == u64::MAX {
+        return "...".to_owned();
+    }
+    brief(ns)
+}
+
 /// Draws it.
 pub fn draw(all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     pane.heading(frame, "Pauses", &remark(all));
@@ -84,7 +92,7 @@ pub fn draw(all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let most = buckets.iter().map(|bucket| bucket.2).max().unwrap_or(0);
     let bar = pane.columns().saturating_sub(30).min(60);
     for (index, &(from, to, pauses)) in buckets.iter().enumerate() {
-        let name = format!("{} - {}", super::brief(from), super::brief(to));
+        let name = format!("{} - {}", edge(from), edge(to));
         let share = ratio(pauses, most);
         let bits: [Bit; 3] = [
             (Role::Text, format!("{} ", text::right(&name, 19))),

@@ -1,6 +1,7 @@
 //! What is known of the collections: a row of each, what the VMs count, where in the
 //! collectors the samples fell. Worked out off the drawing thread.
 
+use super::told::Told;
 use crate::report::parts::parts_of;
 use crate::report::vm::Vms;
 use crate::tui::views::timeline::lanes::processes;
@@ -105,9 +106,21 @@ impl Row {
         (from < to).then_some((from, to))
     }
 
-    /// Samples inside it that are in the collector.
-    pub fn in_collector(&self) -> Option<u64> {
-        self.inside.map(|inside| inside.of(Region::Gc))
+    /// Samples inside it, where it was observed from begin to end.
+    pub fn samples(&self) -> Option<Told> {
+        let inside = self.inside?;
+        Some(Told::of(inside.total(), inside.decided_whole))
+    }
+
+    /// Those that are in the collector.
+    pub fn in_collector(&self) -> Option<Told> {
+        let inside = self.inside?;
+        Some(Told::of(inside.of(Region::Gc), inside.decided_whole))
+    }
+
+    /// Samples in sums over time that reach beyond one of its ends.
+    pub fn cut(&self) -> u64 {
+        self.inside.map_or(0, |inside| inside.decided_whole)
     }
 
     /// What of it was observed.
@@ -128,6 +141,8 @@ pub struct Collections {
     pub total: u64,
     /// See `total`.
     pub in_collector: u64,
+    /// How many of `total` are in sums over time that reach beyond an end of the window.
+    pub cut: u64,
     /// Whether the samples are of some threads or some code only: the collections are of
     /// whole processes.
     pub narrowed: bool,
@@ -155,6 +170,11 @@ pub struct Collections {
 }
 
 impl Collections {
+    /// Whether any number of samples here is decided by sums over time.
+    pub fn has_sums(&self) -> bool {
+        self.cut > 0 || self.rows.iter().any(|row| row.cut() > 0)
+    }
+
     /// The letter of a kind.
     pub fn letter(&self, kind: &str) -> char {
         let known = self.kinds.iter().find(|(name, ..)| name == kind);
@@ -223,6 +243,7 @@ pub fn told(profile: &Profile, filter: &Filter, summary: &Summary) -> Collection
     let processes = processes(profile, filter);
     let mut all = Collections {
         total: summary.total,
+        cut: summary.decided_whole,
         narrowed: filter.threads.is_some() || filter.only != Only::default(),
         in_collector: summary.regions[Region::Gc as usize],
         ..Collections::default()
@@ -344,8 +365,8 @@ fn sort(rows: &mut [Row], by: By, reverse: bool) {
         By::Collector => rows.sort_by(text(|row| &row.collector)),
         By::Before => rows.sort_by_key(|row| row.before),
         By::After => rows.sort_by_key(|row| row.after),
-        By::Samples => rows.sort_by_key(|row| row.inside.map(|inside| inside.total())),
-        By::InCollector => rows.sort_by_key(Row::in_collector),
+        By::Samples => rows.sort_by_key(|row| row.samples().and_then(Told::number)),
+        By::InCollector => rows.sort_by_key(|row| row.in_collector().and_then(Told::number)),
         By::Seen => rows.sort_by(text(|row| row.seen())),
     }
     if by.falls() != reverse {

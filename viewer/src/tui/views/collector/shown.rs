@@ -1,9 +1,10 @@
 //! What the view shows, for copying and exporting.
 
+use super::chart;
 use super::inside::Inside;
-use super::pauses::buckets;
+use super::pauses::{buckets, edge};
 use super::rows::{Collections, Row};
-use super::{brief, chart};
+use super::told::Told;
 use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table, each};
 use crate::tui::views::Cx;
 use vmscope_symbolizer::Stop;
@@ -68,16 +69,22 @@ pub fn shown(
                     .map_or(Cell::Empty, |time| Cell::Seconds(cx.seconds(time))),
                 seconds(phase.length),
                 Cell::Text(if phase.stops { "yes" } else { "no" }.to_owned()),
-                phase.samples.map_or(Cell::Empty, Cell::Count),
+                number(phase.samples),
             ]);
         }
         parts.push(Part::Table(table));
-        parts.extend(samples("Samples inside it", &inside.parts, &inside.threads));
+        if inside.samples.and_then(Told::number).is_some() {
+            parts.extend(samples("Samples inside it", &inside.parts, &inside.threads));
+        }
     }
     Some(Shown {
         title: "Collector".to_owned(),
         parts,
     })
+}
+
+fn number(told: Option<Told>) -> Cell {
+    told.and_then(Told::number).map_or(Cell::Empty, Cell::Count)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds below 2^52")]
@@ -86,6 +93,8 @@ fn seconds(ns: Option<u64>) -> Cell {
 }
 
 fn collections(cx: &Cx<'_>, all: &Collections, stop: &Stop) -> Option<Table> {
+    // `in sums`: samples in sums over time that reach beyond an end of the collection, of which
+    // each was counted as a whole or not at all.
     let columns = [
         ">time",
         ">duration",
@@ -97,6 +106,7 @@ fn collections(cx: &Cx<'_>, all: &Collections, stop: &Stop) -> Option<Table> {
         ">after",
         ">samples",
         ">in collector",
+        ">in sums",
         "observed",
     ];
     let mut table = Table::new("Collections", &columns);
@@ -110,9 +120,9 @@ fn collections(cx: &Cx<'_>, all: &Collections, stop: &Stop) -> Option<Table> {
             Cell::Text(if row.stops { "yes" } else { "no" }.to_owned()),
             row.before.map_or(Cell::Empty, Cell::Bytes),
             row.after.map_or(Cell::Empty, Cell::Bytes),
-            row.inside
-                .map_or(Cell::Empty, |inside| Cell::Count(inside.total())),
-            row.in_collector().map_or(Cell::Empty, Cell::Count),
+            number(row.samples()),
+            number(row.in_collector()),
+            Cell::Count(row.cut()),
             Cell::Text(row.seen().to_owned()),
         ]);
     })?;
@@ -172,8 +182,8 @@ fn over_time(cx: &Cx<'_>, all: &Collections) -> Chart {
 #[expect(clippy::cast_precision_loss, reason = "pauses")]
 fn pauses(all: &Collections) -> Chart {
     let buckets = buckets(&all.pauses, usize::MAX);
-    let first = buckets.first().map(|bucket| brief(bucket.0));
-    let last = buckets.last().map(|bucket| brief(bucket.1));
+    let first = buckets.first().map(|bucket| edge(bucket.0));
+    let last = buckets.last().map(|bucket| edge(bucket.1));
     Chart::Histogram {
         title: "Pauses by length".to_owned(),
         axis: Axis {

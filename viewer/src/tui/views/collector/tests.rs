@@ -42,11 +42,11 @@ fn collections_are_a_table_a_chart_and_a_distribution() {
 
 #[test]
 fn where_nothing_is_told_it_says_why() {
-    for (name, recording) in [
-        ("node", screens::node()),
-        ("native", screens::native()),
-        ("nothing", screens::nothing()),
-    ] {
+    for (columns, rows) in SIZES {
+        let mut nothing = open(screens::nothing(), (columns, rows));
+        nothing.golden(&format!("collector-nothing-{columns}x{rows}"));
+    }
+    for (name, recording) in [("node", screens::node()), ("native", screens::native())] {
         open(recording, SIZES[0]).golden(&format!("collector-{name}-80x24"));
     }
     open(screens::node(), SIZES[2]).golden("collector-node-200x60");
@@ -135,13 +135,6 @@ fn what_is_exported_has_raw_numbers() {
 }
 
 #[test]
-fn any_number_of_bytes_has_a_name() {
-    assert_eq!(super::bytes(u64::MAX), "16384P");
-    assert_eq!(super::bytes(10_239), "10K");
-    assert_eq!(super::bytes(10_752), "11K");
-}
-
-#[test]
 fn without_room_above_the_table_a_part_takes_its_place() {
     let mut driven = open(screens::java(), (60, 16));
     assert!(driven.screen().contains("cause"), "{}", driven.screen());
@@ -192,4 +185,28 @@ fn collections_of_processes_that_are_left_out_are_not_shown() {
         screen.contains("No collection is of these threads' processes"),
         "{screen}"
     );
+}
+
+#[test]
+fn what_sums_decide_is_marked() {
+    let exact = open(screens::java(), SIZES[0]).screen();
+    assert!(!exact.contains("only sums over time"), "{exact}");
+    let mut profile = crate::tui::testing::profile(screens::java());
+    let until = vmscope_records::TimeNs(screens::ms(15_000));
+    let slices = &mut profile.slices;
+    assert!(slices.forget_samples_before(&mut profile.trace.samples, until) > 0);
+    let mut driven = Driven::with_theme(profile, SIZES[0], crate::tui::testing::THEME);
+    let screen = driven.keys("6").golden("collector-sums-80x24").screen();
+    assert!(
+        screen.contains("? ~ of older samples only sums over time"),
+        "{screen}"
+    );
+    // A young collection is shorter than a sum: nobody knows its samples.
+    let young = screen.lines().find(|line| line.contains("Metadata"));
+    assert!(young.is_some_and(|line| line.ends_with('?')), "{screen}");
+    driven.keys("y");
+    let Some(Effect::Copy(text)) = driven.effects.pop() else {
+        unreachable!("nothing is copied");
+    };
+    assert!(text.contains("in sums"), "{text}");
 }

@@ -37,7 +37,7 @@ impl Hot {
             return Vec::new();
         };
         if self.grid.act(command, matrix, height) {
-            self.grid_origin = None;
+            self.grid_search.forget_origin();
             return Vec::new();
         }
         match command {

@@ -3,6 +3,7 @@
 use super::order::{By, Grouping};
 use crate::report::json::kind_name;
 use crate::report::text::names::namesakes;
+use crate::report::text::thread_label;
 use crate::tui::theme::region_name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -337,9 +338,7 @@ fn name_of(profile: &Profile, grouping: Grouping, key: &Key) -> String {
         Key::Region(region) => region_name(*region).to_owned(),
         Key::Thread(thread) => {
             let thread = profile.trace.threads.get(*thread as usize);
-            thread.map_or_else(String::new, |thread| {
-                format!("{} ({})", thread.thread.name, thread.thread.tid)
-            })
+            thread.map_or_else(String::new, |thread| thread_label(&thread.thread))
         }
         Key::Alone(_) | Key::Method(_) => String::new(),
     }

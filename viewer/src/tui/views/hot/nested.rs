@@ -5,6 +5,7 @@ use super::way::{Thing, Way};
 use crate::report::words::ratio;
 use crate::tui::keys::Command;
 use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::search::Search;
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 
@@ -70,8 +71,8 @@ pub struct Nested {
     pub reversed: bool,
     /// What is expanded.
     expanded: FxHashSet<Thing>,
-    /// Where a search began.
-    pub origin: Option<Node>,
+    /// What is searched for.
+    pub search: Search<Option<Node>>,
 }
 
 impl Nested {
@@ -195,7 +196,7 @@ impl Nested {
     /// Moves, expands and sorts as a command says; whether it is one of these.
     pub fn act(&mut self, command: Command, way: Way<'_>, height: usize) -> bool {
         if self.list.act(command, self.rows.len(), height) {
-            self.origin = None;
+            self.search.forget_origin();
             return true;
         }
         let selected = self.selected();

@@ -2,13 +2,13 @@
 
 use super::matrix::Who;
 use super::nested::{Nest, Nested, Node};
-use super::state::{finder, height};
+use super::state::height;
 use super::way::{Thing, Way};
 use super::{Act, Cx, Find, HOT, Hot, grid_height};
 use crate::report::words::ratio;
 use crate::tui::keys::Command;
-use crate::tui::views::next_match;
 use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::search::next_match;
 use std::cmp::Reverse;
 use vmscope_symbolizer::EntryId;
 
@@ -142,10 +142,16 @@ impl Hot {
             return false;
         };
         let way = self.grid.way(matrix);
-        let mut contains = finder(pattern);
+        let count = self.nested.rows.len();
+        let now = self.nested.list.selected().min(count.saturating_sub(1));
+        let here = self.nested.rows.get(now);
+        let here = here.and_then(|row| Nested::node(way, *row));
+        let Some((origin, finder)) = self.nested.search.begin(pattern, here) else {
+            return true;
+        };
         let mut named = |way: Way<'_>| -> Vec<bool> {
             let all = (0u32..).take(way.len());
-            all.map(|row| contains(way.name(row))).collect()
+            all.map(|row| finder.is_in(way.name(row))).collect()
         };
         let (outer, inner) = (named(way), named(way.turned()));
         let is = |named: &[bool], at: u32| named.get(at as usize) == Some(&true);
@@ -158,12 +164,6 @@ impl Hot {
             Some(one) => is(&inner, one),
             None => is(&outer, row.item) || hidden(row).is_some(),
         };
-        let count = self.nested.rows.len();
-        let now = self.nested.list.selected().min(count.saturating_sub(1));
-        let origin = self.nested.origin.take().or_else(|| {
-            let row = self.nested.rows.get(now)?;
-            Nested::node(way, *row)
-        });
         let began = origin
             .as_ref()
             .and_then(|node| self.nested.place_of(way, node));
@@ -172,7 +172,6 @@ impl Hot {
             rows.get(at).is_some_and(|row| fits(*row))
         });
         let found = found.and_then(|at| Some((at, *rows.get(at)?)));
-        self.nested.origin = origin;
         let Some((at, row)) = found else {
             return false;
         };

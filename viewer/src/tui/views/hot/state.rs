@@ -10,8 +10,9 @@ use crate::report::words::ratio;
 use crate::tui::jobs::Fetched;
 use crate::tui::keys::Command;
 use crate::tui::lens::Narrow;
-use crate::tui::views::{Act, Cx, Find, next_match};
+use crate::tui::views::{Act, Cx, Find};
 use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::search::{Finder, Search, next_match};
 use ratatui::layout::Rect;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
@@ -33,13 +34,12 @@ pub struct Hot {
     pub(super) expanded: FxHashSet<Node>,
     pub(super) rows: Vec<Row>,
     pub(super) list: ListState,
-    /// Where a search began.
-    pub(super) origin: Option<Node>,
+    pub(super) search: Search<Option<Node>>,
     pub(super) matrix: Fetched<Shape, Matrix>,
     /// Whether the matrix has the parts of regions.
     pub(super) in_parts: bool,
     pub(super) grid: Grid,
-    pub(super) grid_origin: Option<usize>,
+    pub(super) grid_search: Search,
     /// The matrix nested.
     pub(super) nested: Nested,
     /// What was selected in the matrix that an answer replaces.
@@ -49,22 +49,6 @@ pub struct Hot {
 /// Rows of the list on the screen: all but the heading and what is said of the selected one.
 pub fn height(area: Rect) -> usize {
     usize::from(area.height.saturating_sub(2))
-}
-
-/// Whether a text has `pattern` in it, in any letter case.
-pub fn finder(pattern: &str) -> impl FnMut(&str) -> bool {
-    let pattern = pattern.to_lowercase();
-    let mut lower = String::new();
-    move |text: &str| {
-        lower.clear();
-        if text.is_ascii() {
-            lower.push_str(text);
-            lower.make_ascii_lowercase();
-        } else {
-            lower.extend(text.chars().flat_map(char::to_lowercase));
-        }
-        lower.contains(&pattern)
-    }
 }
 
 /// The row of a node; where the groups are others now, that of its entry, or of the group
@@ -129,7 +113,7 @@ impl Hot {
     pub(super) fn act_in_list(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
         let (count, height) = (self.rows.len(), height(cx.area));
         if self.list.act(command, count, height) {
-            self.origin = None;
+            self.search.forget_origin();
             return Vec::new();
         }
         let open = self.selected().and_then(|row| row.open);
@@ -289,38 +273,39 @@ impl Hot {
         let count = self.rows.len();
         let now = self.list.selected().min(count.saturating_sub(1));
         let here = self.rows.get(now).and_then(|row| row.node(listing));
-        let origin = match &self.origin {
-            Some(node) => {
-                let is_it = |row: &Row| row.node(listing).as_ref() == Some(node);
-                self.rows.iter().position(is_it).unwrap_or(now)
-            }
-            None => now,
+        let Some((origin, finder)) = self.search.begin(pattern, here) else {
+            return true;
         };
-        let entry_fits = |contains: &mut dyn FnMut(&str) -> bool, entry: EntryId| {
+        let is_origin = |row: &Row| row.node(listing) == origin;
+        let origin = origin
+            .as_ref()
+            .and_then(|_| self.rows.iter().position(is_origin));
+        let origin = origin.unwrap_or(now);
+        let entry_fits = |text: &mut Finder, entry: EntryId| {
             let entry = cx.profile.entries.get(entry as usize);
-            entry.is_some_and(|entry| contains(&entry.name))
+            entry.is_some_and(|entry| text.is_in(&entry.name))
         };
-        let contains = RefCell::new(finder(pattern));
+        let finder = RefCell::new(finder);
         let hidden = |row: &Row| {
             let group = listing.groups.get(row.group)?;
             let leaves = listing.leaves_of(group).iter();
-            let mut contains = contains.borrow_mut();
+            let mut text = finder.borrow_mut();
             leaves
                 .map(|leaf| leaf.entry)
-                .find(|&entry| entry_fits(&mut *contains, entry))
+                .find(|&entry| entry_fits(&mut text, entry))
         };
         let is_named = |row: &Row| {
-            let mut contains = contains.borrow_mut();
+            let mut text = finder.borrow_mut();
             match (row.leaf.and_then(|leaf| listing.leaves.get(leaf)), row.site) {
                 (Some(_), Some((site, _))) => {
                     let site = cx.profile.sites.get(site as usize);
                     let name = site.and_then(crate::report::text::names::range_name);
-                    name.is_some_and(|name| contains(&name))
+                    name.is_some_and(|name| text.is_in(&name))
                 }
-                (Some(leaf), None) => entry_fits(&mut *contains, leaf.entry),
+                (Some(leaf), None) => entry_fits(&mut text, leaf.entry),
                 (None, _) => {
                     let group = listing.groups.get(row.group);
-                    group.is_some_and(|group| contains(&group.name))
+                    group.is_some_and(|group| text.is_in(&group.name))
                 }
             }
         };
@@ -339,7 +324,6 @@ impl Hot {
                 Node::Entry(group.key.clone(), entry),
             ))
         });
-        self.origin = self.origin.take().or(here);
         let Some((at, _)) = found else {
             return false;
         };

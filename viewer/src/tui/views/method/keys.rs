@@ -32,7 +32,7 @@ impl Method {
         }
         let height = table::height(self.areas(cx).listing);
         if self.list.act(command, self.listing.visible.len(), height) {
-            self.search_began = None;
+            self.search.forget_origin();
             return Vec::new();
         }
         match command {

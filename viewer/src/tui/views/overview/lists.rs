@@ -2,10 +2,11 @@
 
 use super::digest::Digest;
 use crate::report::text::names::label_of;
-use crate::report::text::role_name;
-use crate::report::words::{count, ratio, some};
+use crate::report::text::{role_name, thread_name};
+use crate::report::words::{count, ratio, some, wrap};
 use crate::tui::theme::{Role, region_letter, region_name};
 use crate::tui::views::Cx;
+use crate::tui::views::empty::no_samples;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::pane::{Bit, Pane};
 use crate::tui::widgets::text;
@@ -134,8 +135,11 @@ pub fn entries(
     let all = some(digest.entries_hit as u64, "entry", "entries");
     pane.heading(frame, "Hottest", &format!("of {all}; 2 shows all"));
     if digest.entries.is_empty() {
-        let text = "no sample is in what is shown".to_owned();
-        return pane.line(frame, 1, &[(Role::Dim, text)]);
+        let text = wrap(&no_samples(cx), pane.columns().max(1), 0);
+        for (line, row) in text.lines().zip(1..) {
+            pane.line(frame, row, &[(Role::Text, line.to_owned())]);
+        }
+        return;
     }
     let hottest = digest.entries.first().map_or(0, |one| one.1);
     let is_wide = pane.columns() >= 60;
@@ -199,7 +203,7 @@ pub fn threads(
         let bits: [Bit; 4] = [
             (
                 Role::Text,
-                format!(" {}", text::name(&thread.thread.name, name)),
+                format!(" {}", text::name(&thread_name(&thread.thread), name)),
             ),
             (Role::Dim, role),
             (Role::Dim, text::right(&count(one.samples), 8)),

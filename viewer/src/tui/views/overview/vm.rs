@@ -2,9 +2,9 @@
 
 use super::digest::Digest;
 use crate::report::text::shorten::label;
-use crate::report::words::{count, percent, ratio, some};
+use crate::report::words::{brief, count, percent, ratio, some};
 use crate::tui::theme::Role;
-use crate::tui::views::collector::{brief, pauses::figures};
+use crate::tui::views::collector::pauses::figures;
 use crate::tui::widgets::pane::{Bit, Pane};
 use crate::tui::widgets::text;
 use ratatui::Frame;

@@ -2,11 +2,12 @@
 
 use super::Threads;
 use super::facts::{By, Fact, Key, Row, kernel_share};
-use crate::report::text::role_name;
+use crate::report::text::{role_name, thread_name};
 use crate::report::words::{count, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::by_region::{self, GROUPS};
+use crate::tui::views::empty::{no_samples, say};
 use crate::tui::widgets::table::{self, Col, Look, Piece};
 use crate::tui::widgets::text;
 use ratatui::Frame;
@@ -27,27 +28,21 @@ const FROM: usize = 11;
 
 /// The columns in the room there is.
 fn columns(area: Rect) -> [Col; 13] {
-    let col = |name, width, right, rank| Col {
-        name,
-        width,
-        right,
-        rank,
-    };
     let width = usize::from(area.width);
     [
-        col("", 1, false, 0),
-        col("thread", (width / 5).clamp(14, 40), false, 0),
-        col("tid", 8, true, 5),
-        col("role", 9, false, 1),
-        col("samples", 9, true, 4),
-        col("share", 7, true, 0),
-        col("CPU s", 8, true, 2),
-        col("told %", 6, true, 4),
-        col("kern %", 6, true, 3),
-        col("regions", (width / 10).clamp(8, 20), false, 0),
-        col("activity", (width / 4).max(12), false, 0),
-        col("from s", 9, true, 6),
-        col("to s", 9, true, 6),
+        Col::new("", 1, false, 0),
+        Col::new("thread", (width / 5).clamp(14, 40), false, 0),
+        Col::new("tid", 8, true, 5),
+        Col::new("role", 9, false, 1),
+        Col::new("samples", 9, true, 4),
+        Col::new("share", 7, true, 0),
+        Col::new("CPU s", 8, true, 2),
+        Col::new("told %", 6, true, 4),
+        Col::new("kern %", 6, true, 3),
+        Col::new("regions", (width / 10).clamp(8, 20), false, 0),
+        Col::new("activity", (width / 4).max(12), false, 0),
+        Col::new("from s", 9, true, 6),
+        Col::new("to s", 9, true, 6),
     ]
 }
 
@@ -108,7 +103,7 @@ impl Threads {
         let facts = self.facts.get();
         let rows = self.shown_rows();
         if rows.is_empty() && facts.is_some() && !self.is_waiting() {
-            return draw_nothing(cx, frame, area);
+            return say(&no_samples(cx), cx, frame, area);
         }
         let total = facts.map_or(0, |facts| facts.samples);
         let sorted = match self.wanted.by {
@@ -188,12 +183,16 @@ impl Threads {
                     false => cx.theme.sign("▸", ">"),
                 };
                 let n = some(row.threads.len() as u64, "thread", "threads");
-                Piece::of(Role::Strong, format!("{arrow} {name} ({n})"))
+                let whole = format!("{arrow} {name} ({n})");
+                let room = place(cx.area, NAME).map_or(0, |(_, width)| width);
+                let label = if text::width(&whole) > room {
+                    format!("{arrow} {name} ({})", row.threads.len())
+                } else {
+                    whole
+                };
+                Piece::of(Role::Strong, label)
             }
-            (_, Some(one)) if one.thread.name.is_empty() => {
-                Piece::of(Role::Dim, format!("{indent}(no name)"))
-            }
-            (_, Some(one)) => Piece::of(role, format!("{indent}{}", one.thread.name)),
+            (_, Some(one)) => Piece::of(role, format!("{indent}{}", thread_name(&one.thread))),
             _ => Piece::text(""),
         };
         let (from, to) = match row.key {
@@ -314,25 +313,4 @@ impl Threads {
 fn cell(area: Rect, x: u16, y: u16, width: usize) -> Rect {
     let width = u16::try_from(width).unwrap_or(u16::MAX);
     Rect::new(area.x.saturating_add(x), y, width, 1).intersection(area)
-}
-
-fn draw_nothing(cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let words = if cx.lens.is_open() {
-        "No thread used any CPU time while this was recorded. A program that waits has no samples \
-         on the CPU clock: record it while it works, or for longer (vmscope attach PID --duration 30)."
-    } else {
-        "No thread has a sample that the filters take: x removes the newest filter, X all of them."
-    };
-    let columns = usize::from(area.width).saturating_sub(4);
-    let lines = textwrap::wrap(words, columns.max(1));
-    let lines: Vec<Line> = lines
-        .into_iter()
-        .map(|l| Line::raw(format!("  {l}")))
-        .collect();
-    let area = Rect {
-        y: area.y + area.height.min(1),
-        height: area.height.saturating_sub(1),
-        ..area
-    };
-    frame.render_widget(ratatui::widgets::Paragraph::new(lines), area);
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::panic, reason = "tests fail by it")]
 
 use super::facts::family;
-use crate::recordings::screens::java;
+use crate::recordings::screens::{java, nothing};
 use crate::recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording};
 use crate::tui::event::Effect;
 use crate::tui::testing::{Driven, SIZES};
@@ -24,8 +24,8 @@ fn screens() {
         let name = |what: &str| format!("threads-{what}-{columns}x{rows}");
         driven.keys("8").golden(&name("full"));
         driven.keys("b<Down>").golden(&name("by-role"));
-        let mut empty = Driven::open(Recording::of("native").end(1000).bytes(), (columns, rows));
-        empty.keys("8").golden(&name("empty"));
+        let mut nothing = Driven::open(nothing(), (columns, rows));
+        nothing.keys("8").golden(&name("nothing"));
     }
 }
 

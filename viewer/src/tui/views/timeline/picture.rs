@@ -1,6 +1,7 @@
 //! What the timeline shows, apart from how.
 
 use super::*;
+use crate::report::words::some;
 use crate::tui::shown::each;
 use crate::tui::views::by_region::period_ns;
 
@@ -27,10 +28,18 @@ pub(super) fn shown(view: &Timeline, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> 
         let series: Vec<(String, Vec<f64>)> = series.collect();
         let is_any = |(_, values): &(String, Vec<f64>)| values.iter().any(|value| *value > 0.0);
         let (from, to) = (cx.seconds(grid.from), cx.seconds(grid.to));
+        let sums = match activity.columns.decided_whole {
+            0 => String::new(),
+            cut => format!(
+                "; {} known by sums over time, which reach beyond a column: each counts where its \
+                 middle is",
+                some(cut, "sample is", "samples are")
+            ),
+        };
         parts.push(Part::Chart(Chart::Stacked {
             title: format!(
-                "{} busy, by region: samples times their period, of {} columns",
-                draw::unit(cx),
+                "{} busy, by region: samples times their period, of {} columns{sums}",
+                chart::unit(cx),
                 grid.columns
             ),
             axis: Axis {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic, reason = "tests fail by it")]
 
-use crate::recordings::screens::java;
+use crate::recordings::screens::{java, nothing};
 use crate::recordings::{PROGRAM, PROGRAM_AT, Recording, THREAD};
 use crate::tui::event::Effect;
 use crate::tui::testing::{Driven, SIZES, profile};
@@ -20,8 +20,8 @@ fn screens() {
         let name = |what: &str| format!("timeline-{what}-{columns}x{rows}");
         driven.keys("4").golden(&name("full"));
         driven.keys("}}}}}}}}}}}}++++").golden(&name("zoomed"));
-        let mut empty = Driven::open(Recording::of("native").end(1000).bytes(), (columns, rows));
-        empty.keys("4").golden(&name("empty"));
+        let mut nothing = Driven::open(nothing(), (columns, rows));
+        nothing.keys("4").golden(&name("nothing"));
     }
     let theme = Theme {
         colors: Colors::None,
@@ -220,4 +220,47 @@ fn back_zooms_out_before_it_leaves() {
     assert!(!screen.contains("zoomed to"), "{screen}");
     assert!(screen.contains("4:Time"), "{screen}");
     assert!(driven.keys("[").screen().contains("1:Overview"));
+}
+
+#[test]
+fn where_nothing_is_shown_a_key_that_shows_more_is_told() {
+    let mut driven = Driven::open(java(), SIZES[0]);
+    // From 15 to 16 s nothing ran.
+    let screen = driven
+        .keys("4:window: from<Enter>15.1-15.9<Enter>m")
+        .screen();
+    assert!(
+        screen.contains("No samples from 15.100 to 15.900 s: m shows the whole"),
+        "{screen}"
+    );
+    let screen = driven.keys("m").screen();
+    assert!(!screen.contains("No samples"), "{screen}");
+    let screen = driven
+        .keys(":names with<Enter>no such name<Enter>")
+        .screen();
+    assert!(
+        screen.contains("No samples with these filters: x removes the newest"),
+        "{screen}"
+    );
+    assert!(!driven.keys("x").screen().contains("No samples with"));
+}
+
+#[test]
+fn sums_over_time_are_not_taken_for_single_samples() {
+    let mut profile = profile(java());
+    let half = TimeNs(crate::recordings::screens::ms(15_000));
+    let slices = &mut profile.slices;
+    assert!(slices.forget_samples_before(&mut profile.trace.samples, half) > 0);
+    let mut driven = Driven::with_theme(profile, SIZES[1], crate::tui::testing::THEME);
+    let screen = driven.keys("4<Home>").screen();
+    assert!(screen.contains("╌ sums"), "{screen}");
+    assert!(screen.contains("only sums over time are known"), "{screen}");
+    assert!(screen.contains("  ~"), "{screen}");
+    let screen = driven.keys("<End>").screen();
+    assert!(!screen.contains("only sums over time"), "{screen}");
+    driven.keys("y");
+    let Some(Effect::Copy(text)) = driven.effects.pop() else {
+        panic!("nothing is copied");
+    };
+    assert!(text.contains("known by sums over time"), "{text}");
 }

@@ -1,6 +1,8 @@
 //! What the view shows, worked out off the drawing thread.
 
+use super::flow::Item;
 use crate::report::truth::{About, Exact, TruthLine, exactness_of, truth_of};
+use crate::tui::theme::region_name;
 use std::cmp::Reverse;
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::{EntryId, Profile, Stop, Summary};
@@ -67,6 +69,22 @@ impl Facts {
         } else {
             0.0
         })
+    }
+
+    /// What an item says, for searching.
+    pub fn text_of(&self, item: Item) -> String {
+        let text = match item {
+            Item::Line(index) => {
+                (self.lines.get(index)).map(|line| format!("{} {}", line.text, line.remedy))
+            }
+            Item::Thread(index) => self.threads.get(index).map(|row| row.name.clone()),
+            Item::Exact(index) => (self.exact.get(index))
+                .map(|row| format!("{} {}", region_name(row.region), row.part)),
+            Item::Nameless(index) => {
+                (self.nameless.get(index)).map(|row| format!("{} {}", row.name, row.place))
+            }
+        };
+        text.unwrap_or_default()
     }
 }
 

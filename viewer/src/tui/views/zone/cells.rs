@@ -2,6 +2,7 @@
 //! fell there.
 
 use super::Ground;
+use super::sorts::{letters, name_of};
 use rustc_hash::FxHashMap;
 use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
 use vmscope_symbolizer::addresses::Owner;
@@ -56,8 +57,11 @@ pub struct Total {
 /// A cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// What most of its bytes are, by [`Cells::totals`]; `None` that all are free.
+    /// What most of its bytes are, by [`Cells::totals`]; `None` that nothing is told to lie
+    /// there.
     pub sort: Option<usize>,
+    /// Where nothing lies: the VM tells that it is free.
+    pub free: bool,
     /// Bytes that something lies on.
     pub used: u64,
     /// Samples of what lies there.
@@ -70,6 +74,25 @@ pub struct Cell {
     pub maybe: bool,
 }
 
+/// Space that nothing is told to lie on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// How many pieces.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The largest piece's.
+    pub largest: u64,
+}
+
+impl Gaps {
+    fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+        self.largest = self.largest.max(bytes);
+    }
+}
+
 /// A zone at a time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cells {
@@ -77,14 +100,12 @@ pub struct Cells {
     pub cells: Vec<Cell>,
     /// By sort, most bytes first.
     pub totals: Vec<Total>,
-    /// Bytes that something lies on, and that nothing does.
+    /// Bytes that something lies on.
     pub used: u64,
-    /// See `used`.
-    pub free: u64,
-    /// Pieces of free space, and the largest.
-    pub gaps: u64,
-    /// See `gaps`.
-    pub largest: u64,
+    /// What the VM tells to be free.
+    pub free: Gaps,
+    /// What nobody told of.
+    pub untold: Gaps,
     /// Constituents that are not certain to be there.
     pub maybe: u64,
     /// How many came, and went, since the step before.
@@ -119,13 +140,11 @@ impl Cells {
             line: vec![0; wanted.line.2],
             ..Cells::default()
         };
-        let there: Vec<(&Life, Presence)> = ground
-            .lives
-            .at(zone, wanted.time)
-            .filter(|(life, _)| !is_free(profile, life))
-            .collect();
+        let all = ground.lives.at(zone, wanted.time);
+        let (told_free, there): (Vec<_>, Vec<_>) =
+            all.partition(|(life, _)| is_free(profile, life));
         let sorts = cells.total(profile, &there);
-        cells.space(zone, &there);
+        cells.space(zone, &there, &told_free, wanted);
         if stop.is_stopped() {
             return None;
         }
@@ -186,22 +205,53 @@ impl Cells {
         sorts.into_iter().map(rank).collect()
     }
 
-    /// What is used and what is free; code is by address.
-    fn space(&mut self, zone: &ZoneRange, there: &[(&Life, Presence)]) {
+    /// What is used, what is free, and what nobody told of; code is by address. In a zone
+    /// that is told as a whole, everything between is free.
+    fn space(
+        &mut self,
+        zone: &ZoneRange,
+        there: &[(&Life, Presence)],
+        told_free: &[(&Life, Presence)],
+        wanted: &Wanted,
+    ) {
         let mut end = zone.start;
-        let mut gap = |from: u64, to: u64| {
-            if from < to {
-                self.free += to - from;
-                self.gaps += 1;
-                self.largest = self.largest.max(to - from);
-            }
-        };
+        let mut gaps = Vec::new();
         for (life, _) in there {
-            gap(end, life.start);
+            gaps.push((end, life.start));
             end = end.max(life.end);
         }
-        gap(end, zone.end);
-        self.used = (zone.end - zone.start).saturating_sub(self.free);
+        gaps.push((end, zone.end));
+        gaps.retain(|(from, to)| from < to);
+        let mut free = told_free.iter().map(|(life, _)| *life).peekable();
+        for (mut from, to) in gaps {
+            if zone.is_told_whole {
+                self.is_free(from, to, wanted);
+                continue;
+            }
+            while from < to {
+                while free.next_if(|life| life.end <= from).is_some() {}
+                let next = free.peek().map_or((to, to), |life| {
+                    (life.start.clamp(from, to), life.end.clamp(from, to))
+                });
+                if from < next.0 {
+                    self.untold.add(next.0 - from);
+                }
+                if next.0 < next.1 {
+                    self.is_free(next.0, next.1, wanted);
+                }
+                from = next.1.max(next.0);
+            }
+        }
+        let unused = self.free.bytes + self.untold.bytes;
+        self.used = (zone.end - zone.start).saturating_sub(unused);
+    }
+
+    fn is_free(&mut self, from: u64, to: u64, wanted: &Wanted) {
+        self.free.add(to - from);
+        let range = Self::range(wanted, from, to);
+        for cell in self.cells.get_mut(range).into_iter().flatten() {
+            cell.free = true;
+        }
     }
 
     /// The cells that some addresses lie in.
@@ -307,57 +357,5 @@ impl Cells {
         let until = compactions.partition_point(|(time, _)| *time <= wanted.time);
         let last = until.checked_sub(1).and_then(|at| compactions.get(at));
         self.compactions = (until as u64, last.map(|(time, _)| *time));
-    }
-}
-
-/// What a sort is called.
-pub fn name_of(sort: &Sort) -> String {
-    use ConstituentKind as Kind;
-    let kind = match &sort.kind {
-        Kind::Method => "methods",
-        Kind::Block => "blocks",
-        Kind::ClosedPic => "closed PICs",
-        Kind::OpenPic => "open PICs",
-        Kind::Trampoline => "trampolines",
-        Kind::Enilopmart => "enilopmarts",
-        Kind::Stub => "stubs",
-        Kind::Interpreter => "interpreter",
-        Kind::Adapter => "adapters",
-        Kind::RegExp => "regular expressions",
-        Kind::Other(name) => name.as_str(),
-        _ => "other",
-    };
-    if sort.tier.is_empty() {
-        kind.to_owned()
-    } else {
-        format!("{kind} {}", sort.tier)
-    }
-}
-
-/// Gives each sort a letter of its own: of its tier (`1` for C1, `2` for C2), else its kind.
-fn letters(totals: &mut [Total]) {
-    let mut order: Vec<usize> = (0..totals.len()).collect();
-    order.sort_by_key(|&at| totals.get(at).map(|total| name_of(&total.sort)));
-    let mut used: Vec<char> = Vec::new();
-    for at in order {
-        let Some(total) = totals.get_mut(at) else {
-            continue;
-        };
-        let tier = total.sort.tier.as_str();
-        let digits = tier.chars().filter(char::is_ascii_digit);
-        let upper = |c: char| c.to_ascii_uppercase();
-        let of_kind = name_of(&Sort {
-            tier: String::new(),
-            ..total.sort.clone()
-        });
-        let wanted: Vec<char> = digits
-            .chain(tier.chars().filter(char::is_ascii_alphabetic).map(upper))
-            .chain(of_kind.chars().filter(char::is_ascii_alphabetic).map(upper))
-            .chain('A'..='Z')
-            .chain('a'..='z')
-            .collect();
-        let found = wanted.into_iter().find(|letter| !used.contains(letter));
-        total.letter = found.unwrap_or('*');
-        used.push(total.letter);
     }
 }

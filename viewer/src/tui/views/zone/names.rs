@@ -23,6 +23,13 @@ pub fn of_stretch(stretch: &Stretch, lives: &Lives, cx: &Cx<'_>) -> String {
     }
 }
 
+/// The same where there is little room.
+pub fn short(name: &str) -> &str {
+    let name = name.strip_prefix("code ").unwrap_or(name);
+    let library = name.find(".so").filter(|at| *at > 0);
+    library.and_then(|at| name.get(..at)).unwrap_or(name)
+}
+
 /// What a code zone is called: with its number where there are several, and its process
 /// where several have one.
 pub fn of_zone(process: ProcessKey, start: u64, lives: &Lives, cx: &Cx<'_>) -> String {
@@ -46,36 +53,15 @@ pub fn of_entry(entry: EntryId, cx: &Cx<'_>) -> String {
     let Some(entry) = cx.profile.entries.get(entry as usize) else {
         return String::new();
     };
-    let name = entry.name.split('(').next().filter(|name| !name.is_empty());
+    // A regular expression's parentheses are none of parameters.
+    let has_parameters = entry.name.ends_with(')');
+    let name = entry.name.split('(').next();
+    let name = name.filter(|name| has_parameters && !name.is_empty());
     let name = name.unwrap_or(&entry.name);
     let class = entry.module.as_str();
     let package = class.rfind('.').map_or(0, |dot| dot + 1);
     match name.strip_prefix(class).filter(|_| !class.is_empty()) {
         Some(rest) => format!("{}{rest}", class.get(package..).unwrap_or(class)),
         None => name.to_owned(),
-    }
-}
-
-/// A number of bytes with its unit, in few columns.
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut size = bytes as f64 / 1024.0;
-    let mut units = UNITS.into_iter();
-    let mut unit = units.next().unwrap_or_default();
-    for next in units {
-        if size < 1024.0 {
-            break;
-        }
-        size /= 1024.0;
-        unit = next;
-    }
-    if size < 10.0 {
-        format!("{size:.1} {unit}")
-    } else {
-        format!("{size:.0} {unit}")
     }
 }

@@ -14,22 +14,21 @@
 use super::columns::Columns;
 use super::plot::Plot;
 use super::{Ground, names};
-use crate::report::words::{count, percent, ratio, some};
+use crate::report::words::{bytes, count, percent, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
+use crate::tui::views::empty::{no_samples, say};
 use crate::tui::widgets::table::{self, Col, Look, Piece as Cell};
-use crate::tui::widgets::text::{line, name, right, width as width_of};
+use crate::tui::widgets::text::{line, right};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
-use ratatui::text::Line;
-use ratatui::widgets::{Paragraph, Wrap};
 use vmscope_symbolizer::Region;
 
 /// Left of the chart: how many samples; right of it: the integral.
-const LEFT: u16 = 8;
-const RIGHT: u16 = 5;
+pub(super) const LEFT: u16 = 8;
+pub(super) const RIGHT: u16 = 5;
 /// Screens as wide as this have the ranges at the side, in so many columns.
 const WIDE: u16 = 120;
 const SIDE: u16 = 44;
@@ -38,24 +37,15 @@ const ABOVE: u16 = 1;
 const BELOW: u16 = 5;
 
 const COLUMNS: [Col; 5] = [
-    col("", 1, false, 0),
-    col("range", 12, false, 0),
-    col("size", 8, true, 1),
-    col("samples", 9, true, 0),
-    col("share", 7, true, 0),
+    Col::new("", 1, false, 0),
+    Col::new("range", 12, false, 0),
+    Col::new("size", 8, true, 1),
+    Col::new("samples", 9, true, 0),
+    Col::new("share", 7, true, 0),
 ];
 
-const fn col(name: &'static str, width: usize, right: bool, rank: u8) -> Col {
-    Col {
-        name,
-        width,
-        right,
-        rank,
-    }
-}
-
 /// The chart alone.
-fn chart(area: Rect) -> Rect {
+pub(super) fn chart(area: Rect) -> Rect {
     let side = if area.width >= WIDE { SIDE + 1 } else { 0 };
     Rect {
         x: area.x + LEFT,
@@ -231,130 +221,6 @@ impl Plot {
         }
     }
 
-    fn draw_below(
-        &self,
-        ground: &Ground,
-        columns: &Columns,
-        cx: &Cx<'_>,
-        buffer: &mut Buffer,
-        area: Rect,
-    ) {
-        let chart = chart(area);
-        let y = chart.bottom();
-        let theme = cx.theme;
-        for (piece, index) in columns.pieces.iter().zip(0..) {
-            let Some(stretch) = ground.addresses.stretches.get(piece.stretch) else {
-                continue;
-            };
-            let bars = columns.bars.iter().flatten();
-            let of_piece = bars.filter(|bar| bar.piece == index);
-            let samples = of_piece.map(|bar| bar.samples).sum();
-            let share = ratio(samples, ground.addresses.total) * 100.0;
-            let title = names::of_stretch(stretch, &ground.lives, cx);
-            let share = format!(" {share:.0}%");
-            let is_narrow = width_of(&title) + width_of(&share) > piece.width;
-            let title = match title.strip_prefix("code ").filter(|_| is_narrow) {
-                Some(short) => short.to_owned(),
-                None => title,
-            };
-            let text = match piece.width.checked_sub(width_of(&share)) {
-                Some(room) if room >= width_of(&title).min(4) => {
-                    format!("{}{share}", name(&title, room.min(width_of(&title))))
-                }
-                _ => name(&title, piece.width.min(width_of(&title))),
-            };
-            let Ok(column) = u16::try_from(piece.column) else {
-                continue;
-            };
-            let style = theme.style(Role::Strong);
-            put(buffer, (chart.x + column, y), &text, piece.width, style);
-        }
-        self.draw_names(columns, cx, buffer, (chart, y + 1));
-        let cursor = self.cursor();
-        if let Some(column) = cursor.and_then(|at| u16::try_from(at).ok()) {
-            let sign = theme.sign("▲", "^");
-            let style = theme.style(Role::Key);
-            put(buffer, (chart.x + column, y + 3), sign, 1, style);
-        }
-        let text = self.told(ground, columns, cx);
-        let columns = usize::from(chart.width + LEFT + RIGHT);
-        let style = theme.style(Role::Text);
-        put(buffer, (area.x, y + 4), &text, columns, style);
-    }
-
-    /// Names in two rows, those with most samples first, as far as there is room.
-    fn draw_names(
-        &self,
-        columns: &Columns,
-        cx: &Cx<'_>,
-        buffer: &mut Buffer,
-        (chart, y): (Rect, u16),
-    ) {
-        let width = usize::from(chart.width);
-        let mut taken = [vec![false; width + 1], vec![false; width + 1]];
-        for one in &columns.names {
-            let text = names::of_entry(one.entry, cx);
-            let text = name(&text, width_of(&text).min(24));
-            let wide = width_of(&text);
-            let from = one.column.saturating_sub(wide / 2);
-            let from = from.min(width.saturating_sub(wide));
-            let rows = taken.iter_mut().zip(0u16..);
-            for (row, below) in rows {
-                let to = (from + wide + 1).min(row.len());
-                let Some(room) = row.get_mut(from..to) else {
-                    break;
-                };
-                if room.iter().any(|taken| *taken) {
-                    continue;
-                }
-                room.fill(true);
-                let heat = ratio(one.samples, columns.samples);
-                let style = cx.theme.style(Role::Heat(heat * 4.0));
-                if let Ok(column) = u16::try_from(from) {
-                    put(buffer, (chart.x + column, y + below), &text, wide, style);
-                }
-                break;
-            }
-        }
-    }
-
-    /// What there is under the cursor, or selected.
-    fn told(&self, ground: &Ground, columns: &Columns, cx: &Cx<'_>) -> String {
-        let total = ground.addresses.total;
-        let selection = self.selection().filter(|(from, to)| from < to);
-        if let Some((from, to)) = selection {
-            let bars = || columns.bars.get(from..=to).into_iter().flatten().flatten();
-            let samples: u64 = bars().map(|bar| bar.samples).sum();
-            let start = bars().next().map_or(0, |bar| bar.start);
-            let end = bars().last().map_or(0, |bar| bar.end);
-            return format!(
-                " selected {start:#x}-{end:#x}: {}, {}; Enter zooms",
-                some(samples, "sample", "samples"),
-                percent(ratio(samples, total))
-            );
-        }
-        let bar = self.cursor().and_then(|at| columns.bars.get(at)?.as_ref());
-        let Some(bar) = bar else {
-            return String::new();
-        };
-        let mut text = format!(
-            " {:#x} +{}: {}, {}",
-            bar.start,
-            names::bytes(bar.end - bar.start),
-            some(bar.samples, "sample", "samples"),
-            percent(ratio(bar.samples, total))
-        );
-        if let Some((entry, most)) = bar.top {
-            let share = if most == bar.samples {
-                "all".to_owned()
-            } else {
-                count(most)
-            };
-            text.push_str(&format!(", {share} in {}", names::of_entry(entry, cx)));
-        }
-        text
-    }
-
     fn draw_list(&self, ground: &Ground, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let all = &ground.addresses;
         let height = table::height(area);
@@ -379,7 +245,7 @@ impl Plot {
             vec![
                 Cell::of(role, if is_in { "+" } else { "-" }),
                 Cell::of(role, names::of_stretch(stretch, &ground.lives, cx)),
-                Cell::of(role, names::bytes(stretch.size())),
+                Cell::of(role, bytes(stretch.size())),
                 Cell::of(role, count(stretch.samples())),
                 Cell::of(Role::Heat(share), percent(share)),
             ]
@@ -423,26 +289,8 @@ fn empty(ground: &Ground, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
              doubtful, or in memory that nobody told of.",
             some(all.total, "sample", "samples")
         )
-    } else if cx.lens.is_open() {
-        "There are no samples in this recording, so none has an address. `vmscope record -- \
-         COMMAND` or `vmscope attach PID` records some."
-            .to_owned()
     } else {
-        "The filters take no sample: x removes the newest, X all of them.".to_owned()
+        no_samples(cx)
     };
-    sentence(&text, cx, frame, area);
-}
-
-/// A sentence in the place of a chart.
-pub fn sentence(text: &str, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let area = Rect {
-        x: area.x + 2,
-        y: area.y + 1,
-        width: area.width.saturating_sub(4).min(100),
-        height: area.height.saturating_sub(1),
-    };
-    let area = area.intersection(frame.area());
-    let style = cx.theme.style(Role::Text);
-    let text = Paragraph::new(Line::styled(text, style)).wrap(Wrap { trim: true });
-    frame.render_widget(text, area);
+    say(&text, cx, frame, area);
 }

@@ -4,7 +4,7 @@ use crate::recordings::screens;
 use crate::recordings::{PROCESS, PROGRAM_AT, Recording, THREAD, code};
 use crate::tui::testing::{Driven, SIZES};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
-use vmscope_records::Constituent;
+use vmscope_records::{Constituent, ProcessKey, ThreadKey, ThreadRole};
 
 const ZONE: u64 = 0x7f00_0000_0000;
 
@@ -70,13 +70,14 @@ fn the_map_in_three_sizes() {
 
 #[test]
 fn without_samples_and_without_a_zone() {
-    let mut nothing = Recording::of("native");
-    let bytes = nothing.end(100_000).bytes();
     for size in SIZES {
-        let mut driven = Driven::open(bytes.clone(), size);
+        let mut driven = Driven::open(screens::nothing(), size);
         driven
             .keys("5")
-            .golden(&format!("zone-plot-empty-{}", size_of(size)));
+            .golden(&format!("zone-plot-nothing-{}", size_of(size)));
+        driven
+            .keys("m")
+            .golden(&format!("zone-map-nothing-{}", size_of(size)));
         let mut driven = Driven::open(native().bytes(), size);
         driven
             .keys("5m")
@@ -185,7 +186,7 @@ fn the_zone_is_shown_as_it_was_then() {
     let screen = driven.keys(",,/m1<Enter>").screen();
     assert!(screen.contains("m1: method C1"), "{screen}");
     assert!(
-        screen.contains("0x7f0000000000 +4.0 KiB, 40 samples"),
+        screen.contains("0x7f0000000000 +4 KiB, 40 samples"),
         "{screen}"
     );
     let screen = driven.keys("/m3<Enter><Enter>").screen();
@@ -288,5 +289,59 @@ fn back_zooms_out_before_it_leaves() {
             assert_eq!(driven.keys("[").screen(), whole);
         }
         assert!(driven.keys("[").screen().contains("1:Overview"));
+    }
+}
+
+/// What is free is told by HotSpot alone, and by those that tell of free space.
+#[test]
+fn what_nobody_told_of_is_not_called_free() {
+    let map = |recording: Vec<u8>| Driven::open(recording, SIZES[1]).keys("5m").screen();
+    let hotspot = map(screens::java());
+    assert!(hotspot.contains(" free in "), "{hotspot}");
+    assert!(!hotspot.contains("not told"), "{hotspot}");
+    let jit = map(zones().bytes());
+    assert!(jit.contains(" not told"), "{jit}");
+    assert!(!jit.contains("free"), "{jit}");
+    let told = map(screens::cog());
+    assert!(told.contains(" . free  "), "{told}");
+    let mut driven = Driven::open(zones().bytes(), SIZES[0]);
+    let screen = driven.keys("5m<End><Left><Enter>").screen();
+    assert!(!screen.contains("free"), "{screen}");
+}
+
+#[test]
+fn code_of_forked_processes_is_said_to_be_in_their_parents_map() {
+    let mut recording = zones();
+    let (child, thread) = (ProcessKey(2), ThreadKey(2));
+    recording.process(child, 10_000, 4711, Some(PROCESS));
+    recording.thread(thread, child, 10_000, "child", ThreadRole::Mutator);
+    recording.sample(20_000, thread, ZONE + 0x20);
+    let bytes = recording.end(100_000).bytes();
+    let screen = Driven::open(bytes, SIZES[2]).keys("5m").screen();
+    assert!(
+        screen.contains("with the samples of 1 forked process in it"),
+        "{screen}"
+    );
+    let screen = Driven::open(zones().bytes(), SIZES[2]).keys("5m").screen();
+    assert!(!screen.contains("forked"), "{screen}");
+}
+
+/// A range that is too narrow for its name has none: half a name tells nothing.
+#[test]
+fn names_of_ranges_are_left_out_rather_than_cut() {
+    let mut recording = Recording::of("jit");
+    for range in 0..24 {
+        let start = ZONE + range * 0x1000_0000;
+        recording.constituent(code(range + 1, 0, start, start + 0x1000));
+        for time in 0..=range {
+            recording.sample(time * 1000 + range, THREAD, start + 0x40 * time);
+        }
+    }
+    let bytes = recording.end(100_000).bytes();
+    for size in SIZES {
+        let screen = Driven::open(bytes.clone(), size).keys("5").screen();
+        let names = screen.lines().nth(usize::from(size.1) - 6).unwrap();
+        assert!(names.contains("zone 24"), "{names}\n{screen}");
+        assert!(!names.contains("..."), "{names}\n{screen}");
     }
 }

@@ -1,0 +1,66 @@
+//! From a collection to its time, and to that of its neighbours.
+
+use super::Collector;
+use super::rows::Row;
+use crate::tui::lens::Narrow;
+use crate::tui::views::timeline::lanes::processes;
+use crate::tui::views::{Act, Cx};
+
+impl Collector {
+    /// The collection's own time for all views.
+    pub(super) fn window_of(row: &Row) -> Vec<Act> {
+        match row.span() {
+            Some((from, to)) => vec![Act::Narrow(Narrow::Window(Some((from, to))))],
+            None => {
+                let text = format!(
+                    "{} of this collection was observed: it has no window",
+                    row.seen()
+                );
+                vec![Act::Say(text)]
+            }
+        }
+    }
+
+    /// Goes to the collection before or after the selected one in time. Where a window is
+    /// chosen, other collections are not in the table, but they are in the trace.
+    pub(super) fn neighbour(&mut self, later: bool, cx: &Cx<'_>) -> Vec<Act> {
+        let Some(row) = self.row().cloned() else {
+            return Vec::new();
+        };
+        if cx.lens.window().is_some() {
+            let processes = processes(cx.profile, cx.lens.filter());
+            let spans = cx.profile.trace.collections.iter().filter(|one| {
+                let processes = processes.as_ref();
+                processes.is_none_or(|processes| processes.contains(&one.process))
+            });
+            let spans = spans.filter_map(|one| Some((one.begin?, one.end?, Row::key_of(one))));
+            let spans = spans.filter(|(from, to, _)| from < to && *from <= cx.end);
+            let next = if later {
+                spans.filter(|one| one.0 > row.time).min_by_key(|one| one.0)
+            } else {
+                spans.filter(|one| one.0 < row.time).max_by_key(|one| one.0)
+            };
+            return match next {
+                Some((from, to, key)) => {
+                    self.selected = Some(key);
+                    vec![Act::Narrow(Narrow::Window(Some((from, to))))]
+                }
+                None => vec![Act::Say("there is no further collection".to_owned())],
+            };
+        }
+        let others = self.rows().iter().enumerate();
+        let next = if later {
+            others
+                .filter(|(_, one)| one.time > row.time)
+                .min_by_key(|(_, one)| one.time)
+        } else {
+            others
+                .filter(|(_, one)| one.time < row.time)
+                .max_by_key(|(_, one)| one.time)
+        };
+        if let Some((index, _)) = next {
+            self.select(index, cx);
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,82 @@
+//! What a view says where there is nothing to show.
+
+use super::Cx;
+use crate::report::words::wrap;
+use crate::tui::lens::Kind;
+use crate::tui::theme::Role;
+use crate::tui::widgets::text;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use vmscope_records::SampleClock;
+
+/// More columns than this are not read in one line.
+const WIDEST: usize = 90;
+
+/// A filter's name takes no more columns.
+const LABEL: usize = 32;
+
+/// Why there are no samples in what is shown, and the key or the command that changes that.
+pub fn no_samples(cx: &Cx<'_>) -> String {
+    let label = |kind: Kind| text::line(&cx.lens.label(kind, cx.profile, cx.begin), LABEL);
+    match cx.lens.kinds() {
+        [] => none_at_all(cx),
+        [only] => format!(
+            "No samples with this filter: x removes it ({}).",
+            label(*only)
+        ),
+        [.., newest] => format!(
+            "No samples with these filters: x removes the newest ({}), X all of them.",
+            label(*newest)
+        ),
+    }
+}
+
+fn none_at_all(cx: &Cx<'_>) -> String {
+    let trace = &cx.profile.trace;
+    if !trace.samples.times.is_empty() || cx.profile.slices.forgotten() > 0 {
+        return "There were no samples yet then.".to_owned();
+    }
+    if trace.end.is_none() {
+        return "There are no samples yet, or the recording was cut off before the first. 9 shows \
+                what limits it."
+            .to_owned();
+    }
+    let clock = trace.session.as_ref().map(|session| session.clock);
+    let why = match clock {
+        Some(SampleClock::Wall) => "nothing reached it",
+        _ => "its threads used no CPU time, or nothing reached it",
+    };
+    format!(
+        "There are no samples in this recording: {why}. 9 shows what limits it. Record it while \
+         it works, or for longer: `vmscope record -- COMMAND`, `vmscope attach PID`."
+    )
+}
+
+/// Says something in the place of what a view shows else. Lines that begin with a blank stay
+/// as they are.
+pub fn say(text: &str, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+    let columns = usize::from(area.width).saturating_sub(4).clamp(1, WIDEST);
+    let style = cx.theme.style(Role::Text);
+    let first = area.y.saturating_add(1);
+    for (line, y) in wrapped(text, columns).into_iter().zip(first..area.bottom()) {
+        let at = Rect {
+            y,
+            height: 1,
+            ..area
+        };
+        let line = Line::styled(format!("  {line}"), style);
+        frame.render_widget(line, at.intersection(frame.area()));
+    }
+}
+
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let lines = text.lines().flat_map(|line| {
+        if line.starts_with(' ') {
+            return vec![line.to_owned()];
+        }
+        let wrapped = wrap(line, columns, 0);
+        wrapped.split('\n').map(str::to_owned).collect()
+    });
+    lines.collect()
+}

@@ -1,0 +1,140 @@
+//! Which threads are included: by the keys, the palette, and other views.
+
+use super::facts::{By, ROLES};
+use super::{Threads, everybody};
+use crate::report::text::role_name;
+use crate::tui::lens::Narrow;
+use crate::tui::views::{Act, Choice, Cx};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use vmscope_records::ThreadRole;
+use vmscope_symbolizer::{Filter, Profile};
+
+/// Numbers of [`Choice`]s.
+const ALL: u16 = 0;
+const OTHERS: u16 = 2;
+const INVERT: u16 = 3;
+const ONLY_ROLE: u16 = 10;
+const WITH_ROLE: u16 = 20;
+const WITHOUT_ROLE: u16 = 30;
+const SORT: u16 = 40;
+
+fn all(profile: &Profile) -> impl Iterator<Item = u32> + use<> {
+    (0u32..).take(profile.trace.threads.len())
+}
+
+/// A change of which threads are included, unless none would be.
+fn change(cx: &Cx<'_>, to: Filter) -> Vec<Act> {
+    if !all(cx.profile).any(|thread| to.takes_thread(thread)) {
+        return vec![Act::Say("one thread at least is included".to_owned())];
+    }
+    // Where all are chosen one by one, those that begin later are meant, too.
+    let is_all = all(cx.profile).all(|thread| to.takes_thread(thread));
+    vec![Act::Narrow(match to.threads {
+        _ if is_all => Narrow::Threads(None),
+        Some(chosen) => Narrow::Threads(Some(chosen)),
+        None => Narrow::WithoutThreads(to.without),
+    })]
+}
+
+/// Only these threads.
+pub(in crate::tui::views) fn only(threads: &[u32]) -> Vec<Act> {
+    let chosen = threads.iter().copied().collect();
+    vec![Act::Narrow(Narrow::Threads(Some(chosen)))]
+}
+
+/// Without these threads. Where only some are chosen, those are fewer; else these are left
+/// out, and those that begin later are included.
+fn leave_out(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
+    let mut to = cx.lens.filter().clone();
+    match &mut to.threads {
+        Some(chosen) => chosen.retain(|thread| !threads.contains(thread)),
+        None => to.without.extend(threads),
+    }
+    change(cx, to)
+}
+
+/// With these threads, too.
+fn include(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
+    let mut to = cx.lens.filter().clone();
+    match &mut to.threads {
+        Some(chosen) => chosen.extend(threads),
+        None => to.without.retain(|thread| !threads.contains(thread)),
+    }
+    change(cx, to)
+}
+
+/// Leaves these threads out where all of them are included, and includes them else.
+pub(in crate::tui::views) fn toggle(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
+    let filter = cx.lens.filter();
+    if threads.iter().all(|thread| filter.takes_thread(*thread)) {
+        leave_out(cx, threads)
+    } else {
+        include(cx, threads)
+    }
+}
+
+impl Threads {
+    pub(super) fn of_choice(&mut self, number: u16, cx: &Cx<'_>) -> Vec<Act> {
+        let role = |from: u16| ROLES.get(usize::from(number - from)).copied();
+        let of_role = |role: Option<ThreadRole>| -> Vec<u32> {
+            let threads = cx.profile.trace.threads.iter().zip(0u32..);
+            let of_role = threads.filter(|(thread, _)| Some(thread.thread.role) == role);
+            of_role.map(|(_, index)| index).collect()
+        };
+        match number {
+            ALL => vec![Act::Narrow(Narrow::Threads(None))],
+            OTHERS => {
+                let these = self.selected().map(|row| Arc::clone(&row.threads));
+                leave_out(cx, these.as_deref().unwrap_or_default())
+            }
+            INVERT => {
+                let mut to = cx.lens.filter().clone();
+                (to.threads, to.without) = match to.threads {
+                    None => (Some(to.without), FxHashSet::default()),
+                    Some(chosen) => (None, chosen),
+                };
+                change(cx, to)
+            }
+            ONLY_ROLE..WITH_ROLE => {
+                let mut to = everybody(cx);
+                to.threads = Some(of_role(role(ONLY_ROLE)).into_iter().collect());
+                change(cx, to)
+            }
+            WITH_ROLE..WITHOUT_ROLE => include(cx, &of_role(role(WITH_ROLE))),
+            WITHOUT_ROLE..SORT => leave_out(cx, &of_role(role(WITHOUT_ROLE))),
+            _ => {
+                if let Some(by) = By::ALL.get(usize::from(number.saturating_sub(SORT))) {
+                    self.wanted.by = *by;
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    pub(super) fn all_choices() -> Vec<Choice> {
+        let choice = |number, text: &str| Choice {
+            text: text.to_owned(),
+            number,
+        };
+        let mut all = vec![
+            choice(ALL, "threads: include all"),
+            choice(OTHERS, "threads: all that are included but this"),
+            choice(INVERT, "threads: those that are left out, instead"),
+        ];
+        for (role, number) in ROLES.into_iter().zip(0..) {
+            let name = role_name(role);
+            for (from, words) in [
+                (ONLY_ROLE, "only role"),
+                (WITH_ROLE, "include role"),
+                (WITHOUT_ROLE, "leave out role"),
+            ] {
+                all.push(choice(from + number, &format!("threads: {words} {name}")));
+            }
+        }
+        for (by, number) in By::ALL.into_iter().zip(SORT..) {
+            all.push(choice(number, &format!("sort by {}", by.name())));
+        }
+        all
+    }
+}

@@ -1,0 +1,82 @@
+//! What the view shows, for copying and exporting.
+
+use super::facts::{ABOUT, Facts};
+use super::flow::worths;
+use crate::tui::shown::{Cell, Part, Shown, Table};
+use crate::tui::theme::region_name;
+
+impl Facts {
+    pub fn shown(&self) -> Shown {
+        let columns = ["about", ">samples", ">share", "what", "helps"];
+        let mut lines = Table::new("What limits the truth", &columns);
+        for line in &self.lines {
+            let about = ABOUT.iter().find(|(about, _)| *about == line.about);
+            lines.rows.push(vec![
+                Cell::Text(about.map_or("", |(_, name)| name).to_owned()),
+                line.samples.map_or(Cell::Empty, Cell::Count),
+                self.share(line).map_or(Cell::Empty, Cell::Share),
+                Cell::Text(line.text.clone()),
+                Cell::Text(line.remedy.clone()),
+            ]);
+        }
+        let columns = [
+            "region",
+            "part",
+            ">samples",
+            ">exact",
+            ">approximate",
+            ">method only",
+            ">no name",
+            ">doubtful",
+        ];
+        let mut exact = Table::new("Exactness", &columns);
+        for row in &self.exact {
+            let mut cells = vec![
+                Cell::Text(region_name(row.region).to_owned()),
+                Cell::Text(row.part.clone()),
+                Cell::Count(row.quality.total()),
+            ];
+            cells.extend(worths(&row.quality).map(Cell::Count));
+            exact.rows.push(cells);
+        }
+        let mut threads = Table::new(
+            "Delivery",
+            &["thread", ">delivered", ">promised", ">arrived"],
+        );
+        for row in &self.threads {
+            let promised = row.promised.filter(|promised| *promised > 0.0);
+            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+            let arrived = promised.map(|promised| Cell::Share(row.samples as f64 / promised));
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a count of samples"
+            )]
+            let promised = row
+                .promised
+                .map(|promised| Cell::Count(promised.round() as u64));
+            threads.rows.push(vec![
+                Cell::Text(row.name.clone()),
+                Cell::Count(row.samples),
+                promised.unwrap_or(Cell::Empty),
+                arrived.unwrap_or(Cell::Empty),
+            ]);
+        }
+        let columns = ["where", "file", ">samples", "why"];
+        let mut nameless = Table::new("Doubtful, or without a name", &columns);
+        for row in &self.nameless {
+            let why = if row.doubtful { "doubtful" } else { "no name" };
+            nameless.rows.push(vec![
+                Cell::Text(row.name.clone()),
+                Cell::Text(row.place.clone()),
+                Cell::Count(row.samples),
+                Cell::Text(why.to_owned()),
+            ]);
+        }
+        let tables = [lines, exact, threads, nameless];
+        Shown {
+            title: "Truth".to_owned(),
+            parts: tables.into_iter().map(Part::Table).collect(),
+        }
+    }
+}

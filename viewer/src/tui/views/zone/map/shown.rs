@@ -1,0 +1,73 @@
+//! What the map shows, for copying and exporting.
+
+use super::Map;
+use crate::tui::shown::{Cell, Part, Shown, Table};
+use crate::tui::views::Cx;
+use crate::tui::views::zone::map_drawn;
+use crate::tui::views::zone::sorts;
+use crate::tui::views::zone::{Ground, names};
+use vmscope_symbolizer::Stop;
+
+impl Map {
+    /// What it shows; `None` where it was stopped.
+    pub fn shown(&self, ground: &Ground, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+        let only_text = |text: &str| {
+            Some(Shown {
+                title: "Code zone".to_owned(),
+                parts: vec![Part::Text(vec![text.to_owned()])],
+            })
+        };
+        let Some(zone) = self.zone(ground) else {
+            return only_text(map_drawn::NO_ZONE);
+        };
+        let Some((of, cells)) = self.fitting(zone, &self.grid(zone, cx), cx) else {
+            return only_text("What is in the code zone is not yet worked out.");
+        };
+        let time = of.time;
+        let heads = ["kind", ">constituents", ">bytes", ">samples"];
+        let mut kinds = Table::new("", &heads);
+        for total in &cells.totals {
+            kinds.rows.push(vec![
+                Cell::Text(sorts::name_of(&total.sort)),
+                Cell::Count(total.count),
+                Cell::Bytes(total.bytes),
+                Cell::Count(total.samples),
+            ]);
+        }
+        for (_, name, gaps) in map_drawn::gaps_of(cells) {
+            kinds.rows.push(vec![
+                Cell::Text(name.to_owned()),
+                Cell::Count(gaps.count),
+                Cell::Bytes(gaps.bytes),
+                Cell::Empty,
+            ]);
+        }
+        let heads = [
+            "name", "kind", "tier", "from", "to", ">bytes", ">since", ">samples",
+        ];
+        let mut table = Table::new("", &heads);
+        for (life, _) in ground.lives.at(zone, time) {
+            if stop.is_stopped() {
+                return None;
+            }
+            let Some(code) = life.constituent(&cx.profile.trace) else {
+                continue;
+            };
+            table.rows.push(vec![
+                Cell::Text(code.name.clone()),
+                Cell::Text(map_drawn::kind_of(&code.kind)),
+                Cell::Text(code.tier.clone()),
+                Cell::Text(format!("{:#x}", life.start)),
+                Cell::Text(format!("{:#x}", life.end)),
+                Cell::Bytes(life.size()),
+                Cell::Seconds(cx.seconds(life.from)),
+                Cell::Count(map_drawn::samples_in(zone, life, ground)),
+            ]);
+        }
+        let name = names::of_zone(zone.process, zone.start, &ground.lives, cx);
+        Some(Shown {
+            title: format!("The {name} at {:.3} s", cx.seconds(time)),
+            parts: vec![Part::Table(kinds), Part::Table(table)],
+        })
+    }
+}

@@ -1,0 +1,252 @@
+//! What keys, the mouse and a search do in the plot.
+
+use super::Plot;
+use crate::report::words::{percent, ratio};
+use crate::tui::keys::Command;
+use crate::tui::lens::Narrow;
+use crate::tui::views::zone::columns::Columns;
+use crate::tui::views::zone::plot_drawn;
+use crate::tui::views::zone::{Ground, names};
+use crate::tui::views::{Act, Choice, Click, Cx, Find, Press};
+use vmscope_symbolizer::addresses::Owner;
+
+/// A hot column has this part of the hottest one's samples.
+const HOT: f64 = 0.25;
+
+/// So many ranges can be chosen in the palette, by address; the list has all.
+const MAX_CHOICES: u16 = 1_000;
+
+const INCLUDE_ALL: u16 = 0;
+const ONLY_ZONES: u16 = 1;
+const FIRST_STRETCH: u16 = 10;
+
+impl Plot {
+    fn toggle(&mut self, owner: Owner, ground: &Ground) -> Vec<Act> {
+        if let Some(at) = self.left_out.iter().position(|out| *out == owner) {
+            self.left_out.swap_remove(at);
+        } else {
+            let others = ground.addresses.stretches.iter();
+            let mut others = others.filter(|one| one.owner != owner && self.includes(one.owner));
+            if others.next().is_none() {
+                return vec![Act::Say("one range at least is included".to_owned())];
+            }
+            self.left_out.push(owner);
+        }
+        Vec::new()
+    }
+
+    /// To the stretch before or after in the list, and with the cursor to where it is hot.
+    fn list(&mut self, ground: &Ground, to: impl Fn(usize) -> usize) {
+        let stretches = &ground.addresses.stretches;
+        let now = self.listed(ground).unwrap_or(0);
+        let to = to(now).min(stretches.len().saturating_sub(1));
+        let Some(stretch) = stretches.get(to) else {
+            return;
+        };
+        let hottest = self.columns.get().and_then(|columns| {
+            let of = columns
+                .pieces
+                .iter()
+                .position(|piece| piece.stretch == to)?;
+            let bars = columns.bars.iter().flatten().filter(|bar| bar.piece == of);
+            bars.max_by_key(|bar| (bar.samples, std::cmp::Reverse(bar.start)))
+                .map(|bar| bar.start)
+        });
+        if hottest.is_some() {
+            self.at = hottest;
+        }
+        self.listed = Some(stretch.owner);
+    }
+
+    pub fn act(&mut self, command: Command, ground: &Ground) -> Vec<Act> {
+        let most = self.columns.get().map_or(0, Columns::most);
+        let width = self.columns.get().map_or(0, |columns| columns.bars.len());
+        match command {
+            Command::Left => self.step(true, |_| true),
+            Command::Right => self.step(false, |_| true),
+            Command::PageUp | Command::HalfUp => {
+                let to = self.cursor().unwrap_or(0).saturating_sub(width / 8);
+                self.nearest(to);
+            }
+            Command::PageDown | Command::HalfDown => {
+                let to = self.cursor().unwrap_or(0).saturating_add(width / 8);
+                self.nearest(to.min(width.saturating_sub(1)));
+            }
+            Command::First => self.nearest(0),
+            Command::Last => self.nearest(width.saturating_sub(1)),
+            Command::NextHot => self.step(false, |samples| ratio(samples, most) >= HOT),
+            Command::PreviousHot => self.step(true, |samples| ratio(samples, most) >= HOT),
+            Command::Up => self.list(ground, |now| now.saturating_sub(1)),
+            Command::Down => self.list(ground, |now| now + 1),
+            Command::Select => {
+                let at = self.cursor().and_then(|at| self.addresses((at, at)));
+                self.mark = if self.mark.is_some() {
+                    None
+                } else {
+                    at.map(|(start, _)| start)
+                };
+            }
+            Command::Cancel => self.mark = None,
+            Command::ZoomIn => return self.zoom_in(),
+            Command::Open if self.mark.is_some() => return self.zoom_in(),
+            Command::ZoomOut | Command::Earlier => {
+                self.zoom_back();
+            }
+            Command::Later => {
+                self.zoom_forward();
+            }
+            Command::Open => {
+                return match self.entry() {
+                    Some(entry) => vec![Act::Annotate(entry)],
+                    None => vec![Act::Say("no samples fell on this column".to_owned())],
+                };
+            }
+            Command::Only => {
+                return match self.entry() {
+                    Some(entry) => vec![Act::Narrow(Narrow::Entries(vec![entry]))],
+                    None => vec![Act::Say("no samples fell on this column".to_owned())],
+                };
+            }
+            Command::Toggle => {
+                let listed = self.listed(ground);
+                let stretch = listed.and_then(|at| ground.addresses.stretches.get(at));
+                if let Some(owner) = stretch.map(|stretch| stretch.owner) {
+                    self.listed = Some(owner);
+                    return self.toggle(owner, ground);
+                }
+            }
+            Command::Own(INCLUDE_ALL) => self.left_out.clear(),
+            Command::Own(ONLY_ZONES) => {
+                let others = ground.addresses.stretches.iter().map(|one| one.owner);
+                let others = others.filter(|owner| !matches!(owner, Owner::Zone(..)));
+                self.left_out = others.collect();
+            }
+            Command::Own(number) => {
+                let at = usize::from(number.saturating_sub(FIRST_STRETCH));
+                if let Some(stretch) = ground.addresses.stretches.get(at) {
+                    return self.toggle(stretch.owner, ground);
+                }
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// To the column, or the one with a bar nearest to it.
+    fn nearest(&mut self, column: usize) {
+        let Some(columns) = self.columns.get() else {
+            return;
+        };
+        let has_bar = |at: &usize| columns.bars.get(*at).is_some_and(Option::is_some);
+        let all = (0..columns.bars.len()).filter(has_bar);
+        if let Some(nearest) = all.min_by_key(|at| at.abs_diff(column)) {
+            self.go_to(nearest);
+        }
+    }
+
+    pub fn click(&mut self, click: Click, ground: &Ground, cx: &Cx<'_>) -> Vec<Act> {
+        match plot_drawn::hit(click.at, cx.area) {
+            plot_drawn::Hit::Column(column) => match click.what {
+                Press::Down => {
+                    self.mark = None;
+                    self.dragged = false;
+                    self.nearest(column);
+                }
+                Press::Double => return self.act(Command::Open, ground),
+                Press::Drag => {
+                    if !self.dragged {
+                        self.dragged = true;
+                        self.mark = self.cursor().and_then(|at| {
+                            let (start, _) = self.addresses((at, at))?;
+                            Some(start)
+                        });
+                    }
+                    self.nearest(column);
+                }
+                Press::Up => {
+                    if std::mem::take(&mut self.dragged)
+                        && self.selection().is_some_and(|(from, to)| from < to)
+                    {
+                        return self.zoom_in();
+                    }
+                    self.mark = None;
+                }
+                Press::WheelUp => {
+                    self.nearest(column);
+                    return self.zoom_in();
+                }
+                Press::WheelDown => {
+                    self.zoom_back();
+                }
+            },
+            plot_drawn::Hit::Row(row) if click.what == Press::Down => {
+                self.list(ground, |_| row);
+            }
+            plot_drawn::Hit::Row(_) if click.what == Press::Double => {
+                return self.act(Command::Toggle, ground);
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    pub fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
+        if let Some((low, high)) = range_of(pattern) {
+            let Some(columns) = self.columns.get() else {
+                return false;
+            };
+            let found = columns.columns_of(low, high.unwrap_or(low));
+            let start = |at: usize| Some(columns.bars.get(at)?.as_ref()?.start);
+            let Some((first, last)) = found else {
+                return false;
+            };
+            (self.at, self.mark) = match high {
+                Some(_) => (start(last), start(first)),
+                None => (Some(low), None),
+            };
+            return true;
+        }
+        let bars = self.columns.get().map_or(&[][..], |columns| &columns.bars);
+        let now = self.cursor().unwrap_or(0);
+        let found = (self.search).find(pattern, find, bars.len(), now, |at, text| {
+            let bar = bars.get(at).and_then(Option::as_ref);
+            let entry = bar.and_then(|bar| bar.top);
+            let entry = entry.and_then(|(entry, _)| cx.profile.entries.get(entry as usize));
+            entry.is_some_and(|entry| text.is_in(&entry.name))
+        });
+        found.select(|column| self.go_to(column))
+    }
+
+    pub fn choices(&self, ground: &Ground, cx: &Cx<'_>) -> Vec<Choice> {
+        let choice = |number, text: &str| Choice {
+            text: text.to_owned(),
+            number,
+        };
+        let mut choices = vec![
+            choice(INCLUDE_ALL, "include all ranges of addresses"),
+            choice(ONLY_ZONES, "include generated code only"),
+        ];
+        // A palette has no room for more, nor have the numbers.
+        let numbers = FIRST_STRETCH..FIRST_STRETCH + MAX_CHOICES;
+        for (stretch, number) in ground.addresses.stretches.iter().zip(numbers) {
+            let name = names::of_stretch(stretch, &ground.lives, cx);
+            let what = if self.includes(stretch.owner) {
+                "leave out"
+            } else {
+                "include"
+            };
+            let share = percent(ratio(stretch.samples(), ground.addresses.total));
+            choices.push(choice(number, &format!("{what} {name} ({share})")));
+        }
+        choices
+    }
+}
+
+/// An address, or two as a range, in hexadecimal digits after `0x`.
+fn range_of(text: &str) -> Option<(u64, Option<u64>)> {
+    let hex = |text: &str| u64::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok();
+    match text.split_once('-') {
+        Some((low, high)) => Some((hex(low)?, hex(high))),
+        None => Some((hex(text)?, None)),
+    }
+}

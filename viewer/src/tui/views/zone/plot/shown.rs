@@ -1,0 +1,76 @@
+//! What the plot shows, for copying and exporting.
+
+use super::Plot;
+use crate::report::words::{count, percent, ratio};
+use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
+use crate::tui::views::Cx;
+use crate::tui::views::zone::{Ground, names};
+
+impl Plot {
+    pub fn shown(&self, ground: &Ground, cx: &Cx<'_>) -> Shown {
+        let mut parts = Vec::new();
+        let all = &ground.addresses;
+        if let Some(columns) = self.columns.get() {
+            let share = percent(ratio(columns.samples, all.total));
+            let text = format!("{share} of {} samples", count(all.total));
+            parts.push(Part::Text(vec![text]));
+            let bars = || columns.bars.iter().flatten();
+            let integral = columns.integral().into_iter().zip(&columns.bars);
+            let line = integral.filter_map(|(share, bar)| bar.as_ref().map(|_| share));
+            let labels = columns.pieces.iter().filter_map(|piece| {
+                let stretch = all.stretches.get(piece.stretch)?;
+                Some(names::of_stretch(stretch, &ground.lives, cx))
+            });
+            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+            parts.push(Part::Chart(Chart::Histogram {
+                title: "samples by address".to_owned(),
+                axis: Axis {
+                    name: "address".to_owned(),
+                    labels: labels.collect(),
+                },
+                columns: bars().map(|bar| bar.samples as f64).collect(),
+                line: line.collect(),
+            }));
+            let mut table = Table::new("", &["from", "to", ">samples", ">share", "most in"]);
+            for bar in bars().filter(|bar| bar.samples > 0) {
+                let top = bar.top.map_or_else(String::new, |(entry, _)| {
+                    let entry = cx.profile.entries.get(entry as usize);
+                    entry.map_or_else(String::new, |entry| entry.name.clone())
+                });
+                table.rows.push(vec![
+                    Cell::Text(format!("{:#x}", bar.start)),
+                    Cell::Text(format!("{:#x}", bar.end)),
+                    Cell::Count(bar.samples),
+                    Cell::Share(ratio(bar.samples, all.total)),
+                    Cell::Text(top),
+                ]);
+            }
+            parts.push(Part::Table(table));
+        }
+        let heads = [
+            "range", "included", "from", "to", ">bytes", ">samples", ">share",
+        ];
+        let mut table = Table::new("", &heads);
+        for stretch in &all.stretches {
+            let included = if self.includes(stretch.owner) {
+                "yes"
+            } else {
+                "no"
+            };
+            table.rows.push(vec![
+                Cell::Text(names::of_stretch(stretch, &ground.lives, cx)),
+                Cell::Text(included.to_owned()),
+                Cell::Text(format!("{:#x}", stretch.start)),
+                Cell::Text(format!("{:#x}", stretch.end)),
+                Cell::Bytes(stretch.size()),
+                Cell::Count(stretch.samples()),
+                Cell::Share(ratio(stretch.samples(), all.total)),
+            ]);
+        }
+        parts.push(Part::Table(table));
+        Shown {
+            title: "Samples by address".to_owned(),
+            parts,
+        }
+    }
+}

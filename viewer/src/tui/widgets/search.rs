@@ -1,0 +1,192 @@
+//! Incremental search in rows: where it began, what is looked for, and the next row that
+//! has it.
+
+use crate::tui::views::Find;
+
+/// A search, from when it is begun until an empty pattern ends it. `Origin` is what a view
+/// finds again where it began, though rows come and go meanwhile.
+#[derive(Clone, Debug)]
+pub struct Search<Origin = usize> {
+    origin: Option<Origin>,
+    finder: Finder,
+}
+
+impl<Origin> Default for Search<Origin> {
+    fn default() -> Self {
+        Search {
+            origin: None,
+            finder: Finder::default(),
+        }
+    }
+}
+
+impl<Origin: Clone> Search<Origin> {
+    /// Takes the pattern: the newest one is looked for from where the first one was asked
+    /// for. `None` where it is empty, which ends the search.
+    pub fn begin(&mut self, pattern: &str, now: Origin) -> Option<(Origin, &mut Finder)> {
+        self.finder = Finder::new(pattern);
+        if pattern.is_empty() {
+            self.origin = None;
+            return None;
+        }
+        let origin = self.origin.get_or_insert(now).clone();
+        Some((origin, &mut self.finder))
+    }
+
+    /// The next pattern is looked for from where one is then.
+    pub fn forget_origin(&mut self) {
+        self.origin = None;
+    }
+}
+
+impl Search {
+    /// The row to be selected, of `rows`, where `now` is selected; `fits` tells whether a
+    /// row has what is looked for.
+    pub fn find(
+        &mut self,
+        pattern: &str,
+        find: Find,
+        rows: usize,
+        now: usize,
+        mut fits: impl FnMut(usize, &mut Finder) -> bool,
+    ) -> Found {
+        let Some((origin, finder)) = self.begin(pattern, now) else {
+            return Found::Ended;
+        };
+        match next_match(rows, origin, now, find, |row| fits(row, finder)) {
+            Some(row) => Found::At(row),
+            None => Found::Nothing,
+        }
+    }
+}
+
+/// What came of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It was ended.
+    Ended,
+    /// No row has it.
+    Nothing,
+    /// This row has it.
+    At(usize),
+}
+
+impl Found {
+    /// Selects the row where there is one; whether the search did not fail.
+    pub fn select(self, select: impl FnOnce(usize)) -> bool {
+        if let Found::At(row) = self {
+            select(row);
+        }
+        self != Found::Nothing
+    }
+}
+
+/// Tells whether texts have a pattern in them, in any letter case. It keeps its memory: of
+/// a hundred thousand rows none needs its own.
+#[derive(Clone, Debug, Default)]
+pub struct Finder {
+    pattern: String,
+    lower: String,
+}
+
+impl Finder {
+    /// Of that pattern; an empty one is in every text.
+    pub fn new(pattern: &str) -> Self {
+        Finder {
+            pattern: pattern.to_lowercase(),
+            lower: String::new(),
+        }
+    }
+
+    /// Whether the pattern is in a text.
+    pub fn is_in(&mut self, text: &str) -> bool {
+        self.is_in_words(&[text])
+    }
+
+    /// Whether it is in these words with blanks between them.
+    pub fn is_in_words(&mut self, words: &[&str]) -> bool {
+        self.lower.clear();
+        for (number, word) in words.iter().enumerate() {
+            if number > 0 {
+                self.lower.push(' ');
+            }
+            if word.is_ascii() {
+                let from = self.lower.len();
+                self.lower.push_str(word);
+                if let Some(new) = self.lower.get_mut(from..) {
+                    new.make_ascii_lowercase();
+                }
+            } else {
+                self.lower.extend(word.chars().flat_map(char::to_lowercase));
+            }
+        }
+        self.lower.contains(&self.pattern)
+    }
+}
+
+/// The row that a search selects, of `count`: it began at `origin`, `now` is selected, and
+/// `fits` tells which rows match. Goes round at the ends.
+pub fn next_match(
+    count: usize,
+    origin: usize,
+    now: usize,
+    find: Find,
+    mut fits: impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    if count == 0 {
+        return None;
+    }
+    let from = match find {
+        Find::Here => origin,
+        Find::Next => now + 1,
+        Find::Previous => now + count - 1,
+    };
+    let step = if find == Find::Previous { count - 1 } else { 1 };
+    let rows = std::iter::successors(Some(from % count), |row| Some((row + step) % count));
+    rows.take(count).find(|&row| fits(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: [&str; 5] = ["Order", "BOOK", "order", "böök", "Ördnung"];
+
+    fn find(search: &mut Search, pattern: &str, find: Find, now: usize) -> Found {
+        search.find(pattern, find, ROWS.len(), now, |row, text| {
+            text.is_in(ROWS[row])
+        })
+    }
+
+    #[test]
+    fn typing_looks_from_where_it_began_and_keys_from_where_one_is() {
+        let mut search = Search::default();
+        assert_eq!(find(&mut search, "o", Find::Here, 1), Found::At(1));
+        // The selection has moved; what is typed is not looked for from there.
+        assert_eq!(find(&mut search, "or", Find::Here, 4), Found::At(2));
+        assert_eq!(find(&mut search, "or", Find::Next, 2), Found::At(0));
+        assert_eq!(find(&mut search, "or", Find::Previous, 0), Found::At(2));
+        assert_eq!(find(&mut search, "orx", Find::Here, 2), Found::Nothing);
+        assert_eq!(find(&mut search, "", Find::Here, 2), Found::Ended);
+        assert_eq!(find(&mut search, "ö", Find::Here, 4), Found::At(4));
+        assert_eq!(find(&mut search, "Ö", Find::Next, 4), Found::At(3));
+        search.forget_origin();
+        assert_eq!(find(&mut search, "o", Find::Here, 2), Found::At(2));
+    }
+
+    #[test]
+    fn nothing_is_found_where_there_is_nothing() {
+        let mut search = Search::default();
+        let found = search.find("x", Find::Previous, 0, 0, |_, _| true);
+        assert_eq!(found, Found::Nothing);
+        assert!(!found.select(|_| unreachable!("no row to be selected")));
+        assert!(Found::Ended.select(|_| unreachable!("no row to be selected")));
+    }
+
+    #[test]
+    fn words_are_looked_through_as_if_they_were_one_text() {
+        let mut finder = Finder::new("Main 47");
+        assert!(finder.is_in_words(&["MAIN", "4711", "mutator"]));
+        assert!(!finder.is_in_words(&["main", "", "4711"]));
+    }
+}
