@@ -2,6 +2,7 @@
 
 use super::listing::Facts;
 use super::matrix::{Axis, Category, Errors, Item, Matrix, Shape, Who};
+use crate::report::text::thread_label;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use vmscope_symbolizer::methods::MethodId;
@@ -230,9 +231,7 @@ impl Builder<'_> {
             Who::Nobody(why) => (*why).to_owned(),
             Who::Thread(thread) => {
                 let thread = self.profile.trace.threads.get(*thread as usize);
-                thread.map_or_else(String::new, |thread| {
-                    format!("{} ({})", thread.thread.name, thread.thread.tid)
-                })
+                thread.map_or_else(String::new, |thread| thread_label(&thread.thread))
             }
         };
         let (who, new_who) = self.who.in_order(name, |_, samples| Reverse(samples));
