@@ -8,12 +8,15 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
+use super::empty::no_samples;
 use super::{Act, Click, Cx, Find, Press, View, ViewId};
 use crate::report::truth::Concerns;
+use crate::report::words::wrap;
 use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::Command;
 use crate::tui::lens::Narrow;
 use crate::tui::shown::Shown;
+use crate::tui::theme::Role;
 use crate::tui::widgets::pane::{Pane, beside};
 use crate::tui::widgets::search::Search;
 use facts::{Facts, facts_of};
@@ -63,13 +66,27 @@ impl Truth {
         };
         if area.width >= WIDE {
             let (left, right) = beside(area, area.width / 2);
-            let lines = limits(facts, cx.theme, usize::from(left.width));
+            let lines = Self::lines(facts, cx, left);
             let tables = tables(facts, cx.theme, usize::from(right.width));
             return vec![(left, lines), (right, tables)];
         }
-        let mut flow = limits(facts, cx.theme, usize::from(area.width));
+        let mut flow = Self::lines(facts, cx, area);
         flow.extend(tables(facts, cx.theme, usize::from(area.width)));
         vec![(area, flow)]
+    }
+
+    /// What limits the truth; before it, that filters leave nothing of it.
+    fn lines(facts: &Facts, cx: &Cx<'_>, area: Rect) -> Vec<Flowing> {
+        let width = usize::from(area.width);
+        let lines = limits(facts, cx.theme, width);
+        if facts.total > 0 || cx.lens.is_open() {
+            return lines;
+        }
+        let text = wrap(&no_samples(cx), width.saturating_sub(2).max(1), 0);
+        let said = text
+            .lines()
+            .map(|line| (None, vec![(Role::Strong, format!(" {line}"))]));
+        said.chain(lines).collect()
     }
 
     /// All that can be selected, in order: the same at any width.

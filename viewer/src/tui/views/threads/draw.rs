@@ -143,8 +143,12 @@ impl Threads {
         if let Some(idle) = facts.map(|facts| facts.idle as u64).filter(|n| *n > 0) {
             words += &format!("; {} of them did not run here", count(idle));
         }
-        let busiest = self.busiest(cx) * 100.0;
-        words += &format!("; full height of activity: {busiest:.1}% of a thread's time");
+        if total == 0 {
+            words = format!(" {}", no_samples(cx));
+        } else {
+            let busiest = self.busiest(cx) * 100.0;
+            words += &format!("; full height of activity: {busiest:.1}% of a thread's time");
+        }
         let words = text::line(&words, usize::from(area.width));
         frame.render_widget(Line::styled(words, cx.theme.style(Role::Dim)), bottom);
     }
