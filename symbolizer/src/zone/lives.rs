@@ -10,15 +10,11 @@ use crate::trace::Trace;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use vmscope_records::{Constituent, ConstituentKey, ConstituentKind, ProcessKey, TimeNs};
+use vmscope_records::{Constituent, ConstituentKey, ConstituentKind, Fact, ProcessKey, TimeNs};
 
 /// Memory with code no further apart than this is one zone: V8's pages are; HotSpot's three
 /// heaps, each at the beginning of what is reserved for it, are not.
 const ONE_ZONE: u64 = 1 << 20;
-
-/// VMs whose adapters read all of a zone whenever they look at it, as sessions and rules of
-/// regions name them.
-const WHOLE: [&str; 1] = ["hotspot"];
 
 /// Forks of forks of forks are followed so far.
 const MAX_FORKS: usize = 64;
@@ -193,14 +189,9 @@ impl Lives {
 
 /// Whether the adapter of a process's VM reads its whole zone whenever it looks.
 fn is_told_whole(trace: &Trace, process: ProcessKey) -> bool {
-    let of_rules = trace.region_rules.keys().chain(trace.interpreters.keys());
-    let mut told = of_rules.filter(|(of, _)| *of == process);
-    let session = trace.session.as_ref().filter(|session| {
-        let of = trace.processes.get(&process);
-        of.is_some_and(|of| of.pid == session.pid)
-    });
-    let is_whole = |vm: &str| WHOLE.iter().any(|one| one.eq_ignore_ascii_case(vm));
-    told.any(|(_, vm)| is_whole(vm)) || session.is_some_and(|session| is_whole(&session.vm.kind))
+    let told = |fact: &Fact| fact.name == Fact::CODE_ZONE && fact.value == Fact::READ_WHOLE;
+    let mut facts = trace.facts.iter();
+    facts.any(|fact| fact.process == process && told(fact))
 }
 
 fn is_forked(trace: &Trace, process: ProcessKey) -> bool {
