@@ -98,7 +98,8 @@ fn a_method_is_expanded_in_place() {
     };
     tmux.shows("12,564 samples");
     tmux.press(&["2"]);
-    let closed = tmux.shows("OrderBook.match");
+    // Rows come with an answer: before, there is nothing to be expanded.
+    let closed = tmux.shows("▸ com.acme.orders.OrderBook.match");
     assert!(!closed.contains("(line 43)"), "{closed}");
     tmux.press(&["g", "Space"]);
     let open = tmux.shows("(line 43)");
@@ -173,15 +174,19 @@ fn a_recording_of_node_is_looked_at() {
         return;
     };
     tmux.shows(" samples");
-    tmux.press(&["2", "/"]);
-    tmux.type_text("share_d");
+    tmux.press(&["2"]);
+    tmux.await_screen("the list is shown", |screen| {
+        screen.contains("[2 Hot list") && screen.contains("share_a") && screen.contains("share_d")
+    });
+    tmux.press(&["/"]);
+    tmux.type_text("share_a");
+    tmux.shows("/share_a");
     tmux.press(&["Enter"]);
-    let hot = tmux.shows("share_d");
-    assert!(hot.contains("[2 Hot list"), "{hot}");
+    tmux.shows_no("/share_a");
     // Its lines, as the engine tells them.
     tmux.press(&["Enter"]);
     tmux.await_screen("the method is shown", |screen| {
-        screen.contains("[3 Method") && screen.contains("share_d")
+        screen.contains("[3 Method") && screen.contains("share_a")
     });
     for view in 1..=9 {
         tmux.press(&[&view.to_string()]);

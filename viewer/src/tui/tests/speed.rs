@@ -31,7 +31,8 @@ const SIZE: (u16, u16) = (200, 60);
 const CODES: u64 = 100_000;
 /// What a keystroke may take.
 const GOAL: Duration = Duration::from_millis(50);
-/// Each key is pressed so often; the least counts: what is more is the machine's.
+/// A key that takes longer is pressed so often in all, and the least counts: what is more is
+/// the machine's.
 const TIMES: usize = 3;
 
 /// What a key took.
@@ -73,6 +74,7 @@ fn every_key() {
     let mut took = Vec::new();
     for id in ViewId::ALL {
         took.extend(bench.view(id));
+        println!("{} done, {:?} of CPU time", id.name(), cpu());
     }
     took.sort_by_key(|took| std::cmp::Reverse(took.held_up.max(took.answered)));
     let heads = ["view", "key", "held up", "answered", "does"];
@@ -159,13 +161,19 @@ impl Bench {
         does: String,
         mut took: impl FnMut(&mut Bench) -> (Duration, Duration),
     ) -> Took {
-        let all: Vec<_> = (0..TIMES).map(|_| took(self)).collect();
+        let (mut held_up, mut answered) = took(self);
+        for _ in 1..TIMES {
+            if held_up.max(answered) > GOAL {
+                let again = took(self);
+                (held_up, answered) = (held_up.min(again.0), answered.min(again.1));
+            }
+        }
         Took {
             view: id.name(),
             key,
             does,
-            held_up: all.iter().map(|(held_up, _)| *held_up).min().unwrap(),
-            answered: all.iter().map(|(_, answered)| *answered).min().unwrap(),
+            held_up,
+            answered,
         }
     }
 
@@ -242,8 +250,10 @@ fn event_of(is: impl Fn(&KeyEvent) -> bool) -> KeyEvent {
     all.next().unwrap()
 }
 
-/// CPU time of this thread: `schedstat`, see `Documentation/scheduler/sched-stats.rst`.
+/// CPU time of this thread.
 fn cpu() -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+    use nix::time::{ClockId, clock_gettime};
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
+        .unwrap()
+        .into()
 }
