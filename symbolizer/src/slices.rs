@@ -16,6 +16,7 @@ mod build;
 mod columns;
 mod count;
 mod cross;
+mod fold;
 mod merge;
 mod rename;
 mod spans;

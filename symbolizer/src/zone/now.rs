@@ -230,6 +230,7 @@ impl Zones {
 
     /// A process is over, and no sample of it will come: its zone goes.
     pub fn forget(&mut self, process: ProcessKey) {
+        self.ended.retain(|ended| *ended != process);
         for layer in Layer::ALL {
             let Some(zone) = self.by_process.remove(&(process, layer)) else {
                 continue;
