@@ -63,6 +63,9 @@ pub struct Bounds {
     pub series: usize,
     /// Threads that are over; of a quarter more, the oldest are summed up.
     pub threads: usize,
+    /// Processes that are over; of an eighth more, the oldest are known by what they used
+    /// together.
+    pub processes: usize,
     /// What is known of code that is gone and has samples, in bytes; of more, the oldest
     /// has no bytecodes any more but those that its samples have by then.
     pub code: usize,
@@ -86,6 +89,7 @@ impl Default for Bounds {
             sites: 1 << 18,
             series: 1 << 16,
             threads: 4096,
+            processes: 1 << 13,
             code: 64 << 20,
             cpu_readings: 1024,
         }
@@ -336,3 +340,6 @@ fn write(profile: &RwLock<Profile>) -> RwLockWriteGuard<'_, Profile> {
     }
     profile.write().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

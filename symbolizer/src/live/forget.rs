@@ -19,9 +19,6 @@ const MANY_CODES: usize = 2048;
 /// And address spaces of processes that are over.
 const MANY_PROCESSES: usize = 256;
 
-/// So many processes that are over are remembered with their CPU time.
-const MAX_PROCESSES: usize = 1 << 13;
-
 /// What stands for processes that are over and were forgotten.
 const PROCESSES_OVER: ProcessKey = ProcessKey(u32::MAX - 1);
 
@@ -156,8 +153,9 @@ impl Live {
         for (_, process) in over {
             self.world.forget(process);
         }
-        let excess = trace.process_ends.len().saturating_sub(MAX_PROCESSES);
-        if excess < MAX_PROCESSES / 8 {
+        let most = self.bounds.processes;
+        let excess = trace.process_ends.len().saturating_sub(most);
+        if excess <= most / 8 {
             return;
         }
         let ends: Vec<ProcessEnd> = trace.process_ends.drain(..excess).collect();

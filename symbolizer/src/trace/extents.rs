@@ -55,6 +55,13 @@ impl Extents {
         }
     }
 
+    /// How many there are.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        let anonymous = self.anonymous.values().map(BTreeMap::len);
+        anonymous.sum::<usize>() + self.files.values().map(Vec::len).sum::<usize>()
+    }
+
     /// Forgets processes that are over.
     pub(super) fn forget(&mut self, gone: &FxHashSet<ProcessKey>) {
         self.anonymous.retain(|process, _| !gone.contains(process));

@@ -98,6 +98,12 @@ impl World {
         }
     }
 
+    /// How many address spaces are known.
+    #[cfg(test)]
+    pub(crate) fn spaces(&self) -> usize {
+        self.spaces.len()
+    }
+
     /// More is known of interpreters.
     pub(crate) fn know_interpreters(&mut self, interpreters: Interpreters) {
         self.interpreters = interpreters;

@@ -73,8 +73,10 @@ fn everybody(cx: &Cx<'_>) -> Filter {
     cx.lens.filter().of_all_threads()
 }
 
-fn all(profile: &Profile) -> impl Iterator<Item = u32> + use<> {
-    (0u32..).take(profile.trace.threads.len())
+fn all(profile: &Profile) -> impl Iterator<Item = u32> {
+    let threads = (0u32..).zip(&profile.trace.threads);
+    let threads = threads.filter(|(_, one)| !one.is_nobody());
+    threads.map(|(thread, _)| thread)
 }
 
 /// A change of which threads are included, unless none would be.
