@@ -210,15 +210,23 @@ impl Compilers {
         let mut counts = vec![0u64; trace.compilations.len()];
         let mut threads = FxHashSet::default();
         let takes_place = filter.takes_places(profile);
-        let samples = trace.samples.times.iter().zip(&trace.samples.threads);
-        let samples = samples.zip(&trace.samples.places);
-        for (index, ((&time, &thread), &place)) in samples.enumerate() {
-            if index.is_multiple_of(STOP_EVERY) {
-                stop.tell(index as u64, trace.samples.times.len() as u64);
+        let samples = &trace.samples;
+        // Compilers are at work seldom: most slices hold nothing of theirs.
+        let ranges = (profile.slices).ranges_of(samples.times.len(), |thread| lines.has(thread));
+        for (count, index) in ranges.into_iter().flatten().enumerate() {
+            if count.is_multiple_of(STOP_EVERY) {
+                stop.tell(index as u64, samples.times.len() as u64);
                 if stop.is_stopped() {
                     return None;
                 }
             }
+            let (Some(&time), Some(&thread), Some(&place)) = (
+                samples.times.get(index),
+                samples.threads.get(index),
+                samples.places.get(index),
+            ) else {
+                continue;
+            };
             if !lines.has(thread) || !filter.takes(thread, time) || !takes_place(place) {
                 continue;
             }

@@ -19,6 +19,7 @@ mod naming;
 mod natives;
 mod step;
 mod telling;
+mod threads;
 
 use crate::build::Names;
 use crate::native::Binaries;
@@ -31,6 +32,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
+use threads::Folded;
 use vmscope_records::{
     CollectionKey, DurationNs, MethodKey, ProcessKey, Record, Sample, SymbolOwner, ThreadKey,
     TimeNs,
@@ -59,6 +61,14 @@ pub struct Bounds {
     pub sites: usize,
     /// Records of each of the kinds that are kept one by one (counters, collections …).
     pub series: usize,
+    /// Threads that are over; of a quarter more, the oldest are summed up.
+    pub threads: usize,
+    /// Processes that are over; of an eighth more, the oldest are known by what they used
+    /// together.
+    pub processes: usize,
+    /// What is known of code that is gone and has samples, in bytes; of more, the oldest
+    /// has no bytecodes any more but those that its samples have by then.
+    pub code: usize,
     /// Readings of a thread's CPU time; of more, every other one of the older half goes. Of a
     /// thread that ended before all single samples, the first and the last remain.
     pub cpu_readings: usize,
@@ -78,7 +88,10 @@ impl Default for Bounds {
             entries: 1 << 17,
             sites: 1 << 18,
             series: 1 << 16,
-            cpu_readings: 4096,
+            threads: 4096,
+            processes: 1 << 13,
+            code: 64 << 20,
+            cpu_readings: 1024,
         }
     }
 }
@@ -98,6 +111,10 @@ pub struct Left {
     pub records: u64,
     /// Times that an entry or site had no room, and became `(others)`.
     pub names: u64,
+    /// Threads that were over and were summed up with others.
+    pub threads: u64,
+    /// Pieces of code that were gone and lost their bytecodes.
+    pub code: u64,
     /// Records about times that were settled: samples of then know nothing of them.
     pub late: u64,
     /// Samples that came after their time was settled: they count as of then.
@@ -140,10 +157,13 @@ pub struct Live {
     separator: Option<String>,
     natives: Natives,
     index: Index,
+    folded: Folded,
     /// What is to be named again: constituents, all of a module, all of the VM's code.
     stale_code: FxHashSet<CodeIndex>,
     stale_natives: FxHashSet<SymbolOwner>,
     is_all_stale: bool,
+    /// Code that is gone and whose bytecodes were forgotten: its places keep their names.
+    stripped: FxHashSet<CodeIndex>,
     /// Interpreters may show at any place what they did not.
     is_shown_anew: bool,
     left: Left,
@@ -208,9 +228,11 @@ impl Live {
             separator: None,
             natives: Natives::new(inlined),
             index: Index::default(),
+            folded: Folded::default(),
             stale_code: FxHashSet::default(),
             stale_natives: FxHashSet::default(),
             is_all_stale: false,
+            stripped: FxHashSet::default(),
             is_shown_anew: false,
             left: Left::default(),
         }
@@ -292,6 +314,7 @@ impl Live {
         } = &mut *profile;
         slices.append(trace, sites, site_of_place);
         let dropped = self.drop_oldest(&mut profile);
+        self.fold_threads(&mut profile);
         let renumbered = self.forget(&mut profile);
         profile.left = Some(self.left());
         Settled {
@@ -317,3 +340,6 @@ fn write(profile: &RwLock<Profile>) -> RwLockWriteGuard<'_, Profile> {
     }
     profile.write().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,7 @@ mod build;
 mod columns;
 mod count;
 mod cross;
+mod fold;
 mod merge;
 mod rename;
 mod spans;
@@ -33,6 +34,7 @@ pub(crate) use walk::{Few, Piece, Selection};
 
 use crate::profile::{EntryId, Site, SiteId};
 use crate::trace::{Place, Samples, Trace};
+use std::ops::Range;
 use vmscope_records::{Exactness, TimeNs};
 
 /// Samples of a slice of the first level.
@@ -195,6 +197,37 @@ impl Slices {
         let threads = samples.threads.get(open).unwrap_or_default();
         note_last(&mut last, times, threads);
         last
+    }
+
+    /// Where among the single samples those of threads are that `is_wanted` says: ranges
+    /// that hold all of them, ascending. `count`: how many single samples there are.
+    pub(crate) fn ranges_of(
+        &self,
+        count: usize,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> Vec<Range<usize>> {
+        let slices = self.levels.first().map_or(&[][..], Vec::as_slice);
+        let from = slices.partition_point(|slice| slice.end <= self.forgotten);
+        let slices = slices.get(from..).unwrap_or_default();
+        let index = |sample: u64| {
+            let index = usize::try_from(sample.saturating_sub(self.forgotten));
+            index.unwrap_or(usize::MAX).min(count)
+        };
+        let wanted = slices.iter().filter(|slice| {
+            let mut threads = slice.runs.iter().map(|run| run.thread);
+            threads.any(&is_wanted)
+        });
+        let mut ranges: Vec<_> = wanted.map(|one| index(one.first)..index(one.end)).collect();
+        // What is in no slice yet.
+        ranges.push(slices.last().map_or(0, |slice| index(slice.end))..count);
+        ranges
+    }
+
+    /// Whether each thread has any samples; threads without any may be missing.
+    #[must_use]
+    pub fn have_samples(&self, samples: &Samples) -> Vec<bool> {
+        let last = self.last_samples(samples).into_iter();
+        last.map(|last| last > TimeNs(0)).collect()
     }
 
     /// How many levels there are.

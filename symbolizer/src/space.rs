@@ -130,6 +130,12 @@ impl Spaces {
         }
     }
 
+    /// How many there are.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// A process is over, and no sample of it will come.
     pub fn forget(&mut self, process: ProcessKey) {
         self.0.remove(&process);

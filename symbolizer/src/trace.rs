@@ -31,9 +31,10 @@ use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
-    Avma, Collection, Compilation, Constituent, Counter, Fact, FileOffset, InterpreterRules, Limit,
-    Lost, Mark, Method, MethodKey, Module, ModuleKey, Process, ProcessEnd, ProcessKey,
-    RecordingEnd, RegionRules, Session, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, TimeNs,
+    Avma, Collection, Compilation, Constituent, Counter, DurationNs, Fact, FileOffset,
+    InterpreterRules, Limit, Lost, Mark, Method, MethodKey, Module, ModuleKey, Process, ProcessEnd,
+    ProcessKey, RecordingEnd, RegionRules, Session, Symbols, Thread, ThreadCpu, ThreadEnd,
+    ThreadKey, ThreadRole, Tid, TimeNs,
 };
 
 /// A recording can't be made into a profile.
@@ -121,6 +122,35 @@ pub struct TraceThread {
     /// Its CPU time over time, ascending.
     pub cpu: Vec<ThreadCpu>,
 }
+
+impl TraceThread {
+    /// A thread of which nothing is known yet but its key.
+    pub(crate) fn unknown(key: ThreadKey) -> Self {
+        TraceThread {
+            thread: Thread {
+                key,
+                process: ProcessKey(u32::MAX),
+                tid: Tid(0),
+                time: TimeNs(0),
+                name: String::new(),
+                role: ThreadRole::Other,
+                cpu_before: DurationNs(0),
+            },
+            end: None,
+            cpu: Vec::new(),
+        }
+    }
+
+    /// What is in the place of a thread that was summed up with others, until another
+    /// thread has it: it has no samples, and is not to be listed.
+    #[must_use]
+    pub fn is_nobody(&self) -> bool {
+        self.thread.key == NOBODY && self.thread.name.is_empty()
+    }
+}
+
+/// The key of what is no single thread.
+pub(crate) const NOBODY: ThreadKey = ThreadKey(u32::MAX);
 
 /// Samples in columns: 16 bytes each, 20 with chains.
 #[derive(Clone, Debug, Default)]
@@ -256,6 +286,8 @@ pub struct Trace {
     pub chains: ChainTree,
     pub(crate) code: Code,
     pub(crate) thread_index: FxHashMap<ThreadKey, u32>,
+    /// Places of [`Trace::threads`] that are nobody's and may be used for others.
+    pub(crate) free_threads: Vec<u32>,
     /// Whether samples are kept, or their places only.
     pub(crate) keep_samples: bool,
 }

@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use vmscope_records::{Module, ModuleKey, ModuleState, Pid, TimeNs};
@@ -82,9 +83,18 @@ impl Binaries for DiskBinaries {
 #[derive(Debug)]
 pub struct SessionBinaries<'a>(pub &'a Modules);
 
-/// The same while the session goes on: those files that it has handed on so far.
+/// The same while the session goes on.
 #[derive(Debug, Default)]
-pub struct LiveBinaries(pub FxHashMap<ModuleKey, Arc<ModuleFile>>);
+pub struct LiveBinaries {
+    /// Those files that it has handed on so far.
+    pub files: FxHashMap<ModuleKey, Arc<ModuleFile>>,
+    /// What the kernel said of its symbols, and when: to write it takes the kernel several
+    /// times as long as to go through it.
+    kernel: Mutex<Option<(Instant, Option<Vec<u8>>)>>,
+}
+
+/// For so long it counts: modules of the kernel come and go.
+const KALLSYMS_LAST: Duration = Duration::from_secs(120);
 
 impl Binaries for SessionBinaries<'_> {
     fn module(&self, module: &Module) -> Result<Arc<dyn FileBytes>, String> {
@@ -102,7 +112,7 @@ impl Binaries for SessionBinaries<'_> {
 
 impl Binaries for LiveBinaries {
     fn module(&self, module: &Module) -> Result<Arc<dyn FileBytes>, String> {
-        opened(module, self.0.get(&module.key).cloned())
+        opened(module, self.files.get(&module.key).cloned())
     }
 
     fn debug_file(&self, request: &DebugFileRequest<'_>) -> Vec<DebugFile> {
@@ -110,7 +120,11 @@ impl Binaries for LiveBinaries {
     }
 
     fn kernel_symbols(&self) -> Option<Vec<u8>> {
-        kallsyms()
+        let mut kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kernel.take().filter(|(at, _)| at.elapsed() < KALLSYMS_LAST);
+        let (at, text) = known.unwrap_or_else(|| (Instant::now(), kallsyms()));
+        *kernel = Some((at, text.clone()));
+        text
     }
 }
 

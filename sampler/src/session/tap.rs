@@ -13,7 +13,7 @@ use crossbeam_channel::{
 use std::sync::Arc;
 use std::time::Duration;
 use vmscope_records::{
-    DurationNs, Limit, LimitKind, LossReason, Lost, ModuleKey, PcMap, Record, Stream, TimeNs,
+    DurationNs, Limit, LimitKind, LossReason, Lost, ModuleKey, Record, Stream, TimeNs,
 };
 use vmscope_target::{ModuleFile, Modules};
 
@@ -255,17 +255,12 @@ impl TapSource {
 fn bytes_of(record: &Record) -> usize {
     let beside = match record {
         Record::Constituent(code) => {
-            let map = match &code.map {
-                PcMap::None => 0,
-                PcMap::Boundary { entries, .. } => size_of_val(entries.as_slice()),
-                PcMap::Covers { covers, chains } => {
-                    let chains = chains.iter().map(|chain| size_of_val(chain.as_slice()));
-                    size_of_val(covers.as_slice()) + chains.sum::<usize>()
-                }
-            };
             let cases = code.cases.iter();
             let cases = cases.map(|case| size_of_val(case) + case.class.len() + case.target.len());
-            size_of_val(code.as_ref()) + code.name.len() + map + cases.sum::<usize>()
+            size_of_val(code.as_ref())
+                + code.name.len()
+                + code.map.heap_bytes()
+                + cases.sum::<usize>()
         }
         Record::Method(method) => {
             let listing = method.listing.iter();

@@ -1,18 +1,26 @@
 //! What there is no room for, and what nothing needs any more.
 
-use super::{Live, SLICE_CELLS};
+use super::{Index, Live, SLICE_CELLS};
 use crate::profile::Profile;
 use crate::slices::Slices;
 use crate::trace::{ChainTree, Place, Trace};
 use crate::zone::CodeIndex;
 use rustc_hash::FxHashSet;
-use vmscope_records::{Counter, Lost, MethodKey, ProcessKey, TimeNs};
+use vmscope_records::{
+    Counter, DurationNs, Lost, MethodKey, Process, ProcessEnd, ProcessKey, TimeNs,
+};
 
-/// Forgetting pays from so much on that is new.
-const WORTH_IT: usize = 8192;
+/// Forgetting places pays from so many on that are new.
+const MANY_PLACES: usize = 8192;
 
-/// So many processes that are over are remembered with their CPU time.
-const MAX_PROCESSES: usize = 1 << 16;
+/// And code, which is large.
+const MANY_CODES: usize = 2048;
+
+/// And address spaces of processes that are over.
+const MANY_PROCESSES: usize = 256;
+
+/// What stands for processes that are over and were forgotten.
+const PROCESSES_OVER: ProcessKey = ProcessKey(u32::MAX - 1);
 
 impl Live {
     /// Drops the single samples that are too old or too many, an eighth of them at a time,
@@ -54,10 +62,16 @@ impl Live {
     /// numbers.
     pub(super) fn forget(&mut self, profile: &mut Profile) -> bool {
         self.trim(&mut profile.trace, &profile.slices);
-        let is_worth = |now: usize, then: usize| now > 2 * then + WORTH_IT;
-        let places = profile.trace.places.len();
-        if !is_worth(places, self.index.places_then)
-            && !is_worth(self.growing.len(), self.index.codes_then)
+        if self.index.ended_processes.len() >= MANY_PROCESSES {
+            self.forget_processes(&mut profile.trace);
+        }
+        let Index {
+            places_then,
+            codes_then,
+            ..
+        } = self.index;
+        if profile.trace.places.len() <= 2 * places_then + MANY_PLACES
+            && self.growing.len() <= codes_then + codes_then / 4 + MANY_CODES
         {
             return false;
         }
@@ -85,7 +99,7 @@ impl Live {
         trace.limits.drain(..excess(trace.limits.len()));
         trace.facts.drain(..excess(trace.facts.len()));
         trace.marks.drain(..excess(trace.marks.len()));
-        let gone = excess(trace.collections.len());
+        let gone = excess(4 * trace.collections.len()) / 4;
         trace.collections.drain(..gone);
         self.index.collections_dropped += gone as u64;
         let dropped = self.index.collections_dropped;
@@ -103,6 +117,7 @@ impl Live {
                 .compilations
                 .retain(|_, number| *number >= dropped);
         }
+        *left += trace.code_events.keep_newest(2 * most);
         let kept_from = trace.samples.times.first().copied();
         for thread in &mut trace.threads {
             // Of one that ended before all that is kept one by one, what it used in all
@@ -138,9 +153,34 @@ impl Live {
         for (_, process) in over {
             self.world.forget(process);
         }
-        let excess = trace.process_ends.len().saturating_sub(MAX_PROCESSES);
-        for end in trace.process_ends.drain(..excess) {
-            trace.processes.remove(&end.key);
+        let most = self.bounds.processes;
+        let excess = trace.process_ends.len().saturating_sub(most);
+        if excess <= most / 8 {
+            return;
+        }
+        let ends: Vec<ProcessEnd> = trace.process_ends.drain(..excess).collect();
+        let gone: FxHashSet<ProcessKey> = ends.iter().map(|end| end.key).collect();
+        let first = ends.first().and_then(|end| trace.processes.get(&end.key));
+        let first = first.cloned();
+        trace.forget_processes(&gone);
+        // What they used stays known: it promised samples.
+        let sum = ends.into_iter().reduce(|sum, end| ProcessEnd {
+            time: sum.time.max(end.time),
+            cpu: add(sum.cpu, end.cpu),
+            cpu_user: add(sum.cpu_user, end.cpu_user),
+            ..sum
+        });
+        if let Some((process, end)) = first.zip(sum) {
+            let key = PROCESSES_OVER;
+            let (parent, name) = (None, "(processes that are over)".to_owned());
+            let process = Process {
+                key,
+                parent,
+                name,
+                ..process
+            };
+            trace.processes.insert(key, process);
+            trace.process_ends.insert(0, ProcessEnd { key, ..end });
         }
         self.left.records += excess as u64;
     }
@@ -212,18 +252,59 @@ impl Live {
     fn forget_code(&mut self, trace: &mut Trace) {
         self.growing.forget_expected(self.world.zones());
         let departed: Vec<CodeIndex> = self.growing.departed(self.world.zones());
+        let mut kept = Vec::new();
         for code in departed {
-            if !self.index.places_of_code.contains_key(&code) {
-                self.growing.forget(code);
-                trace.code.forget(code);
+            if self.index.places_of_code.contains_key(&code) {
+                kept.push(code);
+                continue;
             }
+            self.growing.forget(code);
+            self.stripped.remove(&code);
+            if let Some(known) = trace.constituent(code) {
+                trace.code_events.forget(known.key);
+            }
+            trace.code.forget(code);
         }
+        self.strip_code(trace, kept);
         let constituents = trace.code.constituents.iter();
         let mut used: FxHashSet<MethodKey> = constituents.flat_map(Self::methods_of).collect();
         used.extend(self.index.fresh_methods.drain());
         trace.methods.retain(|key, _| used.contains(key));
         let methods = &trace.methods;
         self.names.forget_methods(|key| !methods.contains_key(&key));
+    }
+}
+
+fn add(sum: Option<DurationNs>, one: Option<DurationNs>) -> Option<DurationNs> {
+    Some(DurationNs(sum?.0.saturating_add(one?.0)))
+}
+
+impl Live {
+    /// Of what is known of code that is gone and has samples, keeps what there is room for.
+    fn strip_code(&mut self, trace: &mut Trace, departed: Vec<CodeIndex>) {
+        let bytes = |trace: &Trace, code: CodeIndex| {
+            let known = trace.constituent(code);
+            known.map_or(0, |known| known.map.heap_bytes())
+        };
+        let mut all: usize = departed.iter().map(|code| bytes(trace, *code)).sum();
+        if all <= self.bounds.code {
+            return;
+        }
+        let mut departed = departed;
+        departed.sort_by_key(|code| trace.code.gone_of(*code).map(|gone| gone.time));
+        let enough = self.bounds.code / 8 * 7;
+        for code in departed {
+            if all <= enough {
+                return;
+            }
+            let some = bytes(trace, code);
+            if some > 0 {
+                all -= some;
+                trace.code.strip(code);
+                self.stripped.insert(code);
+                self.left.code += 1;
+            }
+        }
     }
 }
 

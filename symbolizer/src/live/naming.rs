@@ -111,11 +111,16 @@ impl Live {
     fn take_stale(&mut self, profile: &Profile) -> Vec<(u32, Place)> {
         let known = profile.site_of_place.len();
         let places = profile.trace.places.iter().copied();
-        let codes = std::mem::take(&mut self.stale_code);
+        let stripped = &self.stripped;
+        let is_named =
+            |place: &Place| matches!(place, Place::Code(code, _) if stripped.contains(code));
+        let mut codes = std::mem::take(&mut self.stale_code);
+        codes.retain(|code| !stripped.contains(code));
         let owners = std::mem::take(&mut self.stale_natives);
         if std::mem::take(&mut self.is_all_stale) {
             self.names.forget();
-            return (0..).zip(places).take(known).collect();
+            let all = (0..).zip(places).take(known);
+            return all.filter(|(_, place)| !is_named(place)).collect();
         }
         let of_codes = codes
             .iter()

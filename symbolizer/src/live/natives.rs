@@ -9,10 +9,11 @@ use vmscope_records::{Avma, FileOffset, Module, SymbolOwner, Symbols};
 
 /// Resolving that took t is followed by a pause of at least this many t: when a function
 /// gets its name depends on that, which it gets does not.
-const PAUSE_FACTOR: u32 = 100;
+const PAUSE_FACTOR: u32 = 200;
 
-/// No pause is longer.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// No pause is longer. Debug information that takes half a second to read is read anew for
+/// each new function.
+const LONGEST_PAUSE: Duration = Duration::from_secs(100);
 
 /// So many addresses are kept in mind that were asked for.
 const MAX_ASKED: usize = 1 << 20;

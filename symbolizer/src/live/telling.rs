@@ -4,7 +4,10 @@ use super::Live;
 use crate::profile::Profile;
 use crate::trace::{Interpreters, Trace};
 use crate::zone::CodeIndex;
-use vmscope_records::{Compilation, Constituent, Method, MethodKey, Record, SymbolOwner, TimeNs};
+use vmscope_records::{
+    Compilation, Constituent, Method, MethodKey, Record, SymbolOwner, ThreadCpu, ThreadEnd,
+    ThreadUpdate, TimeNs,
+};
 
 impl Live {
     /// Takes what was told since the last step.
@@ -16,16 +19,26 @@ impl Live {
         let mut interpreters_changed = false;
         for record in std::mem::take(&mut self.told) {
             match record {
+                // One that was summed up with others is not to come again.
+                Record::ThreadUpdate(ThreadUpdate { key, .. })
+                | Record::ThreadCpu(ThreadCpu { key, .. })
+                | Record::ThreadEnd(ThreadEnd { key, .. })
+                    if self.left.threads > 0 && trace.number_of(key).is_none() =>
+                {
+                    self.left.late += 1;
+                }
                 Record::ThreadUpdate(update) => updates.push(update),
                 Record::Constituent(constituent) => {
                     codes.extend(self.tell_code(trace, *constituent));
                 }
                 Record::ConstituentGone(gone) => {
                     codes.extend(trace.code.index_of(gone.key));
+                    trace.code_events.gone(&gone);
                     trace.code.gone(gone);
                 }
                 Record::ConstituentMoved(moved) => {
                     codes.extend(trace.code.index_of(moved.key));
+                    trace.code_events.moved(&moved);
                     trace.code.moved(moved);
                 }
                 Record::Method(method) => self.tell_method(trace, *method),
@@ -108,6 +121,7 @@ impl Live {
             self.names.forget_code(code);
             self.stale_code.insert(code);
         }
+        trace.code_events.came(&constituent);
         trace.code.seen(constituent);
         let code = trace.code.index_of(key)?;
         if self.separator.is_none()

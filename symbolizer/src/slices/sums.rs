@@ -53,9 +53,13 @@ impl Sums {
 
     /// Those of slices that follow one another.
     pub fn of_slices(&mut self, slices: &[Slice], spots: usize) -> Summed {
+        self.of_runs(slices.iter().flat_map(Slice::runs).collect(), spots)
+    }
+
+    /// Those of runs in any order, several of one thread among them.
+    pub fn of_runs(&mut self, mut runs: Vec<(Run, &[Cell])>, spots: usize) -> Summed {
         self.counts.resize(spots, 0);
         self.counted.resize(spots.div_ceil(64), 0);
-        let mut runs: Vec<_> = slices.iter().flat_map(Slice::runs).collect();
         // Stable, and quick for what is in order in part.
         runs.sort_by_key(|(run, _)| run.thread);
         for of_thread in runs.chunk_by(|(a, _), (b, _)| a.thread == b.thread) {

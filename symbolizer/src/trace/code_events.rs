@@ -110,6 +110,23 @@ impl CodeEvents {
         }
     }
 
+    /// Keeps the newest `most` events, where there are an eighth more. Returns how many
+    /// were dropped.
+    pub(crate) fn keep_newest(&mut self, most: usize) -> u64 {
+        let len = self.events.len();
+        if len <= most + most / 8 {
+            return 0;
+        }
+        self.events.drain(..len - most);
+        self.forgotten += (len - most) as u64;
+        (len - most) as u64
+    }
+
+    /// Nothing will be told of it any more.
+    pub(crate) fn forget(&mut self, key: ConstituentKey) {
+        self.known.remove(&key);
+    }
+
     fn put(&mut self, event: CodeEvent) {
         if self.events.len() >= MAX_EVENTS {
             self.events.drain(..MAX_EVENTS / 2);

@@ -2,7 +2,7 @@
 //! no file could hold generated code. Not what was there when: that is applied in time
 //! while samples are placed, and not kept.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use vmscope_records::{Avma, FileOffset, Mapping, ModuleKey, ProcessKey};
 
@@ -52,6 +52,21 @@ impl Extents {
         };
         if extents.len() < MAX_OF_FILE && !extents.contains(&extent) {
             extents.push(extent);
+        }
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        let anonymous = self.anonymous.values().map(BTreeMap::len);
+        anonymous.sum::<usize>() + self.files.values().map(Vec::len).sum::<usize>()
+    }
+
+    /// Forgets processes that are over.
+    pub(super) fn forget(&mut self, gone: &FxHashSet<ProcessKey>) {
+        self.anonymous.retain(|process, _| !gone.contains(process));
+        for extents in self.files.values_mut() {
+            extents.retain(|extent| !gone.contains(&extent.process));
         }
     }
 

@@ -3,12 +3,12 @@
 use super::ahead::each_item;
 use super::{Trace, TraceError, TraceThread, Watch};
 use crate::space::is_shared_memory;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
-    Compilation, Content, DurationNs, InterpreterRules, Mapping, Process, ProcessKey, Record,
-    RegionRules, Thread, ThreadKey, ThreadRole, ThreadUpdate, Tid, TimeNs, Unmapping,
+    Compilation, Content, InterpreterRules, Mapping, Process, ProcessKey, Record, RegionRules,
+    ThreadKey, ThreadUpdate, TimeNs, Unmapping,
 };
 
 /// No VM is described by more rules: each is compared with each function.
@@ -145,6 +145,18 @@ impl Trace {
         }
     }
 
+    /// Forgets all that is known of processes that are over, but for their threads.
+    pub(crate) fn forget_processes(&mut self, gone: &FxHashSet<ProcessKey>) {
+        if gone.is_empty() {
+            return;
+        }
+        self.processes.retain(|key, _| !gone.contains(key));
+        self.region_rules.retain(|(key, _), _| !gone.contains(key));
+        self.interpreters.retain(|(key, _), _| !gone.contains(key));
+        self.facts.retain(|fact| !gone.contains(&fact.process));
+        self.extents.forget(gone);
+    }
+
     /// The newest rules of a process and VM replace the older ones.
     fn take_rules(&mut self, rules: RegionRules) {
         if rules.rules.len() > MAX_RULES {
@@ -210,22 +222,20 @@ impl Trace {
         if let Some(&index) = self.thread_index.get(&key) {
             return index;
         }
-        // More than 2^32 threads would not fit into memory either.
-        let index = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
-        let thread = Thread {
-            key,
-            process: ProcessKey(u32::MAX),
-            tid: Tid(0),
-            time: TimeNs(0),
-            name: String::new(),
-            role: ThreadRole::Other,
-            cpu_before: DurationNs(0),
+        let thread = TraceThread::unknown(key);
+        let free = self.free_threads.pop();
+        let slot = free.and_then(|free| self.threads.get_mut(free as usize));
+        let index = match (free, slot) {
+            (Some(free), Some(slot)) => {
+                *slot = thread;
+                free
+            }
+            _ => {
+                self.threads.push(thread);
+                // More than 2^32 threads would not fit into memory either.
+                u32::try_from(self.threads.len() - 1).unwrap_or(u32::MAX)
+            }
         };
-        self.threads.push(TraceThread {
-            thread,
-            end: None,
-            cpu: Vec::new(),
-        });
         self.thread_index.insert(key, index);
         index
     }

@@ -89,6 +89,21 @@ impl World {
         }
     }
 
+    /// These are nobody's any more, until others are told to have their places.
+    pub(crate) fn forget_threads(&mut self, threads: &[u32]) {
+        for thread in threads {
+            if let Some(process) = self.process_of.get_mut(*thread as usize) {
+                *process = ProcessKey(u32::MAX);
+            }
+        }
+    }
+
+    /// How many address spaces are known.
+    #[cfg(test)]
+    pub(crate) fn spaces(&self) -> usize {
+        self.spaces.len()
+    }
+
     /// More is known of interpreters.
     pub(crate) fn know_interpreters(&mut self, interpreters: Interpreters) {
         self.interpreters = interpreters;

@@ -338,6 +338,13 @@ impl Code {
         self.free.push(code);
     }
 
+    /// Forgets which bytecodes a constituent's code is of.
+    pub fn strip(&mut self, code: CodeIndex) {
+        if let Some(known) = self.constituents.get_mut(code as usize) {
+            known.map = PcMap::None;
+        }
+    }
+
     /// Forgets what only finding constituents needs; when code moved and went, views show.
     pub fn forget_keys(&mut self) {
         self.by_key = FxHashMap::default();

@@ -228,8 +228,15 @@ impl Zones {
         zones.flat_map(|zone| zone.inherited.stays())
     }
 
+    /// How many zones and stays there are.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.by_process.len() + self.stays.len()
+    }
+
     /// A process is over, and no sample of it will come: its zone goes.
     pub fn forget(&mut self, process: ProcessKey) {
+        self.ended.retain(|ended| *ended != process);
         for layer in Layer::ALL {
             let Some(zone) = self.by_process.remove(&(process, layer)) else {
                 continue;

@@ -348,12 +348,8 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
 /// Threads that ended in the window without a sample in the whole recording.
 fn unseen_threads(profile: &Profile, summary: &Summary) -> u64 {
     let trace = &profile.trace;
-    let mut seen = vec![false; trace.threads.len()];
-    for &thread in &trace.samples.threads {
-        if let Some(slot) = seen.get_mut(thread as usize) {
-            *slot = true;
-        }
-    }
+    let mut seen = profile.slices.have_samples(&trace.samples);
+    seen.resize(trace.threads.len(), false);
     let (from, to) = summary.window;
     let unseen = trace.threads.iter().zip(seen).filter(|(thread, seen)| {
         let ended = |end: &ThreadEnd| !end.alive && (from..=to).contains(&end.time);

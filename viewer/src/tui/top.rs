@@ -15,6 +15,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -92,20 +93,21 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     looped.model.put(Arc::clone(live.profile()));
     let follower = Follower {
         live,
-        tapped,
         progress: Arc::clone(session.progress()),
         files: LiveBinaries::default(),
         state,
         told_until: TimeNs(0),
         sender: looped.sender.clone(),
+        is_left: Arc::default(),
     };
+    let is_left = Arc::clone(&follower.is_left);
     let recording: Shared = Arc::new(Mutex::new(Recording::On(session)));
     let (shared, output) = (Arc::clone(&recording), args.output.clone());
     let state = follower.state.clone();
     let sender = looped.sender.clone();
     let following = std::thread::spawn(move || {
         let followed = catch_unwind(AssertUnwindSafe(|| {
-            follower.follow(&shared, output.as_deref())
+            follower.follow(tapped, &shared, output.as_deref())
         }));
         followed.map_err(|panic| {
             let why = message_of(&*panic);
@@ -121,6 +123,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     let shown = looped.run(&mut app, &signals, |order| {
         carry_out(order, &shared, output.as_deref(), &sender)
     });
+    is_left.store(true, Ordering::Relaxed);
     if let Recording::On(session) = &*lock(&recording) {
         session.stop(EndReason::Interrupted);
     }
@@ -226,24 +229,25 @@ fn save(recording: &Shared, path: &Path) -> Result<String, String> {
 /// Makes the profile grow.
 struct Follower {
     live: Live,
-    tapped: Tap,
     progress: Arc<Progress>,
     files: LiveBinaries,
     state: LiveState,
     told_until: TimeNs,
     sender: Sender<Event>,
+    /// Whether the user has left: nobody looks any more.
+    is_left: Arc<AtomicBool>,
 }
 
 impl Follower {
     /// Follows the session to its end; what was recorded, in words.
-    fn follow(mut self, recording: &Shared, output: Option<&Path>) -> String {
+    fn follow(mut self, tapped: Tap, recording: &Shared, output: Option<&Path>) -> String {
         let mut next = Instant::now() + EVERY;
         let mut is_open = false;
-        loop {
+        while !self.is_left.load(Ordering::Relaxed) {
             let wait = next.saturating_duration_since(Instant::now());
-            match self.tapped.take(wait) {
+            match tapped.take(wait) {
                 Ok(Some(tapped)) => {
-                    self.files.0.extend(tapped.files);
+                    self.files.files.extend(tapped.files);
                     tapped
                         .records
                         .into_iter()
@@ -260,7 +264,11 @@ impl Follower {
                 self.tell(&mut is_open);
             }
         }
-        self.live.finish(&self.files);
+        // Nor does the session fill a channel that nobody empties.
+        drop(tapped);
+        if !self.is_left.load(Ordering::Relaxed) {
+            self.live.finish(&self.files);
+        }
         let (over, said) = end(recording, output);
         self.state.ended = said.clone();
         *lock(recording) = over;

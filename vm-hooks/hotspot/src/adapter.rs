@@ -24,6 +24,7 @@ use crate::family::sample_needs;
 use crate::jvm::{Jvm, TESTED};
 use crate::layout::Missing;
 use crate::pages::Pages;
+use crate::perf_data::PerfData;
 use crate::regions::rules;
 use crate::vm_data::{Known, VmData};
 use interpreted::{ClassCounts, Interpreted};
@@ -298,7 +299,7 @@ impl Opened {
     ) -> Result<(), AdapterError> {
         let quiet = std::mem::take(&mut self.quiet);
         self.data.look(process, look)?;
-        let counts = class_counts(&self.data);
+        let counts = self.data.perf_data().and_then(class_counts);
         let unloaded = counts.map(|counts| counts.unloaded);
         self.methods.begin(look.began(), unloaded);
         let pages = Pages::new(process.memory());
@@ -397,20 +398,29 @@ fn signs(data: &VmData, major: u32) -> Option<Signs> {
         let name = move |number| format!("sun.gc.collector.{number}.{what}");
         (0..COLLECTORS).map(move |number| data.long(&name(number)).unwrap_or(0))
     };
-    let mut times = each("lastEntryTime").zip(each("lastExitTime"));
-    let is_collecting = times.any(|(entry, exit)| entry > exit);
-    let collections = each("invocations").fold(0, i64::wrapping_add);
+    let is_collecting = |skipped: usize| {
+        let times = each("lastEntryTime").zip(each("lastExitTime"));
+        times.skip(skipped).any(|(entry, exit)| entry > exit)
+    };
+    let collections = |skipped: usize| {
+        let all = each("invocations").skip(skipped).fold(0, i64::wrapping_add);
+        (!is_collecting(skipped)).then_some(all)
+    };
+    // The first collector is that of the young generation, where there is one. Whoever
+    // collects: where classes were unloaded, so was code.
+    let unloads = collections(usize::from(!is_concurrent));
+    let unloaded = class_counts(data).map_or(0, |counts| counts.unloaded);
     Some(Signs {
+        unloadings: unloads.map(|unloads| unloads.wrapping_add(unloaded)),
+        collections: collections(0),
         compilations: data.long("sun.ci.totalCompiles")?,
-        collections: (!is_collecting).then_some(collections),
         // Up to JDK 19 a sweeper frees code at any time (JDK-8290025).
         are_deaths: major >= 20 && !is_concurrent,
     })
 }
 
 /// How many classes the VM has loaded and unloaded.
-fn class_counts(data: &VmData) -> Option<ClassCounts> {
-    let data = data.perf_data()?;
+fn class_counts(data: &PerfData) -> Option<ClassCounts> {
     let sum = |own: &str, shared: &str| {
         let shared = data.long(shared).unwrap_or(0);
         Some(data.long(own)?.wrapping_add(shared))

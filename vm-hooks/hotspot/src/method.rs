@@ -7,7 +7,7 @@ mod lookup;
 mod names;
 mod read;
 
-pub use classes::ClassesLayout;
+pub use classes::{Classes, ClassesLayout, Loader};
 pub use info::MethodInfo;
 pub use lines::line_table;
 pub(crate) use names::primitive;

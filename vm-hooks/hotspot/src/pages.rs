@@ -8,18 +8,19 @@ use rustc_hash::FxHashMap;
 use vmscope_records::Avma;
 use vmscope_target::{Memory, MemoryError};
 
-/// What is read at once: a system call costs more than copying this much.
-const PAGE: u64 = 64 * 1024;
+/// What is read at once: a system call costs as much as copying this much, and most of
+/// what is wanted again and again lies far apart.
+const PAGE: u64 = 16 * 1024;
 
 /// The smallest piece that a process's memory is mapped in.
 const SMALL_PAGE: u64 = 4096;
 
 /// More pages than this are not kept at a time (256 MiB): then all are dropped.
-const MAX_PAGES: usize = 4096;
+const MAX_PAGES: usize = 1 << 14;
 
 /// A look reads no more pages than this (4 GiB), however its lists run: some hundred times
 /// what a large program's classes take.
-const MAX_READ: u64 = 1 << 16;
+const MAX_READ: u64 = 1 << 18;
 
 /// A window on a process's memory for one look: what was read once is not read again,
 /// so all of it is as old as its page's first reading.

@@ -101,6 +101,21 @@ pub struct Range {
 }
 
 impl PcMap {
+    /// About how much memory it takes beside its own size, in bytes.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            PcMap::None => 0,
+            PcMap::Boundary { entries, .. } => size_of_val(entries.as_slice()),
+            PcMap::Covers { covers, chains } => {
+                let frames = chains.iter().map(|chain| size_of_val(chain.as_slice()));
+                size_of_val(covers.as_slice())
+                    + size_of_val(chains.as_slice())
+                    + frames.sum::<usize>()
+            }
+        }
+    }
+
     /// The range of a boundary map that the machine-code offset `at` lies in;
     /// `None` for the other kinds. Entries `(mc₁,bc₁) … (mcₙ,bcₙ)` cut the code into
     /// *entry → bc₁*, *bcᵢ → bcᵢ₊₁* and *bcₙ → end* (DESIGN.md §5).

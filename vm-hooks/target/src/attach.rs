@@ -1,7 +1,9 @@
 //! What a process is and whether it can be looked at, before anything else is done
 //! to it: `/proc/PID/stat`, `status`, `cmdline` and `task` (`proc(5)`).
 
+use std::fs::File;
 use std::io::{self, Read as _};
+use std::os::unix::fs::FileExt as _;
 
 use nix::errno::Errno;
 use procfs::process::{Stat, StatFlags, Status};
@@ -208,9 +210,17 @@ impl ProgramStamp {
     }
 }
 
-/// The stamp of process `pid`; `None` when it is gone or has ended.
-pub(crate) fn program_stamp(pid: Pid) -> Option<ProgramStamp> {
-    let stat = read_stat(pid).ok()?;
+/// What [`program_stamp`] reads of process `pid`; `None` when it is gone.
+pub(crate) fn open_stat(pid: Pid) -> Option<File> {
+    File::open(format!("/proc/{pid}/stat")).ok()
+}
+
+/// The stamp of the process whose `stat` that is; `None` when it is gone or has ended.
+pub(crate) fn program_stamp(stat: &File) -> Option<ProgramStamp> {
+    // A name of 15 characters and 50 numbers.
+    let mut bytes = [0; 2048];
+    let length = stat.read_at(&mut bytes, 0).ok()?;
+    let stat = Stat::from_read(bytes.get(..length)?).ok()?;
     (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(ProgramStamp {
         start_ticks: stat.starttime,
         places: [stat.startcode, stat.startstack],
@@ -298,7 +308,7 @@ fn proc_error(pid: Pid, file: &'static str, source: io::Error) -> AttachError {
 
 pub(crate) fn read_bounded(path: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path)?;
+    let file = File::open(path)?;
     file.take(MAX_PROC_FILE_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Deref as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use vmscope_records::{Avma, Pid, ProcessKey, Tid, TimeNs};
 
-use crate::attach::{examine, explain, list_threads, program_stamp, start_ticks};
+use crate::attach::{examine, explain, list_threads, open_stat, program_stamp, start_ticks};
 use crate::core_memory::{CoreMemory, open_same};
 use crate::opening::{Opening, header_of};
 use crate::{
@@ -44,6 +44,9 @@ pub struct ProcessView {
 enum Source {
     Live {
         start_ticks: u64,
+        /// What [`ProcessView::stamp`] reads: kept open, because it is asked for before
+        /// each look.
+        stat: OnceLock<std::fs::File>,
     },
     Core {
         root: Option<Arc<Root>>,
@@ -87,6 +90,7 @@ impl ProcessView {
         let memory = LiveMemory::new(pid).with_pointer_bytes(if narrow { 4 } else { 8 });
         let source = Source::Live {
             start_ticks: facts.start_ticks,
+            stat: OnceLock::new(),
         };
         let mut view = Self::new(pid, Arc::new(memory), maps.entries, source);
         view.inner_pid = facts.inner_pid;
@@ -221,7 +225,9 @@ impl ProcessView {
     #[must_use]
     pub fn is_alive(&self) -> bool {
         match self.source {
-            Source::Live { start_ticks: then } => start_ticks(self.pid) == Some(then),
+            Source::Live {
+                start_ticks: then, ..
+            } => start_ticks(self.pid) == Some(then),
             Source::Departed => false,
             _ => true,
         }
@@ -231,13 +237,18 @@ impl ProcessView {
     /// live process, or has ended.
     #[must_use]
     pub fn stamp(&self) -> Option<ProgramStamp> {
-        match self.source {
-            Source::Live { start_ticks } => {
-                let stamp = program_stamp(self.pid)?;
-                stamp.is_since(start_ticks).then_some(stamp)
+        let Source::Live { start_ticks, stat } = &self.source else {
+            return None;
+        };
+        let file = match stat.get() {
+            Some(file) => file,
+            None => {
+                let file = open_stat(self.pid)?;
+                stat.get_or_init(|| file)
             }
-            _ => None,
-        }
+        };
+        // A file of a process that is gone is not another's, whoever has its number.
+        program_stamp(file).filter(|stamp| stamp.is_since(*start_ticks))
     }
 
     /// When it started, in clock ticks since the machine did (`proc_pid_stat(5)`);
@@ -245,7 +256,7 @@ impl ProcessView {
     #[must_use]
     pub fn start_ticks(&self) -> Option<u64> {
         match self.source {
-            Source::Live { start_ticks } => Some(start_ticks),
+            Source::Live { start_ticks, .. } => Some(start_ticks),
             _ => None,
         }
     }

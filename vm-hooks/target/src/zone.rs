@@ -1,8 +1,8 @@
 //! From snapshots of a code zone to what changed in it, with honest times.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 
+use rustc_hash::FxHashMap;
 use vmscope_records::{
     Avma, CodeChange, Constituent, ConstituentGone, ConstituentKey, ConstituentKind,
     ConstituentMoved, GoneReason, PcMap, TimeNs,
@@ -24,7 +24,7 @@ use crate::Look;
 /// of the last look that found it (`last_seen`).
 #[derive(Clone, Debug)]
 pub struct CodeZone<I> {
-    known: HashMap<I, Known>,
+    known: FxHashMap<I, Known>,
     /// When the last look began; `None` before the first.
     last_look: Option<TimeNs>,
     /// Up to when nothing is gone that it found.
@@ -54,7 +54,7 @@ pub struct SeenCode<I> {
 impl<I> Default for CodeZone<I> {
     fn default() -> Self {
         Self {
-            known: HashMap::new(),
+            known: FxHashMap::default(),
             last_look: None,
             whole_until: None,
         }

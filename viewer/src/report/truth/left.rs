@@ -49,6 +49,19 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
             About::Resolution,
         ),
         (
+            left.code,
+            ("piece of code", "pieces of code"),
+            "that were gone lost their bytecodes for want of room: samples keep the names that \
+             they had",
+            About::Resolution,
+        ),
+        (
+            left.threads,
+            ("thread", "threads"),
+            "that were over are summed up as one of each role, the oldest first",
+            About::Resolution,
+        ),
+        (
             left.merged,
             ("sum over time", "sums over time"),
             "merged with others for want of room: windows that long ago have coarser edges",

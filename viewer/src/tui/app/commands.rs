@@ -230,6 +230,7 @@ impl App {
             .threads
             .iter()
             .zip(0u32..)
+            .filter(|(thread, _)| !thread.is_nobody())
             .take(MAX_THREAD_ITEMS);
         for (thread, index) in threads {
             let text = format!("only thread {}", thread_label(&thread.thread));

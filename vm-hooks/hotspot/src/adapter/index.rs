@@ -15,6 +15,16 @@ use crate::method::{ClassesLayout, MethodLayout};
 /// More methods than this are not indexed.
 const MAX_METHODS: usize = 4 << 20;
 
+/// A loader of at least so many classes is known again by some of them: its list, and that
+/// of another in its place, can't be alike by chance.
+const MANY: usize = 64;
+
+/// Those are its newest ones, which may have been half made at the last walk …
+const NEWEST: usize = 16;
+
+/// … and one of so many others, in turns.
+const TURNS: usize = 16;
+
 /// When something was there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
@@ -49,9 +59,24 @@ pub(super) struct Class {
 /// A place in the index.
 pub(super) type Place = (Avma, usize);
 
+/// The classes of a loader as the last walk found them.
+#[derive(Debug)]
+struct Loaded {
+    /// The newest one's, arrays too.
+    newest: Avma,
+    /// The newest first.
+    classes: Vec<Avma>,
+    /// Whether that walk found the ones of the walk before among them.
+    is_same: bool,
+}
+
 /// The classes that are loaded.
 #[derive(Debug, Default)]
 pub(super) struct BytecodeIndex {
+    /// By their `ClassLoaderData*`.
+    loaders: FxHashMap<Avma, Loaded>,
+    /// How many walks there were.
+    walks: usize,
     /// By their `Klass*`.
     classes: FxHashMap<Avma, Class>,
     /// Bytecodes by their first address: first address after, and whose.
@@ -80,8 +105,8 @@ impl Class {
 
 impl BytecodeIndex {
     /// Goes through all classes. When those that are new were there is to be told by
-    /// [`BytecodeIndex::seen`]; where classes `may_have_gone`, it is checked that each is
-    /// still the one it was.
+    /// [`BytecodeIndex::seen`]; where classes `may_have_gone`, it is checked that each
+    /// loader's are still those that they were.
     ///
     /// # Errors
     ///
@@ -92,61 +117,126 @@ impl BytecodeIndex {
         memory: &dyn Memory,
         may_have_gone: bool,
     ) -> Result<Walked, AdapterError> {
-        let there = classes.read(memory)?;
+        self.walks = self.walks.wrapping_add(1);
+        let mut there: FxHashMap<Avma, Loaded> = FxHashMap::default();
+        let mut seen = 0;
+        for loader in classes.loaders(memory)? {
+            let known = self.loaders.get(&loader.at);
+            let known = known.filter(|known| !may_have_gone || self.is_same(known, layout, memory));
+            let until = known.map(|known| known.newest);
+            let found = classes.classes_of(memory, loader, until, &mut seen)?;
+            let known = known.map_or(&[][..], |known| &known.classes);
+            let mut all = found.all;
+            if found.has_met {
+                seen = seen.saturating_add(known.len());
+                all.extend_from_slice(known);
+            } else if !may_have_gone {
+                // The list could not be followed to its end.
+                let new: FxHashSet<Avma> = all.iter().copied().collect();
+                all.extend(known.iter().filter(|klass| !new.contains(klass)));
+            }
+            let loaded = Loaded {
+                newest: loader.newest,
+                classes: all,
+                is_same: found.has_met,
+            };
+            there.insert(loader.at, loaded);
+        }
         let mut walked = Walked::default();
-        if may_have_gone {
-            let present: FxHashSet<Avma> = there.iter().copied().collect();
-            let known: Vec<Avma> = self.classes.keys().copied().collect();
-            for klass in known {
-                let Some(was) = self.classes.get(&klass) else {
-                    continue;
-                };
-                let is_same = present.contains(&klass)
-                    && fingerprint(layout, memory, klass)
-                        .is_none_or(|(now, _)| was.fingerprint == now)
-                    && !was.is_replaced(layout, memory);
-                if !is_same {
-                    walked.dead.extend(self.remove(klass));
-                }
+        for (at, was) in std::mem::take(&mut self.loaders) {
+            if may_have_gone {
+                self.bury(&was, there.get(&at), (layout, memory), &mut walked.dead);
+            } else {
+                there.entry(at).or_insert(was);
             }
         }
-        for klass in there {
-            if self.classes.contains_key(&klass) || self.methods.len() >= MAX_METHODS {
-                continue;
+        for loaded in there.values() {
+            for klass in &loaded.classes {
+                self.add(*klass, (layout, memory), &mut walked.new)?;
             }
-            // What goes meanwhile is left out.
-            let Some((fingerprint, methods)) = fingerprint(layout, memory, klass) else {
-                continue;
-            };
-            let mut entries = Vec::with_capacity(methods.len());
-            for method in methods {
-                let (start, end) = match layout.bytecode_range(memory, method) {
-                    Ok((at, size)) => (at.0, at.0.saturating_add(size)),
-                    Err(error) if error.is_final() => return Err(error),
-                    Err(_) => continue,
-                };
-                let place = (klass, entries.len());
-                if start < end {
-                    self.ranges.insert(start, (end, place));
-                }
-                self.methods.insert(method, place);
-                walked.new.push(place);
-                entries.push(Entry {
-                    method,
-                    pinned: None,
-                    told: None,
-                    start,
-                    end,
-                });
-            }
-            let class = Class {
-                fingerprint,
-                times: Times::default(),
-                entries,
-            };
-            self.classes.insert(klass, class);
         }
+        self.loaders = there;
         Ok(walked)
+    }
+
+    /// Whether a loader's classes are those that they were, as far as some of them show.
+    fn is_same(&self, known: &Loaded, layout: &MethodLayout, memory: &dyn Memory) -> bool {
+        let classes = known.classes.iter().enumerate();
+        let turn = self.walks % TURNS;
+        let mut some = classes.filter(|(index, _)| *index < NEWEST || index % TURNS == turn);
+        known.classes.len() >= MANY && some.all(|(_, klass)| self.is_there(*klass, layout, memory))
+    }
+
+    /// Whether the class at `klass` is the one that it was; one that is not known may be.
+    fn is_there(&self, klass: Avma, layout: &MethodLayout, memory: &dyn Memory) -> bool {
+        self.classes.get(&klass).is_none_or(|was| {
+            fingerprint(layout, memory, klass).is_none_or(|(now, _)| was.fingerprint == now)
+                && !was.is_replaced(layout, memory)
+        })
+    }
+
+    /// Moves the classes of a loader that are gone to `dead`.
+    fn bury(
+        &mut self,
+        was: &Loaded,
+        now: Option<&Loaded>,
+        (layout, memory): (&MethodLayout, &dyn Memory),
+        dead: &mut Vec<Class>,
+    ) {
+        if now.is_some_and(|now| now.is_same) {
+            return;
+        }
+        let now = now.map_or(&[][..], |now| &now.classes);
+        let present: FxHashSet<Avma> = now.iter().copied().collect();
+        for klass in &was.classes {
+            if !present.contains(klass) || !self.is_there(*klass, layout, memory) {
+                dead.extend(self.remove(*klass));
+            }
+        }
+    }
+
+    /// Takes a class that is not known yet.
+    fn add(
+        &mut self,
+        klass: Avma,
+        (layout, memory): (&MethodLayout, &dyn Memory),
+        new: &mut Vec<Place>,
+    ) -> Result<(), AdapterError> {
+        if self.classes.contains_key(&klass) || self.methods.len() >= MAX_METHODS {
+            return Ok(());
+        }
+        // What goes meanwhile is left out.
+        let Some((fingerprint, methods)) = fingerprint(layout, memory, klass) else {
+            return Ok(());
+        };
+        let mut entries = Vec::with_capacity(methods.len());
+        for method in methods {
+            let (start, end) = match layout.bytecode_range(memory, method) {
+                Ok((at, size)) => (at.0, at.0.saturating_add(size)),
+                Err(error) if error.is_final() => return Err(error),
+                Err(_) => continue,
+            };
+            let place = (klass, entries.len());
+            if start < end {
+                self.ranges.insert(start, (end, place));
+            }
+            self.methods.insert(method, place);
+            new.push(place);
+            entries.push(Entry {
+                method,
+                pinned: None,
+                told: None,
+                start,
+                end,
+            });
+        }
+        let class = Class {
+            fingerprint,
+            times: Times::default(),
+            entries,
+        };
+        self.classes.insert(klass, class);
+        Ok(())
     }
 
     fn remove(&mut self, klass: Avma) -> Option<Class> {

@@ -95,6 +95,7 @@ fn the_code_cache_is_not_read_again_at_once_where_it_can_t_be() {
         let signs = Signs {
             compilations: 1,
             collections: Some(1),
+            unloadings: Some(1),
             are_deaths: false,
         };
         let zone = &scene.opened().zone;

@@ -27,8 +27,8 @@ const LONGEST: Duration = Duration::from_millis(800);
 const MUCH: usize = 2;
 
 /// A reading that took t is followed by a pause of at least this many t: reading shall
-/// cost some hundredths of a processor at most.
-const PAUSE_FACTOR: u32 = 40;
+/// cost less than two hundredths of a processor, also where the VM compiles without end.
+const PAUSE_FACTOR: u32 = 60;
 
 /// What describes compiled methods and lies elsewhere is read up to so many bytes in one
 /// reading: several times what the largest code cache has. The rest is for the next one.
@@ -44,8 +44,7 @@ enum CodeId {
     Routine(Avma, Avma),
 }
 
-/// Where the VM has collected garbage, and perhaps code, this many will do: what it frees
-/// is used again at once.
+/// Where the VM may have freed code, this many will do: what it frees is used again at once.
 const SHORT_PAUSE_FACTOR: u32 = 8;
 
 /// Of so many readings in a row all but the first leave out heaps in which there are no
@@ -58,6 +57,9 @@ pub(super) struct Signs {
     pub compilations: i64,
     /// `None` while there is one: code goes in it.
     pub collections: Option<i64>,
+    /// The same of those that may unload classes and free code: not of a young
+    /// generation's, which are many.
+    pub unloadings: Option<i64>,
     /// Whether code goes in collections alone, and in those that stop the world.
     pub are_deaths: bool,
 }
@@ -138,18 +140,18 @@ impl Zone {
     /// Whether the code cache is to be read now: its time has come, the VM has counted
     /// what changes it, or samples fell on code that was not there yet.
     pub fn is_due(&self, touched: &[Avma], signs: Option<Signs>, now: Instant) -> bool {
-        let collected = signs.is_some_and(|now| {
-            let before = self.signs;
-            before.is_some_and(|before| before.collections != now.collections)
-        });
-        if collected {
+        let both = self.signs.zip(signs);
+        if both.is_some_and(|(before, now)| before.unloadings != now.unloadings) {
             return now >= self.collected_not_before;
         }
         if now < self.not_before {
             return false;
         }
         let is_new = |at: &Avma| self.is_new(*at);
-        let has_sign = signs.is_some() && signs != self.signs;
+        let has_sign = match both {
+            Some((before, now)) => before.compilations != now.compilations,
+            None => signs.is_some(),
+        };
         now >= self.due || has_sign || touched.iter().any(is_new)
     }
 
@@ -163,13 +165,13 @@ impl Zone {
         self.due = self.not_before;
     }
 
-    /// Takes what the VM had counted after `time`: if it has collected nothing, all code
+    /// Takes what the VM had counted after `time`: if it has unloaded nothing, all code
     /// was still there then.
     pub fn count(&mut self, signs: Option<Signs>, time: TimeNs) {
         if let (Some(before), Some(now)) = (self.signs, signs)
             && now.are_deaths
-            && now.collections.is_some()
-            && before.collections == now.collections
+            && now.unloadings.is_some()
+            && before.unloadings == now.unloadings
         {
             self.known.is_whole_at(time);
         }

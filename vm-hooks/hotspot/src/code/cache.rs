@@ -157,8 +157,12 @@ impl CodeCache {
         while walk.next < heap.used() {
             let begin = walk.next;
             let wanted = piece.min(heap.used().saturating_sub(begin));
-            buffer.clear();
-            buffer.resize(usize::try_from(wanted).unwrap_or(0), 0);
+            let wanted_bytes = usize::try_from(wanted).unwrap_or(0);
+            // It only grows: to make it zero each time costs as much as to read.
+            if buffer.len() < wanted_bytes {
+                buffer.resize(wanted_bytes, 0);
+            }
+            let buffer = buffer.get_mut(..wanted_bytes).unwrap_or_default();
             let low = heap.low.0.wrapping_add(begin);
             memory
                 .read_into(Avma(low), buffer)

@@ -19,8 +19,11 @@ const WITH_ROLE: u16 = 20;
 const WITHOUT_ROLE: u16 = 30;
 const SORT: u16 = 40;
 
-fn all(profile: &Profile) -> impl Iterator<Item = u32> + use<> {
-    (0u32..).take(profile.trace.threads.len())
+/// All threads but those that are told as nobody's: see `TraceThread::is_nobody`.
+pub(super) fn all(profile: &Profile) -> impl Iterator<Item = u32> {
+    let threads = (0u32..).zip(&profile.trace.threads);
+    let threads = threads.filter(|(_, one)| !one.is_nobody());
+    threads.map(|(thread, _)| thread)
 }
 
 /// A change of which threads are included, unless none would be.

@@ -131,10 +131,8 @@ impl Threads {
                 .map_or_else(Vec::new, |row| self.pieces(cx, row, total))
         });
         self.draw_bars(cx, frame, all);
-        let threads = cx.profile.trace.threads.len();
-        let included = (0u32..)
-            .take(threads)
-            .filter(|thread| filter.takes_thread(*thread));
+        let threads = super::choose::all(cx.profile).count();
+        let included = super::choose::all(cx.profile).filter(|thread| filter.takes_thread(*thread));
         let mut words = format!(
             " {} of {} included",
             count(included.count() as u64),

@@ -70,7 +70,8 @@ impl Facts {
             by_region::add(&mut regions, counts);
             let samples = counts.iter().sum();
             if samples == 0 && account.cpu.is_none_or(|cpu| cpu.0 == 0) {
-                facts.idle += 1;
+                let one = profile.trace.threads.get(thread as usize);
+                facts.idle += usize::from(one.is_some_and(|one| !one.is_nobody()));
                 continue;
             }
             facts.samples += samples;

@@ -1,0 +1,116 @@
+//! Threads that are over: beyond some thousand of them, the oldest are summed up.
+
+use super::Live;
+use crate::profile::Profile;
+use crate::trace::{LastThread, NOBODY, Trace, TraceThread};
+use rustc_hash::FxHashMap;
+use vmscope_records::{DurationNs, ProcessKey, ThreadCpu, ThreadRole, TimeNs};
+
+/// The threads that are over and were summed up, by role: what they are one thread of.
+#[derive(Debug, Default)]
+pub(super) struct Folded {
+    by_role: FxHashMap<ThreadRole, Sum>,
+    /// Places that were left by those summed up last: who shows the profile may still take
+    /// them for theirs, so they are nobody's until the next time.
+    left: Vec<u32>,
+}
+
+/// Threads that were summed up.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    /// Where in the trace their sum is.
+    at: u32,
+    threads: u64,
+    cpu: u64,
+    /// `None` where it is not known of all of them.
+    cpu_user: Option<u64>,
+}
+
+impl Live {
+    /// Sums up the oldest threads that are over, where there are too many, with all their
+    /// samples. Nothing of theirs is lost but who was who.
+    pub(super) fn fold_threads(&mut self, profile: &mut Profile) {
+        let Profile { trace, slices, .. } = profile;
+        let most = self.bounds.threads;
+        if trace.threads.len() <= most + most / 4 {
+            return;
+        }
+        let settled = self.settled;
+        let over = trace.threads.iter().zip(0u32..).filter_map(|(one, at)| {
+            let end = one.end.as_ref().filter(|end| end.time < settled)?;
+            Some((end.time, at))
+        });
+        let mut over: Vec<(TimeNs, u32)> = over.collect();
+        if over.len() <= most + most / 4 {
+            return;
+        }
+        over.sort_unstable();
+        over.truncate(over.len() - most);
+        trace.free_threads.append(&mut self.folded.left);
+        let mut into: FxHashMap<u32, u32> = FxHashMap::default();
+        for (time, at) in over {
+            if let Some(sum) = self.folded.take(trace, at, time) {
+                into.insert(at, sum);
+                self.folded.left.push(at);
+            }
+        }
+        self.left.threads += into.len() as u64;
+        slices.fold_threads(&mut trace.samples, &into);
+        self.world.forget_threads(&self.folded.left);
+        self.last = LastThread::default();
+    }
+}
+
+impl Folded {
+    /// Adds a thread of `trace`, which ended at `time`, to the sum of its role, and empties
+    /// its place. Returns where the sum is.
+    fn take(&mut self, trace: &mut Trace, at: u32, time: TimeNs) -> Option<u32> {
+        let slot = trace.threads.get_mut(at as usize)?;
+        let thread = std::mem::replace(slot, TraceThread::unknown(NOBODY));
+        trace.thread_index.remove(&thread.thread.key);
+        let end = thread.end?;
+        let sum = self.by_role.entry(thread.thread.role).or_insert_with(|| {
+            let mut all = TraceThread::unknown(NOBODY);
+            all.thread.role = thread.thread.role;
+            all.thread.time = thread.thread.time;
+            all.thread.process = thread.thread.process;
+            trace.threads.push(all);
+            Sum {
+                at: u32::try_from(trace.threads.len() - 1).unwrap_or(u32::MAX),
+                threads: 0,
+                cpu: 0,
+                cpu_user: Some(0),
+            }
+        });
+        sum.threads += 1;
+        sum.cpu = sum.cpu.saturating_add(end.cpu.0);
+        sum.cpu_user = sum.cpu_user.zip(end.cpu_user).map(|(all, one)| all + one.0);
+        let all = trace.threads.get_mut(sum.at as usize)?;
+        all.thread.time = all.thread.time.min(thread.thread.time);
+        all.thread.name = match sum.threads {
+            1 => "(1 thread that is over)".to_owned(),
+            many => format!("({many} threads that are over)"),
+        };
+        if all.thread.process != thread.thread.process {
+            all.thread.process = ProcessKey(u32::MAX);
+        }
+        // They come by the times of their ends: what they used in a window is known as
+        // well as when they ended.
+        let cpu = ThreadCpu {
+            key: NOBODY,
+            time,
+            cpu: DurationNs(sum.cpu),
+            cpu_user: sum.cpu_user.map(DurationNs),
+        };
+        match all.cpu.last_mut() {
+            Some(last) if last.time >= time => {
+                *last = ThreadCpu {
+                    time: last.time,
+                    ..cpu
+                }
+            }
+            _ => all.cpu.push(cpu),
+        }
+        Some(sum.at)
+    }
+}
