@@ -39,7 +39,7 @@ use vmscope_records::{
 };
 
 /// So long a step waits for a moment without readers, before it keeps new ones out.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often it looks.
 const PAUSE: Duration = Duration::from_millis(1);

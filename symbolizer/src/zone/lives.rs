@@ -10,7 +10,7 @@ use crate::trace::Trace;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use vmscope_records::{Constituent, ConstituentKey, ConstituentKind, Fact, ProcessKey, TimeNs};
+use vmscope_records::{Constituent, ConstituentKey, ConstituentKind, ProcessKey, TimeNs};
 
 /// Memory with code no further apart than this is one zone: V8's pages are; HotSpot's three
 /// heaps, each at the beginning of what is reserved for it, are not.
@@ -66,9 +66,6 @@ pub struct ZoneRange {
     pub start: u64,
     /// First address after it.
     pub end: u64,
-    /// Whether its VM's adapter tells all that is in it: what nothing lies on is free then.
-    /// Else nobody told what is there.
-    pub is_told_whole: bool,
     /// How many processes were forked from its own, and from those: their samples in code
     /// that it handed on are counted in this zone.
     pub forks: u32,
@@ -185,13 +182,6 @@ impl Lives {
             .max_by_key(|life| life.from)
             .or_else(|| lives.iter().min_by_key(|life| life.from))
     }
-}
-
-/// Whether the adapter of a process's VM reads its whole zone whenever it looks.
-fn is_told_whole(trace: &Trace, process: ProcessKey) -> bool {
-    let told = |fact: &Fact| fact.name == Fact::CODE_ZONE && fact.value == Fact::READ_WHOLE;
-    let mut facts = trace.facts.iter();
-    facts.any(|fact| fact.process == process && told(fact))
 }
 
 fn is_forked(trace: &Trace, process: ProcessKey) -> bool {
@@ -324,7 +314,6 @@ fn zones(trace: &Trace, all: &[Life]) -> Vec<ZoneRange> {
                 process: life.process,
                 start,
                 end,
-                is_told_whole: is_told_whole(trace, life.process),
                 forks: forks.get(&life.process).copied().unwrap_or(0),
                 is_forked: is_forked(trace, life.process),
                 lives: index..index + 1,

@@ -131,7 +131,10 @@ impl std::fmt::Debug for Question {
 #[derive(Debug)]
 pub struct Fetched<K, T> {
     asked: Option<(K, Stamp)>,
+    /// What `value` is of.
     answered: Option<(K, Stamp)>,
+    /// A question that no answer will come to: it was stopped.
+    closed: Option<(K, Stamp)>,
     value: Option<Arc<T>>,
 }
 
@@ -140,6 +143,7 @@ impl<K: Clone, T> Clone for Fetched<K, T> {
         Fetched {
             asked: self.asked.clone(),
             answered: self.answered.clone(),
+            closed: self.closed.clone(),
             value: self.value.clone(),
         }
     }
@@ -150,6 +154,7 @@ impl<K, T> Default for Fetched<K, T> {
         Fetched {
             asked: None,
             answered: None,
+            closed: None,
             value: None,
         }
     }
@@ -181,7 +186,7 @@ impl<K: PartialEq + Clone, T: Send + 'static> Fetched<K, T> {
     pub fn take(&mut self, answer: Option<Answer>) {
         let Some(answer) = answer else {
             // Stopped for a newer question, which has been asked since; or there is none.
-            self.answered.clone_from(&self.asked);
+            self.closed.clone_from(&self.asked);
             return;
         };
         // Another type can't come: the slot is this question's own.
@@ -203,6 +208,6 @@ impl<K: PartialEq + Clone, T: Send + 'static> Fetched<K, T> {
 
     /// Whether an answer is being waited for.
     pub fn is_pending(&self) -> bool {
-        self.asked != self.answered
+        self.asked != self.answered && self.asked != self.closed
     }
 }

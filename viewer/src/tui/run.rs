@@ -17,6 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vmscope_symbolizer::Profile;
 
@@ -66,6 +67,8 @@ pub struct Loop {
     receiver: Receiver<Event>,
     jobs: Sender<Job>,
     began: Instant,
+    /// Files that are being written.
+    writers: Vec<JoinHandle<()>>,
 }
 
 impl Loop {
@@ -88,6 +91,7 @@ impl Loop {
             receiver,
             jobs,
             began: Instant::now(),
+            writers: Vec::new(),
         }
     }
 
@@ -96,7 +100,22 @@ impl Loop {
     /// # Errors
     /// When the terminal can't be taken or drawn on.
     pub fn run(
-        self,
+        mut self,
+        app: &mut App,
+        signals: &Signals,
+        order: impl FnMut(LiveOrder) -> Event,
+    ) -> Result<()> {
+        let result = self.show(app, signals, order);
+        // A file is written to its end.
+        for writer in self.writers {
+            // What it had to say, it has sent.
+            let _ = writer.join();
+        }
+        result
+    }
+
+    fn show(
+        &mut self,
         app: &mut App,
         signals: &Signals,
         mut order: impl FnMut(LiveOrder) -> Event,
@@ -187,12 +206,13 @@ impl Loop {
     }
 
     /// Writes a file on a thread of its own, for the same reason.
-    fn write(&self, path: PathBuf, bytes: Vec<u8>) {
+    fn write(&mut self, path: PathBuf, bytes: Vec<u8>) {
         let sender = self.sender.clone();
-        std::thread::spawn(move || {
+        self.writers.retain(|writer| !writer.is_finished());
+        self.writers.push(std::thread::spawn(move || {
             // Nobody listens any more where the user has left meanwhile.
             let _ = sender.send(Event::Said(write(&path, &bytes)));
-        });
+        }));
     }
 
     fn say(&self, text: String) {

@@ -2,7 +2,7 @@
 
 use super::app::App;
 use super::event::Event;
-use super::run::Loop;
+use super::run::{Loop, message_of};
 use super::terminal;
 use super::theme::Theme;
 use crate::record::DEFAULT_OUTPUT;
@@ -10,6 +10,7 @@ use crate::report::load_profile_with;
 use crate::signals::Signals;
 use anyhow::{Result, bail};
 use clap::Args;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -49,12 +50,19 @@ pub fn view(args: &ViewArgs) -> Result<()> {
         let mut watch = |loading| {
             *opening.lock().unwrap_or_else(PoisonError::into_inner) = Some(loading);
         };
-        let event = match load_profile_with(&file, inlined, &mut watch) {
-            Ok(profile) => {
+        let loaded = catch_unwind(AssertUnwindSafe(|| {
+            load_profile_with(&file, inlined, &mut watch)
+        }));
+        let event = match loaded {
+            Ok(Ok(profile)) => {
                 model.put(Arc::new(RwLock::new(profile)));
                 Event::Opened
             }
-            Err(error) => Event::Failed(format!("{error:#}")),
+            Ok(Err(error)) => Event::Failed(format!("{error:#}")),
+            Err(panic) => Event::Failed(format!(
+                "opening it failed, please report it: {}",
+                message_of(&*panic)
+            )),
         };
         // Nobody listens any more where the user has left meanwhile.
         let _ = sender.send(event);

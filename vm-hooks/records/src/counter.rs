@@ -43,12 +43,3 @@ pub struct Fact {
     /// Its value, as it is to be printed.
     pub value: String,
 }
-
-impl Fact {
-    /// The name of what is told of how a code zone is read.
-    pub const CODE_ZONE: &'static str = "code zone";
-
-    /// Its value where a VM's adapter reads all of the zone whenever it looks at it: what no
-    /// constituent lies on is free then. Else nobody told what is there.
-    pub const READ_WHOLE: &'static str = "read whole";
-}

@@ -177,7 +177,6 @@ pub fn record(recording: &mut Recording, zone: &Zone, stops: &[Happened]) {
         ("JVM", "HotSpot 21.0.9+10-acme"),
         ("collector", "G1"),
         ("heap", "at most 536,870,912 bytes"),
-        (Fact::CODE_ZONE, Fact::READ_WHOLE),
         (
             "environment",
             "JAVA_TOOL_OPTIONS='-XX:+PreserveFramePointer'",

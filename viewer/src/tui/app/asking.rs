@@ -43,7 +43,7 @@ impl App {
     pub fn slow(&self) -> Option<Slow> {
         let slow = self.running.iter().filter(|(slot, running)| {
             let is_awaited = slot.is_shown_in(self.current) || !slot.is_of_screen();
-            is_awaited && running.ticks >= SLOW_TICKS
+            is_awaited && running.ticks >= SLOW_TICKS && !running.stop.is_stopped()
         });
         let (slot, running) = slow.min_by_key(|(_, running)| running.ticket)?;
         Some(Slow {
@@ -101,8 +101,11 @@ impl App {
         } else if running.stop.is_stopped() && done.slot.is_of_screen() {
             self.older.insert(done.slot);
         }
+        let is_given_up = running.stop.is_stopped() && !done.slot.is_of_screen();
         self.running.remove(&done.slot);
-        self.answered(profile, done.slot, done.answer, effects);
+        // That nothing is written was said already.
+        let answer = done.answer.filter(|_| !is_given_up);
+        self.answered(profile, done.slot, answer, effects);
         if !is_answered {
             // Asked again, there may be no answer either: it must not hold up others.
             self.grow(profile);
@@ -141,6 +144,9 @@ impl App {
         };
         if let Some(older) = self.running.insert(slot, running) {
             older.stop.stop();
+            if slot == Slot::Export {
+                self.message = "the export before was stopped".to_owned();
+            }
         }
         effects.push(Effect::Work(Job {
             slot,

@@ -4,6 +4,7 @@ use super::App;
 use crate::report::text::thread_label;
 use crate::tui::event::Effect;
 use crate::tui::export::Format;
+use crate::tui::jobs::Slot;
 use crate::tui::keys::{Command, GLOBAL, LIVE};
 use crate::tui::lens::Narrow;
 use crate::tui::mode::{Ask, Edited, Mode, edit};
@@ -91,14 +92,14 @@ impl App {
                 self.mode = Mode::Ask(Ask::Save, Input::new("top.vmscope".to_owned()));
             }
             Command::Span if self.live.is_some() => self.next_span(),
+            // One press ends one thing: first what takes long, as far as that is told.
+            Command::Cancel if self.slow().is_some() => {
+                self.message = self.stop_all().to_owned();
+            }
             Command::Cancel => {
-                let stopped = self.stop_all();
                 self.pattern.clear();
                 self.find(Some(profile), Find::Here);
                 self.hand_on(profile, command);
-                if self.message.is_empty() {
-                    self.message = stopped.to_owned();
-                }
             }
             _ => self.hand_on(profile, command),
         }
@@ -129,10 +130,14 @@ impl App {
     fn quit(&mut self, effects: &mut Vec<Effect>) {
         let live = self.live.as_ref();
         let is_lost = live.is_some_and(|live| live.output.is_empty()) && !self.is_saved;
-        if is_lost && !self.quit_asked {
+        let is_made = self.running.contains_key(&Slot::Export);
+        if (is_lost || is_made) && !self.quit_asked {
             self.quit_asked = true;
-            self.message =
-                "what was recorded is not in any file: W saves it, q again quits".to_owned();
+            let why = match is_made {
+                true => "the file is still being made: q again quits without it",
+                false => "what was recorded is not in any file: W saves it, q again quits",
+            };
+            self.message = why.to_owned();
         } else {
             effects.push(Effect::Quit);
         }

@@ -43,13 +43,13 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         frame.render_widget(Line::styled(note, theme.style(Role::Warning)), note_area);
         return;
     }
+    if let Some(slow) = app.slow() {
+        return frame.render_widget(working(app, &slow, columns), area);
+    }
     if !app.message.is_empty() {
         let text = line(&format!(" {}", app.message), columns);
         frame.render_widget(Line::styled(text, theme.style(Role::Strong)), area);
         return;
-    }
-    if let Some(slow) = app.slow() {
-        return frame.render_widget(working(app, &slow, columns), area);
     }
     frame.render_widget(hints(app, columns), area);
 }

@@ -217,7 +217,7 @@ impl View for Method {
         let label = |origin: Origin| versions.of(origin).map(|one| versions::label(one, cx));
         if let Some((first, second)) = self.pair() {
             let name = |origin| versions.of(origin).map_or("", versions::name);
-            return format!("{} beside {}", name(second), name(first));
+            return format!("{} beside {}", name(first), name(second));
         }
         let chosen = self.origin.and_then(label);
         chosen.map_or_else(String::new, |label| format!("only {label}"))

@@ -1,6 +1,5 @@
 //! Facts of a JVM for a report's head.
 
-use vmscope_records::Fact;
 use vmscope_target::Look;
 
 use crate::collector::collector_of;
@@ -22,7 +21,6 @@ pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, look: &mut Lo
     if let Some(collector) = collector_of(flags, data) {
         look.fact("collector", collector.to_owned());
     }
-    look.fact(Fact::CODE_ZONE, Fact::READ_WHOLE.to_owned());
     let maximum = flags.and_then(|flags| flags.unsigned("MaxHeapSize"));
     if let Some(bytes) = maximum {
         look.fact("heap, at most", readable_bytes(bytes));

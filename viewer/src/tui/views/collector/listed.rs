@@ -3,7 +3,7 @@
 use super::Collector;
 use super::rows::{By, Collections, Row};
 use super::told::Told;
-use crate::report::words::{brief, bytes_short, count, percent, ratio, some};
+use crate::report::words::{brief, bytes_short, count, percent, ratio};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::views::Cx;
 use crate::tui::views::empty::no_samples;
@@ -64,12 +64,12 @@ impl Collector {
             let text = format!(" {}", no_samples(cx));
             return pane.line(frame, 1, &[(Role::Dim, text)]);
         }
-        let about = if all.cut > 0 { "~" } else { "" };
-        let samples = format!(
-            " {about}{} in the collector ({})",
-            some(all.in_collector, "sample", "samples"),
-            percent(ratio(all.in_collector, all.total))
-        );
+        let told = Told::of(all.in_collector, all.cut);
+        let of_all = told.number().map_or_else(String::new, |samples| {
+            format!(" ({})", percent(ratio(samples, all.total)))
+        });
+        let plural = if told == Told::Exactly(1) { "" } else { "s" };
+        let samples = format!(" {} sample{plural} in the collector{of_all}", told.words());
         pane.line(
             frame,
             1,

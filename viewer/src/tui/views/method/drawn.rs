@@ -275,9 +275,9 @@ impl Drawn<'_> {
     fn machine_of(&self, side: &Side, item: &Item) -> String {
         match side.machine.get(&item.id) {
             Some(pieces) => machine_text(pieces, self.plan.fields.machine),
-            // It has a map, which says that it is called here.
+            // It has a map, with nothing of it: it is called, or never comes to be.
             None if matches!(item.what, What::Callee(_)) && !side.machine.is_empty() => {
-                "not inlined".to_owned()
+                "no code".to_owned()
             }
             None => String::new(),
         }

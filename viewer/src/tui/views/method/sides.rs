@@ -2,6 +2,7 @@
 
 use super::found::{Machine, id_of_callee, id_of_spot, machine_of, mark_of};
 use super::items::Item;
+use crate::report::words::ratio;
 use crate::tui::jobs::Stop;
 use rustc_hash::FxHashMap;
 use vmscope_symbolizer::annotate::{Origin, Row, Subject, machine_code, sides};
@@ -110,7 +111,6 @@ impl Side {
     pub fn here(&self, item: &Item) -> Here {
         let of = |id: u64| self.places.get(&id).copied();
         let mut here = of(item.id).unwrap_or_else(|| Here {
-            // Of what was looked at and is not there, none is known as well as some.
             error: self.none_of(item),
             ..Here::default()
         });
@@ -121,7 +121,10 @@ impl Side {
         here
     }
 
+    /// How much of its samples may be at a line where none was seen: at most three in all, in
+    /// nineteen of twenty cases (the rule of three).
     fn none_of(&self, item: &Item) -> Option<f64> {
-        (self.has_errors && item.error.is_some()).then_some(0.0)
+        let is_known = self.has_errors && item.error.is_some() && self.samples > 0;
+        is_known.then(|| ratio(3, self.samples))
     }
 }

@@ -205,8 +205,7 @@ impl Cells {
         sorts.into_iter().map(rank).collect()
     }
 
-    /// What is used, what is free, and what nobody told of; code is by address. In a zone
-    /// that is told as a whole, everything between is free.
+    /// What is used, what is free, and what nobody told of; code is by address.
     fn space(
         &mut self,
         zone: &ZoneRange,
@@ -224,10 +223,6 @@ impl Cells {
         gaps.retain(|(from, to)| from < to);
         let mut free = told_free.iter().map(|(life, _)| *life).peekable();
         for (mut from, to) in gaps {
-            if zone.is_told_whole {
-                self.is_free(from, to, wanted);
-                continue;
-            }
             while from < to {
                 while free.next_if(|life| life.end <= from).is_some() {}
                 let next = free.peek().map_or((to, to), |life| {

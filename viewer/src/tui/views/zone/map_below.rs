@@ -35,9 +35,9 @@ impl Map {
         } else {
             let piece = |total: &Total| format!("{} {}", total.letter, name_of(&total.sort));
             let pieces: Vec<String> = cells.totals.iter().map(piece).collect();
-            let gaps = gaps_of(cells).map(|(sign, name, _)| format!("  {sign} {name}"));
+            let gaps = gaps_of(cells).map(|(sign, name, _)| format!("{sign} {name}  "));
             let gaps: String = gaps.collect();
-            format!(" {}{gaps}  + came - went", pieces.join("  "))
+            format!(" {gaps}+ came - went  {}", pieces.join("  "))
         };
         put(buffer, (area.x, y), &text, room, theme.style(Role::Dim));
         let mut text = format!(" {} used", bytes(cells.used));
