@@ -17,11 +17,20 @@ use ratatui::crossterm::event::{KeyEvent, KeyEventKind, MouseButton, MouseEvent,
 use ratatui::layout::{Position, Rect};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::time::Duration;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::{EntryId, Profile, Summary};
 
 /// Two clicks at one place within so many milliseconds are a double one.
 const DOUBLE_CLICK_MS: u64 = 400;
+
+/// A running process's picture grows each second, and is asked about anew when the answers
+/// before were paid off with so much a second: they take a hundredth of a processor, however
+/// much there is to be gone through.
+const PAID: Duration = Duration::from_millis(10);
+
+/// No answer is paid off for longer than this takes: ten seconds.
+const MOST_DEBT: Duration = Duration::from_millis(100);
 
 /// How far opening has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +82,8 @@ pub struct App {
     generation: u64,
     /// Whether it has grown since.
     has_grown: bool,
+    /// What answers have taken that is not paid off yet: see [`PAID`].
+    debt: Duration,
     bounds: (TimeNs, TimeNs),
     tickets: u64,
     running: FxHashMap<Slot, (u64, Stop)>,
@@ -119,6 +130,7 @@ impl App {
             summary: Fetched::default(),
             generation: 0,
             has_grown: false,
+            debt: Duration::ZERO,
             bounds: (TimeNs(0), TimeNs(0)),
             tickets: 0,
             running: FxHashMap::default(),
@@ -250,6 +262,7 @@ pub fn update(app: &mut App, profile: Option<&Profile>, event: Event) -> Vec<Eff
         Event::Mouse(mouse, at_ms) => app.mouse(profile, mouse, at_ms),
         Event::Paste(text) => app.pasted(profile, &text),
         Event::Done(done) => {
+            app.debt = (app.debt + done.took).min(MOST_DEBT);
             let newest = app
                 .running
                 .get(&done.slot)
@@ -473,11 +486,17 @@ impl App {
             self.banner = open::banner(profile, Some(&state));
             self.has_grown = true;
         }
+        self.debt = match state.ended.is_empty() {
+            true => self.debt.saturating_sub(PAID),
+            // The last time that it grows is shown at once.
+            false => Duration::ZERO,
+        };
         self.live = Some(state);
     }
 
     /// Turns to the profile as it has grown, once all that is shown was answered about it as
     /// it was: asked anew each second, what takes longer than that would never be answered.
+    /// And what takes long is asked for the less often.
     /// Returns whether it did.
     fn grow(&mut self, profile: Option<&Profile>) -> bool {
         let is_shown = |slot: &Slot| match slot {
@@ -488,6 +507,9 @@ impl App {
         let Some(profile) = profile.filter(|_| self.has_grown && !self.paused && !is_asking) else {
             return false;
         };
+        if !self.debt.is_zero() {
+            return false;
+        }
         self.has_grown = false;
         self.generation += 1;
         self.bounds = open::bounds(profile, self.live.as_ref().map(|live| live.until));
