@@ -9,9 +9,12 @@ use vmscope_records::recording::{
 };
 use vmscope_records::{DurationNs, Record, RecordingEnd};
 
-/// The most memory that `--keep-last` uses for samples. At six bytes a sample that is
-/// half a day of eight busy threads; stack bytes fill it sooner.
+/// The most memory that `--keep-last` uses for samples and code that is gone. At six bytes
+/// a sample that is half a day of eight busy threads; stack bytes fill it sooner.
 const KEEP_LAST_MAX_BYTES: usize = 256 << 20;
+
+/// The same for a live view, which has a picture of it all beside.
+const LIVE_MAX_BYTES: usize = 96 << 20;
 
 /// The recording could not be begun or written.
 #[derive(Debug, thiserror::Error)]
@@ -68,9 +71,9 @@ pub(super) enum Sink {
 impl Sink {
     /// Begins a recording at `path`; without one in memory only.
     pub fn create(path: Option<&Path>, keep_last: Option<DurationNs>) -> Result<Self, SinkError> {
-        let in_memory = |window| Box::new(KeepLast::new(window, KEEP_LAST_MAX_BYTES));
+        let in_memory = |window, most| Box::new(KeepLast::new(window, most));
         let Some(path) = path else {
-            let kept = in_memory(keep_last.unwrap_or(DEFAULT_KEPT));
+            let kept = in_memory(keep_last.unwrap_or(DEFAULT_KEPT), LIVE_MAX_BYTES);
             return Ok(Sink::Memory { kept, file: None });
         };
         let path = path.to_owned();
@@ -79,7 +82,7 @@ impl Sink {
             source,
         })?;
         if let Some(window) = keep_last {
-            let kept = in_memory(window);
+            let kept = in_memory(window, KEEP_LAST_MAX_BYTES);
             let file = Some((file, path));
             return Ok(Sink::Memory { kept, file });
         }

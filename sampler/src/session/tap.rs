@@ -262,14 +262,7 @@ fn bytes_of(record: &Record) -> usize {
                 + code.map.heap_bytes()
                 + cases.sum::<usize>()
         }
-        Record::Method(method) => {
-            let listing = method.listing.iter();
-            let listing = listing.map(|line| size_of_val(line) + line.1.len());
-            let names = method.class.len() + method.name.len() + method.file.len();
-            let lines = size_of_val(method.lines.as_slice());
-            let code = method.bytecodes.len() + listing.sum::<usize>();
-            size_of_val(method.as_ref()) + names + lines + code
-        }
+        Record::Method(method) => size_of_val(method.as_ref()) + method.heap_bytes(),
         Record::Symbols(symbols) => {
             let functions = symbols.functions.iter();
             let functions =

@@ -7,7 +7,7 @@ use crate::trace::{ChainTree, Place, Trace};
 use crate::zone::CodeIndex;
 use rustc_hash::FxHashSet;
 use vmscope_records::{
-    Counter, DurationNs, Lost, MethodKey, Process, ProcessEnd, ProcessKey, TimeNs,
+    Counter, DurationNs, Lost, Method, MethodKey, Process, ProcessEnd, ProcessKey, TimeNs,
 };
 
 /// Forgetting places pays from so many on that are new.
@@ -284,7 +284,9 @@ impl Live {
     fn strip_code(&mut self, trace: &mut Trace, departed: Vec<CodeIndex>) {
         let bytes = |trace: &Trace, code: CodeIndex| {
             let known = trace.constituent(code);
-            known.map_or(0, |known| known.map.heap_bytes())
+            let method = known.and_then(|known| trace.methods.get(&known.method?));
+            let method = method.map_or(0, Method::heap_bytes);
+            known.map_or(0, |known| known.map.heap_bytes()) + method
         };
         let mut all: usize = departed.iter().map(|code| bytes(trace, *code)).sum();
         if all <= self.bounds.code {

@@ -112,15 +112,20 @@ impl Live {
         let known = profile.site_of_place.len();
         let places = profile.trace.places.iter().copied();
         let stripped = &self.stripped;
-        let is_named =
-            |place: &Place| matches!(place, Place::Code(code, _) if stripped.contains(code));
-        let mut codes = std::mem::take(&mut self.stale_code);
-        codes.retain(|code| !stripped.contains(code));
+        let keeps_name = |place: &Place| match place {
+            Place::Code(code, _)
+            | Place::Interpreted {
+                bytecodes: code, ..
+            }
+            | Place::Entering { method: code, .. } => stripped.contains(code),
+            _ => false,
+        };
+        let codes = std::mem::take(&mut self.stale_code);
         let owners = std::mem::take(&mut self.stale_natives);
         if std::mem::take(&mut self.is_all_stale) {
             self.names.forget();
             let all = (0..).zip(places).take(known);
-            return all.filter(|(_, place)| !is_named(place)).collect();
+            return all.filter(|(_, place)| !keeps_name(place)).collect();
         }
         let of_codes = codes
             .iter()
@@ -130,9 +135,9 @@ impl Live {
             .filter_map(|one| self.index.places_of_native.get(one));
         let stale = of_codes.chain(of_owners).flatten();
         let stale = stale.filter(|place| (**place as usize) < known);
-        stale
-            .filter_map(|place| Some((*place, *profile.trace.places.get(*place as usize)?)))
-            .collect()
+        let stale =
+            stale.filter_map(|place| Some((*place, *profile.trace.places.get(*place as usize)?)));
+        stale.filter(|(_, place)| !keeps_name(place)).collect()
     }
 
     /// Takes native functions that were found in files.

@@ -342,6 +342,7 @@ impl Code {
     pub fn strip(&mut self, code: CodeIndex) {
         if let Some(known) = self.constituents.get_mut(code as usize) {
             known.map = PcMap::None;
+            known.method = None;
         }
     }
 

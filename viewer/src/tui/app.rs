@@ -24,6 +24,7 @@ use asking::{Running, Summed};
 use ratatui::crossterm::event::KeyEventKind;
 use ratatui::layout::Position;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::time::Duration;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::{EntryId, Profile};
 
@@ -75,6 +76,8 @@ pub struct App {
     generation: u64,
     /// Whether it has grown since.
     has_grown: bool,
+    /// What answers have taken that is not paid off yet: see [`PAID`].
+    debt: Duration,
     bounds: (TimeNs, TimeNs),
     tickets: u64,
     running: FxHashMap<Slot, Running>,
@@ -124,6 +127,7 @@ impl App {
             summary: Fetched::default(),
             generation: 0,
             has_grown: false,
+            debt: Duration::ZERO,
             bounds: (TimeNs(0), TimeNs(0)),
             tickets: 0,
             running: FxHashMap::default(),

@@ -4,6 +4,7 @@
 use super::views::ViewId;
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 use vmscope_symbolizer::Profile;
 pub use vmscope_symbolizer::Stop;
 
@@ -83,6 +84,7 @@ impl Job {
             slot: self.slot,
             ticket: self.ticket,
             answer,
+            took: Duration::ZERO,
         }
     }
 }
@@ -95,6 +97,8 @@ pub struct Done {
     pub ticket: u64,
     /// The answer; `None` where the job was stopped.
     pub answer: Option<Answer>,
+    /// How long it took; nothing where nobody measured that.
+    pub took: Duration,
 }
 
 impl std::fmt::Debug for Done {

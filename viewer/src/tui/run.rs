@@ -233,7 +233,12 @@ fn work(model: &Model, to_do: &Mutex<Receiver<Job>>, sender: &Sender<Event>) {
         };
         let (slot, ticket) = (job.slot, job.ticket);
         let worked = catch_unwind(AssertUnwindSafe(|| {
-            model.with(|profile| profile.map(|profile| job.run(profile)))
+            model.with(|profile| {
+                let began = Instant::now();
+                let done = profile.map(|profile| job.run(profile));
+                let took = began.elapsed();
+                done.map(|done| Done { took, ..done })
+            })
         }));
         let events = match worked {
             Ok(done) => [done.map(Event::Done), None],
@@ -247,6 +252,7 @@ fn work(model: &Model, to_do: &Mutex<Receiver<Job>>, sender: &Sender<Event>) {
                     slot,
                     ticket,
                     answer,
+                    took: Duration::ZERO,
                 };
                 [Some(Event::Done(done)), Some(Event::Said(why))]
             }

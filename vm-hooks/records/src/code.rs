@@ -171,3 +171,15 @@ pub struct Method {
     /// it (constant-pool names and all); empty where it did not.
     pub listing: Vec<(BytecodePc, String)>,
 }
+
+impl Method {
+    /// About how much memory it takes beside its own size, in bytes.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let listing = self.listing.iter();
+        let listing = listing.map(|line| size_of_val(line) + line.1.len());
+        let names = self.class.len() + self.name.len() + self.file.len();
+        let lines = size_of_val(self.lines.as_slice());
+        names + lines + self.bytecodes.len() + listing.sum::<usize>()
+    }
+}

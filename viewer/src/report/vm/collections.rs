@@ -2,8 +2,9 @@
 //! observed.
 
 use super::{Figure, Section};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use vmscope_records::{
     COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Collection, CounterMeaning, SpaceUse, TimeNs,
 };
@@ -90,7 +91,7 @@ pub(super) fn collected<'a>(
     };
     let mut seen: Vec<&Collection> = collections.iter().filter(in_window).copied().collect();
     seen.sort_by_key(|one| one.end.or(one.begin).unwrap_or(one.time));
-    let mut words: Vec<[HashMap<&str, u64>; 2]> = Vec::new();
+    let mut words: Vec<[FxHashMap<&str, u64>; 2]> = Vec::new();
     for one in &seen {
         let Some(place) = collected.place_of(one) else {
             collected.left_out += 1;
@@ -184,7 +185,7 @@ fn pauses_of(one: &Collection) -> impl Iterator<Item = u64> + '_ {
     whole.flatten().into_iter().chain(phases)
 }
 
-fn most(words: HashMap<&str, u64>) -> Words<'_> {
+fn most(words: FxHashMap<&str, u64>) -> Words<'_> {
     let words: BTreeMap<&str, u64> = words.into_iter().filter(|(_, n)| *n > 0).collect();
     let mut listed: Vec<(&str, u64)> = words.into_iter().collect();
     // Stable: the words themselves break ties.

@@ -1,6 +1,6 @@
 //! The figures of a VM over a window, by section.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use vmscope_records::{Counter, CounterMeaning, TimeNs};
 
 /// So many figures of a process are told of.
@@ -62,8 +62,8 @@ pub(super) fn figures_of<'a>(
 ) -> (Vec<Section<'a>>, u64) {
     let (from, to) = window;
     let mut sections: Vec<Section> = Vec::new();
-    let mut section_of: HashMap<&str, usize> = HashMap::new();
-    let mut place_of: HashMap<(&str, &str), (usize, usize)> = HashMap::new();
+    let mut section_of: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut place_of: FxHashMap<(&str, &str), (usize, usize)> = FxHashMap::default();
     let mut left_out = 0;
     for counter in counters.iter().filter(|counter| counter.time <= to) {
         let (section, name, value) = (&*counter.section, &*counter.name, counter.value);

@@ -91,6 +91,7 @@ impl App {
         done: Done,
         effects: &mut Vec<Effect>,
     ) {
+        self.owe(done.took);
         let running = self.running.get(&done.slot);
         let Some(running) = running.filter(|running| running.ticket == done.ticket) else {
             return;

@@ -4,8 +4,17 @@ use super::{App, open};
 use crate::tui::jobs::Slot;
 use crate::tui::lens::Narrow;
 use crate::tui::live::LiveNews;
+use std::time::Duration;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::Profile;
+
+/// A running process's picture grows each second, and is asked about anew when the answers
+/// before were paid off with so much a second: they take a hundredth of a processor, however
+/// much there is to be gone through.
+const PAID: Duration = Duration::from_millis(10);
+
+/// No answer is paid off for longer than this takes: five seconds.
+const MOST_DEBT: Duration = Duration::from_millis(50);
 
 impl App {
     /// The profile has grown, or sampling has ended.
@@ -20,11 +29,17 @@ impl App {
             self.banner = open::banner(profile, Some(&state));
             self.has_grown = true;
         }
+        self.debt = match state.ended.is_empty() {
+            true => self.debt.saturating_sub(PAID),
+            // The last time that it grows is shown at once.
+            false => Duration::ZERO,
+        };
         self.live = Some(state);
     }
 
     /// Turns to the profile as it has grown, once all that is shown was answered about it as
     /// it was: asked anew each second, what takes longer than that would never be answered.
+    /// And what takes long is asked for the less often.
     /// Returns whether it did.
     pub(super) fn grow(&mut self, profile: Option<&Profile>) -> bool {
         let is_shown = |slot: &Slot| slot.is_shown_in(self.current);
@@ -32,6 +47,9 @@ impl App {
         let Some(profile) = profile.filter(|_| self.has_grown && !self.paused && !is_asking) else {
             return false;
         };
+        if !self.debt.is_zero() {
+            return false;
+        }
         self.has_grown = false;
         self.generation += 1;
         self.bounds = open::bounds(profile, self.live.as_ref().map(|live| live.until));
@@ -47,6 +65,11 @@ impl App {
             let window = (TimeNs(from.max(begin.0)), TimeNs(end.0.saturating_add(1)));
             self.lens.narrow(Narrow::Window(Some(window)));
         }
+    }
+
+    /// An answer took so long.
+    pub(super) fn owe(&mut self, took: Duration) {
+        self.debt = (self.debt + took).min(MOST_DEBT);
     }
 
     /// What was recorded is saved, or not.

@@ -13,8 +13,8 @@ use std::collections::{HashSet, VecDeque};
 ///
 /// Samples and lifetimes are kept as finished chunks and dropped when they are
 /// older than the window; of everything else, what the window needs to make sense.
-/// Memory is bounded by the window, by `max_bytes`, and by what is alive in the
-/// target, not by how long it runs.
+/// Memory is bounded by the window, by about twice `max_bytes`, and by what is alive in
+/// the target, not by how long it runs.
 #[derive(Debug)]
 pub struct KeepLast {
     window: DurationNs,
@@ -25,6 +25,8 @@ pub struct KeepLast {
     lifetime_methods: HashSet<MethodKey>,
     chunk_bytes: usize,
     state: LastingState,
+    /// When what has become irrelevant was last forgotten.
+    forgotten_at: TimeNs,
     newest: TimeNs,
     /// The latest time of anything that was dropped.
     dropped_to: Option<TimeNs>,
@@ -53,6 +55,7 @@ impl KeepLast {
             lifetime_methods: HashSet::new(),
             chunk_bytes: 0,
             state: LastingState::default(),
+            forgotten_at: TimeNs(0),
             newest: TimeNs(0),
             dropped_to: None,
             squeezed: false,
@@ -83,7 +86,8 @@ impl KeepLast {
     }
 
     /// Closes the chunk being gathered and forgets what is too old; to be called
-    /// about once a second: that is how coarse the window's edge is.
+    /// about once a second: that is how coarse the window's edge is. What only samples
+    /// before the edge refer to goes by and by: it takes going through all of it.
     pub fn flush(&mut self) {
         self.gatherer.flush();
         self.take_ready();
@@ -92,10 +96,35 @@ impl KeepLast {
         // A chunk that reaches into the window may begin before it: what its first
         // samples refer to must stay.
         let oldest = self.chunks.iter().map(|kept| kept.chunk.from).min();
-        self.state
-            .forget_before(oldest.map_or(horizon, |oldest| oldest.min(horizon)));
+        let horizon = match (oldest, self.dropped_to) {
+            // There is nothing before it any more.
+            (Some(oldest), Some(_)) => oldest,
+            (Some(oldest), None) => oldest.min(horizon),
+            (None, _) => horizon,
+        };
+        if self.newest.since(self.forgotten_at).0 < self.window.0 / 32 {
+            return;
+        }
+        self.forgotten_at = self.newest;
+        self.state.forget_before(horizon);
         let lifetimes = self.chunks.iter().flat_map(|kept| &kept.methods);
         self.state.sweep_methods(lifetimes);
+        if self.state.gone_bytes() + self.chunk_bytes > self.max_bytes {
+            // What it refers to goes the next time.
+            for _ in 0..(self.chunks.len() / 8).max(1) {
+                if self.chunks.len() > 1 {
+                    self.squeezed = true;
+                    self.drop_oldest();
+                }
+            }
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(Kept { chunk: oldest, .. }) = self.chunks.pop_front() {
+            self.dropped_to = self.dropped_to.max(Some(oldest.to));
+            self.chunk_bytes -= oldest.bytes.len();
+        }
     }
 
     /// Drops chunks that end before `horizon`, and the oldest of those that are too
@@ -107,9 +136,7 @@ impl KeepLast {
                 break;
             }
             self.squeezed |= oldest.to >= horizon;
-            self.dropped_to = self.dropped_to.max(Some(oldest.to));
-            self.chunk_bytes -= oldest.bytes.len();
-            self.chunks.pop_front();
+            self.drop_oldest();
         }
     }
 

@@ -65,6 +65,12 @@ impl CodeLife {
         };
     }
 
+    /// About what it takes, in bytes.
+    pub fn bytes(&self) -> usize {
+        let one = &self.constituent;
+        size_of::<Self>() + size_of::<Constituent>() + one.name.len() + one.map.heap_bytes()
+    }
+
     pub fn gone_before(&self, horizon: TimeNs) -> bool {
         self.gone.as_ref().is_some_and(|gone| gone.time < horizon)
     }

@@ -25,6 +25,8 @@ pub(super) struct LastingState {
     /// The newest session record and one of symbols for each owner.
     constant: Vec<Record>,
     limits: Vec<Limit>,
+    /// See [`LastingState::gone_bytes`].
+    gone_bytes: usize,
     /// Limits that there was no room for.
     limits_left_out: u64,
     facts: BTreeMap<(ProcessKey, String), Record>,
@@ -272,6 +274,27 @@ impl LastingState {
             .retain(|key, _| self.threads.contains_key(key));
     }
 
+    /// What code that is gone takes, in bytes, as of the last time that some was forgotten.
+    pub fn gone_bytes(&self) -> usize {
+        self.gone_bytes
+    }
+
+    fn count_gone(&mut self) {
+        let there = self.code.values().filter(|life| life.gone.is_none());
+        let mut counted: HashSet<MethodKey> = there.filter_map(|l| l.constituent.method).collect();
+        let gone = self.code.values().filter(|life| life.gone.is_some());
+        let bytes = gone.map(|life| {
+            let method = life.constituent.method.filter(|key| counted.insert(*key));
+            let method = method.and_then(|key| self.methods.get(&key));
+            let of_method = match method {
+                Some(Record::Method(method)) => method.heap_bytes(),
+                _ => 0,
+            };
+            life.bytes() + of_method
+        });
+        self.gone_bytes = bytes.sum();
+    }
+
     /// Forgets code that was gone before `horizon`, but for what forked processes have
     /// of their ancestors.
     fn forget_code(&mut self, departed: &Departed, horizon: TimeNs) {
@@ -287,6 +310,7 @@ impl LastingState {
             let times = departed.forks_of(life.constituent.process);
             life.forget_moves(horizon, times);
         }
+        self.count_gone();
     }
 
     /// Forgets processes that ended, and all that was theirs, whether or not its own
