@@ -292,16 +292,18 @@ fn back_zooms_out_before_it_leaves() {
     }
 }
 
-/// What is free is told by HotSpot alone, and by those that tell of free space.
+/// What is free is told by those adapters that tell of free space.
 #[test]
 fn what_nobody_told_of_is_not_called_free() {
     let map = |recording: Vec<u8>| Driven::open(recording, SIZES[1]).keys("5m").screen();
-    let hotspot = map(screens::java());
-    assert!(hotspot.contains(" free in "), "{hotspot}");
-    assert!(!hotspot.contains("not told"), "{hotspot}");
-    let jit = map(zones().bytes());
-    assert!(jit.contains(" not told"), "{jit}");
-    assert!(!jit.contains("free"), "{jit}");
+    let some = map(screens::java());
+    assert!(
+        some.contains(": not told") && some.contains(". free "),
+        "{some}"
+    );
+    let none = map(zones().bytes());
+    assert!(none.contains(": not told"), "{none}");
+    assert!(!none.contains("free"), "{none}");
     let told = map(screens::cog());
     assert!(told.contains(" . free  "), "{told}");
     let mut driven = Driven::open(zones().bytes(), SIZES[0]);
