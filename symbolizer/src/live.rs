@@ -66,6 +66,8 @@ pub struct Bounds {
     /// Processes that are over; of an eighth more, the oldest are known by what they used
     /// together.
     pub processes: usize,
+    /// Pieces of code that are gone and have single samples; of more, the oldest samples go.
+    pub codes: usize,
     /// What is known of code that is gone and has samples, in bytes; of more, the oldest
     /// has no bytecodes any more but those that its samples have by then.
     pub code: usize,
@@ -90,6 +92,7 @@ impl Default for Bounds {
             series: 1 << 16,
             threads: 4096,
             processes: 1 << 13,
+            codes: 1 << 15,
             code: 64 << 20,
             cpu_readings: 1024,
         }
@@ -186,6 +189,8 @@ struct Index {
     /// Methods that were told since the last time that some were forgotten.
     fresh_methods: FxHashSet<MethodKey>,
     ended_processes: Vec<(TimeNs, ProcessKey)>,
+    /// How much code that is gone has single samples, if it was just counted.
+    gone_codes: usize,
     /// When what is not needed any more was last forgotten: how much there was.
     places_then: usize,
     codes_then: usize,

@@ -2,7 +2,7 @@
 
 use super::{Index, Live, SLICE_CELLS};
 use crate::profile::Profile;
-use crate::slices::Slices;
+use crate::slices::{SLICE, Slices};
 use crate::trace::{ChainTree, Place, Trace};
 use crate::zone::CodeIndex;
 use rustc_hash::FxHashSet;
@@ -31,7 +31,15 @@ impl Live {
         let count = times.len();
         let horizon = self.latest.minus(self.bounds.age);
         let old = times.partition_point(|time| *time < horizon);
-        let excess = count.saturating_sub(self.bounds.samples).max(old);
+        let mut excess = count.saturating_sub(self.bounds.samples).max(old);
+        // As if code that is gone had its samples evenly: the oldest ones of as many.
+        let gone = std::mem::take(&mut self.index.gone_codes);
+        if gone > self.bounds.codes {
+            let many = gone - self.bounds.codes / 8 * 7;
+            let samples = count as u128 * many as u128 / gone as u128;
+            let samples = usize::try_from(samples).unwrap_or(count);
+            excess = excess.max(samples + SLICE).min(count);
+        }
         let worth = self.bounds.samples.min(count) / 8;
         let dropped = match times.get(excess) {
             _ if excess == 0 || excess < worth => 0,
@@ -265,6 +273,7 @@ impl Live {
             }
             trace.code.forget(code);
         }
+        self.index.gone_codes = kept.len();
         self.strip_code(trace, kept);
         let constituents = trace.code.constituents.iter();
         let mut used: FxHashSet<MethodKey> = constituents.flat_map(Self::methods_of).collect();

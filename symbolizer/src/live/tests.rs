@@ -47,6 +47,7 @@ fn bounds() -> Bounds {
         series: 1_500,
         threads: 500,
         processes: 500,
+        codes: 10_000,
         code: 300_000,
         cpu_readings: 64,
     }
@@ -371,4 +372,25 @@ fn all_is_still_counted(live: &Live, steps: u64) {
         .filter(|name| name.ends_with("threads that are over)"))
         .collect();
     assert_eq!(over.len(), 2, "one of each role");
+}
+
+/// Where more code is gone than is kept, its samples go before their time.
+#[test]
+fn code_that_is_gone_is_not_kept_for_ever_few_samples() {
+    let bounds = Bounds {
+        samples: 1 << 20,
+        age: DurationNs(u64::MAX),
+        codes: 1_000,
+        ..Bounds::default()
+    };
+    let mut live = Live::new(true, bounds);
+    live.take(process(MAIN, None, TimeNs(0)));
+    live.take(thread(WORKER, MAIN, ThreadRole::Mutator, TimeNs(0)));
+    let mut most = 0;
+    for number in 1..=12_000 {
+        step(&mut live, number, TimeNs(number * EVERY * SECOND));
+        most = most.max(live.growing.len());
+    }
+    assert!(most < 8_000, "{most}");
+    assert!(live.left().samples > 50_000, "{:?}", live.left());
 }
