@@ -76,7 +76,7 @@ pub struct App {
     generation: u64,
     /// Whether it has grown since.
     has_grown: bool,
-    /// What answers have taken that is not paid off yet: see [`PAID`].
+    /// What answers have taken that is not paid off yet: see `following::PAID`.
     debt: Duration,
     bounds: (TimeNs, TimeNs),
     tickets: u64,
