@@ -194,10 +194,7 @@ impl Gathered<'_> {
         let rows = samples.times.iter().zip(&samples.threads);
         for (index, ((&time, &thread), &place)) in rows.zip(&samples.places).enumerate() {
             if index.is_multiple_of(LOOK) {
-                stop.tell(index as u64, samples.times.len() as u64);
-                if stop.is_stopped() {
-                    return None;
-                }
+                stop.look(index, samples.times.len())?;
             }
             if !filter.takes(thread, time) || !takes_place(place) {
                 continue;

@@ -215,10 +215,7 @@ impl Compilers {
         let ranges = (profile.slices).ranges_of(samples.times.len(), |thread| lines.has(thread));
         for (count, index) in ranges.into_iter().flatten().enumerate() {
             if count.is_multiple_of(STOP_EVERY) {
-                stop.tell(index as u64, samples.times.len() as u64);
-                if stop.is_stopped() {
-                    return None;
-                }
+                stop.look(index, samples.times.len())?;
             }
             let (Some(&time), Some(&thread), Some(&place)) = (
                 samples.times.get(index),

@@ -248,10 +248,7 @@ fn each_single(
         };
         for index in range.start..range.end.min(samples.times.len()) {
             if index.is_multiple_of(BATCH) {
-                stop.tell(index as u64, samples.times.len() as u64);
-                if stop.is_stopped() {
-                    return None;
-                }
+                stop.look(index, samples.times.len())?;
             }
             let (Some(&time), Some(&thread), Some(&place)) = (
                 samples.times.get(index),

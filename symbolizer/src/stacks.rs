@@ -228,10 +228,7 @@ fn each_taken(
     let takes_place = filter.takes_places(profile);
     for (index, ((&time, &thread), &place)) in rows.enumerate() {
         if index.is_multiple_of(LOOK_EVERY) {
-            stop.tell(index as u64, samples.times.len() as u64);
-            if stop.is_stopped() {
-                return None;
-            }
+            stop.look(index, samples.times.len())?;
             done.store(index as u64, Ordering::Relaxed);
         }
         // By where the sample itself fell, not by who called.

@@ -282,15 +282,9 @@ impl Live {
         let methods = &trace.methods;
         self.names.forget_methods(|key| !methods.contains_key(&key));
     }
-}
 
-fn add(sum: Option<DurationNs>, one: Option<DurationNs>) -> Option<DurationNs> {
-    Some(DurationNs(sum?.0.saturating_add(one?.0)))
-}
-
-impl Live {
     /// Of what is known of code that is gone and has samples, keeps what there is room for.
-    fn strip_code(&mut self, trace: &mut Trace, departed: Vec<CodeIndex>) {
+    fn strip_code(&mut self, trace: &mut Trace, mut departed: Vec<CodeIndex>) {
         let bytes = |trace: &Trace, code: CodeIndex| {
             let known = trace.constituent(code);
             let method = known.and_then(|known| trace.methods.get(&known.method?));
@@ -301,7 +295,6 @@ impl Live {
         if all <= self.bounds.code {
             return;
         }
-        let mut departed = departed;
         departed.sort_by_key(|code| trace.code.gone_of(*code).map(|gone| gone.time));
         let enough = self.bounds.code / 8 * 7;
         for code in departed {
@@ -317,6 +310,10 @@ impl Live {
             }
         }
     }
+}
+
+fn add(sum: Option<DurationNs>, one: Option<DurationNs>) -> Option<DurationNs> {
+    Some(DurationNs(sum?.0.saturating_add(one?.0)))
 }
 
 /// Removes of the first `count` values those that are not a counter's first: what grew

@@ -40,6 +40,13 @@ impl Stop {
         self.0.all.store(all, Ordering::Relaxed);
     }
 
+    /// Tells how far the work is, as [`Stop::tell`]; `None` where to stop was wished.
+    #[must_use]
+    pub fn look(&self, done: usize, all: usize) -> Option<()> {
+        self.tell(done as u64, all as u64);
+        (!self.is_stopped()).then_some(())
+    }
+
     /// The steps that are done, and all, as they were told last; 0 of 0 before that. The two
     /// are read one after the other: for showing, not for counting.
     #[must_use]

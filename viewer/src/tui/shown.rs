@@ -12,17 +12,14 @@ pub fn each<T>(
     stop: &Stop,
     mut visit: impl FnMut(T),
 ) -> Option<()> {
-    let all = rows.len() as u64;
+    let all = rows.len();
     for (done, row) in rows.enumerate() {
         if done.is_multiple_of(LOOK_EVERY) {
-            stop.tell(done as u64, all);
-            if stop.is_stopped() {
-                return None;
-            }
+            stop.look(done, all)?;
         }
         visit(row);
     }
-    stop.tell(all, all);
+    stop.tell(all as u64, all as u64);
     Some(())
 }
 

@@ -5,7 +5,8 @@ use vmscope_records::{Avma, TimeNs};
 use super::index::{Entry, Times};
 
 /// Which deaths of classes nobody saw: between two walks one may come and go, and have had
-/// the memory of one that was there before, or of one that is there now.
+/// the memory of one that was there before, or of one that is there now. They are known by
+/// their number alone: one that came and went while another was found early does not show.
 #[derive(Debug, Default)]
 pub(super) struct Deaths {
     /// Those that the last walk found before the VM had counted them.
