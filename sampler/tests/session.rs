@@ -256,6 +256,7 @@ fn options(output: &Path) -> SessionOptions {
         duration: None,
         environment: Vec::new(),
         tap: None,
+        adapters_share: None,
     }
 }
 

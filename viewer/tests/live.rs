@@ -151,6 +151,7 @@ fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
             duration: Some(time),
             environment: Vec::new(),
             tap: Some(source),
+            adapters_share: None,
         },
     )
     .unwrap();

@@ -77,6 +77,9 @@ pub struct SessionOptions {
     pub environment: Vec<String>,
     /// Where everything that is recorded is handed on to meanwhile.
     pub tap: Option<TapSource>,
+    /// What adapters do that can wait takes one part in so many of a processor's time, and
+    /// they read no more often than they need; `None` for as much as they want.
+    pub adapters_share: Option<u32>,
 }
 
 /// What is kept of a recording in memory: the newest ten minutes.
@@ -313,7 +316,8 @@ impl Session {
         // The first process of a recording: the recorder counts from there.
         let key = ProcessKey(0);
         let touched = news.as_ref().map(|news| news.touched().clone());
-        let teller = adapters::Teller::new(KeySource::new(), found, touched.unwrap_or_default());
+        let teller = adapters::Teller::new(KeySource::new(), found, touched.unwrap_or_default())
+            .with_pace(adapters::Pace::of(options.adapters_share));
         let adapters = spawn("adapters", move || {
             if let Some(news) = news {
                 readers.at_work(key, began, news, teller).run();

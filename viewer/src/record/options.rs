@@ -105,6 +105,7 @@ impl SamplingOptions {
             duration: self.duration,
             environment: Vec::new(),
             tap: None,
+            adapters_share: None,
         }
     }
 }

@@ -29,6 +29,10 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Batches that may wait to be shown: some eight seconds of them.
 const BATCHES: usize = 256;
 
+/// What adapters do that can wait takes a hundredth of a processor at most: whoever looks at
+/// a VM is not to be noticed by it, however much code it makes.
+const ADAPTERS_SHARE: u32 = 100;
+
 /// `vmscope top`.
 #[derive(Args, Clone, Debug)]
 pub struct TopArgs {
@@ -76,6 +80,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     let options = SessionOptions {
         output: args.output.clone(),
         tap: Some(source),
+        adapters_share: Some(ADAPTERS_SHARE),
         ..args.sampling.session_options(pid, false, target.command)
     };
     let session = Session::start(Box::new(target.engine), target.readers, options)?;

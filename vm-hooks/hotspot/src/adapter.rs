@@ -53,6 +53,12 @@ const MAPS_TIME: Duration = Duration::from_millis(150);
 /// And in the last one.
 const LAST_MAPS_TIME: Duration = Duration::from_secs(3);
 
+/// Where a session bounds what is used, maps wait until there is so much to be used at once …
+const WORTHWHILE: Duration = Duration::from_millis(2);
+
+/// … and that some always wait is said after so long.
+const BEHIND: Duration = Duration::from_secs(5);
+
 /// Reads one JVM.
 #[derive(Debug, Default)]
 pub struct HotSpotAdapter {
@@ -82,6 +88,8 @@ struct Opened {
     counted: Option<(Signs, ClassCounts)>,
     /// In how many looks in a row nothing has happened.
     quiet: u32,
+    /// Since when there are maps to be made that there was no time for.
+    behind: Option<TimeNs>,
     maps: Maps,
 }
 
@@ -152,6 +160,7 @@ impl HotSpotAdapter {
             told_until: TimeNs(0),
             counted: None,
             quiet: 0,
+            behind: None,
             jvm,
         });
         Ok(())
@@ -239,7 +248,7 @@ impl Adapter for HotSpotAdapter {
                         partly::missed(look);
                     }
                     // What was hit last is known from before.
-                    opened.tell_hits(self.touched.all(), None, true, look);
+                    opened.tell_last_hits(self.touched.all(), None, look);
                     Ok(())
                 };
                 opened.data.finish(process, look);
@@ -325,12 +334,26 @@ impl Opened {
             touched.fresh()
         };
         let told = look.len();
-        let left = self.tell_hits(hits, Some(&pages), is_last, look);
+        let has_time = is_last || look.spare() >= WORTHWHILE;
+        let left = match (is_last, has_time) {
+            (true, _) => {
+                self.tell_last_hits(hits, Some(&pages), look);
+                0
+            }
+            (_, true) => {
+                let (began, time) = (Instant::now(), look.spare().min(MAPS_TIME));
+                let left = self.tell_hits(hits, Some(&pages), time, look);
+                look.spend(began.elapsed());
+                left
+            }
+            (_, false) => hits.iter().filter(|at| self.zone.holds(**at)).count(),
+        };
+        self.tell_pace(left > 0, look);
         let values = touched.fresh().iter().copied();
         let values: Vec<Avma> = values.filter(|at| !self.zone.holds(*at)).collect();
         // Before the first reading nobody knows what is code.
         if left > 0 {
-            touched.put_off();
+            touched.put_off(|at| self.zone.holds(at));
         } else if self.has_read {
             touched.looked_up(is_due, |at| self.zone.holds(at));
         }
@@ -342,7 +365,7 @@ impl Opened {
         let is_quiet = counted.is_some_and(|(signs, _)| signs.collections.is_some())
             && counted == std::mem::replace(&mut self.counted, counted)
             && look.len() == told
-            && left == 0
+            && (left == 0 || !has_time)
             && !self.data.is_compiling()
             && !self.interpreted.is_waiting()
             && !touched.all().iter().any(|at| self.zone.is_new(*at));
@@ -364,25 +387,46 @@ impl Opened {
         TICK * (1 << (self.quiet / QUIET_LOOKS).min(2))
     }
 
-    /// Tells the pc maps of the code that samples hit; how many there was no time for.
+    /// Tells the pc maps of the code that samples hit, in so much time; how many were left.
     fn tell_hits(
         &mut self,
         touched: &[Avma],
         pages: Option<&Pages<'_>>,
-        is_last: bool,
+        time: Duration,
         look: &mut Look,
     ) -> usize {
-        let time = if is_last { LAST_MAPS_TIME } else { MAPS_TIME };
         let until = Instant::now() + time;
         let (maps, methods) = (&self.maps, &mut self.methods);
-        let left = (self.zone).tell_hits(touched, maps, pages, methods, until, look);
-        if is_last && left > 0 {
+        (self.zone).tell_hits(touched, maps, pages, methods, until, look)
+    }
+
+    /// The same, the last time.
+    fn tell_last_hits(&mut self, touched: &[Avma], pages: Option<&Pages<'_>>, look: &mut Look) {
+        let left = self.tell_hits(touched, pages, LAST_MAPS_TIME, look);
+        if left > 0 {
             look.lost(Stream::Adapter, left as u64, look.began());
             let text = "there was no time to find the bytecodes of some compiled methods that \
                         were hit last";
             look.limit(text.to_owned(), "");
         }
-        left
+    }
+
+    /// Says once that the VM makes more code than there is time to map.
+    fn tell_pace(&mut self, is_behind: bool, look: &mut Look) {
+        if !is_behind || !look.is_bounded() {
+            self.behind = None;
+            return;
+        }
+        let since = *self.behind.get_or_insert(look.began());
+        if Duration::from_nanos(look.began().since(since).0) >= BEHIND {
+            let text = "this JVM compiles faster than its code is mapped to bytecodes in the time \
+                        that this session takes for that: where few samples fall, only methods \
+                        are known";
+            look.limit(
+                text.to_owned(),
+                "`vmscope attach` maps all code that samples fall on",
+            );
+        }
     }
 }
 

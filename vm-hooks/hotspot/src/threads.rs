@@ -12,7 +12,7 @@ use crate::java_threads::{JavaThread, JavaThreads};
 
 /// While nothing changes they are asked for more and more seldom: pauses, in nanoseconds.
 const SHORTEST_PAUSE: u64 = 25_000_000;
-const LONGEST_PAUSE: u64 = 400_000_000;
+const LONGEST_PAUSE: u64 = 1_000_000_000;
 
 /// Asking for all threads may take one part in so many of the time: the kernel has some
 /// files to show for each.

@@ -210,9 +210,10 @@ impl ProgramStamp {
     }
 }
 
-/// What [`program_stamp`] reads of process `pid`; `None` when it is gone.
+/// What [`program_stamp`] reads of process `pid`; `None` when it is gone. Its first thread's
+/// file says the same, and the process's own has the figures of all threads summed up first.
 pub(crate) fn open_stat(pid: Pid) -> Option<File> {
-    File::open(format!("/proc/{pid}/stat")).ok()
+    File::open(format!("/proc/{pid}/task/{pid}/stat")).ok()
 }
 
 /// The stamp of the process whose `stat` that is; `None` when it is gone or has ended.

@@ -1,6 +1,7 @@
 //! What one look of an adapter at its VM found.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use vmscope_records::{
     Avma, COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Class, CodeChange, Collection, Compilation,
@@ -86,6 +87,8 @@ pub struct Look {
     process: ProcessKey,
     began: TimeNs,
     told_until: TimeNs,
+    spare: Duration,
+    spent: Duration,
     clock: Arc<dyn Fn() -> TimeNs + Send + Sync>,
     touched: Vec<Avma>,
     records: Vec<Record>,
@@ -121,6 +124,8 @@ impl Look {
             process,
             began,
             told_until: began,
+            spare: Duration::MAX,
+            spent: Duration::ZERO,
             clock,
             touched: Vec::new(),
             records: Vec::new(),
@@ -137,6 +142,13 @@ impl Look {
     pub fn with_touched(mut self, mut touched: Vec<Avma>) -> Self {
         touched.truncate(MAX_TOUCHED_OF_A_LOOK);
         self.touched = touched;
+        self
+    }
+
+    /// The same look, with so much of a processor's time for what can wait.
+    #[must_use]
+    pub fn with_spare(mut self, spare: Duration) -> Self {
+        self.spare = spare;
         self
     }
 
@@ -178,6 +190,32 @@ impl Look {
     #[must_use]
     pub fn told_until(&self) -> TimeNs {
         self.told_until
+    }
+
+    /// How much of a processor's time this look may take for what can wait: what is only more
+    /// precise for it. [`Duration::MAX`] where the session has no bound, nothing where adapters
+    /// have used more than their share. An adapter that puts off for long what it would have
+    /// told says so ([`Look::limit`]).
+    #[must_use]
+    pub fn spare(&self) -> Duration {
+        self.spare.saturating_sub(self.spent)
+    }
+
+    /// Whether the session bounds what adapters use.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        self.spare != Duration::MAX
+    }
+
+    /// So much was used of what there is to [`Look::spare`].
+    pub fn spend(&mut self, time: Duration) {
+        self.spent = self.spent.saturating_add(time);
+    }
+
+    /// What was used of what there was to [`Look::spare`].
+    #[must_use]
+    pub fn spent(&self) -> Duration {
+        self.spent
     }
 
     /// The time now: what has been read by now was there by now.

@@ -12,6 +12,7 @@ use vmscope_target::{
     Adapter, AdapterError, KeySource, Look, MAX_TOUCHED_OF_A_LOOK, ProcessView, ThreadNews,
 };
 
+use super::pace::Pace;
 use crate::session::touched::Touched;
 use crate::session::{Found, now};
 
@@ -46,6 +47,7 @@ pub(in crate::session) struct Teller {
     /// What was said already.
     told: HashSet<String>,
     touched: Touched,
+    pace: Pace,
 }
 
 impl AtWork {
@@ -130,8 +132,9 @@ impl AtWork {
         }
     }
 
-    fn begin(&mut self, view: &ProcessView, teller: &Teller) -> Look {
+    fn begin(&mut self, view: &ProcessView, teller: &mut Teller) -> Look {
         let look = Look::new(teller.keys.clone(), view.key(), Arc::new(now));
+        let look = look.with_spare(teller.pace.spare());
         look.with_touched(std::mem::take(&mut self.touched))
     }
 
@@ -161,7 +164,14 @@ impl Teller {
             out,
             touched,
             told: HashSet::new(),
+            pace: Pace::of(None),
         }
+    }
+
+    /// The same, for adapters that may take no more than `pace` grants.
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.pace = pace;
+        self
     }
 
     /// Says which VM the recording is of.
@@ -234,6 +244,7 @@ impl Teller {
     }
 
     fn send(&mut self, look: Look) {
+        self.pace.spend(look.spent());
         let (records, threads) = self.take(look);
         self.tell(records, threads);
     }

@@ -8,9 +8,11 @@
 //! files that were opened when they were mapped.
 
 mod at_work;
+mod pace;
 mod watched;
 
 pub(super) use at_work::{AtWork, Teller};
+pub(super) use pace::Pace;
 pub(super) use watched::Watched;
 
 use std::collections::HashMap;

@@ -28,7 +28,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(5);
 
 /// For how long mappings that were read count as those of now, while nothing is heard of
 /// new ones and the process runs the same program.
-const MAPPINGS_LAST: Duration = Duration::from_millis(500);
+const MAPPINGS_LAST: Duration = Duration::from_secs(2);
 
 /// The kernel tells the start of a process in clock ticks of 10 ms.
 const START_TOLERANCE_NS: u64 = 50_000_000;

@@ -129,7 +129,7 @@ impl Interpreted {
         let is_quiet = counts.is_some() && counts == self.counts && !self.again;
         if is_quiet && self.certain.is_some() {
             self.certain = Some(look.began());
-        } else if Instant::now() >= self.not_before(counts) {
+        } else if Instant::now() >= self.not_before(counts, look.is_bounded()) {
             let began = Instant::now();
             let walked = self.walk(&layout, counts, (jvm, pages), methods, look);
             (self.walked, self.took) = (Instant::now(), began.elapsed());
@@ -244,12 +244,13 @@ impl Interpreted {
         self.again || !self.pending.is_empty()
     }
 
-    /// When the classes may be walked over again.
-    pub fn not_before(&self, counts: Option<ClassCounts>) -> Instant {
+    /// When the classes may be walked over again, in a session that bounds what adapters use
+    /// or does not.
+    pub fn not_before(&self, counts: Option<ClassCounts>, is_bounded: bool) -> Instant {
         let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
         let have_gone = self.again || unloaded(counts) != unloaded(self.counts);
         // What failed will most often fail again.
-        let is_urgent = have_gone && !self.has_failed;
+        let is_urgent = have_gone && !self.has_failed && !is_bounded;
         let factor = if is_urgent {
             SHORT_PAUSE_FACTOR
         } else {

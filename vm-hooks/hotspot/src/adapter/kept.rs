@@ -57,12 +57,6 @@ impl Nmethods {
         self.all.get_mut(id)
     }
 
-    /// Those of `ids` that are kept, in no order.
-    pub fn among(&mut self, ids: &FxHashSet<NmethodId>) -> impl Iterator<Item = &mut Kept> {
-        let all = self.all.iter_mut();
-        all.filter_map(|(id, kept)| ids.contains(id).then_some(kept))
-    }
-
     /// Whether one is to be read: it is new, or was not there at the last reading.
     pub fn wants(&self, id: &NmethodId) -> bool {
         self.all.get(id).is_none_or(|kept| kept.gone_at.is_some())

@@ -1,7 +1,6 @@
 //! From an nmethod to the pc map that a recording holds.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use vmscope_records::{Avma, BytecodePc, Chain, ChainFrame, CodeChange, Cover, PcMap, Position};
 use vmscope_target::{Look, Memory};
@@ -44,48 +43,41 @@ impl Maps {
         }
     }
 
-    /// Tells the pc maps of compiled methods that samples hit, each once. After `until` no
-    /// more is begun than one, since one can take long; returns how many were left.
-    pub fn tell<'k>(
+    /// What is known of the methods that are there, for the maps of one look.
+    pub fn source<'p>(&self, pages: &'p Pages<'p>) -> Option<MemoryMethods<'p>> {
+        let layout = self.layout.clone();
+        layout.map(|layout| MemoryMethods::new(pages, layout))
+    }
+
+    /// Tells the pc map of a compiled method that samples hit, once. `memory`: where its
+    /// methods are, with their [`Maps::source`]; without it, they are there no more.
+    pub fn tell(
         &self,
-        hit: impl Iterator<Item = &'k mut Kept>,
-        pages: Option<&Pages<'_>>,
-        until: Instant,
+        kept: &mut Kept,
+        memory: Option<(&Pages<'_>, Option<&MemoryMethods<'_>>)>,
         methods: &mut Methods,
         look: &mut Look,
-    ) -> usize {
-        let (mut told, mut left) = (0, 0);
-        let source = pages
-            .zip(self.layout.as_ref())
-            .map(|(pages, layout)| MemoryMethods::new(pages, layout.clone()));
-        let memory = pages.map(|pages| pages as &dyn Memory);
-        for kept in hit {
-            let (false, Some(constituent)) = (kept.is_mapped, &mut kept.constituent) else {
-                continue;
-            };
-            if told > 0 && Instant::now() >= until {
-                left += 1;
-                continue;
-            }
-            told += 1;
-            kept.is_mapped = true;
-            let by_evidence = |nmethod: &Nmethod| match &source {
-                Some(source) => pieces(nmethod, source),
-                None => pieces(nmethod, &Remembered(methods)),
-            };
-            let nmethod = &kept.nmethod;
-            let map = if !has_full_tables([nmethod]) {
-                by_evidence(nmethod)
-            } else if self.is_c2_wrong && nmethod.is_by_c2() {
-                by_evidence(&without_needless(nmethod))
-            } else {
-                // `-XX:+DebugNonSafepoints`: the records say it themselves.
-                full(nmethod)
-            };
-            constituent.map = covers(&map, memory, methods, look);
-            look.code(CodeChange::Seen(constituent.clone()));
-        }
-        left
+    ) {
+        let (false, Some(constituent)) = (kept.is_mapped, &mut kept.constituent) else {
+            return;
+        };
+        kept.is_mapped = true;
+        let by_evidence = |nmethod: &Nmethod| match memory.and_then(|(_, source)| source) {
+            Some(source) => pieces(nmethod, source),
+            None => pieces(nmethod, &Remembered(methods)),
+        };
+        let nmethod = &kept.nmethod;
+        let map = if !has_full_tables([nmethod]) {
+            by_evidence(nmethod)
+        } else if self.is_c2_wrong && nmethod.is_by_c2() {
+            by_evidence(&without_needless(nmethod))
+        } else {
+            // `-XX:+DebugNonSafepoints`: the records say it themselves.
+            full(nmethod)
+        };
+        let memory = memory.map(|(pages, _)| pages as &dyn Memory);
+        constituent.map = covers(&map, memory, methods, look);
+        look.code(CodeChange::Seen(constituent.clone()));
     }
 }
 

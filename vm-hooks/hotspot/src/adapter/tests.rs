@@ -124,7 +124,7 @@ fn classes_are_not_gone_through_again_at_once_where_they_can_t_be() {
     let (from, methods) = ((&opened.jvm, &pages), &mut opened.methods);
     let result = interpreted.look(std::iter::empty(), counts, from, methods, &mut look);
     assert!(result.is_err_and(|error| !error.is_final()));
-    assert!(interpreted.not_before(counts) > began);
+    assert!(interpreted.not_before(counts, false) > began);
 }
 
 /// Compiled code is hit while the code cache can't be read: its map is told when it can.
@@ -229,6 +229,23 @@ fn maps_that_there_is_no_time_for_are_made_later() {
         }
         assert_eq!(left, [4, 3, 2, 1, 0, 0]);
     }
+}
+
+/// Adapters have used more than their share: code has its name, its bytecodes wait.
+#[test]
+fn maps_wait_until_there_is_time_to_spare() {
+    let code = Scene::code("jdk17");
+    let mut scene = Scene::new("jdk17");
+    let mut mapped = |touched: &[Avma], spare: Duration| {
+        let mut look = look_with(touched).with_spare(spare);
+        scene.adapter.look(&scene.process, &mut look).unwrap();
+        let is_it = |record: &Record| matches!(record, Record::Constituent(one) if one.start == code && one.map != PcMap::None);
+        let (told, waits) = (look.finish().0, &scene.adapter.touched);
+        (told.iter().any(is_it), waits.fresh().to_vec())
+    };
+    assert_eq!(mapped(&[code], Duration::ZERO), (false, vec![code]));
+    assert_eq!(mapped(&[], WORTHWHILE / 2), (false, vec![code]));
+    assert_eq!(mapped(&[], MAPS_TIME), (true, Vec::new()));
 }
 
 /// Its code can't be read for long: then others may tell what is in files.

@@ -47,8 +47,9 @@ impl Touched {
         &self.fresh
     }
 
-    /// There was no time for all of them.
-    pub fn put_off(&mut self) {
+    /// There was no time for all of those in code, as `is_code` says.
+    pub fn put_off(&mut self, is_code: impl Fn(Avma) -> bool) {
+        self.all.retain(|at| is_code(*at));
         self.fresh.clone_from(&self.all);
     }
 

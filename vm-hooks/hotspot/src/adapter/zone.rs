@@ -1,6 +1,7 @@
 //! The code zone: the whole code cache read at a pace that follows its churn, and what
 //! changed in it told.
 
+use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -208,9 +209,9 @@ impl Zone {
         (self.due, self.not_before, self.collected_not_before) = (later, later, later);
     }
 
-    /// Tells the pc maps of the compiled methods that hold any of `touched` (ascending);
-    /// without `pages` where the VM is over. After `until` no more is begun than one;
-    /// returns how many were left.
+    /// Tells the pc maps of the compiled methods that hold any of `touched` (ascending), those
+    /// first in which most of them are; without `pages` where the VM is over. After `until` no
+    /// more is begun than one, since one can take long; returns how many were left.
     pub fn tell_hits(
         &mut self,
         touched: &[Avma],
@@ -222,37 +223,38 @@ impl Zone {
     ) -> usize {
         let touched = touched.iter().copied();
         let in_code: Vec<Avma> = touched.filter(|at| self.holds(*at)).collect();
-        let mut there = FxHashSet::default();
-        let (mut all, mut left) = (Vec::new(), 0);
+        let mut hit: Vec<(usize, NmethodId)> = Vec::new();
         for id in self.nmethods.at(&in_code) {
-            let Some(kept) = self.nmethods.get_mut(&id).filter(|kept| !kept.is_mapped) else {
+            if let Some(kept) = self.nmethods.get(&id).filter(|kept| !kept.is_mapped) {
+                let blob = &kept.nmethod.blob;
+                let before = |end: Avma| in_code.partition_point(|at| *at < end);
+                hit.push((before(blob.code_end) - before(blob.code_begin), id));
+            }
+        }
+        hit.sort_unstable_by_key(|(hits, id)| (Reverse(*hits), *id));
+        let source = pages.and_then(|pages| maps.source(pages));
+        for (told, (_, id)) in hit.iter().enumerate() {
+            if told > 0 && Instant::now() >= until {
+                return hit.len() - told;
+            }
+            let Some(kept) = self.nmethods.get_mut(id) else {
                 continue;
             };
-            if !all.is_empty() && Instant::now() >= until {
-                left += 1;
-                continue;
-            }
             let is_there = |pages: &Pages<'_>| {
                 let mut of = kept.methods.iter();
                 kept.are_all && of.all(|method| methods.is_current(pages, method))
             };
-            if pages.is_some_and(is_there) {
-                there.insert(id);
-                continue;
+            if let Some(pages) = pages.filter(|pages| is_there(pages)) {
+                maps.tell(kept, Some((pages, source.as_ref())), methods, look);
+            } else {
+                // Others may have taken its methods' places.
+                let before = methods.only(&kept.methods);
+                maps.tell(kept, None, methods, look);
+                methods.put_back(before);
             }
-            all.push(id);
-            // Others may have taken its methods' places.
-            let before = methods.only(&kept.methods);
-            maps.tell(std::iter::once(kept), None, until, methods, look);
-            methods.put_back(before);
-        }
-        if !there.is_empty() {
-            left += maps.tell(self.nmethods.among(&there), pages, until, methods, look);
-        }
-        for id in all.iter().chain(&there) {
             self.nmethods.strip(id);
         }
-        left
+        0
     }
 
     /// Reads the code cache and tells what changed. `knows_dead`: classes were unloaded, and
@@ -454,7 +456,11 @@ impl Zone {
         self.cadence.found(changes);
         let took = now.duration_since(began);
         let pause = took.saturating_mul(PAUSE_FACTOR);
-        self.collected_not_before = now + took.saturating_mul(SHORT_PAUSE_FACTOR);
+        let factor = match look.is_bounded() {
+            true => PAUSE_FACTOR,
+            false => SHORT_PAUSE_FACTOR,
+        };
+        self.collected_not_before = now + took.saturating_mul(factor);
         self.due = now + self.cadence.pause().max(pause);
         self.not_before = now + SHORTEST.max(pause);
         Ok(())
