@@ -341,10 +341,8 @@ impl Opened {
                 0
             }
             (_, true) => {
-                let (began, time) = (Instant::now(), look.spare().min(MAPS_TIME));
-                let left = self.tell_hits(hits, Some(&pages), time, look);
-                look.spend(began.elapsed());
-                left
+                let time = look.spare().min(MAPS_TIME);
+                look.spending(|look| self.tell_hits(hits, Some(&pages), time, look))
             }
             (_, false) => hits.iter().filter(|at| self.zone.holds(**at)).count(),
         };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::time::{ClockId, clock_gettime};
 use vmscope_records::{
     Avma, COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Class, CodeChange, Collection, Compilation,
     Counter, CounterMeaning, Fact, InterpreterRules, InterpreterSource, Lifetime, Limit, LimitKind,
@@ -207,9 +208,14 @@ impl Look {
         self.spare != Duration::MAX
     }
 
-    /// So much was used of what there is to [`Look::spare`].
-    pub fn spend(&mut self, time: Duration) {
-        self.spent = self.spent.saturating_add(time);
+    /// Does what can wait: the CPU time that this thread uses meanwhile is taken from what
+    /// there is to [`Look::spare`].
+    pub fn spending<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let used = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
+        let (before, done, after) = (used(), work(self), used());
+        let time = before.and_then(|before| Ok(after?.saturating_sub(before)));
+        self.spent = self.spent.saturating_add(time.unwrap_or_default());
+        done
     }
 
     /// What was used of what there was to [`Look::spare`].

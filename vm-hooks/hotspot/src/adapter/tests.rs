@@ -239,9 +239,12 @@ fn maps_wait_until_there_is_time_to_spare() {
     let mut mapped = |touched: &[Avma], spare: Duration| {
         let mut look = look_with(touched).with_spare(spare);
         scene.adapter.look(&scene.process, &mut look).unwrap();
+        let has_spent = look.spent() > Duration::ZERO;
         let is_it = |record: &Record| matches!(record, Record::Constituent(one) if one.start == code && one.map != PcMap::None);
         let (told, waits) = (look.finish().0, &scene.adapter.touched);
-        (told.iter().any(is_it), waits.fresh().to_vec())
+        let is_mapped = told.iter().any(is_it);
+        assert_eq!(has_spent, is_mapped);
+        (is_mapped, waits.fresh().to_vec())
     };
     assert_eq!(mapped(&[code], Duration::ZERO), (false, vec![code]));
     assert_eq!(mapped(&[], WORTHWHILE / 2), (false, vec![code]));
