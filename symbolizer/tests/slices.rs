@@ -176,7 +176,32 @@ fn columns_are_those_of_all_samples() {
                 }
             }
             assert_eq!(columns.samples, expected, "{filter:?}");
-            assert_eq!(columns.decided_whole, 0);
+            assert_eq!(columns.spread, 0);
+        }
+    }
+}
+
+/// The recording's samples come evenly: so does what is left of them, however narrow the
+/// columns are.
+fn assert_no_column_is_impossible(profile: &Profile) {
+    for columns in [10, 100, 2000] {
+        let what = ColumnsOf {
+            columns,
+            ..columns_of((0, END), By::Threads)
+        };
+        let chart = Columns::of(profile, &what, &Filter::default(), &Stop::new()).unwrap();
+        assert!(chart.spread > 0);
+        let all: u64 = chart.samples.iter().sum();
+        let mean = all as f64 / columns as f64;
+        // Single samples of the other half are as they are.
+        for column in 0..columns / 5 * 2 {
+            let here: u64 = chart.column(column).iter().sum();
+            // Each of five groups is rounded.
+            let far = (here as f64 - mean).abs() > mean * 0.2 + 5.0;
+            assert!(
+                !far,
+                "{here} in column {column} of {columns}, {mean} in the mean"
+            );
         }
     }
 }
@@ -217,6 +242,7 @@ fn what_was_forgotten_is_still_counted_and_what_was_decided_is_told() {
         let chart = columns_of((0, END), By::Threads);
         let chart = Columns::of(&profile, &chart, &Filter::default(), &Stop::new()).unwrap();
         assert_eq!(chart.samples.iter().sum::<u64>(), all.total);
+        assert_no_column_is_impossible(&profile);
         // One at a time: it is whole after each.
         let mut may = true;
         let merged = profile.slices.merge_oldest(|_| !std::mem::take(&mut may));

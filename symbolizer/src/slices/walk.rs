@@ -165,6 +165,13 @@ impl Slices {
         }
     }
 
+    /// The smallest slice that begins with a sample.
+    pub(super) fn smallest_at(&self, first: u64) -> Option<&Slice> {
+        let slices = self.levels.first()?;
+        let at = slices.binary_search_by_key(&first, |slice| slice.first);
+        slices.get(at.ok()?)
+    }
+
     /// The samples of a window, and how many of them were decided as a whole.
     pub(super) fn range_of(
         &self,
