@@ -52,6 +52,12 @@ impl History {
         self.before.truncate(self.before.len().saturating_sub(more));
     }
 
+    /// The filters of all steps.
+    pub fn lenses(&mut self) -> impl Iterator<Item = &mut Lens> {
+        let steps = self.before.iter_mut().chain(&mut self.after);
+        steps.map(|spot| &mut spot.lens)
+    }
+
     /// Goes back from `now`; `None` at the beginning.
     pub fn back(&mut self, now: Spot) -> Option<Spot> {
         let spot = self.before.pop()?;

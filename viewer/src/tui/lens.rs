@@ -179,6 +179,28 @@ impl Lens {
         self.version += 1;
     }
 
+    /// Drops threads that are no more what they were when they were chosen, as `is_gone` says
+    /// by their index in the trace; whether there were any.
+    pub fn drop_threads(&mut self, is_gone: impl Fn(u32) -> bool) -> bool {
+        let chosen = self.chosen.threads.iter().flatten();
+        let mut all = chosen.chain(&self.chosen.without);
+        if !all.any(|thread| is_gone(*thread)) {
+            return false;
+        }
+        let stay = |threads: &FxHashSet<u32>| {
+            let there = threads.iter().copied();
+            there.filter(|thread| !is_gone(*thread)).collect()
+        };
+        let narrow = match &self.chosen.threads {
+            Some(threads) => {
+                let threads: FxHashSet<u32> = stay(threads);
+                Narrow::Threads((!threads.is_empty()).then_some(threads))
+            }
+            None => Narrow::WithoutThreads(stay(&self.chosen.without)),
+        };
+        self.narrow(narrow)
+    }
+
     /// Goes back to filters that were there before.
     pub fn restore(&mut self, older: Lens) {
         self.kinds = older.kinds;
@@ -278,6 +300,22 @@ mod tests {
         assert!(lens.narrow(Narrow::Drop(Kind::Regions)));
         assert!(lens.narrow(Narrow::DropAll));
         assert!(lens.is_open() && lens.filter().from.is_none());
+    }
+
+    #[test]
+    fn threads_that_are_no_more_what_they_were_are_dropped() {
+        let set = |threads: &[u32]| -> FxHashSet<u32> { threads.iter().copied().collect() };
+        let mut lens = Lens::default();
+        assert!(!lens.drop_threads(|_| true));
+        lens.narrow(Narrow::Threads(Some(set(&[3, 5]))));
+        assert!(!lens.drop_threads(|thread| thread == 4));
+        assert!(lens.drop_threads(|thread| thread == 3));
+        assert_eq!(lens.filter().threads, Some(set(&[5])));
+        assert!(lens.drop_threads(|thread| thread == 5));
+        assert!(lens.is_open() && lens.filter().threads.is_none());
+        lens.narrow(Narrow::WithoutThreads(set(&[7, 8])));
+        assert!(lens.drop_threads(|thread| thread == 8));
+        assert_eq!(lens.filter().without, set(&[7]));
     }
 
     #[test]

@@ -54,7 +54,25 @@ impl App {
         self.generation += 1;
         self.bounds = open::bounds(profile, self.live.as_ref().map(|live| live.until));
         self.follow_span();
+        self.drop_threads(profile);
         true
+    }
+
+    /// Drops threads from the filters that are over and were summed up with others: another
+    /// thread will have their place.
+    fn drop_threads(&mut self, profile: &Profile) {
+        let is_gone = |thread: u32| {
+            let thread = profile.trace.threads.get(thread as usize);
+            thread.is_some_and(|thread| thread.is_nobody())
+        };
+        for lens in self.history.lenses() {
+            lens.drop_threads(is_gone);
+        }
+        if self.lens.drop_threads(is_gone) {
+            let text = "threads that were chosen are over and summed up with others: the filter \
+                        is without them";
+            text.clone_into(&mut self.message);
+        }
     }
 
     /// Moves the window along, where only the last seconds are shown.
