@@ -27,7 +27,7 @@ mod walk;
 
 pub use columns::{By, Columns, ColumnsOf};
 pub use count::Counts;
-pub use cross::{ThreadSite, by_thread};
+pub use cross::{ThreadEntry, by_thread};
 pub use spans::{InSpan, Span};
 pub use stop::Stop;
 
