@@ -5,20 +5,20 @@
 //! [`Stretch`]es: a file's code, a code zone, the kernel; between them is nothing that is
 //! shown. What has no address in a recording is counted apart.
 
-use crate::profile::{Profile, SiteId};
-use crate::slices::Stop;
+mod layout;
+
+pub use layout::Layout;
+
+use crate::profile::{EntryId, Profile};
+use crate::slices::{Stop, by_place};
 use crate::summary::Filter;
-use crate::trace::{Place, Samples};
-use crate::zone::{Life, Lives};
-use rustc_hash::FxHashMap;
+use layout::Zone;
+use std::collections::BTreeMap;
 use std::ops::Range;
-use vmscope_records::{ModuleKey, ProcessKey, TimeNs};
+use vmscope_records::{ModuleKey, ProcessKey};
 
 /// The kernel's own code and that of its modules lie further apart than this.
 const APART: u64 = 16 << 20;
-
-/// Samples between two looks at [`Stop`].
-const LOOK: usize = 1 << 16;
 
 /// Whose code a stretch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,17 +31,35 @@ pub enum Owner {
     Kernel(u64),
 }
 
-/// Samples at one address, at one site.
+/// Of no constituent.
+const NONE: u32 = u32::MAX;
+
+/// Samples at one address, of one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The address.
     pub address: u64,
-    /// What they are of.
-    pub site: SiteId,
-    /// The constituent that was there, of generated code.
-    pub code: Option<u32>,
     /// How many.
     pub samples: u64,
+    /// What they are of.
+    pub entry: EntryId,
+    code: u32,
+}
+
+impl Point {
+    /// The constituent that was there, of generated code.
+    #[must_use]
+    pub fn code(&self) -> Option<u32> {
+        (self.code != NONE).then_some(self.code)
+    }
+
+    /// Takes in another's samples, if it differs by them alone.
+    fn join(&mut self, other: &Point) -> bool {
+        let is_same =
+            (self.address, self.entry, self.code) == (other.address, other.entry, other.code);
+        self.samples += if is_same { other.samples } else { 0 };
+        is_same
+    }
 }
 
 /// A range of addresses without gaps, with samples.
@@ -123,189 +141,55 @@ impl Stretch {
     }
 }
 
-/// Where a place is.
-#[derive(Clone, Copy, Debug)]
-enum Where {
-    Module(ModuleKey, u64),
-    Kernel(u64),
-    /// In a constituent: so many bytes from its start, wherever that was.
-    Code(u32, u32),
-    Nowhere,
-}
-
 impl Addresses {
-    /// Of the samples that `filter` takes. Looks at every one of them: `None` when `stop` was
-    /// wished before it was done.
+    /// Of the samples that `filter` takes; `None` when `stop` was wished before it was done.
     #[must_use]
-    pub fn of(profile: &Profile, filter: &Filter, lives: &Lives, stop: &Stop) -> Option<Self> {
-        let mut by_code: FxHashMap<u32, Vec<Life>> = FxHashMap::default();
-        for life in lives.all() {
-            by_code.entry(life.code).or_default().push(*life);
-        }
-        let mut points = Gathered {
-            profile,
-            by_code,
-            counts: vec![0; profile.trace.places.len()],
-            moving: FxHashMap::default(),
-            total: 0,
-        };
-        points.count(&profile.trace.samples, filter, stop)?;
-        let (by_owner, nowhere) = points.by_owner(lives);
+    pub fn of(profile: &Profile, filter: &Filter, layout: &Layout, stop: &Stop) -> Option<Self> {
+        let counts = by_place(profile, filter, stop)?;
+        let mut moved: BTreeMap<Owner, Vec<Point>> =
+            layout.moved(profile, filter, &counts, stop)?;
         let mut stretches = Vec::new();
-        for (owner, points) in by_owner {
+        let mut placed = 0;
+        for (owner, slots, zone) in layout.owners() {
+            let mut points: Vec<Point> = Vec::new();
+            for slot in slots {
+                let samples = counts.get(slot.place as usize).copied().unwrap_or(0);
+                if samples > 0 {
+                    let point = slot.point(u64::from(samples));
+                    if !points.last_mut().is_some_and(|last| last.join(&point)) {
+                        points.push(point);
+                    }
+                }
+            }
+            if let Some(more) = moved.remove(&owner) {
+                points.extend(more);
+                points.sort_unstable_by_key(|point| (point.address, point.entry, point.code));
+                points.dedup_by(|later, kept| kept.join(later));
+            }
+            placed += points.iter().map(|point| point.samples).sum::<u64>();
+            stretch(profile, (owner, zone), points, &mut stretches);
             if stop.is_stopped() {
                 return None;
             }
-            stretch(profile, lives, owner, points, &mut stretches);
         }
         stretches.sort_by_key(|one: &Stretch| (one.start, one.owner));
+        let total = counts.iter().map(|&samples| u64::from(samples)).sum();
         Some(Addresses {
             stretches,
-            total: points.total,
-            nowhere,
+            total,
+            nowhere: total.saturating_sub(placed),
             forgotten: profile.slices.forgotten(),
         })
     }
 }
 
-struct Gathered<'a> {
-    profile: &'a Profile,
-    by_code: FxHashMap<u32, Vec<Life>>,
-    /// Samples by place, of those that do not move.
-    counts: Vec<u64>,
-    /// Of those that do, by place and the start of the constituent then.
-    moving: FxHashMap<(u32, u64, ProcessKey), u64>,
-    total: u64,
-}
-
-impl Gathered<'_> {
-    fn count(&mut self, samples: &Samples, filter: &Filter, stop: &Stop) -> Option<()> {
-        let places = &self.profile.trace.places;
-        let moves = |place: &Place| match *place {
-            Place::Code(code, _)
-            | Place::Interpreted { handler: code, .. }
-            | Place::Entering { handler: code, .. } => {
-                self.by_code.get(&code).is_some_and(|lives| lives.len() > 1)
-            }
-            _ => false,
-        };
-        let moves: Vec<bool> = places.iter().map(moves).collect();
-        let takes_place = filter.takes_places(self.profile);
-        let rows = samples.times.iter().zip(&samples.threads);
-        for (index, ((&time, &thread), &place)) in rows.zip(&samples.places).enumerate() {
-            if index.is_multiple_of(LOOK) {
-                stop.look(index, samples.times.len())?;
-            }
-            if !filter.takes(thread, time) || !takes_place(place) {
-                continue;
-            }
-            self.total += 1;
-            if moves.get(place as usize) == Some(&true) {
-                self.count_moving(place, time);
-            } else if let Some(slot) = self.counts.get_mut(place as usize) {
-                *slot += 1;
-            }
-        }
-        Some(())
-    }
-
-    fn count_moving(&mut self, place: u32, time: TimeNs) {
-        let code = self.profile.trace.places.get(place as usize);
-        let code = code.and_then(|place| match where_of(self.profile, *place) {
-            Where::Code(code, _) => Some(code),
-            _ => None,
-        });
-        let lives = code.and_then(|code| self.by_code.get(&code));
-        if let Some(life) = lives.and_then(|lives| Lives::place_of(lives, time)) {
-            let at = (place, life.start, life.process);
-            *self.moving.entry(at).or_default() += 1;
-        }
-    }
-
-    /// The points of each owner, and how many samples have no address.
-    fn by_owner(&self, lives: &Lives) -> (FxHashMap<Owner, Vec<Point>>, u64) {
-        let mut by_owner: FxHashMap<Owner, Vec<Point>> = FxHashMap::default();
-        let mut placed = 0;
-        let mut put = |owner, address, place: u32, code, samples| {
-            let site = self.profile.site_of_place.get(place as usize);
-            placed += samples;
-            by_owner.entry(owner).or_default().push(Point {
-                address,
-                site: site.copied().unwrap_or(SiteId::MAX),
-                code,
-                samples,
-            });
-        };
-        let places = self.profile.trace.places.iter().zip(&self.counts);
-        for ((&place, &samples), id) in places.zip(0u32..).filter(|((_, n), _)| **n > 0) {
-            match where_of(self.profile, place) {
-                Where::Module(module, address) => {
-                    put(Owner::Module(module), address, id, None, samples);
-                }
-                Where::Kernel(address) => put(Owner::Kernel(0), address, id, None, samples),
-                Where::Code(code, offset) => {
-                    let life = self.by_code.get(&code).and_then(|lives| lives.first());
-                    let Some(life) = life else { continue };
-                    let owner = owner_of(lives, life.process, life.start);
-                    let address = life.start.saturating_add(u64::from(offset));
-                    put(owner, address, id, Some(code), samples);
-                }
-                Where::Nowhere => {}
-            }
-        }
-        for (&(id, start, process), &samples) in &self.moving {
-            let place = self.profile.trace.places.get(id as usize);
-            let place = place.map(|place| where_of(self.profile, *place));
-            if let Some(Where::Code(code, offset)) = place {
-                let address = start.saturating_add(u64::from(offset));
-                let owner = owner_of(lives, process, start);
-                put(owner, address, id, Some(code), samples);
-            }
-        }
-        (by_owner, self.total - placed)
-    }
-}
-
-/// The zone that an address of a process is in.
-fn owner_of(lives: &Lives, process: ProcessKey, address: u64) -> Owner {
-    let zones = lives.zones();
-    let after = zones.partition_point(|zone| (zone.process, zone.start) <= (process, address));
-    let zone = after.checked_sub(1).and_then(|at| zones.get(at));
-    let zone = zone.filter(|zone| zone.process == process && address < zone.end);
-    Owner::Zone(process, zone.map_or(address, |zone| zone.start))
-}
-
-/// An interpreter's sample is shown at the beginning of the code that executed its
-/// bytecode: where in that it was is not kept.
-fn where_of(profile: &Profile, place: Place) -> Where {
-    match place {
-        Place::Code(code, offset) => Where::Code(code, offset),
-        Place::Interpreted { handler, .. } | Place::Entering { handler, .. } => {
-            Where::Code(handler, 0)
-        }
-        Place::Native(module, offset) => {
-            let found = profile.trace.extents.address(module, offset);
-            found.map_or(Where::Nowhere, |(_, at)| Where::Module(module, at.0))
-        }
-        Place::Kernel(address) => Where::Kernel(address.0),
-        Place::Generated | Place::Doubtful | Place::Unmapped | Place::Idle => Where::Nowhere,
-    }
-}
-
-/// Makes the stretches of an owner's points.
+/// Makes the stretches of an owner's points, which are by address.
 fn stretch(
     profile: &Profile,
-    lives: &Lives,
-    owner: Owner,
-    mut points: Vec<Point>,
+    (owner, zone): (Owner, Zone),
+    points: Vec<Point>,
     stretches: &mut Vec<Stretch>,
 ) {
-    points.sort_unstable_by_key(|point| (point.address, point.site, point.code));
-    points.dedup_by(|later, kept| {
-        let same = (later.address, later.site, later.code) == (kept.address, kept.site, kept.code);
-        kept.samples += if same { later.samples } else { 0 };
-        same
-    });
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return;
     };
@@ -321,11 +205,8 @@ fn stretch(
             });
             stretches.push(Stretch::new(owner, (start, end), points));
         }
-        Owner::Zone(process, start) => {
-            let zones = lives.zones().iter();
-            let zone = zones.filter(|zone| zone.process == process && zone.start == start);
-            let range = zone.map(|zone| (zone.start, zone.end)).next();
-            let range = range.map_or(hit, |(start, end)| (start, end.max(hit.1)));
+        Owner::Zone(..) => {
+            let range = zone.map_or(hit, |(start, end)| (start, end.max(hit.1)));
             stretches.push(Stretch::new(owner, range, points));
         }
         Owner::Kernel(_) => {

@@ -178,6 +178,11 @@ impl<'a> Timelines<'a> {
         Timelines(lines.collect())
     }
 
+    /// Whether no thread does.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether a thread compiles.
     pub fn has(&self, thread: u32) -> bool {
         self.0.contains_key(&thread)

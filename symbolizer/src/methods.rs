@@ -20,7 +20,7 @@ pub struct Methods {
     /// The method of each of [`Profile::entries`].
     pub of_entry: Vec<MethodId>,
     /// Their names.
-    pub names: Vec<String>,
+    pub names: Vec<Arc<str>>,
 }
 
 impl Methods {
@@ -49,9 +49,8 @@ impl Methods {
             if id == next {
                 let method = key.and_then(|key| profile.trace.methods.get(&key));
                 let name = method.map(|method| full_name(method, separator));
-                methods
-                    .names
-                    .push(name.unwrap_or_else(|| entry.name.clone()));
+                let name = name.map_or_else(|| entry.name.as_str().into(), Arc::from);
+                methods.names.push(name);
             }
             methods.of_entry.push(id);
         }

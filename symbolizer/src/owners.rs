@@ -9,9 +9,9 @@
 use crate::compilers::{For, Timelines};
 use crate::methods::is_method;
 use crate::profile::{EntryId, Profile};
-use crate::slices::{Piece, Selection, Stop, ThreadSite, by_thread};
+use crate::slices::{Cell, Piece, Selection, Stop, ThreadEntry, by_thread};
 use crate::summary::Filter;
-use crate::summary::errors::Means;
+use crate::summary::errors::{Batches, Means};
 use crate::trace::ChainTree;
 use rustc_hash::FxHashMap;
 use vmscope_records::{ThreadRole, TimeNs};
@@ -56,15 +56,12 @@ pub struct Owned {
 #[must_use]
 pub fn owners(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Owned>> {
     let mut counter = Counter::new(profile);
-    for ThreadSite {
+    for ThreadEntry {
         thread,
-        site,
+        entry,
         samples,
     } in by_thread(profile, filter, stop)?
     {
-        let Some(entry) = profile.sites.get(site as usize).map(|site| site.entry) else {
-            continue;
-        };
         match counter.by_thread(thread, entry) {
             Some(owner) => counter.add(entry, owner, samples),
             None => counter.wait(entry, samples),
@@ -140,6 +137,11 @@ impl<'a> Counter<'a> {
         }
     }
 
+    /// Whether all samples' threads are all that it takes to know whose they are.
+    fn is_by_thread(&self) -> bool {
+        self.timelines.is_empty() && self.profile.trace.chains.is_empty()
+    }
+
     /// Looks at the samples that wait one by one.
     fn single(&mut self, profile: &Profile, filter: &Filter, stop: &Stop) -> Option<()> {
         let owner_of_chain = self.owners_of_chains();
@@ -208,6 +210,29 @@ pub fn owner_errors(
         return Some(Vec::new());
     };
     let counter = Counter::new(profile);
+    if counter.is_by_thread() {
+        // Then sums by thread and site say it, too.
+        let selection = Selection::new(profile, filter);
+        let entries = profile.slices.by_spot(|_, spot| spot.entry);
+        let batches = Batches {
+            profile,
+            selection: &selection,
+            few: None,
+            counts: |_| true,
+            put: |means: &mut Means, thread, cell: Cell| {
+                let entry = entries.get(cell.spot as usize).copied();
+                let entry = entry.unwrap_or(EntryId::MAX);
+                if let Some(owner) = counter.by_thread(thread, entry) {
+                    put(thread, entry, owner, &mut |group| {
+                        means.put(group, cell.count);
+                    });
+                }
+            },
+            selected: Vec::new(),
+            means,
+        };
+        return batches.errors(stop);
+    }
     let owner_of_chain = counter.owners_of_chains();
     each_single(profile, filter, stop, |one| {
         let owner = counter

@@ -19,6 +19,7 @@ mod cross;
 mod fold;
 mod merge;
 mod rename;
+mod single;
 mod spans;
 mod stop;
 mod sums;
@@ -26,10 +27,11 @@ mod walk;
 
 pub use columns::{By, Columns, ColumnsOf};
 pub use count::Counts;
-pub use cross::{ThreadSite, by_thread};
+pub use cross::{ThreadEntry, by_thread};
 pub use spans::{InSpan, Span};
 pub use stop::Stop;
 
+pub(crate) use single::{by_place, each_place};
 pub(crate) use walk::{Few, Piece, Selection};
 
 use crate::profile::{EntryId, Site, SiteId};
@@ -243,6 +245,12 @@ impl Slices {
 
     pub(crate) fn spot_of_place(&self, place: u32) -> Option<u32> {
         self.spot_of_place.get(place as usize).copied()
+    }
+
+    /// The entry that samples of a place count for.
+    pub(crate) fn entry_of_place(&self, place: u32) -> Option<EntryId> {
+        let spot = self.spots.get(self.spot_of_place(place)? as usize)?;
+        Some(spot.entry)
     }
 }
 

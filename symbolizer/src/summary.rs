@@ -7,7 +7,6 @@ mod late;
 mod quality;
 
 pub use cpu::{Account, accounts, promised_by_column};
-pub(crate) use filter::places;
 pub use filter::{EntryMask, Filter, Only};
 pub use quality::Quality;
 

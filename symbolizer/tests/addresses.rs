@@ -8,17 +8,20 @@
 
 mod recordings;
 
-use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, screens};
-use vmscope_records::{Constituent, ConstituentKind, CpuMode, ProcessKey, TimeNs};
-use vmscope_symbolizer::addresses::{Addresses, Owner};
+use recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, screens};
+use std::collections::BTreeMap;
+use vmscope_records::{
+    Constituent, ConstituentKind, CpuMode, ProcessKey, ThreadKey, ThreadRole, TimeNs,
+};
+use vmscope_symbolizer::addresses::{Addresses, Layout, Owner};
 use vmscope_symbolizer::zone::{Lives, Presence};
-use vmscope_symbolizer::{Filter, Profile, Stop};
+use vmscope_symbolizer::{Filter, Only, Profile, Stop};
 
 const ZONE: u64 = 0x7f00_0000_0000;
 
 fn addresses(profile: &Profile, filter: &Filter) -> Addresses {
-    let lives = Lives::of(&profile.trace);
-    Addresses::of(profile, filter, &lives, &Stop::new()).unwrap()
+    let layout = Layout::of(profile, Lives::of(&profile.trace));
+    Addresses::of(profile, filter, &layout, &Stop::new()).unwrap()
 }
 
 /// Owner, range and samples of each stretch.
@@ -85,6 +88,91 @@ fn a_filter_counts_here_too() {
         ..Filter::default()
     };
     assert_eq!(addresses(&profile, &nobody), Addresses::default());
+}
+
+/// 100,000 samples on two threads: in a program, in the kernel, in code of which every third
+/// piece moves now and then, and where nothing is. With what each was recorded as.
+fn moving() -> (Profile, Vec<(u64, ThreadKey, u64)>) {
+    const CODES: u64 = 30;
+    let mut draw = Draw(7);
+    let mut recording = with_zone();
+    let other = ThreadKey(2);
+    recording.thread(other, PROCESS, 0, "other", ThreadRole::Other);
+    let mut starts: Vec<u64> = (0..CODES).map(|n| ZONE + n * 0x100).collect();
+    for (key, &start) in (0..).zip(&starts) {
+        recording.constituent(code(key, 0, start, start + 0x80));
+    }
+    let mut all = Vec::new();
+    for time in 1..100_000 {
+        if time % 5_000 == 0 {
+            let key = draw.below(CODES / 3) * 3;
+            let to = ZONE + 0x4000 + time / 5_000 * 0x100;
+            recording.moved(key, time, time, to);
+            starts[key as usize] = to;
+        }
+        let thread = [THREAD, other][draw.below(2) as usize];
+        let pc = match draw.below(10) {
+            0 => PROGRAM_AT + draw.below(0x100),
+            1 => 0xffff_ffff_8100_0000 + draw.below(16),
+            2 => 0x10,
+            _ => starts[draw.below(CODES) as usize] + draw.below(0x80),
+        };
+        let mode = match pc >> 63 {
+            0 => CpuMode::User,
+            _ => CpuMode::Kernel,
+        };
+        recording.sample_in(time, thread, pc, mode);
+        all.push((time, thread, pc));
+    }
+    (recording.end(100_000).profile(), all)
+}
+
+#[test]
+fn every_sample_is_where_it_was_taken() {
+    let (profile, all) = moving();
+    let mut draw = Draw(8);
+    for round in 0..40 {
+        let mut bound = || (draw.below(3) != 0).then(|| TimeNs(draw.below(100_000)));
+        let (from, to) = (bound(), bound());
+        let only_program = draw.below(3) == 0;
+        let filter = Filter {
+            threads: (draw.below(2) == 0).then(|| [1].into_iter().collect()),
+            from,
+            to,
+            only: Only {
+                modules: (only_program.then(|| "vm".to_owned()))
+                    .into_iter()
+                    .collect(),
+                ..Only::default()
+            },
+            ..Filter::default()
+        };
+        let mut expected: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut nowhere = 0;
+        for &(time, thread, pc) in &all {
+            let number = profile.trace.number_of(thread).unwrap();
+            let is_program = (PROGRAM_AT..PROGRAM_AT + 0x1000).contains(&pc);
+            if !filter.takes(number, TimeNs(time)) || (only_program && !is_program) {
+                continue;
+            }
+            match pc {
+                0x10 => nowhere += 1,
+                pc => *expected.entry(pc).or_default() += 1,
+            }
+        }
+        let found = addresses(&profile, &filter);
+        let mut counted: BTreeMap<u64, u64> = BTreeMap::new();
+        for point in found
+            .stretches
+            .iter()
+            .flat_map(|one| one.points(0..u64::MAX))
+        {
+            *counted.entry(point.address).or_default() += point.samples;
+        }
+        assert_eq!(counted, expected, "round {round}: {filter:?}");
+        assert_eq!(found.nowhere, nowhere, "{filter:?}");
+        assert_eq!(found.total, nowhere + expected.values().sum::<u64>());
+    }
 }
 
 #[test]

@@ -16,8 +16,9 @@ use vmscope_records::{
     Symbols, TimeNs,
 };
 use vmscope_symbolizer::annotate::{
-    Annotation, Choice, Inlined, Listed, MAX_DEPTH, Origin, Row, Spot, annotate,
-    annotate_stoppable, calls, candidates, choose, machine_code, sides, versions,
+    Annotation, Candidate, Choice, Inlined, Listed, Located, MAX_DEPTH, Origin, Row, Spot,
+    annotate, annotate_stoppable, calls, candidates, choose, hottest, hottest_method, machine_code,
+    sides, versions,
 };
 use vmscope_symbolizer::{Filter, Profile, Stop, Summary, profile_of};
 
@@ -31,11 +32,27 @@ fn samples_of(rows: &[Row]) -> u64 {
     rows.iter().map(of_row).sum()
 }
 
+/// The first of all are the same where only so many are asked for.
+fn first_are_the_hottest(profile: &Profile, filter: &Filter, all: &[Candidate]) {
+    let stop = Stop::new();
+    for most in [0, 1, 2, 7, all.len(), all.len() + 1] {
+        let some = hottest(profile, filter, most, &stop).unwrap();
+        let expected = &all[..most.min(all.len())];
+        assert_eq!(format!("{some:?}"), format!("{expected:?}"));
+    }
+    let one = match choose(profile, all, None) {
+        Choice::One(subject) => Some(subject),
+        Choice::Several(_) | Choice::None => None,
+    };
+    assert_eq!(hottest_method(profile, filter, &stop).unwrap(), one);
+}
+
 /// Every candidate of a profile: its samples are in its rows, each once, and its own add up
 /// to those of all entries that have a name.
 fn adds_up(profile: &Profile, filter: &Filter) {
     let summary = Summary::of(profile, filter);
     let all = candidates(profile, filter);
+    first_are_the_hottest(profile, filter, &all);
     let named = (0u32..).zip(&summary.entries);
     let named = named.filter(|(id, _)| profile.is_named(*id));
     let own: u64 = all.iter().map(|candidate| candidate.own).sum();
@@ -435,12 +452,19 @@ fn every_sample_of_a_method_is_of_one_version() {
     let stop = Stop::new();
     for candidate in candidates(&profile, &filter).iter().filter(|c| c.method) {
         let subject = &candidate.subject;
-        let all = versions(&profile, &filter, subject, &stop).unwrap();
+        let all = versions(&profile, &filter, &Located::of(&profile, subject), &stop).unwrap();
         let samples: u64 = all.iter().map(|version| version.samples).sum();
         assert_eq!(samples, candidate.all, "{}", candidate.label);
         for version in &all {
             let origin = Some(version.origin);
-            let of_one = annotate_stoppable(&profile, &filter, subject, origin, &stop).unwrap();
+            let of_one = annotate_stoppable(
+                &profile,
+                &filter,
+                &Located::of(&profile, subject),
+                origin,
+                &stop,
+            )
+            .unwrap();
             assert_eq!(of_one.all.samples(), version.samples, "{version:?}");
             if let Origin::Code(code) = version.origin {
                 let pieces = machine_code(&profile, subject, &[code]).remove(0);
@@ -484,9 +508,16 @@ fn versions_side_by_side_add_up_place_by_place() {
     for candidate in candidates(&profile, &filter).iter().filter(|c| c.method) {
         let subject = &candidate.subject;
         let all = annotate(&profile, &filter, subject);
-        let versions = versions(&profile, &filter, subject, &stop).unwrap();
+        let versions = versions(&profile, &filter, &Located::of(&profile, subject), &stop).unwrap();
         let wanted: Vec<Origin> = versions.iter().map(|version| version.origin).collect();
-        let beside = sides(&profile, &filter, subject, &wanted, &stop).unwrap();
+        let beside = sides(
+            &profile,
+            &filter,
+            &Located::of(&profile, subject),
+            &wanted,
+            &stop,
+        )
+        .unwrap();
         assert_eq!(beside.len(), versions.len());
         let mut together = BTreeMap::new();
         for (side, version) in beside.iter().zip(&versions) {
@@ -495,7 +526,14 @@ fn versions_side_by_side_add_up_place_by_place() {
             assert_eq!(side.total, all.total);
             // One by one they are the same.
             let origin = Some(version.origin);
-            let alone = annotate_stoppable(&profile, &filter, subject, origin, &stop).unwrap();
+            let alone = annotate_stoppable(
+                &profile,
+                &filter,
+                &Located::of(&profile, subject),
+                origin,
+                &stop,
+            )
+            .unwrap();
             assert_eq!(format!("{:?}", alone.rows), format!("{:?}", side.rows));
             assert_eq!(alone.error, side.error);
             several += usize::from(version.samples > 320 && versions.len() > 2);
@@ -517,7 +555,13 @@ fn the_versions(profile: &Profile, name: &str) -> Vec<(String, bool)> {
     let Choice::One(subject) = choose(profile, &all, Some(name)) else {
         panic!("{name}");
     };
-    let versions = versions(profile, &filter, &subject, &Stop::new()).unwrap();
+    let versions = versions(
+        profile,
+        &filter,
+        &Located::of(profile, &subject),
+        &Stop::new(),
+    )
+    .unwrap();
     let code = versions
         .into_iter()
         .filter(|version| version.bytes.is_some());

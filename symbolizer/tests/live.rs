@@ -15,7 +15,7 @@ use vmscope_records::{
     Avma, BoundaryRule, BytecodePc, Constituent, CpuMode, DurationNs, Exactness, PcMap, Record,
     Sample, ThreadKey, ThreadRole, TimeNs,
 };
-use vmscope_symbolizer::annotate::{annotate_stoppable, candidates, versions};
+use vmscope_symbolizer::annotate::{Located, annotate_stoppable, candidates, versions};
 use vmscope_symbolizer::slices::{Counts, SLICE, Slices, Stop};
 use vmscope_symbolizer::zone::{Life, Lives};
 use vmscope_symbolizer::{Bounds, Filter, Live, Profile, Summary};
@@ -216,10 +216,26 @@ fn a_version_is_compared_with_what_is_kept_one_by_one() {
     let all = candidates(&profile, &filter);
     let subject = &all.first().unwrap().subject;
     let stop = Stop::new();
-    let origin = Some(versions(&profile, &filter, subject, &stop).unwrap()[0].origin);
-    let of_one = annotate_stoppable(&profile, &filter, subject, origin, &stop).unwrap();
+    let origin = Some(
+        versions(&profile, &filter, &Located::of(&profile, subject), &stop).unwrap()[0].origin,
+    );
+    let of_one = annotate_stoppable(
+        &profile,
+        &filter,
+        &Located::of(&profile, subject),
+        origin,
+        &stop,
+    )
+    .unwrap();
     assert_eq!(of_one.total, profile.trace.samples.times.len() as u64);
-    let of_all = annotate_stoppable(&profile, &filter, subject, None, &stop).unwrap();
+    let of_all = annotate_stoppable(
+        &profile,
+        &filter,
+        &Located::of(&profile, subject),
+        None,
+        &stop,
+    )
+    .unwrap();
     assert_eq!(of_all.total, 60 * 300);
 }
 

@@ -1,14 +1,11 @@
-//! Which methods have samples, and which one a name means.
+//! Which method a name or an entry means, and what it is called.
 
-use super::{Tier, frames};
+use super::candidates::Candidate;
+use super::{Located, Tier, frames};
 use crate::build::code::{full_name, separator_of};
-use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Site, SiteId};
-use crate::slices::{self, Stop};
-use crate::summary::Filter;
-use crate::trace::Place;
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::profile::{Entry, EntryId, Frame, Profile, Site, SiteId};
 use std::sync::Arc;
-use vmscope_records::{BoundaryRule, ConstituentKind, Method, MethodKey, PcMap};
+use vmscope_records::{Method, MethodKey};
 
 /// A method or function that can be annotated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,23 +19,6 @@ pub enum Subject {
         /// The module it is in, or empty.
         module: String,
     },
-}
-
-/// A method that has samples.
-#[derive(Clone, Debug)]
-pub struct Candidate {
-    /// Which.
-    pub subject: Subject,
-    /// Its name, and where it begins if that is known: `name file:line`.
-    pub label: String,
-    /// Its name alone.
-    pub name: String,
-    /// Samples in the method itself.
-    pub own: u64,
-    /// Those and the ones in code inlined into it.
-    pub all: u64,
-    /// Whether it is a method of a VM's, compiled or interpreted, and no routine.
-    pub method: bool,
 }
 
 /// What a name means.
@@ -64,38 +44,22 @@ pub(super) struct Found<'a> {
 }
 
 /// The sites of a method that have samples, by `samples` of each.
-pub(super) fn sites<'a>(profile: &'a Profile, samples: &[u64], chosen: &Subject) -> Vec<Found<'a>> {
-    let sites = profile.sites.iter().zip(samples).zip(0..);
-    let sites = sites.filter(|((_, samples), _)| **samples > 0);
-    let mut found: Vec<Found> = sites
-        .filter_map(|((site, &samples), id)| {
-            Some(Found {
-                id,
-                site,
-                samples,
-                depth: depth_of(profile, site, chosen)?,
-                after: true,
-            })
+pub(super) fn sites<'a>(
+    profile: &'a Profile,
+    samples: &[u64],
+    located: &Located,
+) -> Vec<Found<'a>> {
+    let sites = located.sites.iter().filter_map(|within| {
+        let samples = samples.get(within.site as usize).copied();
+        Some(Found {
+            id: within.site,
+            site: profile.sites.get(within.site as usize)?,
+            samples: samples.filter(|samples| *samples > 0)?,
+            depth: within.depth,
+            after: within.after,
         })
-        .collect();
-    let mut is_found = vec![false; profile.sites.len()];
-    for one in &found {
-        if let Some(slot) = is_found.get_mut(one.id as usize) {
-            *slot = true;
-        }
-    }
-    for (place, &site) in profile.trace.places.iter().zip(&profile.site_of_place) {
-        if is_found.get(site as usize) == Some(&true)
-            && let Place::Code(code, _) = *place
-            && let Some(constituent) = profile.trace.code.constituents.get(code as usize)
-            && let PcMap::Boundary { rule, .. } = constituent.map
-            && let Ok(at) = found.binary_search_by_key(&site, |one| one.id)
-            && let Some(one) = found.get_mut(at)
-        {
-            one.after = rule == BoundaryRule::AfterInstruction;
-        }
-    }
-    found
+    });
+    sites.collect()
 }
 
 /// What an entry is annotated as; `None` for what has no name.
@@ -118,92 +82,6 @@ pub fn entries_of_subject(profile: &Profile, subject: &Subject) -> Vec<EntryId> 
     entries.sort_unstable();
     entries.dedup();
     entries
-}
-
-/// Every method that has samples that `filter` takes, in itself or in what was inlined
-/// into it; most samples of its own first.
-#[must_use]
-pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
-    candidates_stoppable(profile, filter, &Stop::new()).unwrap_or_default()
-}
-
-/// The same; `None` when `stop` was wished before it was done.
-#[must_use]
-pub fn candidates_stoppable(
-    profile: &Profile,
-    filter: &Filter,
-    stop: &Stop,
-) -> Option<Vec<Candidate>> {
-    let counts = slices::Counts::of(profile, filter, stop)?;
-    let separator = separator_of(&profile.trace);
-    let mut found: FxHashMap<Known, Candidate> = FxHashMap::default();
-    let mut seen = FxHashSet::default();
-    let sites = profile.sites.iter().zip(&counts.sites);
-    for (site, &samples) in sites.filter(|(_, samples)| **samples > 0) {
-        let Some(entry) = named_entry(profile, site) else {
-            continue;
-        };
-        seen.clear();
-        for (depth, frame) in frames(site).enumerate() {
-            let known = Known::of(entry, frame);
-            if !site.via.is_empty() && !seen.insert(known) {
-                continue;
-            }
-            let candidate = found.entry(known).or_insert_with(|| {
-                let subject = subject_of(profile, site, frame);
-                let method = method_of(profile, &subject);
-                let name = method.map_or_else(
-                    || frame.name.to_string(),
-                    |method| full_name(method, separator),
-                );
-                Candidate {
-                    label: label(profile, &subject, &name),
-                    subject,
-                    name,
-                    own: 0,
-                    all: 0,
-                    method: false,
-                }
-            });
-            candidate.all += samples;
-            candidate.own += if depth == 0 { samples } else { 0 };
-            candidate.method |= frame.method.is_some()
-                || matches!(
-                    entry.kind,
-                    EntryKind::Code(ConstituentKind::Method | ConstituentKind::Block)
-                );
-        }
-    }
-    let mut found: Vec<Candidate> = found.into_values().collect();
-    found.sort_by(|a, b| {
-        let samples = (b.own, b.all).cmp(&(a.own, a.all));
-        samples.then_with(|| (&a.label, module(a)).cmp(&(&b.label, module(b))))
-    });
-    Some(found)
-}
-
-/// What a [`Subject`] is known by: there are many sites of each.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Known<'a> {
-    Method(MethodKey),
-    /// Name and module.
-    Named(&'a str, &'a str),
-}
-
-impl<'a> Known<'a> {
-    fn of(entry: &'a Entry, frame: &'a Frame) -> Self {
-        match frame.method {
-            Some(key) => Known::Method(key),
-            None => Known::Named(&frame.name, &entry.module),
-        }
-    }
-}
-
-fn module(candidate: &Candidate) -> &str {
-    match &candidate.subject {
-        Subject::Method(_) => "",
-        Subject::Named { module, .. } => module,
-    }
 }
 
 /// Which of `candidates` is meant by `wanted`: a full name, a part of one, or the same in
@@ -234,7 +112,7 @@ pub fn choose(profile: &Profile, candidates: &[Candidate], wanted: Option<&str>)
 }
 
 /// The entry of a site whose code has a name.
-fn named_entry<'a>(profile: &'a Profile, site: &Site) -> Option<&'a Entry> {
+pub(super) fn named_entry<'a>(profile: &'a Profile, site: &Site) -> Option<&'a Entry> {
     let entry = profile.entries.get(site.entry as usize)?;
     profile.is_named(site.entry).then_some(entry)
 }
@@ -314,21 +192,5 @@ pub(super) fn name_of(profile: &Profile, subject: &Subject) -> String {
         (Subject::Named { name, .. }, _) => name.to_string(),
         (_, Some(method)) => full_name(method, separator_of(&profile.trace)),
         (_, None) => String::new(),
-    }
-}
-
-/// A name, and where its method begins.
-fn label(profile: &Profile, subject: &Subject, name: &str) -> String {
-    if let Subject::Named { module, .. } = subject
-        && !module.is_empty()
-    {
-        return format!("{name} [{}]", module.trim_matches(['[', ']']));
-    }
-    match method_of(profile, subject) {
-        Some(method) if method.line != 0 => {
-            let file = method.file.rsplit('/').next().unwrap_or(&method.file);
-            format!("{name} {file}:{}", method.line)
-        }
-        _ => name.to_owned(),
     }
 }

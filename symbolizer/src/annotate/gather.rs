@@ -1,7 +1,7 @@
 //! A method's samples put into the tree of its places, with the errors of their shares.
 
 use super::body::{Tree, Worked};
-use super::{Annotation, MAX_DEPTH, Subject, Tally, Tier, find};
+use super::{Annotation, Located, MAX_DEPTH, Tally, Tier, find};
 use crate::profile::Profile;
 use crate::slices::{self, Counts, Selection, Stop};
 use crate::summary::Filter;
@@ -26,12 +26,12 @@ pub(super) struct Gathered {
 pub(super) fn of_all(
     profile: &Profile,
     filter: &Filter,
-    chosen: &Subject,
+    located: &Located,
     stop: &Stop,
 ) -> Option<Annotation> {
     let selection = Selection::new(profile, filter);
     let counts = Counts::of_selection(profile, &selection, stop)?;
-    let gathered = Gathered::of(profile, chosen, &counts.sites);
+    let gathered = Gathered::of(profile, located, &counts.sites);
     let group_of = |spot: &slices::Spot| gathered.group(spot.site);
     let of_method = selection.only(&profile.slices, |spot| group_of(spot).is_some());
     let errors = batch_errors(profile, &of_method, group_of, gathered.size(), stop)?;
@@ -42,8 +42,8 @@ pub(super) fn of_all(
 
 impl Gathered {
     /// By the samples of each site.
-    pub fn of(profile: &Profile, chosen: &Subject, samples: &[u64]) -> Self {
-        let sites = find::sites(profile, samples, chosen);
+    pub fn of(profile: &Profile, located: &Located, samples: &[u64]) -> Self {
+        let sites = find::sites(profile, samples, located);
         let mut gathered = Gathered {
             tree: Tree::default(),
             tiers: find::tiers(profile, &sites),

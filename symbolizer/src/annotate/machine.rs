@@ -6,6 +6,7 @@ use super::find::{are_namesakes, method_of};
 use super::{MAX_DEPTH, Spot, Subject};
 use crate::profile::Profile;
 use rustc_hash::FxHashMap;
+use std::cell::LazyCell;
 use vmscope_records::{BoundaryRule, Constituent, ConstituentKey, Method, MethodKey, PcMap};
 
 /// A place on the way inwards from the annotated method.
@@ -41,7 +42,7 @@ pub fn machine_code(
     let mut known: FxHashMap<ConstituentKey, &Constituent> = FxHashMap::default();
     let all = profile.trace.code.constituents.iter();
     known.extend(all.filter_map(|one| codes.contains(&one.key).then_some((one.key, one))));
-    let stand_ins = StandIns::new(profile);
+    let stand_ins: Lazy<'_> = LazyCell::new(Box::new(|| StandIns::new(profile)));
     let pieces = |code| match known.get(code) {
         Some(constituent) => of_constituent(profile, chosen, constituent, &stand_ins),
         None => Vec::new(),
@@ -53,7 +54,7 @@ fn of_constituent(
     profile: &Profile,
     chosen: &Subject,
     constituent: &Constituent,
-    stand_ins: &StandIns<'_>,
+    stand_ins: &Lazy<'_>,
 ) -> Vec<Piece> {
     let size = constituent.end.0.saturating_sub(constituent.start.0);
     let size = u32::try_from(size).unwrap_or(u32::MAX);
@@ -87,7 +88,7 @@ fn covered(
     profile: &Profile,
     chosen: &Subject,
     constituent: &Constituent,
-    stand_ins: &StandIns<'_>,
+    stand_ins: &Lazy<'_>,
 ) -> Vec<Piece> {
     let PcMap::Covers { covers, chains } = &constituent.map else {
         return Vec::new();
@@ -126,6 +127,9 @@ fn covered(
 
 /// What tells methods apart: class, name, file and line.
 type Identity<'a> = (&'a str, &'a str, &'a str, u32);
+
+/// Made when the first inlined method asks: it looks at all sites.
+type Lazy<'a> = LazyCell<StandIns<'a>, Box<dyn FnOnce() -> StandIns<'a> + 'a>>;
 
 /// Of several records of one method, the one that sites name.
 struct StandIns<'a>(FxHashMap<Identity<'a>, MethodKey>);

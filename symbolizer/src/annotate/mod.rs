@@ -3,17 +3,18 @@
 
 mod body;
 mod calls;
+mod candidates;
 mod find;
 mod gather;
+mod located;
 mod machine;
 mod sides;
 mod versions;
 
 pub use calls::{Call, Calls, calls};
-pub use find::{
-    Candidate, Choice, Subject, candidates, candidates_stoppable, choose, entries_of_subject,
-    subject_of_entry,
-};
+pub use candidates::{Candidate, candidates, hottest, hottest_method};
+pub use find::{Choice, Subject, choose, entries_of_subject, subject_of_entry};
+pub use located::Located;
 pub use machine::{Piece, Step, machine_code};
 pub use sides::sides;
 pub use versions::{Origin, Version, versions};
@@ -30,9 +31,6 @@ use vmscope_records::{BytecodePc, Exactness, Method};
 /// Code inlined deeper than this is shown at this depth: chains come from a recording,
 /// which may hold anything.
 pub const MAX_DEPTH: usize = 32;
-
-/// So many samples are looked at between two looks at whether to stop.
-const STOP_EVERY: usize = 4096;
 
 /// A place in a method's body, in the terms that its VM gives.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -229,7 +227,8 @@ pub struct Annotation {
 /// innermost counts.
 #[must_use]
 pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotation {
-    annotate_stoppable(profile, filter, chosen, None, &Stop::new()).unwrap_or_default()
+    let located = Located::of(profile, chosen);
+    annotate_stoppable(profile, filter, &located, None, &Stop::new()).unwrap_or_default()
 }
 
 /// The same; `origin`: of one of its [`versions`] alone. `None` when `stop` was wished
@@ -238,15 +237,15 @@ pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotat
 pub fn annotate_stoppable(
     profile: &Profile,
     filter: &Filter,
-    chosen: &Subject,
+    located: &Located,
     origin: Option<Origin>,
     stop: &Stop,
 ) -> Option<Annotation> {
     let mut annotation = match origin {
-        Some(origin) => sides(profile, filter, chosen, &[origin], stop)?.pop()?,
-        None => gather::of_all(profile, filter, chosen, stop)?,
+        Some(origin) => sides(profile, filter, located, &[origin], stop)?.pop()?,
+        None => gather::of_all(profile, filter, located, stop)?,
     };
-    annotation.describe(profile, chosen);
+    annotation.describe(profile, located.subject());
     Some(annotation)
 }
 

@@ -1,15 +1,12 @@
 //! The versions of a method: the code that was made of it over time, by every tier, and
 //! where else it ran. Each of its samples is of one.
 
-use super::find::{are_namesakes, depth_of, method_of};
-use super::{STOP_EVERY, Subject};
+use super::Located;
 use crate::profile::{Case, Profile};
-use crate::slices::Stop;
+use crate::slices::{Counts, Selection, Spot, Stop};
 use crate::summary::Filter;
-use crate::summary::places;
-use crate::trace::Place;
 use rustc_hash::FxHashMap;
-use vmscope_records::{Constituent, ConstituentKey, ConstituentKind, TimeNs};
+use vmscope_records::{ConstituentKey, TimeNs};
 
 /// Where a method's samples were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,26 +51,16 @@ pub struct Version {
 pub fn versions(
     profile: &Profile,
     filter: &Filter,
-    chosen: &Subject,
+    located: &Located,
     stop: &Stop,
 ) -> Option<Vec<Version>> {
     let trace = &profile.trace;
-    let origins = origins(profile, chosen);
-    let mut samples: FxHashMap<Origin, u64> = FxHashMap::default();
-    for (index, place) in places(profile, filter).enumerate() {
-        if index.is_multiple_of(STOP_EVERY) && stop.is_stopped() {
-            return None;
-        }
-        if let Some(&Some(origin)) = origins.get(place as usize) {
-            *samples.entry(origin).or_default() += 1;
-        }
-    }
-    let is_own = own_code(profile, chosen);
+    let mut samples = by_origin(profile, filter, located, stop)?;
     let mut versions = Vec::new();
-    for (constituent, code) in trace.code.constituents.iter().zip(0..) {
-        if !is_own(constituent) {
+    for &code in &located.codes {
+        let Some(constituent) = trace.constituent(code) else {
             continue;
-        }
+        };
         let origin = Origin::Code(constituent.key);
         versions.push(Version {
             origin,
@@ -108,56 +95,39 @@ pub fn versions(
     Some(versions)
 }
 
-/// By place: which version of the method is there; `None` of other places and of native
-/// code, which has one version only.
-pub(super) fn origins(profile: &Profile, chosen: &Subject) -> Vec<Option<Origin>> {
-    let trace = &profile.trace;
-    let sites = profile.sites.iter();
-    let has: Vec<bool> = sites
-        .map(|site| depth_of(profile, site, chosen).is_some())
-        .collect();
-    let is_own = own_code(profile, chosen);
-    let mut of_code: FxHashMap<u32, Origin> = FxHashMap::default();
-    let places = trace.places.iter().zip(&profile.site_of_place);
-    let origin = |(place, &site): (&Place, &u32)| {
-        if has.get(site as usize) != Some(&true) {
-            return None;
-        }
-        match *place {
-            Place::Code(code, _) => {
-                let origin = of_code.entry(code).or_insert_with(|| {
-                    let constituent = trace.code.constituents.get(code as usize);
-                    let own = constituent.filter(|constituent| is_own(constituent));
-                    own.map_or(Origin::Elsewhere, |own| Origin::Code(own.key))
-                });
-                Some(*origin)
-            }
-            Place::Interpreted { .. } | Place::Entering { .. } => Some(Origin::Interpreted),
-            _ => None,
+/// How many single samples each version has.
+fn by_origin(
+    profile: &Profile,
+    filter: &Filter,
+    located: &Located,
+    stop: &Stop,
+) -> Option<FxHashMap<Origin, u64>> {
+    let mut samples: FxHashMap<Origin, u64> = FxHashMap::default();
+    if located.places.is_empty() {
+        return Some(samples);
+    }
+    let mut add = |origin: Origin, count: u64| {
+        if count > 0 {
+            *samples.entry(origin).or_default() += count;
         }
     };
-    places.map(origin).collect()
-}
-
-/// Whether a constituent is code that was made of the method.
-fn own_code<'a>(profile: &'a Profile, chosen: &'a Subject) -> impl Fn(&Constituent) -> bool + 'a {
-    let methods = &profile.trace.methods;
-    let method = method_of(profile, chosen);
-    move |constituent| {
-        let is_code = !matches!(
-            constituent.kind,
-            ConstituentKind::Bytecodes | ConstituentKind::MethodObject | ConstituentKind::Free
-        );
-        let known = constituent.method.and_then(|key| methods.get(&key));
-        let is_of = match (chosen, known) {
-            (Subject::Method(key), Some(known)) => {
-                known.key == *key || method.is_some_and(|method| are_namesakes(method, known))
+    let selection = Selection::new(profile, filter);
+    match &located.origin_of_site {
+        Some(of_site) if profile.slices.forgotten() == 0 => {
+            let is_of = |spot: &Spot| of_site.contains_key(&spot.site);
+            let selection = selection.only(&profile.slices, is_of);
+            let counts = Counts::of_selection(profile, &selection, stop)?;
+            for (&site, &origin) in of_site {
+                let count = counts.sites.get(site as usize).copied();
+                add(origin, count.unwrap_or(0));
             }
-            (Subject::Named { name, module }, None) => {
-                module.is_empty() && **name == *constituent.name
+        }
+        _ => {
+            let (counts, _) = located.count(profile, &selection, stop)?;
+            for (at, count) in located.places.iter().zip(counts) {
+                add(at.origin, count);
             }
-            _ => false,
-        };
-        is_code && is_of
+        }
     }
+    Some(samples)
 }

@@ -1,26 +1,27 @@
-//! Counting by thread and site at once.
+//! Counting by thread and entry at once.
 
 use super::{Piece, Selection, Stop};
-use crate::profile::{Profile, SiteId};
+use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
 
-/// The samples that a thread has at a site.
+/// The samples that a thread has in an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ThreadSite {
+pub struct ThreadEntry {
     /// Index in [`crate::Trace::threads`].
     pub thread: u32,
     /// Where.
-    pub site: SiteId,
+    pub entry: EntryId,
     /// More than none.
     pub samples: u64,
 }
 
-/// Counts what a filter takes by thread and site, in that order; `None` when `stop` was
+/// Counts what a filter takes by thread and entry, in that order; `None` when `stop` was
 /// wished before it was done.
 #[must_use]
-pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<ThreadSite>> {
+pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<ThreadEntry>> {
     let slices = &profile.slices;
     let selection = Selection::new(profile, filter);
+    let entry_of_spot: Vec<EntryId> = slices.by_spot(|_, spot| spot.entry);
     // What is counted one by one is put in the order of threads once.
     let (mut whole, mut single) = (Vec::new(), Vec::new());
     slices.pieces(selection.range.clone(), &mut |piece| {
@@ -37,20 +38,20 @@ pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<
     single.sort_unstable();
     let mut single = single.into_iter().peekable();
     let threads = 0..u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
-    // Thread by thread, so that memory goes by sites alone.
+    // Thread by thread, so that memory goes by entries alone.
     let mut all = Vec::new();
-    let mut counts = vec![0; profile.sites.len()];
-    let mut counted: Vec<SiteId> = Vec::new();
+    let mut counts = vec![0u64; profile.entries.len()];
+    let mut counted: Vec<EntryId> = Vec::new();
     for thread in threads.filter(|thread| selection.takes_thread(*thread)) {
         if stop.is_stopped() {
             return None;
         }
         let mut add = |spot: u32, count: u32| {
-            if let Some(site) = slices.spots.get(spot as usize).map(|spot| spot.site)
-                && let Some(sum) = counts.get_mut(site as usize)
+            if let Some(&entry) = entry_of_spot.get(spot as usize)
+                && let Some(sum) = counts.get_mut(entry as usize)
             {
                 if *sum == 0 {
-                    counted.push(site);
+                    counted.push(entry);
                 }
                 *sum += u64::from(count);
             }
@@ -62,12 +63,12 @@ pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<
             add(spot, 1);
         }
         counted.sort_unstable();
-        for site in counted.drain(..) {
-            let samples = counts.get_mut(site as usize).map(std::mem::take);
+        for entry in counted.drain(..) {
+            let samples = counts.get_mut(entry as usize).map(std::mem::take);
             let samples = samples.unwrap_or_default();
-            all.push(ThreadSite {
+            all.push(ThreadEntry {
                 thread,
-                site,
+                entry,
                 samples,
             });
         }

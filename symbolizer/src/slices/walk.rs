@@ -96,6 +96,17 @@ impl Selection {
         }
     }
 
+    /// The same at every spot.
+    pub fn everywhere(&self) -> Self {
+        Selection {
+            spots: None,
+            few: None,
+            range: self.range.clone(),
+            threads: self.threads.clone(),
+            decided_whole: self.decided_whole,
+        }
+    }
+
     /// Whether the spots it takes are searched for, not gone through.
     pub fn is_few(&self) -> bool {
         self.few.is_some()

@@ -38,28 +38,32 @@ pub(crate) fn batch_errors(
         let group = group_of(spot).filter(|_| selection.takes_spot(id));
         group.unwrap_or(NONE)
     });
-    let mut batches = Batches {
+    let group = |spot: u32| groups.get(spot as usize).copied().unwrap_or(NONE);
+    let batches = Batches {
         profile,
         selection,
         few: Few::of(groups.iter().map(|group| *group != NONE)),
-        groups,
+        counts: |spot: u32| group(spot) != NONE,
+        put: |means: &mut Means, _: u32, cell: Cell| means.put(group(cell.spot), cell.count),
+        selected: Vec::new(),
         means,
     };
-    let levels = profile.slices.levels();
-    let range = selection.range.clone();
-    let done = batches.take(levels, range, stop);
-    // It ends early when all batches are full: what remains behind is left out.
-    (done.is_some() || batches.means.is_full()).then(|| batches.means.errors())
+    batches.errors(stop)
 }
 
-struct Batches<'a> {
-    profile: &'a Profile,
-    selection: &'a Selection,
-    /// The group of each spot.
-    groups: Vec<u32>,
-    /// The spots that have one, where they are few.
-    few: Option<Few>,
-    means: Means,
+/// Takes samples batch by batch, from slices as far as these fit into one.
+pub(crate) struct Batches<'a, C, P> {
+    pub profile: &'a Profile,
+    pub selection: &'a Selection,
+    /// The spots that count, where they are few.
+    pub few: Option<Few>,
+    /// Whether a spot is of any group.
+    pub counts: C,
+    /// Puts a thread's samples at a spot into the groups that they are of.
+    pub put: P,
+    /// What is selected of a slice, by thread.
+    pub selected: Vec<(u32, Cell)>,
+    pub means: Means,
 }
 
 /// Batch means of samples that come one after another.
@@ -117,6 +121,15 @@ impl Means {
         self.left -= 1;
     }
 
+    /// Notes that so many samples of no group came, one by one.
+    pub fn pass(&mut self, mut samples: u64) {
+        while samples > 0 && !self.is_full() {
+            let some = samples.min(self.size - self.filled);
+            self.fill(some);
+            samples -= some;
+        }
+    }
+
     /// The 95 % half-width of each group's share.
     #[expect(clippy::cast_precision_loss, reason = "a ratio, rounded in the end")]
     pub fn errors(&self) -> Vec<f64> {
@@ -132,17 +145,25 @@ impl Means {
     }
 }
 
-impl Batches<'_> {
+impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
+    /// The half-width of each group's share; `None` when `stop` was wished before it was done.
+    pub fn errors(mut self, stop: &Stop) -> Option<Vec<f64>> {
+        let levels = self.profile.slices.levels();
+        let range = self.selection.range.clone();
+        let done = self.take(levels, range, stop);
+        // It ends early when all batches are full: what remains behind is left out.
+        (done.is_some() || self.means.is_full()).then(|| self.means.errors())
+    }
+
     /// Takes a range, in slices of less than `level`.
     fn take(&mut self, level: usize, range: std::ops::Range<u64>, stop: &Stop) -> Option<()> {
         let slices = &self.profile.slices;
         slices.pieces_below(level, range, &mut |piece| {
             match piece {
                 Piece::Slice(slice, level) => {
-                    let whole = slice.end <= slices.forgotten();
-                    if whole || self.has_room_for(slice) {
-                        self.add(slice);
-                    } else {
+                    let is_divided = slice.end > slices.forgotten();
+                    let room = self.means.size - self.means.filled;
+                    if !self.add(slice, if is_divided { room } else { u64::MAX }) {
                         self.take(level, slice.first..slice.end, stop)?;
                     }
                 }
@@ -152,59 +173,51 @@ impl Batches<'_> {
         })
     }
 
-    /// Whether what is selected of a slice fits into the present batch.
-    fn has_room_for(&self, slice: &Slice) -> bool {
-        let room = self.means.size - self.means.filled;
-        let runs = slice.runs();
-        let runs = runs.filter(|(run, _)| self.selection.takes_thread(run.thread));
-        let most: u64 = runs.clone().map(|(run, _)| u64::from(run.samples)).sum();
-        if most <= room || self.selection.spots.is_none() {
-            return most <= room;
-        }
-        let mut selected = 0;
-        for (_, cells) in runs {
-            // Some at a time: it is seldom long before there are too many.
-            let some = if self.selection.is_few() {
-                cells.len().max(1)
-            } else {
-                CHECKED
-            };
-            for cells in cells.chunks(some) {
-                let add = |cell: &Cell| selected += u64::from(cell.count);
-                self.selection.each_cell(cells, add);
-                if selected > room {
-                    return false;
-                }
-            }
-        }
-        true
-    }
-
-    fn add(&mut self, slice: &Slice) {
+    /// Adds what is selected of a slice to the present batch, if that has room for so much.
+    fn add(&mut self, slice: &Slice, room: u64) -> bool {
         let selection = self.selection;
+        let runs = slice.runs();
+        let runs = runs.filter(|(run, _)| selection.takes_thread(run.thread));
         let mut samples = 0;
-        for (run, cells) in slice.runs() {
-            if !selection.takes_thread(run.thread) {
-                continue;
+        if selection.spots.is_none() {
+            samples = runs.clone().map(|(run, _)| u64::from(run.samples)).sum();
+            if samples > room {
+                return false;
             }
-            let mut put = |cell: &Cell| {
-                let group = self.groups.get(cell.spot as usize).copied();
-                self.means.put(group.unwrap_or(NONE), cell.count);
-            };
-            if selection.spots.is_none() {
-                samples += u64::from(run.samples);
+            for (run, cells) in runs {
+                let put = |cell: &Cell| (self.put)(&mut self.means, run.thread, *cell);
                 match &self.few {
                     Some(few) => few.each(cells, put),
                     None => cells.iter().for_each(put),
                 }
-            } else {
+            }
+            self.means.fill(samples);
+            return true;
+        }
+        self.selected.clear();
+        for (run, cells) in runs {
+            // Some at a time: it is seldom long before there are too many.
+            let some = match selection.is_few() {
+                true => cells.len().max(1),
+                false => CHECKED,
+            };
+            for cells in cells.chunks(some) {
                 selection.each_cell(cells, |cell| {
                     samples += u64::from(cell.count);
-                    put(cell);
+                    if (self.counts)(cell.spot) {
+                        self.selected.push((run.thread, *cell));
+                    }
                 });
+                if samples > room {
+                    return false;
+                }
             }
         }
+        for &(thread, cell) in &self.selected {
+            (self.put)(&mut self.means, thread, cell);
+        }
         self.means.fill(samples);
+        true
     }
 
     fn add_samples(&mut self, range: std::ops::Range<usize>) -> Option<()> {
@@ -216,8 +229,7 @@ impl Batches<'_> {
                 continue;
             };
             if self.selection.takes_thread(thread) && self.selection.takes_spot(spot) {
-                let group = self.groups.get(spot as usize).copied();
-                self.means.put(group.unwrap_or(NONE), 1);
+                (self.put)(&mut self.means, thread, Cell { spot, count: 1 });
                 self.means.fill(1);
                 if self.means.is_full() {
                     return None;

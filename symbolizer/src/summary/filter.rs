@@ -155,15 +155,3 @@ impl Only {
         Some(EntryMask(fitting.collect()))
     }
 }
-
-/// The places of the samples that a filter takes, in order: of all that are kept one by one.
-pub(crate) fn places<'a>(
-    profile: &'a Profile,
-    filter: &'a Filter,
-) -> impl Iterator<Item = u32> + 'a {
-    let samples = &profile.trace.samples;
-    let takes = filter.takes_places(profile);
-    let rows = (samples.times.iter().zip(&samples.threads)).zip(&samples.places);
-    rows.filter(move |((time, thread), place)| filter.takes(**thread, **time) && takes(**place))
-        .map(|(_, &place)| place)
-}

@@ -99,19 +99,34 @@ fn begin_of(entry: &Entry, whole_path: bool) -> Option<String> {
     }
 }
 
-/// Entries that would be called the same by the last components of their files.
+/// Entries with samples that would be called the same by the last components of their files.
 pub(crate) fn namesakes(profile: &Profile, summary: &Summary) -> FxHashSet<EntryId> {
-    let mut by_name = FxHashMap::default();
+    hit_namesakes(&namesakes_of(profile), summary)
+}
+
+/// Of entries that would be called the same, those of which a summary counts several.
+pub(crate) fn hit_namesakes(all: &[Vec<EntryId>], summary: &Summary) -> FxHashSet<EntryId> {
+    let is_hit = |entry: &EntryId| summary.entries.get(*entry as usize).is_some_and(|n| *n > 0);
     let mut namesakes = FxHashSet::default();
-    let hit = profile.entries.iter().zip(&summary.entries).zip(0..);
-    for ((entry, _), id) in hit.filter(|((entry, n), _)| **n > 0 && !entry.file.is_empty()) {
-        let short = last_component(&entry.file);
-        let name = (&entry.name, &entry.tier, &entry.module, short, entry.line);
-        if let Some(other) = by_name.insert(name, id) {
-            namesakes.extend([other, id]);
+    for alike in all {
+        let hit = || alike.iter().copied().filter(is_hit);
+        if hit().nth(1).is_some() {
+            namesakes.extend(hit());
         }
     }
     namesakes
+}
+
+/// All entries that would be called the same, those that would be so together.
+pub(crate) fn namesakes_of(profile: &Profile) -> Vec<Vec<EntryId>> {
+    let mut by_name: FxHashMap<_, Vec<EntryId>> = FxHashMap::default();
+    let entries = profile.entries.iter().zip(0..);
+    for (entry, id) in entries.filter(|(entry, _)| !entry.file.is_empty()) {
+        let short = last_component(&entry.file);
+        let name = (&entry.name, &entry.tier, &entry.module, short, entry.line);
+        by_name.entry(name).or_default().push(id);
+    }
+    by_name.into_values().filter(|all| all.len() > 1).collect()
 }
 
 fn last_component(path: &str) -> &str {

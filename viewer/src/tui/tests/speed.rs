@@ -3,6 +3,8 @@
 //!
 //! A measurement, not a test: it is run by itself, and says what it found.
 //! `cargo test --release -p vmscope every_key -- --ignored --nocapture`
+//! With `VIEWS='Hot list,Zone'` only those views; `every_list` measures every order and
+//! grouping of the hot list.
 //!
 //! Two figures, both of CPU time, which means something on a busy machine, too: how long the
 //! drawing thread is held up at most (an event with the drawing after it), and when the last
@@ -56,26 +58,55 @@ struct Bench {
 #[test]
 #[ignore = "a measurement, of a release build"]
 fn every_key() {
-    let bytes = shapes::view(SAMPLES, CODES, Popularity::Zipf);
-    let begin = cpu();
-    let profile = profile_of(read(&bytes).unwrap(), Vec::new(), true);
-    println!(
-        "{SAMPLES} samples opened in {:?} of CPU time",
-        cpu() - begin
-    );
-    drop(bytes);
-    let mut bench = Bench {
-        app: App::new("bench.vmscope".to_owned(), THEME, SIZE),
-        profile,
-        terminal: Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).unwrap(),
-    };
-    let (held_up, answered) = bench.take(Event::Opened);
-    println!("first screen: held up {held_up:?}, answered {answered:?}");
+    let mut bench = Bench::open();
     let mut took = Vec::new();
-    for id in ViewId::ALL {
+    let views = std::env::var("VIEWS").ok();
+    let is_measured = |id: &ViewId| {
+        let views = views.as_deref();
+        views.is_none_or(|views| views.split(',').any(|view| view == id.name()))
+    };
+    for id in ViewId::ALL.into_iter().filter(is_measured) {
         took.extend(bench.view(id));
         println!("{} done, {:?} of CPU time", id.name(), cpu());
     }
+    tell(took);
+}
+
+/// The hot list in every order and grouping, the matrix in every form.
+#[test]
+#[ignore = "a measurement, of a release build"]
+fn every_list() {
+    let mut bench = Bench::open();
+    bench.keys("2");
+    let mut took = Vec::new();
+    let mut press = |key: &str, does: String| {
+        let (held_up, answered) = bench.take(Event::Key(named(key)));
+        took.push(Took {
+            view: ViewId::Hot.name(),
+            key: key.to_owned(),
+            does,
+            held_up,
+            answered,
+        });
+    };
+    for grouping in 0..7 {
+        for order in 0..7 {
+            press("S", format!("grouping {grouping}, order {order}, reversed"));
+            press("S", format!("grouping {grouping}, order {order}"));
+            press("s", format!("grouping {grouping}, the order after {order}"));
+        }
+        press("b", format!("the grouping after {grouping}"));
+    }
+    for form in 0..5 {
+        press("m", format!("the form after {form}"));
+        press("b", format!("the form after {form}, turned"));
+        press("b", format!("the form after {form}, turned back"));
+    }
+    tell(took);
+}
+
+/// Prints what keys took, the longest first.
+fn tell(mut took: Vec<Took>) {
     took.sort_by_key(|took| std::cmp::Reverse(took.held_up.max(took.answered)));
     let heads = ["view", "key", "held up", "answered", "does"];
     let [view, key, held_up, answered, does] = heads;
@@ -109,6 +140,26 @@ const SCRIPTS: [(&str, &str, &str); 6] = [
 ];
 
 impl Bench {
+    /// Opens the recording, and shows the first screen.
+    fn open() -> Self {
+        let bytes = shapes::view(SAMPLES, CODES, Popularity::Zipf);
+        let begin = cpu();
+        let profile = profile_of(read(&bytes).unwrap(), Vec::new(), true);
+        println!(
+            "{SAMPLES} samples opened in {:?} of CPU time",
+            cpu() - begin
+        );
+        drop(bytes);
+        let mut bench = Bench {
+            app: App::new("bench.vmscope".to_owned(), THEME, SIZE),
+            profile,
+            terminal: Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).unwrap(),
+        };
+        let (held_up, answered) = bench.take(Event::Opened);
+        println!("first screen: held up {held_up:?}, answered {answered:?}");
+        bench
+    }
+
     fn view(&mut self, id: ViewId) -> Vec<Took> {
         let number = ViewId::ALL.iter().position(|other| *other == id);
         let show = char::from_digit(number.map_or(1, |n| n as u32 + 1), 10).unwrap();

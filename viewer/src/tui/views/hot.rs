@@ -4,6 +4,7 @@
 mod cells;
 mod counted;
 mod drawn;
+mod facts;
 mod form;
 mod grid;
 mod grid_drawn;
@@ -23,24 +24,24 @@ mod tests;
 mod way;
 mod written;
 
+use super::empty::{no_samples, say};
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::tui::jobs::{Answer, Question, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::shown::{Part, Shown};
-use crate::tui::theme::Role;
+use facts::Facts;
 use form::Form;
 use grid::{Grid, GridBy};
-use listing::{Facts, Listing};
+use listing::Listing;
 use matrix::Matrix;
 use nested::NestedBy;
 use order::{By, Grouping};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 pub use state::Hot;
 use state::{HOT, height};
 use std::sync::Arc;
-use vmscope_symbolizer::{Filter, Profile, Stop};
+use vmscope_symbolizer::{Stop, Summary};
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -66,7 +67,8 @@ const COLLAPSE: u16 = 301;
 /// The numbers of the questions.
 const FACTS: u8 = 0;
 const LISTING: u8 = 1;
-const MATRIX: u8 = 2;
+const ERRORS: u8 = 2;
+const MATRIX: u8 = 3;
 
 impl View for Hot {
     fn copied(&self) -> Box<dyn View> {
@@ -115,13 +117,8 @@ impl View for Hot {
         let filter = cx.lens.filter().clone();
         if self.form == Form::List {
             if cx.summed == cx.stamp {
-                let (order, summary) = (self.order, Arc::clone(summary));
-                let asked = self
-                    .listing
-                    .ask(LISTING, order, cx.stamp, move |profile, stop| {
-                        Listing::of(profile, &facts, &summary, (&filter, order), stop)
-                    });
-                questions.extend(asked);
+                let summary = Arc::clone(summary);
+                questions.extend(self.ask_list(&facts, &summary, cx));
             }
             return questions;
         }
@@ -138,6 +135,7 @@ impl View for Hot {
     fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
         match number {
             FACTS => self.facts.take(answer),
+            ERRORS => self.errors.take(answer),
             LISTING => {
                 let node = self.selected_node();
                 self.listing.take(answer);
@@ -192,8 +190,8 @@ impl View for Hot {
             _ => self.fitting_matrix().map(|matrix| matrix.total),
         };
         match samples {
-            None => say(cx, frame, area, "counting ..."),
-            Some(0) => say(cx, frame, area, &nothing(cx.profile, cx.lens.filter())),
+            None => say("counting ...", cx, frame, area),
+            Some(0) => say(&no_samples(cx), cx, frame, area),
             Some(_) if self.form == Form::List => self.draw_list(cx, frame, area),
             Some(_) => {
                 if let Some(matrix) = self.fitting_matrix() {
@@ -292,7 +290,10 @@ impl View for Hot {
 
     fn is_pending(&self) -> bool {
         let shown = match self.form {
-            Form::List => self.listing.is_pending(),
+            Form::List => {
+                let errors = self.order.has_errors() && self.errors.is_pending();
+                self.listing.is_pending() || errors
+            }
             _ => self.matrix.is_pending(),
         };
         shown || self.facts.is_pending()
@@ -300,6 +301,42 @@ impl View for Hot {
 }
 
 impl Hot {
+    /// What the list is made of: its entries, and the errors of their shares, which take
+    /// longer. Only where it is sorted by these, it waits for them.
+    fn ask_list(
+        &mut self,
+        facts: &Arc<Facts>,
+        summary: &Arc<Summary>,
+        cx: &Cx<'_>,
+    ) -> Vec<Question> {
+        let mut questions = Vec::new();
+        let (order, filter) = (self.order, cx.lens.filter().clone());
+        let are_known = self.errors.answered() == Some(&((), cx.stamp));
+        let errors = self
+            .errors
+            .get()
+            .filter(|_| are_known && order.needs_errors());
+        let errors = errors.cloned().unwrap_or_default();
+        if are_known || !order.needs_errors() {
+            let (facts, summary) = (Arc::clone(facts), Arc::clone(summary));
+            let asked = self
+                .listing
+                .ask(LISTING, order, cx.stamp, move |profile, stop| {
+                    Listing::of(profile, &facts, &summary, (filter, order, errors), stop)
+                });
+            questions.extend(asked);
+        }
+        if order.has_errors() {
+            let (filter, summary) = (cx.lens.filter().clone(), Arc::clone(summary));
+            let asked = self.errors.ask(ERRORS, (), cx.stamp, move |profile, stop| {
+                let errors = summary.errors_by_entry(profile, &filter, stop)?;
+                Some(Arc::new(errors))
+            });
+            questions.extend(asked);
+        }
+        questions
+    }
+
     fn become_form(&mut self, form: Form, cx: &Cx<'_>) {
         self.form = form;
         let node = self.nested_node();
@@ -354,35 +391,4 @@ impl Hot {
 /// Rows of the matrix on the screen.
 fn grid_height(area: Rect) -> usize {
     usize::from(area.height.saturating_sub(grid::HEAD + 1))
-}
-
-/// Why there is nothing to show, and what would change that.
-fn nothing(profile: &Profile, filter: &Filter) -> String {
-    if !filter.is_everything() {
-        return "None of the samples are among what is chosen. x removes the newest filter, X \
-                all of them."
-            .to_owned();
-    }
-    let text = "There are no samples in this recording: the threads hardly ran, or nothing \
-                reached it.";
-    if profile.trace.end.is_none() {
-        return format!("{text} It was cut off or is just beginning.");
-    }
-    format!("{text} 9 shows what limits it; `vmscope record -- CMD` makes another.")
-}
-
-fn say(cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect, what: &str) {
-    let columns = usize::from(area.width).saturating_sub(4);
-    let text = crate::report::words::wrap(what, columns.max(1), 0);
-    let lines: Vec<Line> = text
-        .lines()
-        .map(|line| Line::raw(format!("  {line}")))
-        .collect();
-    let inner = Rect {
-        y: area.y + area.height.min(1),
-        height: area.height.saturating_sub(1),
-        ..area
-    };
-    let text = ratatui::widgets::Paragraph::new(lines).style(cx.theme.style(Role::Text));
-    frame.render_widget(text, inner);
 }

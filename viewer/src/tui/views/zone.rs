@@ -25,7 +25,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::sync::Arc;
 use vmscope_symbolizer::Stop;
-use vmscope_symbolizer::addresses::Addresses;
+use vmscope_symbolizer::addresses::{Addresses, Layout};
 use vmscope_symbolizer::zone::Lives;
 
 #[rustfmt::skip]
@@ -47,7 +47,7 @@ const BINDINGS: &[Binding] = &[
 /// What both forms are made from: worked out once for each filter.
 #[derive(Clone, Debug)]
 struct Ground {
-    lives: Arc<Lives>,
+    layout: Arc<Layout>,
     addresses: Arc<Addresses>,
     /// Counts the answers: what is made from one has its number.
     number: u64,
@@ -65,10 +65,10 @@ enum Form {
 #[derive(Clone, Debug, Default)]
 pub struct Zone {
     form: Form,
-    fetched: Fetched<(), (Arc<Lives>, Arc<Addresses>)>,
+    fetched: Fetched<(), (Arc<Layout>, Arc<Addresses>)>,
     ground: Option<Ground>,
-    /// The profile that the lives are of.
-    lives_of: Option<u64>,
+    /// The profile that the layout is of.
+    layout_of: Option<u64>,
     plot: Plot,
     /// What the plot's columns are made from: the newest ground may be ahead of them.
     plot_of: Option<Ground>,
@@ -80,29 +80,31 @@ pub struct Zone {
 impl Zone {
     fn ask_ground(&mut self, cx: &Cx<'_>) -> Option<Question> {
         let filter = cx.lens.filter().clone();
-        let known = self.ground.as_ref().map(|ground| Arc::clone(&ground.lives));
-        let known = known.filter(|_| self.lives_of == Some(cx.stamp.profile));
+        let known = self.ground.as_ref();
+        let known = known.map(|ground| Arc::clone(&ground.layout));
+        let known = known.filter(|_| self.layout_of == Some(cx.stamp.profile));
         self.fetched.ask(0, (), cx.stamp, move |profile, stop| {
-            let lives = known.unwrap_or_else(|| Arc::new(Lives::of(&profile.trace)));
-            let addresses = Addresses::of(profile, &filter, &lives, stop)?;
-            Some((lives, Arc::new(addresses)))
+            let make = || Arc::new(Layout::of(profile, Lives::of(&profile.trace)));
+            let layout = known.unwrap_or_else(make);
+            let addresses = Addresses::of(profile, &filter, &layout, stop)?;
+            Some((layout, Arc::new(addresses)))
         })
     }
 
     fn take_ground(&mut self, answer: Option<Answer>) {
         let is_there = answer.is_some();
         self.fetched.take(answer);
-        let Some((lives, addresses)) = self.fetched.get().filter(|_| is_there) else {
+        let Some((layout, addresses)) = self.fetched.get().filter(|_| is_there) else {
             return;
         };
         let number = self.ground.as_ref().map_or(0, |ground| ground.number) + 1;
         self.ground = Some(Ground {
-            lives: Arc::clone(lives),
+            layout: Arc::clone(layout),
             addresses: Arc::clone(addresses),
             number,
         });
         let of = self.fetched.answered();
-        self.lives_of = of.map(|(_, Stamp { profile, .. })| *profile);
+        self.layout_of = of.map(|(_, Stamp { profile, .. })| *profile);
     }
 }
 

@@ -2,6 +2,7 @@
 //! has it.
 
 use crate::tui::views::Find;
+use memchr::memmem;
 
 /// A search, from when it is begun until an empty pattern ends it. `Origin` is what a view
 /// finds again where it began, though rows come and go meanwhile.
@@ -83,17 +84,23 @@ impl Found {
 
 /// Tells whether texts have a pattern in them, in any letter case. It keeps its memory: of
 /// a hundred thousand rows none needs its own.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Finder {
-    pattern: String,
+    pattern: memmem::Finder<'static>,
     lower: String,
+}
+
+impl Default for Finder {
+    fn default() -> Self {
+        Finder::new("")
+    }
 }
 
 impl Finder {
     /// Of that pattern; an empty one is in every text.
     pub fn new(pattern: &str) -> Self {
         Finder {
-            pattern: pattern.to_lowercase(),
+            pattern: memmem::Finder::new(&pattern.to_lowercase()).into_owned(),
             lower: String::new(),
         }
     }
@@ -120,7 +127,7 @@ impl Finder {
                 self.lower.extend(word.chars().flat_map(char::to_lowercase));
             }
         }
-        self.lower.contains(&self.pattern)
+        self.pattern.find(self.lower.as_bytes()).is_some()
     }
 }
 

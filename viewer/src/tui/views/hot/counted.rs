@@ -1,14 +1,19 @@
 //! Counting what a matrix has in its cells, and the errors of that.
 
-use super::listing::Facts;
+use super::facts::Facts;
 use super::matrix::{Axis, Category, Errors, Item, Matrix, Shape, Who};
 use crate::report::text::thread_label;
 use rustc_hash::FxHashMap;
+use std::cell::LazyCell;
 use std::cmp::Reverse;
+use std::sync::Arc;
 use vmscope_symbolizer::methods::MethodId;
 use vmscope_symbolizer::owners::{Owner, owner_errors, owners};
 use vmscope_symbolizer::slices::by_thread;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Stop};
+
+/// No category yet.
+const NONE: u32 = u32::MAX;
 
 /// Counts; `None` when `stop` was wished before it was done.
 pub fn count(
@@ -24,7 +29,7 @@ pub fn count(
         in_parts: shape.in_parts,
         who: Side::default(),
         categories: Side::default(),
-        category_of_entry: FxHashMap::default(),
+        category_of_entry: vec![NONE; profile.entries.len()],
         who_of_owner: FxHashMap::default(),
         who_of_thread: FxHashMap::default(),
         cells: FxHashMap::default(),
@@ -33,10 +38,8 @@ pub fn count(
         Axis::Methods => builder.methods(&owners(profile, filter, stop)?),
         Axis::Threads => {
             for one in by_thread(profile, filter, stop)? {
-                if let Some(site) = profile.sites.get(one.site as usize) {
-                    let who = builder.add(Who::Thread(one.thread), site.entry, one.samples);
-                    builder.who_of_thread.insert(one.thread, who);
-                }
+                let who = builder.add(Who::Thread(one.thread), one.entry, one.samples);
+                builder.who_of_thread.insert(one.thread, who);
             }
         }
     }
@@ -90,37 +93,67 @@ impl<T: Clone + Eq + std::hash::Hash> Side<T> {
         }
     }
 
-    /// The items in order, and of each old index the new one.
+    /// The items in order, and of each old index the new one. `place`: by name among those
+    /// that have one.
     fn in_order<K: Ord>(
         self,
-        name: impl Fn(&T) -> String,
+        name: impl Fn(&T) -> Arc<str>,
+        place: impl Fn(&T) -> Option<u32>,
         key: impl Fn(&T, u64) -> K,
     ) -> (Vec<Item<T>>, Vec<u32>) {
-        let mut items: Vec<(usize, Item<T>)> = (self.items.into_iter().enumerate())
-            .map(|(old, (what, samples))| {
-                let item = Item {
-                    name: name(&what),
-                    what,
-                    samples,
-                    by_name: 0,
-                };
-                (old, item)
+        let mut items: Vec<Item<T>> = (self.items.into_iter())
+            .map(|(what, samples)| Item {
+                name: name(&what),
+                what,
+                samples,
+                by_name: 0,
             })
             .collect();
-        items.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
-        for ((_, item), place) in items.iter_mut().zip(0..) {
-            item.by_name = place;
+        for (old, by_name) in by_name(&items, place).into_iter().zip(0..) {
+            if let Some(item) = items.get_mut(old) {
+                item.by_name = by_name;
+            }
         }
-        items.sort_by_key(|(_, item)| (key(&item.what, item.samples), item.by_name));
+        let mut order: Vec<(K, u32, usize)> = (items.iter().enumerate())
+            .map(|(old, item)| (key(&item.what, item.samples), item.by_name, old))
+            .collect();
+        order.sort_unstable();
         let mut new_of_old = vec![0; items.len()];
-        for ((old, _), new) in items.iter().zip(0..) {
-            if let Some(slot) = new_of_old.get_mut(*old) {
+        for (&(.., old), new) in order.iter().zip(0..) {
+            if let Some(slot) = new_of_old.get_mut(old) {
                 *slot = new;
             }
         }
-        let items = items.into_iter().map(|(_, item)| item).collect();
-        (items, new_of_old)
+        let mut items: Vec<Option<Item<T>>> = items.into_iter().map(Some).collect();
+        let items = order
+            .into_iter()
+            .filter_map(|(.., old)| items.get_mut(old)?.take());
+        (items.collect(), new_of_old)
     }
+}
+
+/// The items by name, those of equal names as they are: most by their places, which are
+/// numbers.
+fn by_name<T>(items: &[Item<T>], place: impl Fn(&T) -> Option<u32>) -> Vec<usize> {
+    let mut placed: Vec<(u32, usize)> = Vec::with_capacity(items.len());
+    let mut others: Vec<(&str, usize)> = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        match place(&item.what) {
+            Some(place) => placed.push((place, at)),
+            None => others.push((&item.name, at)),
+        }
+    }
+    placed.sort_unstable();
+    others.sort_unstable();
+    let mut order: Vec<usize> = Vec::with_capacity(items.len());
+    let name = |at: usize| items.get(at).map_or("", |item| &*item.name);
+    for (text, at) in others {
+        let before = placed.partition_point(|&(_, other)| (name(other), other) < (text, at));
+        order.extend(placed.drain(..before).map(|(_, at)| at));
+        order.push(at);
+    }
+    order.extend(placed.into_iter().map(|(_, at)| at));
+    order
 }
 
 struct Builder<'a> {
@@ -129,7 +162,8 @@ struct Builder<'a> {
     in_parts: bool,
     who: Side<Who>,
     categories: Side<Category>,
-    category_of_entry: FxHashMap<EntryId, u32>,
+    /// What was not asked for yet, has none.
+    category_of_entry: Vec<u32>,
     who_of_owner: FxHashMap<Owner, u32>,
     who_of_thread: FxHashMap<u32, u32>,
     cells: FxHashMap<(u32, u32), u64>,
@@ -145,11 +179,15 @@ struct RawErrors {
 
 impl Builder<'_> {
     fn methods(&mut self, all: &[vmscope_symbolizer::owners::Owned]) {
-        let methods = &self.facts.methods;
-        let mut by_name: FxHashMap<&str, MethodId> = FxHashMap::default();
-        for (name, id) in methods.names.iter().zip(0..) {
-            by_name.entry(name).or_insert(id);
-        }
+        let facts = self.facts;
+        let methods = &facts.methods;
+        let by_name = LazyCell::new(|| {
+            let mut by_name: FxHashMap<&str, MethodId> = FxHashMap::default();
+            for (name, id) in methods.names.iter().zip(0..) {
+                by_name.entry(name).or_insert(id);
+            }
+            by_name
+        });
         for one in all {
             let who = match one.owner {
                 Owner::Method(entry) => {
@@ -185,7 +223,7 @@ impl Builder<'_> {
                 Axis::Methods => *self.who_of_owner.get(&owner)?,
                 Axis::Threads => *self.who_of_thread.get(&thread)?,
             };
-            let category = *self.category_of_entry.get(&entry)?;
+            let category = *self.category_of_entry.get(entry as usize)?;
             let cell = *cells.get(&(who, category))?;
             Some([who, before_categories.saturating_add(category), cell])
         };
@@ -212,8 +250,16 @@ impl Builder<'_> {
     fn add(&mut self, who: Who, entry: EntryId, samples: u64) -> u32 {
         let (profile, in_parts) = (self.profile, self.in_parts);
         let categories = &mut self.categories;
-        let category = *(self.category_of_entry.entry(entry))
-            .or_insert_with(|| categories.put(&Category::of(profile, entry, in_parts)));
+        let mut put = || categories.put(&Category::of(profile, entry, in_parts));
+        let category = match self.category_of_entry.get_mut(entry as usize) {
+            Some(known) => {
+                if *known == NONE {
+                    *known = put();
+                }
+                *known
+            }
+            None => put(),
+        };
         let who = self.who.put(&who);
         self.who.add(who, samples);
         self.categories.add(category, samples);
@@ -222,21 +268,35 @@ impl Builder<'_> {
     }
 
     fn build(self, shape: Shape, errors: &RawErrors) -> Matrix {
+        let methods = &self.facts.methods.names;
         let name = |who: &Who| match who {
             Who::Method(method) => {
-                let name = self.facts.methods.names.get(*method as usize);
-                name.cloned().unwrap_or_default()
+                let name = methods.get(*method as usize).cloned();
+                name.unwrap_or_else(|| "".into())
             }
-            Who::Compiled(name) => name.clone(),
-            Who::Nobody(why) => (*why).to_owned(),
+            Who::Compiled(name) => name.as_str().into(),
+            Who::Nobody(why) => (*why).into(),
             Who::Thread(thread) => {
                 let thread = self.profile.trace.threads.get(*thread as usize);
-                thread.map_or_else(String::new, |thread| thread_label(&thread.thread))
+                let label = thread.map(|thread| thread_label(&thread.thread));
+                label.unwrap_or_default().into()
             }
         };
-        let (who, new_who) = self.who.in_order(name, |_, samples| Reverse(samples));
-        let (categories, new_category) = (self.categories)
-            .in_order(Category::name, |what, n| (what.region as usize, Reverse(n)));
+        let place = |who: &Who| match who {
+            Who::Method(method) => {
+                let places = &self.facts.place_of_method;
+                places.get(*method as usize).copied()
+            }
+            _ => None,
+        };
+        let (who, new_who) = self
+            .who
+            .in_order(name, place, |_, samples| Reverse(samples));
+        let (categories, new_category) = (self.categories).in_order(
+            |what| what.name().into(),
+            |_| None,
+            |what, n| (what.region as usize, Reverse(n)),
+        );
         let new_cell = |(who, category): (u32, u32)| {
             let who = *new_who.get(who as usize)?;
             Some((who, *new_category.get(category as usize)?))

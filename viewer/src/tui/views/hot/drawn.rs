@@ -119,6 +119,8 @@ pub fn columns(width: u16) -> (&'static [What], Vec<Col>) {
 pub struct Page<'a> {
     pub profile: &'a Profile,
     pub listing: &'a Listing,
+    /// 95 % half-widths of entries' shares; empty where they are not known.
+    pub errors: &'a [f64],
     pub theme: &'a Theme,
 }
 
@@ -137,8 +139,8 @@ impl<'a> Page<'a> {
     pub(super) fn of(&self, row: &Row) -> Option<Of<'a>> {
         let group = self.listing.groups.get(row.group)?;
         let leaf = row.leaf.and_then(|leaf| self.listing.leaves.get(leaf));
-        let (samples, whole, most) = match (row.site, leaf) {
-            (Some((_, samples)), Some(leaf)) => (samples, leaf.samples, leaf.most),
+        let (samples, whole, most) = match (row.range, leaf) {
+            (Some(range), Some(leaf)) => (range.samples, leaf.samples, range.most),
             (None, Some(leaf)) if row.depth > 0 => (leaf.samples, group.samples, group.most),
             _ => (group.samples, self.listing.total, self.listing.most),
         };
@@ -197,7 +199,7 @@ impl<'a> Page<'a> {
         };
         let share = ratio(of.samples, self.listing.total);
         let region = self.region(&of);
-        let is_range = row.site.is_some();
+        let is_range = row.range.is_some();
         let role = if is_range { Role::Dim } else { Role::Text };
         let text = |text: Option<&str>| match text {
             _ if is_range => Piece::text(""),
@@ -262,15 +264,15 @@ impl<'a> Page<'a> {
 
     pub(super) fn size(&self, row: &Row, of: &Of<'_>) -> Option<u64> {
         match of.leaf {
-            _ if row.site.is_some() => None,
+            _ if row.range.is_some() => None,
             Some(leaf) => self.listing.size(leaf.entry),
             None => of.group.size,
         }
     }
 
     pub(super) fn error(&self, row: &Row, of: &Of<'_>) -> Option<f64> {
-        let leaf = of.leaf.filter(|_| row.site.is_none())?;
-        self.listing.error(leaf.entry)
+        let leaf = of.leaf.filter(|_| row.range.is_none())?;
+        self.errors.get(leaf.entry as usize).copied()
     }
 
     /// A row's name in the room there is, with the sign of what can be expanded.
@@ -282,9 +284,9 @@ impl<'a> Page<'a> {
         };
         let indent = " ".repeat(usize::from(row.depth) * 2);
         let room = columns.saturating_sub(indent.len() + 2);
-        let name = match (of.leaf, row.site) {
-            (Some(_), Some((site, _))) => {
-                let site = self.profile.sites.get(site as usize);
+        let name = match (of.leaf, row.range) {
+            (Some(_), Some(range)) => {
+                let site = self.profile.sites.get(range.site as usize);
                 let name = site.and_then(|site| range_label(site, room));
                 name.unwrap_or_else(|| "(place not known)".to_owned())
             }
@@ -305,9 +307,9 @@ impl<'a> Page<'a> {
         let Some(of) = self.of(row) else {
             return String::new();
         };
-        match (of.leaf, row.site) {
-            (Some(_), Some((site, _))) => {
-                let site = self.profile.sites.get(site as usize);
+        match (of.leaf, row.range) {
+            (Some(_), Some(range)) => {
+                let site = self.profile.sites.get(range.site as usize);
                 let name = site.and_then(|site| {
                     let about = range_name(site)?;
                     let is_near = site.exactness == vmscope_records::Exactness::Approximate;
@@ -316,7 +318,7 @@ impl<'a> Page<'a> {
                 name.unwrap_or_else(|| "(place not known)".to_owned())
             }
             (Some(leaf), None) => name_of(self.profile, &self.listing.namesakes, leaf.entry),
-            (None, _) => of.group.name.clone(),
+            (None, _) => of.group.name.to_string(),
         }
     }
 
@@ -336,7 +338,7 @@ impl<'a> Page<'a> {
         if let Some(size) = self.size(row, &of) {
             parts.push(some(size, "byte", "bytes"));
         }
-        if row.site.is_none() {
+        if row.range.is_none() {
             let region = self.region(&of).map(region_name);
             let kind = self.kind(&of);
             let class = self.module(&of);

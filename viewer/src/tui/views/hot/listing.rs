@@ -1,17 +1,17 @@
-//! The entries in order and in groups: worked out of a summary, off the drawing thread.
+//! The entries in groups: worked out of a summary, off the drawing thread.
 
+use super::facts::{Facts, Known};
 use super::order::{By, Grouping};
-use crate::report::json::kind_name;
-use crate::report::text::names::namesakes;
 use crate::report::text::thread_label;
 use crate::tui::theme::region_name;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::ops::Range;
-use std::sync::Arc;
-use vmscope_symbolizer::methods::{Methods, code_sizes};
-use vmscope_symbolizer::profile::Entry;
-use vmscope_symbolizer::slices::by_thread;
-use vmscope_symbolizer::{EntryId, Filter, Profile, Region, SiteId, Stop, Summary};
+use std::sync::{Arc, OnceLock};
+use vmscope_symbolizer::slices::{Counts, by_thread};
+use vmscope_symbolizer::{EntryId, Filter, Only, Profile, Region, SiteId, Stop, Summary};
+
+/// No group yet.
+const NONE: u32 = u32::MAX;
 
 /// What a group is of: the same in every listing of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,16 +29,14 @@ pub enum Key {
 }
 
 /// An entry in a group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Leaf {
     /// Which.
     pub entry: EntryId,
+    /// Whose samples of it, where it is grouped by threads.
+    thread: Option<u32>,
     /// Its samples in that group.
     pub samples: u64,
-    /// Those of its greatest site.
-    pub most: u64,
-    /// Its sites that have any, in [`Listing::sites`].
-    pub sites: Range<usize>,
 }
 
 /// In what the entries of a group are all alike: there may be too many to ask each at every
@@ -57,10 +55,10 @@ pub struct Alike {
 
 impl Alike {
     /// Looks at one more of them.
-    fn look(&mut self, one: &Entry, other: &Entry) {
+    fn look(&mut self, one: &Known, other: &Known) {
         self.region &= one.region == other.region;
         self.tier &= one.tier == other.tier;
-        self.kind &= kind_name(&one.kind) == kind_name(&other.kind);
+        self.kind &= one.kind == other.kind;
         self.module &= one.module == other.module;
     }
 }
@@ -71,7 +69,7 @@ pub struct Group {
     /// What it is of.
     pub key: Key,
     /// What it is called.
-    pub name: String,
+    pub name: Arc<str>,
     /// All its samples.
     pub samples: u64,
     /// Those of its greatest entry.
@@ -84,61 +82,35 @@ pub struct Group {
     pub one: EntryId,
     /// See `one`.
     pub alike: Alike,
-    /// Its entries, in order, in [`Listing::leaves`].
+    /// Its entries, in any order, in [`Listing::leaves`].
     pub leaves: Range<usize>,
+    /// Where they are in order: worked out when somebody asks.
+    pub(super) order: OnceLock<Vec<usize>>,
 }
 
 /// What the hot list shows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Listing {
-    /// What it is sorted by, and whether the other way round.
-    pub by: By,
-    /// See `by`.
-    pub reversed: bool,
-    /// What it is grouped by.
-    pub grouping: Grouping,
+    /// What it is sorted and grouped by.
+    pub order: Order,
     /// All samples that are shown.
     pub total: u64,
     /// The groups, in order.
     pub groups: Vec<Group>,
-    /// All their entries.
+    /// All their entries, those of a group side by side.
     pub leaves: Vec<Leaf>,
-    /// The sites of all of them, with their samples.
-    pub sites: Vec<(SiteId, u64)>,
     /// What does not depend on filters.
-    pub facts: Option<Arc<Facts>>,
-    /// 95 % half-widths of entries' shares; may be empty.
-    pub errors: Vec<f64>,
+    pub facts: Arc<Facts>,
+    /// What it is worked out of.
+    summary: Arc<Summary>,
+    /// By what that was counted.
+    filter: Filter,
+    /// 95 % half-widths of entries' shares, where it is sorted by them.
+    pub(super) errors: Arc<Vec<f64>>,
     /// Entries that only the whole paths of their files tell apart.
     pub namesakes: FxHashSet<EntryId>,
     /// The samples of the greatest group.
     pub most: u64,
-}
-
-/// What of a profile does not depend on filters.
-#[derive(Debug)]
-pub struct Facts {
-    /// Which entries are one method.
-    pub methods: Methods,
-    /// Bytes of machine code by entry.
-    pub sizes: Vec<Option<u64>>,
-}
-
-impl Facts {
-    /// Gathers them; `None` when `stop` was wished before it was done.
-    pub fn of(profile: &Profile, stop: &Stop) -> Option<Self> {
-        let methods = Methods::of(profile);
-        let facts = (!stop.is_stopped()).then(|| Facts {
-            methods,
-            sizes: code_sizes(profile),
-        })?;
-        (!stop.is_stopped()).then_some(facts)
-    }
-
-    /// An entry's machine code in bytes.
-    pub fn size(&self, entry: EntryId) -> Option<u64> {
-        self.sizes.get(entry as usize).copied().flatten()
-    }
 }
 
 /// How a list is asked for.
@@ -152,194 +124,219 @@ pub struct Order {
     pub grouping: Grouping,
 }
 
+impl Order {
+    /// Whether errors decide.
+    pub fn needs_errors(self) -> bool {
+        self.by == By::Error && self.has_errors()
+    }
+
+    /// Whether entries have errors: not where only a part of their samples is shown.
+    pub fn has_errors(self) -> bool {
+        self.grouping != Grouping::Thread
+    }
+}
+
 impl Listing {
-    /// Works it out; `None` when `stop` was wished before it was done.
+    /// Works it out; `errors` may be empty where it is not sorted by them. `None` when `stop`
+    /// was wished before it was done.
     pub fn of(
         profile: &Profile,
         facts: &Arc<Facts>,
-        summary: &Summary,
-        (filter, order): (&Filter, Order),
+        summary: &Arc<Summary>,
+        (filter, order, errors): (Filter, Order, Arc<Vec<f64>>),
         stop: &Stop,
     ) -> Option<Self> {
         let mut listing = Listing {
-            by: order.by,
-            reversed: order.reversed,
-            grouping: order.grouping,
+            order,
             total: summary.total,
-            facts: Some(Arc::clone(facts)),
-            errors: match order.grouping {
-                Grouping::Thread => Vec::new(),
-                _ => summary.errors_by_entry(profile, filter, stop)?,
-            },
-            namesakes: namesakes(profile, summary),
-            ..Listing::default()
+            groups: Vec::new(),
+            leaves: Vec::new(),
+            namesakes: facts.namesakes(summary),
+            facts: Arc::clone(facts),
+            summary: Arc::clone(summary),
+            filter,
+            errors,
+            most: 0,
         };
-        let mut leaves = listing.take_sites(profile, summary, filter, stop)?;
+        let leaves = listing.take_leaves(profile, stop)?;
+        listing.put_in_groups(profile, leaves);
         if stop.is_stopped() {
             return None;
         }
-        listing.put_in_groups(profile, facts, &mut leaves);
-        if stop.is_stopped() {
-            return None;
-        }
-        listing.sort(profile, leaves);
-        Some(listing)
+        listing.sort();
+        (!stop.is_stopped()).then_some(listing)
     }
 
-    /// Puts the sites of each entry side by side, those of a thread by themselves where it is
-    /// grouped by threads; answers the entries with their groups, which are not yet known
-    /// elsewhere.
-    fn take_sites(
-        &mut self,
-        profile: &Profile,
-        summary: &Summary,
-        filter: &Filter,
-        stop: &Stop,
-    ) -> Option<Vec<(u32, Leaf)>> {
-        let entry_of = |site: SiteId| profile.sites.get(site as usize).map(|site| site.entry);
-        let counted: Vec<(u32, EntryId, SiteId, u64)> = if self.grouping == Grouping::Thread {
-            let counts = by_thread(profile, filter, stop)?;
-            let counts = counts.into_iter();
-            counts
-                .filter_map(|one| Some((one.thread, entry_of(one.site)?, one.site, one.samples)))
-                .collect()
-        } else {
-            let counts = (0u32..).zip(&summary.sites).filter(|(_, n)| **n > 0);
-            counts
-                .filter_map(|(site, &samples)| Some((0, entry_of(site)?, site, samples)))
-                .collect()
-        };
-        let mut counted = counted;
-        counted.sort_unstable();
-        let mut leaves: Vec<(u32, Leaf)> = Vec::new();
-        for (thread, entry, site, samples) in counted {
-            let at = self.sites.len();
-            self.sites.push((site, samples));
-            match leaves.last_mut() {
-                Some((of, leaf)) if *of == thread && leaf.entry == entry => {
-                    leaf.samples += samples;
-                    leaf.most = leaf.most.max(samples);
-                    leaf.sites.end = at + 1;
-                }
-                _ => leaves.push((
-                    thread,
-                    Leaf {
-                        entry,
-                        samples,
-                        most: samples,
-                        sites: at..at + 1,
-                    },
-                )),
-            }
+    /// The entries with samples, those of each thread by themselves where it is grouped by
+    /// threads.
+    fn take_leaves(&self, profile: &Profile, stop: &Stop) -> Option<Vec<Leaf>> {
+        if self.order.grouping == Grouping::Thread {
+            let counts = by_thread(profile, &self.filter, stop)?.into_iter();
+            let leaves = counts.map(|one| Leaf {
+                entry: one.entry,
+                thread: Some(one.thread),
+                samples: one.samples,
+            });
+            return Some(leaves.collect());
         }
-        Some(leaves)
+        let counts = (0..).zip(&self.summary.entries);
+        let leaves = counts.filter(|(_, samples)| **samples > 0);
+        let leaves = leaves.map(|(entry, &samples)| Leaf {
+            entry,
+            thread: None,
+            samples,
+        });
+        Some(leaves.collect())
     }
 
-    /// Makes the groups, and replaces the thread of each entry by its group.
-    fn put_in_groups(&mut self, profile: &Profile, facts: &Facts, leaves: &mut [(u32, Leaf)]) {
-        let methods = (self.grouping == Grouping::Method).then_some(&facts.methods);
-        let mut first_of_method: FxHashMap<u32, EntryId> = FxHashMap::default();
-        for (entry, &method) in (0..).zip(methods.into_iter().flat_map(|all| &all.of_entry)) {
-            first_of_method.entry(method).or_insert(entry);
-        }
-        let mut texts: FxHashMap<&str, Arc<str>> = FxHashMap::default();
-        let mut index: FxHashMap<Key, u32> = FxHashMap::default();
-        for (of, leaf) in leaves {
-            let Some(entry) = profile.entries.get(leaf.entry as usize) else {
+    /// Makes the groups, and puts the entries of each side by side.
+    fn put_in_groups(&mut self, profile: &Profile, leaves: Vec<Leaf>) {
+        let facts = Arc::clone(&self.facts);
+        let empty: Arc<str> = Arc::from("");
+        // By the number of a group: its place among those that have samples.
+        let mut places: Vec<u32> = Vec::new();
+        let mut of_leaf: Vec<u32> = Vec::with_capacity(leaves.len());
+        for leaf in &leaves {
+            let number = match leaf.thread {
+                Some(thread) => Some(thread as usize),
+                None => facts.group(self.order.grouping, leaf.entry),
+            };
+            let known = facts.known.get(leaf.entry as usize);
+            let (Some(number), Some(known)) = (number, known) else {
+                of_leaf.push(NONE);
                 continue;
             };
-            let mut text = |text| {
-                let text = texts.entry(text).or_insert_with(|| Arc::from(text));
-                Key::Text(Arc::clone(text))
-            };
-            let key = match self.grouping {
-                Grouping::None => Key::Alone(leaf.entry),
-                Grouping::Method => {
-                    let of_entry = methods.map(|all| &all.of_entry);
-                    let method = of_entry.and_then(|all| all.get(leaf.entry as usize));
-                    let first = method.and_then(|method| first_of_method.get(method));
-                    Key::Method(first.copied().unwrap_or(leaf.entry))
-                }
-                Grouping::Class => text(entry.module.as_str()),
-                Grouping::Kind => text(kind_name(&entry.kind)),
-                Grouping::Tier => text(entry.tier.as_str()),
-                Grouping::Region => Key::Region(entry.region),
-                Grouping::Thread => Key::Thread(*of),
-            };
-            let next = u32::try_from(self.groups.len()).unwrap_or(u32::MAX);
-            let at = *index.entry(key).or_insert_with_key(|key| {
-                let name = match key {
-                    Key::Method(_) => methods.and_then(|all| {
-                        let method = *all.of_entry.get(leaf.entry as usize)?;
-                        all.names.get(method as usize).cloned()
-                    }),
-                    Key::Alone(_) => Some(String::new()),
-                    _ => Some(name_of(profile, self.grouping, key)),
-                };
-                self.groups.push(Group {
-                    key: key.clone(),
-                    name: name.unwrap_or_default(),
-                    samples: 0,
-                    most: 0,
-                    cumulative: 0,
-                    size: None,
-                    one: leaf.entry,
-                    alike: Alike {
-                        region: true,
-                        tier: true,
-                        kind: true,
-                        module: true,
-                    },
-                    leaves: 0..0,
-                });
-                next
-            });
-            *of = at;
-            if let Some(group) = self.groups.get_mut(at as usize) {
-                if let Some(one) = profile.entries.get(group.one as usize) {
-                    group.alike.look(one, entry);
+            if number >= places.len() {
+                places.resize((number + 1).next_power_of_two(), NONE);
+            }
+            let next = u32::try_from(self.groups.len()).unwrap_or(NONE);
+            let mut place = next;
+            if let Some(slot) = places.get_mut(number) {
+                place = if *slot == NONE { next } else { *slot };
+                *slot = place;
+            }
+            if place == next {
+                let group = self.group_of(profile, leaf, known, &empty);
+                self.groups.push(group);
+            }
+            of_leaf.push(place);
+            if let Some(group) = self.groups.get_mut(place as usize) {
+                if let Some(one) = facts.known.get(group.one as usize) {
+                    group.alike.look(one, known);
                 }
                 group.samples += leaf.samples;
                 group.most = group.most.max(leaf.samples);
+                group.leaves.end += 1;
                 if let Some(size) = facts.size(leaf.entry) {
                     group.size = Some(group.size.unwrap_or(0).saturating_add(size));
                 }
             }
         }
+        // So far the ends are numbers of entries.
+        let mut from = 0;
+        for group in &mut self.groups {
+            let count = group.leaves.end;
+            group.leaves = from..from;
+            from += count;
+        }
+        self.leaves = vec![
+            Leaf {
+                entry: EntryId::MAX,
+                thread: None,
+                samples: 0
+            };
+            from
+        ];
+        for (leaf, place) in leaves.into_iter().zip(of_leaf) {
+            if let Some(group) = self.groups.get_mut(place as usize)
+                && let Some(slot) = self.leaves.get_mut(group.leaves.end)
+            {
+                *slot = leaf;
+                group.leaves.end += 1;
+            }
+        }
+    }
+
+    /// The group of an entry, without it.
+    fn group_of(&self, profile: &Profile, leaf: &Leaf, known: &Known, empty: &Arc<str>) -> Group {
+        let facts = &self.facts;
+        let text = |all: &[Arc<str>], number: u32, none: &str| {
+            let text = all.get(number as usize).unwrap_or(empty);
+            let name = if text.is_empty() {
+                none.into()
+            } else {
+                Arc::clone(text)
+            };
+            (Key::Text(Arc::clone(text)), name)
+        };
+        let (key, name) = match self.order.grouping {
+            Grouping::None => (Key::Alone(leaf.entry), Arc::clone(empty)),
+            Grouping::Method => {
+                let method = facts.methods.of_entry.get(leaf.entry as usize);
+                let method = method.map_or(usize::MAX, |method| *method as usize);
+                let first = facts.first_of_method.get(method).copied();
+                let name = facts.methods.names.get(method).unwrap_or(empty);
+                (Key::Method(first.unwrap_or(leaf.entry)), Arc::clone(name))
+            }
+            Grouping::Class => text(&facts.modules, known.module, "(no class or module)"),
+            Grouping::Kind => text(&facts.kinds, known.kind, "(no class or module)"),
+            Grouping::Tier => text(&facts.tiers, known.tier, "(no tier)"),
+            Grouping::Region => (Key::Region(known.region), region_name(known.region).into()),
+            Grouping::Thread => {
+                let number = leaf.thread.unwrap_or(NONE);
+                let thread = profile.trace.threads.get(number as usize);
+                let name = thread.map_or_else(String::new, |thread| thread_label(&thread.thread));
+                (Key::Thread(number), name.into())
+            }
+        };
+        Group {
+            key,
+            name,
+            samples: 0,
+            most: 0,
+            cumulative: 0,
+            size: None,
+            one: leaf.entry,
+            alike: Alike {
+                region: true,
+                tier: true,
+                kind: true,
+                module: true,
+            },
+            leaves: 0..0,
+            order: OnceLock::new(),
+        }
     }
 
     /// An entry's machine code in bytes.
     pub fn size(&self, entry: EntryId) -> Option<u64> {
-        self.facts.as_ref().and_then(|facts| facts.size(entry))
+        self.facts.size(entry)
     }
 
-    /// The 95 % half-width of an entry's share; none where only a part of its samples is
-    /// shown.
-    pub fn error(&self, entry: EntryId) -> Option<f64> {
-        self.errors.get(entry as usize).copied()
+    /// Whether an entry has ranges to be shown.
+    pub fn has_ranges(&self, profile: &Profile, leaf: &Leaf) -> bool {
+        (self.facts).has_ranges(profile, &self.summary, leaf.entry)
     }
 
-    /// The entries of a group.
-    pub fn leaves_of(&self, group: &Group) -> &[Leaf] {
-        self.leaves.get(group.leaves.clone()).unwrap_or_default()
-    }
-
-    /// The sites of an entry in a group, with their samples.
-    pub fn sites_of(&self, leaf: &Leaf) -> &[(SiteId, u64)] {
-        self.sites.get(leaf.sites.clone()).unwrap_or_default()
-    }
-}
-
-fn name_of(profile: &Profile, grouping: Grouping, key: &Key) -> String {
-    match key {
-        Key::Text(text) if !text.is_empty() => text.to_string(),
-        Key::Text(_) if grouping == Grouping::Tier => "(no tier)".to_owned(),
-        Key::Text(_) => "(no class or module)".to_owned(),
-        Key::Region(region) => region_name(*region).to_owned(),
-        Key::Thread(thread) => {
-            let thread = profile.trace.threads.get(*thread as usize);
-            thread.map_or_else(String::new, |thread| thread_label(&thread.thread))
-        }
-        Key::Alone(_) | Key::Method(_) => String::new(),
+    /// The sites of some entries of a group, with their samples in it.
+    pub fn sites_of(&self, profile: &Profile, leaves: &[Leaf]) -> Vec<(SiteId, u64)> {
+        let of_thread = leaves.first().and_then(|leaf| leaf.thread);
+        let counted = of_thread.map(|thread| {
+            let filter = Filter {
+                threads: Some([thread].into_iter().collect()),
+                only: Only {
+                    entries: leaves.iter().map(|leaf| leaf.entry).collect(),
+                    ..Only::default()
+                },
+                ..self.filter.clone()
+            };
+            Counts::of(profile, &filter, &Stop::new()).unwrap_or_default()
+        });
+        let samples = counted
+            .as_ref()
+            .map_or(&self.summary.sites, |one| &one.sites);
+        let sites = leaves.iter().flat_map(|leaf| self.facts.sites(leaf.entry));
+        let counts = sites.filter_map(|&site| Some((site, *samples.get(site as usize)?)));
+        counts.filter(|(_, samples)| *samples > 0).collect()
     }
 }

@@ -1,10 +1,11 @@
 //! Category × method, category × thread: who runs how, and what the collector, the
 //! compilers and the kernel cost whom. Worked out off the drawing thread.
 
-use super::listing::Facts;
+use super::facts::Facts;
 use crate::report::parts::part_of;
 use crate::tui::theme::region_name;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use vmscope_symbolizer::methods::MethodId;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop};
 
@@ -79,7 +80,7 @@ pub struct Item<T> {
     /// What it is.
     pub what: T,
     /// What it is called.
-    pub name: String,
+    pub name: Arc<str>,
     /// All its samples.
     pub samples: u64,
     /// Its place by name.

@@ -155,14 +155,24 @@ impl Hot {
         };
         let (outer, inner) = (named(way), named(way.turned()));
         let is = |named: &[bool], at: u32| named.get(at as usize) == Some(&true);
-        let hidden = |row: Nest| {
+        let inside: Vec<u32> = (0u32..)
+            .zip(&inner)
+            .filter_map(|(one, fits)| fits.then_some(one))
+            .collect();
+        // There may be very many rows: what is in one is put in order of that which is found.
+        let hides = |row: Nest| {
             let is_closed = row.inner.is_none() && !row.open && !is(&outer, row.item);
-            let any = is_closed && inner.contains(&true);
-            any.then(|| way.inner(row.item).into_iter().find(|&one| is(&inner, one)))?
+            is_closed && inside.iter().any(|&one| way.cell(row.item, one) > 0)
+        };
+        let hidden = |row: Nest| {
+            let inner = hides(row).then(|| way.inner(row.item));
+            inner?
+                .into_iter()
+                .find(|one| inside.binary_search(one).is_ok())
         };
         let fits = |row: Nest| match row.inner {
             Some(one) => is(&inner, one),
-            None => is(&outer, row.item) || hidden(row).is_some(),
+            None => is(&outer, row.item) || hides(row),
         };
         let began = origin
             .as_ref()

@@ -3,6 +3,7 @@
 use super::drawn::{self, Page};
 use super::order::By;
 use super::{Cx, Hot};
+use crate::tui::jobs::Stamp;
 use crate::tui::theme::Role;
 use crate::tui::widgets::{table, text};
 use ratatui::Frame;
@@ -12,9 +13,15 @@ use ratatui::text::Line;
 impl Hot {
     /// What is drawn.
     pub(super) fn page<'a>(&'a self, cx: &Cx<'a>) -> Option<Page<'a>> {
+        let of = |stamp: Option<Stamp>| stamp.filter(|_| self.order.has_errors());
+        let of_listing = of(self.listing.answered().map(|(_, stamp)| *stamp));
+        let of_errors = of(self.errors.answered().map(|(_, stamp)| *stamp));
+        // Those of other samples say nothing.
+        let errors = self.errors.get().filter(|_| of_listing == of_errors);
         Some(Page {
             profile: cx.profile,
             listing: self.listing.get()?,
+            errors: errors.map_or(&[], |errors| errors.as_slice()),
             theme: cx.theme,
         })
     }
@@ -44,7 +51,7 @@ impl Hot {
         let (whats, columns) = drawn::columns(area.width);
         let stretch = name_at(whats);
         let fitting = table::fitting(&columns, stretch, usize::from(area.width));
-        let by = page.listing.by;
+        let by = page.listing.order.by;
         // Of several, the one that is a number or a word.
         let is_sorted = |what: &drawn::What| match by {
             By::Share => *what == drawn::What::Share,
@@ -57,7 +64,7 @@ impl Hot {
             sorted: whats
                 .iter()
                 .position(is_sorted)
-                .map(|at| (at, page.listing.reversed)),
+                .map(|at| (at, page.listing.order.reversed)),
             rows: self.rows.len(),
             list: self.list,
         };

@@ -4,7 +4,6 @@
 use super::listing::{Key, Leaf, Listing};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
-use vmscope_records::Exactness;
 use vmscope_symbolizer::{EntryId, Profile, Site, SiteId};
 
 /// What a row is of: the same in every listing of a profile.
@@ -29,6 +28,17 @@ impl Node {
     }
 }
 
+/// A range in an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Which site.
+    pub site: SiteId,
+    /// Its samples.
+    pub samples: u64,
+    /// Those of the greatest one beside it.
+    pub most: u64,
+}
+
 /// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -36,8 +46,8 @@ pub struct Row {
     pub group: usize,
     /// Which of [`Listing::leaves`]; `None` for a group of several.
     pub leaf: Option<usize>,
-    /// Which site, with its samples.
-    pub site: Option<(SiteId, u64)>,
+    /// The range that it is.
+    pub range: Option<Range>,
     /// Inside how many others it stands.
     pub depth: u8,
     /// Whether it can be expanded, and is.
@@ -50,11 +60,18 @@ impl Row {
         let group = listing.groups.get(self.group)?;
         let key = group.key.clone();
         let entry = self.leaf.and_then(|leaf| listing.leaves.get(leaf));
-        Some(match (entry, self.site) {
-            (Some(leaf), Some((site, _))) => Node::Range(key, leaf.entry, site),
+        Some(match (entry, self.range) {
+            (Some(leaf), Some(range)) => Node::Range(key, leaf.entry, range.site),
             (Some(leaf), None) if self.depth > 0 => Node::Entry(key, leaf.entry),
             _ => Node::Group(key),
         })
+    }
+
+    /// Whether it is of that.
+    pub fn is_of(&self, listing: &Listing, node: &Node) -> bool {
+        let (Node::Group(key) | Node::Entry(key, _) | Node::Range(key, ..)) = node;
+        let group = listing.groups.get(self.group);
+        group.is_some_and(|group| group.key == *key) && self.node(listing).as_ref() == Some(node)
     }
 }
 
@@ -65,27 +82,27 @@ pub fn rows(profile: &Profile, listing: &Listing, expanded: &FxHashSet<Node>) ->
         let is_single = is_single(&of.key, of.leaves.len());
         let is_open = is_expanded(expanded, || Node::Group(of.key.clone()));
         if is_single {
-            let leaf = of.leaves.start;
-            put_entry(profile, listing, (group, leaf), 0, is_open, &mut rows);
+            let leaves = [(of.leaves.start, is_open)];
+            put_entries(profile, listing, (group, 0), &leaves, &mut rows);
             continue;
         }
         rows.push(Row {
             group,
             leaf: None,
-            site: None,
+            range: None,
             depth: 0,
             open: Some(is_open),
         });
         if !is_open {
             continue;
         }
-        for leaf in of.leaves.clone() {
-            let Some(entry) = listing.leaves.get(leaf).map(|leaf| leaf.entry) else {
-                continue;
-            };
-            let is_open = is_expanded(expanded, || Node::Entry(of.key.clone(), entry));
-            put_entry(profile, listing, (group, leaf), 1, is_open, &mut rows);
-        }
+        let leaves = listing.in_order(of).iter().filter_map(|&at| {
+            let entry = listing.leaves.get(at)?.entry;
+            let node = || Node::Entry(of.key.clone(), entry);
+            Some((at, is_expanded(expanded, node)))
+        });
+        let leaves: Vec<(usize, bool)> = leaves.collect();
+        put_entries(profile, listing, (group, 1), &leaves, &mut rows);
     }
     rows
 }
@@ -99,29 +116,58 @@ fn is_expanded(expanded: &FxHashSet<Node>, node: impl FnOnce() -> Node) -> bool 
     !expanded.is_empty() && expanded.contains(&node())
 }
 
-fn put_entry(
+/// Puts the entries of a group, each with whether it is expanded.
+fn put_entries(
     profile: &Profile,
     listing: &Listing,
-    (group, leaf): (usize, usize),
-    depth: u8,
-    is_open: bool,
+    (group, depth): (usize, u8),
+    leaves: &[(usize, bool)],
     rows: &mut Vec<Row>,
 ) {
-    let Some(of) = listing.leaves.get(leaf) else {
-        return;
+    let leaf = |at: usize| listing.leaves.get(at);
+    let open: Vec<Leaf> = (leaves.iter().filter(|(_, is_open)| *is_open))
+        .filter_map(|&(at, _)| leaf(at).copied())
+        .collect();
+    let sites = match open.is_empty() {
+        true => Vec::new(),
+        false => listing.sites_of(profile, &open),
     };
-    let can_open = has_ranges(profile, listing, of);
-    rows.push(Row {
-        group,
-        leaf: Some(leaf),
-        site: None,
-        depth,
-        open: can_open.then_some(is_open),
-    });
-    if !(can_open && is_open) {
-        return;
+    let entry_of = |site: SiteId| profile.sites.get(site as usize).map(|site| site.entry);
+    let mut sites = sites.chunk_by(|(a, _), (b, _)| entry_of(*a) == entry_of(*b));
+    let mut next = sites.next();
+    for &(at, is_open) in leaves {
+        let Some(of) = leaf(at) else {
+            continue;
+        };
+        let can_open = listing.has_ranges(profile, of);
+        rows.push(Row {
+            group,
+            leaf: Some(at),
+            range: None,
+            depth,
+            open: can_open.then_some(is_open),
+        });
+        let is_own = |sites: &&[(SiteId, u64)]| {
+            let first = sites.first();
+            first.and_then(|(site, _)| entry_of(*site)) == Some(of.entry)
+        };
+        if let Some(own) = next.filter(is_own).filter(|_| is_open) {
+            next = sites.next();
+            if can_open {
+                put_ranges(profile, (group, at, depth + 1), own, rows);
+            }
+        }
     }
-    let mut sites: Vec<(&Site, SiteId, u64)> = (listing.sites_of(of).iter())
+}
+
+fn put_ranges(
+    profile: &Profile,
+    (group, leaf, depth): (usize, usize, u8),
+    sites: &[(SiteId, u64)],
+    rows: &mut Vec<Row>,
+) {
+    let most = sites.iter().map(|(_, samples)| *samples).max();
+    let mut sites: Vec<(&Site, SiteId, u64)> = (sites.iter())
         .filter_map(|&(site, samples)| Some((profile.sites.get(site as usize)?, site, samples)))
         .collect();
     sites.sort_by(|(a, ..), (b, ..)| place(a).cmp(&place(b)));
@@ -129,8 +175,12 @@ fn put_entry(
     rows.extend(sites.into_iter().map(|(_, site, samples)| Row {
         group,
         leaf: Some(leaf),
-        site: Some((site, samples)),
-        depth: depth + 1,
+        range: Some(Range {
+            site,
+            samples,
+            most: most.unwrap_or(0),
+        }),
+        depth,
         open: None,
     }));
 }
@@ -155,17 +205,4 @@ fn place(site: &Site) -> PlaceKey<'_> {
         frame.line,
         via.collect(),
     )
-}
-
-/// Whether there is anything to expand.
-fn has_ranges(profile: &Profile, listing: &Listing, leaf: &Leaf) -> bool {
-    let sites = listing.sites_of(leaf).iter();
-    let mut sites = sites.filter_map(|(site, _)| profile.sites.get(*site as usize));
-    sites.any(|site| {
-        let frame = &site.frame;
-        // What is exact and of a method is at its entry.
-        let is_entry = site.exactness == Exactness::Exact && frame.method.is_some();
-        let is_placed = site.bounded || site.from.is_some() || frame.line.is_some() || is_entry;
-        is_placed || !site.via.is_empty()
-    })
 }

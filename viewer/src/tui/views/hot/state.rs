@@ -1,8 +1,9 @@
 //! What the hot list holds, and how keys change it.
 
+use super::facts::Facts;
 use super::form::Form;
 use super::grid::Grid;
-use super::listing::{Facts, Key, Listing, Order};
+use super::listing::{Key, Listing, Order};
 use super::matrix::{Category, Matrix, Shape, Who};
 use super::nested::Nested;
 use super::rows::{Node, Row, rows};
@@ -31,6 +32,8 @@ pub struct Hot {
     pub(super) order: Order,
     pub(super) facts: Fetched<(), Arc<Facts>>,
     pub(super) listing: Fetched<Order, Listing>,
+    /// 95 % half-widths of entries' shares.
+    pub(super) errors: Fetched<(), Arc<Vec<f64>>>,
     pub(super) expanded: FxHashSet<Node>,
     pub(super) rows: Vec<Row>,
     pub(super) list: ListState,
@@ -54,14 +57,12 @@ pub fn height(area: Rect) -> usize {
 /// The row of a node; where the groups are others now, that of its entry, or of the group
 /// that hides it.
 fn place_of(rows: &[Row], listing: &Listing, node: &Node) -> Option<usize> {
-    let same = rows
-        .iter()
-        .position(|row| row.node(listing).as_ref() == Some(node));
+    let same = rows.iter().position(|row| row.is_of(listing, node));
     let entry = node.entry();
     let is_entry = |leaf: usize| listing.leaves.get(leaf).map(|leaf| leaf.entry) == entry;
     let of_entry = || {
         let mut rows = rows.iter();
-        rows.position(|row| row.site.is_none() && row.leaf.is_some_and(is_entry))
+        rows.position(|row| row.range.is_none() && row.leaf.is_some_and(is_entry))
     };
     let hidden = || {
         rows.iter().position(|row| {
@@ -104,7 +105,7 @@ impl Hot {
         let Some(listing) = self.listing.get() else {
             return;
         };
-        let is_it = |row: &Row| row.node(listing).as_ref() == Some(node);
+        let is_it = |row: &Row| row.is_of(listing, node);
         if let Some(row) = self.rows.iter().position(is_it) {
             self.list.select(row, self.rows.len(), height(cx.area));
         }
@@ -168,8 +169,8 @@ impl Hot {
         };
         let of_leaf = |leaf: usize| listing.leaves.get(leaf).map(|leaf| leaf.samples);
         let of_group = || listing.groups.get(row.group).map(|group| group.samples);
-        let samples = match row.site {
-            Some((_, samples)) => Some(samples),
+        let samples = match row.range {
+            Some(range) => Some(range.samples),
             None => row.leaf.map_or_else(of_group, of_leaf),
         };
         ratio(samples.unwrap_or(0), listing.total) >= HOT
@@ -207,7 +208,7 @@ impl Hot {
         }
         let group = listing.groups.get(row.group)?;
         let of_method = matches!(group.key, Key::Method(_)).then(|| listing.leaves_of(group));
-        let hottest = of_method?.iter().max_by_key(|leaf| leaf.samples)?;
+        let hottest = of_method?.max_by_key(|leaf| leaf.samples)?;
         Some(hottest.entry)
     }
 
@@ -240,10 +241,10 @@ impl Hot {
             return both.map(Act::Narrow).collect();
         }
         let all = || {
-            let leaves = listing.leaves_of(group).iter();
+            let leaves = listing.leaves_of(group);
             Narrow::Entries(leaves.map(|leaf| leaf.entry).collect())
         };
-        let narrow = match (&group.key, listing.grouping) {
+        let narrow = match (&group.key, listing.order.grouping) {
             (Key::Region(region), _) => Narrow::Regions(vec![*region]),
             (Key::Text(text), Grouping::Class) if !text.is_empty() => {
                 Narrow::Modules(vec![text.to_string()])
@@ -276,10 +277,10 @@ impl Hot {
         let Some((origin, finder)) = self.search.begin(pattern, here) else {
             return true;
         };
-        let is_origin = |row: &Row| row.node(listing) == origin;
-        let origin = origin
-            .as_ref()
-            .and_then(|_| self.rows.iter().position(is_origin));
+        let origin = origin.and_then(|node| {
+            let is_origin = |row: &Row| row.is_of(listing, &node);
+            self.rows.iter().position(is_origin)
+        });
         let origin = origin.unwrap_or(now);
         let entry_fits = |text: &mut Finder, entry: EntryId| {
             let entry = cx.profile.entries.get(entry as usize);
@@ -288,17 +289,18 @@ impl Hot {
         let finder = RefCell::new(finder);
         let hidden = |row: &Row| {
             let group = listing.groups.get(row.group)?;
-            let leaves = listing.leaves_of(group).iter();
             let mut text = finder.borrow_mut();
-            leaves
-                .map(|leaf| leaf.entry)
-                .find(|&entry| entry_fits(&mut text, entry))
+            let mut leaves = listing.leaves_of(group).map(|leaf| leaf.entry);
+            leaves.find(|&entry| entry_fits(&mut text, entry))
         };
         let is_named = |row: &Row| {
             let mut text = finder.borrow_mut();
-            match (row.leaf.and_then(|leaf| listing.leaves.get(leaf)), row.site) {
-                (Some(_), Some((site, _))) => {
-                    let site = cx.profile.sites.get(site as usize);
+            match (
+                row.leaf.and_then(|leaf| listing.leaves.get(leaf)),
+                row.range,
+            ) {
+                (Some(_), Some(range)) => {
+                    let site = cx.profile.sites.get(range.site as usize);
                     let name = site.and_then(crate::report::text::names::range_name);
                     name.is_some_and(|name| text.is_in(&name))
                 }

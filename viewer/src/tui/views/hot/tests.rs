@@ -63,7 +63,10 @@ fn nothing_is_said_to_be_so() {
     let screen = java(SIZES[0])
         .keys(":window: from<Enter>15.2-15.8<Enter>")
         .screen();
-    assert!(screen.contains("x removes the newest filter"), "{screen}");
+    assert!(
+        screen.contains("No samples with this filter: x"),
+        "{screen}"
+    );
 }
 
 #[test]

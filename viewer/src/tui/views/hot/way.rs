@@ -44,7 +44,7 @@ impl<'a> Way<'a> {
             true => self.matrix.categories.get(at).map(|item| &item.name),
             false => self.matrix.who.get(at).map(|item| &item.name),
         };
-        name.map_or("", String::as_str)
+        name.map_or("", |name| name)
     }
 
     /// A row's samples.

@@ -30,12 +30,12 @@ impl Page<'_> {
             let Some(of) = self.of(row) else {
                 return;
             };
-            let what = match (row.leaf, row.site) {
+            let what = match (row.leaf, row.range) {
                 (_, Some(_)) => "range",
                 (Some(_), None) => "entry",
-                (None, None) => self.listing.grouping.name(),
+                (None, None) => self.listing.order.grouping.name(),
             };
-            let text = |text: Option<&str>| match text.filter(|_| row.site.is_none()) {
+            let text = |text: Option<&str>| match text.filter(|_| row.range.is_none()) {
                 Some(text) if !text.is_empty() => Cell::Text(text.to_owned()),
                 _ => Cell::Empty,
             };

@@ -5,6 +5,8 @@ use super::found::{self, Which};
 use super::sides::Sides;
 use super::{Cx, Method, Own};
 use crate::tui::jobs::{Answer, Question};
+use std::sync::Arc;
+use vmscope_symbolizer::annotate::Located;
 
 /// The numbers of the view's questions.
 const FOUND: u8 = 0;
@@ -57,10 +59,11 @@ impl Method {
         // What is side by side is laid out by what all versions have together.
         let origin = self.origin.filter(|_| !self.beside.on);
         let (asked, until) = (which.clone(), cx.end);
+        let known = self.located(cx);
         let found = self
             .found
             .ask(FOUND, (which, origin), cx.stamp, move |profile, stop| {
-                found::find(profile, &filter, &asked, origin, until, stop)
+                found::find(profile, &filter, (&asked, origin), until, known, stop)
             });
         let filter = cx.lens.filter().clone();
         let hottest = self
@@ -92,9 +95,21 @@ impl Method {
         let origins = self.beside.shown(all, self.origin, room);
         let filter = cx.lens.filter().clone();
         let key = (subject.clone(), origins.clone());
+        let known = self.located(cx);
         self.sides.ask(SIDES, key, cx.stamp, move |profile, stop| {
-            Sides::of(profile, &filter, &subject, &origins, stop)
+            let located = found::located(profile, &subject, known);
+            Sides::of(profile, &filter, &located, &origins, stop)
         })
+    }
+
+    /// Where the method is in the profile as it is now, if that is known.
+    fn located(&self, cx: &Cx<'_>) -> Option<Arc<Located>> {
+        let (_, stamp) = self.found.answered()?;
+        let found = self.found.get()?;
+        let located = found.located.as_ref();
+        located
+            .filter(|_| stamp.profile == cx.stamp.profile)
+            .cloned()
     }
 
     /// Takes the answer to one of them.

@@ -3,10 +3,11 @@
 use crate::tui::jobs::Stop;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::annotate::{
-    Annotation, Candidate, Choice, Origin, Piece, Spot, Subject, Tally, Version,
-    annotate_stoppable, candidates_stoppable, choose, machine_code, subject_of_entry, versions,
+    Annotation, Candidate, Located, Origin, Piece, Spot, Subject, Tally, Version,
+    annotate_stoppable, hottest_method, machine_code, subject_of_entry, versions,
 };
 use vmscope_symbolizer::profile::Case;
 use vmscope_symbolizer::{EntryId, Filter, Profile};
@@ -36,6 +37,8 @@ pub type Machine = FxHashMap<u64, Pieces>;
 pub struct Found {
     /// Which; `None` where there is nothing to be annotated.
     pub subject: Option<Subject>,
+    /// Where that is in the profile.
+    pub located: Option<Arc<Located>>,
     /// Why there is none: a sentence.
     pub why: String,
     /// Its samples: of all versions, or of the one that was asked for.
@@ -73,13 +76,13 @@ pub fn id_of_callee(parent: u64, subject: &Subject) -> u64 {
 }
 
 /// Finds a method and its samples; `origin`: of one version alone. What came after `until`
-/// is not shown.
+/// is not shown. `known`: where a method is, which may be the one.
 pub fn find(
     profile: &Profile,
     filter: &Filter,
-    which: &Which,
-    origin: Option<Origin>,
+    (which, origin): (&Which, Option<Origin>),
     until: TimeNs,
+    known: Option<Arc<Located>>,
     stop: &Stop,
 ) -> Option<Found> {
     let subject = match which {
@@ -88,15 +91,13 @@ pub fn find(
             subject_of_entry(profile, *entry).ok_or_else(|| why_not(profile, *entry))
         }
         Which::Hottest => {
-            let all = candidates_stoppable(profile, filter, stop)?;
-            match choose(profile, &all, None) {
-                Choice::One(subject) => Ok(subject),
-                Choice::Several(_) | Choice::None => Err(none_at_all(profile)),
-            }
+            let hottest = hottest_method(profile, filter, stop)?;
+            hottest.ok_or_else(|| none_at_all(profile))
         }
     };
     let mut found = Found {
         subject: None,
+        located: None,
         why: String::new(),
         annotation: Annotation::default(),
         versions: Vec::new(),
@@ -108,8 +109,10 @@ pub fn find(
     };
     match subject {
         Ok(subject) => {
-            found.annotation = annotate_stoppable(profile, filter, &subject, origin, stop)?;
-            found.versions = versions(profile, filter, &subject, stop)?;
+            let located = located(profile, &subject, known);
+            found.annotation = annotate_stoppable(profile, filter, &located, origin, stop)?;
+            found.versions = versions(profile, filter, &located, stop)?;
+            found.located = Some(located);
             let is_there = |one: &Version| one.since.is_none_or(|since| since <= until);
             found.versions.retain(is_there);
             for version in &mut found.versions {
@@ -122,6 +125,12 @@ pub fn find(
         Err(why) => found.why = why,
     }
     Some(found)
+}
+
+/// Where a method is in a profile, if that is not `known`.
+pub fn located(profile: &Profile, subject: &Subject, known: Option<Arc<Located>>) -> Arc<Located> {
+    let known = known.filter(|known| known.subject() == subject);
+    known.unwrap_or_else(|| Arc::new(Located::of(profile, subject)))
 }
 
 impl Found {
@@ -225,7 +234,5 @@ fn none_at_all(profile: &Profile) -> String {
 
 /// The methods that the palette offers.
 pub fn hottest(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Candidate>> {
-    let mut all = candidates_stoppable(profile, filter, stop)?;
-    all.truncate(MAX_HOTTEST);
-    Some(all)
+    vmscope_symbolizer::annotate::hottest(profile, filter, MAX_HOTTEST, stop)
 }

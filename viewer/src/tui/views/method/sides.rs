@@ -5,7 +5,7 @@ use super::items::Item;
 use crate::report::words::ratio;
 use crate::tui::jobs::Stop;
 use rustc_hash::FxHashMap;
-use vmscope_symbolizer::annotate::{Origin, Row, Subject, machine_code, sides};
+use vmscope_symbolizer::annotate::{Located, Origin, Row, machine_code, sides};
 use vmscope_symbolizer::{Filter, Profile};
 
 /// What a version has at a place, or in a method that was inlined at one.
@@ -50,17 +50,17 @@ impl Sides {
     pub fn of(
         profile: &Profile,
         filter: &Filter,
-        subject: &Subject,
+        located: &Located,
         origins: &[Origin],
         stop: &Stop,
     ) -> Option<Self> {
-        let annotations = sides(profile, filter, subject, origins, stop)?;
+        let annotations = sides(profile, filter, located, origins, stop)?;
         let code = |origin: &Origin| match origin {
             Origin::Code(code) => Some(*code),
             _ => None,
         };
         let codes: Vec<_> = origins.iter().filter_map(code).collect();
-        let mut machines = machine_code(profile, subject, &codes).into_iter();
+        let mut machines = machine_code(profile, located.subject(), &codes).into_iter();
         let sides = origins.iter().zip(annotations).map(|(origin, annotation)| {
             let machine = code(origin).and_then(|_| machines.next());
             let mut side = Side {

@@ -132,7 +132,7 @@ fn is_free(profile: &Profile, life: &Life) -> bool {
 impl Cells {
     /// Makes them; `None` when `stop` was wished before.
     pub fn of(profile: &Profile, ground: &Ground, wanted: &Wanted, stop: &Stop) -> Option<Self> {
-        let Some(zone) = zone_of(&ground.lives, wanted.zone) else {
+        let Some(zone) = zone_of(&ground.layout.lives, wanted.zone) else {
             return Some(Cells::default());
         };
         let mut cells = Cells {
@@ -140,7 +140,7 @@ impl Cells {
             line: vec![0; wanted.line.2],
             ..Cells::default()
         };
-        let all = ground.lives.at(zone, wanted.time);
+        let all = ground.layout.lives.at(zone, wanted.time);
         let (told_free, there): (Vec<_>, Vec<_>) =
             all.partition(|(life, _)| is_free(profile, life));
         let sorts = cells.total(profile, &there);
@@ -298,7 +298,10 @@ impl Cells {
                 }
             }
             let points = stretch.map_or(&[][..], |one| one.points(life.start..life.end));
-            for point in points.iter().filter(|point| point.code == Some(life.code)) {
+            for point in points
+                .iter()
+                .filter(|point| point.code() == Some(life.code))
+            {
                 if let Some(total) = self.totals.get_mut(sort) {
                     total.samples += point.samples;
                 }
@@ -320,7 +323,7 @@ impl Cells {
                 .unwrap_or(usize::MAX)
                 .min(columns.saturating_sub(1))
         };
-        for life in ground.lives.in_zone(zone) {
+        for life in ground.layout.lives.in_zone(zone) {
             if is_free(profile, life) {
                 continue;
             }
@@ -348,7 +351,7 @@ impl Cells {
                 cell.went |= was;
             }
         }
-        let compactions = ground.lives.compactions(zone);
+        let compactions = ground.layout.lives.compactions(zone);
         let until = compactions.partition_point(|(time, _)| *time <= wanted.time);
         let last = until.checked_sub(1).and_then(|at| compactions.get(at));
         self.compactions = (until as u64, last.map(|(time, _)| *time));

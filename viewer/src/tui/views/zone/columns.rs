@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vmscope_symbolizer::addresses::{Addresses, Owner, Stretch};
-use vmscope_symbolizer::{EntryId, Profile, Stop};
+use vmscope_symbolizer::{EntryId, Stop};
 
 /// A piece of the axis is at least so wide.
 const LEAST_WIDE: usize = 3;
@@ -104,12 +104,7 @@ impl Piece {
 
 impl Columns {
     /// Makes them; `None` when `stop` was wished before.
-    pub fn of(
-        profile: &Profile,
-        addresses: &Arc<Addresses>,
-        wanted: &Wanted,
-        stop: &Stop,
-    ) -> Option<Self> {
+    pub fn of(addresses: &Arc<Addresses>, wanted: &Wanted, stop: &Stop) -> Option<Self> {
         let (pieces, undrawn) = pieces(addresses, wanted);
         let mut columns = Columns {
             bars: vec![None; wanted.width],
@@ -129,11 +124,13 @@ impl Columns {
                 let (start, end) = piece.addresses(column);
                 let mut by_entry: FxHashMap<EntryId, u64> = FxHashMap::default();
                 let mut samples = 0;
-                for point in stretch.points(start..end) {
-                    samples += point.samples;
-                    let site = profile.sites.get(point.site as usize);
-                    if let Some(site) = site {
-                        *by_entry.entry(site.entry).or_default() += point.samples;
+                // An entry's points lie side by side mostly.
+                let points = stretch.points(start..end);
+                for same in points.chunk_by(|a, b| a.entry == b.entry) {
+                    let here: u64 = same.iter().map(|point| point.samples).sum();
+                    samples += here;
+                    if let Some(first) = same.first() {
+                        *by_entry.entry(first.entry).or_default() += here;
                     }
                 }
                 let at = piece.column + column;

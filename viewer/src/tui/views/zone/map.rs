@@ -37,10 +37,10 @@ impl Map {
     pub fn zone<'a>(&self, ground: &'a Ground) -> Option<&'a ZoneRange> {
         let chosen = self
             .zone
-            .and_then(|zone| cells::zone_of(&ground.lives, zone));
+            .and_then(|zone| cells::zone_of(&ground.layout.lives, zone));
         chosen.or_else(|| {
             let samples = |zone: &ZoneRange| map_drawn::samples_of(zone, ground);
-            let zones = ground.lives.zones().iter();
+            let zones = ground.layout.lives.zones().iter();
             zones.max_by_key(|zone| (samples(zone), zone.end - zone.start))
         })
     }
@@ -123,7 +123,10 @@ impl Map {
         let grid = self.grid(zone, cx);
         let start = self.cursor(zone, &grid);
         let end = start.saturating_add(grid.bytes);
-        let there = ground.lives.at(zone, self.drawn_time(zone, &grid, cx));
+        let there = ground
+            .layout
+            .lives
+            .at(zone, self.drawn_time(zone, &grid, cx));
         let here = there.filter(|(life, _)| life.start < end && start < life.end);
         here.map(|(life, _)| life)
             .filter(|life| {

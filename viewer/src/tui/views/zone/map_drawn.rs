@@ -53,7 +53,7 @@ pub fn samples_in(zone: &ZoneRange, life: &Life, ground: &Ground) -> u64 {
         return 0;
     };
     let points = stretch.points(life.start..life.end).iter();
-    let own = points.filter(|point| point.code == Some(life.code));
+    let own = points.filter(|point| point.code() == Some(life.code));
     own.map(|point| point.samples).sum()
 }
 
@@ -96,7 +96,7 @@ impl Map {
         buffer: &mut Buffer,
         (area, places): (Rect, &Places),
     ) {
-        let zones = ground.lives.zones().len();
+        let zones = ground.layout.lives.zones().len();
         let of = if zones > 1 {
             format!(" of {zones} (b: next)")
         } else {
@@ -104,7 +104,7 @@ impl Map {
         };
         let text = format!(
             " {}{of}: {:#x} +{}, 1 cell = {}",
-            names::of_zone(zone.process, zone.start, &ground.lives, cx),
+            names::of_zone(zone.process, zone.start, &ground.layout.lives, cx),
             zone.start,
             bytes(zone.end - zone.start),
             bytes(grid.bytes),

@@ -62,8 +62,8 @@ impl Plot {
         let key = wanted.clone();
         // The number says what it is made from; a stamp of the lens would be older.
         let stamp = crate::tui::jobs::Stamp::default();
-        self.columns.ask(1, key, stamp, move |profile, stop| {
-            Columns::of(profile, &addresses, &wanted, stop)
+        self.columns.ask(1, key, stamp, move |_, stop| {
+            Columns::of(&addresses, &wanted, stop)
         })
     }
 

@@ -111,7 +111,7 @@ impl Plot {
             text.push_str(&format!(", {share} in {}", names::of_entry(entry, cx)));
         }
         if let Some(stretch) = stretch {
-            let range = names::of_stretch(stretch, &ground.lives, cx);
+            let range = names::of_stretch(stretch, &ground.layout.lives, cx);
             text.push_str(&format!(" ({range})"));
         }
         text
@@ -142,7 +142,7 @@ fn draw_labels(
             continue;
         };
         let share = ratio(samples, ground.addresses.total) * 100.0;
-        let whole = names::of_stretch(stretch, &ground.lives, cx);
+        let whole = names::of_stretch(stretch, &ground.layout.lives, cx);
         let short = names::short(&whole);
         let brief = format!("{short} {share:.0}%");
         let texts = [

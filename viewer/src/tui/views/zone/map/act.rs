@@ -54,7 +54,7 @@ impl Map {
         };
         let now = self.time(cx);
         let to = if self.by_changes {
-            let lives = ground.lives.in_zone(zone).iter();
+            let lives = ground.layout.lives.in_zone(zone).iter();
             let times = lives.flat_map(|life| [Some(life.from), life.until]);
             let times = times.flatten();
             let inside = times.filter(|time| (cx.begin..=cx.end).contains(time));
@@ -82,7 +82,7 @@ impl Map {
     }
 
     fn next_zone(&mut self, back: bool, ground: &Ground) {
-        let zones = ground.lives.zones();
+        let zones = ground.layout.lives.zones();
         let shown = self.zone(ground);
         let now = zones.iter().position(|zone| Some(zone) == shown);
         let count = zones.len().max(1);
@@ -142,7 +142,7 @@ impl Map {
             Command::GroupBack => self.next_zone(true, ground),
             Command::Own(number) => {
                 let at = usize::from(number.saturating_sub(FIRST_ZONE));
-                self.choose(ground.lives.zones().get(at));
+                self.choose(ground.layout.lives.zones().get(at));
             }
             Command::NextHot => self.hot(&zone, &grid, false, cx),
             Command::PreviousHot => self.hot(&zone, &grid, true, cx),
@@ -230,7 +230,7 @@ impl Map {
             self.at = if is_in { Some(address) } else { self.at };
             return is_in;
         }
-        let there: Vec<&Life> = (ground.lives.at(zone, self.time(cx)))
+        let there: Vec<&Life> = (ground.layout.lives.at(zone, self.time(cx)))
             .map(|(life, _)| life)
             .collect();
         let at = self.at.unwrap_or(zone.start);
@@ -262,8 +262,8 @@ impl Map {
         ];
         // A palette has no room for more, nor have the numbers.
         let numbers = FIRST_ZONE..FIRST_ZONE + MAX_CHOICES;
-        for (zone, number) in ground.lives.zones().iter().zip(numbers) {
-            let name = names::of_zone(zone.process, zone.start, &ground.lives, cx);
+        for (zone, number) in ground.layout.lives.zones().iter().zip(numbers) {
+            let name = names::of_zone(zone.process, zone.start, &ground.layout.lives, cx);
             choices.push(choice(number, format!("map of {name}")));
         }
         choices

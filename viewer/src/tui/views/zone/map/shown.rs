@@ -46,7 +46,7 @@ impl Map {
             "name", "kind", "tier", "from", "to", ">bytes", ">since", ">samples",
         ];
         let mut table = Table::new("", &heads);
-        for (life, _) in ground.lives.at(zone, time) {
+        for (life, _) in ground.layout.lives.at(zone, time) {
             if stop.is_stopped() {
                 return None;
             }
@@ -64,7 +64,7 @@ impl Map {
                 Cell::Count(map_drawn::samples_in(zone, life, ground)),
             ]);
         }
-        let name = names::of_zone(zone.process, zone.start, &ground.lives, cx);
+        let name = names::of_zone(zone.process, zone.start, &ground.layout.lives, cx);
         Some(Shown {
             title: format!("The {name} at {:.3} s", cx.seconds(time)),
             parts: vec![Part::Table(kinds), Part::Table(table)],

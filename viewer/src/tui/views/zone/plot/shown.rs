@@ -19,7 +19,7 @@ impl Plot {
             let line = integral.filter_map(|(share, bar)| bar.as_ref().map(|_| share));
             let labels = columns.pieces.iter().filter_map(|piece| {
                 let stretch = all.stretches.get(piece.stretch)?;
-                Some(names::of_stretch(stretch, &ground.lives, cx))
+                Some(names::of_stretch(stretch, &ground.layout.lives, cx))
             });
             #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
             parts.push(Part::Chart(Chart::Histogram {
@@ -58,7 +58,7 @@ impl Plot {
                 "no"
             };
             table.rows.push(vec![
-                Cell::Text(names::of_stretch(stretch, &ground.lives, cx)),
+                Cell::Text(names::of_stretch(stretch, &ground.layout.lives, cx)),
                 Cell::Text(included.to_owned()),
                 Cell::Text(format!("{:#x}", stretch.start)),
                 Cell::Text(format!("{:#x}", stretch.end)),

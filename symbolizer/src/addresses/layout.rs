@@ -1,0 +1,291 @@
+//! Where the places of a profile lie, by address: the same under every filter.
+
+use super::{NONE, Owner, Point};
+use crate::profile::Profile;
+use crate::slices::{Selection, Stop, each_place};
+use crate::summary::Filter;
+use crate::trace::Place;
+use crate::zone::{Life, Lives};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use vmscope_records::{ModuleKey, ProcessKey, TimeNs};
+
+/// A code zone's first address and the first after it, as far as it was told.
+pub(super) type Zone = Option<(u64, u64)>;
+
+/// Where a place lies that never moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    address: u64,
+    pub place: u32,
+    entry: u32,
+    code: u32,
+}
+
+impl Slot {
+    pub fn point(&self, samples: u64) -> Point {
+        Point {
+            address: self.address,
+            samples,
+            entry: self.entry,
+            code: self.code,
+        }
+    }
+}
+
+/// The places of a profile by address, and what lay where when.
+#[derive(Debug, Default)]
+pub struct Layout {
+    /// All code's stays.
+    pub lives: Lives,
+    /// By owner, and of each by address.
+    slots: Vec<Slot>,
+    owners: Vec<(Owner, Range<usize>, Zone)>,
+    /// The places in code that lay in several places, each with its stays in `stays`.
+    moving: FxHashMap<u32, Range<usize>>,
+    stays: Vec<Life>,
+}
+
+/// Where a place is.
+#[derive(Clone, Copy, Debug)]
+enum Where {
+    Module(ModuleKey, u64),
+    Kernel(u64),
+    /// In a constituent: so many bytes from its start, wherever that was.
+    Code(u32, u32),
+    Nowhere,
+}
+
+/// Where a constituent lay.
+enum Stays<'a> {
+    One(&'a Life),
+    /// A part of [`Layout::stays`].
+    Several(Range<usize>),
+}
+
+impl Layout {
+    /// Of a profile with its lives. Sorts all places: some tens of milliseconds for a hundred
+    /// thousand.
+    #[must_use]
+    pub fn of(profile: &Profile, lives: Lives) -> Self {
+        let mut by_code: Vec<&Life> = lives.all().iter().collect();
+        by_code.sort_by_key(|life| life.code);
+        let mut of_code: FxHashMap<u32, Stays> = FxHashMap::default();
+        let mut stays: Vec<Life> = Vec::new();
+        for same in by_code.chunk_by(|a, b| a.code == b.code) {
+            match same {
+                [life] => of_code.insert(life.code, Stays::One(life)),
+                [life, ..] => {
+                    let from = stays.len();
+                    stays.extend(same.iter().copied());
+                    of_code.insert(life.code, Stays::Several(from..stays.len()))
+                }
+                [] => None,
+            };
+        }
+        let mut owned: Vec<(Owner, Slot)> = Vec::with_capacity(profile.trace.places.len());
+        let mut moving = FxHashMap::default();
+        for (&place, id) in profile.trace.places.iter().zip(0u32..) {
+            let entry = profile.slices.entry_of_place(id).unwrap_or(u32::MAX);
+            let mut put = |owner, address, code| {
+                let slot = Slot {
+                    address,
+                    place: id,
+                    entry,
+                    code,
+                };
+                owned.push((owner, slot));
+            };
+            match where_of(profile, place) {
+                Where::Module(module, address) => put(Owner::Module(module), address, NONE),
+                Where::Kernel(address) => put(Owner::Kernel(0), address, NONE),
+                Where::Code(code, offset) => match of_code.get(&code) {
+                    Some(Stays::One(life)) => {
+                        let owner = owner_of(&lives, life.process, life.start);
+                        put(owner, life.start.saturating_add(u64::from(offset)), code);
+                    }
+                    Some(Stays::Several(range)) => {
+                        moving.insert(id, range.clone());
+                    }
+                    None => {}
+                },
+                Where::Nowhere => {}
+            }
+        }
+        drop(of_code);
+        owned.sort_unstable_by_key(|(owner, slot)| (*owner, slot.address, slot.entry, slot.code));
+        let mut layout = Layout {
+            lives,
+            slots: owned.iter().map(|(_, slot)| *slot).collect(),
+            owners: Vec::new(),
+            moving,
+            stays,
+        };
+        layout.take_owners(&owned);
+        layout
+    }
+
+    fn take_owners(&mut self, owned: &[(Owner, Slot)]) {
+        let mut from = 0;
+        let mut owners: BTreeMap<Owner, Range<usize>> = BTreeMap::new();
+        for same in owned.chunk_by(|(a, _), (b, _)| a == b) {
+            if let Some((owner, _)) = same.first() {
+                owners.insert(*owner, from..from + same.len());
+            }
+            from += same.len();
+        }
+        // Where code only moved through, there is no slot.
+        for life in &self.stays {
+            let owner = owner_of(&self.lives, life.process, life.start);
+            owners.entry(owner).or_default();
+        }
+        let owners = owners.into_iter();
+        self.owners = owners
+            .map(|(owner, slots)| (owner, slots, self.zone_of(owner)))
+            .collect();
+    }
+
+    fn zone_of(&self, owner: Owner) -> Zone {
+        let Owner::Zone(process, start) = owner else {
+            return None;
+        };
+        let mut zones = self.lives.zones().iter();
+        let zone = zones.find(|zone| zone.process == process && zone.start == start);
+        zone.map(|zone| (zone.start, zone.end))
+    }
+
+    /// All owners of places, with their places by address.
+    pub(super) fn owners(&self) -> impl Iterator<Item = (Owner, &[Slot], Zone)> {
+        self.owners.iter().map(|(owner, range, zone)| {
+            let slots = self.slots.get(range.clone());
+            (*owner, slots.unwrap_or_default(), *zone)
+        })
+    }
+
+    /// The points of places that moved, where any has samples in `counts`: each sample where
+    /// its code lay at its time. `None` when `stop` was wished before it was done.
+    pub(super) fn moved(
+        &self,
+        profile: &Profile,
+        filter: &Filter,
+        counts: &[u32],
+        stop: &Stop,
+    ) -> Option<BTreeMap<Owner, Vec<Point>>> {
+        let mut known: Vec<u32> = Vec::new();
+        let mut stands: Vec<Stand> = Vec::new();
+        for (&place, range) in &self.moving {
+            if counts.get(place as usize).is_some_and(|count| *count > 0) {
+                known.resize(counts.len(), NONE);
+                if let Some(slot) = known.get_mut(place as usize) {
+                    *slot = u32::try_from(stands.len()).unwrap_or(NONE);
+                }
+                stands.push(Stand::of(
+                    place,
+                    self.stays.get(range.clone()).unwrap_or_default(),
+                ));
+            }
+        }
+        let mut moved: BTreeMap<Owner, Vec<Point>> = BTreeMap::new();
+        if stands.is_empty() {
+            return Some(moved);
+        }
+        let times = &profile.trace.samples.times;
+        let selection = Selection::new(profile, filter);
+        each_place(profile, &selection, stop, |place, index| {
+            let stand = known.get(place as usize).copied().unwrap_or(NONE);
+            if let Some(stand) = stands.get_mut(stand as usize)
+                && let Some(&time) = times.get(index)
+            {
+                stand.count(time);
+            }
+        })?;
+        for stand in &stands {
+            let place = profile.trace.places.get(stand.place as usize);
+            let Some(Where::Code(code, offset)) = place.map(|&place| where_of(profile, place))
+            else {
+                continue;
+            };
+            let entry = profile.slices.entry_of_place(stand.place);
+            for (&(start, process), &samples) in &stand.counts {
+                let owner = owner_of(&self.lives, process, start);
+                moved.entry(owner).or_default().push(Point {
+                    address: start.saturating_add(u64::from(offset)),
+                    samples,
+                    entry: entry.unwrap_or(u32::MAX),
+                    code,
+                });
+            }
+        }
+        Some(moved)
+    }
+}
+
+/// Where a place in code that moves lies, while samples are gone through in the order of time.
+struct Stand<'a> {
+    place: u32,
+    stays: &'a [Life],
+    /// From when until when the code lies where it does.
+    now: Range<TimeNs>,
+    at: Option<(u64, ProcessKey)>,
+    counts: FxHashMap<(u64, ProcessKey), u64>,
+}
+
+impl<'a> Stand<'a> {
+    fn of(place: u32, stays: &'a [Life]) -> Self {
+        Stand {
+            place,
+            stays,
+            now: TimeNs(0)..TimeNs(0),
+            at: None,
+            counts: FxHashMap::default(),
+        }
+    }
+
+    fn count(&mut self, time: TimeNs) {
+        if !self.now.contains(&time) {
+            let changes = self.stays.iter();
+            let changes = changes.flat_map(|life| [Some(life.maybe), life.until]);
+            let (mut from, mut to) = (TimeNs(0), TimeNs(u64::MAX));
+            for change in changes.flatten() {
+                if change <= time {
+                    from = from.max(change);
+                } else {
+                    to = to.min(change);
+                }
+            }
+            self.now = from..to;
+            let life = Lives::place_of(self.stays, time);
+            self.at = life.map(|life| (life.start, life.process));
+        }
+        if let Some(at) = self.at {
+            *self.counts.entry(at).or_default() += 1;
+        }
+    }
+}
+
+/// The zone that an address of a process is in.
+fn owner_of(lives: &Lives, process: ProcessKey, address: u64) -> Owner {
+    let zones = lives.zones();
+    let after = zones.partition_point(|zone| (zone.process, zone.start) <= (process, address));
+    let zone = after.checked_sub(1).and_then(|at| zones.get(at));
+    let zone = zone.filter(|zone| zone.process == process && address < zone.end);
+    Owner::Zone(process, zone.map_or(address, |zone| zone.start))
+}
+
+/// An interpreter's sample is shown at the beginning of the code that executed its
+/// bytecode: where in that it was is not kept.
+fn where_of(profile: &Profile, place: Place) -> Where {
+    match place {
+        Place::Code(code, offset) => Where::Code(code, offset),
+        Place::Interpreted { handler, .. } | Place::Entering { handler, .. } => {
+            Where::Code(handler, 0)
+        }
+        Place::Native(module, offset) => {
+            let found = profile.trace.extents.address(module, offset);
+            found.map_or(Where::Nowhere, |(_, at)| Where::Module(module, at.0))
+        }
+        Place::Kernel(address) => Where::Kernel(address.0),
+        Place::Generated | Place::Doubtful | Place::Unmapped | Place::Idle => Where::Nowhere,
+    }
+}

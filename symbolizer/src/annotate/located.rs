@@ -1,0 +1,193 @@
+//! Where in a profile a method is: its sites and its places, the same under every filter.
+
+use super::find::{are_namesakes, depth_of, method_of};
+use super::{Origin, Subject};
+use crate::profile::{Profile, SiteId};
+use crate::slices::{Selection, Stop, each_place};
+use crate::trace::Place;
+use rustc_hash::FxHashMap;
+use vmscope_records::{BoundaryRule, Constituent, ConstituentKind, PcMap};
+
+/// Of no place of the method's.
+const NONE: u32 = u32::MAX;
+
+/// A method's sites and places. Making it looks at all there are in the profile.
+#[derive(Clone, Debug)]
+pub struct Located {
+    pub(super) subject: Subject,
+    /// By site, ascending.
+    pub(super) sites: Vec<Within>,
+    /// By place, ascending: those in generated code.
+    pub(super) places: Vec<At>,
+    /// The constituents that are code made of it.
+    pub(super) codes: Vec<u32>,
+    /// By site, where all places of each are of one version: then sums by site tell versions
+    /// apart.
+    pub(super) origin_of_site: Option<FxHashMap<SiteId, Origin>>,
+}
+
+/// A site in whose chain the method stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Within {
+    pub site: SiteId,
+    /// How deep; the innermost place counts.
+    pub depth: usize,
+    /// Whether its boundaries stand behind their bytecodes.
+    pub after: bool,
+}
+
+/// A place of the method's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub place: u32,
+    pub site: SiteId,
+    pub origin: Origin,
+}
+
+impl Located {
+    /// Finds them.
+    #[must_use]
+    pub fn of(profile: &Profile, subject: &Subject) -> Self {
+        let trace = &profile.trace;
+        let sites = profile.sites.iter().zip(0..);
+        let sites = sites.filter_map(|(site, id)| {
+            Some(Within {
+                site: id,
+                depth: depth_of(profile, site, subject)?,
+                after: true,
+            })
+        });
+        let is_own = own_code(profile, subject);
+        let codes = trace.code.constituents.iter().zip(0..);
+        let codes = codes.filter_map(|(one, code)| is_own(one).then_some(code));
+        let mut located = Located {
+            subject: subject.clone(),
+            sites: sites.collect(),
+            places: Vec::new(),
+            codes: codes.collect(),
+            origin_of_site: None,
+        };
+        located.take_places(profile);
+        located
+    }
+
+    /// The method.
+    #[must_use]
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    fn take_places(&mut self, profile: &Profile) {
+        let trace = &profile.trace;
+        let mut has = vec![false; profile.sites.len()];
+        for within in &self.sites {
+            if let Some(slot) = has.get_mut(within.site as usize) {
+                *slot = true;
+            }
+        }
+        let mut of_code: FxHashMap<u32, Origin> = FxHashMap::default();
+        let mut of_site: Option<FxHashMap<SiteId, Origin>> = Some(FxHashMap::default());
+        let places = trace.places.iter().zip(&profile.site_of_place).zip(0..);
+        for ((&what, &site), place) in places {
+            if has.get(site as usize) != Some(&true) {
+                continue;
+            }
+            let origin = match what {
+                Place::Code(code, _) => {
+                    let constituent = trace.code.constituents.get(code as usize);
+                    if let Some(PcMap::Boundary { rule, .. }) = constituent.map(|one| &one.map)
+                        && let Ok(at) = self.sites.binary_search_by_key(&site, |one| one.site)
+                        && let Some(within) = self.sites.get_mut(at)
+                    {
+                        within.after = *rule == BoundaryRule::AfterInstruction;
+                    }
+                    *of_code.entry(code).or_insert_with(|| {
+                        let is_own = self.codes.binary_search(&code).is_ok();
+                        let own = constituent.filter(|_| is_own);
+                        own.map_or(Origin::Elsewhere, |own| Origin::Code(own.key))
+                    })
+                }
+                Place::Interpreted { .. } | Place::Entering { .. } => Origin::Interpreted,
+                _ => {
+                    of_site = None;
+                    continue;
+                }
+            };
+            let known = of_site
+                .as_mut()
+                .map(|all| *all.entry(site).or_insert(origin));
+            if known.is_some_and(|known| known != origin) {
+                of_site = None;
+            }
+            self.places.push(At {
+                place,
+                site,
+                origin,
+            });
+        }
+        self.origin_of_site = of_site;
+    }
+
+    /// How many single samples of a selection there are of each of [`Located::places`], and
+    /// in all.
+    pub(super) fn count(
+        &self,
+        profile: &Profile,
+        selection: &Selection,
+        stop: &Stop,
+    ) -> Option<(Vec<u64>, u64)> {
+        let mut counts = vec![0; self.places.len()];
+        let mut total = 0;
+        self.each(profile, selection, stop, |at| {
+            total += 1;
+            if let Some(count) = counts.get_mut(at as usize) {
+                *count += 1;
+            }
+        })?;
+        Some((counts, total))
+    }
+
+    /// Hands the number in [`Located::places`] of each single sample of a selection to
+    /// `visit`, in the order of time; what is none of these for others.
+    pub(super) fn each(
+        &self,
+        profile: &Profile,
+        selection: &Selection,
+        stop: &Stop,
+        mut visit: impl FnMut(u32),
+    ) -> Option<()> {
+        let mut number_of_place = vec![NONE; profile.trace.places.len()];
+        for (at, number) in self.places.iter().zip(0..) {
+            if let Some(slot) = number_of_place.get_mut(at.place as usize) {
+                *slot = number;
+            }
+        }
+        each_place(profile, selection, stop, |place, _| {
+            let number = number_of_place.get(place as usize);
+            visit(number.copied().unwrap_or(NONE));
+        })
+    }
+}
+
+/// Whether a constituent is code that was made of the method.
+fn own_code<'a>(profile: &'a Profile, chosen: &'a Subject) -> impl Fn(&Constituent) -> bool + 'a {
+    let methods = &profile.trace.methods;
+    let method = method_of(profile, chosen);
+    move |constituent| {
+        let is_code = !matches!(
+            constituent.kind,
+            ConstituentKind::Bytecodes | ConstituentKind::MethodObject | ConstituentKind::Free
+        );
+        let known = constituent.method.and_then(|key| methods.get(&key));
+        let is_of = match (chosen, known) {
+            (Subject::Method(key), Some(known)) => {
+                known.key == *key || method.is_some_and(|method| are_namesakes(method, known))
+            }
+            (Subject::Named { name, module }, None) => {
+                module.is_empty() && **name == *constituent.name
+            }
+            _ => false,
+        };
+        is_code && is_of
+    }
+}
