@@ -2,7 +2,8 @@
 //! every view, every key of its table and of that for all, at 200x60.
 //!
 //! A measurement, not a test: it is run by itself, and says what it found.
-//! `cargo test --release -p vmscope every_key -- --ignored --nocapture`
+//! `cargo test --release -p vmscope every_key -- --ignored --nocapture`, or `every_key_called`
+//! of one with callers. The environment variable `VIEW` limits it to the view of that name.
 //!
 //! Two figures, both of CPU time, which means something on a busy machine, too: how long the
 //! drawing thread is held up at most (an event with the drawing after it), and when the last
@@ -11,7 +12,7 @@
 #![allow(clippy::print_stdout, reason = "a tool for measuring")]
 
 use crate::recordings::read;
-use crate::recordings::shapes::{self, Popularity};
+use crate::recordings::shapes::long::{self, Popularity};
 use crate::tui::app::{App, update};
 use crate::tui::event::{Effect, Event};
 use crate::tui::jobs::{Done, Job};
@@ -29,6 +30,7 @@ use vmscope_symbolizer::{Profile, profile_of};
 const SAMPLES: u64 = 10_000_000;
 const SIZE: (u16, u16) = (200, 60);
 const CODES: u64 = 100_000;
+const STACKS: u64 = 200_000;
 /// What a keystroke may take.
 const GOAL: Duration = Duration::from_millis(50);
 /// A key that takes longer is pressed so often in all, and the least counts: what is more is
@@ -56,14 +58,22 @@ struct Bench {
 #[test]
 #[ignore = "a measurement, of a release build"]
 fn every_key() {
-    let bytes = shapes::view(SAMPLES, CODES, Popularity::Zipf);
+    measure(&long::view(SAMPLES, CODES, Popularity::Zipf));
+}
+
+#[test]
+#[ignore = "a measurement, of a release build"]
+fn every_key_called() {
+    measure(&long::called(SAMPLES, CODES, STACKS));
+}
+
+fn measure(bytes: &[u8]) {
     let begin = cpu();
-    let profile = profile_of(read(&bytes).unwrap(), Vec::new(), true);
+    let profile = profile_of(read(bytes).unwrap(), Vec::new(), true);
     println!(
         "{SAMPLES} samples opened in {:?} of CPU time",
         cpu() - begin
     );
-    drop(bytes);
     let mut bench = Bench {
         app: App::new("bench.vmscope".to_owned(), THEME, SIZE),
         profile,
@@ -72,7 +82,9 @@ fn every_key() {
     let (held_up, answered) = bench.take(Event::Opened);
     println!("first screen: held up {held_up:?}, answered {answered:?}");
     let mut took = Vec::new();
-    for id in ViewId::ALL {
+    let only = std::env::var("VIEW").ok();
+    let is_wanted = |id: &ViewId| only.as_ref().is_none_or(|name| name == id.name());
+    for id in ViewId::ALL.into_iter().filter(is_wanted) {
         took.extend(bench.view(id));
         println!("{} done, {:?} of CPU time", id.name(), cpu());
     }
@@ -99,13 +111,24 @@ fn every_key() {
 }
 
 /// Before a key, and the key: what has no key of its own is typed.
-const SCRIPTS: [(&str, &str, &str); 6] = [
+const SCRIPTS: [(&str, &str, &str); 13] = [
     (":window: from<Enter>1-3", "<Enter>", "another window"),
     (":only region generated", "<Enter>", "only a region"),
     (":only thread", "<Enter>", "only a thread"),
     (":only names<Enter>method9", "<Enter>", "only some names"),
     ("/", "9", "search, a letter that many have"),
     ("/method99999", "8", "search, what nothing has"),
+    (":by thread", "<Enter>", "callers, by thread"),
+    (
+        ":by thread<Enter>:window: from<Enter>100-600",
+        "<Enter>",
+        "callers, by thread, another window",
+    ),
+    (":window: from<Enter>100-600", "<Enter>", "a window of half"),
+    ("}", "t", "callers, only stacks through one"),
+    ("m", "b", "callers, turned"),
+    ("mb", "}", "callers, hottest path up"),
+    ("/9<Enter>", "n", "callers, search on"),
 ];
 
 impl Bench {
