@@ -3,7 +3,7 @@
 //!
 //! Of 10,000,000 samples each, on 8 threads, in 100,000 constituents that stay, of five
 //! ranges and eight distinct pcs each: *zipf*, where few have most of the samples, and
-//! *uniform*, the worst case for summaries.
+//! *uniform*, the worst case for summaries; for callers, with 200,000 distinct stacks.
 
 #![allow(
     missing_docs,
@@ -20,10 +20,12 @@ mod recordings;
 use changes::{CHANGES, filter};
 use divan::Bencher;
 use recordings::read;
-use recordings::shapes::{self, PERIOD, Popularity, THREADS};
-use std::sync::LazyLock;
+use recordings::shapes::long::{self, Popularity};
+use recordings::shapes::{PERIOD, THREADS};
+use std::sync::{Arc, LazyLock};
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
+use vmscope_symbolizer::calls::{CallTree, CallsOf, StackIndex};
 use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, profile_of};
 
@@ -31,11 +33,20 @@ const SAMPLES: u64 = 10_000_000;
 const CODES: u64 = 100_000;
 const END: u64 = SAMPLES * PERIOD / THREADS;
 
-static ZIPF: LazyLock<Vec<u8>> = LazyLock::new(|| shapes::view(SAMPLES, CODES, Popularity::Zipf));
+static ZIPF: LazyLock<Vec<u8>> = LazyLock::new(|| long::view(SAMPLES, CODES, Popularity::Zipf));
 static UNIFORM: LazyLock<Vec<u8>> =
-    LazyLock::new(|| shapes::view(SAMPLES, CODES, Popularity::Uniform));
+    LazyLock::new(|| long::view(SAMPLES, CODES, Popularity::Uniform));
 static ZIPF_PROFILE: LazyLock<Profile> = LazyLock::new(|| open("zipf"));
 static UNIFORM_PROFILE: LazyLock<Profile> = LazyLock::new(|| open("uniform"));
+
+static CALLED_PROFILE: LazyLock<Profile> = LazyLock::new(|| {
+    let bytes = long::called(SAMPLES, CODES, 200_000);
+    profile_of(read(&bytes).unwrap(), Vec::new(), true)
+});
+static STACKS: LazyLock<Arc<StackIndex>> = LazyLock::new(|| {
+    let index = StackIndex::of(&CALLED_PROFILE, None, None, &Stop::new());
+    Arc::new(index.unwrap())
+});
 
 fn main() {
     divan::main();
@@ -139,4 +150,23 @@ fn annotation<const UNIFORM: bool>(bencher: Bencher) {
         panic!("there are methods");
     };
     bencher.bench(|| annotate(divan::black_box(profile), &filter, &subject));
+}
+
+/// Finding all stacks, once.
+#[divan::bench(sample_count = 3)]
+fn stacks(bencher: Bencher) {
+    let profile = &*CALLED_PROFILE;
+    bencher.bench(|| StackIndex::of(divan::black_box(profile), None, None, &Stop::new()));
+}
+
+/// The tree of callers that a filter leaves.
+#[divan::bench(args = CHANGES, consts = [false, true], sample_count = 20)]
+fn callers<const BY_THREAD: bool>(bencher: Bencher, change: &str) {
+    let (profile, index) = (&*CALLED_PROFILE, &*STACKS);
+    let (filter, stop) = (filter(change, END), Stop::new());
+    let of = CallsOf {
+        by_thread: BY_THREAD,
+        through: None,
+    };
+    bencher.bench(|| CallTree::of(divan::black_box(profile), index, &filter, &of, &stop));
 }

@@ -1,7 +1,7 @@
 //! Opens a recording as a view does, and says what that took, and what keys take then:
 //! CPU time (of the thread that waits, and of all), wall-clock time, and memory.
-//! `cargo run --release -p vmscope-symbolizer --example open -- FILE [keys]`, of a file that
-//! the example `shape` wrote. CPU time means something on a busy machine, too.
+//! `cargo run --release -p vmscope-symbolizer --example open -- FILE [keys|callers]`, of a
+//! file that the example `shape` wrote. CPU time means something on a busy machine, too.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,10 +16,12 @@ mod changes;
 use changes::{CHANGES, filter};
 use std::fs::{File, read_to_string};
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vmscope_records::TimeNs;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
+use vmscope_symbolizer::calls::{CallTree, CallsOf, StackIndex};
 use vmscope_symbolizer::slices::{By, Columns, ColumnsOf, Counts, by_thread};
 use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, Trace, profile_of};
 
@@ -45,10 +47,12 @@ fn main() {
     println!("{} samples, {} sites", summary.total, profile.sites.len());
     println!("{slices} slices, {cells} cells");
     tell_memory(&summary);
-    if std::env::args().nth(2).is_some() {
-        keys(&profile);
-        tell_memory(&summary);
+    match std::env::args().nth(2).as_deref() {
+        Some("callers") => callers(&profile),
+        Some(_) => keys(&profile),
+        None => return,
     }
+    tell_memory(&summary);
 }
 
 fn tell_memory(summary: &Summary) {
@@ -107,6 +111,53 @@ fn keys(profile: &Profile) {
     };
     often("candidates", || candidates(profile, &filter));
     often("annotation", || annotate(profile, &filter, &subject));
+}
+
+/// What a key changes among callers.
+fn callers(profile: &Profile) {
+    let end = profile.trace.end.as_ref().unwrap().time.0;
+    let stop = Stop::new();
+    let index = once("stacks", || {
+        Arc::new(StackIndex::of(profile, None, None, &stop).unwrap())
+    });
+    let tree_of =
+        |filter: &Filter, of: &CallsOf| CallTree::of(profile, &index, filter, of, &stop).unwrap();
+    let tree = tree_of(&Filter::default(), &CallsOf::default());
+    let chains = profile.trace.chains.len();
+    println!("{} stacks by function, {chains} by address", index.len());
+    let hottest = (0..).take(tree.functions().len());
+    let hottest = hottest.max_by_key(|&id| tree.counts_of(id).own).unwrap();
+    let through = CallsOf {
+        through: tree.function(hottest).cloned(),
+        ..CallsOf::default()
+    };
+    let by_thread = CallsOf {
+        by_thread: true,
+        ..CallsOf::default()
+    };
+    for change in CHANGES {
+        let filter = filter(change, end);
+        let all = || tree_of(&filter, &CallsOf::default());
+        often(&format!("callers, {change}"), all);
+        often(&format!("callers by thread, {change}"), || {
+            tree_of(&filter, &by_thread)
+        });
+        often(&format!("callers through one, {change}"), || {
+            tree_of(&filter, &through)
+        });
+    }
+    let apart = tree_of(&Filter::default(), &by_thread);
+    for (name, tree) in [("together", &tree), ("by thread", &apart)] {
+        often(&format!("around, {name}"), || tree.around(hottest, &stop));
+        let up = || tree.ways_to(&tree.own_of(hottest));
+        often(&format!("up, {name}"), up);
+    }
+    let fits = vec![true; tree.functions().len()];
+    often("search", || tree.samples_with(&fits));
+    let none = vec![false; tree.functions().len()];
+    often("search, nothing", || {
+        tree.matching(&none, CallTree::ROOT, true, false)
+    });
 }
 
 fn once<T>(what: &str, work: impl FnOnce() -> T) -> T {

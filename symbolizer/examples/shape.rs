@@ -10,12 +10,13 @@
 #[path = "../tests/recordings/mod.rs"]
 mod recordings;
 
-use recordings::shapes::{self, Churn, Popularity};
+use recordings::shapes::long::{self, Popularity};
+use recordings::shapes::{self, Churn};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [kind, samples, path] = arguments.as_slice() else {
-        eprintln!("give: native|still|apart|jit|exact|zipf|uniform|node SAMPLES FILE");
+        eprintln!("give: native|still|apart|jit|exact|zipf|uniform|called|node SAMPLES FILE");
         std::process::exit(2);
     };
     let samples: u64 = samples.parse().unwrap();
@@ -25,8 +26,9 @@ fn main() {
         "apart" => shapes::jit(samples, 100_000, Churn::Apart),
         "jit" => shapes::jit(samples, 100_000, Churn::Polled),
         "exact" => shapes::jit(samples, 100_000, Churn::Exact),
-        "zipf" => shapes::view(samples, 100_000, Popularity::Zipf),
-        "uniform" => shapes::view(samples, 100_000, Popularity::Uniform),
+        "zipf" => long::view(samples, 100_000, Popularity::Zipf),
+        "uniform" => long::view(samples, 100_000, Popularity::Uniform),
+        "called" => long::called(samples, 100_000, 200_000),
         _ => shapes::node(samples),
     };
     std::fs::write(path, bytes).unwrap();

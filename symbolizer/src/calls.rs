@@ -8,15 +8,26 @@
 //!
 //! The tree says nothing of calls: it knows where samples fell and through whom, not how
 //! often somebody was called.
+//!
+//! All stacks are found once ([`StackIndex`]). What a filter leaves of each is a sum over a
+//! range of them, so that only those nodes of a tree are made that somebody looks at.
 
 mod around;
 mod build;
+mod functions;
+mod index;
+mod nodes;
+mod search;
+mod stacks;
+mod sums;
 
-pub use around::{Around, Way};
+pub use around::{Around, Through, Way};
+pub use index::StackIndex;
 
 use crate::profile::{EntryId, Region};
-use std::ops::Range;
-use std::sync::Arc;
+use nodes::Nodes;
+use std::sync::{Arc, RwLock};
+use sums::Sums;
 
 /// Index in [`CallTree::functions`].
 pub type FunctionId = u32;
@@ -63,7 +74,6 @@ pub struct CallNode {
     pub depth: u32,
     /// Whether its function is not above it, too.
     pub outermost: bool,
-    children: (NodeId, NodeId),
 }
 
 /// What all nodes of a function have together.
@@ -77,37 +87,29 @@ pub struct FunctionCounts {
     pub recursive: bool,
 }
 
-/// The tree of all stacks by function. A node's number is greater than its parent's;
-/// children follow each other, those with most samples first.
-#[derive(Clone, Debug, Default)]
+/// The tree of the stacks that a filter takes, by function. Nodes are made as they are looked
+/// at: a node's number is greater than its parent's; children follow each other, those with
+/// most samples first.
+#[derive(Debug, Default)]
 pub struct CallTree {
-    nodes: Vec<CallNode>,
-    functions: Vec<Function>,
-    /// The functions' numbers, in the order of the functions.
-    sorted: Vec<FunctionId>,
-    /// An entry of each, where it is the innermost of some site.
-    entries: Vec<Option<EntryId>>,
+    index: Arc<StackIndex>,
+    sums: Sums,
+    nodes: RwLock<Nodes>,
     counts: Vec<FunctionCounts>,
-    /// All nodes but the root by function; of each function a range.
-    by_function: Vec<NodeId>,
-    ranges: Vec<(usize, usize)>,
+    /// What the filter takes.
+    taken: u64,
+    alone: u64,
+}
+
+fn id_of(index: usize) -> NodeId {
+    // There are at most as many as samples, or frames of distinct stacks: more would not fit
+    // into memory.
+    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 impl CallTree {
     /// The node of all samples.
     pub const ROOT: NodeId = 0;
-
-    /// A node.
-    #[must_use]
-    pub fn node(&self, node: NodeId) -> Option<&CallNode> {
-        self.nodes.get(node as usize)
-    }
-
-    /// How many nodes there are, the root included; 0 only before anything was counted.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
 
     /// Whether there is no sample in it.
     #[must_use]
@@ -121,67 +123,44 @@ impl CallTree {
         self.node(Self::ROOT).map_or(0, |root| root.total)
     }
 
-    /// What was called from a node, most samples first.
+    /// All samples that the filter takes, also those whose stacks were not asked for.
     #[must_use]
-    pub fn children(&self, node: NodeId) -> Range<NodeId> {
-        let children = self.node(node).map_or((0, 0), |node| node.children);
-        children.0..children.1
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
-    /// The nodes from the root's child down to a node; none for the root.
+    /// Those of them of which no callers were recorded.
     #[must_use]
-    pub fn path(&self, node: NodeId) -> Vec<NodeId> {
-        let mut path = Vec::new();
-        let mut next = node;
-        while let Some(one) = self.node(next).filter(|_| next != Self::ROOT) {
-            path.push(next);
-            // A parent is older: this ends.
-            next = one.parent;
-        }
-        path.reverse();
-        path
+    pub fn alone(&self) -> u64 {
+        self.alone
     }
 
-    /// All functions.
+    /// The functions of all samples, in their order: by name. Those that are not in the tree
+    /// have no samples in it.
     #[must_use]
     pub fn functions(&self) -> &[Function] {
-        &self.functions
-    }
-
-    /// The functions' numbers, in the order of the functions: by name.
-    #[must_use]
-    pub fn by_name(&self) -> &[FunctionId] {
-        &self.sorted
+        &self.index.functions.all
     }
 
     /// A function.
     #[must_use]
     pub fn function(&self, function: FunctionId) -> Option<&Function> {
-        self.functions.get(function as usize)
-    }
-
-    /// The function of a node; `None` for the root.
-    #[must_use]
-    pub fn function_of(&self, node: NodeId) -> Option<&Function> {
-        self.function(self.node(node)?.function)
+        self.index.functions.all.get(function as usize)
     }
 
     /// The number of a function, where it is in the tree.
     #[must_use]
     pub fn find(&self, function: &Function) -> Option<FunctionId> {
-        let key = |&id: &FunctionId| self.function(id);
-        let at = self
-            .sorted
-            .binary_search_by(|id| key(id).cmp(&Some(function)))
-            .ok()?;
-        self.sorted.get(at).copied()
+        let found = self.index.functions.find(function)?;
+        (self.counts_of(found).total > 0).then_some(found)
     }
 
     /// The entry of a function's own samples; `None` where it has none: it is a thread, or
     /// was seen as a caller only.
     #[must_use]
     pub fn entry_of(&self, function: FunctionId) -> Option<EntryId> {
-        self.entries.get(function as usize).copied().flatten()
+        let entry = self.index.functions.entries.get(function as usize);
+        entry.copied().flatten()
     }
 
     /// What all nodes of a function have together.
@@ -189,87 +168,5 @@ impl CallTree {
     pub fn counts_of(&self, function: FunctionId) -> FunctionCounts {
         let counts = self.counts.get(function as usize);
         counts.copied().unwrap_or_default()
-    }
-
-    /// All nodes of a function, ascending.
-    #[must_use]
-    pub fn nodes_of(&self, function: FunctionId) -> &[NodeId] {
-        let range = self.ranges.get(function as usize).copied();
-        let (from, to) = range.unwrap_or_default();
-        self.by_function.get(from..to).unwrap_or_default()
-    }
-
-    /// The child of a node that is such a function.
-    #[must_use]
-    pub fn child(&self, node: NodeId, function: FunctionId) -> Option<NodeId> {
-        let mut children = self.children(node);
-        children.find(|&child| {
-            self.node(child)
-                .is_some_and(|node| node.function == function)
-        })
-    }
-
-    /// The node behind another in the order in which a flame graph is read: the first
-    /// child, else the next of those called from the same, else of those above. `None`
-    /// after the last.
-    #[must_use]
-    pub fn after(&self, node: NodeId) -> Option<NodeId> {
-        let children = self.children(node);
-        if !children.is_empty() {
-            return Some(children.start);
-        }
-        let mut node = node;
-        while node != Self::ROOT {
-            let parent = self.node(node)?.parent;
-            if node + 1 < self.children(parent).end {
-                return Some(node + 1);
-            }
-            node = parent;
-        }
-        None
-    }
-
-    /// The node before another in that order; `None` for the root.
-    #[must_use]
-    pub fn before(&self, node: NodeId) -> Option<NodeId> {
-        if node == Self::ROOT {
-            return None;
-        }
-        let parent = self.node(node)?.parent;
-        if node == self.children(parent).start {
-            return Some(parent);
-        }
-        Some(self.last_under(node - 1))
-    }
-
-    /// The last node, in that order, of those that were called from a node; itself where
-    /// there is none.
-    #[must_use]
-    pub fn last_under(&self, node: NodeId) -> NodeId {
-        let mut last = node;
-        while let Some(child) = self.children(last).last() {
-            last = child;
-        }
-        last
-    }
-
-    /// Samples of stacks that have at least one of the functions in them (`fits` by
-    /// function), each once.
-    #[must_use]
-    pub fn samples_with(&self, fits: &[bool]) -> u64 {
-        // Whether a node or one above it fits.
-        let mut below = vec![false; self.nodes.len()];
-        let mut samples = 0;
-        for (at, node) in self.nodes.iter().enumerate().skip(1) {
-            let above = below.get(node.parent as usize) == Some(&true);
-            let is_it = fits.get(node.function as usize) == Some(&true);
-            if is_it && !above {
-                samples += node.total;
-            }
-            if let Some(slot) = below.get_mut(at) {
-                *slot = above || is_it;
-            }
-        }
-        samples
     }
 }

@@ -13,7 +13,6 @@ use crate::slices::Stop;
 use crate::summary::Filter;
 use crate::trace::{ChainTree, Trace};
 use rustc_hash::FxHashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use vmscope_records::TimeNs;
 
 /// Samples between two looks at whether to go on.
@@ -90,19 +89,6 @@ impl StackTree {
     }
 }
 
-/// The stacks of some samples, counted.
-#[derive(Clone, Debug, Default)]
-pub struct Stacks {
-    /// All stacks.
-    pub tree: StackTree,
-    /// How many samples each thread has of each, in the order of each one's first.
-    pub counts: Vec<StackCount>,
-    /// All samples that were counted.
-    pub samples: u64,
-    /// Those among them of which no callers were recorded.
-    pub alone: u64,
-}
-
 /// Hands every sample that the filter takes to `visit`, in the order of the recording,
 /// and returns the tree that their nodes are of.
 pub fn each_stack(profile: &Profile, filter: &Filter, visit: impl FnMut(StackSample)) -> StackTree {
@@ -117,7 +103,7 @@ pub fn each_stack_stoppable(
     mut visit: impl FnMut(StackSample),
 ) -> Option<StackTree> {
     let mut walker = Walker::new(profile);
-    each_taken(profile, filter, stop, &AtomicU64::new(0), |taken| {
+    each_taken(profile, filter, stop, |taken| {
         let node = walker.node(taken.chain, taken.place);
         visit(StackSample {
             time: taken.time,
@@ -142,64 +128,43 @@ pub fn count_stacks_stoppable(
     filter: &Filter,
     stop: &Stop,
 ) -> Option<(StackTree, Vec<StackCount>)> {
-    let counted = Stacks::of(profile, filter, stop, &AtomicU64::new(0))?;
-    Some((counted.tree, counted.counts))
-}
-
-impl Stacks {
-    /// Counts them; `None` when `stop` was wished before it was done. `done` tells how many
-    /// of the trace's samples were looked at so far.
-    #[must_use]
-    pub fn of(profile: &Profile, filter: &Filter, stop: &Stop, done: &AtomicU64) -> Option<Self> {
-        // By address first: one look into a table for each sample, and everything else for
-        // each distinct stack only.
-        let mut raw: Vec<(Taken, u64)> = Vec::new();
-        let mut index: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
-        let (mut samples, mut alone) = (0, 0);
-        each_taken(profile, filter, stop, done, |taken| {
-            samples += 1;
-            alone += u64::from(taken.chain == ChainTree::NONE);
-            let key = (taken.thread, taken.chain, taken.place);
-            let slot = *index.entry(key).or_insert_with(|| {
-                raw.push((taken, 0));
-                // There are fewer than samples.
-                u32::try_from(raw.len() - 1).unwrap_or(u32::MAX)
-            });
-            if let Some((_, count)) = raw.get_mut(slot as usize) {
-                *count += 1;
-            }
-        })?;
-        drop(index);
-        let mut counted = Stacks {
-            samples,
-            alone,
-            ..Stacks::default()
-        };
-        let mut walker = Walker::new(profile);
-        let mut index: FxHashMap<(u32, u32), usize> = FxHashMap::default();
-        for (at, (taken, samples)) in raw.into_iter().enumerate() {
-            if at.is_multiple_of(LOOK_EVERY) && stop.is_stopped() {
-                return None;
-            }
-            let node = walker.node(taken.chain, taken.place);
-            let counts = &mut counted.counts;
-            let slot = *index.entry((taken.thread, node)).or_insert_with(|| {
-                counts.push(StackCount {
-                    thread: taken.thread,
-                    node,
-                    samples: 0,
-                });
-                counts.len() - 1
-            });
-            if let Some(count) = counts.get_mut(slot) {
-                count.samples += samples;
-            }
+    // By address first: one look into a table for each sample, and everything else for
+    // each distinct stack only.
+    let mut raw: Vec<(Taken, u64)> = Vec::new();
+    let mut index: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+    each_taken(profile, filter, stop, |taken| {
+        let key = (taken.thread, taken.chain, taken.place);
+        let slot = *index.entry(key).or_insert_with(|| {
+            raw.push((taken, 0));
+            // There are fewer than samples.
+            u32::try_from(raw.len() - 1).unwrap_or(u32::MAX)
+        });
+        if let Some((_, count)) = raw.get_mut(slot as usize) {
+            *count += 1;
         }
-        counted.tree = walker.tree;
-        // It grows no more.
-        counted.tree.index = FxHashMap::default();
-        Some(counted)
+    })?;
+    drop(index);
+    let mut counts: Vec<StackCount> = Vec::new();
+    let mut walker = Walker::new(profile);
+    let mut index: FxHashMap<(u32, u32), usize> = FxHashMap::default();
+    for (at, (taken, samples)) in raw.into_iter().enumerate() {
+        if at.is_multiple_of(LOOK_EVERY) && stop.is_stopped() {
+            return None;
+        }
+        let node = walker.node(taken.chain, taken.place);
+        let slot = *index.entry((taken.thread, node)).or_insert_with(|| {
+            counts.push(StackCount {
+                thread: taken.thread,
+                node,
+                samples: 0,
+            });
+            counts.len() - 1
+        });
+        if let Some(count) = counts.get_mut(slot) {
+            count.samples += samples;
+        }
     }
+    Some((walker.tree, counts))
 }
 
 /// A sample that a filter takes.
@@ -216,7 +181,6 @@ fn each_taken(
     profile: &Profile,
     filter: &Filter,
     stop: &Stop,
-    done: &AtomicU64,
     mut visit: impl FnMut(Taken),
 ) -> Option<()> {
     let samples = &profile.trace.samples;
@@ -229,7 +193,6 @@ fn each_taken(
     for (index, ((&time, &thread), &place)) in rows.enumerate() {
         if index.is_multiple_of(LOOK_EVERY) {
             stop.look(index, samples.times.len())?;
-            done.store(index as u64, Ordering::Relaxed);
         }
         // By where the sample itself fell, not by who called.
         if !filter.takes(thread, time) || !takes_place(place) {

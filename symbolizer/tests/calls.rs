@@ -6,12 +6,12 @@ mod recordings;
 
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, screens};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use vmscope_records::{
     Avma, CallChain, CpuMode, Record, Sample, SampleDetail, ThreadKey, ThreadRole, TimeNs,
 };
-use vmscope_symbolizer::calls::{CallTree, CallsOf, Function, NodeId};
-use vmscope_symbolizer::stacks::{Stacks, each_stack, frames_of};
+use vmscope_symbolizer::calls::{CallTree, CallsOf, Function, NodeId, StackIndex};
+use vmscope_symbolizer::stacks::{each_stack, frames_of};
 use vmscope_symbolizer::{Filter, Profile, Stop, Trace, profile_of};
 
 const OTHER: ThreadKey = ThreadKey(2);
@@ -50,9 +50,17 @@ fn profile(stacks: &[(ThreadKey, &str)]) -> Profile {
 }
 
 fn tree_of(profile: &Profile, of: &CallsOf) -> CallTree {
-    let done = AtomicU64::new(0);
-    let stacks = Stacks::of(profile, &Filter::default(), &Stop::new(), &done).unwrap();
-    CallTree::of(profile, &stacks, of, &Stop::new()).unwrap()
+    let filter = Filter::default();
+    CallTree::of(profile, &index_of(profile), &filter, of, &Stop::new()).unwrap()
+}
+
+fn index_of(profile: &Profile) -> Arc<StackIndex> {
+    Arc::new(StackIndex::of(profile, None, None, &Stop::new()).unwrap())
+}
+
+/// All nodes, as a flame graph is read.
+fn nodes(tree: &CallTree) -> Vec<NodeId> {
+    std::iter::successors(Some(CallTree::ROOT), |&node| tree.after(node)).collect()
 }
 
 /// The tree as text: a line for each node, `name total own`, indented by its depth.
@@ -82,13 +90,20 @@ fn the_tree_counts_what_was_called_from_where() {
     let wanted = ["a 6 1", " b 4 2", "  c 2 2", " c 1 1", "d 1 1"];
     assert_eq!(text(&tree), wanted);
     assert_eq!(tree.samples(), 7);
-    // There and back again.
-    let mut nodes: Vec<NodeId> = vec![CallTree::ROOT];
-    while let Some(next) = tree.after(nodes[nodes.len() - 1]) {
-        assert_eq!(tree.before(next), nodes.last().copied());
-        nodes.push(next);
+    let nodes = nodes(&tree);
+    // Each is beside another of its row, there and back again.
+    for &node in &nodes[1..] {
+        let beside = tree.beside(CallTree::ROOT, node, true);
+        if let Some(beside) = beside {
+            assert_eq!(tree.beside(CallTree::ROOT, beside, false), Some(node));
+            assert_eq!(
+                tree.node(beside).unwrap().depth,
+                tree.node(node).unwrap().depth
+            );
+        }
     }
-    assert_eq!(nodes.last(), Some(&tree.last_under(CallTree::ROOT)));
+    assert_eq!(tree.beside(CallTree::ROOT, nodes[2], true), Some(nodes[4]));
+    assert_eq!(tree.beside(nodes[2], nodes[3], true), None);
     let c = named(&tree, "c");
     assert_eq!((tree.counts_of(c).total, tree.counts_of(c).own), (3, 3));
     let ways = tree.ways_to(&tree.own_of(c));
@@ -101,9 +116,9 @@ fn the_tree_counts_what_was_called_from_where() {
         callers,
         [(Some("b".to_owned()), 2), (Some("a".to_owned()), 1)]
     );
-    let further = tree.ways_to(&ways[0].nodes);
+    let further = tree.ways_to(&ways[0].through);
     assert_eq!(further[0].caller.map(name), Some("a".to_owned()));
-    assert_eq!(tree.ways_to(&further[0].nodes)[0].caller, None);
+    assert_eq!(tree.ways_to(&further[0].through)[0].caller, None);
 }
 
 #[test]
@@ -188,14 +203,17 @@ fn stacks_are_chosen_by_what_is_in_them_and_divided_by_thread() {
 #[test]
 fn it_can_be_stopped_and_tells_how_far_it_is() {
     let profile = profile(&[(THREAD, "ab"); 10]);
-    let stop = Stop::new();
-    let done = AtomicU64::new(7);
-    let filter = Filter::default();
-    let stacks = Stacks::of(&profile, &filter, &stop, &done).unwrap();
-    assert_eq!(done.load(Ordering::Relaxed), 0, "the last look");
+    let (stop, filter) = (Stop::new(), Filter::default());
+    let stacks = Arc::new(StackIndex::of(&profile, None, None, &stop).unwrap());
+    assert_eq!(
+        stop.told(),
+        (30, 40),
+        "the last look: at the last of four parts"
+    );
     stop.stop();
-    assert!(Stacks::of(&profile, &filter, &stop, &done).is_none());
-    assert!(CallTree::of(&profile, &stacks, &CallsOf::default(), &stop).is_none());
+    assert!(StackIndex::of(&profile, None, None, &stop).is_none());
+    let of = CallsOf::default();
+    assert!(CallTree::of(&profile, &stacks, &filter, &of, &stop).is_none());
 }
 
 /// All of it against a count by hand, on recordings with everything in them.
@@ -236,6 +254,7 @@ fn sums_are_those_of_single_stacks() {
         }
         let counted: BTreeMap<_, _> = (0u32..)
             .zip(tree.functions())
+            .filter(|(id, _)| tree.counts_of(*id).total > 0)
             .map(|(id, one)| {
                 let tier = format!("{:?} {}", one.region.unwrap(), one.tier);
                 let counts = tree.counts_of(id);
@@ -247,7 +266,7 @@ fn sums_are_those_of_single_stacks() {
             .collect();
         assert_eq!(counted, totals);
         assert_eq!(tree.samples(), nodes.len() as u64);
-        for id in 0..u32::try_from(tree.len()).unwrap() {
+        for id in self::nodes(&tree) {
             let node = tree.node(id).unwrap();
             let children: Vec<_> = tree.children(id).map(|id| tree.node(id).unwrap()).collect();
             let below: u64 = children.iter().map(|child| child.total).sum();

@@ -1,19 +1,30 @@
 //! What is around a function: who called it, and what it called.
 
+use super::sums::ALL;
 use super::{CallTree, FunctionId, NodeId};
 use crate::slices::Stop;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Samples that came one way: through the callers of some nodes, all of one function.
+/// Samples that came through one stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Through {
+    /// How many.
+    pub samples: u64,
+    /// Of which thread, and where in the index.
+    thread: u32,
+    context: NodeId,
+}
+
+/// Samples that came one way: through the callers of some stacks, all of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
     /// The caller; `None` where they were called by nobody: the outermost.
     pub caller: Option<FunctionId>,
     /// How many.
     pub samples: u64,
-    /// The caller's nodes, each with how many of them came through it.
-    pub nodes: Vec<(NodeId, u64)>,
+    /// The caller's stacks, each with how many of them came through it.
+    pub through: Vec<Through>,
 }
 
 /// A function, who called it and what it called. A stack counts once in each of the
@@ -28,28 +39,49 @@ pub struct Around {
 }
 
 impl CallTree {
-    /// The nodes of a function with its own samples: where a tree from it to its callers
-    /// begins.
+    /// A function's own samples by stack: where a tree from it to its callers begins.
     #[must_use]
-    pub fn own_of(&self, function: FunctionId) -> Vec<(NodeId, u64)> {
-        let nodes = self.nodes_of(function).iter();
-        let own = nodes.filter_map(|&id| Some((id, self.node(id)?.own)));
-        own.filter(|(_, own)| *own > 0).collect()
+    pub fn own_of(&self, function: FunctionId) -> Vec<Through> {
+        let mut own = Vec::new();
+        let mut put = |thread, context, samples| {
+            if samples > 0 {
+                own.push(Through {
+                    samples,
+                    thread,
+                    context,
+                });
+            }
+        };
+        let index = &self.index;
+        if !self.sums.by_thread() {
+            for &context in index.nodes_of(function) {
+                put(ALL, context, self.sums.of_node(index, ALL, context).0);
+            }
+            return own;
+        }
+        for (one, thread) in index.threads.iter().zip(0..) {
+            for kind in one.kinds.clone() {
+                let context = index.kinds.get(kind).map_or(0, |kind| kind.node);
+                let found = index.nodes.get(context as usize);
+                if found.is_some_and(|found| found.function == function) {
+                    put(thread, context, self.sums.of_kind(kind));
+                }
+            }
+        }
+        own
     }
 
-    /// Divides samples at some nodes by who called those, most samples first.
+    /// Divides samples of some stacks by who called their innermost functions, most samples
+    /// first.
     #[must_use]
-    pub fn ways_to(&self, nodes: &[(NodeId, u64)]) -> Vec<Way> {
+    pub fn ways_to(&self, stacks: &[Through]) -> Vec<Way> {
         let mut ways: Vec<Way> = Vec::new();
         let mut index: FxHashMap<Option<FunctionId>, usize> = FxHashMap::default();
-        // Of each caller's node its place in its way.
-        let mut place: FxHashMap<NodeId, usize> = FxHashMap::default();
-        for &(node, samples) in nodes {
-            let Some(parent) = self.node(node).map(|node| node.parent) else {
-                continue;
-            };
-            let caller = self.node(parent).filter(|_| parent != Self::ROOT);
-            let caller = caller.map(|caller| caller.function);
+        // Of each caller's stack its place in its way.
+        let mut place: FxHashMap<(u32, NodeId), usize> = FxHashMap::default();
+        for one in stacks {
+            let above = self.above(one);
+            let caller = above.map(|(caller, _)| caller);
             let slot = *index.entry(caller).or_insert_with(|| {
                 ways.push(Way {
                     caller,
@@ -60,70 +92,132 @@ impl CallTree {
             let Some(way) = ways.get_mut(slot) else {
                 continue;
             };
-            way.samples += samples;
-            if caller.is_none() {
+            way.samples += one.samples;
+            let Some((_, context)) = above else {
                 continue;
-            }
-            let at = *place.entry(parent).or_insert_with(|| {
-                way.nodes.push((parent, 0));
-                way.nodes.len() - 1
+            };
+            let at = *place.entry((one.thread, context)).or_insert_with(|| {
+                way.through.push(Through {
+                    samples: 0,
+                    context,
+                    ..*one
+                });
+                way.through.len() - 1
             });
-            if let Some((_, sum)) = way.nodes.get_mut(at) {
-                *sum += samples;
+            if let Some(sum) = way.through.get_mut(at) {
+                sum.samples += one.samples;
             }
         }
-        ways.sort_by_key(|way| (Reverse(way.samples), self.name_key(way.caller)));
+        // Functions are numbered by name.
+        ways.sort_by_key(|way| (Reverse(way.samples), way.caller));
         ways
+    }
+
+    /// What called the innermost function of a stack, and where that is; `None` where nobody
+    /// did.
+    fn above(&self, stack: &Through) -> Option<(FunctionId, NodeId)> {
+        if stack.context == Self::ROOT {
+            return None;
+        }
+        let parent = self.index.nodes.get(stack.context as usize)?.parent;
+        let function = if parent == Self::ROOT {
+            self.index.threads.get(stack.thread as usize)?.function
+        } else {
+            self.index.nodes.get(parent as usize)?.function
+        };
+        Some((function, parent))
     }
 
     /// What is around a function; `None` when `stop` was wished before it was done.
     #[must_use]
     pub fn around(&self, function: FunctionId, stop: &Stop) -> Option<Around> {
-        let mut callees: FxHashMap<FunctionId, u64> = FxHashMap::default();
-        let mut outermost = Vec::new();
-        for &id in self.nodes_of(function) {
-            if stop.is_stopped() {
+        let mut callers: FxHashMap<Option<FunctionId>, u64> = FxHashMap::default();
+        let mut callees = vec![0; self.index.functions.all.len()];
+        let mut call = |callee: NodeId, samples: u64| {
+            let callee = self.index.nodes.get(callee as usize);
+            if let Some(slot) = callee.and_then(|node| callees.get_mut(node.function as usize)) {
+                *slot += samples;
+            }
+        };
+        if let Some(thread) = self.threads().find(|&one| self.thread_is(one, function)) {
+            let (_, total) = self.sums.of_node(&self.index, thread, Self::ROOT);
+            if total > 0 {
+                callers.insert(None, total);
+            }
+            let sums = &self.sums;
+            sums.each_child(&self.index, thread, Self::ROOT, |child, (_, total)| {
+                call(child, total);
+            });
+        }
+        // What it called above a stack in which it is again.
+        let mut called = Vec::new();
+        for (at, &context) in self.index.nodes_of(function).iter().enumerate() {
+            if at.is_multiple_of(256) && stop.is_stopped() {
                 return None;
             }
-            let Some(node) = self.node(id) else {
+            let total = self.sums.total(&self.index, context);
+            let Some(node) = self.index.nodes.get(context as usize).filter(|_| total > 0) else {
                 continue;
             };
+            called.clear();
             if node.outermost {
-                outermost.push((id, node.total));
+                self.count_callers(context, total, &mut callers);
+            } else {
+                self.called_above(context, function, &mut called);
             }
-            for child in self.children(id) {
-                let Some(child) = self.node(child) else {
-                    continue;
-                };
-                if node.outermost || !self.was_called_above(id, function, child.function) {
-                    *callees.entry(child.function).or_default() += child.total;
+            let sums = &self.sums;
+            sums.each_child(&self.index, ALL, context, |child, (_, total)| {
+                let callee = self.index.nodes.get(child as usize);
+                if callee.is_none_or(|callee| !called.contains(&callee.function)) {
+                    call(child, total);
                 }
-            }
+            });
         }
-        let callers = self.ways_to(&outermost).into_iter();
-        let mut callees: Vec<(FunctionId, u64)> = callees.into_iter().collect();
-        callees.sort_by_key(|&(callee, samples)| (Reverse(samples), self.name_key(Some(callee))));
-        Some(Around {
-            callers: callers.map(|way| (way.caller, way.samples)).collect(),
-            callees,
-        })
+        let mut callers: Vec<_> = callers.into_iter().collect();
+        callers.sort_by_key(|&(caller, samples)| (Reverse(samples), caller));
+        let callees = (0..).zip(callees).filter(|(_, samples)| *samples > 0);
+        let mut callees: Vec<(FunctionId, u64)> = callees.collect();
+        callees.sort_by_key(|&(callee, samples)| (Reverse(samples), callee));
+        Some(Around { callers, callees })
     }
 
-    /// Whether, above a node of `function`, that called `callee` already.
-    fn was_called_above(&self, node: NodeId, function: FunctionId, callee: FunctionId) -> bool {
+    fn count_callers(
+        &self,
+        context: NodeId,
+        total: u64,
+        callers: &mut FxHashMap<Option<FunctionId>, u64>,
+    ) {
+        let mut add = |caller, samples| *callers.entry(caller).or_default() += samples;
+        let mut through = Through {
+            samples: total,
+            thread: ALL,
+            context,
+        };
+        let caller = self.above(&through).map(|(caller, _)| caller);
+        if caller.is_some() || !self.sums.by_thread() {
+            return add(caller, total);
+        }
+        for thread in self.threads() {
+            through.thread = thread;
+            let (_, samples) = self.sums.of_node(&self.index, thread, context);
+            if samples > 0 {
+                add(self.above(&through).map(|(caller, _)| caller), samples);
+            }
+        }
+    }
+
+    /// What a function called, in the stack above a node of it.
+    fn called_above(&self, node: NodeId, function: FunctionId, called: &mut Vec<FunctionId>) {
         let mut below = node;
-        while let Some(node) = self.node(below).filter(|_| below != Self::ROOT) {
-            let is_callee = node.function == callee;
-            below = node.parent;
-            let caller = self.node(below).filter(|_| below != Self::ROOT);
-            if is_callee && caller.is_some_and(|caller| caller.function == function) {
-                return true;
+        while let Some(node) = self.index.nodes.get(below as usize) {
+            if below == Self::ROOT {
+                return;
             }
+            let caller = self.index.nodes.get(node.parent as usize);
+            if caller.is_some_and(|caller| caller.function == function) {
+                called.push(node.function);
+            }
+            below = node.parent;
         }
-        false
-    }
-
-    fn name_key(&self, function: Option<FunctionId>) -> Option<&super::Function> {
-        function.and_then(|function| self.function(function))
     }
 }

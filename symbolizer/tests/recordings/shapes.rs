@@ -10,11 +10,13 @@
     reason = "numbers that were chosen to fit"
 )]
 
+pub mod long;
+
 use super::{Draw, PROCESS, Recording, code};
 use vmscope_records::{
-    Avma, BoundaryRule, BytecodePc, ChainFrame, Constituent, ConstituentKind, Cover, CpuMode,
-    DurationNs, Exactness, Method, MethodKey, ModuleKey, PcMap, Position, Record, Region,
-    RegionRule, RegionRules, Sample, ThreadCpu, ThreadKey, ThreadRole, TimeNs,
+    BoundaryRule, BytecodePc, ChainFrame, Constituent, ConstituentKind, Cover, CpuMode, Exactness,
+    Method, MethodKey, ModuleKey, PcMap, Position, Record, Region, RegionRule, RegionRules,
+    ThreadKey, ThreadRole, TimeNs,
 };
 
 /// The default period.
@@ -129,88 +131,6 @@ pub fn jit(samples: u64, codes: u64, churn: Churn) -> Vec<u8> {
         recording.sample(time, thread_of(&mut draw), AT + place * SIZE + offset);
     }
     recording.end(samples * PERIOD / THREADS).bytes()
-}
-
-/// How popular the constituents of [`view`] are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Popularity {
-    /// The n-th has 1/n of the first one's samples.
-    Zipf,
-    /// All alike: nothing sums up.
-    Uniform,
-}
-
-/// A long recording of a large program, as it is looked at: `codes` constituents that come
-/// in its first tenth and stay, of eight distinct pcs in five ranges each, on 8 threads
-/// whose CPU time is read once a second.
-pub fn view(samples: u64, codes: u64, popularity: Popularity) -> Vec<u8> {
-    const SIZE: u64 = 0x200;
-    const AT: u64 = 0x1000_0000;
-    const SECOND: u64 = 1_000_000_000;
-    let mut draw = Draw(4);
-    let mut recording = Recording::of("Cog");
-    threads(&mut recording);
-    let entries: Vec<(u32, BytecodePc)> = (1..5).map(|n| (n * 0x60, BytecodePc(n * 7))).collect();
-    let end = samples * PERIOD / THREADS;
-    let every = (end / 10 / codes).max(1);
-    for key in 0..codes {
-        let start = AT + key * SIZE;
-        let kind = match key % 16 {
-            0 => ConstituentKind::Interpreter,
-            1 => ConstituentKind::Stub,
-            _ => ConstituentKind::Method,
-        };
-        recording.constituent(Constituent {
-            kind,
-            tier: ["baseline", "optimised"][key as usize / 16 % 2].into(),
-            name: format!(
-                "org.example.module{}.Class{}.method{key}",
-                key % 40,
-                key / 20
-            ),
-            map: PcMap::Boundary {
-                rule: BoundaryRule::AfterInstruction,
-                exactness: Exactness::Exact,
-                entries: entries.clone(),
-            },
-            ..code(key, key * every, start, start + SIZE)
-        });
-    }
-    for second in 1..=end / SECOND {
-        for key in 1..=THREADS {
-            let cpu = DurationNs(second * SECOND);
-            recording.put(Record::ThreadCpu(ThreadCpu {
-                key: ThreadKey(u32::try_from(key).unwrap()),
-                time: TimeNs(second * SECOND),
-                cpu,
-                cpu_user: Some(cpu),
-            }));
-        }
-    }
-    recording.end(end);
-    let samples = (0..samples).map(|index| {
-        let time = index * PERIOD / THREADS;
-        let loaded = (time / every + 1).min(codes);
-        let code = match popularity {
-            Popularity::Zipf => ((loaded as f64).powf(draw.unit()) as u64).min(loaded) - 1,
-            Popularity::Uniform => draw.below(loaded),
-        };
-        // Popular ones lie anywhere, among those that are there.
-        let code = if loaded == codes {
-            code.wrapping_mul(7919) % codes
-        } else {
-            code
-        };
-        let pc = AT + code * SIZE + draw.below(8) * 0x3c;
-        Record::Sample(Sample {
-            time: TimeNs(time),
-            thread: thread_of(&mut draw),
-            pc: Avma(pc),
-            mode: CpuMode::User,
-            detail: None,
-        })
-    });
-    recording.bytes_and(samples, SECOND / 2)
 }
 
 const NODE_AT: u64 = 0x55_0000_0000;

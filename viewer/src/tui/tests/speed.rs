@@ -2,9 +2,9 @@
 //! every view, every key of its table and of that for all, at 200x60.
 //!
 //! A measurement, not a test: it is run by itself, and says what it found.
-//! `cargo test --release -p vmscope every_key -- --ignored --nocapture`
-//! With `VIEWS='Hot list,Zone'` only those views; `every_list` measures every order and
-//! grouping of the hot list.
+//! `cargo test --release -p vmscope every_key -- --ignored --nocapture`, or `every_key_called`
+//! of one with callers; with `VIEWS='Hot list,Zone'` only those views. `every_list` measures
+//! every order and grouping of the hot list.
 //!
 //! Two figures, both of CPU time, which means something on a busy machine, too: how long the
 //! drawing thread is held up at most (an event with the drawing after it), and when the last
@@ -13,7 +13,7 @@
 #![allow(clippy::print_stdout, reason = "a tool for measuring")]
 
 use crate::recordings::read;
-use crate::recordings::shapes::{self, Popularity};
+use crate::recordings::shapes::long::{self, Popularity};
 use crate::tui::app::{App, update};
 use crate::tui::event::{Effect, Event};
 use crate::tui::jobs::{Done, Job};
@@ -31,6 +31,7 @@ use vmscope_symbolizer::{Profile, profile_of};
 const SAMPLES: u64 = 10_000_000;
 const SIZE: (u16, u16) = (200, 60);
 const CODES: u64 = 100_000;
+const STACKS: u64 = 200_000;
 /// What a keystroke may take.
 const GOAL: Duration = Duration::from_millis(50);
 /// A key that takes longer is pressed so often in all, and the least counts: what is more is
@@ -58,7 +59,17 @@ struct Bench {
 #[test]
 #[ignore = "a measurement, of a release build"]
 fn every_key() {
-    let mut bench = Bench::open();
+    measure(&long::view(SAMPLES, CODES, Popularity::Zipf));
+}
+
+#[test]
+#[ignore = "a measurement, of a release build"]
+fn every_key_called() {
+    measure(&long::called(SAMPLES, CODES, STACKS));
+}
+
+fn measure(bytes: &[u8]) {
+    let mut bench = Bench::open(bytes);
     let mut took = Vec::new();
     let views = std::env::var("VIEWS").ok();
     let is_measured = |id: &ViewId| {
@@ -76,7 +87,7 @@ fn every_key() {
 #[test]
 #[ignore = "a measurement, of a release build"]
 fn every_list() {
-    let mut bench = Bench::open();
+    let mut bench = Bench::open(&long::view(SAMPLES, CODES, Popularity::Zipf));
     bench.keys("2");
     let mut took = Vec::new();
     let mut press = |key: &str, does: String| {
@@ -130,26 +141,35 @@ fn tell(mut took: Vec<Took>) {
 }
 
 /// Before a key, and the key: what has no key of its own is typed.
-const SCRIPTS: [(&str, &str, &str); 6] = [
+const SCRIPTS: [(&str, &str, &str); 13] = [
     (":window: from<Enter>1-3", "<Enter>", "another window"),
     (":only region generated", "<Enter>", "only a region"),
     (":only thread", "<Enter>", "only a thread"),
     (":only names<Enter>method9", "<Enter>", "only some names"),
     ("/", "9", "search, a letter that many have"),
     ("/method99999", "8", "search, what nothing has"),
+    (":by thread", "<Enter>", "callers, by thread"),
+    (
+        ":by thread<Enter>:window: from<Enter>100-600",
+        "<Enter>",
+        "callers, by thread, another window",
+    ),
+    (":window: from<Enter>100-600", "<Enter>", "a window of half"),
+    ("}", "t", "callers, only stacks through one"),
+    ("m", "b", "callers, turned"),
+    ("mb", "}", "callers, hottest path up"),
+    ("/9<Enter>", "n", "callers, search on"),
 ];
 
 impl Bench {
     /// Opens the recording, and shows the first screen.
-    fn open() -> Self {
-        let bytes = shapes::view(SAMPLES, CODES, Popularity::Zipf);
+    fn open(bytes: &[u8]) -> Self {
         let begin = cpu();
-        let profile = profile_of(read(&bytes).unwrap(), Vec::new(), true);
+        let profile = profile_of(read(bytes).unwrap(), Vec::new(), true);
         println!(
             "{SAMPLES} samples opened in {:?} of CPU time",
             cpu() - begin
         );
-        drop(bytes);
         let mut bench = Bench {
             app: App::new("bench.vmscope".to_owned(), THEME, SIZE),
             profile,

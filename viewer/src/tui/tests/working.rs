@@ -1,6 +1,6 @@
 //! Work that takes long: never on the drawing thread, told of, stopped.
 
-use crate::recordings::shapes::{self, Popularity};
+use crate::recordings::shapes::long::{self, Popularity};
 use crate::recordings::{PROGRAM_AT, Recording, THREAD};
 use crate::report::Loading;
 use crate::tui::app::{App, update};
@@ -25,7 +25,7 @@ fn is_making(slot: Slot) -> bool {
 #[test]
 fn rows_that_are_copied_or_exported_are_not_made_where_the_screen_is_drawn() {
     const LEAST_ROWS: usize = 50_000;
-    let large = shapes::view(400_000, 100_000, Popularity::Uniform);
+    let large = long::view(400_000, 100_000, Popularity::Uniform);
     let mut driven = Driven::open(large, SIZES[0]);
     driven.keys("2").hold(is_making);
     driven.keys("y");

@@ -1,9 +1,9 @@
 //! Who calls whom: a flame graph, and a tree that is walked from the roots down or from
 //! the hottest functions up to their callers.
 //!
-//! Three questions, one after the other: the stacks are counted once for a filter; the tree
-//! of their functions is made of them, anew for each choice of what it is of; what is around
-//! one function is asked of the tree.
+//! Three questions, one after the other: the stacks are found once, whatever the filters are;
+//! the tree is counted in them, anew for each filter and choice of what it is of; what is
+//! around one function is asked of the tree.
 
 mod act;
 mod branches;
@@ -28,10 +28,11 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::Rect;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use vmscope_records::TimeNs;
 use vmscope_symbolizer::Stop;
-use vmscope_symbolizer::calls::{Around, CallTree, CallsOf, Function, FunctionId, NodeId};
-use vmscope_symbolizer::stacks::Stacks;
+use vmscope_symbolizer::calls::{
+    Around, CallTree, CallsOf, Function, FunctionId, NodeId, StackIndex,
+};
 
 /// Choices without a [`Command`] of their own.
 const METHOD: u16 = 0;
@@ -52,6 +53,9 @@ const BINDINGS: &[Binding] = &[
     own(Command::Own(THROUGH), &[ch('t')], "", "only stacks through what is selected, in this view; again, or Esc: all stacks"),
     own(Command::Own(METHOD), &[ch('o')], "method", "open it in the method view"),
 ];
+
+/// From when to when.
+type Window = (Option<TimeNs>, Option<TimeNs>);
 
 /// The two forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,15 +78,10 @@ pub struct Callers {
     through: Option<Function>,
     /// Whether what there is without chains was asked for.
     without_chains: bool,
-    stacks: Fetched<(), Arc<Stacks>>,
-    /// Samples that were looked at for the stacks.
-    done: Arc<AtomicU64>,
+    stacks: Fetched<Window, Arc<StackIndex>>,
     tree: Fetched<(CallsOf, Stamp), Arc<CallTree>>,
     /// The tree that all below is of.
     shown: Option<Arc<CallTree>>,
-    /// All samples that the filters took for it: what shares are of. Those of them without
-    /// callers.
-    counted: (u64, u64),
     flame: flame::Place,
     branches: Branches,
     list: ListState,
@@ -97,7 +96,7 @@ impl Callers {
 
     /// All samples that the filters take: what shares are of.
     fn all(&self) -> u64 {
-        self.counted.0
+        self.tree().map_or(0, |tree| tree.taken())
     }
 
     /// The function that is selected.
@@ -130,8 +129,6 @@ impl Callers {
             return;
         };
         let old = self.shown.replace(Arc::clone(&new));
-        let stacks = self.stacks.get();
-        self.counted = stacks.map_or((0, 0), |stacks| (stacks.samples, stacks.alone));
         match old.filter(|old| !old.is_empty()) {
             Some(old) => {
                 self.flame = self.flame.carried(&old, &new);
@@ -195,19 +192,34 @@ impl View for Callers {
             return questions;
         }
         let filter = cx.lens.filter().clone();
-        let done = Arc::clone(&self.done);
-        questions.extend(self.stacks.ask(0, (), cx.stamp, move |profile, stop| {
-            Some(Arc::new(Stacks::of(profile, &filter, stop, &done)?))
-        }));
-        // A tree is of the stacks that are there, which may be older than what is asked.
-        let counted = self.stacks.answered().map(|(_, stamp)| *stamp);
-        if let (Some(stacks), Some(counted)) = (self.stacks.get(), counted)
-            && counted == cx.stamp
+        // Of a recording the stacks are found once. A profile that grows has others with each
+        // step, and often only the newest are wanted.
+        let grows = cx.profile.left.is_some();
+        let window = if grows {
+            (filter.from, filter.to)
+        } else {
+            (None, None)
+        };
+        let of_profile = Stamp {
+            profile: cx.stamp.profile,
+            ..Stamp::default()
+        };
+        let stacks = self
+            .stacks
+            .ask(0, window, of_profile, move |profile, stop| {
+                let (from, to) = window;
+                Some(Arc::new(StackIndex::of(profile, from, to, stop)?))
+            });
+        questions.extend(stacks);
+        if let Some(stacks) = self.stacks.get()
+            && self.stacks.answered() == Some(&(window, of_profile))
         {
             let (stacks, of) = (Arc::clone(stacks), self.calls_of());
-            let key = (of.clone(), counted);
-            questions.extend(self.tree.ask(1, key, counted, move |profile, stop| {
-                Some(Arc::new(CallTree::of(profile, &stacks, &of, stop)?))
+            let key = (of.clone(), cx.stamp);
+            questions.extend(self.tree.ask(1, key, cx.stamp, move |profile, stop| {
+                Some(Arc::new(CallTree::of(
+                    profile, &stacks, &filter, &of, stop,
+                )?))
             }));
         }
         if draw::has_around(self.form, cx.area)

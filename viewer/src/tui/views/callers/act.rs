@@ -1,6 +1,6 @@
 //! What keys do.
 
-use super::walk::{begin_of_path, beside, deepest, hottest_path, parent_of};
+use super::walk::{begin_of_path, deepest, hottest_path, parent_of};
 use super::{
     ALL_STACKS, BY_THREAD, Callers, Form, METHOD, THROUGH, WITHOUT_CHAINS, branches, draw, words,
 };
@@ -196,9 +196,9 @@ impl Callers {
                     .last()
                     .unwrap_or(now)
             }
-            Command::Left | Command::Right if !is_zoom => {
-                beside(&tree, self.flame.zoom, now, command == Command::Right).unwrap_or(now)
-            }
+            Command::Left | Command::Right if !is_zoom => tree
+                .beside(self.flame.zoom, now, command == Command::Right)
+                .unwrap_or(now),
             Command::First => self.flame.zoom,
             Command::Last => deepest(&tree, self.flame.zoom),
             Command::NextHot => hottest_path(&tree, now),
@@ -282,11 +282,7 @@ impl Callers {
             rows.into_iter()
                 .find(|&row| self.branches.row(row).is_some_and(is_it))
         } else {
-            let nodes = tree.nodes_of(function).iter().copied();
-            let hottest = nodes.max_by_key(|&node| {
-                let node = tree.node(node);
-                node.map(|node| (node.outermost, node.total))
-            });
+            let hottest = tree.hottest_of(function);
             hottest.and_then(|node| self.branches.reveal(tree, node))
         };
         if let Some(row) = row {

@@ -1,7 +1,8 @@
 //! The tree that is walked: only what was opened is made. From the roots down, or from the
 //! functions with most samples of their own up to their callers.
 
-use vmscope_symbolizer::calls::{CallTree, FunctionId, NodeId};
+use std::cmp::Reverse;
+use vmscope_symbolizer::calls::{CallTree, FunctionId, NodeId, Through};
 
 /// A row of it.
 #[derive(Clone, Debug)]
@@ -30,8 +31,8 @@ enum Place {
     Down(NodeId),
     /// A function that has samples of its own.
     Hot(FunctionId),
-    /// Nodes of a caller, with the samples that came through each.
-    Up(Vec<(NodeId, u64)>),
+    /// Samples that came through a caller.
+    Up(Vec<Through>),
 }
 
 /// The tree.
@@ -47,13 +48,13 @@ impl Branches {
     pub fn of(tree: &CallTree, up: bool) -> Self {
         let mut branches = Branches::default();
         if up {
-            // They come by their names: of equal ones, that is the order.
-            let functions = tree.by_name().iter().copied();
-            let mut hot: Vec<(u64, FunctionId)> = functions
-                .map(|function| (tree.counts_of(function).own, function))
-                .filter(|(own, _)| *own > 0)
+            let functions = (0..).zip(tree.functions()).map(|(function, _)| function);
+            // Of equal ones, by their names: that is the order of functions.
+            let mut hot: Vec<(Reverse<u64>, FunctionId)> = functions
+                .map(|function| (Reverse(tree.counts_of(function).own), function))
+                .filter(|(own, _)| own.0 > 0)
                 .collect();
-            hot.sort_by_key(|(own, _)| std::cmp::Reverse(*own));
+            hot.sort_unstable();
             for (_, function) in hot {
                 let counts = tree.counts_of(function);
                 let place = Place::Hot(function);
@@ -121,7 +122,7 @@ impl Branches {
                 return self.set_children(at, made);
             }
             Place::Hot(function) => tree.ways_to(&tree.own_of(*function)),
-            Place::Up(nodes) => tree.ways_to(nodes),
+            Place::Up(through) => tree.ways_to(through),
         };
         let mut made = Vec::new();
         // Where nobody called any of them there is nothing to tell.
@@ -129,7 +130,7 @@ impl Branches {
             for way in ways {
                 let leaf = way.caller.is_none();
                 let numbers = (None, way.samples);
-                made.push(self.put(Some(at), way.caller, numbers, Place::Up(way.nodes), leaf));
+                made.push(self.put(Some(at), way.caller, numbers, Place::Up(way.through), leaf));
             }
         }
         self.set_children(at, made);

@@ -9,7 +9,6 @@ use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use std::sync::atomic::Ordering;
 use vmscope_symbolizer::Region;
 use vmscope_symbolizer::calls::CallTree;
 
@@ -83,7 +82,7 @@ impl Callers {
 
     /// What it is of, and what it lacks.
     pub(super) fn head(&self, cx: &Cx<'_>) -> String {
-        let (all, alone) = self.counted;
+        let (all, alone) = (self.all(), self.tree().map_or(0, |tree| tree.alone()));
         let mut parts = Vec::new();
         if let (Some(through), Some(tree)) = (&self.through, self.tree()) {
             let share = percent(ratio(tree.samples(), all));
@@ -142,14 +141,7 @@ impl Callers {
             return say(text, cx, frame, area);
         }
         let Some(tree) = self.tree() else {
-            let done = self.done.load(Ordering::Relaxed);
-            let all = cx.profile.trace.samples.times.len() as u64;
-            let text = format!(
-                "Counting stacks: {} of {} samples.",
-                count(done),
-                count(all)
-            );
-            return say(&text, cx, frame, area);
+            return say("Finding stacks ...", cx, frame, area);
         };
         if tree.is_empty() {
             let text = match &self.through {

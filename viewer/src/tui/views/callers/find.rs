@@ -48,7 +48,7 @@ impl Search {
     /// Another tree has other functions.
     pub fn refresh(&mut self, tree: &CallTree) {
         if !self.pattern.is_empty() {
-            self.fits = Arc::new(words::fitting(tree.functions(), &self.pattern));
+            self.fits = Arc::new(words::fitting(tree, &self.pattern));
         }
     }
 
@@ -111,11 +111,9 @@ impl Callers {
             }
             return found.is_some();
         }
-        let fits_node = |node: NodeId| {
-            let function = tree.node(node).map(|node| node.function);
-            function.is_some_and(fits_function)
-        };
-        let Some(node) = next_node(&tree, origin.0, now.0, find, fits_node) else {
+        let from = if find == Find::Here { origin.0 } else { now.0 };
+        let behind = find != Find::Previous;
+        let Some(node) = tree.matching(&fits, from, behind, find == Find::Here) else {
             return false;
         };
         match self.form {
@@ -132,32 +130,4 @@ impl Callers {
         }
         true
     }
-}
-
-/// The node that a search selects, as a flame graph is read; goes round at the ends.
-fn next_node(
-    tree: &CallTree,
-    origin: NodeId,
-    now: NodeId,
-    find: Find,
-    fits: impl Fn(NodeId) -> bool,
-) -> Option<NodeId> {
-    let step = |node: NodeId| match find {
-        Find::Here | Find::Next => tree.after(node).unwrap_or(CallTree::ROOT),
-        Find::Previous => {
-            let before = tree.before(node);
-            before.unwrap_or_else(|| tree.last_under(CallTree::ROOT))
-        }
-    };
-    let mut at = match find {
-        Find::Here => origin,
-        Find::Next | Find::Previous => step(now),
-    };
-    for _ in 0..tree.len() {
-        if fits(at) {
-            return Some(at);
-        }
-        at = step(at);
-    }
-    None
 }

@@ -93,7 +93,6 @@ fn lines(tree: &CallTree, zoom: NodeId, least: u64) -> Option<Vec<String>> {
     let mut bytes = 0;
     // Of each node above the next one, how long the path to it is.
     let mut lengths: Vec<usize> = Vec::new();
-    let last = tree.last_under(zoom);
     let first_depth = tree.node(zoom)?.depth;
     let mut next = Some(zoom);
     while let Some(id) = next {
@@ -101,7 +100,7 @@ fn lines(tree: &CallTree, zoom: NodeId, least: u64) -> Option<Vec<String>> {
         let level = (node.depth - first_depth) as usize;
         if node.total < least {
             // With all that was called from it: and those behind it are smaller.
-            next = after_all(tree, id, last);
+            next = tree.after_all(id, zoom);
             continue;
         }
         lengths.truncate(level);
@@ -134,13 +133,8 @@ fn lines(tree: &CallTree, zoom: NodeId, least: u64) -> Option<Vec<String>> {
             }
             lines.push(format!("{stack} {own}"));
         }
-        next = if id == last { None } else { tree.after(id) };
+        let first = tree.children(id).next();
+        next = first.or_else(|| tree.after_all(id, zoom));
     }
     Some(lines)
-}
-
-/// The node behind all those that were called from one; `None` behind the last.
-fn after_all(tree: &CallTree, node: NodeId, last: NodeId) -> Option<NodeId> {
-    let end = tree.last_under(node);
-    if end == last { None } else { tree.after(end) }
 }

@@ -7,24 +7,6 @@ pub fn parent_of(tree: &CallTree, node: NodeId) -> NodeId {
     tree.node(node).map_or(CallTree::ROOT, |node| node.parent)
 }
 
-/// The neighbour of a frame in its row, where what is between them is under `zoom`: of the
-/// same caller, else of the next that called anything at that depth.
-pub fn beside(tree: &CallTree, zoom: NodeId, node: NodeId, right: bool) -> Option<NodeId> {
-    // Nodes are numbered row by row, from left to right.
-    let next = if right {
-        node.checked_add(1)?
-    } else {
-        node.checked_sub(1)?
-    };
-    let depth = |node| tree.node(node).map(|node| node.depth);
-    if depth(next)? != depth(node)? {
-        return None;
-    }
-    let levels = depth(next)?.saturating_sub(depth(zoom)?);
-    let above = (0..levels).fold(next, |node, _| parent_of(tree, node));
-    (above == zoom).then_some(next)
-}
-
 /// The end of the hottest path from a frame.
 pub fn hottest_path(tree: &CallTree, from: NodeId) -> NodeId {
     let mut at = from;

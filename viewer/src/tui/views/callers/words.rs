@@ -6,7 +6,7 @@ use crate::report::words::{count, percent, ratio};
 use crate::tui::theme::{Role, region_letter};
 use crate::tui::widgets::search::Finder;
 use crate::tui::widgets::text;
-use vmscope_symbolizer::calls::{CallNode, Function};
+use vmscope_symbolizer::calls::{CallNode, CallTree, Function};
 
 /// What stands for a thread.
 const THREAD: char = 'T';
@@ -78,7 +78,7 @@ pub fn tiny(function: &Function, columns: usize) -> String {
 }
 
 /// The numbers of a node: of all samples, of what called it, its own.
-pub fn numbers(node: &CallNode, caller: Option<&CallNode>, all: u64) -> String {
+pub fn numbers(node: CallNode, caller: Option<CallNode>, all: u64) -> String {
     let mut text = format!(
         "{} samples, {} of all",
         count(node.total),
@@ -93,8 +93,8 @@ pub fn numbers(node: &CallNode, caller: Option<&CallNode>, all: u64) -> String {
     text
 }
 
-/// The names that have `pattern` in them, in any letter case, by function.
-pub fn fitting(functions: &[Function], pattern: &str) -> Vec<bool> {
+/// Which functions of a tree have `pattern` in their names, in any letter case.
+pub fn fitting(tree: &CallTree, pattern: &str) -> Vec<bool> {
     let mut text = Finder::new(pattern);
     let mut tier = String::new();
     let mut has = |function: &Function| {
@@ -105,7 +105,10 @@ pub fn fitting(functions: &[Function], pattern: &str) -> Vec<bool> {
         tier.extend(["(", &function.tier, ")"]);
         text.is_in_words(&[&*function.name, &tier])
     };
-    functions.iter().map(&mut has).collect()
+    let functions = (0..).zip(tree.functions());
+    let is_there = |function| tree.counts_of(function).total > 0;
+    let fits = functions.map(|(id, function)| is_there(id) && has(function));
+    fits.collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,142 @@
+//! The functions of stacks, each once.
+
+use super::{Function, FunctionId, id_of};
+use crate::profile::{EntryId, Profile, SiteId};
+use crate::stacks::frames_of;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Functions in their order: by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Functions {
+    pub all: Vec<Function>,
+    /// Of each an entry whose samples are its own.
+    pub entries: Vec<Option<EntryId>>,
+}
+
+impl Functions {
+    pub fn find(&self, function: &Function) -> Option<FunctionId> {
+        let found = self.all.binary_search(function);
+        found.ok().map(id_of)
+    }
+}
+
+/// Functions in the order in which they are met.
+pub(super) struct Met<'a> {
+    profile: &'a Profile,
+    all: Vec<Function>,
+    entries: Vec<Option<EntryId>>,
+    index: FxHashMap<Function, FunctionId>,
+    tiers: FxHashMap<String, Arc<str>>,
+    /// Of each site that was met its functions: from where in `frames`, and how many.
+    of_site: Vec<(u32, u32)>,
+    frames: Vec<FunctionId>,
+}
+
+impl<'a> Met<'a> {
+    pub fn new(profile: &'a Profile) -> Self {
+        Met {
+            profile,
+            all: Vec::new(),
+            entries: Vec::new(),
+            index: FxHashMap::default(),
+            tiers: FxHashMap::default(),
+            of_site: vec![(0, 0); profile.sites.len()],
+            frames: Vec::new(),
+        }
+    }
+
+    /// The functions of a site, the outermost first.
+    pub fn of_site(&mut self, site: SiteId) -> &[FunctionId] {
+        let known = self.of_site.get(site as usize).copied();
+        let (mut from, mut count) = known.unwrap_or_default();
+        if count == 0 {
+            from = id_of(self.frames.len());
+            self.meet(site);
+            count = id_of(self.frames.len()) - from;
+            if let Some(slot) = self.of_site.get_mut(site as usize) {
+                *slot = (from, count);
+            }
+        }
+        let (from, count) = (from as usize, count as usize);
+        self.frames.get(from..from + count).unwrap_or_default()
+    }
+
+    fn meet(&mut self, site: SiteId) {
+        for frame in frames_of(self.profile, site, true) {
+            let tier = self.tier(&frame.entry.tier);
+            let id = self.id(Function {
+                name: Arc::clone(&frame.place.name),
+                tier,
+                region: Some(frame.entry.region),
+                inlined: frame.is_inlined(),
+                thread: None,
+            });
+            self.frames.push(id);
+        }
+    }
+
+    fn id(&mut self, function: Function) -> FunctionId {
+        let (all, entries) = (&mut self.all, &mut self.entries);
+        *self.index.entry(function).or_insert_with_key(|function| {
+            all.push(function.clone());
+            entries.push(None);
+            id_of(all.len() - 1)
+        })
+    }
+
+    fn tier(&mut self, tier: &str) -> Arc<str> {
+        if let Some(tier) = self.tiers.get(tier) {
+            return Arc::clone(tier);
+        }
+        let new: Arc<str> = tier.into();
+        self.tiers.insert(tier.to_owned(), Arc::clone(&new));
+        new
+    }
+
+    /// What stands for a thread.
+    pub fn thread(&mut self, thread: u32) -> FunctionId {
+        let told = self.profile.trace.threads.get(thread as usize);
+        let name = told.map_or_else(String::new, |told| {
+            format!("{} ({})", told.thread.name, told.thread.tid)
+        });
+        self.id(Function {
+            name: name.into(),
+            tier: "".into(),
+            region: None,
+            inlined: false,
+            thread: Some(thread),
+        })
+    }
+
+    /// Samples of this entry are a function's own.
+    pub fn note_entry(&mut self, function: FunctionId, entry: EntryId) {
+        if let Some(slot) = self.entries.get_mut(function as usize) {
+            *slot = slot.or(Some(entry));
+        }
+    }
+
+    /// All of them in order, and of each what its number is then.
+    pub fn sorted(self) -> (Functions, Vec<FunctionId>) {
+        let mut order: Vec<FunctionId> = (0..).take(self.all.len()).collect();
+        order.sort_unstable_by_key(|&id| self.all.get(id as usize));
+        let mut numbers = vec![0; order.len()];
+        for (&old, new) in order.iter().zip(0..) {
+            if let Some(slot) = numbers.get_mut(old as usize) {
+                *slot = new;
+            }
+        }
+        let of = |old: &FunctionId| *old as usize;
+        let functions = Functions {
+            all: (order
+                .iter()
+                .filter_map(|old| self.all.get(of(old)).cloned()))
+            .collect(),
+            entries: (order
+                .iter()
+                .map(|old| self.entries.get(of(old)).copied().flatten()))
+            .collect(),
+        };
+        (functions, numbers)
+    }
+}
