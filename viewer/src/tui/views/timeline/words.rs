@@ -84,15 +84,16 @@ impl Timeline {
         if let Some(promised) = promised.filter(|_| ns >= 1_000_000_000) {
             words += &format!(" of ~{promised:.0} promised");
         }
+        // Before what there may be no room for.
+        if let Some(until) = sums_until {
+            let until = cx.seconds(until);
+            words += &format!("  (before {until:.3} s only sums over time are known)");
+        }
         let mut regions: Vec<(u64, Region)> = counts.iter().copied().zip(Region::ALL).collect();
         regions.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
         for (count, region) in regions.into_iter().filter(|(count, _)| *count > 0) {
             let share = ratio(count, samples) * 100.0;
             words += &format!("  {} {share:.0}%", short(region, letters));
-        }
-        if let Some(until) = sums_until {
-            let until = cx.seconds(until);
-            words += &format!("  (before {until:.3} s only sums over time are known)");
         }
         words
     }
