@@ -33,7 +33,7 @@ use facts::Facts;
 use form::Form;
 use grid::{Grid, GridBy};
 use listing::Listing;
-use matrix::Matrix;
+use matrix::{Matrix, Shape};
 use nested::NestedBy;
 use order::{By, Grouping};
 use ratatui::Frame;
@@ -122,7 +122,7 @@ impl View for Hot {
             }
             return questions;
         }
-        let shape = self.shape();
+        let shape = self.shape_to_ask(cx.stamp);
         let asked = self
             .matrix
             .ask(MATRIX, shape, cx.stamp, move |profile, stop| {
@@ -151,7 +151,7 @@ impl View for Hot {
                         self.grid = Grid::standing(self.grid.turned);
                         self.kept_cell = None;
                     }
-                    if before != Some(matrix.shape) {
+                    if before.map(Shape::without_errors) != Some(matrix.shape.without_errors()) {
                         self.grid_search.forget_origin();
                     }
                     self.grid.arrange(matrix, grid_height(cx.area));

@@ -4,6 +4,7 @@ use super::grid::GridBy;
 use super::matrix::{Matrix, Shape, Who, entries_of};
 use super::{Act, Cx, Hot, grid_height};
 use crate::report::words::some;
+use crate::tui::jobs::Stamp;
 use crate::tui::keys::Command;
 use crate::tui::lens::Narrow;
 
@@ -20,6 +21,20 @@ impl Hot {
             axis: self.form.axis(),
             in_parts: self.in_parts,
             has_errors: self.form.is_nested(),
+        }
+    }
+
+    /// What is asked for first is without errors, which take longer; but what only grows keeps
+    /// those that it has until it has new ones.
+    pub(super) fn shape_to_ask(&self, now: Stamp) -> Shape {
+        let shape = self.shape();
+        let is_counted = self.matrix.answered().is_some_and(|(before, stamp)| {
+            let has_grown = before.has_errors && stamp.lens == now.lens;
+            before.without_errors() == shape.without_errors() && (*stamp == now || has_grown)
+        });
+        match is_counted {
+            true => shape,
+            false => shape.without_errors(),
         }
     }
 

@@ -20,6 +20,16 @@ pub struct Shape {
     pub has_errors: bool,
 }
 
+impl Shape {
+    /// The same matrix without errors.
+    pub fn without_errors(self) -> Self {
+        Shape {
+            has_errors: false,
+            ..self
+        }
+    }
+}
+
 /// What stands against the categories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Axis {
