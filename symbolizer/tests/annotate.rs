@@ -589,3 +589,33 @@ fn callers_and_callees_are_counted_once_a_stack() {
         assert!(all.map(|call| call.inlined).sum::<u64>() >= candidate.all - candidate.own);
     }
 }
+
+/// Of a recording without chains, calls are what was inlined: by sums, of any filter.
+#[test]
+fn without_chains_calls_are_what_was_inlined() {
+    let mut profile = profile_of(
+        recordings::read(&recordings::screens::java()).unwrap(),
+        Vec::new(),
+        true,
+    );
+    profile.trace.samples.chains = Vec::new();
+    profile.trace.chains = Default::default();
+    let half = TimeNs(profile.trace.samples.times[profile.trace.samples.times.len() / 2].0);
+    let second = Filter {
+        from: Some(half),
+        ..Filter::default()
+    };
+    let mut inlined = 0;
+    for filter in [Filter::default(), second] {
+        for candidate in &candidates(&profile, &filter) {
+            let calls = calls(&profile, &filter, &candidate.subject, &Stop::new()).unwrap();
+            assert_eq!(calls.samples, candidate.all, "{}", candidate.label);
+            assert_eq!(calls.own, candidate.own, "{}", candidate.label);
+            for call in calls.callers.iter().chain(&calls.callees) {
+                assert_eq!(call.samples, call.inlined, "{}", candidate.label);
+                inlined += call.inlined;
+            }
+        }
+    }
+    assert!(inlined > 100, "{inlined}");
+}

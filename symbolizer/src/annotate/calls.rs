@@ -7,7 +7,7 @@ use super::Subject;
 use super::find::{depth_of, subject_of};
 use super::frames;
 use crate::profile::{Frame, Profile, Region, SiteId};
-use crate::slices::Stop;
+use crate::slices::{Counts, Stop};
 use crate::stacks::count_stacks_stoppable;
 use crate::summary::Filter;
 use rustc_hash::FxHashMap;
@@ -51,11 +51,29 @@ pub struct Calls {
 /// before it was done.
 #[must_use]
 pub fn calls(profile: &Profile, filter: &Filter, chosen: &Subject, stop: &Stop) -> Option<Calls> {
-    let (tree, counts) = count_stacks_stoppable(profile, filter, stop)?;
     let sites = profile.sites.iter();
     let has: Vec<bool> = sites
         .map(|site| depth_of(profile, site, chosen).is_some())
         .collect();
+    let mut counter = Counter {
+        profile,
+        chosen,
+        has: &has,
+        callers: Sums::new(profile),
+        callees: Sums::new(profile),
+        calls: Calls::default(),
+    };
+    if profile.trace.chains.is_empty() {
+        // Then a stack is what was inlined at a site, and sums say how many have it.
+        let counts = Counts::of(profile, filter, stop)?;
+        for (site, samples) in (0..).zip(counts.sites) {
+            if samples > 0 && has.get(site as usize) == Some(&true) {
+                counter.add(std::iter::once(site), samples, site as usize);
+            }
+        }
+        return Some(counter.into_calls());
+    }
+    let (tree, counts) = count_stacks_stoppable(profile, filter, stop)?;
     // Whether a node or one that it was called from has the method.
     let mut on_path: Vec<bool> = Vec::with_capacity(tree.nodes().len());
     for node in tree.nodes() {
@@ -63,44 +81,67 @@ pub fn calls(profile: &Profile, filter: &Filter, chosen: &Subject, stop: &Stop) 
         let above = on_path.get(node.parent as usize) == Some(&true);
         on_path.push(own || above);
     }
-    let mut calls = Calls::default();
-    let mut callers = Sums::new(profile);
-    let mut callees = Sums::new(profile);
-    let mut stack: Vec<(SiteId, usize)> = Vec::new();
     for (index, count) in counts.iter().enumerate() {
         if index % STOP_EVERY == 0 && stop.is_stopped() {
             return None;
         }
-        if on_path.get(count.node as usize) != Some(&true) {
-            continue;
+        if on_path.get(count.node as usize) == Some(&true) {
+            let sites = tree.path(count.node).map(|node| node.site);
+            counter.add(sites, count.samples, index);
         }
-        stack.clear();
-        for node in tree.path(count.node) {
-            let inlined = profile.sites.get(node.site as usize);
+    }
+    Some(counter.into_calls())
+}
+
+/// Calls while they are counted.
+struct Counter<'a> {
+    profile: &'a Profile,
+    chosen: &'a Subject,
+    /// By site, whether the method is there.
+    has: &'a [bool],
+    callers: Sums<'a>,
+    callees: Sums<'a>,
+    calls: Calls,
+}
+
+impl Counter<'_> {
+    /// Counts a stack that has the method, innermost site first; `number` tells it from the
+    /// others.
+    fn add(&mut self, sites: impl Iterator<Item = SiteId>, samples: u64, number: usize) {
+        let mut stack: Vec<(SiteId, usize)> = Vec::new();
+        for site in sites {
+            let inlined = self.profile.sites.get(site as usize);
             let depths = inlined.map_or(0, |site| site.via.len() + 1);
-            stack.extend((0..depths).map(|depth| (node.site, depth)));
+            stack.extend((0..depths).map(|depth| (site, depth)));
         }
-        calls.samples += count.samples;
         let (mut is_outermost, mut is_own) = (false, false);
         for (at, &place) in stack.iter().enumerate() {
-            if has.get(place.0 as usize) != Some(&true) || !is_at(profile, place, chosen) {
+            let has = self.has.get(place.0 as usize) == Some(&true);
+            if !has || !is_at(self.profile, place, self.chosen) {
                 continue;
             }
             match stack.get(at + 1) {
-                Some(&caller) => callers.add(caller, caller.1 > 0, count.samples, index),
+                Some(&caller) => self.callers.add(caller, caller.1 > 0, samples, number),
                 None => is_outermost = true,
             }
             match at.checked_sub(1).and_then(|inner| stack.get(inner)) {
-                Some(&callee) => callees.add(callee, place.1 > 0, count.samples, index),
+                Some(&callee) => self.callees.add(callee, place.1 > 0, samples, number),
                 None => is_own = true,
             }
         }
-        calls.outermost += if is_outermost { count.samples } else { 0 };
-        calls.own += if is_own { count.samples } else { 0 };
+        let calls = &mut self.calls;
+        calls.samples += samples;
+        calls.outermost += if is_outermost { samples } else { 0 };
+        calls.own += if is_own { samples } else { 0 };
     }
-    calls.callers = callers.into_calls();
-    calls.callees = callees.into_calls();
-    Some(calls)
+
+    fn into_calls(self) -> Calls {
+        Calls {
+            callers: self.callers.into_calls(),
+            callees: self.callees.into_calls(),
+            ..self.calls
+        }
+    }
 }
 
 fn frame(profile: &Profile, (site, depth): (SiteId, usize)) -> Option<&Frame> {
