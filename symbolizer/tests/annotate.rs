@@ -452,19 +452,13 @@ fn every_sample_of_a_method_is_of_one_version() {
     let stop = Stop::new();
     for candidate in candidates(&profile, &filter).iter().filter(|c| c.method) {
         let subject = &candidate.subject;
-        let all = versions(&profile, &filter, &Located::of(&profile, subject), &stop).unwrap();
+        let located = Located::of(&profile, subject);
+        let all = versions(&profile, &filter, &located, &stop).unwrap();
         let samples: u64 = all.iter().map(|version| version.samples).sum();
         assert_eq!(samples, candidate.all, "{}", candidate.label);
         for version in &all {
             let origin = Some(version.origin);
-            let of_one = annotate_stoppable(
-                &profile,
-                &filter,
-                &Located::of(&profile, subject),
-                origin,
-                &stop,
-            )
-            .unwrap();
+            let of_one = annotate_stoppable(&profile, &filter, &located, origin, &stop).unwrap();
             assert_eq!(of_one.all.samples(), version.samples, "{version:?}");
             if let Origin::Code(code) = version.origin {
                 let pieces = machine_code(&profile, subject, &[code]).remove(0);
@@ -508,16 +502,10 @@ fn versions_side_by_side_add_up_place_by_place() {
     for candidate in candidates(&profile, &filter).iter().filter(|c| c.method) {
         let subject = &candidate.subject;
         let all = annotate(&profile, &filter, subject);
-        let versions = versions(&profile, &filter, &Located::of(&profile, subject), &stop).unwrap();
+        let located = Located::of(&profile, subject);
+        let versions = versions(&profile, &filter, &located, &stop).unwrap();
         let wanted: Vec<Origin> = versions.iter().map(|version| version.origin).collect();
-        let beside = sides(
-            &profile,
-            &filter,
-            &Located::of(&profile, subject),
-            &wanted,
-            &stop,
-        )
-        .unwrap();
+        let beside = sides(&profile, &filter, &located, &wanted, &stop).unwrap();
         assert_eq!(beside.len(), versions.len());
         let mut together = BTreeMap::new();
         for (side, version) in beside.iter().zip(&versions) {
@@ -526,14 +514,7 @@ fn versions_side_by_side_add_up_place_by_place() {
             assert_eq!(side.total, all.total);
             // One by one they are the same.
             let origin = Some(version.origin);
-            let alone = annotate_stoppable(
-                &profile,
-                &filter,
-                &Located::of(&profile, subject),
-                origin,
-                &stop,
-            )
-            .unwrap();
+            let alone = annotate_stoppable(&profile, &filter, &located, origin, &stop).unwrap();
             assert_eq!(format!("{:?}", alone.rows), format!("{:?}", side.rows));
             assert_eq!(alone.error, side.error);
             several += usize::from(version.samples > 320 && versions.len() > 2);

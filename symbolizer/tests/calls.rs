@@ -7,9 +7,7 @@ mod recordings;
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, screens};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use vmscope_records::{
-    Avma, CallChain, CpuMode, Record, Sample, SampleDetail, ThreadKey, ThreadRole, TimeNs,
-};
+use vmscope_records::{ThreadKey, ThreadRole};
 use vmscope_symbolizer::calls::{CallTree, CallsOf, Function, NodeId, StackIndex};
 use vmscope_symbolizer::stacks::{each_stack, frames_of};
 use vmscope_symbolizer::{Filter, Profile, Stop, Trace, profile_of};
@@ -28,23 +26,8 @@ fn profile(stacks: &[(ThreadKey, &str)]) -> Profile {
         .thread(OTHER, PROCESS, 0, "other", ThreadRole::Other)
         .symbols(PROGRAM, &functions);
     for (time, (thread, stack)) in (1..).zip(stacks) {
-        let address = |letter: u8| Avma(PROGRAM_AT + u64::from(letter - b'a') * 0x100 + 0x10);
-        let mut addresses = stack.bytes().rev().map(address);
-        let pc = addresses.next().unwrap();
-        let chain = CallChain {
-            user: addresses.collect(),
-            ..CallChain::default()
-        };
-        recording.put(Record::Sample(Sample {
-            time: TimeNs(time),
-            thread: *thread,
-            pc,
-            mode: CpuMode::User,
-            detail: Some(Box::new(SampleDetail {
-                chain: (stack.len() > 1).then_some(chain),
-                ..SampleDetail::default()
-            })),
-        }));
+        let address = |letter: u8| PROGRAM_AT + u64::from(letter - b'a') * 0x100 + 0x10;
+        recording.stack(time, *thread, stack.bytes().rev().map(address));
     }
     recording.profile()
 }

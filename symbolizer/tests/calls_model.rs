@@ -9,9 +9,7 @@ use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use vmscope_records::{
-    Avma, CallChain, CpuMode, Record, Sample, SampleDetail, ThreadKey, ThreadRole, TimeNs,
-};
+use vmscope_records::{ThreadKey, ThreadRole, TimeNs};
 use vmscope_symbolizer::calls::{
     Around, CallTree, CallsOf, Function, FunctionId, NodeId, StackIndex, Through,
 };
@@ -50,22 +48,8 @@ fn profile(stacks: &[Stack]) -> Profile {
     for (time, (thread, stack)) in (0u64..).zip(stacks) {
         // Some addresses of each function.
         let address = |&letter: &u8| PROGRAM_AT + u64::from(letter) * 0x100 + 0x10 + time % 3 * 8;
-        let mut addresses = stack.iter().rev().map(address).map(Avma);
-        let pc = addresses.next().unwrap();
-        let chain = CallChain {
-            user: addresses.collect(),
-            ..CallChain::default()
-        };
-        recording.put(Record::Sample(Sample {
-            time: TimeNs(time / 2 * 10),
-            thread: ThreadKey(thread + 1),
-            pc,
-            mode: CpuMode::User,
-            detail: Some(Box::new(SampleDetail {
-                chain: (stack.len() > 1).then_some(chain),
-                ..SampleDetail::default()
-            })),
-        }));
+        let thread = ThreadKey(thread + 1);
+        recording.stack(time / 2 * 10, thread, stack.iter().rev().map(address));
     }
     recording.profile()
 }

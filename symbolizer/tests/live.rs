@@ -215,27 +215,12 @@ fn a_version_is_compared_with_what_is_kept_one_by_one() {
     let filter = Filter::default();
     let all = candidates(&profile, &filter);
     let subject = &all.first().unwrap().subject;
+    let located = Located::of(&profile, subject);
     let stop = Stop::new();
-    let origin = Some(
-        versions(&profile, &filter, &Located::of(&profile, subject), &stop).unwrap()[0].origin,
-    );
-    let of_one = annotate_stoppable(
-        &profile,
-        &filter,
-        &Located::of(&profile, subject),
-        origin,
-        &stop,
-    )
-    .unwrap();
+    let origin = Some(versions(&profile, &filter, &located, &stop).unwrap()[0].origin);
+    let of_one = annotate_stoppable(&profile, &filter, &located, origin, &stop).unwrap();
     assert_eq!(of_one.total, profile.trace.samples.times.len() as u64);
-    let of_all = annotate_stoppable(
-        &profile,
-        &filter,
-        &Located::of(&profile, subject),
-        None,
-        &stop,
-    )
-    .unwrap();
+    let of_all = annotate_stoppable(&profile, &filter, &located, None, &stop).unwrap();
     assert_eq!(of_all.total, 60 * 300);
 }
 

@@ -62,6 +62,7 @@ pub fn calls(profile: &Profile, filter: &Filter, chosen: &Subject, stop: &Stop) 
         callers: Sums::new(profile),
         callees: Sums::new(profile),
         calls: Calls::default(),
+        stack: Vec::new(),
     };
     if profile.trace.chains.is_empty() {
         // Then a stack is what was inlined at a site, and sums say how many have it.
@@ -102,13 +103,16 @@ struct Counter<'a> {
     callers: Sums<'a>,
     callees: Sums<'a>,
     calls: Calls,
+    /// The frames of a stack; kept for its room.
+    stack: Vec<(SiteId, usize)>,
 }
 
 impl Counter<'_> {
     /// Counts a stack that has the method, innermost site first; `number` tells it from the
     /// others.
     fn add(&mut self, sites: impl Iterator<Item = SiteId>, samples: u64, number: usize) {
-        let mut stack: Vec<(SiteId, usize)> = Vec::new();
+        let stack = &mut self.stack;
+        stack.clear();
         for site in sites {
             let inlined = self.profile.sites.get(site as usize);
             let depths = inlined.map_or(0, |site| site.via.len() + 1);

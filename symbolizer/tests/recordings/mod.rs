@@ -18,11 +18,11 @@ use std::rc::Rc;
 
 use vmscope_records::recording::{Reader, Store, Writer};
 use vmscope_records::{
-    Arch, Avma, Constituent, ConstituentGone, ConstituentKey, ConstituentKind, ConstituentMoved,
-    CpuMode, DurationNs, EndReason, FileOffset, GoneReason, Mapping, Method, MethodKey, Module,
-    ModuleKey, ModuleState, NativeFunction, PcMap, Pid, Process, ProcessKey, Record, RecordingEnd,
-    Sample, SampleClock, Session, SymbolOwner, SymbolSource, Symbols, Thread, ThreadKey,
-    ThreadRole, Tid, TimeNs, Unmapping, VmIdentity,
+    Arch, Avma, CallChain, Constituent, ConstituentGone, ConstituentKey, ConstituentKind,
+    ConstituentMoved, CpuMode, DurationNs, EndReason, FileOffset, GoneReason, Mapping, Method,
+    MethodKey, Module, ModuleKey, ModuleState, NativeFunction, PcMap, Pid, Process, ProcessKey,
+    Record, RecordingEnd, Sample, SampleClock, SampleDetail, Session, SymbolOwner, SymbolSource,
+    Symbols, Thread, ThreadKey, ThreadRole, Tid, TimeNs, Unmapping, VmIdentity,
 };
 use vmscope_symbolizer::{Profile, Trace, TraceError, profile_of};
 
@@ -197,6 +197,16 @@ impl Recording {
         self.sample_in(time, thread, pc, CpuMode::User)
     }
 
+    /// A sample with its callers: addresses, the innermost first.
+    pub fn stack(
+        &mut self,
+        time: u64,
+        thread: ThreadKey,
+        addresses: impl IntoIterator<Item = u64>,
+    ) -> &mut Self {
+        self.put(stack_sample(time, thread, addresses))
+    }
+
     pub fn sample_in(&mut self, time: u64, thread: ThreadKey, pc: u64, mode: CpuMode) -> &mut Self {
         self.put(Record::Sample(Sample {
             time: TimeNs(time),
@@ -360,4 +370,28 @@ impl Draw {
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
+}
+
+/// A sample with its callers: addresses, the innermost first. One address has no chain.
+pub fn stack_sample(
+    time: u64,
+    thread: ThreadKey,
+    addresses: impl IntoIterator<Item = u64>,
+) -> Record {
+    let mut addresses = addresses.into_iter().map(Avma);
+    let pc = addresses.next().unwrap();
+    let chain = CallChain {
+        user: addresses.collect(),
+        ..CallChain::default()
+    };
+    Record::Sample(Sample {
+        time: TimeNs(time),
+        thread,
+        pc,
+        mode: CpuMode::User,
+        detail: Some(Box::new(SampleDetail {
+            chain: (!chain.user.is_empty()).then_some(chain),
+            ..SampleDetail::default()
+        })),
+    })
 }

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 use vmscope_records::{Avma, Tid, TimeNs};
-use vmscope_target::{AdapterError, CompilationNews, Look, Memory, MemoryError};
+use vmscope_target::{AdapterError, CompilationNews, Look, Memory};
 
 use crate::code::tier;
 use crate::java_threads::JavaThreads;
@@ -26,8 +26,8 @@ const MAX_BCI: i64 = 65_535;
 /// While a compilation goes on it is told again so often.
 const TELL_AGAIN: u64 = 200_000_000;
 
-/// What is further apart in a thread than so many bytes is read apart: 832 in JDK 17.
-const MAX_APART: usize = 4096;
+/// What is wanted of a thread is not further apart: 832 bytes in JDK 17.
+const MAX_APART: usize = 1 << 16;
 
 const WHAT: &str = "compiler's task";
 
@@ -240,33 +240,24 @@ impl Compiling {
         Ok((task.0 != 0).then_some(task))
     }
 
-    /// A thread's part that is the system's, and its environment: at one go, where they are
-    /// close together, for it is asked of each compiler at each look.
+    /// A thread's part that is the system's, and its environment: at one go, for they are
+    /// asked of each compiler at each look.
     fn of_thread(&self, memory: &dyn Memory, at: Avma) -> Result<[Avma; 2], AdapterError> {
         let wanted = [self.threads.os_thread_offset(), self.env];
         let first = wanted[0].min(wanted[1]);
-        let size = memory.pointer_bytes();
-        let bytes = wanted[0].abs_diff(wanted[1]).saturating_add(size as u64);
+        let width = u8::try_from(memory.pointer_bytes()).unwrap_or(8);
+        let bytes = (wanted[0].abs_diff(wanted[1])).saturating_add(u64::from(width));
         let begin = Avma(at.0.wrapping_add(first));
-        let bytes = match memory.read_vec(begin, bytes, MAX_APART) {
-            Err(MemoryError::TooLong { .. }) => {
-                let one = |by: u64| memory.read_pointer(Avma(at.0.wrapping_add(by)));
-                let [os_thread, env] =
-                    wanted.map(|by| one(by).map_err(AdapterError::reading(WHAT)));
-                return Ok([os_thread?, env?]);
-            }
-            other => other.map_err(AdapterError::reading(WHAT))?,
-        };
-        let value = |at: u64| {
-            let mut pointer = [0; 8];
-            let from = usize::try_from(at - first).unwrap_or(usize::MAX);
-            let from = bytes.get(from..).and_then(|from| from.get(..size));
-            if let (Some(from), Some(to)) = (from, pointer.get_mut(..size)) {
-                to.copy_from_slice(from);
-            }
-            Avma(u64::from_le_bytes(pointer))
-        };
-        Ok(wanted.map(value))
+        let bytes = memory.read_vec(begin, bytes, MAX_APART);
+        let bytes = bytes.map_err(AdapterError::reading(WHAT))?;
+        Ok(wanted.map(|offset| {
+            let pointer = Scalar {
+                offset: offset - first,
+                width,
+                signed: false,
+            };
+            Avma(pointer.unsigned_of(&bytes).unwrap_or_default())
+        }))
     }
 
     fn news_of(&self, memory: &dyn Memory, task: Task<i64>) -> Option<CompilationNews> {

@@ -1,10 +1,11 @@
 //! Long recordings of a large program, as they are looked at.
 
-use super::super::{Draw, Recording, code};
+use super::super::{Draw, Recording, code, stack_sample};
 use super::{PERIOD, THREADS, thread_of, threads};
+use std::iter::once;
 use vmscope_records::{
-    Avma, BoundaryRule, BytecodePc, CallChain, Constituent, ConstituentKind, CpuMode, DurationNs,
-    Exactness, PcMap, Record, Sample, SampleDetail, ThreadCpu, ThreadKey, TimeNs,
+    Avma, BoundaryRule, BytecodePc, Constituent, ConstituentKind, CpuMode, DurationNs, Exactness,
+    PcMap, Record, Sample, ThreadCpu, ThreadKey, TimeNs,
 };
 
 const SIZE: u64 = 0x200;
@@ -65,21 +66,10 @@ pub fn called(samples: u64, codes: u64, stacks: u64) -> Vec<u8> {
         let there = (program.loaded(time) * stacks / codes).max(1);
         let calls = &all[popular(&mut draw, there) as usize];
         let (leaf, callers) = calls.split_last().unwrap();
-        let chain = CallChain {
-            // A return address is behind its call.
-            user: (callers.iter().rev()).map(|call| Avma(call + 1)).collect(),
-            ..CallChain::default()
-        };
-        Record::Sample(Sample {
-            time: TimeNs(time),
-            pc: Avma(leaf / SIZE * SIZE + draw.below(8) * 0x3c),
-            thread: thread_of(&mut draw),
-            mode: CpuMode::User,
-            detail: Some(Box::new(SampleDetail {
-                chain: Some(chain),
-                ..SampleDetail::default()
-            })),
-        })
+        let pc = leaf / SIZE * SIZE + draw.below(8) * 0x3c;
+        // A return address is behind its call.
+        let callers = callers.iter().rev().map(|call| call + 1);
+        stack_sample(time, thread_of(&mut draw), once(pc).chain(callers))
     });
     program.recording.bytes_and(samples, SECOND / 2)
 }
