@@ -19,6 +19,9 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use vmscope_records::{BytecodePc, Exactness, FileOffset, MethodKey, SymbolOwner, Symbols};
 
+/// What generated code is called that nobody knows the name of.
+const UNNAMED: &str = "(generated code, unnamed)";
+
 /// What is being made of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Making {
@@ -233,11 +236,7 @@ impl Builder<'_> {
             Place::Entering { handler, method } => self.interpreted_site(handler, method, None),
             Place::Native(module, offset) => self.native_site(module, offset),
             Place::Kernel(address) => self.kernel_site(FileOffset(address.0)),
-            Place::Generated => self.plain_site(
-                "(generated code, unnamed)",
-                Region::Generated,
-                EntryKind::Unnamed,
-            ),
+            Place::Generated => self.plain_site(UNNAMED, Region::Generated, EntryKind::Unnamed),
             Place::Doubtful => self.plain_site(
                 "(doubtful: code changed)",
                 Region::Generated,

@@ -1,6 +1,6 @@
 //! Sites of generated code: by constituents and their pc maps.
 
-use super::Builder;
+use super::{Builder, UNNAMED};
 use crate::profile::{Case, Entry, EntryId, EntryKind, Frame, Region, Site, SiteId};
 use crate::trace::Trace;
 use crate::zone::CodeIndex;
@@ -137,15 +137,29 @@ impl Builder<'_> {
             return whole.clone();
         }
         let key = constituent.method;
-        let entry = Entry {
-            cases: constituent.cases.iter().map(Case::from).collect(),
-            ..self.method_entry(constituent, &constituent.name, &constituent.kind, key)
+        let is_nameless =
+            constituent.name.is_empty() && constituent.kind == ConstituentKind::Method;
+        let name = if is_nameless {
+            UNNAMED
+        } else {
+            &constituent.name
+        };
+        let entry = if is_nameless {
+            Entry {
+                region: region_of(constituent),
+                ..Entry::named(name, EntryKind::Unnamed)
+            }
+        } else {
+            Entry {
+                cases: constituent.cases.iter().map(Case::from).collect(),
+                ..self.method_entry(constituent, name, &constituent.kind, key)
+            }
         };
         let method = key.and_then(|key| self.trace.methods.get(&key));
         let whole = Whole {
             entry: self.put_entry(entry),
             frame: Frame {
-                name: self.text(&constituent.name),
+                name: self.text(name),
                 file: self.text(method.map_or("", |method| &method.file)),
                 line: None,
                 bytecode: None,

@@ -113,8 +113,8 @@ fn churned(release: u32) {
         asked.right, asked.wrong, asked.doubtful, asked.unnamed
     );
     say(&told);
-    // None at a load of 9 on two processors; 3 of 14,634 at 12, where two collections may come
-    // between two looks at the code (docs/truth.md).
+    // None in 38 runs at a load of 5 to 8 on two processors; where looks come later yet, two
+    // collections may come between them (docs/truth.md).
     let few = 1000 * asked.wrong <= right;
     recorded.check(few, &format!("{told}: {:#?}", asked.examples));
     recorded.check(right > 3000, &told);

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let began = Instant::now();
     let mut nmethods = Vec::new();
     let (mut others, mut failed) = (0, 0);
-    let heaps = cache.read(process.memory(), &pages, |found| match found {
+    let heaps = cache.read(&pages, |found| match found {
         Found::Nmethod { blob, bytes, .. } => match layout.read_nmethod(blob, bytes, &pages) {
             Ok(nmethod) => nmethods.push(nmethod),
             Err(_) => failed += 1,

@@ -11,12 +11,13 @@ mod maps;
 mod methods;
 mod partly;
 mod touched;
+mod unloaded;
 mod zone;
 
 use std::time::{Duration, Instant};
 
 use vmscope_records::{Avma, Stream, TimeNs, VmIdentity};
-use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds};
+use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds, cpu_time};
 
 use crate::bytecode::PoolLayout;
 use crate::evidence::FactsLayout;
@@ -319,10 +320,10 @@ impl Opened {
             let methods = &mut self.methods;
             let knows_dead = self.interpreted.knows_dead(counts);
             let what = (is_last, signs, knows_dead);
-            let began = Instant::now();
-            let read = self.zone.look(process, &pages, methods, what, look);
+            let before = cpu_time();
+            let read = self.zone.look(&pages, methods, what, look);
             if read.is_err() {
-                self.zone.failed(began);
+                self.zone.failed(cpu_time().saturating_sub(before));
             }
             read?;
             self.has_read = true;

@@ -23,7 +23,7 @@ const MAX_PAGES: usize = 1 << 14;
 const MAX_READ: u64 = 1 << 18;
 
 /// A window on a process's memory for one look: what was read once is not read again,
-/// so all of it is as old as its page's first reading.
+/// so all of it is as old as its page's first reading since [`Pages::renew`].
 pub struct Pages<'m> {
     memory: &'m dyn Memory,
     kept: Mutex<FxHashMap<u64, Arc<Page>>>,
@@ -61,6 +61,13 @@ impl<'m> Pages<'m> {
     #[must_use]
     pub fn memory(&self) -> &'m dyn Memory {
         self.memory
+    }
+
+    /// Forgets what was read. Whoever has just learnt of something new must do so before
+    /// reading what that is: its place may be on a page that was read before it was made,
+    /// and show what was there then.
+    pub fn renew(&self) {
+        self.kept().clear();
     }
 
     fn kept(&self) -> MutexGuard<'_, FxHashMap<u64, Arc<Page>>> {
@@ -149,8 +156,31 @@ impl Memory for Pages<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU8;
+
     use super::*;
     use vmscope_target::testing::FakeMemory;
+
+    /// All of it has one value, which changes.
+    struct Changing(AtomicU8);
+
+    impl Memory for Changing {
+        fn read_partial(&self, _: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+            buffer.fill(self.0.load(Ordering::Relaxed));
+            Ok(buffer.len())
+        }
+    }
+
+    #[test]
+    fn what_was_read_is_as_old_as_its_page_until_that_is_forgotten() {
+        let memory = Changing(AtomicU8::new(7));
+        let pages = Pages::new(&memory);
+        assert_eq!(pages.read_u8(Avma(0x1_0000)).unwrap(), 7);
+        memory.0.store(9, Ordering::Relaxed);
+        assert_eq!(pages.read_u8(Avma(0x1_3000)).unwrap(), 7);
+        pages.renew();
+        assert_eq!(pages.read_u8(Avma(0x1_3000)).unwrap(), 9);
+    }
 
     #[test]
     fn reads_up_to_a_gap_and_not_beyond() {

@@ -74,7 +74,7 @@ pub struct Constituent {
     /// Which compiler or level made it, in the VM's words (`C2`, `Sparkplug`);
     /// empty where there is one only.
     pub tier: String,
-    /// Its name, as the VM's users write it.
+    /// Its name, as the VM's users write it; empty where it is not known what it is.
     pub name: String,
     /// Its method, where it has one.
     pub method: Option<MethodKey>,

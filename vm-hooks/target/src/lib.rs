@@ -27,6 +27,7 @@ mod cadence;
 mod consistent;
 mod core_file;
 mod core_memory;
+mod cpu_time;
 mod elf;
 mod elf_file;
 mod elf_memory;
@@ -52,6 +53,7 @@ pub use attach::{AttachError, ProcessFacts, ProgramStamp, ThreadInfo, examine, l
 pub use cadence::Cadence;
 pub use consistent::read_consistently;
 pub use core_file::{CoreFile, CoreInfo};
+pub use cpu_time::cpu_time;
 pub use elf::{
     ElfError, ElfHeader, HEADER_BYTES, MAX_NOTE_BYTES, MAX_SECTIONS, MAX_SEGMENTS, RawSymbol,
     Section, Segment, SymbolKind, parse_build_id, parse_dynamic, parse_header, parse_sections,

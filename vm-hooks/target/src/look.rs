@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nix::time::{ClockId, clock_gettime};
 use vmscope_records::{
     Avma, COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Class, CodeChange, Collection, Compilation,
     Counter, CounterMeaning, Fact, InterpreterRules, InterpreterSource, Lifetime, Limit, LimitKind,
@@ -11,7 +10,7 @@ use vmscope_records::{
     ThreadRole, Tid, TimeNs,
 };
 
-use crate::KeySource;
+use crate::{KeySource, cpu_time};
 
 /// More records than this in one look are counted, not kept: some three times what
 /// the largest code caches hold.
@@ -211,10 +210,10 @@ impl Look {
     /// Does what can wait: the CPU time that this thread uses meanwhile is taken from what
     /// there is to [`Look::spare`].
     pub fn spending<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
-        let used = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
-        let (before, done, after) = (used(), work(self), used());
-        let time = before.and_then(|before| Ok(after?.saturating_sub(before)));
-        self.spent = self.spent.saturating_add(time.unwrap_or_default());
+        let before = cpu_time();
+        let done = work(self);
+        let used = cpu_time().saturating_sub(before);
+        self.spent = self.spent.saturating_add(used);
         done
     }
 

@@ -72,7 +72,7 @@ fn main() -> Result<(), Error> {
         ),
     );
     let mut nmethods = Vec::new();
-    cache.read(process.memory(), &pages, |found| {
+    cache.read(&pages, |found| {
         if let Found::Nmethod { blob, bytes, .. } = found {
             nmethods.extend(layout.read_nmethod(blob, bytes, &pages).ok());
         }

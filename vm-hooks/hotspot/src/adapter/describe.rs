@@ -15,13 +15,23 @@ pub(super) fn outermost(nmethod: &Nmethod) -> Option<Avma> {
     chain.last().map(|frame| frame.method)
 }
 
+/// What the methods that code is of are known from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum From<'p, 'm> {
+    /// They are there.
+    Memory(&'p Pages<'m>),
+    /// They were, before classes were unloaded.
+    Before,
+    /// They are not there any more, and which they were is not certain.
+    Nothing,
+}
+
 /// Fills in what is known of a compiled method, all but its map. Returns the methods that
-/// it is of, and whether these are all. Without `pages` they are those that were known
-/// before classes were unloaded: they are not there any more.
+/// it is of, and whether these are all. One whose own method is not known has no name.
 pub(super) fn describe(
     nmethod: &Nmethod,
     constituent: &mut Constituent,
-    pages: Option<&Pages<'_>>,
+    from: From<'_, '_>,
     methods: &mut Methods,
     look: &mut Look,
 ) -> (Vec<Pinned>, bool) {
@@ -30,15 +40,16 @@ pub(super) fn describe(
     // Of those that are inlined in it names are wanted when samples hit it: the classes
     // may be gone by then.
     let inlined = methods_of(nmethod);
-    if let Some(pages) = pages {
+    if let From::Memory(pages) = from {
         for method in &inlined {
             methods.meet(pages, *method, look);
         }
     }
     // What else is known of a place is another's.
-    let known = |methods: &Methods, method| match pages {
-        Some(_) => methods.pin(method),
-        None => methods.dead(method),
+    let known = |methods: &Methods, method| match from {
+        From::Memory(_) => methods.pin(method),
+        From::Before => methods.dead(method),
+        From::Nothing => None,
     };
     let own = known(methods, nmethod.method);
     let own = own.as_ref().map(|(_, own)| own);
@@ -48,10 +59,7 @@ pub(super) fn describe(
             format!("{} (OSR at {})", info.full_name(), nmethod.entry_bci)
         }
         Some(info) => info.full_name(),
-        None => format!(
-            "(method without a name, compilation {})",
-            nmethod.id.compile_id
-        ),
+        None => String::new(),
     };
     let count = inlined.len();
     let pinned = inlined.into_iter();

@@ -11,6 +11,7 @@ use vmscope_target::{AdapterError, Memory};
 
 use super::methods::Pinned;
 use crate::method::{ClassesLayout, MethodLayout};
+use crate::pages::Pages;
 
 /// More methods than this are not indexed.
 const MAX_METHODS: usize = 4 << 20;
@@ -114,13 +115,18 @@ impl BytecodeIndex {
     pub fn walk(
         &mut self,
         (classes, layout): (&ClassesLayout, &MethodLayout),
-        memory: &dyn Memory,
+        pages: &Pages<'_>,
         may_have_gone: bool,
     ) -> Result<Walked, AdapterError> {
         self.walks = self.walks.wrapping_add(1);
         let mut there: FxHashMap<Avma, Loaded> = FxHashMap::default();
         let mut seen = 0;
-        for loader in classes.loaders(memory)? {
+        pages.renew();
+        let loaders = classes.loaders(pages)?;
+        // A loader's newest class is the newest thing that is read of it.
+        pages.renew();
+        let memory: &dyn Memory = pages;
+        for loader in loaders {
             let known = self.loaders.get(&loader.at);
             let known = known.filter(|known| !may_have_gone || self.is_same(known, layout, memory));
             let until = known.map(|known| known.newest);

@@ -12,7 +12,7 @@ use vmscope_records::{
     Avma, CodeChange, Constituent, ConstituentGone, ConstituentKey, ConstituentKind, GoneReason,
     MethodKey, PcMap, Stream, TimeNs,
 };
-use vmscope_target::{AdapterError, Look};
+use vmscope_target::{AdapterError, Look, cpu_time};
 
 use super::gone::{Deaths, Gone, Spans};
 use super::index::{BytecodeIndex, Entry, Times};
@@ -21,7 +21,7 @@ use crate::jvm::Jvm;
 use crate::method::ClassesLayout;
 use crate::pages::Pages;
 
-/// After a walk over all classes that took t, there is none for this many t …
+/// After a walk over all classes that took t of CPU time, there is none for this many t …
 const PAUSE_FACTOR: u32 = 60;
 
 /// … but where classes were unloaded, for this many.
@@ -70,7 +70,7 @@ pub(super) struct Interpreted {
     /// Classes were just being unloaded in the last walk: it may have found dead ones.
     again: bool,
     deaths: Deaths,
-    /// When the last walk ended, and what it took.
+    /// When the last walk ended, and the CPU time that it took.
     walked: Instant,
     took: Duration,
     /// Whether it failed.
@@ -130,9 +130,10 @@ impl Interpreted {
         if is_quiet && self.certain.is_some() {
             self.certain = Some(look.began());
         } else if Instant::now() >= self.not_before(counts, look.is_bounded()) {
-            let began = Instant::now();
+            let before = cpu_time();
             let walked = self.walk(&layout, counts, (jvm, pages), methods, look);
-            (self.walked, self.took) = (Instant::now(), began.elapsed());
+            self.took = cpu_time().saturating_sub(before);
+            self.walked = Instant::now();
             self.has_failed = walked.is_err();
             walked?;
             has_walked = true;
@@ -177,6 +178,7 @@ impl Interpreted {
         let may_have_gone = self.certain.is_some() && (counts.is_none() || have_gone || self.again);
         let layouts = (layout, &jvm.methods);
         let walked = self.index.walk(layouts, pages, may_have_gone)?;
+        methods.renew();
         let now = look.now();
         let died = unloaded(counts).zip(unloaded(self.counts));
         let died = died.map_or(0, |(now, before)| now.saturating_sub(before));

@@ -133,6 +133,12 @@ impl Methods {
         times.newest = time;
     }
 
+    /// What is read from now on is newer than what the look has read so far: what is there
+    /// may have changed again.
+    pub fn renew(&mut self) {
+        self.compared.clear();
+    }
+
     /// Whether a method is still there.
     pub fn is_current(&self, memory: &dyn Memory, (method, known): &Pinned) -> bool {
         let is_known = self

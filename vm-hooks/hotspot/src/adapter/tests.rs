@@ -1,4 +1,5 @@
-//! What looks do where they fail, by snapshots of JVMs with holes in their memory.
+//! What looks do where they fail, or come late, by snapshots of JVMs whose memory has holes, or
+//! is changed.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -7,12 +8,14 @@ use vmscope_records::{Constituent, ConstituentKind, PcMap, ProcessKey, Record, T
 use vmscope_target::{KeySource, Memory, MemoryError};
 
 use super::*;
-use crate::testing::Snapshot;
+use crate::code::Nmethod;
+use crate::testing::{Snapshot, walk};
 
-/// A JVM's memory, of which a part can be taken away.
+/// A JVM's memory, of which a part can be taken away, and a pointer be made null.
 struct Holed {
     whole: ProcessView,
     hole: Mutex<Option<Avma>>,
+    null: Mutex<Option<Avma>>,
 }
 
 impl Memory for Holed {
@@ -22,7 +25,19 @@ impl Memory for Holed {
         let length = before.map_or(buffer.len(), |before| {
             buffer.len().min(usize::try_from(before).unwrap())
         });
-        self.whole.memory().read_partial(at, &mut buffer[..length])
+        let got = self
+            .whole
+            .memory()
+            .read_partial(at, &mut buffer[..length])?;
+        if let Some(null) = *self.null.lock().unwrap() {
+            for address in null.0..null.0 + 8 {
+                let within = usize::try_from(address.wrapping_sub(at.0)).unwrap();
+                if let Some(byte) = buffer[..got].get_mut(within) {
+                    *byte = 0;
+                }
+            }
+        }
+        Ok(got)
     }
 }
 
@@ -45,6 +60,7 @@ impl Scene {
         let memory = Arc::new(Holed {
             whole: snapshot.process(),
             hole: Mutex::new(None),
+            null: Mutex::new(None),
         });
         Scene {
             process: snapshot.process_with(memory.clone()),
@@ -183,9 +199,9 @@ fn what_there_is_no_budget_for_is_read_the_next_time() {
     for _ in 0..all {
         let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
         opened.zone.with_budget(60_000);
-        let (process, what) = (&scene.process, (true, None, false));
+        let what = (true, None, false);
         (opened.zone)
-            .look(process, &pages, &mut opened.methods, what, &mut look)
+            .look(&pages, &mut opened.methods, what, &mut look)
             .unwrap();
         let records = look.finish().0;
         let lost = records.iter().find_map(|record| match record {
@@ -203,6 +219,72 @@ fn what_there_is_no_budget_for_is_read_the_next_time() {
     assert!(found.len() > 1, "{found:?}");
     assert_eq!(found.iter().map(|(new, _)| new).sum::<usize>(), all);
     assert_eq!(found.last().unwrap().1, None);
+}
+
+/// A reading of the code cache: what it told of code that begins at `at`.
+fn read_at(scene: &mut Scene, at: Avma, knows_dead: bool) -> Vec<Constituent> {
+    let memory = scene.memory.clone();
+    let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+    let opened = scene.adapter.opened.as_mut().unwrap();
+    let what = (false, None, knows_dead);
+    let read = (opened.zone).look(&pages, &mut opened.methods, what, &mut look);
+    read.unwrap();
+    let told = look
+        .finish()
+        .0
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Constituent(one) if one.start == at => Some(*one),
+            _ => None,
+        });
+    told.collect()
+}
+
+/// A class is unloaded before its code was read: the code was there, and has its name when the
+/// VM has counted what it unloaded, if its method was known before that.
+#[test]
+fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
+    for (name, was_known) in [("jdk17", true), ("jdk17", false), ("jdk25", true)] {
+        let mut scene = Scene::new(name);
+        let mut look = look_with(&[]);
+        scene.adapter.open(&scene.process, &mut look).unwrap();
+        let compiled = walk(&scene.process, scene.process.memory()).unwrap();
+        let compiled = compiled.nmethods.into_iter().map(|one| one.nmethod);
+        let memory = scene.memory.clone();
+        let pages = Pages::new(&*memory);
+        let opened = scene.opened();
+        let has_name = |one: &Nmethod| {
+            let own = super::describe::outermost(one);
+            own == Some(one.method) && opened.jvm.methods.read(&pages, one.method).is_ok()
+        };
+        let code = compiled.into_iter().find(has_name).unwrap();
+        opened.methods.begin(TimeNs(1), Some(5));
+        if was_known {
+            assert!(opened.methods.meet(&pages, code.method, &mut look));
+        }
+        opened.methods.begin(TimeNs(2), Some(5));
+        let structs = &opened.jvm.structs;
+        let of = |name| structs.offset(name, "_method");
+        let field = of("nmethod").or_else(|_| of("CompiledMethod")).unwrap();
+        *scene.memory.null.lock().unwrap() = Some(Avma(code.blob.at.0 + field));
+
+        let at = code.blob.code_begin;
+        let [nameless] = read_at(&mut scene, at, false).try_into().unwrap();
+        assert_eq!((nameless.name.as_str(), nameless.method), ("", None));
+        scene.opened().methods.begin(TimeNs(3), Some(6));
+        let told = read_at(&mut scene, at, true);
+        if was_known {
+            let [named] = told.try_into().unwrap();
+            assert_eq!((named.key, named.since), (nameless.key, nameless.since));
+            assert!(
+                named.method.is_some() && named.name.contains('('),
+                "{named:?}"
+            );
+        } else {
+            assert_eq!(told, []);
+        }
+        assert_eq!(read_at(&mut scene, at, true), []);
+    }
 }
 
 /// There is no time left: one map is made all the same, and the others later.

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Avma, ConstituentKind, GoneReason, Stream, TimeNs};
-use vmscope_target::{AdapterError, Cadence, CodeZone, Look, ProcessView, SeenCode};
+use vmscope_target::{AdapterError, Cadence, CodeZone, Look, ProcessView, SeenCode, cpu_time};
 
 use super::budget::Budget;
-use super::describe::{describe, outermost, routines_of};
+use super::describe::{From, describe, outermost, routines_of};
 use super::figures::{Counts, Figures};
 use super::kept::{MAX_BYTES, Nmethods};
 use super::maps::Maps;
 use super::methods::Methods;
+use super::unloaded::Unloaded;
 use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId};
 use crate::family::sources;
 use crate::jvm::Jvm;
@@ -27,7 +28,7 @@ const LONGEST: Duration = Duration::from_millis(800);
 /// So many changes between two readings are too many.
 const MUCH: usize = 2;
 
-/// A reading that took t is followed by a pause of at least this many t: reading shall
+/// A reading that took t of CPU time is followed by a pause of at least this many t: reading shall
 /// cost less than two hundredths of a processor, also where the VM compiles without end.
 const PAUSE_FACTOR: u32 = 60;
 
@@ -77,6 +78,7 @@ pub(super) struct Zone {
     codelets: Vec<Routine>,
     known: CodeZone<CodeId>,
     nmethods: Nmethods,
+    unloaded: Unloaded,
     /// By where their code begins.
     others: FxHashMap<Avma, Other>,
     /// All that was there at the last reading: first address, first address after.
@@ -122,6 +124,7 @@ impl Zone {
             codelets,
             known: CodeZone::new(),
             nmethods: Nmethods::default(),
+            unloaded: Unloaded::default(),
             others: FxHashMap::default(),
             covered: Vec::new(),
             signs: None,
@@ -156,11 +159,11 @@ impl Zone {
         now >= self.due || has_sign || touched.iter().any(is_new)
     }
 
-    /// A reading that began then has failed: the next one is not at once, whatever it was
-    /// that failed.
-    pub fn failed(&mut self, began: Instant) {
+    /// A reading that took so much CPU time has failed: the next one is not at once,
+    /// whatever it was that failed.
+    pub fn failed(&mut self, took: Duration) {
         let now = Instant::now();
-        let pause = now.duration_since(began).saturating_mul(PAUSE_FACTOR);
+        let pause = took.saturating_mul(PAUSE_FACTOR);
         self.not_before = now + SHORTEST.max(pause);
         self.collected_not_before = self.not_before;
         self.due = self.not_before;
@@ -231,6 +234,9 @@ impl Zone {
                 hit.push((before(blob.code_end) - before(blob.code_begin), id));
             }
         }
+        if hit.is_empty() {
+            return 0;
+        }
         hit.sort_unstable_by_key(|(hits, id)| (Reverse(*hits), *id));
         let source = pages.and_then(|pages| maps.source(pages));
         for (told, (_, id)) in hit.iter().enumerate() {
@@ -261,13 +267,12 @@ impl Zone {
     /// `methods` holds theirs as they were before.
     pub fn look(
         &mut self,
-        process: &ProcessView,
         pages: &Pages<'_>,
         methods: &mut Methods,
         (is_last, signs, knows_dead): (bool, Option<Signs>, bool),
         look: &mut Look,
     ) -> Result<(), AdapterError> {
-        let began = Instant::now();
+        let before = cpu_time();
         let is_first = self.heaps.is_empty();
         let mut seen: Vec<SeenCode<CodeId>> = Vec::new();
         let mut routines: FxHashMap<CodeId, (ConstituentKind, String)> = FxHashMap::default();
@@ -278,7 +283,6 @@ impl Zone {
         let mut counts = Counts::default();
         let mut failure = None;
         let mut unloaded: FxHashSet<NmethodId> = FxHashSet::default();
-        let known = &*methods;
         let skipped = if is_last || self.readings.is_multiple_of(READINGS) {
             Vec::new()
         } else {
@@ -288,78 +292,69 @@ impl Zone {
         let wanted = |heap: &HeapBounds| !skipped.contains(heap);
         let mut methods_in: Vec<Avma> = Vec::new();
         let mut others_there: FxHashSet<Avma> = FxHashSet::default();
-        let memory = process.memory();
         let elsewhere = Budget::new(pages, self.max_elsewhere);
-        let read = self
-            .cache
-            .read_some(memory, pages, wanted, |found| match found {
-                Found::Nmethod {
-                    id,
-                    state,
-                    blob,
-                    bytes,
-                } => {
-                    methods_in.push(blob.at);
-                    if nmethods.wants(&id) {
-                        if state == NOT_INSTALLED {
-                            return;
+        let read = self.cache.read_some(pages, wanted, |found| match found {
+            Found::Nmethod {
+                id,
+                state,
+                blob,
+                bytes,
+            } => {
+                methods_in.push(blob.at);
+                if nmethods.wants(&id) {
+                    if state == NOT_INSTALLED {
+                        return;
+                    }
+                    let read = layout.read_nmethod(blob.clone(), bytes, &elsewhere);
+                    if elsewhere.is_spent() {
+                        torn += 1;
+                        return;
+                    }
+                    match read {
+                        // Its place is not used again yet.
+                        Ok(mut nmethod) if nmethod.method.0 == 0 && layout.tells_methods() => {
+                            nmethod.method = outermost(&nmethod).unwrap_or(nmethod.method);
+                            unloaded.insert(id);
+                            nmethods.put(nmethod);
                         }
-                        let read = layout.read_nmethod(blob.clone(), bytes, &elsewhere);
-                        if elsewhere.is_spent() {
+                        Ok(nmethod) => nmethods.put(nmethod),
+                        Err(error) if error.is_final() => failure = Some(error),
+                        // Its memory went while it was read: so did it.
+                        Err(_) => {
                             torn += 1;
                             return;
                         }
-                        match read {
-                            // Unloaded, but its place is not used again yet: its method
-                            // may be known from when it was there.
-                            Ok(mut nmethod) if nmethod.method.0 == 0 && layout.tells_methods() => {
-                                let method = outermost(&nmethod);
-                                let is_known = |at: &Avma| knows_dead && known.dead(*at).is_some();
-                                let Some(method) = method.filter(is_known) else {
-                                    return;
-                                };
-                                nmethod.method = method;
-                                unloaded.insert(id);
-                                nmethods.put(nmethod);
-                            }
-                            Ok(nmethod) => nmethods.put(nmethod),
-                            Err(error) if error.is_final() => failure = Some(error),
-                            // Its memory went while it was read: so did it.
-                            Err(_) => {
-                                torn += 1;
-                                return;
-                            }
-                        }
                     }
-                    counts.used += u64::from(blob.size);
-                    if let Some(kept) = nmethods.get(&id) {
-                        counts.method(&kept.nmethod);
-                    }
-                    seen.push(seen_code(CodeId::Nmethod(id), &blob));
                 }
-                Found::Other {
-                    blob, kind, name, ..
-                } => {
-                    counts.used += u64::from(blob.size);
-                    counts.others += 1;
-                    others_there.insert(blob.code_begin);
-                    let other = others.get(&blob.code_begin);
-                    let other = other
-                        .filter(|(end, name, _)| *end == blob.code_end && *name == blob.name_at);
-                    if let Some((_, _, parts)) = other {
-                        seen.extend(parts.iter().filter_map(seen_routine));
-                        return;
-                    }
-                    let mut parts = Vec::new();
-                    for (kind, routine) in routines_of(&blob, kind, name, codelets, stubs) {
-                        let identity = CodeId::Routine(routine.start, routine.end);
-                        parts.push(identity);
-                        routines.insert(identity, (kind, routine.name));
-                    }
+                counts.used += u64::from(blob.size);
+                if let Some(kept) = nmethods.get(&id) {
+                    counts.method(&kept.nmethod);
+                }
+                seen.push(seen_code(CodeId::Nmethod(id), &blob));
+            }
+            Found::Other {
+                blob, kind, name, ..
+            } => {
+                counts.used += u64::from(blob.size);
+                counts.others += 1;
+                others_there.insert(blob.code_begin);
+                let other = others.get(&blob.code_begin);
+                let other =
+                    other.filter(|(end, name, _)| *end == blob.code_end && *name == blob.name_at);
+                if let Some((_, _, parts)) = other {
                     seen.extend(parts.iter().filter_map(seen_routine));
-                    others.insert(blob.code_begin, (blob.code_end, blob.name_at, parts));
+                    return;
                 }
-            });
+                let mut parts = Vec::new();
+                for (kind, routine) in routines_of(&blob, kind, name, codelets, stubs) {
+                    let identity = CodeId::Routine(routine.start, routine.end);
+                    parts.push(identity);
+                    routines.insert(identity, (kind, routine.name));
+                }
+                seen.extend(parts.iter().filter_map(seen_routine));
+                others.insert(blob.code_begin, (blob.code_end, blob.name_at, parts));
+            }
+        });
         self.heaps = read?;
         if let Some(error) = failure {
             return Err(error);
@@ -427,9 +422,13 @@ impl Zone {
                     CodeId::Nmethod(id) => {
                         came += 1;
                         if let Some(kept) = nmethods.get_mut(id) {
-                            let pages = (!unloaded.contains(id)).then_some(pages);
+                            let from = match unloaded.contains(id) {
+                                false => From::Memory(pages),
+                                true if knows_dead => From::Before,
+                                true => From::Nothing,
+                            };
                             (kept.methods, kept.are_all) =
-                                describe(&kept.nmethod, constituent, pages, methods, look);
+                                describe(&kept.nmethod, constituent, from, methods, look);
                             kept.constituent = Some(constituent.clone());
                         }
                     }
@@ -437,6 +436,11 @@ impl Zone {
             },
             |_| GoneReason::Unloaded,
         );
+        if knows_dead {
+            self.unloaded.name(&mut self.nmethods, methods, look);
+        } else {
+            self.unloaded.wait(unloaded);
+        }
         self.figures.tell(&self.heaps, counts, came, is_last, look);
         self.nmethods
             .age(look.began(), |id| is_there.contains(&CodeId::Nmethod(*id)));
@@ -454,7 +458,7 @@ impl Zone {
         self.signs = signs;
         let now = Instant::now();
         self.cadence.found(changes);
-        let took = now.duration_since(began);
+        let took = cpu_time().saturating_sub(before);
         let pause = took.saturating_mul(PAUSE_FACTOR);
         let factor = match look.is_bounded() {
             true => PAUSE_FACTOR,

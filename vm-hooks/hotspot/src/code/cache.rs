@@ -7,6 +7,7 @@ use vmscope_target::{AdapterError, Memory};
 use super::heap::{BlockWalk, HeapBounds, read_heaps};
 use super::layout::CodeLayout;
 use super::{Blob, BlobKind, Nmethod, NmethodId};
+use crate::pages::Pages;
 
 /// Blobs' names are not longer.
 const MAX_NAME: usize = 256;
@@ -103,19 +104,18 @@ impl CodeCache {
         read_heaps(&self.layout, memory)
     }
 
-    /// Reads the heaps in large pieces, and hands `take` what is in them, by address.
-    /// `memory` is for the bulk, `small` for names.
+    /// Reads the heaps in large pieces, and hands `take` what is in them, by address:
+    /// what is read through `pages` then is newer than that.
     ///
     /// # Errors
     ///
     /// As [`CodeCache::heaps`].
     pub fn read(
         &mut self,
-        memory: &dyn Memory,
-        small: &dyn Memory,
+        pages: &Pages<'_>,
         take: impl FnMut(Found<'_>),
     ) -> Result<Vec<HeapBounds>, AdapterError> {
-        self.read_some(memory, small, |_| true, take)
+        self.read_some(pages, |_| true, take)
     }
 
     /// The same, of the heaps that are `wanted`.
@@ -125,19 +125,18 @@ impl CodeCache {
     /// As [`CodeCache::heaps`].
     pub fn read_some(
         &mut self,
-        memory: &dyn Memory,
-        small: &dyn Memory,
+        pages: &Pages<'_>,
         wanted: impl Fn(&HeapBounds) -> bool,
         mut take: impl FnMut(Found<'_>),
     ) -> Result<Vec<HeapBounds>, AdapterError> {
         self.malformed = 0;
         self.unread.clear();
-        let heaps = self.heaps(memory)?;
+        let heaps = self.heaps(pages.memory())?;
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut blocks = 0;
         for heap in heaps.iter().filter(|heap| wanted(heap)) {
             let walk = BlockWalk { next: 0, blocks };
-            blocks = self.read_heap(heap, walk, (memory, small), &mut buffer, &mut take)?;
+            blocks = self.read_heap(heap, walk, pages, &mut buffer, &mut take)?;
         }
         if u64::try_from(buffer.capacity()).is_ok_and(|bytes| bytes <= PIECE) {
             self.buffer = buffer;
@@ -149,7 +148,7 @@ impl CodeCache {
         &mut self,
         heap: &HeapBounds,
         mut walk: BlockWalk,
-        (memory, small): (&dyn Memory, &dyn Memory),
+        pages: &Pages<'_>,
         buffer: &mut Vec<u8>,
         take: &mut impl FnMut(Found<'_>),
     ) -> Result<usize, AdapterError> {
@@ -164,14 +163,14 @@ impl CodeCache {
             }
             let buffer = buffer.get_mut(..wanted_bytes).unwrap_or_default();
             let low = heap.low.0.wrapping_add(begin);
-            memory
-                .read_into(Avma(low), buffer)
-                .map_err(AdapterError::reading("code heap"))?;
+            let read = pages.memory().read_into(Avma(low), buffer);
+            read.map_err(AdapterError::reading("code heap"))?;
+            pages.renew();
             let blocks = walk.blocks(&self.layout.heaps, heap, buffer);
             for block in blocks.found {
                 let at = Avma(low.wrapping_add(block.at as u64));
                 let bytes = buffer.get(block.at..block.end).unwrap_or_default();
-                if let Some(found) = self.found(at, bytes, small)? {
+                if let Some(found) = self.found(at, bytes, pages)? {
                     take(found);
                 } else {
                     self.malformed += 1;
@@ -199,13 +198,13 @@ impl CodeCache {
         &'a mut self,
         at: Avma,
         bytes: &'a [u8],
-        small: &dyn Memory,
+        pages: &Pages<'_>,
     ) -> Result<Option<Found<'a>>, AdapterError> {
         let Some(blob) = Blob::parse(&self.layout.blob, at, bytes) else {
             return Ok(None);
         };
         if !self.names.contains_key(&blob.name_at) {
-            let name = match small.read_c_string(blob.name_at, MAX_NAME) {
+            let name = match pages.read_c_string(blob.name_at, MAX_NAME) {
                 Ok(name) => String::from_utf8_lossy(&name).into_owned(),
                 Err(error) if error.is_final() => {
                     return Err(AdapterError::reading("code blob")(error));

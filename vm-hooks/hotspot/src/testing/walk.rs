@@ -10,6 +10,7 @@ use crate::bytecode::{ConstantPoolView, PoolLayout, listing};
 use crate::code::{CodeCache, Found, Frame, HeapBounds, Nmethod, ScopeError};
 use crate::jvm::Jvm;
 use crate::method::MethodInfo;
+use crate::pages::Pages;
 
 /// Records of an nmethod that are followed; the others are only counted.
 const MAX_CHAINS: usize = 1 << 16;
@@ -59,7 +60,7 @@ pub fn walk(process: &ProcessView, memory: &dyn Memory) -> Result<Walk, AdapterE
         major: jvm.version.major,
         ..Walk::default()
     };
-    walk.heaps = cache.read(memory, memory, |found| match found {
+    walk.heaps = cache.read(&Pages::new(memory), |found| match found {
         Found::Nmethod { blob, bytes, .. } => match layout.read_nmethod(blob, bytes, memory) {
             Ok(nmethod) => {
                 let pcs = nmethod.pcs.iter().take(MAX_CHAINS);

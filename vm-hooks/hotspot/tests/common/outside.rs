@@ -40,7 +40,7 @@ pub fn read(pid: u32) -> Zone {
     let (layout, methods) = (&jvm.code, &jvm.methods);
     let mut cache = CodeCache::new(layout.clone());
     let mut zone = Zone::default();
-    let heaps = cache.read(process.memory(), &pages, |found| match found {
+    let heaps = cache.read(&pages, |found| match found {
         Found::Nmethod { blob, bytes, .. } => {
             let nmethod = layout
                 .read_nmethod(blob, bytes, &pages)

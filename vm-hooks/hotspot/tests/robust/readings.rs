@@ -75,8 +75,7 @@ impl Told {
 
     /// Those of them that have names.
     pub fn named(&self) -> impl Iterator<Item = &Constituent> {
-        self.compiled()
-            .filter(|one| !one.name.starts_with("(method without a name"))
+        self.compiled().filter(|one| !one.name.is_empty())
     }
 
     pub fn limits(&self) -> Vec<&str> {

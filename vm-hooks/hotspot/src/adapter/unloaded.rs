@@ -1,0 +1,43 @@
+//! Compiled methods that were found when their classes were unloaded already, and their places
+//! not used again yet. What they were is known from before; until the VM has counted which
+//! classes it has unloaded that is not certain. That *some* code was there is: samples there
+//! are not of what was there earlier.
+
+use vmscope_records::CodeChange;
+use vmscope_target::Look;
+
+use super::describe::{From, describe};
+use super::kept::Nmethods;
+use super::methods::Methods;
+use crate::code::NmethodId;
+
+/// Those that were told without a name, and may have one yet.
+#[derive(Debug, Default)]
+pub(super) struct Unloaded {
+    waiting: Vec<NmethodId>,
+}
+
+impl Unloaded {
+    /// These were found while the VM had not counted what it unloads.
+    pub fn wait(&mut self, found: impl IntoIterator<Item = NmethodId>) {
+        self.waiting.extend(found);
+    }
+
+    /// It has now: tells the names of those whose methods are known from before. What is not
+    /// known now is not known later either.
+    pub fn name(&mut self, nmethods: &mut Nmethods, methods: &mut Methods, look: &mut Look) {
+        for id in self.waiting.drain(..) {
+            let Some(kept) = nmethods.get_mut(&id) else {
+                continue;
+            };
+            let Some(constituent) = &mut kept.constituent else {
+                continue;
+            };
+            (kept.methods, kept.are_all) =
+                describe(&kept.nmethod, constituent, From::Before, methods, look);
+            if !constituent.name.is_empty() {
+                look.code(CodeChange::Seen(constituent.clone()));
+            }
+        }
+    }
+}
