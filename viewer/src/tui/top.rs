@@ -20,11 +20,17 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use vmscope_records::{EndReason, Pid, TimeNs};
-use vmscope_sampler::session::{Outcome, Progress, Session, SessionOptions, Tap, now, tap};
+use vmscope_sampler::session::{
+    Outcome, Progress, Session, SessionOptions, Tap, TapEnded, now, tap,
+};
 use vmscope_symbolizer::live::{Bounds, Live};
 
 /// How often the picture grows.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// How long what was recorded may wait to be taken: to be woken by each batch costs more than
+/// most batches.
+const BREATH: Duration = Duration::from_millis(150);
 
 /// Batches that may wait to be shown: some eight seconds of them.
 const BATCHES: usize = 256;
@@ -250,17 +256,10 @@ impl Follower {
         let mut is_open = false;
         while !self.is_left.load(Ordering::Relaxed) {
             let wait = next.saturating_duration_since(Instant::now());
-            match tapped.take(wait) {
-                Ok(Some(tapped)) => {
-                    self.files.files.extend(tapped.files);
-                    tapped
-                        .records
-                        .into_iter()
-                        .for_each(|record| self.live.take(record));
-                    self.told_until = tapped.told_until;
-                }
-                Ok(None) => {}
-                Err(_) => break,
+            // What comes is taken some times a second, not as often as it comes.
+            std::thread::sleep(wait.min(BREATH));
+            if self.take(&tapped).is_err() {
+                break;
             }
             if Instant::now() >= next {
                 // Where we were held up, ticks are dropped, not caught up.
@@ -279,6 +278,17 @@ impl Follower {
         *lock(recording) = over;
         self.tell(&mut is_open);
         said
+    }
+
+    /// Takes all that has come.
+    fn take(&mut self, tapped: &Tap) -> Result<(), TapEnded> {
+        while let Some(tapped) = tapped.try_take()? {
+            self.files.files.extend(tapped.files);
+            let records = tapped.records.into_iter();
+            records.for_each(|record| self.live.take(record));
+            self.told_until = tapped.told_until;
+        }
+        Ok(())
     }
 
     /// Tells the screen.

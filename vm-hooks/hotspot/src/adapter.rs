@@ -40,6 +40,9 @@ const VM: &str = "hotspot";
 /// How often it is seen to while anything happens.
 const TICK: Duration = Duration::from_millis(25);
 
+/// The same where a session bounds what is used.
+const BOUNDED_TICK: Duration = Duration::from_millis(40);
+
 /// Where nothing has happened in so many looks, the pause is twice as long, and four
 /// times after as many again: an idle VM shall cost next to nothing.
 const QUIET_LOOKS: u32 = 8;
@@ -87,6 +90,7 @@ struct Opened {
     told_until: TimeNs,
     /// What the VM had counted at the last look.
     counted: Option<(Signs, ClassCounts)>,
+    tick: Duration,
     /// In how many looks in a row nothing has happened.
     quiet: u32,
     /// Since when there are maps to be made that there was no time for.
@@ -160,6 +164,7 @@ impl HotSpotAdapter {
             has_read: false,
             told_until: TimeNs(0),
             counted: None,
+            tick: TICK,
             quiet: 0,
             behind: None,
             jvm,
@@ -308,6 +313,11 @@ impl Opened {
         is_last: bool,
     ) -> Result<(), AdapterError> {
         let quiet = std::mem::take(&mut self.quiet);
+        self.tick = if look.is_bounded() {
+            BOUNDED_TICK
+        } else {
+            TICK
+        };
         self.data.look(process, look)?;
         let counts = self.data.perf_data().and_then(class_counts);
         let unloaded = counts.map(|counts| counts.unloaded);
@@ -315,7 +325,7 @@ impl Opened {
         let pages = Pages::new(process.memory());
         let signs = signs(&self.data, self.jvm.version.major);
         self.zone.count(signs, look.began());
-        let is_due = is_last || self.zone.is_due(touched.all(), signs, Instant::now());
+        let is_due = is_last || self.zone.is_due(touched.fresh(), signs, Instant::now());
         if is_due {
             let methods = &mut self.methods;
             let knows_dead = self.interpreted.knows_dead(counts);
@@ -339,22 +349,24 @@ impl Opened {
         let left = match (is_last, has_time) {
             (true, _) => {
                 self.tell_last_hits(hits, Some(&pages), look);
-                0
+                Vec::new()
             }
             (_, true) => {
                 let time = look.spare().min(MAPS_TIME);
                 look.spending(|look| self.tell_hits(hits, Some(&pages), time, look))
             }
-            (_, false) => hits.iter().filter(|at| self.zone.holds(**at)).count(),
+            (_, false) => {
+                let hits = hits.iter().copied();
+                hits.filter(|at| self.zone.holds(*at)).collect()
+            }
         };
-        self.tell_pace(left > 0, look);
+        let is_behind = !left.is_empty();
+        self.tell_pace(is_behind, look);
         let values = touched.fresh().iter().copied();
         let values: Vec<Avma> = values.filter(|at| !self.zone.holds(*at)).collect();
         // Before the first reading nobody knows what is code.
-        if left > 0 {
-            touched.put_off(|at| self.zone.holds(at));
-        } else if self.has_read {
-            touched.looked_up(is_due, |at| self.zone.holds(at));
+        if self.has_read {
+            touched.looked_up(is_due, left, |at| self.zone.holds(at));
         }
         let from = (&self.jvm, &pages);
         let values = values.into_iter();
@@ -364,10 +376,10 @@ impl Opened {
         let is_quiet = counted.is_some_and(|(signs, _)| signs.collections.is_some())
             && counted == std::mem::replace(&mut self.counted, counted)
             && look.len() == told
-            && (left == 0 || !has_time)
+            && (!is_behind || !has_time)
             && !self.data.is_compiling()
             && !self.interpreted.is_waiting()
-            && !touched.all().iter().any(|at| self.zone.is_new(*at));
+            && !self.zone.is_awaited();
         if is_quiet {
             self.quiet = quiet.saturating_add(1);
         }
@@ -383,17 +395,18 @@ impl Opened {
 
     /// How long to wait for the next look.
     fn pause(&self) -> Duration {
-        TICK * (1 << (self.quiet / QUIET_LOOKS).min(2))
+        self.tick * (1 << (self.quiet / QUIET_LOOKS).min(2))
     }
 
-    /// Tells the pc maps of the code that samples hit, in so much time; how many were left.
+    /// Tells the pc maps of the code that samples hit, in so much time; which of `touched` are
+    /// left.
     fn tell_hits(
         &mut self,
         touched: &[Avma],
         pages: Option<&Pages<'_>>,
         time: Duration,
         look: &mut Look,
-    ) -> usize {
+    ) -> Vec<Avma> {
         let until = Instant::now() + time;
         let (maps, methods) = (&self.maps, &mut self.methods);
         (self.zone).tell_hits(touched, maps, pages, methods, until, look)
@@ -402,8 +415,8 @@ impl Opened {
     /// The same, the last time.
     fn tell_last_hits(&mut self, touched: &[Avma], pages: Option<&Pages<'_>>, look: &mut Look) {
         let left = self.tell_hits(touched, pages, LAST_MAPS_TIME, look);
-        if left > 0 {
-            look.lost(Stream::Adapter, left as u64, look.began());
+        if !left.is_empty() {
+            look.lost(Stream::Adapter, left.len() as u64, look.began());
             let text = "there was no time to find the bytecodes of some compiled methods that \
                         were hit last";
             look.limit(text.to_owned(), "");
@@ -431,26 +444,36 @@ impl Opened {
 
 /// What the VM has counted that makes and unmakes code.
 fn signs(data: &VmData, major: u32) -> Option<Signs> {
-    const COLLECTORS: u32 = 3;
+    // The first collector is that of the young generation, where there is one.
+    const ENTRIES: [&str; 3] = [
+        "sun.gc.collector.0.lastEntryTime",
+        "sun.gc.collector.1.lastEntryTime",
+        "sun.gc.collector.2.lastEntryTime",
+    ];
+    const EXITS: [&str; 3] = [
+        "sun.gc.collector.0.lastExitTime",
+        "sun.gc.collector.1.lastExitTime",
+        "sun.gc.collector.2.lastExitTime",
+    ];
+    const INVOCATIONS: [&str; 3] = [
+        "sun.gc.collector.0.invocations",
+        "sun.gc.collector.1.invocations",
+        "sun.gc.collector.2.invocations",
+    ];
     // These unload while the program runs.
     const CONCURRENT: [&str; 2] = ["UseZGC", "UseShenandoahGC"];
     let flags = data.flags();
     let is_concurrent = flags.is_none_or(|flags| CONCURRENT.iter().any(|name| flags.is_on(name)));
     let data = data.perf_data()?;
-    let each = |what: &'static str| {
-        let name = move |number| format!("sun.gc.collector.{number}.{what}");
-        (0..COLLECTORS).map(move |number| data.long(&name(number)).unwrap_or(0))
-    };
-    let is_collecting = |skipped: usize| {
-        let times = each("lastEntryTime").zip(each("lastExitTime"));
-        times.skip(skipped).any(|(entry, exit)| entry > exit)
-    };
+    let each = |names: [&str; 3]| names.map(|name| data.long(name).unwrap_or(0));
+    let (entries, exits, invocations) = (each(ENTRIES), each(EXITS), each(INVOCATIONS));
     let collections = |skipped: usize| {
-        let all = each("invocations").skip(skipped).fold(0, i64::wrapping_add);
-        (!is_collecting(skipped)).then_some(all)
+        let mut times = entries.iter().zip(exits).skip(skipped);
+        let is_collecting = times.any(|(entry, exit)| *entry > exit);
+        let all = invocations.iter().skip(skipped);
+        (!is_collecting).then(|| all.fold(0_i64, |all, one| all.wrapping_add(*one)))
     };
-    // The first collector is that of the young generation, where there is one. Whoever
-    // collects: where classes were unloaded, so was code.
+    // Whoever collects: where classes were unloaded, so was code.
     let unloads = collections(usize::from(!is_concurrent));
     let unloaded = class_counts(data).map_or(0, |counts| counts.unloaded);
     Some(Signs {

@@ -24,6 +24,9 @@ use crate::pages::Pages;
 /// After a walk over all classes that took t of CPU time, there is none for this many t …
 const PAUSE_FACTOR: u32 = 60;
 
+/// … where a session bounds what is used, for this many …
+const BOUNDED_PAUSE_FACTOR: u32 = 120;
+
 /// … but where classes were unloaded, for this many.
 const SHORT_PAUSE_FACTOR: u32 = 5;
 
@@ -253,10 +256,10 @@ impl Interpreted {
         let have_gone = self.again || unloaded(counts) != unloaded(self.counts);
         // What failed will most often fail again.
         let is_urgent = have_gone && !self.has_failed && !is_bounded;
-        let factor = if is_urgent {
-            SHORT_PAUSE_FACTOR
-        } else {
-            PAUSE_FACTOR
+        let factor = match (is_urgent, is_bounded) {
+            (true, _) => SHORT_PAUSE_FACTOR,
+            (false, true) => BOUNDED_PAUSE_FACTOR,
+            (false, false) => PAUSE_FACTOR,
         };
         let least = if counts.is_none() {
             BLIND

@@ -35,13 +35,13 @@ pub(super) struct Kept {
 #[derive(Debug, Default)]
 pub(super) struct Nmethods {
     all: FxHashMap<NmethodId, Kept>,
-    /// Where they are: first address, first address after. Ascending; those that are
-    /// gone among them.
+    /// Where those are whose maps are not told: first address, first address after.
+    /// Ascending; those that are gone among them.
     places: Vec<(Avma, Avma, NmethodId)>,
     /// How far those up to each of `places` reach.
     reach: Vec<Avma>,
     bytes: usize,
-    /// Whether there are some that `places` lacks.
+    /// Whether there are some that `places` lacks, or has and should not.
     is_outdated: bool,
     /// How many were not kept for want of memory.
     pub refused: u64,
@@ -99,6 +99,7 @@ impl Nmethods {
             self.bytes = self.bytes.saturating_sub(kept.bytes);
             kept.strip();
             self.bytes = self.bytes.saturating_add(kept.bytes);
+            self.is_outdated = true;
         }
     }
 
@@ -127,13 +128,14 @@ impl Nmethods {
             let blob = &kept.nmethod.blob;
             (blob.code_begin, blob.code_end, kept.nmethod.id)
         };
-        self.places.extend(self.all.values().map(place));
+        let untold = self.all.values().filter(|kept| !kept.is_mapped);
+        self.places.extend(untold.map(place));
         self.places.sort_unstable();
         self.reach = reach_of(&self.places);
     }
 
     /// The compiled methods that hold any of `addresses` (ascending), or held them not
-    /// long ago.
+    /// long ago, but for most of those whose maps are told.
     pub fn at(&self, addresses: &[Avma]) -> Vec<NmethodId> {
         holding(&self.places, &self.reach, addresses)
     }

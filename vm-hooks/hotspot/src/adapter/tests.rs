@@ -114,7 +114,7 @@ fn the_code_cache_is_not_read_again_at_once_where_it_can_t_be() {
             unloadings: Some(1),
             are_deaths: false,
         };
-        let zone = &scene.opened().zone;
+        let zone = &mut scene.opened().zone;
         assert!(!zone.is_due(&[], Some(signs), began));
         let later = Instant::now() + Duration::from_secs(3600);
         assert!(zone.is_due(&[], Some(signs), later));
@@ -178,11 +178,21 @@ fn what_is_hit_between_two_readings_is_looked_up_after_the_next() {
     let is_code = |at: Avma| at.0 < 0x8000;
     touched.take(&mut look_with(&[first, other]));
     assert_eq!(touched.fresh(), [first, other]);
-    touched.looked_up(false, is_code);
+    touched.looked_up(false, Vec::new(), is_code);
     touched.take(&mut look_with(&[second]));
     assert_eq!(touched.fresh(), [second]);
     assert_eq!(touched.all(), [first, second]);
-    touched.looked_up(true, is_code);
+    touched.looked_up(false, vec![first], is_code);
+    assert_eq!(
+        (touched.fresh(), touched.all()),
+        (&[first][..], &[first, second][..])
+    );
+    touched.looked_up(true, vec![first], is_code);
+    assert_eq!(
+        (touched.fresh(), touched.all()),
+        (&[first][..], &[first][..])
+    );
+    touched.looked_up(true, Vec::new(), is_code);
     assert!(touched.all().is_empty() && touched.fresh().is_empty());
 }
 
@@ -303,7 +313,9 @@ fn maps_that_there_is_no_time_for_are_made_later() {
             let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
             let zone = &mut opened.zone;
             let until = Instant::now();
-            left.push(zone.tell_hits(&hit, maps, Some(&pages), methods, until, &mut look));
+            let waits = zone.tell_hits(&hit, maps, Some(&pages), methods, until, &mut look);
+            assert!(waits.is_sorted() && waits.iter().all(|at| hit.contains(at)));
+            left.push(waits.len());
             let told = look.finish().0.into_iter().filter(
                 |record| matches!(record, Record::Constituent(one) if one.map != PcMap::None),
             );

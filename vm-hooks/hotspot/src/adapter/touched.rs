@@ -47,17 +47,16 @@ impl Touched {
         &self.fresh
     }
 
-    /// There was no time for all of those in code, as `is_code` says.
-    pub fn put_off(&mut self, is_code: impl Fn(Avma) -> bool) {
-        self.all.retain(|at| is_code(*at));
-        self.fresh.clone_from(&self.all);
-    }
-
     /// They were looked up, in a code cache that `was_read` for them or was not: then those
-    /// in it, as `is_code` says, are looked up again after its next reading.
-    pub fn looked_up(&mut self, was_read: bool, is_code: impl Fn(Avma) -> bool) {
-        self.fresh.clear();
-        self.all.retain(|at| !was_read && is_code(*at));
+    /// in it, as `is_code` says, are looked up again after its next reading. There was no time
+    /// for those that are `left`, some of them, ascending: they are looked up the next time.
+    pub fn looked_up(&mut self, was_read: bool, left: Vec<Avma>, is_code: impl Fn(Avma) -> bool) {
+        if was_read {
+            self.all.clone_from(&left);
+        } else {
+            self.all.retain(|at| is_code(*at));
+        }
+        self.fresh = left;
     }
 }
 
@@ -67,7 +66,8 @@ fn add(to: &mut Vec<Avma>, new: &[Avma]) -> usize {
         return 0;
     }
     to.extend_from_slice(new);
-    to.sort_unstable();
+    // Two ascending runs, which this finds and merges.
+    to.sort();
     to.dedup();
     let too_many = to.len().saturating_sub(MAX_WAITING);
     to.truncate(MAX_WAITING);

@@ -2,6 +2,7 @@
 //! changed in it told.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,6 +32,9 @@ const MUCH: usize = 2;
 /// A reading that took t of CPU time is followed by a pause of at least this many t: reading shall
 /// cost less than two hundredths of a processor, also where the VM compiles without end.
 const PAUSE_FACTOR: u32 = 60;
+
+/// Less than one hundredth where a session bounds what is used.
+const BOUNDED_PAUSE_FACTOR: u32 = 120;
 
 /// What describes compiled methods and lies elsewhere is read up to so many bytes in one
 /// reading: several times what the largest code cache has. The rest is for the next one.
@@ -84,6 +88,7 @@ pub(super) struct Zone {
     /// All that was there at the last reading: first address, first address after.
     covered: Vec<(Avma, Avma)>,
     signs: Option<Signs>,
+    is_awaited: bool,
     readings: u32,
     /// The heaps that had no compiled methods.
     without_methods: Vec<HeapBounds>,
@@ -128,6 +133,7 @@ impl Zone {
             others: FxHashMap::default(),
             covered: Vec::new(),
             signs: None,
+            is_awaited: false,
             readings: 0,
             without_methods: Vec::new(),
             heaps: Vec::new(),
@@ -142,8 +148,10 @@ impl Zone {
     }
 
     /// Whether the code cache is to be read now: its time has come, the VM has counted
-    /// what changes it, or samples fell on code that was not there yet.
-    pub fn is_due(&self, touched: &[Avma], signs: Option<Signs>, now: Instant) -> bool {
+    /// what changes it, or samples fell on code that was not there yet, by those that were
+    /// `touched` since it was asked the last time.
+    pub fn is_due(&mut self, touched: &[Avma], signs: Option<Signs>, now: Instant) -> bool {
+        self.is_awaited |= touched.iter().any(|at| self.is_new(*at));
         let both = self.signs.zip(signs);
         if both.is_some_and(|(before, now)| before.unloadings != now.unloadings) {
             return now >= self.collected_not_before;
@@ -151,12 +159,11 @@ impl Zone {
         if now < self.not_before {
             return false;
         }
-        let is_new = |at: &Avma| self.is_new(*at);
         let has_sign = match both {
             Some((before, now)) => before.compilations != now.compilations,
             None => signs.is_some(),
         };
-        now >= self.due || has_sign || touched.iter().any(is_new)
+        now >= self.due || has_sign || self.is_awaited
     }
 
     /// A reading that took so much CPU time has failed: the next one is not at once,
@@ -181,8 +188,13 @@ impl Zone {
         }
     }
 
+    /// Whether samples fell on code that the last reading did not find.
+    pub fn is_awaited(&self) -> bool {
+        self.is_awaited
+    }
+
     /// Whether an address is in the code cache where the last reading found no code.
-    pub fn is_new(&self, at: Avma) -> bool {
+    fn is_new(&self, at: Avma) -> bool {
         self.holds(at) && !self.covers(at)
     }
 
@@ -214,7 +226,8 @@ impl Zone {
 
     /// Tells the pc maps of the compiled methods that hold any of `touched` (ascending), those
     /// first in which most of them are; without `pages` where the VM is over. After `until` no
-    /// more is begun than one, since one can take long; returns how many were left.
+    /// more is begun than one, since one can take long; returns the addresses in those that
+    /// were left, ascending.
     pub fn tell_hits(
         &mut self,
         touched: &[Avma],
@@ -223,25 +236,30 @@ impl Zone {
         methods: &mut Methods,
         until: Instant,
         look: &mut Look,
-    ) -> usize {
+    ) -> Vec<Avma> {
         let touched = touched.iter().copied();
         let in_code: Vec<Avma> = touched.filter(|at| self.holds(*at)).collect();
-        let mut hit: Vec<(usize, NmethodId)> = Vec::new();
+        let mut hit: Vec<(Range<usize>, NmethodId)> = Vec::new();
         for id in self.nmethods.at(&in_code) {
             if let Some(kept) = self.nmethods.get(&id).filter(|kept| !kept.is_mapped) {
                 let blob = &kept.nmethod.blob;
                 let before = |end: Avma| in_code.partition_point(|at| *at < end);
-                hit.push((before(blob.code_end) - before(blob.code_begin), id));
+                hit.push((before(blob.code_begin)..before(blob.code_end), id));
             }
         }
         if hit.is_empty() {
-            return 0;
+            return Vec::new();
         }
-        hit.sort_unstable_by_key(|(hits, id)| (Reverse(*hits), *id));
+        hit.sort_unstable_by_key(|(hits, id)| (Reverse(hits.len()), *id));
         let source = pages.and_then(|pages| maps.source(pages));
         for (told, (_, id)) in hit.iter().enumerate() {
             if told > 0 && Instant::now() >= until {
-                return hit.len() - told;
+                let left = hit.iter().skip(told);
+                let left = left.filter_map(|(hits, _)| in_code.get(hits.clone()));
+                let mut left: Vec<Avma> = left.flatten().copied().collect();
+                left.sort_unstable();
+                left.dedup();
+                return left;
             }
             let Some(kept) = self.nmethods.get_mut(id) else {
                 continue;
@@ -260,7 +278,7 @@ impl Zone {
             }
             self.nmethods.strip(id);
         }
-        0
+        Vec::new()
     }
 
     /// Reads the code cache and tells what changed. `knows_dead`: classes were unloaded, and
@@ -456,15 +474,16 @@ impl Zone {
             );
         }
         self.signs = signs;
+        self.is_awaited = false;
         let now = Instant::now();
         self.cadence.found(changes);
         let took = cpu_time().saturating_sub(before);
-        let pause = took.saturating_mul(PAUSE_FACTOR);
-        let factor = match look.is_bounded() {
-            true => PAUSE_FACTOR,
-            false => SHORT_PAUSE_FACTOR,
+        let (factor, after_collection) = match look.is_bounded() {
+            true => (BOUNDED_PAUSE_FACTOR, BOUNDED_PAUSE_FACTOR),
+            false => (PAUSE_FACTOR, SHORT_PAUSE_FACTOR),
         };
-        self.collected_not_before = now + took.saturating_mul(factor);
+        let pause = took.saturating_mul(factor);
+        self.collected_not_before = now + took.saturating_mul(after_collection);
         self.due = now + self.cadence.pause().max(pause);
         self.not_before = now + SHORTEST.max(pause);
         Ok(())
