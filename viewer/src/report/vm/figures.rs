@@ -65,6 +65,8 @@ pub(super) fn figures_of<'a>(
     let mut section_of: FxHashMap<&str, usize> = FxHashMap::default();
     let mut place_of: FxHashMap<(&str, &str), (usize, usize)> = FxHashMap::default();
     let mut left_out = 0;
+    // A VM tells its figures in the same order each time: where the next one is, likely.
+    let mut next = (0, 0);
     for counter in counters.iter().filter(|counter| counter.time <= to) {
         let (section, name, value) = (&*counter.section, &*counter.name, counter.value);
         let fresh = Figure {
@@ -77,7 +79,17 @@ pub(super) fn figures_of<'a>(
             max: value,
             read: (counter.time, counter.time),
         };
-        let Some(&(section, place)) = place_of.get(&(section, name)) else {
+        let is_next = |next: &(usize, usize)| {
+            let likely = sections.get(next.0);
+            likely.is_some_and(|likely| {
+                likely.name == section && likely.figures.get(next.1).is_some_and(|f| f.name == name)
+            })
+        };
+        let known = match Some(next).filter(is_next) {
+            Some(next) => Some(next),
+            None => place_of.get(&(section, name)).copied(),
+        };
+        let Some((section, place)) = known else {
             if place_of.len() >= MAX_FIGURES {
                 left_out += 1;
                 continue;
@@ -96,9 +108,16 @@ pub(super) fn figures_of<'a>(
             }
             continue;
         };
+        let count = sections.len();
         let figures = sections
             .get_mut(section)
             .map(|section| &mut section.figures);
+        let is_last = figures.as_ref().is_some_and(|all| place + 1 >= all.len());
+        next = match is_last {
+            false => (section, place + 1),
+            true if section + 1 < count => (section + 1, 0),
+            true => (0, 0),
+        };
         if let Some(figure) = figures.and_then(|figures| figures.get_mut(place)) {
             if counter.time <= from {
                 *figure = fresh;
@@ -148,6 +167,38 @@ mod tests {
         assert_eq!((figure.min, figure.max), (2.0, 8.0));
         assert_eq!((figure.change(), figure.per_second()), (2.0, 2.0 / 15e-9));
         assert_eq!(left_out, 0);
+    }
+
+    #[test]
+    fn figures_are_the_same_in_whatever_order_they_are_told() {
+        // In turn, some left out, turned round, another that comes late: by value, 10 + figure.
+        let rounds: [&[u32]; 5] = [
+            &[0, 1, 2, 3],
+            &[0, 2, 3],
+            &[3, 2, 1, 0],
+            &[1, 4, 1],
+            &[0, 1],
+        ];
+        let mut told = Vec::new();
+        for (time, round) in rounds.iter().enumerate() {
+            told.extend(round.iter().map(|figure| Counter {
+                section: format!("section {}", figure / 2),
+                ..counter(
+                    time as u64,
+                    &format!("figure {}", figure % 2),
+                    f64::from(10 + figure),
+                )
+            }));
+        }
+        let told: Vec<&Counter> = told.iter().collect();
+        let (sections, _) = figures_of(&told, (TimeNs(0), TimeNs(9)));
+        let found = sections.iter().flat_map(|section| {
+            let of = |figure: &Figure| (figure.first, figure.min, figure.max, figure.read.1.0);
+            section.figures.iter().map(of)
+        });
+        let found: Vec<(f64, f64, f64, u64)> = found.collect();
+        let all = [(10.0, 4), (11.0, 4), (12.0, 2), (13.0, 2), (14.0, 3)];
+        assert_eq!(found, all.map(|(value, last)| (value, value, value, last)));
     }
 
     #[test]

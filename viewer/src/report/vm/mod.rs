@@ -50,6 +50,8 @@ impl<'a> Vms<'a> {
         let counters = trace.counters.iter().map(|counter| counter.process);
         let collections = trace.collections.iter().map(|one| one.process);
         let mut keys: Vec<ProcessKey> = counters.chain(collections).collect();
+        // Few are of another process than the one before.
+        keys.dedup();
         keys.sort_unstable();
         keys.dedup();
         let pid_of = |key: &ProcessKey| trace.processes.get(key).map(|process| process.pid);

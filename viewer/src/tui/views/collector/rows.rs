@@ -190,7 +190,7 @@ pub fn collections_of(
     (by, reverse): (By, bool),
     stop: &Stop,
 ) -> Option<Collections> {
-    let mut all = told(profile, filter, summary);
+    let mut all = told(profile, filter, summary, &Vms::of(profile, summary));
     let mut rows = rows_of(profile, filter, stop)?;
     let mut kinds: FxHashMap<&str, u64> = FxHashMap::default();
     for row in &rows {
@@ -237,9 +237,9 @@ pub fn threads_in_collector(
     Some(rows)
 }
 
-/// What the VMs tell of them over the window: those of the processes that the filter
+/// What the `vms` tell of them over the window: those of the processes that the filter
 /// includes. Of threads and code the VMs know nothing.
-pub fn told(profile: &Profile, filter: &Filter, summary: &Summary) -> Collections {
+pub fn told(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'_>) -> Collections {
     let processes = processes(profile, filter);
     let mut all = Collections {
         total: summary.total,
@@ -248,7 +248,6 @@ pub fn told(profile: &Profile, filter: &Filter, summary: &Summary) -> Collection
         in_collector: summary.regions[Region::Gc as usize],
         ..Collections::default()
     };
-    let vms = Vms::of(profile, summary);
     let mut causes: FxHashMap<&str, u64> = FxHashMap::default();
     let vms = vms.of.iter().filter(|vm| {
         let processes = processes.as_ref();

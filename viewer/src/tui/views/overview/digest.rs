@@ -96,7 +96,7 @@ pub fn digest_of(
         entries_hit,
         regions,
         namesakes: namesakes(profile, summary),
-        collections: told(profile, filter, summary),
+        collections: told(profile, filter, summary, &vms),
         figures: figures.take(MAX_FIGURES).collect(),
     })
 }
