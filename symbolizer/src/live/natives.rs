@@ -8,8 +8,13 @@ use std::time::{Duration, Instant};
 use vmscope_records::{Avma, FileOffset, Module, SymbolOwner, Symbols};
 
 /// Resolving that took t is followed by a pause of at least this many t: when a function
-/// gets its name depends on that, which it gets does not.
-const PAUSE_FACTOR: u32 = 200;
+/// gets its name depends on that, which it gets does not. After the first times, which name
+/// most of what is hit, the pauses are longer.
+const PAUSE_FACTOR: u32 = 500;
+const FIRST_PAUSE_FACTOR: u32 = 200;
+
+/// So many are the first.
+const FIRST: u32 = 4;
 
 /// No pause is longer. Debug information that takes half a second to read is read anew for
 /// each new function.
@@ -27,6 +32,8 @@ pub(super) struct Natives {
     /// Those whose symbols the recording holds.
     told: FxHashSet<SymbolOwner>,
     not_before: Option<Instant>,
+    /// How often files were asked.
+    times: u32,
 }
 
 impl Natives {
@@ -37,6 +44,7 @@ impl Natives {
             asked: FxHashSet::default(),
             told: FxHashSet::default(),
             not_before: None,
+            times: 0,
         }
     }
 
@@ -108,7 +116,12 @@ impl Natives {
             let text = binaries.kernel_symbols();
             found.push(resolve_kernel(&kernel, text.as_deref()));
         }
-        let pause = began.elapsed().saturating_mul(PAUSE_FACTOR);
+        self.times = self.times.saturating_add(1);
+        let factor = match self.times {
+            0..=FIRST => FIRST_PAUSE_FACTOR,
+            _ => PAUSE_FACTOR,
+        };
+        let pause = began.elapsed().saturating_mul(factor);
         self.not_before = Some(Instant::now() + pause.min(LONGEST_PAUSE));
         found
     }
