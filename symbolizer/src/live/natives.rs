@@ -5,20 +5,18 @@ use crate::profile::Profile;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use vmscope_records::{Avma, FileOffset, Module, SymbolOwner, Symbols};
+use vmscope_records::{Avma, FileOffset, SymbolOwner, Symbols};
 
-/// Resolving that took t is followed by a pause of at least this many t: when a function
-/// gets its name depends on that, which it gets does not. After the first times, which name
-/// most of what is hit, the pauses are longer.
-const PAUSE_FACTOR: u32 = 500;
-const FIRST_PAUSE_FACTOR: u32 = 200;
+/// Resolving the functions of a file that took t is followed by a pause of at least this many
+/// t, after the first time; after each other, of twice as many …
+const FIRST_PAUSE_FACTOR: u32 = 50;
 
-/// So many are the first.
-const FIRST: u32 = 4;
+/// … up to so many. When a function gets its name depends on that, which it gets does not.
+const PAUSE_FACTOR: u32 = 1000;
 
 /// No pause is longer. Debug information that takes half a second to read is read anew for
 /// each new function.
-const LONGEST_PAUSE: Duration = Duration::from_secs(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// So many addresses are kept in mind that were asked for.
 const MAX_ASKED: usize = 1 << 20;
@@ -31,9 +29,28 @@ pub(super) struct Natives {
     asked: FxHashSet<(SymbolOwner, FileOffset)>,
     /// Those whose symbols the recording holds.
     told: FxHashSet<SymbolOwner>,
-    not_before: Option<Instant>,
-    /// How often files were asked.
-    times: u32,
+    paces: FxHashMap<SymbolOwner, Pace>,
+}
+
+/// When a file may be asked again.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    not_before: Instant,
+    factor: u32,
+}
+
+impl Pace {
+    /// After it was asked for the first time, or was asked again, which took so long.
+    fn after(before: Option<Pace>, now: Instant, took: Duration) -> Pace {
+        let factor = before.map_or(FIRST_PAUSE_FACTOR, |pace| {
+            pace.factor.saturating_mul(2).min(PAUSE_FACTOR)
+        });
+        let pause = took.saturating_mul(factor).min(LONGEST_PAUSE);
+        Pace {
+            not_before: now + pause,
+            factor,
+        }
+    }
 }
 
 impl Natives {
@@ -43,8 +60,7 @@ impl Natives {
             wanted: FxHashMap::default(),
             asked: FxHashSet::default(),
             told: FxHashSet::default(),
-            not_before: None,
-            times: 0,
+            paces: FxHashMap::default(),
         }
     }
 
@@ -75,54 +91,89 @@ impl Natives {
             .collect();
     }
 
-    /// Asks for what is wanted, unless it is too soon for that and not `urgent`.
+    /// Asks for what is wanted of those files for which it is not too soon; of all where it is
+    /// `urgent`.
     pub fn resolve(
         &mut self,
         profile: &RwLock<Profile>,
         binaries: &dyn Binaries,
         urgent: bool,
     ) -> Vec<Symbols> {
-        let began = Instant::now();
-        let is_soon = self.not_before.is_some_and(|at| began < at);
-        if self.wanted.is_empty() || (is_soon && !urgent) {
-            return Vec::new();
+        let now = Instant::now();
+        let is_soon = |owner: &SymbolOwner| {
+            let pace = self.paces.get(owner);
+            pace.is_some_and(|pace| now < pace.not_before)
+        };
+        let owners = self.wanted.keys().copied();
+        let mut owners: Vec<SymbolOwner> =
+            owners.filter(|owner| urgent || !is_soon(owner)).collect();
+        owners.sort_unstable_by_key(|owner| match owner {
+            SymbolOwner::Module(key) => (0, key.0),
+            SymbolOwner::Kernel => (1, 0),
+        });
+        let mut found = Vec::new();
+        for owner in owners {
+            let mut hits = self.wanted.remove(&owner).unwrap_or_default();
+            hits.sort_unstable();
+            let began = Instant::now();
+            found.extend(self.symbols_of(owner, &hits, profile, binaries));
+            let ended = Instant::now();
+            let before = self.paces.get(&owner).copied();
+            let took = ended.duration_since(began);
+            self.paces.insert(owner, Pace::after(before, ended, took));
         }
-        let mut modules: Vec<(Module, Vec<FileOffset>)> = Vec::new();
-        let mut kernel: Vec<Avma> = Vec::new();
-        {
-            let profile = profile.read().unwrap_or_else(PoisonError::into_inner);
-            for (owner, mut hits) in self.wanted.drain() {
-                hits.sort_unstable();
-                match owner {
-                    SymbolOwner::Kernel => kernel.extend(hits.iter().map(|at| Avma(at.0))),
-                    SymbolOwner::Module(key) => {
-                        let module = profile.trace.modules.get(&key);
-                        modules.extend(module.map(|module| (module.clone(), hits)));
-                    }
-                }
+        found
+    }
+
+    /// What a file says of some of its addresses, ascending.
+    fn symbols_of(
+        &self,
+        owner: SymbolOwner,
+        hits: &[FileOffset],
+        profile: &RwLock<Profile>,
+        binaries: &dyn Binaries,
+    ) -> Vec<Symbols> {
+        match owner {
+            SymbolOwner::Kernel => {
+                let hits: Vec<Avma> = hits.iter().map(|at| Avma(at.0)).collect();
+                let text = binaries.kernel_symbols();
+                vec![resolve_kernel(&hits, text.as_deref())]
+            }
+            SymbolOwner::Module(key) => {
+                let profile = profile.read().unwrap_or_else(PoisonError::into_inner);
+                let module = profile.trace.modules.get(&key).cloned();
+                drop(profile);
+                let options = ResolveOptions {
+                    lines: self.lines,
+                    threads: 1,
+                    ..ResolveOptions::default()
+                };
+                let Some(module) = module else {
+                    return Vec::new();
+                };
+                resolve_all(&[(&module, hits)], binaries, &options)
             }
         }
-        modules.sort_by_key(|(module, _)| module.key);
-        let wanted: Vec<(&Module, &[FileOffset])> = (modules.iter())
-            .map(|(module, hits)| (module, hits.as_slice()))
-            .collect();
-        let options = ResolveOptions {
-            lines: self.lines,
-            threads: 1,
-            ..ResolveOptions::default()
-        };
-        let mut found = resolve_all(&wanted, binaries, &options);
-        if !kernel.is_empty() {
-            let text = binaries.kernel_symbols();
-            found.push(resolve_kernel(&kernel, text.as_deref()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_slow_to_read_is_read_less_and_less_often() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let took = Duration::from_millis(20);
+        let mut pace = None;
+        let mut pauses = Vec::new();
+        for _ in 0..7 {
+            let after = Pace::after(pace, now, took);
+            pauses.push(after.not_before - now);
+            pace = Some(after);
         }
-        self.times = self.times.saturating_add(1);
-        let factor = match self.times {
-            0..=FIRST => FIRST_PAUSE_FACTOR,
-            _ => PAUSE_FACTOR,
-        };
-        let pause = began.elapsed().saturating_mul(factor);
-        self.not_before = Some(Instant::now() + pause.min(LONGEST_PAUSE));
-        found
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 20, 20].map(|times| times * second));
+        let after = Pace::after(pace, now, second);
+        assert_eq!(after.not_before - now, LONGEST_PAUSE);
     }
 }
