@@ -276,8 +276,8 @@ impl Live {
 
     /// A step: places and names all samples taken before `until`, until which all that is
     /// known has been told. Native functions that were hit in the step before get their
-    /// names from the files that `binaries` gives, as often as that costs some hundredths
-    /// of a processor at most.
+    /// names from the files that `binaries` gives, each as often as reading it costs two
+    /// hundredths of a processor at first, and a thousandth later.
     pub fn settle(&mut self, until: TimeNs, binaries: &dyn Binaries) -> Settled {
         let found = self.natives.resolve(&self.profile, binaries, false);
         self.step(until, found)

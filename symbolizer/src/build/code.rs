@@ -139,21 +139,19 @@ impl Builder<'_> {
         let key = constituent.method;
         let is_nameless =
             constituent.name.is_empty() && constituent.kind == ConstituentKind::Method;
-        let name = if is_nameless {
-            UNNAMED
-        } else {
-            &constituent.name
-        };
-        let entry = if is_nameless {
-            Entry {
+        let (name, entry) = if is_nameless {
+            let unnamed = Entry {
                 region: region_of(constituent),
-                ..Entry::named(name, EntryKind::Unnamed)
-            }
+                ..Entry::named(UNNAMED, EntryKind::Unnamed)
+            };
+            (UNNAMED, unnamed)
         } else {
-            Entry {
+            let name = constituent.name.as_str();
+            let named = Entry {
                 cases: constituent.cases.iter().map(Case::from).collect(),
                 ..self.method_entry(constituent, name, &constituent.kind, key)
-            }
+            };
+            (name, named)
         };
         let method = key.and_then(|key| self.trace.methods.get(&key));
         let whole = Whole {

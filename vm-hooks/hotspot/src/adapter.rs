@@ -90,6 +90,7 @@ struct Opened {
     told_until: TimeNs,
     /// What the VM had counted at the last look.
     counted: Option<(Signs, ClassCounts)>,
+    /// [`TICK`], or [`BOUNDED_TICK`], as the session is.
     tick: Duration,
     /// In how many looks in a row nothing has happened.
     quiet: u32,

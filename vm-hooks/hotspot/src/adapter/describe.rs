@@ -17,7 +17,7 @@ pub(super) fn outermost(nmethod: &Nmethod) -> Option<Avma> {
 
 /// What the methods that code is of are known from.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum From<'p, 'm> {
+pub(super) enum KnownFrom<'p, 'm> {
     /// They are there.
     Memory(&'p Pages<'m>),
     /// They were, before classes were unloaded.
@@ -31,7 +31,7 @@ pub(super) enum From<'p, 'm> {
 pub(super) fn describe(
     nmethod: &Nmethod,
     constituent: &mut Constituent,
-    from: From<'_, '_>,
+    from: KnownFrom<'_, '_>,
     methods: &mut Methods,
     look: &mut Look,
 ) -> (Vec<Pinned>, bool) {
@@ -40,16 +40,16 @@ pub(super) fn describe(
     // Of those that are inlined in it names are wanted when samples hit it: the classes
     // may be gone by then.
     let inlined = methods_of(nmethod);
-    if let From::Memory(pages) = from {
+    if let KnownFrom::Memory(pages) = from {
         for method in &inlined {
             methods.meet(pages, *method, look);
         }
     }
     // What else is known of a place is another's.
     let known = |methods: &Methods, method| match from {
-        From::Memory(_) => methods.pin(method),
-        From::Before => methods.dead(method),
-        From::Nothing => None,
+        KnownFrom::Memory(_) => methods.pin(method),
+        KnownFrom::Before => methods.dead(method),
+        KnownFrom::Nothing => None,
     };
     let own = known(methods, nmethod.method);
     let own = own.as_ref().map(|(_, own)| own);

@@ -6,7 +6,7 @@
 use vmscope_records::CodeChange;
 use vmscope_target::Look;
 
-use super::describe::{From, describe};
+use super::describe::{KnownFrom, describe};
 use super::kept::Nmethods;
 use super::methods::Methods;
 use crate::code::NmethodId;
@@ -18,8 +18,10 @@ pub(super) struct Unloaded {
 }
 
 impl Unloaded {
-    /// These were found while the VM had not counted what it unloads.
-    pub fn wait(&mut self, found: impl IntoIterator<Item = NmethodId>) {
+    /// These were found while the VM had not counted what it unloads. Where it never does, those
+    /// that are forgotten do not wait any more.
+    pub fn wait(&mut self, found: impl IntoIterator<Item = NmethodId>, nmethods: &Nmethods) {
+        self.waiting.retain(|id| nmethods.get(id).is_some());
         self.waiting.extend(found);
     }
 
@@ -34,10 +36,31 @@ impl Unloaded {
                 continue;
             };
             (kept.methods, kept.are_all) =
-                describe(&kept.nmethod, constituent, From::Before, methods, look);
+                describe(&kept.nmethod, constituent, KnownFrom::Before, methods, look);
             if !constituent.name.is_empty() {
                 look.code(CodeChange::Seen(constituent.clone()));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vmscope_records::Avma;
+
+    use super::*;
+
+    #[test]
+    fn what_is_forgotten_does_not_wait() {
+        let id = |compile_id| NmethodId {
+            blob: Avma(0x1000),
+            compile_id,
+            osr: false,
+        };
+        let mut unloaded = Unloaded::default();
+        for number in 0..1000 {
+            unloaded.wait([id(number)], &Nmethods::default());
+        }
+        assert_eq!(unloaded.waiting, [id(999)]);
     }
 }

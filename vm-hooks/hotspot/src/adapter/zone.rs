@@ -10,7 +10,7 @@ use vmscope_records::{Avma, ConstituentKind, GoneReason, Stream, TimeNs};
 use vmscope_target::{AdapterError, Cadence, CodeZone, Look, ProcessView, SeenCode, cpu_time};
 
 use super::budget::Budget;
-use super::describe::{From, describe, outermost, routines_of};
+use super::describe::{KnownFrom, describe, outermost, routines_of};
 use super::figures::{Counts, Figures};
 use super::kept::{MAX_BYTES, Nmethods};
 use super::maps::Maps;
@@ -88,6 +88,7 @@ pub(super) struct Zone {
     /// All that was there at the last reading: first address, first address after.
     covered: Vec<(Avma, Avma)>,
     signs: Option<Signs>,
+    /// Whether samples fell on code that the last reading did not find.
     is_awaited: bool,
     readings: u32,
     /// The heaps that had no compiled methods.
@@ -441,9 +442,9 @@ impl Zone {
                         came += 1;
                         if let Some(kept) = nmethods.get_mut(id) {
                             let from = match unloaded.contains(id) {
-                                false => From::Memory(pages),
-                                true if knows_dead => From::Before,
-                                true => From::Nothing,
+                                false => KnownFrom::Memory(pages),
+                                true if knows_dead => KnownFrom::Before,
+                                true => KnownFrom::Nothing,
                             };
                             (kept.methods, kept.are_all) =
                                 describe(&kept.nmethod, constituent, from, methods, look);
@@ -457,7 +458,7 @@ impl Zone {
         if knows_dead {
             self.unloaded.name(&mut self.nmethods, methods, look);
         } else {
-            self.unloaded.wait(unloaded);
+            self.unloaded.wait(unloaded, &self.nmethods);
         }
         self.figures.tell(&self.heaps, counts, came, is_last, look);
         self.nmethods
