@@ -27,7 +27,7 @@ use vmscope_records::TimeNs;
 use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
 use vmscope_symbolizer::calls::{CallTree, CallsOf, StackIndex};
 use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
-use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, profile_of};
+use vmscope_symbolizer::{Filter, Profile, Stop, Summary, profile_of};
 
 const SAMPLES: u64 = 10_000_000;
 const CODES: u64 = 100_000;
@@ -111,31 +111,23 @@ fn errors<const UNIFORM: bool>(bencher: Bencher, change: &str) {
     let profile = profile(if UNIFORM { "uniform" } else { "zipf" });
     let filter = filter(change, END);
     let stop = Stop::new();
-    let summary = Summary::of_stoppable(profile, &filter, &stop).unwrap();
-    bencher.bench(|| summary.errors_by_entry(divan::black_box(profile), &filter, &stop));
+    bencher.bench(|| Summary::errors_by_entry(divan::black_box(profile), &filter, &stop));
 }
 
-/// A chart of 200 columns by three groups of sites, and by threads.
-#[divan::bench(args = ["groups", "threads", "threads in a region"], consts = [false, true], sample_count = 20)]
+/// A chart of 200 columns by regions, and by threads.
+#[divan::bench(args = ["regions", "threads", "regions, some names"], consts = [false, true], sample_count = 20)]
 fn columns<const UNIFORM: bool>(bencher: Bencher, by: &str) {
     let profile = profile(if UNIFORM { "uniform" } else { "zipf" });
-    let group = |entry: u32| match profile.entries[entry as usize].region {
-        Region::Generated => 0,
-        Region::Interpreter => 1,
-        _ => 2,
-    };
-    let of_site: Vec<u16> = profile.sites.iter().map(|site| group(site.entry)).collect();
-    let of_site = &of_site;
     let what = ColumnsOf {
         window: (TimeNs(12_345), TimeNs(END)),
         columns: 200,
         by: match by {
-            "groups" => By::Groups { of_site, groups: 3 },
-            _ => By::Threads,
+            "threads" => By::Threads,
+            _ => By::Regions,
         },
     };
     let filter = match by {
-        "threads in a region" => filter("region", END),
+        "regions, some names" => filter("name", END),
         _ => Filter::default(),
     };
     bencher.bench(|| Columns::of(divan::black_box(profile), &what, &filter, &Stop::new()));

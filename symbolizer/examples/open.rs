@@ -23,7 +23,7 @@ use vmscope_records::recording::Reader;
 use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
 use vmscope_symbolizer::calls::{CallTree, CallsOf, StackIndex};
 use vmscope_symbolizer::slices::{By, Columns, ColumnsOf, Counts, by_thread};
-use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, Trace, profile_of};
+use vmscope_symbolizer::{Filter, Profile, Stop, Summary, Trace, profile_of};
 
 /// So often each is done; the median counts.
 const TIMES: usize = 9;
@@ -74,24 +74,14 @@ fn keys(profile: &Profile) {
         let filter = filter(change, end);
         let counts = || Counts::of(profile, &filter, &stop);
         often(&format!("counts alone, {change}"), counts);
-        let summary = Summary::of_stoppable(profile, &filter, &stop).unwrap();
-        let errors = || summary.errors_by_entry(profile, &filter, &stop);
+        let errors = || Summary::errors_by_entry(profile, &filter, &stop);
         often(&format!("errors, {change}"), errors);
     }
-    let group = |entry: u32| match profile.entries[entry as usize].region {
-        Region::Generated => 0,
-        Region::Interpreter => 1,
-        _ => 2,
-    };
-    let of_site: Vec<u16> = profile.sites.iter().map(|site| group(site.entry)).collect();
-    let groups = By::Groups {
-        of_site: &of_site,
-        groups: 3,
-    };
     for (name, by, change) in [
-        ("groups", groups, "all"),
+        ("regions", By::Regions, "all"),
         ("threads", By::Threads, "all"),
         ("threads in a region", By::Threads, "region"),
+        ("regions, some names", By::Regions, "name"),
     ] {
         let what = ColumnsOf {
             window: (TimeNs(12_345), TimeNs(end)),

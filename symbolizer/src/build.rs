@@ -7,7 +7,7 @@ mod native;
 mod regions;
 
 use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Region, Site, SiteId};
-use crate::slices::Slices;
+use crate::slices::{Sites, Slices};
 use crate::symbols::SymbolTable;
 use crate::trace::{Place, Trace};
 use crate::zone::CodeIndex;
@@ -74,9 +74,12 @@ pub fn profile_of_telling(
     // Nothing will be named any more.
     drop(names);
     watch(Making::Slices);
-    profile
-        .slices
-        .append(&profile.trace, &profile.sites, &profile.site_of_place);
+    let sites = Sites {
+        entries: &profile.entries,
+        sites: &profile.sites,
+        of_place: &profile.site_of_place,
+    };
+    profile.slices.append(&profile.trace, sites);
     profile
 }
 

@@ -24,7 +24,7 @@ mod threads;
 use crate::build::Names;
 use crate::native::Binaries;
 use crate::profile::Profile;
-use crate::slices::Slices;
+use crate::slices::{Sites, Slices};
 use crate::trace::{Change, Interpreters, LastThread, Trace, World};
 use crate::zone::{CodeIndex, Growing};
 use natives::Natives;
@@ -312,12 +312,18 @@ impl Live {
         let renamed_from = self.name(&mut profile, before);
         let Profile {
             trace,
+            entries,
             sites,
-            site_of_place,
+            site_of_place: of_place,
             slices,
             ..
         } = &mut *profile;
-        slices.append(trace, sites, site_of_place);
+        let sites = Sites {
+            entries,
+            sites,
+            of_place,
+        };
+        slices.append(trace, sites);
         let dropped = self.drop_oldest(&mut profile);
         self.fold_threads(&mut profile);
         let renumbered = self.forget(&mut profile);

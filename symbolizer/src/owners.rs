@@ -9,7 +9,7 @@
 use crate::compilers::{For, Timelines};
 use crate::methods::is_method;
 use crate::profile::{EntryId, Profile};
-use crate::slices::{Cell, Piece, Selection, Stop, ThreadEntry, by_thread};
+use crate::slices::{Cell, Piece, Selection, Stop, by_kind_of_thread};
 use crate::summary::Filter;
 use crate::summary::errors::{Batches, Means};
 use crate::trace::ChainTree;
@@ -56,22 +56,23 @@ pub struct Owned {
 #[must_use]
 pub fn owners(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Owned>> {
     let mut counter = Counter::new(profile);
-    for ThreadEntry {
-        thread,
-        entry,
-        samples,
-    } in by_thread(profile, filter, stop)?
-    {
-        match counter.by_thread(thread, entry) {
-            Some(owner) => counter.add(entry, owner, samples),
-            None => counter.wait(entry, samples),
+    let kinds = counter.kinds_of_threads();
+    let kind_of = |thread: u32| kinds.get(thread as usize).copied().unwrap_or(thread);
+    by_kind_of_thread(profile, filter, stop, kind_of, |one| {
+        match counter.by_thread(one.thread, one.entry) {
+            Some(owner) => counter.add(one.entry, owner, one.samples),
+            None => counter.wait(one.entry, one.samples),
         }
-    }
+    })?;
     if !counter.waiting.is_empty() {
         counter.single(profile, filter, stop)?;
     }
-    let mut all: Vec<Owned> = (counter.counts.into_iter())
-        .chain((counter.waiting.into_iter()).map(|(entry, n)| ((entry, Owner::Forgotten), n)))
+    let own = (0..).zip(counter.own);
+    let waiting = counter.waiting.into_iter();
+    let mut all: Vec<Owned> = own
+        .map(|(entry, samples)| ((entry, Owner::Method(entry)), samples))
+        .chain(counter.counts)
+        .chain(waiting.map(|(entry, samples)| ((entry, Owner::Forgotten), samples)))
         .filter(|(_, samples)| *samples > 0)
         .map(|((entry, owner), samples)| Owned {
             entry,
@@ -79,7 +80,8 @@ pub fn owners(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Own
             samples,
         })
         .collect();
-    all.sort_unstable();
+    // Quick where most are in order.
+    all.sort();
     Some(all)
 }
 
@@ -87,6 +89,9 @@ struct Counter<'a> {
     profile: &'a Profile,
     is_method: Vec<bool>,
     timelines: Timelines<'a>,
+    /// Of each entry, its samples that are its own: most are.
+    own: Vec<u64>,
+    /// All others.
     counts: FxHashMap<(EntryId, Owner), u64>,
     /// Samples of which the time or the callers say whose they are.
     waiting: FxHashMap<EntryId, u64>,
@@ -99,6 +104,7 @@ impl<'a> Counter<'a> {
             profile,
             is_method: entries.map(|entry| is_method(profile, entry)).collect(),
             timelines: Timelines::of(&profile.trace),
+            own: vec![0; profile.entries.len()],
             counts: FxHashMap::default(),
             waiting: FxHashMap::default(),
         }
@@ -114,6 +120,12 @@ impl<'a> Counter<'a> {
     }
 
     fn add(&mut self, entry: EntryId, owner: Owner, samples: u64) {
+        if owner == Owner::Method(entry)
+            && let Some(own) = self.own.get_mut(entry as usize)
+        {
+            *own += samples;
+            return;
+        }
         *self.counts.entry((entry, owner)).or_default() += samples;
     }
 
@@ -135,6 +147,17 @@ impl<'a> Counter<'a> {
             _ if !self.profile.trace.chains.is_empty() => None,
             role => Some(without_callers(role)),
         }
+    }
+
+    /// Of each thread, the first one of which [`Self::by_thread`] says the same.
+    fn kinds_of_threads(&self) -> Vec<u32> {
+        let mut first: FxHashMap<(bool, ThreadRole), u32> = FxHashMap::default();
+        let threads = (0..).take(self.profile.trace.threads.len());
+        let kind = |thread| {
+            let kind = (self.timelines.has(thread), self.role(thread));
+            *first.entry(kind).or_insert(thread)
+        };
+        threads.map(kind).collect()
     }
 
     /// Whether all samples' threads are all that it takes to know whose they are.

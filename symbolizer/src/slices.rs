@@ -1,10 +1,11 @@
 //! Summaries by time: what makes any window of a long recording cheap to count.
 //!
 //! The samples, in time order, are cut into *slices* of [`SLICE`]. A slice has its span of
-//! time and its samples summed up: cells (spot, count), ordered by thread. So many slices
-//! as [`FAN_OUT`] are summed up again in one of the next level, and so on. A window is the
-//! sum of few slices and of the single samples at its two edges: its count is exact, and
-//! costs what is different in it, not how long it is.
+//! time and its samples summed up: cells (spot, count), ordered by thread, and by thread and
+//! region, which is what charts show. So many slices as [`FAN_OUT`] are summed up again in
+//! one of the next level, and so on. A window is the sum of few slices and of the single
+//! samples at its two edges: its count is exact, and costs what is different in it, not how
+//! long it is.
 //!
 //! A *spot* is a site, and whether an interpreter showed its method there: what a summary
 //! counts by. What happened inside a slice whose single samples were forgotten
@@ -31,10 +32,11 @@ pub use cross::{ThreadEntry, by_thread};
 pub use spans::{InSpan, Span};
 pub use stop::Stop;
 
+pub(crate) use cross::by_kind_of_thread;
 pub(crate) use single::{by_place, each_place};
 pub(crate) use walk::{Few, Piece, Selection};
 
-use crate::profile::{EntryId, Site, SiteId};
+use crate::profile::{Entry, EntryId, Region, Site, SiteId};
 use crate::trace::{Place, Samples, Trace};
 use std::ops::Range;
 use vmscope_records::{Exactness, TimeNs};
@@ -62,6 +64,7 @@ pub(crate) struct Spot {
     pub site: SiteId,
     /// The site's; here because there are many sites, and each is large.
     pub entry: EntryId,
+    pub region: Region,
     pub exactness: Exactness,
     pub shown: Shown,
 }
@@ -73,13 +76,44 @@ pub(crate) struct Cell {
     pub count: u32,
 }
 
+/// Samples of one thread in one region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InRegion {
+    pub region: Region,
+    pub count: u32,
+}
+
 /// The cells of one thread in a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub thread: u32,
     /// The index behind its last cell; its first is the one before's.
     pub end: u32,
+    /// The index behind its last region; its first is the one before's.
+    pub regions_end: u32,
     pub samples: u32,
+}
+
+/// What a slice has of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfThread<'a> {
+    pub thread: u32,
+    pub samples: u32,
+    /// By spot, ascending.
+    pub cells: &'a [Cell],
+    /// Those that it has samples in, in the order of [`Region::ALL`].
+    pub regions: &'a [InRegion],
+}
+
+/// Where the samples' places are: what they are counted by.
+#[derive(Clone, Copy, Debug)]
+pub struct Sites<'a> {
+    /// [`Profile::entries`](crate::Profile::entries).
+    pub entries: &'a [Entry],
+    /// [`Profile::sites`](crate::Profile::sites).
+    pub sites: &'a [Site],
+    /// [`Profile::site_of_place`](crate::Profile::site_of_place).
+    pub of_place: &'a [SiteId],
 }
 
 /// Samples summed up. They are counted from the first that was ever appended, also after
@@ -98,6 +132,8 @@ pub(crate) struct Slice {
     runs: Box<[Run]>,
     /// By thread and spot, ascending.
     cells: Box<[Cell]>,
+    /// By thread and region, ascending.
+    regions: Box<[InRegion]>,
 }
 
 impl Slice {
@@ -105,13 +141,18 @@ impl Slice {
         self.end - self.first
     }
 
-    /// Each thread's samples and cells.
-    pub fn runs(&self) -> impl Iterator<Item = (Run, &[Cell])> + Clone {
-        let mut first = 0;
+    /// What there is of each thread, ascending.
+    pub fn runs(&self) -> impl Iterator<Item = OfThread<'_>> + Clone {
+        let (mut cell, mut region) = (0, 0);
         self.runs.iter().map(move |run| {
-            let cells = self.cells.get(first..run.end as usize);
-            first = run.end as usize;
-            (*run, cells.unwrap_or_default())
+            let (cells, regions) = (cell..run.end as usize, region..run.regions_end as usize);
+            (cell, region) = (cells.end, regions.end);
+            OfThread {
+                thread: run.thread,
+                samples: run.samples,
+                cells: self.cells.get(cells).unwrap_or_default(),
+                regions: self.regions.get(regions).unwrap_or_default(),
+            }
         })
     }
 
@@ -151,9 +192,10 @@ impl Slices {
     /// Takes the samples, places and sites that came since it was last called. Samples are
     /// in time order; they make a slice as soon as there are enough of them, and are counted
     /// one by one till then. Where the site of a place that was taken before is another now,
-    /// the live profile says so; the entry and the worth of a site never change.
-    pub fn append(&mut self, trace: &Trace, sites: &[Site], site_of_place: &[SiteId]) {
-        self.take_places(trace, sites, site_of_place);
+    /// the live profile says so; the entry and the worth of a site never change, nor does
+    /// the region of an entry.
+    pub fn append(&mut self, trace: &Trace, sites: Sites) {
+        self.take_places(trace, sites);
         self.take_samples(&trace.samples);
     }
 
@@ -235,6 +277,11 @@ impl Slices {
     /// How many levels there are.
     pub(crate) fn levels(&self) -> usize {
         self.levels.len()
+    }
+
+    /// The region of each spot.
+    fn regions(&self) -> Vec<Region> {
+        self.by_spot(|_, spot| spot.region)
     }
 
     /// What `of` says of each spot.

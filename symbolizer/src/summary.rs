@@ -87,22 +87,19 @@ impl Summary {
     pub fn of(profile: &Profile, filter: &Filter) -> Self {
         let stop = Stop::new();
         let mut summary = Self::of_stoppable(profile, filter, &stop).unwrap_or_default();
-        summary.errors = (summary.errors_by_entry(profile, filter, &stop)).unwrap_or_default();
+        let errors = Self::errors_by_entry(profile, filter, &stop);
+        summary.errors = errors.unwrap_or_default();
         summary
     }
 
-    /// What [`Summary::errors`] is to be, which takes longer than to count. `filter` is
-    /// the one that was counted by. `None` when `stop` was wished before it was done.
+    /// What [`Summary::errors`] of that filter's summary is to be, which takes longer than to
+    /// count. `None` when `stop` was wished before it was done.
     #[must_use]
-    pub fn errors_by_entry(
-        &self,
-        profile: &Profile,
-        filter: &Filter,
-        stop: &Stop,
-    ) -> Option<Vec<f64>> {
+    pub fn errors_by_entry(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<f64>> {
         let selection = Selection::new(profile, filter);
+        let total = selection.total(profile, stop)?;
         let entry_of = |spot: &Spot| Some(spot.entry);
-        let size = (self.total, profile.entries.len());
+        let size = (total, profile.entries.len());
         errors::batch_errors(profile, &selection, entry_of, size, stop)
     }
 

@@ -16,9 +16,9 @@ use vmscope_records::{
     Symbols, TimeNs,
 };
 use vmscope_symbolizer::annotate::{
-    Annotation, Candidate, Choice, Inlined, Listed, Located, MAX_DEPTH, Origin, Row, Spot,
-    annotate, annotate_stoppable, calls, candidates, choose, hottest, hottest_method, machine_code,
-    sides, versions,
+    Annotation, ByMethod, Candidate, Choice, Inlined, Listed, Located, MAX_DEPTH, Origin, Row,
+    Spot, Taken, annotate, annotate_stoppable, calls, candidates, choose, hottest, hottest_method,
+    machine_code, sides, versions,
 };
 use vmscope_symbolizer::{Filter, Profile, Stop, Summary, profile_of};
 
@@ -35,8 +35,9 @@ fn samples_of(rows: &[Row]) -> u64 {
 /// The first of all are the same where only so many are asked for.
 fn first_are_the_hottest(profile: &Profile, filter: &Filter, all: &[Candidate]) {
     let stop = Stop::new();
+    let (taken, methods) = (Taken::of(profile, filter), ByMethod::of(profile));
     for most in [0, 1, 2, 7, all.len(), all.len() + 1] {
-        let some = hottest(profile, filter, most, &stop).unwrap();
+        let some = hottest(&taken, &methods, most, &stop).unwrap();
         let expected = &all[..most.min(all.len())];
         assert_eq!(format!("{some:?}"), format!("{expected:?}"));
     }
@@ -44,7 +45,7 @@ fn first_are_the_hottest(profile: &Profile, filter: &Filter, all: &[Candidate]) 
         Choice::One(subject) => Some(subject),
         Choice::Several(_) | Choice::None => None,
     };
-    assert_eq!(hottest_method(profile, filter, &stop).unwrap(), one);
+    assert_eq!(hottest_method(&taken, &methods, &stop).unwrap(), one);
 }
 
 /// Every candidate of a profile: its samples are in its rows, each once, and its own add up
@@ -450,15 +451,16 @@ fn every_sample_of_a_method_is_of_one_version() {
     let profile = profile_of(recordings::read(&file).unwrap(), Vec::new(), true);
     let filter = Filter::default();
     let stop = Stop::new();
+    let taken = Taken::of(&profile, &filter);
     for candidate in candidates(&profile, &filter).iter().filter(|c| c.method) {
         let subject = &candidate.subject;
-        let located = Located::of(&profile, subject);
-        let all = versions(&profile, &filter, &located, &stop).unwrap();
+        let located = Located::of(&profile, &ByMethod::of(&profile), subject);
+        let all = versions(&taken, &located, &stop).unwrap();
         let samples: u64 = all.iter().map(|version| version.samples).sum();
         assert_eq!(samples, candidate.all, "{}", candidate.label);
         for version in &all {
             let origin = Some(version.origin);
-            let of_one = annotate_stoppable(&profile, &filter, &located, origin, &stop).unwrap();
+            let of_one = annotate_stoppable(&taken, &located, origin, &stop).unwrap();
             assert_eq!(of_one.all.samples(), version.samples, "{version:?}");
             if let Origin::Code(code) = version.origin {
                 let pieces = machine_code(&profile, subject, &[code]).remove(0);
@@ -499,13 +501,14 @@ fn versions_side_by_side_add_up_place_by_place() {
     let filter = Filter::default();
     let stop = Stop::new();
     let mut several = 0;
+    let taken = Taken::of(&profile, &filter);
     for candidate in candidates(&profile, &filter).iter().filter(|c| c.method) {
         let subject = &candidate.subject;
         let all = annotate(&profile, &filter, subject);
-        let located = Located::of(&profile, subject);
-        let versions = versions(&profile, &filter, &located, &stop).unwrap();
+        let located = Located::of(&profile, &ByMethod::of(&profile), subject);
+        let versions = versions(&taken, &located, &stop).unwrap();
         let wanted: Vec<Origin> = versions.iter().map(|version| version.origin).collect();
-        let beside = sides(&profile, &filter, &located, &wanted, &stop).unwrap();
+        let beside = sides(&taken, &located, &wanted, &stop).unwrap();
         assert_eq!(beside.len(), versions.len());
         let mut together = BTreeMap::new();
         for (side, version) in beside.iter().zip(&versions) {
@@ -514,7 +517,7 @@ fn versions_side_by_side_add_up_place_by_place() {
             assert_eq!(side.total, all.total);
             // One by one they are the same.
             let origin = Some(version.origin);
-            let alone = annotate_stoppable(&profile, &filter, &located, origin, &stop).unwrap();
+            let alone = annotate_stoppable(&taken, &located, origin, &stop).unwrap();
             assert_eq!(format!("{:?}", alone.rows), format!("{:?}", side.rows));
             assert_eq!(alone.error, side.error);
             several += usize::from(version.samples > 320 && versions.len() > 2);
@@ -536,13 +539,8 @@ fn the_versions(profile: &Profile, name: &str) -> Vec<(String, bool)> {
     let Choice::One(subject) = choose(profile, &all, Some(name)) else {
         panic!("{name}");
     };
-    let versions = versions(
-        profile,
-        &filter,
-        &Located::of(profile, &subject),
-        &Stop::new(),
-    )
-    .unwrap();
+    let located = Located::of(profile, &ByMethod::of(profile), &subject);
+    let versions = versions(&Taken::of(profile, &filter), &located, &Stop::new()).unwrap();
     let code = versions
         .into_iter()
         .filter(|version| version.bytes.is_some());

@@ -15,8 +15,10 @@ use vmscope_records::{
     Avma, BoundaryRule, BytecodePc, Constituent, CpuMode, DurationNs, Exactness, PcMap, Record,
     Sample, ThreadKey, ThreadRole, TimeNs,
 };
-use vmscope_symbolizer::annotate::{Located, annotate_stoppable, candidates, versions};
-use vmscope_symbolizer::slices::{Counts, SLICE, Slices, Stop};
+use vmscope_symbolizer::annotate::{
+    ByMethod, Located, Taken, annotate_stoppable, candidates, versions,
+};
+use vmscope_symbolizer::slices::{Counts, SLICE, Sites, Slices, Stop};
 use vmscope_symbolizer::zone::{Life, Lives};
 use vmscope_symbolizer::{Bounds, Filter, Live, Profile, Summary};
 
@@ -215,12 +217,13 @@ fn a_version_is_compared_with_what_is_kept_one_by_one() {
     let filter = Filter::default();
     let all = candidates(&profile, &filter);
     let subject = &all.first().unwrap().subject;
-    let located = Located::of(&profile, subject);
+    let located = Located::of(&profile, &ByMethod::of(&profile), subject);
     let stop = Stop::new();
-    let origin = Some(versions(&profile, &filter, &located, &stop).unwrap()[0].origin);
-    let of_one = annotate_stoppable(&profile, &filter, &located, origin, &stop).unwrap();
+    let taken = Taken::of(&profile, &filter);
+    let origin = Some(versions(&taken, &located, &stop).unwrap()[0].origin);
+    let of_one = annotate_stoppable(&taken, &located, origin, &stop).unwrap();
     assert_eq!(of_one.total, profile.trace.samples.times.len() as u64);
-    let of_all = annotate_stoppable(&profile, &filter, &located, None, &stop).unwrap();
+    let of_all = annotate_stoppable(&taken, &located, None, &stop).unwrap();
     assert_eq!(of_all.total, 60 * 300);
 }
 
@@ -289,7 +292,12 @@ fn counts(profile: &mut Profile, filter: &Filter) -> [(Counts, Summary); 2] {
     };
     let own = count(profile);
     let mut fresh = Slices::default();
-    fresh.append(&profile.trace, &profile.sites, &profile.site_of_place);
+    let sites = Sites {
+        entries: &profile.entries,
+        sites: &profile.sites,
+        of_place: &profile.site_of_place,
+    };
+    fresh.append(&profile.trace, sites);
     let kept = std::mem::replace(&mut profile.slices, fresh);
     let fresh = count(profile);
     profile.slices = kept;

@@ -20,16 +20,10 @@ fn java() -> Profile {
     profile_of(trace, Vec::new(), true)
 }
 
-fn region_of_site(profile: &Profile) -> Vec<u16> {
-    let region = |entry: u32| profile.entries[entry as usize].region as u16;
-    profile.sites.iter().map(|s| region(s.entry)).collect()
-}
-
 #[test]
 fn rows_of_threads_add_up() {
     let profile = java();
     let (from, to) = (screens::ms(0), screens::ms(20_001));
-    let of_site = region_of_site(&profile);
     let groups = Region::ALL.len();
     // The first three threads are one row, the fourth is in none, all others another.
     let rows: Vec<u32> = (0..profile.trace.threads.len())
@@ -45,8 +39,6 @@ fn rows_of_threads_add_up() {
         by: By::Rows {
             of_thread: &rows,
             rows: 2,
-            of_site: &of_site,
-            groups: groups as u16,
         },
     };
     let filter = Filter::default();

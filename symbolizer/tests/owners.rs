@@ -91,7 +91,7 @@ fn errors_are_of_the_same_samples() {
         });
         // By entries they are those that the summary has.
         let errors = errors.unwrap();
-        let expected = summary.errors_by_entry(&profile, &filter, &stop).unwrap();
+        let expected = Summary::errors_by_entry(&profile, &filter, &stop).unwrap();
         assert!(summary.total < 320 || errors.iter().any(|error| *error > 0.0));
         assert_eq!(errors.len(), expected.len());
         for (error, expected) in errors.iter().zip(&expected) {

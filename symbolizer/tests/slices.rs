@@ -12,10 +12,13 @@ mod recordings;
 
 use recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording};
 use vmscope_records::{ThreadKey, ThreadRole, TimeNs};
-use vmscope_symbolizer::slices::{By, Columns, ColumnsOf, Counts, SLICE};
-use vmscope_symbolizer::{Filter, Only, Profile, Stop, Summary};
+use vmscope_symbolizer::slices::{By, Columns, ColumnsOf, Counts, SLICE, Sites};
+use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary};
 
 const END: u64 = 1_000_000;
+
+/// An address that nothing is at.
+const NOWHERE: u64 = 0x4000_0000_0000;
 
 /// 150,000 samples of 16 functions on 5 threads; one function has few samples.
 fn profile() -> Profile {
@@ -34,7 +37,12 @@ fn profile() -> Profile {
     for time in times {
         let at = (draw.unit().powi(2) * 4096.0) as u64;
         let thread = ThreadKey(1 + draw.below(5) as u32);
-        recording.sample(time, thread, PROGRAM_AT + at);
+        // Some samples are of nothing that is known: of another region.
+        let pc = match draw.below(10) {
+            0 => NOWHERE + at,
+            _ => PROGRAM_AT + at,
+        };
+        recording.sample(time, thread, pc);
     }
     recording.end(END).profile()
 }
@@ -56,9 +64,15 @@ fn filters(profile: &Profile) -> Vec<Filter> {
             0 => (0..profile.entries.len() as u32 / 2).collect(),
             _ => Vec::new(),
         };
+        let regions = match draw.below(3) {
+            0 => vec![Region::Unknown],
+            1 if draw.below(2) == 0 => vec![Region::Vm, Region::Kernel],
+            _ => Vec::new(),
+        };
         let only = Only {
             names,
             entries,
+            regions,
             ..Only::default()
         };
         let without = (0..draw.below(3) as u32).collect();
@@ -151,25 +165,33 @@ fn columns_of(window: (u64, u64), by: By) -> ColumnsOf {
 #[test]
 fn columns_are_those_of_all_samples() {
     let profile = profile();
-    let of_site: Vec<u16> = (0..profile.sites.len() as u16)
-        .map(|site| site % 4)
-        .collect();
-    let groups = By::Groups {
-        of_site: &of_site,
-        // The fourth is left out.
-        groups: 3,
+    let regions = Region::ALL.len();
+    let rows = By::Rows {
+        // The third is in none.
+        of_thread: &[1, 0, u32::MAX, 1, 2],
+        rows: 2,
     };
-    for filter in filters(&profile).iter().take(12) {
-        for (by, count) in [(By::Threads, 5), (groups, 3)] {
+    let kinds = [
+        (By::Threads, 5),
+        (By::Regions, regions),
+        (rows, 2 * regions),
+    ];
+    for filter in filters(&profile).iter().take(24) {
+        for (by, count) in kinds {
             let what = columns_of((123, 901_234), by);
             let columns = Columns::of(&profile, &what, filter, &Stop::new()).unwrap();
             let mut expected = vec![0; 37 * count];
             for (time, thread, site) in taken(&profile, filter) {
                 let column = (0..37).find(|&c| (what.edge(c)..what.edge(c + 1)).contains(&time));
+                let entry = profile.sites[site as usize].entry;
+                let region = profile.entries[entry as usize].region as usize;
                 let group = match by {
                     By::Threads => thread as usize,
-                    By::Groups { of_site, .. } => usize::from(of_site[site as usize]),
-                    By::Rows { .. } => unreachable!("not asked for"),
+                    By::Regions => region,
+                    By::Rows { of_thread, rows } => match of_thread[thread as usize] {
+                        row if row < rows => row as usize * regions + region,
+                        _ => continue,
+                    },
                 };
                 if let (Some(column), true) = (column, group < count) {
                     expected[column * count + group] += 1;
@@ -255,17 +277,23 @@ fn what_was_forgotten_is_still_counted_and_what_was_decided_is_told() {
     // It goes on growing.
     let Profile {
         trace,
+        entries,
         sites,
-        site_of_place,
+        site_of_place: of_place,
         slices,
         ..
     } = &mut profile;
+    let sites = Sites {
+        entries,
+        sites,
+        of_place,
+    };
     for index in 0..SLICE as u64 * 20 {
         trace.samples.times.push(TimeNs(END + index));
         trace.samples.threads.push(1);
         trace.samples.places.push(0);
         if index % 1000 == 0 {
-            slices.append(trace, sites, site_of_place);
+            slices.append(trace, sites);
         }
     }
     let grown = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();

@@ -1,15 +1,13 @@
 //! Which methods have samples.
 
-use super::find::{Subject, method_of, named_entry, subject_of};
-use super::frames;
+use super::by_method::Known;
+use super::find::{Subject, method_of, subject_of};
+use super::{ByMethod, Taken};
 use crate::build::code::{full_name, separator_of};
-use crate::profile::{Entry, EntryKind, Frame, Profile, Site};
-use crate::slices::{Counts, Stop};
+use crate::profile::Profile;
+use crate::slices::Stop;
 use crate::summary::Filter;
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::sync::Arc;
-use vmscope_records::{ConstituentKind, MethodKey};
 
 /// A method that has samples.
 #[derive(Clone, Debug)]
@@ -32,44 +30,44 @@ pub struct Candidate {
 /// into it; most samples of its own first.
 #[must_use]
 pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
-    hottest(profile, filter, usize::MAX, &Stop::new()).unwrap_or_default()
+    let taken = Taken::of(profile, filter);
+    let methods = ByMethod::of(profile);
+    hottest(&taken, &methods, usize::MAX, &Stop::new()).unwrap_or_default()
 }
 
 /// The first so many of [`candidates`]; `None` when `stop` was wished before it was done.
 #[must_use]
 pub fn hottest(
-    profile: &Profile,
-    filter: &Filter,
+    taken: &Taken,
+    methods: &ByMethod,
     most: usize,
     stop: &Stop,
 ) -> Option<Vec<Candidate>> {
-    let sums = sums(profile, filter, stop)?;
-    (!stop.is_stopped()).then(|| first(profile, sums, most))
+    let sums = sums(taken, methods, stop)?;
+    (!stop.is_stopped()).then(|| first(taken.profile, sums, most))
 }
 
 /// What [`super::choose`] takes of all [`candidates`] where no name is given. The outer `None`
 /// when `stop` was wished before it was done.
 #[must_use]
-pub fn hottest_method(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Option<Subject>> {
-    let mut sums = sums(profile, filter, stop)?;
-    if !profile.is_native() && sums.iter().any(|sum| sum.method) {
-        sums.retain(|sum| sum.method);
+pub fn hottest_method(taken: &Taken, methods: &ByMethod, stop: &Stop) -> Option<Option<Subject>> {
+    let mut sums = sums(taken, methods, stop)?;
+    if !taken.profile.is_native() && sums.iter().any(|sum| sum.known.is_method) {
+        sums.retain(|sum| sum.known.is_method);
     }
-    Some(first(profile, sums, 1).pop().map(|one| one.subject))
+    Some(first(taken.profile, sums, 1).pop().map(|one| one.subject))
 }
 
 /// The samples of a method, which may be among very many: names are made of few.
-struct Sum<'a> {
-    site: &'a Site,
-    frame: &'a Frame,
+struct Sum {
+    known: Known,
     own: u64,
     all: u64,
-    method: bool,
 }
 
 /// The first so many, in their order.
-fn first(profile: &Profile, mut sums: Vec<Sum<'_>>, most: usize) -> Vec<Candidate> {
-    let key = |sum: &Sum<'_>| Reverse((sum.own, sum.all));
+fn first(profile: &Profile, mut sums: Vec<Sum>, most: usize) -> Vec<Candidate> {
+    let key = |sum: &Sum| Reverse((sum.own, sum.all));
     if let Some(last) = most.checked_sub(1)
         && last < sums.len()
     {
@@ -79,23 +77,24 @@ fn first(profile: &Profile, mut sums: Vec<Sum<'_>>, most: usize) -> Vec<Candidat
         sums.retain(|sum| key(sum) <= last);
     }
     let separator = separator_of(&profile.trace);
-    let candidate = |sum: Sum<'_>| {
-        let subject = subject_of(profile, sum.site, sum.frame);
+    let candidate = |sum: Sum| {
+        let (site, frame) = sum.known.place(profile)?;
+        let subject = subject_of(profile, site, frame);
         let method = method_of(profile, &subject);
         let name = method.map_or_else(
-            || sum.frame.name.to_string(),
+            || frame.name.to_string(),
             |method| full_name(method, separator),
         );
-        Candidate {
+        Some(Candidate {
             label: label(profile, &subject, &name),
             subject,
             name,
             own: sum.own,
             all: sum.all,
-            method: sum.method,
-        }
+            method: sum.known.is_method,
+        })
     };
-    let mut found: Vec<Candidate> = sums.into_iter().map(candidate).collect();
+    let mut found: Vec<Candidate> = sums.into_iter().filter_map(candidate).collect();
     found.sort_by(|a, b| {
         let samples = (b.own, b.all).cmp(&(a.own, a.all));
         samples.then_with(|| (&a.label, module(a)).cmp(&(&b.label, module(b))))
@@ -104,85 +103,27 @@ fn first(profile: &Profile, mut sums: Vec<Sum<'_>>, most: usize) -> Vec<Candidat
     found
 }
 
-/// Sums up by method; `None` when `stop` was wished before it was done.
-fn sums<'a>(profile: &'a Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Sum<'a>>> {
-    let counts = Counts::of(profile, filter, stop)?;
-    let mut sums: Vec<Sum<'a>> = Vec::new();
-    let mut index: FxHashMap<Known<'a>, usize> = FxHashMap::default();
-    // The sites of an entry are of one method mostly.
-    let mut of_entry: Vec<Option<usize>> = vec![None; profile.entries.len()];
-    let mut seen = FxHashSet::default();
-    let sites = profile.sites.iter().zip(&counts.sites);
+/// Sums up by method, those that have samples; `None` when `stop` was wished before it was
+/// done.
+fn sums(taken: &Taken, methods: &ByMethod, stop: &Stop) -> Option<Vec<Sum>> {
+    let counts = taken.counts(stop)?;
+    let sum = |&known: &Known| Sum {
+        known,
+        own: 0,
+        all: 0,
+    };
+    let mut sums: Vec<Sum> = methods.methods.iter().map(sum).collect();
+    let sites = (0..).zip(&counts.sites);
     for (site, &samples) in sites.filter(|(_, samples)| **samples > 0) {
-        let known = of_entry.get(site.entry as usize).copied().flatten();
-        if site.via.is_empty()
-            && let Some(sum) = known.and_then(|at| sums.get_mut(at))
-            && is_same(sum.frame, &site.frame)
-        {
-            sum.own += samples;
-            sum.all += samples;
-            continue;
-        }
-        let Some(entry) = named_entry(profile, site) else {
-            continue;
-        };
-        seen.clear();
-        for (depth, frame) in frames(site).enumerate() {
-            let known = Known::of(entry, frame);
-            if !site.via.is_empty() && !seen.insert(known) {
-                continue;
-            }
-            let at = *index.entry(known).or_insert_with(|| {
-                sums.push(Sum {
-                    site,
-                    frame,
-                    own: 0,
-                    all: 0,
-                    method: false,
-                });
-                sums.len() - 1
-            });
-            let Some(sum) = sums.get_mut(at) else {
-                continue;
-            };
-            sum.all += samples;
-            sum.own += if depth == 0 { samples } else { 0 };
-            sum.method |= frame.method.is_some()
-                || matches!(
-                    entry.kind,
-                    EntryKind::Code(ConstituentKind::Method | ConstituentKind::Block)
-                );
-            if depth == 0
-                && site.via.is_empty()
-                && let Some(slot) = of_entry.get_mut(site.entry as usize)
-            {
-                *slot = Some(at);
+        for (depth, &method) in methods.of_site(site).iter().enumerate() {
+            if let Some(sum) = sums.get_mut(method as usize) {
+                sum.all += samples;
+                sum.own += if depth == 0 { samples } else { 0 };
             }
         }
     }
+    sums.retain(|sum| sum.all > 0);
     Some(sums)
-}
-
-/// Whether two frames in code of one entry are of one method, as far as that is seen at once.
-fn is_same(a: &Frame, b: &Frame) -> bool {
-    a.method == b.method && (a.method.is_some() || Arc::ptr_eq(&a.name, &b.name))
-}
-
-/// What a [`Subject`] is known by: there are many sites of each.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Known<'a> {
-    Method(MethodKey),
-    /// Name and module.
-    Named(&'a str, &'a str),
-}
-
-impl<'a> Known<'a> {
-    fn of(entry: &'a Entry, frame: &'a Frame) -> Self {
-        match frame.method {
-            Some(key) => Known::Method(key),
-            None => Known::Named(&frame.name, &entry.module),
-        }
-    }
 }
 
 fn module(candidate: &Candidate) -> &str {

@@ -1,10 +1,9 @@
 //! A method's samples put into the tree of its places, with the errors of their shares.
 
 use super::body::{Tree, Worked};
-use super::{Annotation, Located, MAX_DEPTH, Tally, Tier, find};
+use super::{Annotation, Located, MAX_DEPTH, Taken, Tally, Tier, find};
 use crate::profile::Profile;
-use crate::slices::{self, Counts, Selection, Stop};
-use crate::summary::Filter;
+use crate::slices::{self, Stop};
 use crate::summary::errors::batch_errors;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -21,22 +20,16 @@ pub(super) struct Gathered {
     group_of_site: Vec<Option<u32>>,
 }
 
-/// Those of all versions that `filter` takes. `None` when `stop` was wished before it was
-/// done.
-pub(super) fn of_all(
-    profile: &Profile,
-    filter: &Filter,
-    located: &Located,
-    stop: &Stop,
-) -> Option<Annotation> {
-    let selection = Selection::new(profile, filter);
-    let counts = Counts::of_selection(profile, &selection, stop)?;
+/// Those of all versions that are `taken`. `None` when `stop` was wished before it was done.
+pub(super) fn of_all(taken: &Taken, located: &Located, stop: &Stop) -> Option<Annotation> {
+    let (profile, selection) = (taken.profile, &taken.selection);
+    let counts = taken.counts(stop)?;
     let gathered = Gathered::of(profile, located, &counts.sites);
     let group_of = |spot: &slices::Spot| gathered.group(spot.site);
     let of_method = selection.only(&profile.slices, |spot| group_of(spot).is_some());
     let errors = batch_errors(profile, &of_method, group_of, gathered.size(), stop)?;
     let is_of = |spot: &slices::Spot| gathered.group(spot.site).map(|_| 0);
-    let of_total = batch_errors(profile, &selection, is_of, (counts.total, 1), stop)?;
+    let of_total = batch_errors(profile, selection, is_of, (counts.total, 1), stop)?;
     Some(gathered.annotation(counts.total, of_total.first().copied(), &errors))
 }
 

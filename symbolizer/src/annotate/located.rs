@@ -1,7 +1,7 @@
 //! Where in a profile a method is: its sites and its places, the same under every filter.
 
 use super::find::{are_namesakes, depth_of, method_of};
-use super::{Origin, Subject};
+use super::{ByMethod, Origin, Subject};
 use crate::profile::{Profile, SiteId};
 use crate::slices::{Selection, Stop, each_place};
 use crate::trace::Place;
@@ -11,7 +11,10 @@ use vmscope_records::{BoundaryRule, Constituent, ConstituentKind, PcMap};
 /// Of no place of the method's.
 const NONE: u32 = u32::MAX;
 
-/// A method's sites and places. Making it looks at all there are in the profile.
+/// Of a place that is not counted.
+const LEFT_OUT: u32 = u32::MAX - 1;
+
+/// A method's sites and places. Making it looks at all places of the profile.
 #[derive(Clone, Debug)]
 pub struct Located {
     pub(super) subject: Subject,
@@ -47,10 +50,11 @@ pub(super) struct At {
 impl Located {
     /// Finds them.
     #[must_use]
-    pub fn of(profile: &Profile, subject: &Subject) -> Self {
+    pub fn of(profile: &Profile, methods: &ByMethod, subject: &Subject) -> Self {
         let trace = &profile.trace;
-        let sites = profile.sites.iter().zip(0..);
-        let sites = sites.filter_map(|(site, id)| {
+        let sites = methods.sites_of(profile, subject).into_iter();
+        let sites = sites.filter_map(|id| {
+            let site = profile.sites.get(id as usize)?;
             Some(Within {
                 site: id,
                 depth: depth_of(profile, site, subject)?,
@@ -128,44 +132,87 @@ impl Located {
         self.origin_of_site = of_site;
     }
 
-    /// How many single samples of a selection there are of each of [`Located::places`], and
-    /// in all.
-    pub(super) fn count(
-        &self,
-        profile: &Profile,
-        selection: &Selection,
-        stop: &Stop,
-    ) -> Option<(Vec<u64>, u64)> {
-        let mut counts = vec![0; self.places.len()];
-        let mut total = 0;
-        self.each(profile, selection, stop, |at| {
-            total += 1;
-            if let Some(count) = counts.get_mut(at as usize) {
-                *count += 1;
-            }
-        })?;
-        Some((counts, total))
+    /// By site its version, where sums by site tell versions apart, and no sample was
+    /// forgotten: what is said of versions is said of samples that are kept one by one.
+    pub(super) fn origins(&self, profile: &Profile) -> Option<&FxHashMap<SiteId, Origin>> {
+        let origins = self.origin_of_site.as_ref();
+        origins.filter(|_| profile.slices.forgotten() == 0)
     }
 
-    /// Hands the number in [`Located::places`] of each single sample of a selection to
-    /// `visit`, in the order of time; what is none of these for others.
-    pub(super) fn each(
+    /// The single samples of a selection that are the method's, in the order of time. `None`
+    /// when `stop` was wished before they were found.
+    pub(super) fn hits(
         &self,
         profile: &Profile,
         selection: &Selection,
         stop: &Stop,
-        mut visit: impl FnMut(u32),
-    ) -> Option<()> {
-        let mut number_of_place = vec![NONE; profile.trace.places.len()];
+    ) -> Option<Hits> {
+        let places = &profile.trace.places;
+        let mut number_of_place = vec![NONE; places.len()];
         for (at, number) in self.places.iter().zip(0..) {
             if let Some(slot) = number_of_place.get_mut(at.place as usize) {
                 *slot = number;
             }
         }
-        each_place(profile, selection, stop, |place, _| {
-            let number = number_of_place.get(place as usize);
-            visit(number.copied().unwrap_or(NONE));
-        })
+        if selection.spots.is_some() {
+            for (number, place) in number_of_place.iter_mut().zip(0..) {
+                let spot = profile.slices.spot_of_place(place);
+                if !spot.is_some_and(|spot| selection.takes_spot(spot)) {
+                    *number = LEFT_OUT;
+                }
+            }
+        }
+        let mut hits = Hits::default();
+        each_place(profile, &selection.everywhere(), stop, |place, _| {
+            let number = number_of_place.get(place as usize).copied();
+            match number.unwrap_or(LEFT_OUT) {
+                LEFT_OUT => {}
+                NONE => hits.others += 1,
+                place => {
+                    let others = u32::try_from(std::mem::take(&mut hits.others));
+                    hits.all.push(Hit {
+                        others: others.unwrap_or(u32::MAX),
+                        place,
+                    });
+                    hits.total += u64::from(others.unwrap_or(u32::MAX)) + 1;
+                }
+            }
+        })?;
+        hits.total += hits.others;
+        Some(hits)
+    }
+}
+
+/// A sample of the method's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hit {
+    /// Samples of others since the one before.
+    pub others: u32,
+    /// Its number in [`Located::places`].
+    pub place: u32,
+}
+
+/// Samples, one by one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hits {
+    /// Those of the method.
+    pub all: Vec<Hit>,
+    /// Those of others since the last of these.
+    pub others: u64,
+    /// All.
+    pub total: u64,
+}
+
+impl Hits {
+    /// How many there are of each of [`Located::places`].
+    pub fn by_place(&self, located: &Located) -> Vec<u64> {
+        let mut counts = vec![0; located.places.len()];
+        for hit in &self.all {
+            if let Some(count) = counts.get_mut(hit.place as usize) {
+                *count += 1;
+            }
+        }
+        counts
     }
 }
 

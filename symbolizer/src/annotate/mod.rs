@@ -2,6 +2,7 @@
 //! shows, and the terminal UI. Pure functions of a profile, a filter and the method chosen.
 
 mod body;
+mod by_method;
 mod calls;
 mod candidates;
 mod find;
@@ -9,14 +10,17 @@ mod gather;
 mod located;
 mod machine;
 mod sides;
+mod taken;
 mod versions;
 
+pub use by_method::ByMethod;
 pub use calls::{Call, Calls, calls};
 pub use candidates::{Candidate, candidates, hottest, hottest_method};
 pub use find::{Choice, Subject, choose, entries_of_subject, subject_of_entry};
 pub use located::Located;
 pub use machine::{Piece, Step, machine_code};
 pub use sides::sides;
+pub use taken::Taken;
 pub use versions::{Origin, Version, versions};
 
 use crate::build::code::line_of;
@@ -227,25 +231,25 @@ pub struct Annotation {
 /// innermost counts.
 #[must_use]
 pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotation {
-    let located = Located::of(profile, chosen);
-    annotate_stoppable(profile, filter, &located, None, &Stop::new()).unwrap_or_default()
+    let located = Located::of(profile, &ByMethod::of(profile), chosen);
+    let taken = Taken::of(profile, filter);
+    annotate_stoppable(&taken, &located, None, &Stop::new()).unwrap_or_default()
 }
 
-/// The same; `origin`: of one of its [`versions`] alone. `None` when `stop` was wished
+/// The same of what a filter takes; `origin`: of one of its [`versions`] alone. `None` when `stop` was wished
 /// before it was done.
 #[must_use]
 pub fn annotate_stoppable(
-    profile: &Profile,
-    filter: &Filter,
+    taken: &Taken,
     located: &Located,
     origin: Option<Origin>,
     stop: &Stop,
 ) -> Option<Annotation> {
     let mut annotation = match origin {
-        Some(origin) => sides(profile, filter, located, &[origin], stop)?.pop()?,
-        None => gather::of_all(profile, filter, located, stop)?,
+        Some(origin) => sides(taken, located, &[origin], stop)?.pop()?,
+        None => gather::of_all(taken, located, stop)?,
     };
-    annotation.describe(profile, located.subject());
+    annotation.describe(taken.profile, located.subject());
     Some(annotation)
 }
 

@@ -1,11 +1,11 @@
 //! A method's versions side by side: the samples of each, in places that are named alike.
 
 use super::gather::Gathered;
-use super::{Annotation, Located, Origin};
-use crate::profile::Profile;
-use crate::slices::{Selection, Stop};
-use crate::summary::Filter;
-use crate::summary::errors::Means;
+use super::{Annotation, Located, Origin, Taken};
+use crate::profile::SiteId;
+use crate::slices::{Spot, Stop};
+use crate::summary::errors::{Means, batch_errors};
+use rustc_hash::FxHashMap;
 
 /// The samples of each of these versions ([`super::versions`]), in their order. A place has
 /// the same [`super::Spot`] in all of them, and what was inlined there the same
@@ -15,14 +15,64 @@ use crate::summary::errors::Means;
 /// Only samples that are kept one by one tell versions apart: others are not counted here.
 #[must_use]
 pub fn sides(
-    profile: &Profile,
-    filter: &Filter,
+    taken: &Taken,
     located: &Located,
     wanted: &[Origin],
     stop: &Stop,
 ) -> Option<Vec<Annotation>> {
-    let selection = Selection::new(profile, filter);
-    let (counts, total) = located.count(profile, &selection, stop)?;
+    match located.origins(taken.profile) {
+        Some(origins) => by_sums(taken, located, origins, wanted, stop),
+        None => by_samples(taken, located, wanted, stop),
+    }
+}
+
+/// Where sums by site tell versions apart.
+fn by_sums(
+    taken: &Taken,
+    located: &Located,
+    origins: &FxHashMap<SiteId, Origin>,
+    wanted: &[Origin],
+    stop: &Stop,
+) -> Option<Vec<Annotation>> {
+    let (profile, selection) = (taken.profile, &taken.selection);
+    let counts = taken.counts(stop)?;
+    let number_of = |origin: Origin| {
+        let number = wanted.iter().position(|one| *one == origin)?;
+        u32::try_from(number).ok()
+    };
+    let side = |spot: &Spot| number_of(*origins.get(&spot.site)?);
+    let size = (counts.total, wanted.len());
+    let errors = batch_errors(profile, selection, side, size, stop)?;
+    let one = |(origin, number): (&Origin, usize)| {
+        let mut samples = vec![0; profile.sites.len()];
+        for site in origins
+            .iter()
+            .filter_map(|(site, of)| (of == origin).then_some(*site))
+        {
+            let count = counts.sites.get(site as usize).copied();
+            if let Some(slot) = samples.get_mut(site as usize) {
+                *slot = count.unwrap_or(0);
+            }
+        }
+        let gathered = Gathered::of(profile, located, &samples);
+        let group_of = |spot: &Spot| gathered.group(spot.site);
+        let of_side = selection.only(&profile.slices, |spot| group_of(spot).is_some());
+        let of_rows = batch_errors(profile, &of_side, group_of, gathered.size(), stop)?;
+        Some(gathered.annotation(counts.total, errors.get(number).copied(), &of_rows))
+    };
+    wanted.iter().zip(0..).map(one).collect()
+}
+
+/// Where only single samples do.
+fn by_samples(
+    taken: &Taken,
+    located: &Located,
+    wanted: &[Origin],
+    stop: &Stop,
+) -> Option<Vec<Annotation>> {
+    let profile = taken.profile;
+    let hits = located.hits(profile, &taken.selection, stop)?;
+    let counts = hits.by_place(located);
     let side = |origin| wanted.iter().position(|one| *one == origin);
     let gathered: Vec<Gathered> = (0..wanted.len())
         .map(|number| {
@@ -42,16 +92,17 @@ pub fn sides(
         Some((side, gathered.get(side)?.group(at.site)?))
     });
     let groups: Vec<Option<(usize, u32)>> = of_place.collect();
-    let mut in_total = Means::new(total, wanted.len());
+    let mut in_total = Means::new(hits.total, wanted.len());
     let mut in_side: Vec<Option<Means>> = (gathered.iter())
         .map(|one| Means::new(one.size().0, one.size().1))
         .collect();
     // Samples of no side since the last of one.
     let mut others = 0;
-    located.each(profile, &selection, stop, |at| {
-        let Some((side, group)) = groups.get(at as usize).copied().flatten() else {
+    for hit in &hits.all {
+        others += u64::from(hit.others);
+        let Some((side, group)) = groups.get(hit.place as usize).copied().flatten() else {
             others += 1;
-            return;
+            continue;
         };
         if let Some(means) = &mut in_total {
             means.pass(std::mem::take(&mut others));
@@ -62,15 +113,15 @@ pub fn sides(
             means.put(group, 1);
             means.fill(1);
         }
-    })?;
+    }
     if let Some(means) = &mut in_total {
-        means.pass(others);
+        means.pass(others + hits.others);
     }
     let errors = in_total.map(|means| means.errors()).unwrap_or_default();
     let sides = gathered.into_iter().zip(in_side).zip(0..);
     let sides = sides.map(|((one, means), side)| {
         let of_rows = means.map(|means| means.errors()).unwrap_or_default();
-        one.annotation(total, errors.get(side).copied(), &of_rows)
+        one.annotation(hits.total, errors.get(side).copied(), &of_rows)
     });
     Some(sides.collect())
 }

@@ -1,10 +1,9 @@
 //! The versions of a method: the code that was made of it over time, by every tier, and
 //! where else it ran. Each of its samples is of one.
 
-use super::Located;
-use crate::profile::{Case, Profile};
-use crate::slices::{Counts, Selection, Spot, Stop};
-use crate::summary::Filter;
+use super::{Located, Taken};
+use crate::profile::Case;
+use crate::slices::Stop;
 use rustc_hash::FxHashMap;
 use vmscope_records::{ConstituentKey, TimeNs};
 
@@ -48,14 +47,9 @@ pub struct Version {
 /// Only single samples tell which code they fell in: where older ones were forgotten
 /// ([`crate::slices`]), they are not counted here.
 #[must_use]
-pub fn versions(
-    profile: &Profile,
-    filter: &Filter,
-    located: &Located,
-    stop: &Stop,
-) -> Option<Vec<Version>> {
-    let trace = &profile.trace;
-    let mut samples = by_origin(profile, filter, located, stop)?;
+pub fn versions(taken: &Taken, located: &Located, stop: &Stop) -> Option<Vec<Version>> {
+    let trace = &taken.profile.trace;
+    let mut samples = by_origin(taken, located, stop)?;
     let mut versions = Vec::new();
     for &code in &located.codes {
         let Some(constituent) = trace.constituent(code) else {
@@ -96,12 +90,8 @@ pub fn versions(
 }
 
 /// How many single samples each version has.
-fn by_origin(
-    profile: &Profile,
-    filter: &Filter,
-    located: &Located,
-    stop: &Stop,
-) -> Option<FxHashMap<Origin, u64>> {
+fn by_origin(taken: &Taken, located: &Located, stop: &Stop) -> Option<FxHashMap<Origin, u64>> {
+    let (profile, selection) = (taken.profile, &taken.selection);
     let mut samples: FxHashMap<Origin, u64> = FxHashMap::default();
     if located.places.is_empty() {
         return Some(samples);
@@ -111,20 +101,17 @@ fn by_origin(
             *samples.entry(origin).or_default() += count;
         }
     };
-    let selection = Selection::new(profile, filter);
-    match &located.origin_of_site {
-        Some(of_site) if profile.slices.forgotten() == 0 => {
-            let is_of = |spot: &Spot| of_site.contains_key(&spot.site);
-            let selection = selection.only(&profile.slices, is_of);
-            let counts = Counts::of_selection(profile, &selection, stop)?;
+    match located.origins(profile) {
+        Some(of_site) => {
+            let counts = taken.counts(stop)?;
             for (&site, &origin) in of_site {
                 let count = counts.sites.get(site as usize).copied();
                 add(origin, count.unwrap_or(0));
             }
         }
-        _ => {
-            let (counts, _) = located.count(profile, &selection, stop)?;
-            for (at, count) in located.places.iter().zip(counts) {
+        None => {
+            let hits = located.hits(profile, selection, stop)?;
+            for (at, count) in located.places.iter().zip(hits.by_place(located)) {
                 add(at.origin, count);
             }
         }

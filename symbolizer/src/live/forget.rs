@@ -2,7 +2,7 @@
 
 use super::{Index, Live, SLICE_CELLS};
 use crate::profile::Profile;
-use crate::slices::{SLICE, Slices};
+use crate::slices::{SLICE, Sites, Slices};
 use crate::trace::{ChainTree, Place, Trace};
 use crate::zone::CodeIndex;
 use rustc_hash::FxHashSet;
@@ -250,7 +250,12 @@ impl Live {
         }
         self.world.replace_places(places.clone());
         trace.places = places;
-        (profile.slices).renumber(trace, &profile.sites, &profile.site_of_place);
+        let sites = Sites {
+            entries: &profile.entries,
+            sites: &profile.sites,
+            of_place: &profile.site_of_place,
+        };
+        profile.slices.renumber(trace, sites);
         self.natives.forget_asked();
         self.names.forget();
     }

@@ -3,6 +3,7 @@
 use super::Live;
 use crate::build::name_places;
 use crate::profile::Profile;
+use crate::slices::Sites;
 use crate::trace::Place;
 use vmscope_records::{FileOffset, SymbolOwner, Symbols};
 
@@ -66,12 +67,18 @@ impl Live {
         }
         let Profile {
             trace,
+            entries,
             sites,
-            site_of_place,
+            site_of_place: of_place,
             slices,
             ..
         } = profile;
-        let renamed = slices.rename(trace, (sites, site_of_place), changed.into_iter());
+        let sites = Sites {
+            entries,
+            sites,
+            of_place,
+        };
+        let renamed = slices.rename(trace, sites, changed.into_iter());
         for place in &renamed {
             let dropped = self.index.dropped_of_place.get(*place as usize);
             self.left.misnamed += dropped.map_or(0, |&dropped| u64::from(dropped));

@@ -1,8 +1,8 @@
 //! Making slices: of samples, and of slices.
 
 use super::sums::{Summed, Sums};
-use super::{FAN_OUT, SLICE, Shown, Slice, Slices, Spot, note_last, shown_at};
-use crate::profile::{Site, SiteId};
+use super::{FAN_OUT, SLICE, Shown, Sites, Slice, Slices, Spot, note_last, shown_at};
+use crate::profile::{Region, SiteId};
 use crate::trace::{Place, Samples, Trace};
 use std::ops::Range;
 use std::sync::mpsc::sync_channel;
@@ -16,8 +16,8 @@ const MANY: usize = 4 * FAN_OUT;
 const NONE: u32 = u32::MAX;
 
 impl Slices {
-    pub(super) fn take_places(&mut self, trace: &Trace, sites: &[Site], site_of_place: &[SiteId]) {
-        let new = trace.places.iter().zip(site_of_place);
+    pub(super) fn take_places(&mut self, trace: &Trace, sites: Sites) {
+        let new = trace.places.iter().zip(sites.of_place);
         for (&place, &site) in new.skip(self.spot_of_place.len()) {
             let spot = self.spot_at(trace, place, sites, site);
             self.spot_of_place.push(spot);
@@ -28,7 +28,7 @@ impl Slices {
         &mut self,
         trace: &Trace,
         place: Place,
-        sites: &[Site],
+        sites: Sites,
         site: SiteId,
     ) -> u32 {
         let shown = if trace.interpreters.is_empty() {
@@ -39,7 +39,7 @@ impl Slices {
         self.spot(sites, site, shown)
     }
 
-    fn spot(&mut self, sites: &[Site], site: SiteId, shown: Shown) -> u32 {
+    fn spot(&mut self, sites: Sites, site: SiteId, shown: Shown) -> u32 {
         let index = site as usize;
         if index >= self.spots_of_site.len() {
             self.spots_of_site.resize(index + 1, [NONE; 3]);
@@ -51,10 +51,12 @@ impl Slices {
         if *known == NONE {
             // There are at most as many as places, which are counted in 32 bits.
             *known = u32::try_from(self.spots.len()).unwrap_or(NONE);
-            let known = sites.get(index);
+            let known = sites.sites.get(index);
+            let entry = known.and_then(|site| sites.entries.get(site.entry as usize));
             self.spots.push(Spot {
                 site,
                 entry: known.map_or(NONE, |site| site.entry),
+                region: entry.map_or(Region::Unknown, |entry| entry.region),
                 exactness: known.map_or(Exactness::MethodOnly, |site| site.exactness),
                 shown,
             });
@@ -65,10 +67,11 @@ impl Slices {
     pub(super) fn take_samples(&mut self, samples: &Samples) {
         let spots = self.spots.len();
         let before = covered(&self.levels, 0);
+        let region_of_spot = self.regions();
         let maker = Maker {
             samples,
             spot_of_place: &self.spot_of_place,
-            spots,
+            region_of_spot: &region_of_spot,
             forgotten: self.forgotten,
         };
         let levels = &mut self.levels;
@@ -106,7 +109,7 @@ impl Slices {
 pub(super) struct Maker<'a> {
     pub samples: &'a Samples,
     pub spot_of_place: &'a [u32],
-    pub spots: usize,
+    pub region_of_spot: &'a [Region],
     pub forgotten: u64,
 }
 
@@ -125,19 +128,12 @@ impl Maker<'_> {
 
     fn slice(&self, first: u64, sums: &mut Sums) -> Option<Slice> {
         let end = first.checked_add(SLICE as u64)?;
-        let (runs, cells) = self.sums(first..end, sums)?;
+        let summed = self.sums(first..end, sums)?;
         let times = self.samples.times.get(self.range(first..end)?)?;
-        Some(Slice {
-            first,
-            end,
-            from: *times.first()?,
-            to: *times.last()?,
-            runs,
-            cells,
-        })
+        Some(summed.slice(first..end, (*times.first()?, *times.last()?)))
     }
 
-    /// The runs and cells of samples, counted from the very first; `None` where there are
+    /// What samples are summed up to, counted from the very first; `None` where there are
     /// not all.
     pub fn sums(&self, range: Range<u64>, sums: &mut Sums) -> Option<Summed> {
         let range = self.range(range)?;
@@ -146,7 +142,7 @@ impl Maker<'_> {
         let spot = |place: u32| self.spot_of_place.get(place as usize).copied();
         let all = threads.iter().zip(places);
         let all = all.filter_map(|(&thread, &place)| Some((thread, spot(place)?)));
-        Some(sums.of_samples(all, self.spots))
+        Some(sums.of_samples(all, self.region_of_spot))
     }
 
     /// Where samples are among the single ones; `None` where one was forgotten.
@@ -185,13 +181,6 @@ fn push(levels: &mut Vec<Vec<Slice>>, level: usize, slice: Slice, sums: &mut Sum
 pub(super) fn sum(slices: &[Slice], sums: &mut Sums, spots: usize) -> Option<Slice> {
     let (first, last) = (slices.first()?, slices.last()?);
     u32::try_from(last.end - first.first).ok()?;
-    let (runs, cells) = sums.of_slices(slices, spots);
-    Some(Slice {
-        first: first.first,
-        end: last.end,
-        from: first.from,
-        to: last.to,
-        runs,
-        cells,
-    })
+    let summed = sums.of_slices(slices, spots);
+    Some(summed.slice(first.first..last.end, (first.from, last.to)))
 }

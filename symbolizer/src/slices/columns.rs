@@ -1,7 +1,7 @@
 //! Counting by equal columns of time: what charts show.
 
-use super::{Piece, Selection, Slice, Stop};
-use crate::profile::Profile;
+use super::{OfThread, Piece, Selection, Slice, Stop};
+use crate::profile::{Profile, Region};
 use crate::summary::Filter;
 use vmscope_records::TimeNs;
 
@@ -10,25 +10,16 @@ use vmscope_records::TimeNs;
 pub enum By<'a> {
     /// Threads; groups are their indices in [`crate::Trace::threads`].
     Threads,
-    /// Rows of threads, each in groups of sites: a group is its row's number times
-    /// `groups`, plus the site's.
+    /// Regions; groups are as [`Region::ALL`] orders them.
+    Regions,
+    /// Rows of threads, each by region: a group is its row's number times as many as there
+    /// are regions, plus the region's.
     Rows {
         /// The row of each thread of [`crate::Trace::threads`]; what is not below `rows` is
         /// left out.
         of_thread: &'a [u32],
         /// How many rows there are.
         rows: u32,
-        /// The group of each site; what is not below `groups` is left out.
-        of_site: &'a [u16],
-        /// How many groups there are.
-        groups: u16,
-    },
-    /// Groups of sites.
-    Groups {
-        /// The group of each site; what is not below `groups` is left out.
-        of_site: &'a [u16],
-        /// How many groups there are.
-        groups: u16,
     },
 }
 
@@ -77,31 +68,8 @@ impl Columns {
         let slices = &profile.slices;
         let samples = &profile.trace.samples;
         let selection = Selection::new(profile, filter);
-        let group_of_spot: Option<Vec<u16>> = match what.by {
-            By::Threads => None,
-            By::Groups { of_site, groups }
-            | By::Rows {
-                of_site, groups, ..
-            } => Some({
-                let of_spot = |(spot, id): (&super::Spot, u32)| {
-                    let group = of_site.get(spot.site as usize).copied();
-                    let group = group.filter(|_| selection.takes_spot(id));
-                    group.unwrap_or(groups).min(groups)
-                };
-                slices.spots.iter().zip(0..).map(of_spot).collect()
-            }),
-        };
-        let groups = match what.by {
-            By::Threads => profile.trace.threads.len(),
-            By::Groups { groups, .. } => usize::from(groups),
-            By::Rows { rows, groups, .. } => (rows as usize).saturating_mul(usize::from(groups)),
-        };
-        let grouping = Grouping {
-            by: what.by,
-            selection: &selection,
-            of_spot: group_of_spot,
-            groups,
-        };
+        let grouping = Grouping::new(profile, &selection, what.by);
+        let groups = grouping.groups;
         let mut columns = Columns {
             groups,
             samples: Vec::with_capacity(groups.saturating_mul(what.columns)),
@@ -125,27 +93,24 @@ impl Columns {
         let (_, mut from) = at(0);
         for column in 0..what.columns {
             let (to, next) = at(column + 1);
-            // One more, for what is in no group.
-            let mut counts = vec![0u64; groups + 1];
+            let mut counts = vec![0u64; groups];
             slices.pieces(from..to.max(from), &mut |piece| {
                 match piece {
                     Piece::Slice(slice, _) => grouping.add(slice, &mut counts),
                     Piece::Samples(range) => profile.each_spot(range, |thread, spot| {
-                        if selection.takes_thread(thread) && selection.takes_spot(spot) {
-                            grouping.put(thread, spot, 1, &mut counts);
-                        }
+                        grouping.put(thread, spot, &mut counts);
                     }),
                 }
                 (!stop.is_stopped()).then_some(())
             })?;
-            columns.samples.extend(counts.iter().take(groups));
+            columns.samples.extend(counts);
             from = next.max(from);
         }
         // Several edges may cut one.
         cut.dedup_by_key(|slice| slice.first);
         for slice in cut {
             if taken.start <= slice.first && slice.end <= taken.end {
-                let mut counts = vec![0u64; groups + 1];
+                let mut counts = vec![0u64; groups];
                 grouping.add(slice, &mut counts);
                 columns.spread(what, slice, &counts);
             }
@@ -176,6 +141,26 @@ impl Columns {
         }
     }
 
+    /// With so many groups in place of all: the first of each so many summed up, and so on.
+    #[must_use]
+    pub fn summed(&self, groups: usize) -> Self {
+        let mut samples = Vec::new();
+        for column in self.samples.chunks(self.groups.max(1)) {
+            let mut sums = vec![0u64; groups];
+            for row in column.chunks(groups.max(1)) {
+                for (sum, count) in sums.iter_mut().zip(row) {
+                    *sum += count;
+                }
+            }
+            samples.extend(sums);
+        }
+        Columns {
+            groups,
+            samples,
+            spread: self.spread,
+        }
+    }
+
     /// The groups of a column; empty where there is no such column.
     #[must_use]
     pub fn column(&self, column: usize) -> &[u64] {
@@ -185,63 +170,110 @@ impl Columns {
     }
 }
 
-/// Which group a sample counts in.
+const _: () = assert!(Region::ALL.len() < Grouping::ROOM);
+
+/// Which group a sample counts in: that of its thread, plus that of its spot.
 struct Grouping<'a> {
-    by: By<'a>,
     selection: &'a Selection,
-    /// The group of each spot; `None` where threads are the groups.
-    of_spot: Option<Vec<u16>>,
+    /// The first group of each thread's; [`Self::NOWHERE`] where it counts in none.
+    of_thread: Vec<u32>,
+    /// How many groups a thread has.
+    width: usize,
+    /// The group of each spot among a thread's; [`Self::NONE`] where it counts in none.
+    of_spot: Vec<u8>,
+    /// How many groups there are.
     groups: usize,
 }
 
-impl Grouping<'_> {
-    /// The first group of a thread's row; `None` where it is in no row.
-    fn first(&self, thread: u32) -> Option<usize> {
-        match self.by {
-            By::Threads | By::Groups { .. } => Some(0),
-            By::Rows {
-                of_thread,
-                rows,
-                groups,
-                ..
-            } => {
-                let row = of_thread.get(thread as usize).copied();
-                row.filter(|&row| row < rows)
-                    .map(|row| row as usize * usize::from(groups))
-            }
+impl<'a> Grouping<'a> {
+    const NOWHERE: u32 = u32::MAX;
+    const NONE: u8 = u8::MAX;
+    /// What a thread's counts fit into, with room for those of no group.
+    const ROOM: usize = 16;
+
+    fn new(profile: &Profile, selection: &'a Selection, by: By) -> Self {
+        let threads = u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
+        let regions = Region::ALL.len();
+        let (width, rows) = match by {
+            By::Threads => (1, threads),
+            By::Regions => (regions, 1),
+            By::Rows { rows, .. } => (regions, rows),
+        };
+        let row_of = |thread: u32| match by {
+            By::Threads => Some(thread),
+            By::Regions => Some(0),
+            By::Rows { of_thread, .. } => of_thread.get(thread as usize).copied(),
+        };
+        let first_of = |thread: u32| {
+            let row = row_of(thread).filter(|_| selection.takes_thread(thread));
+            let first = row.filter(|row| *row < rows)?.checked_mul(width as u32);
+            first.filter(|first| *first < Self::NOWHERE)
+        };
+        let of_spot = |id: u32, region: Region| match selection.takes_spot(id) {
+            false => Self::NONE,
+            true if width == 1 => 0,
+            true => region as u8,
+        };
+        let of_thread = (0..threads).map(|thread| first_of(thread).unwrap_or(Self::NOWHERE));
+        Grouping {
+            selection,
+            of_thread: of_thread.collect(),
+            width,
+            of_spot: profile.slices.by_spot(|id, spot| of_spot(id, spot.region)),
+            groups: (rows as usize).saturating_mul(width),
         }
     }
 
-    /// Counts samples of a thread at a spot; what is in no group, behind all groups.
-    fn put(&self, thread: u32, spot: u32, count: u32, counts: &mut [u64]) {
-        let groups_of_row = match self.by {
-            By::Threads => self.groups,
-            By::Groups { groups, .. } | By::Rows { groups, .. } => usize::from(groups),
-        };
-        let group = match &self.of_spot {
-            Some(groups) => groups.get(spot as usize).map(|&group| usize::from(group)),
-            None => Some(thread as usize),
-        };
-        let group = group.filter(|&group| group < groups_of_row);
-        let group = group.and_then(|group| Some(self.first(thread)? + group));
-        if let Some(slot) = counts.get_mut(group.unwrap_or(self.groups)) {
-            *slot += u64::from(count);
+    /// A thread's groups; `None` where it counts in none.
+    fn of<'b>(&self, thread: u32, counts: &'b mut [u64]) -> Option<&'b mut [u64]> {
+        let first = *self.of_thread.get(thread as usize)? as usize;
+        counts.get_mut(first..first.checked_add(self.width)?)
+    }
+
+    /// Counts a sample of a thread at a spot.
+    fn put(&self, thread: u32, spot: u32, counts: &mut [u64]) {
+        let group = self.of_spot.get(spot as usize).copied();
+        if let Some(counts) = self.of(thread, counts)
+            && let Some(slot) = counts.get_mut(usize::from(group.unwrap_or(Self::NONE)))
+        {
+            *slot += 1;
         }
     }
 
     /// Counts what is taken of a slice.
     fn add(&self, slice: &Slice, counts: &mut [u64]) {
-        for (run, cells) in slice.runs() {
-            if self.first(run.thread).is_none() || !self.selection.takes_thread(run.thread) {
-                continue;
+        for run in slice.runs() {
+            if let Some(counts) = self.of(run.thread, counts) {
+                self.add_run(&run, counts);
             }
-            if self.of_spot.is_none() && self.selection.spots.is_none() {
-                self.put(run.thread, 0, run.samples, counts);
-                continue;
-            }
-            self.selection.each_cell(cells, |cell| {
-                self.put(run.thread, cell.spot, cell.count, counts);
+        }
+    }
+
+    fn add_run(&self, run: &OfThread, counts: &mut [u64]) {
+        if self.selection.is_of_regions() {
+            self.selection.each_region(run, |region, count| {
+                let group = if self.width == 1 { 0 } else { region as usize };
+                if let Some(slot) = counts.get_mut(group) {
+                    *slot += u64::from(count);
+                }
             });
+            return;
+        }
+        // What counts in no group has a place of its own: nothing is to be asked of a cell.
+        let mut sums = [0u32; Self::ROOM];
+        let mut add = |spot: u32, count: u32| {
+            let group = self.of_spot.get(spot as usize).copied();
+            let group = usize::from(group.unwrap_or(Self::NONE));
+            sums[group % Self::ROOM] += count;
+        };
+        if self.selection.is_few_among(run.cells.len()) {
+            self.selection
+                .each_cell(run.cells, |cell| add(cell.spot, cell.count));
+        } else {
+            run.cells.iter().for_each(|cell| add(cell.spot, cell.count));
+        }
+        for (slot, sum) in counts.iter_mut().zip(sums) {
+            *slot += u64::from(sum);
         }
     }
 }

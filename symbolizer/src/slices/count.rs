@@ -58,22 +58,14 @@ impl Sums {
     fn take(&mut self, profile: &Profile, selection: &Selection, piece: Piece) {
         match piece {
             Piece::Slice(slice, _) => {
-                for (run, cells) in slice.runs() {
+                for run in slice.runs() {
                     if !selection.takes_thread(run.thread) {
                         continue;
                     }
-                    let by_spot = &mut self.by_spot;
-                    if selection.spots.is_none() {
-                        add(&mut self.by_thread, run.thread, u64::from(run.samples));
-                        selection.each_cell(cells, |cell| {
-                            add(by_spot, cell.spot, u64::from(cell.count));
-                        });
-                        continue;
-                    }
                     let mut samples = 0;
-                    selection.each_cell(cells, |cell| {
+                    selection.each_cell(run.cells, |cell| {
                         samples += u64::from(cell.count);
-                        add(by_spot, cell.spot, u64::from(cell.count));
+                        add(&mut self.by_spot, cell.spot, u64::from(cell.count));
                     });
                     add(&mut self.by_thread, run.thread, samples);
                 }

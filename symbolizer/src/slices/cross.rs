@@ -15,10 +15,24 @@ pub struct ThreadEntry {
     pub samples: u64,
 }
 
-/// Counts what a filter takes by thread and entry, in that order; `None` when `stop` was
-/// wished before it was done.
+/// Counts what a filter takes by thread and entry: thread by thread, the entries of each in
+/// any order. `None` when `stop` was wished before it was done.
 #[must_use]
 pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<ThreadEntry>> {
+    let mut all = Vec::new();
+    by_kind_of_thread(profile, filter, stop, |thread| thread, |one| all.push(one))?;
+    Some(all)
+}
+
+/// Hands the same to `visit`, threads of one kind taken together: `kind_of` gives one of
+/// them for all.
+pub(crate) fn by_kind_of_thread(
+    profile: &Profile,
+    filter: &Filter,
+    stop: &Stop,
+    kind_of: impl Fn(u32) -> u32,
+    mut visit: impl FnMut(ThreadEntry),
+) -> Option<()> {
     let slices = &profile.slices;
     let selection = Selection::new(profile, filter);
     let entry_of_spot: Vec<EntryId> = slices.by_spot(|_, spot| spot.entry);
@@ -29,7 +43,7 @@ pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<
             Piece::Slice(slice, _) => whole.push(slice),
             Piece::Samples(range) => profile.each_spot(range, |thread, spot| {
                 if selection.takes_thread(thread) && selection.takes_spot(spot) {
-                    single.push((thread, spot));
+                    single.push((kind_of(thread), spot));
                 }
             }),
         }
@@ -38,11 +52,14 @@ pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<
     single.sort_unstable();
     let mut single = single.into_iter().peekable();
     let threads = 0..u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
-    // Thread by thread, so that memory goes by entries alone.
-    let mut all = Vec::new();
+    let threads = threads.filter(|thread| selection.takes_thread(*thread));
+    let mut threads: Vec<(u32, u32)> = threads.map(|thread| (kind_of(thread), thread)).collect();
+    threads.sort_unstable();
+    // Kind by kind, so that memory goes by entries alone.
     let mut counts = vec![0u64; profile.entries.len()];
     let mut counted: Vec<EntryId> = Vec::new();
-    for thread in threads.filter(|thread| selection.takes_thread(*thread)) {
+    for of_kind in threads.chunk_by(|(a, _), (b, _)| a == b) {
+        let kind = of_kind.first().map_or(0, |(kind, _)| *kind);
         if stop.is_stopped() {
             return None;
         }
@@ -57,21 +74,22 @@ pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<
             }
         };
         for slice in &whole {
-            selection.each_cell(slice.of_thread(thread), |cell| add(cell.spot, cell.count));
+            for &(_, thread) in of_kind {
+                selection.each_cell(slice.of_thread(thread), |cell| add(cell.spot, cell.count));
+            }
         }
-        while let Some((_, spot)) = single.next_if(|(of, _)| *of <= thread) {
+        while let Some((_, spot)) = single.next_if(|(of, _)| *of <= kind) {
             add(spot, 1);
         }
-        counted.sort_unstable();
         for entry in counted.drain(..) {
             let samples = counts.get_mut(entry as usize).map(std::mem::take);
             let samples = samples.unwrap_or_default();
-            all.push(ThreadEntry {
-                thread,
+            visit(ThreadEntry {
+                thread: kind,
                 entry,
                 samples,
             });
         }
     }
-    Some(all)
+    Some(())
 }

@@ -1,7 +1,7 @@
 //! Threads that are summed up with others.
 
 use super::sums::Sums;
-use super::{Run, Slices};
+use super::{OfThread, Slices};
 use crate::trace::Samples;
 use rustc_hash::FxHashMap;
 use vmscope_records::TimeNs;
@@ -30,12 +30,12 @@ impl Slices {
             if !slice.runs.iter().any(|run| into.contains_key(&run.thread)) {
                 continue;
             }
-            let folded = slice.runs().map(|(run, cells)| {
-                let thread = other(run.thread);
-                (Run { thread, ..run }, cells)
+            let folded = slice.runs().map(|run| OfThread {
+                thread: other(run.thread),
+                ..run
             });
-            let (runs, cells) = sums.of_runs(folded.collect(), spots);
-            (slice.runs, slice.cells) = (runs, cells);
+            let summed = sums.of_runs(folded.collect(), spots);
+            slice.become_summed(summed);
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use super::build::{Maker, sum};
 use super::sums::Sums;
-use super::{Slice, Slices};
-use crate::profile::{Site, SiteId};
+use super::{Sites, Slice, Slices};
 use crate::trace::{Samples, Trace};
 use rustc_hash::FxHashSet;
 
@@ -15,7 +14,7 @@ impl Slices {
     pub(crate) fn rename(
         &mut self,
         trace: &Trace,
-        (sites, site_of_place): (&[Site], &[SiteId]),
+        sites: Sites,
         places: impl Iterator<Item = u32>,
     ) -> Vec<u32> {
         let mut renamed = Vec::new();
@@ -25,7 +24,7 @@ impl Slices {
             let (Some(&old), Some(&what), Some(&site)) = (
                 self.spot_of_place.get(index),
                 trace.places.get(index),
-                site_of_place.get(index),
+                sites.of_place.get(index),
             ) else {
                 // It was not taken yet.
                 continue;
@@ -49,9 +48,9 @@ impl Slices {
     }
 
     /// The places have other numbers now; their sites are those that they had.
-    pub(crate) fn renumber(&mut self, trace: &Trace, sites: &[Site], site_of_place: &[SiteId]) {
+    pub(crate) fn renumber(&mut self, trace: &Trace, sites: Sites) {
         self.spot_of_place.clear();
-        self.take_places(trace, sites, site_of_place);
+        self.take_places(trace, sites);
     }
 
     /// Counts the slices again in which a place may have left a spot.
@@ -66,6 +65,7 @@ impl Slices {
         let stale: Vec<usize> = (slices.iter().enumerate().skip(from))
             .filter_map(|(index, slice)| has_left(slice).then_some(index))
             .collect();
+        let region_of_spot = self.regions();
         let mut sums = Sums::default();
         // The first samples of what was counted again.
         let mut firsts: FxHashSet<u64> = FxHashSet::default();
@@ -77,16 +77,16 @@ impl Slices {
             let maker = Maker {
                 samples,
                 spot_of_place: &self.spot_of_place,
-                spots: self.spots.len(),
+                region_of_spot: &region_of_spot,
                 forgotten,
             };
-            let Some((runs, cells)) = maker.sums(first..end, &mut sums) else {
+            let Some(summed) = maker.sums(first..end, &mut sums) else {
                 continue;
             };
             firsts.insert(first);
             let slices = self.levels.first_mut();
             if let Some(slice) = slices.and_then(|slices| slices.get_mut(index)) {
-                (slice.runs, slice.cells) = (runs, cells);
+                slice.become_summed(summed);
             }
         }
         for level in 1..self.levels.len() {

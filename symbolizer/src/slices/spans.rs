@@ -50,15 +50,8 @@ impl InSpan {
     ) -> Option<Vec<Self>> {
         let slices = &profile.slices;
         let selection = Selection::new(profile, filter);
-        let region_of_site = |site: u32| {
-            let site = profile.sites.get(site as usize)?;
-            let entry = profile.entries.get(site.entry as usize)?;
-            Some(entry.region as usize)
-        };
-        let spots = slices.spots.iter().zip(0..);
-        let region_of_spot: Vec<Option<usize>> = spots
-            .map(|(spot, id)| region_of_site(spot.site).filter(|_| selection.takes_spot(id)))
-            .collect();
+        let region_of_spot: Vec<Option<Region>> =
+            slices.by_spot(|id, spot| selection.takes_spot(id).then_some(spot.region));
         let of_span = |span: &Span| {
             let samples = &profile.trace.samples;
             let (range, decided_whole) =
@@ -73,22 +66,30 @@ impl InSpan {
             let takes = |thread: u32| {
                 selection.takes_thread(thread) && span.thread.is_none_or(|one| one == thread)
             };
-            let mut add = |spot: u32, count: u32| {
-                let region = region_of_spot.get(spot as usize).copied().flatten();
-                if let Some(slot) = region.and_then(|region| sum.regions.get_mut(region)) {
+            let mut add = |region: Region, count: u32| {
+                if let Some(slot) = sum.regions.get_mut(region as usize) {
                     *slot += u64::from(count);
                 }
             };
+            let region_of = |spot: u32| region_of_spot.get(spot as usize).copied().flatten();
             slices.pieces(range, &mut |piece| {
                 match piece {
                     Piece::Slice(slice, _) => {
-                        for (_, cells) in slice.runs().filter(|(run, _)| takes(run.thread)) {
-                            cells.iter().for_each(|cell| add(cell.spot, cell.count));
+                        for run in slice.runs().filter(|run| takes(run.thread)) {
+                            if selection.is_of_regions() {
+                                selection.each_region(&run, &mut add);
+                                continue;
+                            }
+                            selection.each_cell(run.cells, |cell| {
+                                if let Some(region) = region_of(cell.spot) {
+                                    add(region, cell.count);
+                                }
+                            });
                         }
                     }
                     Piece::Samples(range) => profile.each_spot(range, |thread, spot| {
-                        if takes(thread) {
-                            add(spot, 1);
+                        if let Some(region) = region_of(spot).filter(|_| takes(thread)) {
+                            add(region, 1);
                         }
                     }),
                 }

@@ -1,12 +1,41 @@
 //! Summing up: samples into cells, and cells into those of the next level.
 
-use super::{Cell, Run, SLICE, Slice};
+use super::{Cell, InRegion, OfThread, Run, SLICE, Slice};
+use crate::profile::Region;
+use std::ops::Range;
+use vmscope_records::TimeNs;
 
 /// Bits that one pass of sorting looks at.
 const DIGIT: u32 = 11;
 
-/// The runs and cells of a slice.
-pub(super) type Summed = (Box<[Run]>, Box<[Cell]>);
+/// What a slice sums up.
+pub(super) struct Summed {
+    runs: Box<[Run]>,
+    cells: Box<[Cell]>,
+    regions: Box<[InRegion]>,
+}
+
+impl Summed {
+    /// The slice of these samples, of the time from the first one's to the last one's.
+    pub fn slice(self, samples: Range<u64>, (from, to): (TimeNs, TimeNs)) -> Slice {
+        Slice {
+            first: samples.start,
+            end: samples.end,
+            from,
+            to,
+            runs: self.runs,
+            cells: self.cells,
+            regions: self.regions,
+        }
+    }
+}
+
+impl Slice {
+    /// Sums its samples up as that says.
+    pub(super) fn become_summed(&mut self, summed: Summed) {
+        (self.runs, self.cells, self.regions) = (summed.runs, summed.cells, summed.regions);
+    }
+}
 
 /// What summing up needs, kept from one slice to the next.
 #[derive(Default)]
@@ -18,52 +47,64 @@ pub(super) struct Sums {
     counts: Vec<u32>,
     /// Bits of spots that have a count.
     counted: Vec<u64>,
+    /// By region, 0 between two threads.
+    in_regions: [u32; Region::ALL.len()],
     runs: Vec<Run>,
     cells: Vec<Cell>,
+    regions: Vec<InRegion>,
 }
 
 impl Sums {
-    /// The runs and cells of samples, each with its thread and spot; spots are below
-    /// `spots`.
+    /// Sums up samples, each with its thread and spot; `regions`: of all spots that there
+    /// are.
     pub fn of_samples(
         &mut self,
         samples: impl Iterator<Item = (u32, u32)>,
-        spots: usize,
+        regions: &[Region],
     ) -> Summed {
-        let bits = usize::BITS - spots.leading_zeros();
+        let bits = usize::BITS - regions.len().leading_zeros();
         // One that is not known would be taken for another thread's.
-        let samples = samples.filter(|(_, spot)| (*spot as usize) < spots);
-        self.keys.clear();
-        self.keys.reserve(SLICE);
-        let keys = samples.map(|(thread, spot)| u64::from(thread) << bits | u64::from(spot));
-        self.keys.extend(keys);
-        sort(&mut self.keys, &mut self.other_keys);
-        let mut last = None;
-        for &key in &self.keys {
-            let (thread, spot) = (low(key >> bits), low(key & ((1 << bits) - 1)));
-            match self.cells.last_mut() {
-                Some(cell) if last == Some(key) => cell.count += 1,
-                _ => self.cells.push(Cell { spot, count: 1 }),
+        let samples = samples.filter(|(_, spot)| (*spot as usize) < regions.len());
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.clear();
+        keys.reserve(SLICE);
+        keys.extend(samples.map(|(thread, spot)| u64::from(thread) << bits | u64::from(spot)));
+        sort(&mut keys, &mut self.other_keys);
+        for of_thread in keys.chunk_by(|a, b| a >> bits == b >> bits) {
+            let mut last = None;
+            for &key in of_thread {
+                let spot = low(key & ((1 << bits) - 1));
+                match self.cells.last_mut() {
+                    Some(cell) if last == Some(spot) => cell.count += 1,
+                    _ => self.cells.push(Cell { spot, count: 1 }),
+                }
+                last = Some(spot);
+                if let Some(&region) = regions.get(spot as usize) {
+                    self.note_region(region, 1);
+                }
             }
-            last = Some(key);
-            note_run(&mut self.runs, thread, self.cells.len(), 1);
+            let thread = of_thread.first().map_or(0, |key| low(key >> bits));
+            // A slice has fewer than 2^32 samples.
+            let samples = u32::try_from(of_thread.len()).unwrap_or(u32::MAX);
+            self.end_run(thread, samples);
         }
+        self.keys = keys;
         self.take()
     }
 
-    /// Those of slices that follow one another.
+    /// Sums up slices that follow one another.
     pub fn of_slices(&mut self, slices: &[Slice], spots: usize) -> Summed {
         self.of_runs(slices.iter().flat_map(Slice::runs).collect(), spots)
     }
 
-    /// Those of runs in any order, several of one thread among them.
-    pub fn of_runs(&mut self, mut runs: Vec<(Run, &[Cell])>, spots: usize) -> Summed {
+    /// Sums up what there is of threads in any order, of one several times.
+    pub fn of_runs(&mut self, mut runs: Vec<OfThread>, spots: usize) -> Summed {
         self.counts.resize(spots, 0);
         self.counted.resize(spots.div_ceil(64), 0);
         // Stable, and quick for what is in order in part.
-        runs.sort_by_key(|(run, _)| run.thread);
-        for of_thread in runs.chunk_by(|(a, _), (b, _)| a.thread == b.thread) {
-            for cell in of_thread.iter().flat_map(|(_, cells)| *cells) {
+        runs.sort_by_key(|run| run.thread);
+        for of_thread in runs.chunk_by(|a, b| a.thread == b.thread) {
+            for cell in of_thread.iter().flat_map(|run| run.cells) {
                 let spot = cell.spot as usize;
                 if let Some(count) = self.counts.get_mut(spot)
                     && let Some(bits) = self.counted.get_mut(spot / 64)
@@ -73,9 +114,11 @@ impl Sums {
                 }
             }
             self.take_counts();
-            for (run, _) in of_thread {
-                note_run(&mut self.runs, run.thread, self.cells.len(), run.samples);
+            for one in of_thread.iter().flat_map(|run| run.regions) {
+                self.note_region(one.region, one.count);
             }
+            let thread = of_thread.first().map_or(0, |run| run.thread);
+            self.end_run(thread, of_thread.iter().map(|run| run.samples).sum());
         }
         self.take()
     }
@@ -95,28 +138,41 @@ impl Sums {
         }
     }
 
+    fn note_region(&mut self, region: Region, count: u32) {
+        if let Some(slot) = self.in_regions.get_mut(region as usize) {
+            *slot += count;
+        }
+    }
+
+    /// Ends a thread's cells: it has so many samples.
+    fn end_run(&mut self, thread: u32, samples: u32) {
+        for (region, count) in Region::ALL.into_iter().zip(&mut self.in_regions) {
+            let count = std::mem::take(count);
+            if count > 0 {
+                self.regions.push(InRegion { region, count });
+            }
+        }
+        // A slice has fewer cells than samples, of which it has less than 2^32; a thread has
+        // no more regions than cells.
+        let end = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
+        self.runs.push(Run {
+            thread,
+            end: end(self.cells.len()),
+            regions_end: end(self.regions.len()),
+            samples,
+        });
+    }
+
     fn take(&mut self) -> Summed {
-        let all = (self.runs.as_slice().into(), self.cells.as_slice().into());
+        let all = Summed {
+            runs: self.runs.as_slice().into(),
+            cells: self.cells.as_slice().into(),
+            regions: self.regions.as_slice().into(),
+        };
         self.runs.clear();
         self.cells.clear();
+        self.regions.clear();
         all
-    }
-}
-
-/// Notes that cells up to `cells` are of `thread`, for so many samples more.
-fn note_run(runs: &mut Vec<Run>, thread: u32, cells: usize, samples: u32) {
-    // A slice has fewer cells than samples, of which it has less than 2^32.
-    let end = u32::try_from(cells).unwrap_or(u32::MAX);
-    match runs.last_mut() {
-        Some(run) if run.thread == thread => {
-            run.end = end;
-            run.samples += samples;
-        }
-        _ => runs.push(Run {
-            thread,
-            end,
-            samples,
-        }),
     }
 }
 

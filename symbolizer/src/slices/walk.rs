@@ -1,8 +1,8 @@
 //! Going through a window: few slices, and single samples at its edges.
 
-use super::{Cell, Slice, Slices, Spot};
-use crate::profile::Profile;
-use crate::summary::Filter;
+use super::{Cell, OfThread, Slice, Slices, Spot, Stop};
+use crate::profile::{Profile, Region};
+use crate::summary::{Filter, Only};
 use crate::trace::Samples;
 use std::ops::Range;
 use vmscope_records::TimeNs;
@@ -28,6 +28,8 @@ pub(crate) struct Selection {
     pub threads: Option<Vec<bool>>,
     /// By spot; `None` for all.
     pub spots: Option<Vec<bool>>,
+    /// By region, where the spots it takes are those of whole regions.
+    regions: Option<[bool; Region::ALL.len()]>,
     /// The spots it takes, ascending, where they are few.
     few: Option<Few>,
 }
@@ -39,6 +41,8 @@ pub(crate) struct Few(Vec<u32>);
 impl Few {
     /// More than this are many.
     const MOST: usize = 128;
+    /// So few cells are gone through.
+    const SHORT: usize = 512;
 
     /// The spots that are `taken`, if they are few.
     pub fn of(taken: impl Iterator<Item = bool>) -> Option<Self> {
@@ -49,11 +53,27 @@ impl Few {
         (few.len() <= Self::MOST).then_some(Few(few))
     }
 
+    /// Whether searching for them among so many cells is quicker than going through these.
+    pub fn is_quicker(&self, cells: usize) -> bool {
+        // Each halving of a search waits for memory, which cells that follow one another
+        // do not.
+        cells > Self::SHORT && cells / 16 > self.0.len()
+    }
+
     /// Hands those among `cells` to `visit`.
     pub fn each(&self, mut cells: &[Cell], mut visit: impl FnMut(&Cell)) {
+        // How far the next one may be, if it is near: those of a method mostly are.
+        let mut near = usize::MAX;
         for spot in &self.0 {
-            let at = cells.partition_point(|cell| cell.spot < *spot);
+            let is_before = |cell: &Cell| cell.spot < *spot;
+            while near < cells.len() && cells.get(near).is_some_and(is_before) {
+                cells = cells.get(near..).unwrap_or_default();
+                near *= 2;
+            }
+            let some = cells.get(..near.saturating_add(1)).unwrap_or(cells);
+            let at = some.partition_point(is_before);
             cells = cells.get(at..).unwrap_or_default();
+            near = 1;
             match cells.first() {
                 Some(cell) if cell.spot == *spot => visit(cell),
                 Some(_) => {}
@@ -81,6 +101,7 @@ impl Selection {
             threads,
             few: spots.as_deref().and_then(few),
             spots,
+            regions: filter.only.of_regions(),
         }
     }
 
@@ -90,6 +111,7 @@ impl Selection {
         Selection {
             few: few(&spots),
             spots: Some(spots),
+            regions: None,
             threads: self.threads.clone(),
             range: self.range.clone(),
             decided_whole: self.decided_whole,
@@ -100,6 +122,7 @@ impl Selection {
     pub fn everywhere(&self) -> Self {
         Selection {
             spots: None,
+            regions: Only::default().of_regions(),
             few: None,
             range: self.range.clone(),
             threads: self.threads.clone(),
@@ -107,17 +130,18 @@ impl Selection {
         }
     }
 
-    /// Whether the spots it takes are searched for, not gone through.
-    pub fn is_few(&self) -> bool {
-        self.few.is_some()
+    /// Whether the spots it takes are searched for among so many cells, which are not gone
+    /// through.
+    pub fn is_few_among(&self, cells: usize) -> bool {
+        self.few.as_ref().is_some_and(|few| few.is_quicker(cells))
     }
 
     /// Hands those cells of a run to `visit` whose spots it takes.
     pub fn each_cell(&self, cells: &[Cell], mut visit: impl FnMut(&Cell)) {
         match (&self.few, &self.spots) {
-            (Some(few), _) => few.each(cells, visit),
-            (None, None) => cells.iter().for_each(visit),
-            (None, Some(spots)) => {
+            (Some(few), _) if few.is_quicker(cells.len()) => few.each(cells, visit),
+            (_, None) => cells.iter().for_each(visit),
+            (_, Some(spots)) => {
                 for cell in cells {
                     if spots.get(cell.spot as usize) == Some(&true) {
                         visit(cell);
@@ -125,6 +149,55 @@ impl Selection {
                 }
             }
         }
+    }
+
+    /// Whether what it takes of a slice is known by region.
+    pub fn is_of_regions(&self) -> bool {
+        self.regions.is_some()
+    }
+
+    /// Hands what it takes of each region of a thread's to `visit`: only of a selection of
+    /// regions.
+    pub fn each_region(&self, of: &OfThread, mut visit: impl FnMut(Region, u32)) {
+        let Some(taken) = &self.regions else {
+            return;
+        };
+        for one in of.regions {
+            if taken.get(one.region as usize) == Some(&true) {
+                visit(one.region, one.count);
+            }
+        }
+    }
+
+    /// How many samples of a thread's it takes, where no cell has to be looked at for that.
+    pub fn samples_of(&self, of: &OfThread) -> Option<u64> {
+        self.regions?;
+        let mut samples = 0;
+        self.each_region(of, |_, count| samples += u64::from(count));
+        Some(samples)
+    }
+
+    /// How many samples it takes; `None` when `stop` was wished before it was done.
+    pub fn total(&self, profile: &Profile, stop: &Stop) -> Option<u64> {
+        let mut total = 0;
+        profile.slices.pieces(self.range.clone(), &mut |piece| {
+            match piece {
+                Piece::Slice(slice, _) => {
+                    for run in slice.runs().filter(|run| self.takes_thread(run.thread)) {
+                        total += self.samples_of(&run).unwrap_or_else(|| {
+                            let mut samples = 0;
+                            self.each_cell(run.cells, |cell| samples += u64::from(cell.count));
+                            samples
+                        });
+                    }
+                }
+                Piece::Samples(range) => profile.each_spot(range, |thread, spot| {
+                    total += u64::from(self.takes_thread(thread) && self.takes_spot(spot));
+                }),
+            }
+            (!stop.is_stopped()).then_some(())
+        })?;
+        Some(total)
     }
 
     pub fn takes_thread(&self, thread: u32) -> bool {

@@ -177,31 +177,32 @@ impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
     fn add(&mut self, slice: &Slice, room: u64) -> bool {
         let selection = self.selection;
         let runs = slice.runs();
-        let runs = runs.filter(|(run, _)| selection.takes_thread(run.thread));
-        let mut samples = 0;
-        if selection.spots.is_none() {
-            samples = runs.clone().map(|(run, _)| u64::from(run.samples)).sum();
+        let runs = runs.filter(|run| selection.takes_thread(run.thread));
+        let known = runs.clone().map(|run| selection.samples_of(&run)).sum();
+        if let Some(samples) = known {
             if samples > room {
                 return false;
             }
-            for (run, cells) in runs {
+            for run in runs {
                 let put = |cell: &Cell| (self.put)(&mut self.means, run.thread, *cell);
                 match &self.few {
-                    Some(few) => few.each(cells, put),
-                    None => cells.iter().for_each(put),
+                    // What counts is what is taken, or a part of that.
+                    Some(few) if few.is_quicker(run.cells.len()) => few.each(run.cells, put),
+                    _ => selection.each_cell(run.cells, put),
                 }
             }
             self.means.fill(samples);
             return true;
         }
+        let mut samples = 0;
         self.selected.clear();
-        for (run, cells) in runs {
+        for run in runs {
             // Some at a time: it is seldom long before there are too many.
-            let some = match selection.is_few() {
-                true => cells.len().max(1),
+            let some = match selection.is_few_among(run.cells.len()) {
+                true => run.cells.len().max(1),
                 false => CHECKED,
             };
-            for cells in cells.chunks(some) {
+            for cells in run.cells.chunks(some) {
                 selection.each_cell(cells, |cell| {
                     samples += u64::from(cell.count);
                     if (self.counts)(cell.spot) {

@@ -124,6 +124,16 @@ impl Only {
         *self == Only::default()
     }
 
+    /// Which regions it takes, by [`Region::ALL`], if it is about regions alone.
+    pub(crate) fn of_regions(&self) -> Option<[bool; Region::ALL.len()]> {
+        let is_alone = self.modules.is_empty()
+            && self.tiers.is_empty()
+            && self.names.is_empty()
+            && self.entries.is_empty();
+        let is_taken = |region| self.regions.is_empty() || self.regions.contains(&region);
+        is_alone.then(|| Region::ALL.map(is_taken))
+    }
+
     fn mask(&self, entries: &[Entry]) -> Option<EntryMask> {
         if self.is_everything() {
             return None;

@@ -16,7 +16,7 @@ use crate::recordings::read;
 use crate::recordings::shapes::long::{self, Popularity};
 use crate::tui::app::{App, update};
 use crate::tui::event::{Effect, Event};
-use crate::tui::jobs::{Done, Job};
+use crate::tui::jobs::{Done, Job, Slot};
 use crate::tui::keys::{Binding, Command, GLOBAL};
 use crate::tui::screen;
 use crate::tui::testing::{THEME, key as named, script};
@@ -48,12 +48,19 @@ struct Took {
     held_up: Duration,
     /// Until the last answer was drawn.
     answered: Duration,
+    /// The work that came of it: when each piece was begun, how long it took.
+    jobs: Vec<Piece>,
 }
+
+/// What is worked out, from when on and how long.
+type Piece = (Slot, Duration, Duration);
 
 struct Bench {
     app: App,
     profile: Profile,
     terminal: Terminal<TestBackend>,
+    /// The work that came of the last event.
+    jobs: Vec<Piece>,
 }
 
 #[test]
@@ -98,6 +105,7 @@ fn every_list() {
             does,
             held_up,
             answered,
+            jobs: bench.jobs.clone(),
         });
     };
     for grouping in 0..7 {
@@ -131,6 +139,12 @@ fn tell(mut took: Vec<Took>) {
             one.answered.as_secs_f64() * 1e3,
             one.does,
         );
+        if one.answered > GOAL {
+            for (slot, from, took) in &one.jobs {
+                let (from, took) = (from.as_secs_f64() * 1e3, took.as_secs_f64() * 1e3);
+                println!("{:21} from {from:>5.1}ms {took:>8.1}ms  {slot:?}", "");
+            }
+        }
     }
     let slow = took.iter().filter(|one| one.answered > GOAL).count();
     let held_up = took.iter().filter(|one| one.held_up > GOAL).count();
@@ -174,6 +188,7 @@ impl Bench {
             app: App::new("bench.vmscope".to_owned(), THEME, SIZE),
             profile,
             terminal: Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).unwrap(),
+            jobs: Vec::new(),
         };
         let (held_up, answered) = bench.take(Event::Opened);
         println!("first screen: held up {held_up:?}, answered {answered:?}");
@@ -233,9 +248,13 @@ impl Bench {
         mut took: impl FnMut(&mut Bench) -> (Duration, Duration),
     ) -> Took {
         let (mut held_up, mut answered) = took(self);
+        let mut jobs = self.jobs.clone();
         for _ in 1..TIMES {
             if held_up.max(answered) > GOAL {
                 let again = took(self);
+                if again.1 < answered {
+                    jobs.clone_from(&self.jobs);
+                }
                 (held_up, answered) = (held_up.min(again.0), answered.min(again.1));
             }
         }
@@ -245,6 +264,7 @@ impl Bench {
             does,
             held_up,
             answered,
+            jobs,
         }
     }
 
@@ -265,6 +285,7 @@ impl Bench {
     fn take(&mut self, event: Event) -> (Duration, Duration) {
         let (mut now, mut held_up) = (Duration::ZERO, Duration::ZERO);
         let mut workers = [Duration::ZERO; 2];
+        self.jobs.clear();
         let mut events = vec![(Duration::ZERO, event)];
         while let Some(next) = (0..events.len()).min_by_key(|&at| events[at].0) {
             let (at, event) = events.swap_remove(next);
@@ -282,9 +303,12 @@ impl Bench {
             let jobs: VecDeque<Job> = effects.into_iter().filter_map(job_of).collect();
             for job in jobs {
                 let worker = workers.iter_mut().min().unwrap();
+                let (slot, from) = (job.slot, now.max(*worker));
                 let began = cpu();
                 let done: Done = job.run(&self.profile);
-                *worker = (*worker).max(now) + (cpu() - began);
+                let took = cpu() - began;
+                *worker = from + took;
+                self.jobs.push((slot, from, took));
                 events.push((*worker, Event::Done(done)));
             }
         }

@@ -3,20 +3,10 @@
 use vmscope_symbolizer::{Profile, Region};
 
 /// How many regions there are: the groups of a column.
-pub const GROUPS: u16 = Region::ALL.len() as u16;
+pub const GROUPS: usize = Region::ALL.len();
 
 /// Samples by region, as [`Region::ALL`] orders them.
-pub type ByRegion = [u64; Region::ALL.len()];
-
-/// The region of each site, by its number.
-pub fn of_sites(profile: &Profile) -> Vec<u16> {
-    let regions: Vec<u16> = profile.entries.iter().map(|e| e.region as u16).collect();
-    let of_entry = |entry: u32| regions.get(entry as usize).copied();
-    let sites = profile.sites.iter();
-    sites
-        .map(|site| of_entry(site.entry).unwrap_or(GROUPS))
-        .collect()
-}
+pub type ByRegion = [u64; GROUPS];
 
 /// The counts of a column's row, added to `sum`.
 pub fn add(sum: &mut ByRegion, counts: &[u64]) {

@@ -18,6 +18,7 @@ mod page;
 mod pressed;
 mod rows;
 mod sorted;
+mod sparse;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -108,6 +109,13 @@ impl View for Hot {
             Some(Arc::new(Facts::of(profile, stop)?))
         });
         questions.extend(facts);
+        if self.form == Form::List && self.order.has_errors() {
+            // They take longest, and need nothing else.
+            let filter = cx.lens.filter().clone();
+            questions.extend(self.errors.ask(ERRORS, (), cx.stamp, move |profile, stop| {
+                Some(Arc::new(Summary::errors_by_entry(profile, &filter, stop)?))
+            }));
+        }
         // What is made of a summary waits for the newest.
         let is_known = self.facts.answered() == Some(&((), of_profile));
         let Some((facts, summary)) = (self.facts.get().filter(|_| is_known)).zip(cx.summary) else {
@@ -301,15 +309,14 @@ impl View for Hot {
 }
 
 impl Hot {
-    /// What the list is made of: its entries, and the errors of their shares, which take
-    /// longer. Only where it is sorted by these, it waits for them.
+    /// What the list is made of. Only where it is sorted by the errors of shares, it waits for
+    /// these.
     fn ask_list(
         &mut self,
         facts: &Arc<Facts>,
         summary: &Arc<Summary>,
         cx: &Cx<'_>,
-    ) -> Vec<Question> {
-        let mut questions = Vec::new();
+    ) -> Option<Question> {
         let (order, filter) = (self.order, cx.lens.filter().clone());
         let are_known = self.errors.answered() == Some(&((), cx.stamp));
         let errors = self
@@ -317,24 +324,14 @@ impl Hot {
             .get()
             .filter(|_| are_known && order.needs_errors());
         let errors = errors.cloned().unwrap_or_default();
-        if are_known || !order.needs_errors() {
-            let (facts, summary) = (Arc::clone(facts), Arc::clone(summary));
-            let asked = self
-                .listing
-                .ask(LISTING, order, cx.stamp, move |profile, stop| {
-                    Listing::of(profile, &facts, &summary, (filter, order, errors), stop)
-                });
-            questions.extend(asked);
+        if !are_known && order.needs_errors() {
+            return None;
         }
-        if order.has_errors() {
-            let (filter, summary) = (cx.lens.filter().clone(), Arc::clone(summary));
-            let asked = self.errors.ask(ERRORS, (), cx.stamp, move |profile, stop| {
-                let errors = summary.errors_by_entry(profile, &filter, stop)?;
-                Some(Arc::new(errors))
-            });
-            questions.extend(asked);
-        }
-        questions
+        let (facts, summary) = (Arc::clone(facts), Arc::clone(summary));
+        self.listing
+            .ask(LISTING, order, cx.stamp, move |profile, stop| {
+                Listing::of(profile, &facts, &summary, (filter, order, errors), stop)
+            })
     }
 
     fn become_form(&mut self, form: Form, cx: &Cx<'_>) {

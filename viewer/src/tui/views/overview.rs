@@ -11,7 +11,7 @@ mod strip;
 mod tests;
 mod vm;
 
-use super::{Act, Click, Cx, Find, Press, View, by_region};
+use super::{Act, Click, Cx, Find, Press, View};
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::Command;
 use crate::tui::shown::Shown;
@@ -157,14 +157,10 @@ impl View for Overview {
         // Where only the window grows, the columns are others, too: the stamp says that.
         let stamp: Stamp = cx.stamp;
         questions.extend(self.strip.ask(1, columns, stamp, move |profile, stop| {
-            let by = By::Groups {
-                of_site: &by_region::of_sites(profile),
-                groups: by_region::GROUPS,
-            };
             let what = ColumnsOf {
                 window,
                 columns,
-                by,
+                by: By::Regions,
             };
             let columns = Columns::of(profile, &what, &filter, stop)?;
             Some(Strip { window, columns })

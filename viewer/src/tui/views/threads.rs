@@ -8,7 +8,6 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
-use super::by_region::{self, GROUPS};
 use super::{Act, Choice, Click, Cx, Find, Press, View};
 use crate::report::text::role_name;
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
@@ -211,10 +210,11 @@ impl View for Threads {
             ..cx.stamp
         };
         let filter = everybody(cx);
+        let of = filter.clone();
         let facts = self
             .facts
             .ask(0, filter.clone(), stamp, move |profile, stop| {
-                Facts::of(profile, &filter, stop)
+                Facts::of(profile, &of, stop)
             });
         let mut questions: Vec<Question> = facts.into_iter().collect();
         if let Some(facts) = self.facts.get().map(Arc::clone) {
@@ -226,6 +226,13 @@ impl View for Threads {
                     Rows::of(profile, &facts, &wanted, stop)
                 });
             questions.extend(rows);
+        }
+        // Which threads there is activity of is known by the rows.
+        let rows_are_of = self.rows.answered().map(|(key, _)| key);
+        if self.facts.answered() != Some(&(filter, stamp))
+            || rows_are_of != Some(&(self.wanted.clone(), self.version))
+        {
+            return questions;
         }
         let key = self.sparks_of(cx);
         if !key.rows.is_empty() && key.columns > 0 {
@@ -253,8 +260,6 @@ impl View for Threads {
                     by: Counted::Rows {
                         of_thread: &of_thread,
                         rows: u32::try_from(asked.rows.len()).unwrap_or(0),
-                        of_site: &by_region::of_sites(profile),
-                        groups: GROUPS,
                     },
                 };
                 Columns::of(profile, &what, &asked.everybody, stop)

@@ -266,11 +266,16 @@ impl View for Timeline {
                     Lanes::of(profile, grid, &of, begin, stop)
                 }),
         );
-        let visible = self.visible(&layout);
+        // Which threads there are rows of is known by the list.
+        if Activity::has_threads(cx.profile, grid)
+            || self.listed.answered() != Some(&(filter.clone(), stamp))
+        {
+            return questions;
+        }
+        let visible = self.visible(&layout).into_iter();
         let threads: Vec<u32> = visible
-            .iter()
             .filter(|(_, _, included)| *included)
-            .map(|(thread, ..)| *thread)
+            .map(|(thread, ..)| thread)
             .collect();
         let (key, of) = ((grid, filter.clone(), threads.clone()), filter);
         questions.extend(self.rows.ask(2, key, stamp, move |profile, stop| {

@@ -37,7 +37,7 @@ enum Ranges {
 }
 
 /// What does not depend on filters.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Facts {
     /// Which entries are one method.
     pub methods: Methods,

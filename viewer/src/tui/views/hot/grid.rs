@@ -172,20 +172,21 @@ impl Grid {
         }
         let row_now = self.list.selected().min(self.rows.len() - 1);
         let now = row_now * columns + self.column.saturating_sub(1);
-        let hot = matrix.cells.iter().filter(|(_, n)| **n * 10 >= matrix.most);
+        let cells = matrix.cells.all().iter();
+        let hot = cells.filter(|cell| cell.samples * 10 >= matrix.most);
         let mut place_of_row = vec![0; self.rows.len()];
         for (place, &row) in self.rows.iter().enumerate() {
             if let Some(slot) = place_of_row.get_mut(row as usize) {
                 *slot = place;
             }
         }
-        let places = hot.filter_map(|((who, category), _)| {
+        let places = hot.filter_map(|cell| {
             let (row, column) = if self.turned {
-                (category, who)
+                (cell.column, cell.row)
             } else {
-                (who, category)
+                (cell.row, cell.column)
             };
-            Some(place_of_row.get(*row as usize)? * columns + *column as usize)
+            Some(place_of_row.get(row as usize)? * columns + column as usize)
         });
         // How far away, the way that one goes.
         let away = |place: usize| {

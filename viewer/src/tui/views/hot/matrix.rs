@@ -2,9 +2,9 @@
 //! compilers and the kernel cost whom. Worked out off the drawing thread.
 
 use super::facts::Facts;
+use super::sparse::Cells;
 use crate::report::parts::part_of;
 use crate::tui::theme::region_name;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vmscope_symbolizer::methods::MethodId;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop};
@@ -63,16 +63,6 @@ pub struct Category {
 }
 
 impl Category {
-    /// That of an entry.
-    pub fn of(profile: &Profile, entry: EntryId, in_parts: bool) -> Self {
-        let entry = profile.entries.get(entry as usize);
-        let part = entry.map_or("", part_of);
-        Category {
-            region: entry.map_or(Region::Unknown, |entry| entry.region),
-            part: in_parts.then(|| part.to_owned()),
-        }
-    }
-
     /// What it is called.
     pub fn name(&self) -> String {
         let region = region_name(self.region);
@@ -89,8 +79,8 @@ impl Category {
 pub struct Item<T> {
     /// What it is.
     pub what: T,
-    /// What it is called.
-    pub name: Arc<str>,
+    /// What it is called; `None` of a method, whose name is among the [`Facts`].
+    pub name: Option<Arc<str>>,
     /// All its samples.
     pub samples: u64,
     /// Its place by name.
@@ -100,6 +90,8 @@ pub struct Item<T> {
 /// The table, of which only what is not zero is kept.
 #[derive(Debug, Default)]
 pub struct Matrix {
+    /// What is known of the methods.
+    pub facts: Arc<Facts>,
     /// Which one it is.
     pub shape: Shape,
     /// All samples.
@@ -109,7 +101,7 @@ pub struct Matrix {
     /// By region, most samples first.
     pub categories: Vec<Item<Category>>,
     /// By index in `who` and in `categories`.
-    pub cells: FxHashMap<(u32, u32), u64>,
+    pub cells: Cells,
     /// The samples of the greatest cell.
     pub most: u64,
     /// The samples of the greatest sum in `who`.
@@ -130,14 +122,14 @@ pub struct Errors {
     /// Of each of [`Matrix::categories`].
     pub categories: Vec<f64>,
     /// Of each of [`Matrix::cells`].
-    pub cells: FxHashMap<(u32, u32), f64>,
+    pub cells: Vec<f64>,
 }
 
 impl Matrix {
     /// Counts; `None` when `stop` was wished before it was done.
     pub fn of(
         profile: &Profile,
-        facts: &Facts,
+        facts: &Arc<Facts>,
         filter: &Filter,
         shape: Shape,
         stop: &Stop,
@@ -145,9 +137,26 @@ impl Matrix {
         super::counted::count(profile, facts, filter, shape, stop)
     }
 
+    /// What somebody is called.
+    pub fn name_of_who(&self, who: u32) -> &str {
+        let item = self.who.get(who as usize);
+        let name = item.and_then(|item| match (&item.name, &item.what) {
+            (Some(name), _) => Some(name),
+            (None, Who::Method(method)) => self.facts.methods.names.get(*method as usize),
+            (None, _) => None,
+        });
+        name.map_or("", |name| name)
+    }
+
     /// The samples of a cell.
     pub fn cell(&self, who: u32, category: u32) -> u64 {
-        self.cells.get(&(who, category)).copied().unwrap_or(0)
+        self.cells.get(who, category)
+    }
+
+    /// The error of a cell's share, where it is known.
+    pub fn error(&self, who: u32, category: u32) -> Option<f64> {
+        let errors = self.errors.as_ref()?;
+        errors.cells.get(self.cells.at(who, category)?).copied()
     }
 }
 

@@ -39,12 +39,12 @@ impl<'a> Way<'a> {
 
     /// What a row is called.
     pub fn name(self, row: u32) -> &'a str {
-        let at = row as usize;
-        let name = match self.turned {
-            true => self.matrix.categories.get(at).map(|item| &item.name),
-            false => self.matrix.who.get(at).map(|item| &item.name),
-        };
-        name.map_or("", |name| name)
+        if !self.turned {
+            return self.matrix.name_of_who(row);
+        }
+        let item = self.matrix.categories.get(row as usize);
+        let name = item.and_then(|item| item.name.as_deref());
+        name.unwrap_or_default()
     }
 
     /// A row's samples.
@@ -109,8 +109,8 @@ impl<'a> Way<'a> {
         match (column, self.turned) {
             (None, true) => errors.categories.get(row as usize).copied(),
             (None, false) => errors.who.get(row as usize).copied(),
-            (Some(column), true) => errors.cells.get(&(column, row)).copied(),
-            (Some(column), false) => errors.cells.get(&(row, column)).copied(),
+            (Some(column), true) => self.matrix.error(column, row),
+            (Some(column), false) => self.matrix.error(row, column),
         }
     }
 

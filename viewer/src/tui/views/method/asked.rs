@@ -1,12 +1,10 @@
 //! What the view asks to be worked out, and what becomes of the answers.
 
 use super::calls::Shows;
-use super::found::{self, Which};
+use super::found::{self, Known, Which};
 use super::sides::Sides;
 use super::{Cx, Method, Own};
 use crate::tui::jobs::{Answer, Question};
-use std::sync::Arc;
-use vmscope_symbolizer::annotate::Located;
 
 /// The numbers of the view's questions.
 const FOUND: u8 = 0;
@@ -59,17 +57,17 @@ impl Method {
         // What is side by side is laid out by what all versions have together.
         let origin = self.origin.filter(|_| !self.beside.on);
         let (asked, until) = (which.clone(), cx.end);
-        let known = self.located(cx);
+        let known = self.known(cx);
         let found = self
             .found
             .ask(FOUND, (which, origin), cx.stamp, move |profile, stop| {
                 found::find(profile, &filter, (&asked, origin), until, known, stop)
             });
-        let filter = cx.lens.filter().clone();
+        let (filter, known) = (cx.lens.filter().clone(), self.known(cx));
         let hottest = self
             .hottest
             .ask(HOTTEST, (), cx.stamp, move |profile, stop| {
-                found::hottest(profile, &filter, stop)
+                found::hottest(profile, &filter, known, stop)
             });
         let calls = self
             .subject
@@ -95,21 +93,19 @@ impl Method {
         let origins = self.beside.shown(all, self.origin, room);
         let filter = cx.lens.filter().clone();
         let key = (subject.clone(), origins.clone());
-        let known = self.located(cx);
+        let mut known = self.known(cx);
         self.sides.ask(SIDES, key, cx.stamp, move |profile, stop| {
-            let located = found::located(profile, &subject, known);
+            let located = known.located(profile, &subject);
             Sides::of(profile, &filter, &located, &origins, stop)
         })
     }
 
-    /// Where the method is in the profile as it is now, if that is known.
-    fn located(&self, cx: &Cx<'_>) -> Option<Arc<Located>> {
-        let (_, stamp) = self.found.answered()?;
-        let found = self.found.get()?;
-        let located = found.located.as_ref();
-        located
-            .filter(|_| stamp.profile == cx.stamp.profile)
-            .cloned()
+    /// What is known of the profile as it is now.
+    fn known(&self, cx: &Cx<'_>) -> Known {
+        let answered = self.found.answered();
+        let is_now = answered.is_some_and(|(_, stamp)| stamp.profile == cx.stamp.profile);
+        let found = self.found.get().filter(|_| is_now);
+        found.map_or_else(Known::default, |found| found.known.clone())
     }
 
     /// Takes the answer to one of them.

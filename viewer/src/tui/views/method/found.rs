@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::annotate::{
-    Annotation, Candidate, Located, Origin, Piece, Spot, Subject, Tally, Version,
+    Annotation, ByMethod, Candidate, Located, Origin, Piece, Spot, Subject, Taken, Tally, Version,
     annotate_stoppable, hottest_method, machine_code, subject_of_entry, versions,
 };
 use vmscope_symbolizer::profile::Case;
@@ -32,13 +32,43 @@ pub type Pieces = Vec<(u32, u32)>;
 /// Machine code by the number of the place that it executes.
 pub type Machine = FxHashMap<u64, Pieces>;
 
+/// What is the same under every filter, as far as it was worked out before.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Which methods each site is of.
+    pub methods: Option<Arc<ByMethod>>,
+    /// Where a method is, which may be the one that is asked for.
+    pub located: Option<Arc<Located>>,
+}
+
+impl Known {
+    fn methods(&mut self, profile: &Profile) -> Arc<ByMethod> {
+        let known = self
+            .methods
+            .get_or_insert_with(|| Arc::new(ByMethod::of(profile)));
+        Arc::clone(known)
+    }
+
+    /// Where a method is.
+    pub fn located(&mut self, profile: &Profile, subject: &Subject) -> Arc<Located> {
+        let known = self.located.as_ref();
+        if let Some(known) = known.filter(|known| known.subject() == subject) {
+            return Arc::clone(known);
+        }
+        let methods = self.methods(profile);
+        let located = Arc::new(Located::of(profile, &methods, subject));
+        self.located = Some(Arc::clone(&located));
+        located
+    }
+}
+
 /// A method, found.
 #[derive(Debug)]
 pub struct Found {
     /// Which; `None` where there is nothing to be annotated.
     pub subject: Option<Subject>,
-    /// Where that is in the profile.
-    pub located: Option<Arc<Located>>,
+    /// What was worked out on the way.
+    pub known: Known,
     /// Why there is none: a sentence.
     pub why: String,
     /// Its samples: of all versions, or of the one that was asked for.
@@ -76,28 +106,29 @@ pub fn id_of_callee(parent: u64, subject: &Subject) -> u64 {
 }
 
 /// Finds a method and its samples; `origin`: of one version alone. What came after `until`
-/// is not shown. `known`: where a method is, which may be the one.
+/// is not shown.
 pub fn find(
     profile: &Profile,
     filter: &Filter,
     (which, origin): (&Which, Option<Origin>),
     until: TimeNs,
-    known: Option<Arc<Located>>,
+    mut known: Known,
     stop: &Stop,
 ) -> Option<Found> {
+    let taken = Taken::of(profile, filter);
     let subject = match which {
         Which::Subject(subject) => Ok(subject.clone()),
         Which::Entry(entry) => {
             subject_of_entry(profile, *entry).ok_or_else(|| why_not(profile, *entry))
         }
         Which::Hottest => {
-            let hottest = hottest_method(profile, filter, stop)?;
+            let hottest = hottest_method(&taken, &known.methods(profile), stop)?;
             hottest.ok_or_else(|| none_at_all(profile))
         }
     };
     let mut found = Found {
         subject: None,
-        located: None,
+        known: Known::default(),
         why: String::new(),
         annotation: Annotation::default(),
         versions: Vec::new(),
@@ -109,10 +140,9 @@ pub fn find(
     };
     match subject {
         Ok(subject) => {
-            let located = located(profile, &subject, known);
-            found.annotation = annotate_stoppable(profile, filter, &located, origin, stop)?;
-            found.versions = versions(profile, filter, &located, stop)?;
-            found.located = Some(located);
+            let located = known.located(profile, &subject);
+            found.annotation = annotate_stoppable(&taken, &located, origin, stop)?;
+            found.versions = versions(&taken, &located, stop)?;
             let is_there = |one: &Version| one.since.is_none_or(|since| since <= until);
             found.versions.retain(is_there);
             for version in &mut found.versions {
@@ -124,13 +154,8 @@ pub fn find(
         }
         Err(why) => found.why = why,
     }
+    found.known = known;
     Some(found)
-}
-
-/// Where a method is in a profile, if that is not `known`.
-pub fn located(profile: &Profile, subject: &Subject, known: Option<Arc<Located>>) -> Arc<Located> {
-    let known = known.filter(|known| known.subject() == subject);
-    known.unwrap_or_else(|| Arc::new(Located::of(profile, subject)))
 }
 
 impl Found {
@@ -233,6 +258,12 @@ fn none_at_all(profile: &Profile) -> String {
 }
 
 /// The methods that the palette offers.
-pub fn hottest(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Candidate>> {
-    vmscope_symbolizer::annotate::hottest(profile, filter, MAX_HOTTEST, stop)
+pub fn hottest(
+    profile: &Profile,
+    filter: &Filter,
+    mut known: Known,
+    stop: &Stop,
+) -> Option<Vec<Candidate>> {
+    let (taken, methods) = (Taken::of(profile, filter), known.methods(profile));
+    vmscope_symbolizer::annotate::hottest(&taken, &methods, MAX_HOTTEST, stop)
 }

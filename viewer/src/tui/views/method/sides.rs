@@ -5,7 +5,7 @@ use super::items::Item;
 use crate::report::words::ratio;
 use crate::tui::jobs::Stop;
 use rustc_hash::FxHashMap;
-use vmscope_symbolizer::annotate::{Located, Origin, Row, machine_code, sides};
+use vmscope_symbolizer::annotate::{Located, Origin, Row, Taken, machine_code, sides};
 use vmscope_symbolizer::{Filter, Profile};
 
 /// What a version has at a place, or in a method that was inlined at one.
@@ -54,7 +54,7 @@ impl Sides {
         origins: &[Origin],
         stop: &Stop,
     ) -> Option<Self> {
-        let annotations = sides(profile, filter, located, origins, stop)?;
+        let annotations = sides(&Taken::of(profile, filter), located, origins, stop)?;
         let code = |origin: &Origin| match origin {
             Origin::Code(code) => Some(*code),
             _ => None,

@@ -244,7 +244,7 @@ impl Threads {
         let threads: Vec<u64> = asked.rows.iter().map(threads).collect();
         let mut busiest = 0.0f64;
         for column in 0..asked.columns {
-            let rows = columns.column(column).chunks(usize::from(GROUPS));
+            let rows = columns.column(column).chunks(GROUPS);
             for (counts, threads) in rows.zip(&threads) {
                 let ns = column_ns.saturating_mul(*threads);
                 let samples = counts.iter().sum();
@@ -295,10 +295,10 @@ impl Threads {
             // A closed group is full when all of its threads run.
             let threads = row.threads.len().max(1) as u64;
             let column_ns = (span / asked.columns.max(1) as u64).saturating_mul(threads);
-            let first = number * usize::from(GROUPS);
+            let first = number * GROUPS;
             let spans = (0..asked.columns.min(width)).map(|column| {
                 let counts = columns.column(column);
-                let counts = counts.get(first..first + usize::from(GROUPS));
+                let counts = counts.get(first..first + GROUPS);
                 let counts = counts.unwrap_or_default();
                 let share = by_region::activity(counts.iter().sum(), period, column_ns);
                 let share = share / busiest;

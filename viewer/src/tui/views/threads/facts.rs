@@ -50,20 +50,17 @@ impl Facts {
     pub fn of(profile: &Profile, everybody: &Filter, stop: &Stop) -> Option<Arc<Self>> {
         let count = u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
         let of_thread: Vec<u32> = (0..count).collect();
-        let of_site = by_region::of_sites(profile);
         let what = ColumnsOf {
             window: (TimeNs(0), TimeNs(u64::MAX)),
             columns: 1,
             by: Counted::Rows {
                 of_thread: &of_thread,
                 rows: count,
-                of_site: &of_site,
-                groups: GROUPS,
             },
         };
         let columns = Columns::of(profile, &what, everybody, stop)?;
         let accounts = accounts(profile, everybody, stop)?;
-        let rows = columns.column(0).chunks(usize::from(GROUPS));
+        let rows = columns.column(0).chunks(GROUPS);
         let mut facts = Facts::default();
         for ((thread, counts), account) in of_thread.into_iter().zip(rows).zip(accounts) {
             let mut regions = ByRegion::default();

@@ -2,10 +2,15 @@
 
 use super::grid::Grid;
 use crate::tui::jobs::Stop;
-use crate::tui::views::by_region::{self, GROUPS};
-use vmscope_symbolizer::slices::{By, Columns, ColumnsOf, Counts};
+use crate::tui::views::by_region::GROUPS;
+use vmscope_records::TimeNs;
+use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::summary::promised_by_column;
 use vmscope_symbolizer::{Filter, Profile};
+
+/// So many counts by thread are made together with those of all; where there are more, only
+/// of the threads that are on the screen.
+const MOST_COUNTS: usize = 1 << 19;
 
 /// Samples by column and region.
 #[derive(Debug)]
@@ -14,11 +19,13 @@ pub struct Activity {
     pub grid: Grid,
     /// By region.
     pub columns: Columns,
+    /// By thread and region, unless there are too many threads.
+    of_threads: Option<Columns>,
     /// Samples promised by the threads' CPU time, where known.
     pub promised: Option<Vec<f64>>,
 }
 
-/// The same by thread.
+/// The same of some threads.
 #[derive(Debug)]
 pub struct Rows {
     /// The columns.
@@ -30,23 +37,71 @@ pub struct Rows {
 }
 
 impl Activity {
+    /// Whether that of a profile has each thread's.
+    pub fn has_threads(profile: &Profile, grid: Grid) -> bool {
+        let counts = profile.trace.threads.len().checked_mul(GROUPS);
+        let counts = counts.and_then(|counts| counts.checked_mul(grid.columns));
+        counts.is_some_and(|counts| counts <= MOST_COUNTS)
+    }
+
     /// Counts.
     pub fn of(profile: &Profile, grid: Grid, filter: &Filter, stop: &Stop) -> Option<Self> {
-        let what = ColumnsOf {
-            window: (grid.from, grid.to),
-            columns: grid.columns,
-            by: By::Groups {
-                of_site: &by_region::of_sites(profile),
-                groups: GROUPS,
-            },
+        let (columns, of_threads) = if Self::has_threads(profile, grid) {
+            let all: Vec<u32> = (0..).take(profile.trace.threads.len()).collect();
+            let of_threads = by_rows(profile, grid, (&all, all.len()), filter, stop)?;
+            (of_threads.summed(GROUPS), Some(of_threads))
+        } else {
+            let columns = Columns::of(profile, &grid.by(By::Regions), filter, stop)?;
+            (columns, None)
         };
-        let columns = Columns::of(profile, &what, filter, stop)?;
         let promised = promised_by_column(profile, filter, &grid.edges(), stop);
         Some(Activity {
             grid,
             columns,
+            of_threads,
             promised,
         })
+    }
+
+    /// The regions of a thread in a column of `grid`; `None` where those of all threads are
+    /// not there.
+    pub fn of_thread(&self, grid: &Grid, thread: u32, column: usize) -> Option<&[u64]> {
+        let all = self.of_threads.as_ref()?;
+        let column = grid.column_in(&self.grid, column);
+        let column = column.map_or(&[][..], |column| all.column(column));
+        Some(row(column, thread as usize))
+    }
+}
+
+/// A row's regions in a column of several rows.
+fn row(column: &[u64], row: usize) -> &[u64] {
+    let regions = row
+        .checked_mul(GROUPS)
+        .and_then(|first| column.get(first..));
+    let regions = regions.and_then(|regions| regions.get(..GROUPS));
+    regions.unwrap_or_default()
+}
+
+/// Counts by row and region; `of_thread`: the row of each thread, and how many rows there are.
+fn by_rows(
+    profile: &Profile,
+    grid: Grid,
+    (of_thread, rows): (&[u32], usize),
+    filter: &Filter,
+    stop: &Stop,
+) -> Option<Columns> {
+    let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+    let by = By::Rows { of_thread, rows };
+    Columns::of(profile, &grid.by(by), filter, stop)
+}
+
+impl Grid {
+    fn by(self, by: By<'_>) -> ColumnsOf<'_> {
+        ColumnsOf {
+            window: (self.from, self.to),
+            columns: self.columns,
+            by,
+        }
     }
 }
 
@@ -65,17 +120,8 @@ impl Rows {
                 *slot = row;
             }
         }
-        let what = ColumnsOf {
-            window: (grid.from, grid.to),
-            columns: grid.columns,
-            by: By::Rows {
-                of_thread: &of_thread,
-                rows: u32::try_from(threads.len()).unwrap_or(0),
-                of_site: &by_region::of_sites(profile),
-                groups: GROUPS,
-            },
-        };
-        let columns = Columns::of(profile, &what, filter, stop)?;
+        let rows = (&of_thread[..], threads.len());
+        let columns = by_rows(profile, grid, rows, filter, stop)?;
         Some(Rows {
             grid,
             threads,
@@ -85,12 +131,10 @@ impl Rows {
 
     /// The regions of a thread in a column of `grid`.
     pub fn at(&self, grid: &Grid, thread: u32, column: usize) -> &[u64] {
-        let row = self.threads.iter().position(|one| *one == thread);
-        let counts = row.and_then(|row| {
+        let at = self.threads.iter().position(|one| *one == thread);
+        let counts = at.and_then(|at| {
             let column = grid.column_in(&self.grid, column)?;
-            let first = row * usize::from(GROUPS);
-            let counts = self.columns.column(column);
-            counts.get(first..first + usize::from(GROUPS))
+            Some(row(self.columns.column(column), at))
         });
         counts.unwrap_or_default()
     }
@@ -108,9 +152,14 @@ pub struct Listed {
 impl Listed {
     /// Lists them. The filter is without the window: it says only until when is counted.
     pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
-        let counts = Counts::of(profile, &filter.of_all_threads(), stop)?;
+        let what = ColumnsOf {
+            window: (TimeNs(0), TimeNs(u64::MAX)),
+            columns: 1,
+            by: By::Threads,
+        };
+        let counts = Columns::of(profile, &what, &filter.of_all_threads(), stop)?;
         let is_in = |thread: u32| filter.takes_thread(thread);
-        let threads = (0u32..).zip(counts.threads);
+        let threads = (0u32..).zip(counts.column(0).iter().copied());
         let mut threads: Vec<(u32, u64)> = threads.filter(|(_, samples)| *samples > 0).collect();
         threads
             .sort_by_key(|&(thread, samples)| (!is_in(thread), std::cmp::Reverse(samples), thread));

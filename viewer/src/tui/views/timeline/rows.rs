@@ -15,6 +15,16 @@ use ratatui::Frame;
 use ratatui::text::Line;
 
 impl Timeline {
+    /// A thread's samples by region in a column; none where they are not known yet.
+    fn regions_of(&self, grid: &Grid, thread: u32, column: usize) -> &[u64] {
+        let activity = self.activity.get();
+        let of_all = activity.and_then(|all| all.of_thread(grid, thread, column));
+        let rows = self.rows.get();
+        of_all
+            .or_else(|| rows.map(|rows| rows.at(grid, thread, column)))
+            .unwrap_or_default()
+    }
+
     pub(super) fn draw_threads(
         &self,
         cx: &Cx<'_>,
@@ -57,10 +67,7 @@ impl Timeline {
             let ended = one.end.as_ref().filter(|end| !end.alive);
             let ended = ended.map(|end| end.time);
             for column in (0..grid.columns).filter(|_| included) {
-                let counts = self
-                    .rows
-                    .get()
-                    .map_or(&[][..], |rows| rows.at(grid, thread, column));
+                let counts = self.regions_of(grid, thread, column);
                 let samples: u64 = counts.iter().sum();
                 let is_there = one.thread.time < grid.edge(column + 1)
                     && ended.is_none_or(|ended| ended >= grid.edge(column));

@@ -1,0 +1,159 @@
+//! Which methods the samples of each site are of: the same under every filter.
+
+use super::find::{Subject, named_entry, subject_of};
+use super::frames;
+use crate::profile::{Entry, EntryKind, Frame, Profile, Site, SiteId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use vmscope_records::{ConstituentKind, MethodKey};
+
+/// The methods that there are, and of each site those that it is of: of the method itself,
+/// and of those into which that was inlined. Making it looks at all sites.
+#[derive(Clone, Debug, Default)]
+pub struct ByMethod {
+    pub(super) methods: Vec<Known>,
+    /// By site: where its methods begin in `of_sites`; they end where the next one's begin.
+    begins: Vec<u32>,
+    /// Indices in `methods`, of each site the innermost first, and none twice.
+    of_sites: Vec<u32>,
+}
+
+/// A method, by a frame that it is in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    site: SiteId,
+    depth: u32,
+    /// Whether it is one of a VM's, compiled or interpreted.
+    pub is_method: bool,
+}
+
+impl Known {
+    /// The frame.
+    pub fn place(self, profile: &Profile) -> Option<(&Site, &Frame)> {
+        let site = profile.sites.get(self.site as usize)?;
+        Some((site, frames(site).nth(self.depth as usize)?))
+    }
+
+    fn is(self, profile: &Profile, subject: &Subject) -> bool {
+        let place = self.place(profile);
+        place.is_some_and(|(site, frame)| match (subject, frame.method) {
+            (Subject::Method(key), method) => method == Some(*key),
+            (Subject::Named { .. }, Some(_)) => false,
+            (Subject::Named { name, .. }, None) => {
+                frame.name == *name && subject_of(profile, site, frame) == *subject
+            }
+        })
+    }
+}
+
+impl ByMethod {
+    /// Looks at all sites.
+    #[must_use]
+    pub fn of(profile: &Profile) -> Self {
+        let mut all = ByMethod::default();
+        let mut index: FxHashMap<Named<'_>, u32> = FxHashMap::default();
+        // The sites of an entry are of one method mostly.
+        let mut of_entry: Vec<Option<(u32, &Frame)>> = vec![None; profile.entries.len()];
+        let mut seen: FxHashSet<u32> = FxHashSet::default();
+        all.begins.reserve_exact(profile.sites.len() + 1);
+        all.of_sites.reserve(profile.sites.len());
+        for (site, id) in profile.sites.iter().zip(0..) {
+            all.begins.push(number(all.of_sites.len()));
+            let known = of_entry.get_mut(site.entry as usize);
+            if site.via.is_empty()
+                && let Some(Some((method, frame))) = known
+                && is_same(frame, &site.frame)
+            {
+                all.of_sites.push(*method);
+                continue;
+            }
+            let Some(entry) = named_entry(profile, site) else {
+                continue;
+            };
+            seen.clear();
+            for (frame, depth) in frames(site).zip(0..) {
+                let is_method = is_method(entry, frame);
+                let method = *index.entry(Named::of(entry, frame)).or_insert_with(|| {
+                    all.methods.push(Known {
+                        site: id,
+                        depth,
+                        is_method,
+                    });
+                    number(all.methods.len() - 1)
+                });
+                if let Some(known) = all.methods.get_mut(method as usize) {
+                    known.is_method |= is_method;
+                }
+                if site.via.is_empty() || seen.insert(method) {
+                    all.of_sites.push(method);
+                }
+            }
+            if site.via.is_empty()
+                && let (Some(slot), Some(&method)) = (known, all.of_sites.last())
+            {
+                *slot = Some((method, &site.frame));
+            }
+        }
+        all.begins.push(number(all.of_sites.len()));
+        all
+    }
+
+    /// The methods that a site is of, the innermost first.
+    pub(super) fn of_site(&self, site: SiteId) -> &[u32] {
+        let site = site as usize;
+        let (begin, end) = (self.begins.get(site), self.begins.get(site + 1));
+        let range = begin
+            .zip(end)
+            .map(|(&begin, &end)| begin as usize..end as usize);
+        let of_site = range.and_then(|range| self.of_sites.get(range));
+        of_site.unwrap_or_default()
+    }
+
+    /// The sites that are of a method.
+    pub(super) fn sites_of(&self, profile: &Profile, subject: &Subject) -> Vec<SiteId> {
+        let mut methods = self.methods.iter();
+        let Some(method) = methods.position(|known| known.is(profile, subject)) else {
+            return Vec::new();
+        };
+        let method = number(method);
+        let sites = (0..).take(self.begins.len().saturating_sub(1));
+        sites
+            .filter(|site| self.of_site(*site).contains(&method))
+            .collect()
+    }
+}
+
+/// Whether two frames in code of one entry are of one method, as far as that is seen at once.
+fn is_same(a: &Frame, b: &Frame) -> bool {
+    a.method == b.method && (a.method.is_some() || Arc::ptr_eq(&a.name, &b.name))
+}
+
+fn is_method(entry: &Entry, frame: &Frame) -> bool {
+    let is_code = matches!(
+        entry.kind,
+        EntryKind::Code(ConstituentKind::Method | ConstituentKind::Block)
+    );
+    frame.method.is_some() || is_code
+}
+
+/// There are fewer sites than 2^32, and no more methods inlined in one than a record has.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// What a [`Subject`] is known by: there are many sites of each.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Named<'a> {
+    Method(MethodKey),
+    /// Name and module.
+    Named(&'a str, &'a str),
+}
+
+impl<'a> Named<'a> {
+    fn of(entry: &'a Entry, frame: &'a Frame) -> Self {
+        match frame.method {
+            Some(key) => Named::Method(key),
+            None => Named::Named(&frame.name, &entry.module),
+        }
+    }
+}
