@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use vmscope_records::{Avma, FileOffset, SymbolOwner, Symbols};
 
 /// Resolving the functions of a file that took t is followed by a pause of at least this many
-/// t, after the first time; after each other, of twice as many …
+/// t, after the first time; after each other, of four times as many …
 const FIRST_PAUSE_FACTOR: u32 = 50;
 
 /// … up to so many. When a function gets its name depends on that, which it gets does not.
@@ -43,7 +43,7 @@ impl Pace {
     /// After it was asked for the first time, or was asked again, which took so long.
     fn after(before: Option<Pace>, now: Instant, took: Duration) -> Pace {
         let factor = before.map_or(FIRST_PAUSE_FACTOR, |pace| {
-            pace.factor.saturating_mul(2).min(PAUSE_FACTOR)
+            pace.factor.saturating_mul(4).min(PAUSE_FACTOR)
         });
         let pause = took.saturating_mul(factor).min(LONGEST_PAUSE);
         Pace {
@@ -172,7 +172,10 @@ mod tests {
             pauses.push(after.not_before - now);
             pace = Some(after);
         }
-        assert_eq!(pauses, [1, 2, 4, 8, 16, 20, 20].map(|times| times * second));
+        assert_eq!(
+            pauses,
+            [1, 4, 16, 20, 20, 20, 20].map(|times| times * second)
+        );
         let after = Pace::after(pace, now, second);
         assert_eq!(after.not_before - now, LONGEST_PAUSE);
     }
