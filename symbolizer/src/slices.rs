@@ -20,6 +20,7 @@ mod cross;
 mod fold;
 mod merge;
 mod rename;
+mod selection;
 mod single;
 mod spans;
 mod stop;
@@ -33,8 +34,9 @@ pub use spans::{InSpan, Span};
 pub use stop::Stop;
 
 pub(crate) use cross::by_kind_of_thread;
+pub(crate) use selection::{Few, Selection};
 pub(crate) use single::{by_place, each_place};
-pub(crate) use walk::{Few, Piece, Selection};
+pub(crate) use walk::Piece;
 
 use crate::profile::{Entry, EntryId, Region, Site, SiteId};
 use crate::trace::{Place, Samples, Trace};

@@ -1,7 +1,9 @@
-//! Counting what a matrix has in its cells, and the errors of that.
+//! Counting what a matrix has in its cells.
 
 use super::facts::Facts;
-use super::matrix::{Axis, Category, Errors, Item, Matrix, Shape, Who};
+use super::index::Index;
+use super::matrix::{Axis, Category, Matrix, Shape, Who};
+use super::side::{Name, Side};
 use super::sparse::{Cell, Cells};
 use crate::report::parts::part_of;
 use crate::report::text::thread_label;
@@ -10,7 +12,7 @@ use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::sync::Arc;
 use vmscope_symbolizer::methods::MethodId;
-use vmscope_symbolizer::owners::{Owner, owner_errors, owners};
+use vmscope_symbolizer::owners::{Owner, owners};
 use vmscope_symbolizer::slices::{ThreadEntry, by_thread};
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop};
 
@@ -66,116 +68,6 @@ const fn why(owner: Owner) -> &'static str {
     }
 }
 
-struct Side<T> {
-    index: FxHashMap<T, u32>,
-    items: Vec<(T, u64)>,
-}
-
-impl<T> Default for Side<T> {
-    fn default() -> Self {
-        Side {
-            index: FxHashMap::default(),
-            items: Vec::new(),
-        }
-    }
-}
-
-impl<T: Clone + Eq + std::hash::Hash> Side<T> {
-    fn put(&mut self, what: &T) -> u32 {
-        if let Some(&at) = self.index.get(what) {
-            return at;
-        }
-        let at = self.push(what.clone());
-        self.index.insert(what.clone(), at);
-        at
-    }
-
-    /// Puts what was not put before, nor will be again.
-    fn push(&mut self, what: T) -> u32 {
-        let at = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
-        self.items.push((what, 0));
-        at
-    }
-
-    fn add(&mut self, at: u32, samples: u64) {
-        if let Some((_, sum)) = self.items.get_mut(at as usize) {
-            *sum += samples;
-        }
-    }
-
-    /// The items in order, and of each old index the new one. `name`: what each is called, or
-    /// its place by name among those that have no other.
-    fn in_order<'a, K: Ord>(
-        self,
-        name: impl Fn(&T) -> Name<'a>,
-        key: impl Fn(&T, u64) -> K,
-    ) -> (Vec<Item<T>>, Vec<u32>) {
-        let mut order: Vec<(K, u32, u32)> = (self.by_name(&name).into_iter().zip(0..))
-            .filter_map(|(old, by_name)| {
-                let (what, samples) = self.items.get(old as usize)?;
-                Some((key(what, *samples), by_name, old))
-            })
-            .collect();
-        order.sort_unstable();
-        let mut new_of_old = vec![0; self.items.len()];
-        for (&(.., old), new) in order.iter().zip(0..) {
-            if let Some(slot) = new_of_old.get_mut(old as usize) {
-                *slot = new;
-            }
-        }
-        let mut items: Vec<Option<(T, u64)>> = self.items.into_iter().map(Some).collect();
-        let items = order.into_iter().filter_map(|(_, by_name, old)| {
-            let (what, samples) = items.get_mut(old as usize)?.take()?;
-            Some(Item {
-                name: match name(&what) {
-                    Name::Text(name) => Some(name),
-                    Name::Of(..) => None,
-                },
-                what,
-                samples,
-                by_name,
-            })
-        });
-        (items.collect(), new_of_old)
-    }
-
-    /// The items by name, those of equal names as they are.
-    fn by_name<'a>(&self, name: impl Fn(&T) -> Name<'a>) -> Vec<u32> {
-        let mut placed: Vec<(u32, u32)> = Vec::with_capacity(self.items.len());
-        let mut others: Vec<(Arc<str>, u32)> = Vec::new();
-        let mut order: Vec<u32> = Vec::with_capacity(self.items.len());
-        for ((what, _), at) in self.items.iter().zip(0..) {
-            match name(what) {
-                Name::Of(_, place) => placed.push((place, at)),
-                Name::Text(name) => others.push((name, at)),
-            }
-        }
-        placed.sort_unstable();
-        others.sort_unstable();
-        let name_at = |at: u32| match name(&self.items.get(at as usize)?.0) {
-            Name::Of(name, _) => Some(Arc::clone(name)),
-            Name::Text(name) => Some(name),
-        };
-        let mut placed: Vec<u32> = placed.into_iter().map(|(_, at)| at).collect();
-        for (text, at) in others {
-            let text = (Some(text), at);
-            let before = placed.partition_point(|&other| (name_at(other), other) < text);
-            order.extend(placed.drain(..before));
-            order.push(at);
-        }
-        order.extend(placed);
-        order
-    }
-}
-
-/// What an item is called.
-enum Name<'a> {
-    /// That.
-    Text(Arc<str>),
-    /// The name of a method, and its place among these.
-    Of(&'a Arc<str>, u32),
-}
-
 struct Builder<'a> {
     profile: &'a Profile,
     facts: &'a Arc<Facts>,
@@ -192,17 +84,6 @@ struct Builder<'a> {
     who_of_owner: FxHashMap<Owner, u32>,
     who_of_thread: FxHashMap<u32, u32>,
     cells: Vec<Cell>,
-}
-
-/// Where in a matrix a sample counts: by the indices of [`Matrix::who`] and
-/// [`Matrix::categories`].
-struct Index<'a> {
-    facts: &'a Facts,
-    axis: Axis,
-    category_of_entry: Vec<u32>,
-    who_of_method: Vec<u32>,
-    who_of_owner: FxHashMap<Owner, u32>,
-    who_of_thread: FxHashMap<u32, u32>,
 }
 
 impl<'a> Builder<'a> {
@@ -408,69 +289,5 @@ impl<'a> Builder<'a> {
             errors: None,
         };
         (matrix, index)
-    }
-}
-
-impl Index<'_> {
-    /// Whose a sample is.
-    fn who(&self, thread: u32, owner: Owner) -> Option<u32> {
-        match (self.axis, owner) {
-            (Axis::Threads, _) => self.who_of_thread.get(&thread).copied(),
-            (Axis::Methods, Owner::Method(entry)) => {
-                match self.facts.methods.of_entry.get(entry as usize) {
-                    Some(&method) => self.who_of_method.get(method as usize).copied(),
-                    None => self.who_of_owner.get(&owner).copied(),
-                }
-            }
-            (Axis::Methods, _) => self.who_of_owner.get(&owner).copied(),
-        }
-    }
-
-    /// The errors of all shares, where there are samples enough; the outer `None` when `stop`
-    /// was wished before it was done.
-    fn errors(
-        &self,
-        profile: &Profile,
-        matrix: &Matrix,
-        filter: &Filter,
-        stop: &Stop,
-    ) -> Option<Option<Errors>> {
-        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let (who, categories) = (matrix.who.len(), matrix.categories.len());
-        let (of_categories, of_cells) = (number(who), number(who + categories));
-        let groups_of = |thread: u32, entry: EntryId, owner: Owner| {
-            let who = self.who(thread, owner)?;
-            let category = *self.category_of_entry.get(entry as usize)?;
-            let cell = number(matrix.cells.at(who, category)?);
-            let category = of_categories.saturating_add(category);
-            Some([who, category, of_cells.saturating_add(cell)])
-        };
-        // Most samples are their own entry's.
-        let mut own: Vec<Option<[u32; 3]>> = vec![None; profile.entries.len()];
-        let put = |thread: u32, entry: EntryId, owner: Owner, hand_on: &mut dyn FnMut(u32)| {
-            let is_own = self.axis == Axis::Methods && owner == Owner::Method(entry);
-            let groups = match own.get_mut(entry as usize).filter(|_| is_own) {
-                Some(known) => {
-                    if known.is_none() {
-                        *known = groups_of(thread, entry, owner);
-                    }
-                    *known
-                }
-                None => groups_of(thread, entry, owner),
-            };
-            groups.into_iter().flatten().for_each(hand_on);
-        };
-        let groups = who + categories + matrix.cells.all().len();
-        let mut all = owner_errors(profile, filter, (matrix.total, groups), stop, put)?;
-        if all.is_empty() {
-            return Some(None);
-        }
-        let cells = all.split_off((who + categories).min(all.len()));
-        let categories = all.split_off(who.min(all.len()));
-        Some(Some(Errors {
-            who: all,
-            categories,
-            cells,
-        }))
     }
 }
