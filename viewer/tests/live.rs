@@ -289,6 +289,8 @@ fn a_recording_in_memory_is_saved_after_its_target_has_exited() {
         let samples = live.trace.samples.times.len() as u64;
         assert!(samples > 0);
         assert_eq!(written.samples, samples);
+        // The end tells as many.
+        assert_eq!(both.outcome.written.samples, samples);
         assert_eq!(difference(&live, &whole), 0);
     }
 }

@@ -158,7 +158,12 @@ impl Sink {
                 let written = finish(kept.save(RecordingFile::new(file), end), &path)?;
                 Ok((written, None))
             }
-            Sink::Memory { kept, file: None } => {
+            Sink::Memory {
+                mut kept,
+                file: None,
+            } => {
+                // What is in no chunk yet is kept, too.
+                kept.flush();
                 let written = Written {
                     samples: kept.samples(),
                     ..Written::default()
