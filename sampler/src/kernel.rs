@@ -77,14 +77,14 @@ pub struct KernelEngine {
     /// Events that were throttled, and since when.
     throttled: FxHashMap<u64, u64>,
     /// When the threads were last looked for in /proc.
-    last_look: u64,
+    last_poll: u64,
     /// When they were last asked for their CPU time.
     last_ask: u64,
-    /// Threads that were in /proc and not in the table at the last look: their start
+    /// Threads that were in /proc and not in the table at the last poll: their start
     /// may only not have come out of the sorter yet.
     unknown: FxHashSet<u32>,
-    /// Look again soon: something was lost.
-    look_now: bool,
+    /// Poll again soon: something was lost.
+    poll_now: bool,
     /// Samples of a thread that was sampled twice, dropped.
     duplicates: u64,
     /// Threads that could not be opened, said so already.
@@ -185,7 +185,7 @@ impl KernelEngine {
                 sorter.push(Decoded::lost(reason, undecodable, before, now), released);
             }
             // A start or an end may be among what was lost.
-            self.look_now |= lost || undecodable > 0;
+            self.poll_now |= lost || undecodable > 0;
         }
         self.sources.drop_retired();
         out.append(&mut self.first);
@@ -234,7 +234,7 @@ impl Engine for KernelEngine {
         let gone = self.wait(timeout)?;
         self.read_rings(out);
         self.release(out);
-        self.look_if_due(out);
+        self.poll_if_due(out);
         Ok(if gone {
             EngineState::TargetGone
         } else {

@@ -87,7 +87,7 @@ fn a_dump_that_has_lost_its_name_is_read_by_its_descriptor() {
     }
     drop(held_open);
     let outcome = session.finish().unwrap();
-    // Its last look finds it although neither the name nor the process is there.
+    // Its last poll finds it although neither the name nor the process is there.
     assert_all_found(&Recorded::read(&log.recording(), outcome.lost), &log, 1);
 }
 

@@ -16,15 +16,15 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use vmscope_process::{
+    Adapter, AdapterError, AdapterFamily, Launch, Poll, ProcessView, SampleNeeds,
+};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
     Avma, Content, CpuMode, InterpreterSource, InterpreterValue, Sample, SamplePlace, VmIdentity,
 };
 use vmscope_sampler::session::{Readers, Session, SessionOptions};
 use vmscope_sampler::{EngineError, HeldCommand, KernelEngine, KernelOptions, SamplingRate};
-use vmscope_target::{
-    Adapter, AdapterError, AdapterFamily, Launch, Look, ProcessView, SampleNeeds,
-};
 
 // Where `programs/interpreter.c` puts what.
 const INTERPRETER: u64 = 0x2_0000_0000;
@@ -90,15 +90,15 @@ impl Adapter for Reads {
         Family::default().launch_needs(&Launch::default())
     }
 
-    fn look(&mut self, _: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+    fn poll(&mut self, _: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         let mut touched = self.0.lock().unwrap();
-        touched.extend(look.touched().iter().map(|at| at.0));
+        touched.extend(poll.touched().iter().map(|at| at.0));
         let ranges = vec![(Avma(INTERPRETER), Avma(INTERPRETER + 0x1000))];
-        look.interpreter("interpreter", ranges, SOURCES.to_vec());
+        poll.interpreter("interpreter", ranges, SOURCES.to_vec());
         Ok(())
     }
 
-    fn next_look(&self) -> Duration {
+    fn next_poll(&self) -> Duration {
         Duration::from_millis(10)
     }
 }

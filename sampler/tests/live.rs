@@ -48,7 +48,7 @@ fn child_entry() {
 }
 
 /// Works for so much CPU time of its thread, which samples follow: a busy machine may give it
-/// little of the wall's. In user space, but for a look at that clock every some 100 µs.
+/// little of the wall's. In user space, but for a poll at that clock every some 100 µs.
 fn spin(time: Duration) {
     let clock = || {
         let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
@@ -287,7 +287,7 @@ fn a_thread_that_was_inherited_and_found_is_sampled_once() {
     let mut stdin = waves.stdin.take().expect("is a pipe");
     std::thread::sleep(Duration::from_millis(200));
     let (mut judged, mut duplicates) = (0, 0);
-    // Whether a thread is started between the opening of its starter and the next look
+    // Whether a thread is started between the opening of its starter and the next poll
     // at /proc is chance: about one attempt in two has some.
     for _ in 0..24 {
         stdin.write_all(b"x").expect("is read");

@@ -14,6 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use vmscope_process::{
+    Adapter, AdapterError, AdapterFamily, CompilationNews, Launch, Poll, ProcessView, SampleNeeds,
+    ThreadNews,
+};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
     Arch, Avma, BoundaryRule, BytecodePc, CodeChange, Constituent, ConstituentKind, Content,
@@ -24,10 +28,6 @@ use vmscope_records::{
 use vmscope_sampler::session::{Readers, Session, SessionOptions, now};
 use vmscope_sampler::{
     Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawSample, RawThreadEnd,
-};
-use vmscope_target::{
-    Adapter, AdapterError, AdapterFamily, CompilationNews, Launch, Look, ProcessView, SampleNeeds,
-    ThreadNews,
 };
 
 /// One thread that is always at the same place; its samples come ten a round.
@@ -121,7 +121,7 @@ fn carried() -> SampleDetail {
 /// the method was hit.
 #[derive(Default)]
 struct Toy {
-    looks: Arc<AtomicU64>,
+    polls: Arc<AtomicU64>,
     touched: Arc<Mutex<HashSet<Avma>>>,
 }
 
@@ -147,7 +147,7 @@ impl AdapterFamily for Toy {
 
     fn recognise(&self, _: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
         Ok(Some(Box::new(ToyAdapter {
-            looks: Arc::clone(&self.looks),
+            polls: Arc::clone(&self.polls),
             touched: Arc::clone(&self.touched),
             method: None,
             is_mapped: false,
@@ -165,7 +165,7 @@ impl AdapterFamily for Toy {
 }
 
 struct ToyAdapter {
-    looks: Arc<AtomicU64>,
+    polls: Arc<AtomicU64>,
     touched: Arc<Mutex<HashSet<Avma>>>,
     method: Option<Constituent>,
     is_mapped: bool,
@@ -188,24 +188,24 @@ impl Adapter for ToyAdapter {
         }
     }
 
-    fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        let number = self.looks.fetch_add(1, Ordering::Relaxed);
-        look.counter("Events", "looks", "", CounterMeaning::Total, number as f64);
-        look.compilation(CompilationNews {
+    fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        let number = self.polls.fetch_add(1, Ordering::Relaxed);
+        poll.counter("Events", "looks", "", CounterMeaning::Total, number as f64);
+        poll.compilation(CompilationNews {
             tid: Tid(process.pid().0),
             id: 3,
             name: "Toy>>play".to_owned(),
             tier: "best".to_owned(),
             first_seen: TimeNs(1),
-            last_seen: look.now(),
+            last_seen: poll.now(),
             ..CompilationNews::default()
         });
         if self.method.is_none() {
-            let key = look.keys().constituent();
+            let key = poll.keys().constituent();
             let constituent = Constituent {
                 key,
-                process: look.process(),
-                since: look.began(),
+                process: poll.process(),
+                since: poll.began(),
                 absent_at: None,
                 start: Avma(0x1000),
                 end: Avma(0x1100),
@@ -217,17 +217,17 @@ impl Adapter for ToyAdapter {
                 map: PcMap::None,
             };
             self.method = Some(constituent.clone());
-            look.code(CodeChange::Seen(constituent));
+            poll.code(CodeChange::Seen(constituent));
             let ranges = vec![(Avma(INTERPRETER), Avma(INTERPRETER + 0x100))];
-            look.interpreter("toy", ranges, SOURCES.to_vec());
-            look.thread(ThreadNews {
+            poll.interpreter("toy", ranges, SOURCES.to_vec());
+            poll.thread(ThreadNews {
                 tid: Tid(process.pid().0),
                 name: Some("player".to_owned()),
                 role: Some(ThreadRole::Mutator),
             });
         }
-        self.touched.lock().unwrap().extend(look.touched());
-        let is_hit = look.touched().contains(&Avma(0x1010));
+        self.touched.lock().unwrap().extend(poll.touched());
+        let is_hit = poll.touched().contains(&Avma(0x1010));
         if is_hit && !std::mem::replace(&mut self.is_mapped, true) {
             let mut method = self.method.clone().unwrap();
             method.map = PcMap::Boundary {
@@ -235,12 +235,12 @@ impl Adapter for ToyAdapter {
                 exactness: Exactness::Exact,
                 entries: vec![(0x08, BytecodePc(1)), (0x20, BytecodePc(5))],
             };
-            look.code(CodeChange::Seen(method));
+            poll.code(CodeChange::Seen(method));
         }
         Ok(())
     }
 
-    fn next_look(&self) -> Duration {
+    fn next_poll(&self) -> Duration {
         Duration::from_millis(20)
     }
 }
@@ -289,7 +289,7 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.vmscope");
     let toy = Toy::default();
-    let (looks, touched) = (Arc::clone(&toy.looks), Arc::clone(&toy.touched));
+    let (polls, touched) = (Arc::clone(&toy.polls), Arc::clone(&toy.touched));
     let view = ProcessView::open(Pid(std::process::id())).unwrap();
     let readers = Readers::of(view, vec![Box::new(toy)]);
     assert_eq!(readers.sample_needs().registers, 0b101);
@@ -330,7 +330,7 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
             "{address:#x}: {touched:?}"
         );
     }
-    // What the first look has not told yet may be in an interpreter. From the first sample on
+    // What the first poll has not told yet may be in an interpreter. From the first sample on
     // that is known not to be, all are known.
     let (mut kept, mut bare) = (0, 0);
     for record in &records {
@@ -362,7 +362,7 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
         _ => None,
     });
     assert_eq!(news, Some(ThreadRole::Mutator));
-    // Its thread is told of after the first look: that waits.
+    // Its thread is told of after the first poll: that waits.
     let thread = records.iter().find_map(|record| match record {
         Record::Thread(thread) => Some(thread.key),
         _ => None,
@@ -377,7 +377,7 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
     let told = count(&records, |r| matches!(r, Record::Counter(_)));
     assert_eq!(
         told as u64,
-        looks.load(Ordering::Relaxed),
+        polls.load(Ordering::Relaxed),
         "every look is told, the last too"
     );
     assert!(told >= 2, "the first look, and the last");

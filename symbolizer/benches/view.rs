@@ -26,7 +26,7 @@ use std::sync::{Arc, LazyLock};
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
 use vmscope_symbolizer::calls::{CallTree, CallsOf, StackIndex};
-use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
+use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::{Filter, Profile, Stop, Summary, profile_of};
 
 const SAMPLES: u64 = 10_000_000;

@@ -22,7 +22,7 @@ use vmscope_records::TimeNs;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
 use vmscope_symbolizer::calls::{CallTree, CallsOf, StackIndex};
-use vmscope_symbolizer::slices::{By, Columns, ColumnsOf, Counts, by_thread};
+use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf, Counts, by_thread};
 use vmscope_symbolizer::{Filter, Profile, Stop, Summary, Trace, profile_of};
 
 /// So often each is done; the median counts.
@@ -43,9 +43,9 @@ fn main() {
         Summary::of_stoppable(&profile, &everything, &stop).unwrap()
     });
     println!("{:30} wall {:?}", "", begin.elapsed());
-    let (slices, cells) = profile.slices.size();
+    let (time_buckets, cells) = profile.time_buckets.size();
     println!("{} samples, {} sites", summary.total, profile.sites.len());
-    println!("{slices} slices, {cells} cells");
+    println!("{time_buckets} time buckets, {cells} cells");
     tell_memory(&summary);
     match std::env::args().nth(2).as_deref() {
         Some("callers") => callers(&profile),

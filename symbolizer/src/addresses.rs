@@ -10,8 +10,8 @@ mod layout;
 pub use layout::Layout;
 
 use crate::profile::{EntryId, Profile};
-use crate::slices::{Stop, by_place};
 use crate::summary::Filter;
+use crate::time_buckets::{Stop, by_place};
 use layout::Zone;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -178,7 +178,7 @@ impl Addresses {
             stretches,
             total,
             nowhere: total.saturating_sub(placed),
-            forgotten: profile.slices.forgotten(),
+            forgotten: profile.time_buckets.forgotten(),
         })
     }
 }

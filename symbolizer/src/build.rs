@@ -7,8 +7,8 @@ mod native;
 mod regions;
 
 use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Region, Site, SiteId};
-use crate::slices::{Sites, Slices};
 use crate::symbols::SymbolTable;
+use crate::time_buckets::{Sites, TimeBuckets};
 use crate::trace::{Place, Trace};
 use crate::zone::CodeIndex;
 use code::{MethodTexts, NamesOfCode};
@@ -28,7 +28,7 @@ pub enum Making {
     /// Names for its places.
     Names,
     /// Its samples, summed up over time.
-    Slices,
+    TimeBuckets,
 }
 
 /// Makes the profile of a trace. `symbols` are those that the recording does not
@@ -56,7 +56,7 @@ pub fn profile_of_telling(
         sites: Vec::new(),
         site_of_place: Vec::new(),
         resolved_now: symbols,
-        slices: Slices::default(),
+        time_buckets: TimeBuckets::default(),
         left: None,
     };
     let separator = code::separator_of(&profile.trace).to_owned();
@@ -73,13 +73,13 @@ pub fn profile_of_telling(
     profile.site_of_place = site_of_place;
     // Nothing will be named any more.
     drop(names);
-    watch(Making::Slices);
+    watch(Making::TimeBuckets);
     let sites = Sites {
         entries: &profile.entries,
         sites: &profile.sites,
         of_place: &profile.site_of_place,
     };
-    profile.slices.append(&profile.trace, sites);
+    profile.time_buckets.append(&profile.trace, sites);
     profile
 }
 

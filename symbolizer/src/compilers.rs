@@ -5,8 +5,8 @@
 //! that saw it and one that did not is nobody's.
 
 use crate::profile::Profile;
-use crate::slices::Stop;
 use crate::summary::Filter;
+use crate::time_buckets::Stop;
 use crate::trace::Trace;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -216,8 +216,9 @@ impl Compilers {
         let mut threads = FxHashSet::default();
         let takes_place = filter.takes_places(profile);
         let samples = &trace.samples;
-        // Compilers are at work seldom: most slices hold nothing of theirs.
-        let ranges = (profile.slices).ranges_of(samples.times.len(), |thread| lines.has(thread));
+        // Compilers are at work seldom: most time buckets hold nothing of theirs.
+        let ranges =
+            (profile.time_buckets).ranges_of(samples.times.len(), |thread| lines.has(thread));
         for (count, index) in ranges.into_iter().flatten().enumerate() {
             if count.is_multiple_of(STOP_EVERY) {
                 stop.look(index, samples.times.len())?;

@@ -7,7 +7,7 @@
 //! The way of a sample: [`trace`] puts it into the address space and the code zone
 //! *as they were at its time* and keeps the place; [`symbols`] names the places;
 //! [`profile`] is what comes of it; [`summary`] counts it under a filter, by means of
-//! [`slices`]; [`stacks`] with its callers, [`calls`] as a tree of them, [`compilers`] by what a compiler worked for,
+//! [`time_buckets`]; [`stacks`] with its callers, [`calls`] as a tree of them, [`compilers`] by what a compiler worked for,
 //! [`owners`] by the method that each is for; [`methods`] tells which entries are one method;
 //! [`annotate`] puts a method's samples beside its bytecodes or lines; [`addresses`] puts them
 //! where they fell, and [`zone`] tells what lay there.
@@ -24,25 +24,25 @@
 
 pub mod addresses;
 pub mod annotate;
+pub mod attribution;
 mod build;
 pub mod calls;
 pub mod compilers;
 pub mod live;
 pub mod methods;
 pub mod native;
-pub mod owners;
 pub mod profile;
-pub mod slices;
 mod space;
 pub mod stacks;
 pub mod summary;
 pub mod symbols;
+pub mod time_buckets;
 pub mod trace;
 pub mod zone;
 
 pub use build::{Making, profile_of, profile_of_telling};
 pub use live::{Bounds, Live};
 pub use profile::{Entry, EntryId, Profile, Region, Site, SiteId};
-pub use slices::Stop;
 pub use summary::{Filter, Only, Summary};
+pub use time_buckets::Stop;
 pub use trace::{Trace, TraceError};

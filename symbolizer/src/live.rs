@@ -9,7 +9,7 @@
 //! What this can't do: a record that comes after its time was settled counts from then on
 //! only ([`Left::late`]); rules of interpreters count for samples that are settled after
 //! them. Where there is no room ([`Bounds`]), the oldest goes, and is counted ([`Left`]); of
-//! samples, the sums by time stay ([`crate::slices`]).
+//! samples, the sums by time stay ([`crate::time_buckets`]).
 //!
 //! Readers share the [`Profile`] behind a lock, which is held for writing only while a
 //! step puts in what is new: never while a file is read.
@@ -24,7 +24,7 @@ mod threads;
 use crate::build::Names;
 use crate::native::Binaries;
 use crate::profile::Profile;
-use crate::slices::{Sites, Slices};
+use crate::time_buckets::{Sites, TimeBuckets};
 use crate::trace::{Change, Interpreters, LastThread, Trace, World};
 use crate::zone::{CodeIndex, Growing};
 use natives::Natives;
@@ -47,13 +47,13 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Single samples, 16 bytes each, and up to two slices of them more; of older ones, what
-    /// their time slices sum up.
+    /// Single samples, 16 bytes each, and up to two time buckets of them more; of older ones, what
+    /// their time buckets sum up.
     pub samples: usize,
     /// Single samples no older than this.
     pub age: DurationNs,
-    /// Cells of time slices, 8 bytes each, a slice counted as [`SLICE_CELLS`]; of more, the
-    /// slices without single samples are merged, the smallest first.
+    /// Cells of time buckets, 8 bytes each, a time bucket counted as [`BUCKET_CELLS`]; of more, the
+    /// time buckets without single samples are merged, the smallest first.
     pub cells: usize,
     /// Entries; what is new beyond that is an entry `(others)` of its region.
     pub entries: usize,
@@ -76,11 +76,11 @@ pub struct Bounds {
     pub cpu_readings: usize,
 }
 
-/// What a time slice takes beside its cells, in cells.
-pub const SLICE_CELLS: usize = 16;
+/// What a time bucket takes beside its cells, in cells.
+pub const BUCKET_CELLS: usize = 16;
 
 impl Default for Bounds {
-    /// Ten minutes, but no more than two million samples (32 MiB); slices of 16 MiB, and
+    /// Ten minutes, but no more than two million samples (32 MiB); time buckets of 16 MiB, and
     /// what makes as much of the rest.
     fn default() -> Self {
         Bounds {
@@ -102,13 +102,13 @@ impl Default for Bounds {
 /// What was left out of a live profile, so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Left {
-    /// Single samples that were dropped, because they were old or too many: time slices
+    /// Single samples that were dropped, because they were old or too many: time buckets
     /// still count them.
     pub samples: u64,
     /// Those of them whose sites had other names by the time more was known: they count
     /// where they did.
     pub misnamed: u64,
-    /// Times that two time slices were merged for want of room.
+    /// Times that two time buckets were merged for want of room.
     pub merged: u64,
     /// Records of series that were dropped for the same reason.
     pub records: u64,
@@ -212,7 +212,7 @@ impl Live {
             sites: Vec::new(),
             site_of_place: Vec::new(),
             resolved_now: Vec::new(),
-            slices: Slices::default(),
+            time_buckets: TimeBuckets::default(),
             left: Some(Left::default()),
         };
         let mut world = World::new(std::iter::empty(), Vec::new(), Interpreters::default());
@@ -315,7 +315,7 @@ impl Live {
             entries,
             sites,
             site_of_place: of_place,
-            slices,
+            time_buckets,
             ..
         } = &mut *profile;
         let sites = Sites {
@@ -323,7 +323,7 @@ impl Live {
             sites,
             of_place,
         };
-        slices.append(trace, sites);
+        time_buckets.append(trace, sites);
         let dropped = self.drop_oldest(&mut profile);
         self.fold_threads(&mut profile);
         let renumbered = self.forget(&mut profile);

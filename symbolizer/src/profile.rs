@@ -1,7 +1,7 @@
 //! The profile: what all of vmscope's views and reports show.
 
 use crate::live::Left;
-use crate::slices::Slices;
+use crate::time_buckets::TimeBuckets;
 use crate::trace::Trace;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -151,7 +151,7 @@ pub struct Profile {
     /// Symbols that the recording did not hold, as they were resolved now.
     pub resolved_now: Vec<Symbols>,
     /// The samples summed up by time.
-    pub slices: Slices,
+    pub time_buckets: TimeBuckets,
     /// What a profile that grows with its recording had to leave out; `None` of one that was
     /// made of a whole recording.
     pub left: Option<Left>,
@@ -181,7 +181,7 @@ impl Profile {
         let threads = samples.threads.get(range.clone()).unwrap_or_default();
         let places = samples.places.get(range).unwrap_or_default();
         for (&thread, &place) in threads.iter().zip(places) {
-            if let Some(spot) = self.slices.spot_of_place(place) {
+            if let Some(spot) = self.time_buckets.spot_of_place(place) {
                 visit(thread, spot);
             }
         }

@@ -9,8 +9,8 @@ mod frames;
 pub use frames::{StackFrame, frames_of};
 
 use crate::profile::{Profile, SiteId};
-use crate::slices::Stop;
 use crate::summary::Filter;
+use crate::time_buckets::Stop;
 use crate::trace::{ChainTree, Trace};
 use rustc_hash::FxHashMap;
 use vmscope_records::TimeNs;

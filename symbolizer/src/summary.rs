@@ -11,7 +11,7 @@ pub use filter::{EntryMask, Filter, Only};
 pub use quality::Quality;
 
 use crate::profile::{Profile, Region};
-use crate::slices::{Counts, Selection, Spot, Stop};
+use crate::time_buckets::{Counts, Selection, Spot, Stop};
 use cpu::CpuLine;
 use rustc_hash::FxHashMap;
 use vmscope_records::{
@@ -76,8 +76,8 @@ pub struct Summary {
     /// means; empty where there are too few samples, and unless they were
     /// asked for: see [`Summary::errors_by_entry`].
     pub errors: Vec<f64>,
-    /// Samples that are known by time slices only and that the window's edges cut: each
-    /// slice was taken or left as a whole (see [`crate::slices`]).
+    /// Samples that are known by time buckets only and that the window's edges cut: each
+    /// time bucket was taken or left as a whole (see [`crate::time_buckets`]).
     pub decided_whole: u64,
 }
 

@@ -18,7 +18,7 @@ use vmscope_records::{
 use vmscope_symbolizer::annotate::{
     ByMethod, Located, Taken, annotate_stoppable, candidates, versions,
 };
-use vmscope_symbolizer::slices::{Counts, SLICE, Sites, Slices, Stop};
+use vmscope_symbolizer::time_buckets::{BUCKET, Counts, Sites, Stop, TimeBuckets};
 use vmscope_symbolizer::zone::{Life, Lives};
 use vmscope_symbolizer::{Bounds, Filter, Live, Profile, Summary};
 
@@ -154,8 +154,8 @@ fn memory_is_bounded_however_long_it_goes_on() {
     let profile = live.profile().read().unwrap();
     let kept = profile.trace.samples.times.len();
     assert_eq!(kept as u64 + left.samples, 300 * 300);
-    // Whole slices are dropped.
-    assert!(kept <= 5_000 + 5_000 / 8 + 300 + SLICE, "{kept}");
+    // Whole time buckets are dropped.
+    assert!(kept <= 5_000 + 5_000 / 8 + 300 + BUCKET, "{kept}");
     assert!(
         profile.trace.places.len() < 30_000,
         "{}",
@@ -213,7 +213,7 @@ fn a_version_is_compared_with_what_is_kept_one_by_one() {
         churn(&mut live, round);
     }
     let profile = live.profile().read().unwrap();
-    assert!(profile.slices.forgotten() > 0);
+    assert!(profile.time_buckets.forgotten() > 0);
     let filter = Filter::default();
     let all = candidates(&profile, &filter);
     let subject = &all.first().unwrap().subject;
@@ -283,7 +283,7 @@ fn round(draw: &mut Draw, round: u64) -> Vec<Record> {
     records_of(&recording.bytes())
 }
 
-/// The counts that a profile's own slices give, and what it gives with fresh ones.
+/// The counts that a profile's own time buckets give, and what it gives with fresh ones.
 fn counts(profile: &mut Profile, filter: &Filter) -> [(Counts, Summary); 2] {
     let count = |profile: &Profile| {
         let mut counts = Counts::of(profile, filter, &Stop::new()).unwrap();
@@ -291,16 +291,16 @@ fn counts(profile: &mut Profile, filter: &Filter) -> [(Counts, Summary); 2] {
         (counts, Summary::of(profile, filter))
     };
     let own = count(profile);
-    let mut fresh = Slices::default();
+    let mut fresh = TimeBuckets::default();
     let sites = Sites {
         entries: &profile.entries,
         sites: &profile.sites,
         of_place: &profile.site_of_place,
     };
     fresh.append(&profile.trace, sites);
-    let kept = std::mem::replace(&mut profile.slices, fresh);
+    let kept = std::mem::replace(&mut profile.time_buckets, fresh);
     let fresh = count(profile);
-    profile.slices = kept;
+    profile.time_buckets = kept;
     [own, fresh]
 }
 

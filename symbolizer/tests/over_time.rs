@@ -10,8 +10,8 @@ mod recordings;
 
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, screens};
 use vmscope_records::{DurationNs, Record, ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, TimeNs};
-use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::summary::{accounts, promised_by_column};
+use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::trace::CodeStep;
 use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, profile_of};
 

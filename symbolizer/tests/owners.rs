@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use recordings::{read, screens};
 use screens::ms;
 use vmscope_records::TimeNs;
+use vmscope_symbolizer::attribution::{Owned, Owner, owner_errors, owners};
 use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::methods::{Methods, code_sizes, is_method};
-use vmscope_symbolizer::owners::{Owned, Owner, owner_errors, owners};
-use vmscope_symbolizer::slices::{Counts, by_thread};
+use vmscope_symbolizer::time_buckets::{Counts, by_thread};
 use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary, profile_of};
 
 fn java() -> Profile {

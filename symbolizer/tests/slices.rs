@@ -12,7 +12,7 @@ mod recordings;
 
 use recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording};
 use vmscope_records::{ThreadKey, ThreadRole, TimeNs};
-use vmscope_symbolizer::slices::{By, Columns, ColumnsOf, Counts, SLICE, Sites};
+use vmscope_symbolizer::time_buckets::{BUCKET, By, Columns, ColumnsOf, Counts, Sites};
 use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary};
 
 const END: u64 = 1_000_000;
@@ -110,7 +110,7 @@ fn taken<'a>(
 #[test]
 fn counts_are_those_of_all_samples() {
     let profile = profile();
-    assert!(profile.slices.size().0 > 36, "two levels");
+    assert!(profile.time_buckets.size().0 > 36, "two levels");
     for filter in filters(&profile) {
         let counts = Counts::of(&profile, &filter, &Stop::new()).unwrap();
         let mut sites = vec![0; profile.sites.len()];
@@ -234,11 +234,11 @@ fn what_was_forgotten_is_still_counted_and_what_was_decided_is_told() {
     let all = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
     let before = profile.trace.samples.times.len() as u64;
     let forgotten = profile
-        .slices
+        .time_buckets
         .forget_samples_before(&mut profile.trace.samples, TimeNs(END / 2));
-    assert!(forgotten > 60_000 && forgotten.is_multiple_of(SLICE as u64));
+    assert!(forgotten > 60_000 && forgotten.is_multiple_of(BUCKET as u64));
     assert_eq!(profile.trace.samples.times.len() as u64, before - forgotten);
-    let sizes = profile.slices.size();
+    let sizes = profile.time_buckets.size();
     loop {
         assert_eq!(
             Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap(),
@@ -267,20 +267,22 @@ fn what_was_forgotten_is_still_counted_and_what_was_decided_is_told() {
         assert_no_column_is_impossible(&profile);
         // One at a time: it is whole after each.
         let mut may = true;
-        let merged = profile.slices.merge_oldest(|_| !std::mem::take(&mut may));
+        let merged = profile
+            .time_buckets
+            .merge_oldest(|_| !std::mem::take(&mut may));
         if merged == 0 {
             break;
         }
         assert_eq!(merged, 1);
     }
-    assert!(profile.slices.size().0 < sizes.0 && profile.slices.size().1 < sizes.1);
+    assert!(profile.time_buckets.size().0 < sizes.0 && profile.time_buckets.size().1 < sizes.1);
     // It goes on growing.
     let Profile {
         trace,
         entries,
         sites,
         site_of_place: of_place,
-        slices,
+        time_buckets,
         ..
     } = &mut profile;
     let sites = Sites {
@@ -288,39 +290,43 @@ fn what_was_forgotten_is_still_counted_and_what_was_decided_is_told() {
         sites,
         of_place,
     };
-    for index in 0..SLICE as u64 * 20 {
+    for index in 0..BUCKET as u64 * 20 {
         trace.samples.times.push(TimeNs(END + index));
         trace.samples.threads.push(1);
         trace.samples.places.push(0);
         if index % 1000 == 0 {
-            slices.append(trace, sites);
+            time_buckets.append(trace, sites);
         }
     }
     let grown = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
-    assert_eq!(grown.total, all.total + SLICE as u64 * 20);
-    assert_eq!(grown.threads[1], all.threads[1] + SLICE as u64 * 20);
+    assert_eq!(grown.total, all.total + BUCKET as u64 * 20);
+    assert_eq!(grown.threads[1], all.threads[1] + BUCKET as u64 * 20);
 }
 
 #[test]
 fn many_slices_are_merged_at_once() {
     let mut profile = profile();
     let all = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
-    let Profile { trace, slices, .. } = &mut profile;
-    slices.forget_samples_before(&mut trace.samples, TimeNs(END / 5 * 3));
-    let (before, cells) = slices.size();
+    let Profile {
+        trace,
+        time_buckets,
+        ..
+    } = &mut profile;
+    time_buckets.forget_samples_before(&mut trace.samples, TimeNs(END / 5 * 3));
+    let (before, cells) = time_buckets.size();
     let mut last = (before, cells);
-    let merged = slices.merge_oldest(|size| {
+    let merged = time_buckets.merge_oldest(|size| {
         last = size;
         size.0 <= before * 3 / 4
     });
-    assert_eq!(slices.size(), last, "what it is told is so");
+    assert_eq!(time_buckets.size(), last, "what it is told is so");
     assert!(merged > 1 && last.0 <= before * 3 / 4 && last.1 <= cells);
     // No more than wished, but for what ended on several levels at once.
     assert!(last.0 + 4 > before * 3 / 4, "{before} {last:?}");
-    let merged = slices.merge_oldest(|_| false);
+    let merged = time_buckets.merge_oldest(|_| false);
     assert!(merged > 1);
     assert_eq!(
-        slices.merge_oldest(|_| false),
+        time_buckets.merge_oldest(|_| false),
         0,
         "none is left to be merged"
     );

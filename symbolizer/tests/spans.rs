@@ -10,7 +10,7 @@ mod recordings;
 
 use recordings::screens::{self, ms};
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::slices::{InSpan, Span};
+use vmscope_symbolizer::time_buckets::{InSpan, Span};
 use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, profile_of};
 
 fn java() -> Profile {

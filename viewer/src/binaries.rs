@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
+use vmscope_process::{ModuleFile, Modules, ReadAt, own_root};
 use vmscope_records::{Module, ModuleKey, ModuleState, Pid, TimeNs};
 use vmscope_symbolizer::native::{Binaries, DebugFile, DebugFileRequest, FileBytes, ReadError};
-use vmscope_target::{ModuleFile, Modules, ReadAt, own_root};
 
 /// Where distributions put separate debug files.
 const DEBUG_ROOT: &str = "/usr/lib/debug";

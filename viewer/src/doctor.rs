@@ -16,7 +16,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use facts::{Facts, PerfProbe};
-use vmscope_target::AdapterFamily;
+use vmscope_process::AdapterFamily;
 
 /// Arguments of `vmscope doctor`.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub struct DoctorArgs {
     json: bool,
 }
 
-/// Looks, decides, writes the result to `out`; true where the default recording would
+/// Polls, decides, writes the result to `out`; true where the default recording would
 /// work. `probe` opens the default recording's events on a process, or without one on
 /// vmscope itself, and says what came of it; `None` where it can't be tried. `families`
 /// are those that `attach` would ask about the process.
@@ -45,7 +45,7 @@ pub fn run(
         machine: gather::machine()?,
         perf: probe(None),
         process_perf: args.pid.and_then(|pid| probe(Some(pid))),
-        process: args.pid.map(|pid| process::look(pid, families)),
+        process: args.pid.map(|pid| process::poll(pid, families)),
     };
     let verdict = verdict::decide(&facts);
     let text = if args.json {

@@ -5,10 +5,10 @@ use anyhow::{Context, Result};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use vmscope_process::Modules;
 use vmscope_records::Record;
 use vmscope_records::recording::{RecordingFile, Writer};
 use vmscope_symbolizer::Trace;
-use vmscope_target::Modules;
 
 use crate::binaries::SessionBinaries;
 use crate::report::{open_recording, resolve_missing};

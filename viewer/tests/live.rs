@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use common::targets::Target;
 use common::{say, skipped};
 use vmscope_hotspot::Family as HotSpot;
+use vmscope_process::{AdapterFamily, ModuleFile, ProcessView, ReadAt};
 use vmscope_records::recording::Reader;
 use vmscope_records::{EndReason, Module, ModuleKey, Pid, Symbols};
 use vmscope_sampler::session::{Outcome, Readers, Session, SessionOptions, TapEnded, tap};
@@ -29,7 +30,6 @@ use vmscope_symbolizer::native::{
 };
 use vmscope_symbolizer::symbols::Hits;
 use vmscope_symbolizer::{Bounds, Live, Profile, Summary, Trace, profile_of};
-use vmscope_target::{AdapterFamily, ModuleFile, ProcessView, ReadAt};
 
 const STEP: Duration = Duration::from_millis(200);
 

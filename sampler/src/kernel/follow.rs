@@ -20,10 +20,10 @@ const UNSAMPLED_PERIODS: u64 = 20;
 /// `--keep-last`, of a report's). A reading takes some 5 µs.
 const ASK_EVERY_NS: u64 = 250_000_000;
 
-/// Looks are never closer together: two rounds of the sorter.
+/// Polls are never closer together: two rounds of the sorter.
 const SOON_NS: u64 = 90_000_000;
 
-/// At most so many threads are asked in /proc in one look.
+/// At most so many threads are asked in /proc in one poll.
 const LOOKS: usize = 256;
 
 impl KernelEngine {
@@ -316,7 +316,7 @@ impl KernelEngine {
 
     /// Asks the threads for their CPU time, and compares the table with /proc, when
     /// either is due.
-    pub(super) fn look_if_due(&mut self, out: &mut Vec<EngineEvent>) {
+    pub(super) fn poll_if_due(&mut self, out: &mut Vec<EngineEvent>) {
         if self.finished {
             return;
         }
@@ -331,16 +331,16 @@ impl KernelEngine {
     /// Compares the table with /proc: at times, or when something was lost.
     fn compare_with_proc(&mut self, now: u64, out: &mut Vec<EngineEvent>) {
         let every = proc::POLL_EVERY.as_nanos();
-        let due = u128::from(now.saturating_sub(self.last_look)) >= every;
-        if !(due || self.look_now || self.sources.per_thread()) {
+        let due = u128::from(now.saturating_sub(self.last_poll)) >= every;
+        if !(due || self.poll_now || self.sources.per_thread()) {
             return;
         }
-        if !due && now.saturating_sub(self.last_look) < SOON_NS {
-            // What the rings held at the last look is to come out first.
+        if !due && now.saturating_sub(self.last_poll) < SOON_NS {
+            // What the rings held at the last poll is to come out first.
             return;
         }
-        self.last_look = now;
-        self.look_now = false;
+        self.last_poll = now;
+        self.poll_now = false;
         // Times of what is found here: after all that has gone out, before all that
         // will.
         let time = self.sorter.horizon();

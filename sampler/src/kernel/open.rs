@@ -18,7 +18,7 @@ use crate::sys;
 /// Descriptors left for the rest of the program.
 const RESERVED_DESCRIPTORS: u64 = 64;
 
-/// Looks at /proc until no thread is new, at most so often: a program that starts
+/// Polls at /proc until no thread is new, at most so often: a program that starts
 /// threads all the time always has new ones, but they are inherited by then.
 const SCANS: usize = 16;
 
@@ -249,10 +249,10 @@ impl KernelEngine {
                 threads: FxHashMap::default(),
                 processes: FxHashMap::default(),
                 throttled: FxHashMap::default(),
-                last_look: now,
+                last_poll: now,
                 last_ask: now,
                 unknown: FxHashSet::default(),
-                look_now: false,
+                poll_now: false,
                 duplicates: 0,
                 unsampled_said: false,
                 rng: fastrand::Rng::new(),

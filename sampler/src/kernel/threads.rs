@@ -25,7 +25,7 @@
 //! contexts unlike, and the kernel would no longer swap them; switching them costs some
 //! 0.3 % of the ticks where such threads share a CPU (measured: two spinning threads on
 //! a loaded machine of two CPUs, 99.6 % delivered with counters, 99.9 % without). Their
-//! account in /proc is looked at four times a second, and what came after the last look is
+//! account in /proc is looked at four times a second, and what came after the last poll is
 //! reckoned from their samples; all of it, where they lived shorter.
 
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -123,7 +123,7 @@ pub(super) struct Thread {
     last_user: Option<(u64, u64)>,
     /// Whether it had samples since then.
     pub ran: bool,
-    /// Whether it was not in /proc at the last look.
+    /// Whether it was not in /proc at the last poll.
     pub missing: bool,
 }
 
@@ -180,7 +180,7 @@ impl Thread {
     }
 
     pub fn count_sample(&mut self, time: u64) {
-        // Samples come out a round late: those from before the look are in its account.
+        // Samples come out a round late: those from before the poll are in its account.
         if self.account.is_some_and(|(looked, _)| time > looked) {
             self.since_ns = self.since_ns.saturating_add(self.period_ns);
         }

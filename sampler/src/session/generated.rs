@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use vmscope_process::MapEntry;
 use vmscope_records::{Avma, CpuMode, InterpreterRules, InterpreterSource, SampleDetail, Word};
-use vmscope_target::MapEntry;
 
 use crate::engine::RawSample;
 

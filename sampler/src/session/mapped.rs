@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use vmscope_target::{MapEntry, ModuleFile, ProcessView};
+use vmscope_process::{MapEntry, ModuleFile, ProcessView};
 
 /// More files with code are not kept of one process: the largest have some hundreds.
 const MAX_FILES: usize = 1024;

@@ -37,19 +37,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use vmscope_process::{CompilationNews, KeySource, Modules, ThreadNews};
 use vmscope_records::recording::Written;
 use vmscope_records::{
     DurationNs, EndReason, InterpreterSource, Limit, LimitKind, Mark, Pid, ProcessKey, Record,
     TimeNs, VmIdentity,
 };
-use vmscope_target::{CompilationNews, KeySource, Modules, ThreadNews};
 
 /// How many batches of events may wait for the writer: at ten a second, it may be
 /// held up for half a minute (a slow disk, a file system that hangs) before samples
 /// are lost.
 const BATCHES_IN_FLIGHT: usize = 256;
 
-/// How many looks may wait for the writer: their thread does then, too.
+/// How many polls may wait for the writer: their thread does then, too.
 const LOOKS_IN_FLIGHT: usize = 16;
 
 /// What to record, and where to.
@@ -97,7 +97,7 @@ pub enum SessionError {
     Engine(#[from] EngineError),
     /// The process's mappings can't be read.
     #[error(transparent)]
-    Maps(#[from] vmscope_target::MapsError),
+    Maps(#[from] vmscope_process::MapsError),
     /// A thread could not be started.
     #[error("cannot start the {0} thread: {1}")]
     Thread(&'static str, #[source] std::io::Error),
@@ -192,7 +192,7 @@ enum Message {
 /// there is no more to come.
 #[derive(Debug)]
 enum Found {
-    /// What a look found, and what it knows of threads.
+    /// What a poll found, and what it knows of threads.
     Looked(Vec<Record>, Vec<ThreadNews>),
     /// Adapters read that address space; where samples show what its interpreters
     /// execute.

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use vmscope_process::{MapEntry, ModuleFile};
 use vmscope_records::{Pid, ProcessKey, TimeNs};
-use vmscope_target::{MapEntry, ModuleFile};
 
 use super::mapped::{Budget, Mapped, MappedCode, Taken};
 use super::touched::Touched;

@@ -1,12 +1,12 @@
 //! What reads the target's VMs.
 
-use vmscope_records::{Pid, ProcessKey, TimeNs};
-use vmscope_target::{
+use vmscope_process::{
     AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView, Recognised, SampleNeeds,
     recognise,
 };
+use vmscope_records::{Pid, ProcessKey, TimeNs};
 
-use super::adapters::{AtWork, Families, Looks, Teller, Watched};
+use super::adapters::{AtWork, Families, Polls, Teller, Watched};
 use super::news::News;
 
 /// What reads the target's VMs: the families to ask about each of its processes, and
@@ -109,7 +109,7 @@ impl Readers {
         began: TimeNs,
         news: News,
         teller: Teller,
-    ) -> Looks {
+    ) -> Polls {
         let first = self.view.map(|view| {
             let place = |name| self.families.0.iter().position(|f| f.name() == name);
             let adapters = self.recognised.adapters.into_iter();
@@ -118,8 +118,8 @@ impl Readers {
                 .collect();
             Watched::new(news.first(key, began)).with_view(view, adapters)
         });
-        let mut looks = Looks::new(self.families, news, teller);
-        looks.watched.extend(first.map(|first| (key, first)));
-        looks
+        let mut polls = Polls::new(self.families, news, teller);
+        polls.watched.extend(first.map(|first| (key, first)));
+        polls
     }
 }

@@ -9,11 +9,11 @@ mod compilers;
 use super::news::News;
 use crate::engine::{EngineEvent, RawMapping, RawSample, RawThreadEnd};
 use std::collections::HashMap;
+use vmscope_process::{CompilationNews, MapEntry, Modules, Sighting, ThreadNews};
 use vmscope_records::{
     DurationNs, InterpreterSource, Lost, Pid, Process, ProcessEnd, ProcessKey, Record, Sample,
     Stream, Thread, ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, ThreadUpdate, Tid, TimeNs,
 };
-use vmscope_target::{CompilationNews, MapEntry, Modules, Sighting, ThreadNews};
 
 use compilers::Compilers;
 
@@ -178,9 +178,9 @@ impl Recorder {
         }
     }
 
-    /// Takes what a look of an adapter found; its thread news get their keys here. A VM
+    /// Takes what a poll of an adapter found; its thread news get their keys here. A VM
     /// may know of a thread before the engine has told of it: that news waits.
-    pub fn take_look(&mut self, found: Vec<Record>, news: Vec<ThreadNews>, out: &mut Vec<Record>) {
+    pub fn take_poll(&mut self, found: Vec<Record>, news: Vec<ThreadNews>, out: &mut Vec<Record>) {
         let time = super::now();
         self.take_rules(&found);
         out.extend(found);
@@ -221,14 +221,14 @@ impl Recorder {
     /// into it. Its threads come from the engine.
     ///
     /// # Errors
-    /// [`vmscope_target::MapsError`] when its mappings can't be read.
+    /// [`vmscope_process::MapsError`] when its mappings can't be read.
     pub fn begin_process(
         &mut self,
         pid: Pid,
         name: String,
         time: TimeNs,
         out: &mut Vec<Record>,
-    ) -> Result<ProcessKey, vmscope_target::MapsError> {
+    ) -> Result<ProcessKey, vmscope_process::MapsError> {
         let key = self.new_process(pid, time, None, name, out);
         if let Some(process) = self.processes.get_mut(&pid) {
             process.used = true;

@@ -12,10 +12,10 @@ use crossbeam_channel::{
 };
 use std::sync::Arc;
 use std::time::Duration;
+use vmscope_process::{ModuleFile, Modules};
 use vmscope_records::{
     DurationNs, Limit, LimitKind, LossReason, Lost, ModuleKey, Record, Stream, TimeNs,
 };
-use vmscope_target::{ModuleFile, Modules};
 
 /// How far what adapters tell may lag behind the samples before these are handed on as
 /// told all the same, in nanoseconds: a live picture is no older. What is told later still, as

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashSet;
+use vmscope_process::MAX_TOUCHED_OF_A_POLL;
 use vmscope_records::{Avma, ProcessKey, TimeNs};
-use vmscope_target::MAX_TOUCHED_OF_A_LOOK;
 
 /// Addresses of all address spaces together that may wait: 16 MiB or so.
 const MAX_WAITING: usize = 1 << 20;
@@ -36,7 +36,7 @@ impl Touched {
         } = &mut *table;
         let space = spaces.entry(process).or_default();
         for address in addresses {
-            if space.len() < MAX_TOUCHED_OF_A_LOOK && *waiting < MAX_WAITING {
+            if space.len() < MAX_TOUCHED_OF_A_POLL && *waiting < MAX_WAITING {
                 *waiting += usize::from(space.insert(address));
             } else {
                 *missed += u64::from(!space.contains(&address));
@@ -108,11 +108,11 @@ mod tests {
         assert_eq!(touched.take(process(1)), [Avma(3), Avma(7)]);
         assert_eq!(touched.take(process(1)), [], "taken");
 
-        let most = MAX_TOUCHED_OF_A_LOOK as u64;
+        let most = MAX_TOUCHED_OF_A_POLL as u64;
         touched.add(process(1), addresses(0..most + 10));
         touched.add(process(1), addresses(0..5));
         assert_eq!(touched.missed(), 10, "what is known is not missed");
-        assert_eq!(touched.take(process(1)).len(), MAX_TOUCHED_OF_A_LOOK);
+        assert_eq!(touched.take(process(1)).len(), MAX_TOUCHED_OF_A_POLL);
         for key in 0..64 {
             touched.add(process(key), addresses(0..most));
         }

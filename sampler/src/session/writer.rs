@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use vmscope_process::Modules;
 use vmscope_records::recording::Written;
 use vmscope_records::{
     DurationNs, EndReason, Fact, Limit, Pid, ProcessKey, Record, RecordingEnd, Session, TimeNs,
 };
-use vmscope_target::Modules;
 
 /// How often chunks are closed and written: what a crash may cost.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
@@ -219,7 +219,7 @@ impl WriterThread {
     fn take_found(&mut self, found: Found) {
         match found {
             Found::Looked(records, threads) => {
-                self.recorder.take_look(records, threads, &mut self.records);
+                self.recorder.take_poll(records, threads, &mut self.records);
             }
             Found::Reads(process, sources) => self.recorder.take_reads(process, sources),
             Found::Compiled(process, news) => {

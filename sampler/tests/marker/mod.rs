@@ -9,6 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tempfile::TempDir;
+use vmscope_process::{
+    Adapter, AdapterError, AdapterFamily, MapEntry, Poll, ProcessView, ReadAt as _,
+};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
     Avma, CodeChange, Constituent, ConstituentKind, Content, PcMap, ProcessKey, Record, VmIdentity,
@@ -16,9 +19,6 @@ use vmscope_records::{
 use vmscope_sampler::session::{Readers, Session, SessionOptions};
 use vmscope_sampler::{
     EngineError, HeldCommand, KernelEngine, KernelOptions, RunningCommand, SamplingRate,
-};
-use vmscope_target::{
-    Adapter, AdapterError, AdapterFamily, Look, MapEntry, ProcessView, ReadAt as _,
 };
 
 /// What happened to a family's adapters.
@@ -30,7 +30,7 @@ pub struct Happened {
     pub not_ready: usize,
     /// Whose VM it recognised.
     pub recognised: Vec<ProcessKey>,
-    /// Whose adapter had its last look.
+    /// Whose adapter had its last poll.
     pub finished: Vec<ProcessKey>,
     /// Whose adapter has read its dump.
     pub looked: Vec<ProcessKey>,
@@ -134,8 +134,8 @@ impl Adapter for MarkerAdapter {
         }
     }
 
-    fn look(&mut self, view: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        assert_eq!(look.process(), view.key());
+    fn poll(&mut self, view: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        assert_eq!(poll.process(), view.key());
         if std::mem::replace(&mut self.has_told, true) {
             return Ok(());
         }
@@ -143,10 +143,10 @@ impl Adapter for MarkerAdapter {
         let bytes = file.read_at(0, usize::try_from(file.len()).unwrap());
         let bytes = bytes.unwrap();
         self.log.lock().looked.push(view.key());
-        look.code(CodeChange::Seen(Constituent {
-            key: look.keys().constituent(),
-            process: look.process(),
-            since: look.began(),
+        poll.code(CodeChange::Seen(Constituent {
+            key: poll.keys().constituent(),
+            process: poll.process(),
+            since: poll.began(),
             absent_at: None,
             start: Avma(0x1000),
             end: Avma(0x1100),
@@ -160,13 +160,13 @@ impl Adapter for MarkerAdapter {
         Ok(())
     }
 
-    fn finish(&mut self, view: &ProcessView, _: &mut Look) -> Result<(), AdapterError> {
+    fn finish(&mut self, view: &ProcessView, _: &mut Poll) -> Result<(), AdapterError> {
         assert!(self.has_told, "at least one look comes first");
         self.log.lock().finished.push(view.key());
         Ok(())
     }
 
-    fn next_look(&self) -> Duration {
+    fn next_poll(&self) -> Duration {
         Duration::from_millis(20)
     }
 }

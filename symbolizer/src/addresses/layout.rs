@@ -2,8 +2,8 @@
 
 use super::{NONE, Owner, Point};
 use crate::profile::Profile;
-use crate::slices::{Selection, Stop, each_place};
 use crate::summary::Filter;
+use crate::time_buckets::{Selection, Stop, each_place};
 use crate::trace::Place;
 use crate::zone::{Life, Lives};
 use rustc_hash::FxHashMap;
@@ -87,7 +87,7 @@ impl Layout {
         let mut owned: Vec<(Owner, Slot)> = Vec::with_capacity(profile.trace.places.len());
         let mut moving = FxHashMap::default();
         for (&place, id) in profile.trace.places.iter().zip(0u32..) {
-            let entry = profile.slices.entry_of_place(id).unwrap_or(u32::MAX);
+            let entry = profile.time_buckets.entry_of_place(id).unwrap_or(u32::MAX);
             let mut put = |owner, address, code| {
                 let slot = Slot {
                     address,
@@ -206,7 +206,7 @@ impl Layout {
             else {
                 continue;
             };
-            let entry = profile.slices.entry_of_place(stand.place);
+            let entry = profile.time_buckets.entry_of_place(stand.place);
             for (&(start, process), &samples) in &stand.counts {
                 let owner = owner_of(&self.lives, process, start);
                 moved.entry(owner).or_default().push(Point {

@@ -7,9 +7,9 @@ use super::Subject;
 use super::find::{depth_of, subject_of};
 use super::frames;
 use crate::profile::{Frame, Profile, Region, SiteId};
-use crate::slices::{Counts, Stop};
 use crate::stacks::count_stacks_stoppable;
 use crate::summary::Filter;
+use crate::time_buckets::{Counts, Stop};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

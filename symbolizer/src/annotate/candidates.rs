@@ -5,8 +5,8 @@ use super::find::{Subject, method_of, subject_of};
 use super::{ByMethod, Taken};
 use crate::build::code::{full_name, separator_of};
 use crate::profile::Profile;
-use crate::slices::Stop;
 use crate::summary::Filter;
+use crate::time_buckets::Stop;
 use std::cmp::Reverse;
 
 /// A method that has samples.

@@ -3,8 +3,8 @@
 use super::body::{Tree, Worked};
 use super::{Annotation, Located, MAX_DEPTH, Taken, Tally, Tier, find};
 use crate::profile::Profile;
-use crate::slices::{self, Stop};
 use crate::summary::errors::batch_errors;
+use crate::time_buckets::{self, Stop};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ pub(super) fn of_all(taken: &Taken, located: &Located, stop: &Stop) -> Option<An
     let (profile, selection) = (taken.profile, &taken.selection);
     let counts = taken.counts(stop)?;
     let gathered = Gathered::of(profile, located, &counts.sites);
-    let group_of = |spot: &slices::Spot| gathered.group(spot.site);
-    let of_method = selection.only(&profile.slices, |spot| group_of(spot).is_some());
+    let group_of = |spot: &time_buckets::Spot| gathered.group(spot.site);
+    let of_method = selection.only(&profile.time_buckets, |spot| group_of(spot).is_some());
     let errors = batch_errors(profile, &of_method, group_of, gathered.size(), stop)?;
-    let is_of = |spot: &slices::Spot| gathered.group(spot.site).map(|_| 0);
+    let is_of = |spot: &time_buckets::Spot| gathered.group(spot.site).map(|_| 0);
     let of_total = batch_errors(profile, selection, is_of, (counts.total, 1), stop)?;
     Some(gathered.annotation(counts.total, of_total.first().copied(), &errors))
 }

@@ -3,7 +3,7 @@
 use super::find::{are_namesakes, depth_of, method_of};
 use super::{ByMethod, Origin, Subject};
 use crate::profile::{Profile, SiteId};
-use crate::slices::{Selection, Stop, each_place};
+use crate::time_buckets::{Selection, Stop, each_place};
 use crate::trace::Place;
 use rustc_hash::FxHashMap;
 use vmscope_records::{BoundaryRule, Constituent, ConstituentKind, PcMap};
@@ -136,7 +136,7 @@ impl Located {
     /// forgotten: what is said of versions is said of samples that are kept one by one.
     pub(super) fn origins(&self, profile: &Profile) -> Option<&FxHashMap<SiteId, Origin>> {
         let origins = self.origin_of_site.as_ref();
-        origins.filter(|_| profile.slices.forgotten() == 0)
+        origins.filter(|_| profile.time_buckets.forgotten() == 0)
     }
 
     /// The single samples of a selection that are the method's, in the order of time. `None`
@@ -156,7 +156,7 @@ impl Located {
         }
         if selection.spots.is_some() {
             for (number, place) in number_of_place.iter_mut().zip(0..) {
-                let spot = profile.slices.spot_of_place(place);
+                let spot = profile.time_buckets.spot_of_place(place);
                 if !spot.is_some_and(|spot| selection.takes_spot(spot)) {
                     *number = LEFT_OUT;
                 }

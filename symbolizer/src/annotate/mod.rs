@@ -25,8 +25,8 @@ pub use versions::{Origin, Version, versions};
 
 use crate::build::code::line_of;
 use crate::profile::{Profile, Region, Site};
-use crate::slices::Stop;
 use crate::summary::Filter;
+use crate::time_buckets::Stop;
 use body::Worked;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use super::gather::Gathered;
 use super::{Annotation, Located, Origin, Taken};
 use crate::profile::SiteId;
-use crate::slices::{Spot, Stop};
 use crate::summary::errors::{Means, batch_errors};
+use crate::time_buckets::{Spot, Stop};
 use rustc_hash::FxHashMap;
 
 /// The samples of each of these versions ([`super::versions`]), in their order. A place has
@@ -56,7 +56,7 @@ fn by_sums(
         }
         let gathered = Gathered::of(profile, located, &samples);
         let group_of = |spot: &Spot| gathered.group(spot.site);
-        let of_side = selection.only(&profile.slices, |spot| group_of(spot).is_some());
+        let of_side = selection.only(&profile.time_buckets, |spot| group_of(spot).is_some());
         let of_rows = batch_errors(profile, &of_side, group_of, gathered.size(), stop)?;
         Some(gathered.annotation(counts.total, errors.get(number).copied(), &of_rows))
     };

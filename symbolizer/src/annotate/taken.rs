@@ -1,8 +1,8 @@
 //! What a filter takes, for all that is asked of a method under it.
 
 use crate::profile::Profile;
-use crate::slices::{Counts, Selection, Stop};
 use crate::summary::Filter;
+use crate::time_buckets::{Counts, Selection, Stop};
 use std::cell::OnceCell;
 
 /// What a filter takes of a profile; counted when that is first asked for.

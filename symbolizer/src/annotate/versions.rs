@@ -3,7 +3,7 @@
 
 use super::{Located, Taken};
 use crate::profile::Case;
-use crate::slices::Stop;
+use crate::time_buckets::Stop;
 use rustc_hash::FxHashMap;
 use vmscope_records::{ConstituentKey, TimeNs};
 
@@ -45,7 +45,7 @@ pub struct Version {
 /// native functions. `None` when `stop` was wished before it was done.
 ///
 /// Only single samples tell which code they fell in: where older ones were forgotten
-/// ([`crate::slices`]), they are not counted here.
+/// ([`crate::time_buckets`]), they are not counted here.
 #[must_use]
 pub fn versions(taken: &Taken, located: &Located, stop: &Stop) -> Option<Vec<Version>> {
     let trace = &taken.profile.trace;

@@ -2,7 +2,7 @@
 
 use super::sums::ALL;
 use super::{CallTree, FunctionId, NodeId};
-use crate::slices::Stop;
+use crate::time_buckets::Stop;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 

@@ -4,8 +4,8 @@ use super::nodes::Nodes;
 use super::sums::{ALL, Sums};
 use super::{CallTree, CallsOf, FunctionCounts, StackIndex};
 use crate::profile::Profile;
-use crate::slices::Stop;
 use crate::summary::Filter;
+use crate::time_buckets::Stop;
 use std::sync::{Arc, RwLock};
 
 impl CallTree {

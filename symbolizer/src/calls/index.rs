@@ -9,8 +9,8 @@
 use super::functions::Functions;
 use super::{Function, FunctionId, NodeId};
 use crate::profile::{EntryId, Profile};
-use crate::slices::Stop;
 use crate::summary::Filter;
+use crate::time_buckets::Stop;
 use std::ops::Range;
 use vmscope_records::TimeNs;
 

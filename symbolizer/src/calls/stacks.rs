@@ -7,7 +7,7 @@ use super::functions::Met;
 use super::index::{Context, Kind, LOOK_EVERY, OfThread, StackIndex};
 use super::{CallTree, FunctionId, NodeId, id_of};
 use crate::profile::{EntryId, Profile, SiteId};
-use crate::slices::Stop;
+use crate::time_buckets::Stop;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! What there is no room for, and what nothing needs any more.
 
-use super::{Index, Live, SLICE_CELLS};
+use super::{BUCKET_CELLS, Index, Live};
 use crate::profile::Profile;
-use crate::slices::{SLICE, Sites, Slices};
+use crate::time_buckets::{BUCKET, Sites, TimeBuckets};
 use crate::trace::{ChainTree, Place, Trace};
 use crate::zone::CodeIndex;
 use rustc_hash::FxHashSet;
@@ -24,9 +24,13 @@ const PROCESSES_OVER: ProcessKey = ProcessKey(u32::MAX - 1);
 
 impl Live {
     /// Drops the single samples that are too old or too many, an eighth of them at a time,
-    /// so that moving the others costs little; and merges time slices that are too many.
+    /// so that moving the others costs little; and merges time buckets that are too many.
     pub(super) fn drop_oldest(&mut self, profile: &mut Profile) -> u64 {
-        let Profile { trace, slices, .. } = profile;
+        let Profile {
+            trace,
+            time_buckets,
+            ..
+        } = profile;
         let times = &trace.samples.times;
         let count = times.len();
         let horizon = self.latest.minus(self.bounds.age);
@@ -38,38 +42,43 @@ impl Live {
             let many = gone - self.bounds.codes / 8 * 7;
             let samples = count as u128 * many as u128 / gone as u128;
             let samples = usize::try_from(samples).unwrap_or(count);
-            excess = excess.max(samples + SLICE).min(count);
+            excess = excess.max(samples + BUCKET).min(count);
         }
         let worth = self.bounds.samples.min(count) / 8;
         let dropped = match times.get(excess) {
             _ if excess == 0 || excess < worth => 0,
-            Some(&time) => self.drop_before(trace, slices, time),
-            None => self.drop_before(trace, slices, TimeNs(u64::MAX)),
+            Some(&time) => self.drop_before(trace, time_buckets, time),
+            None => self.drop_before(trace, time_buckets, TimeNs(u64::MAX)),
         };
         self.left.samples += dropped;
-        let weight = |(slices, cells): (usize, usize)| slices * SLICE_CELLS + cells;
-        if weight(slices.size()) > self.bounds.cells {
+        let weight = |(time_buckets, cells): (usize, usize)| time_buckets * BUCKET_CELLS + cells;
+        if weight(time_buckets.size()) > self.bounds.cells {
             let enough = self.bounds.cells / 8 * 7;
-            self.left.merged += slices.merge_oldest(|size| weight(size) <= enough);
+            self.left.merged += time_buckets.merge_oldest(|size| weight(size) <= enough);
         }
         dropped
     }
 
-    fn drop_before(&mut self, trace: &mut Trace, slices: &mut Slices, time: TimeNs) -> u64 {
+    fn drop_before(
+        &mut self,
+        trace: &mut Trace,
+        time_buckets: &mut TimeBuckets,
+        time: TimeNs,
+    ) -> u64 {
         let samples = &mut trace.samples;
         // Whose they were is to be known if more is told of their places.
-        for place in samples.places.iter().take(slices.droppable(time)) {
+        for place in samples.places.iter().take(time_buckets.droppable(time)) {
             if let Some(slot) = self.index.dropped_of_place.get_mut(*place as usize) {
                 *slot = slot.saturating_add(1);
             }
         }
-        slices.forget_samples_before(samples, time)
+        time_buckets.forget_samples_before(samples, time)
     }
 
     /// Forgets what nothing needs any more, now and then. Returns whether places have new
     /// numbers.
     pub(super) fn forget(&mut self, profile: &mut Profile) -> bool {
-        self.trim(&mut profile.trace, &profile.slices);
+        self.trim(&mut profile.trace, &profile.time_buckets);
         if self.index.ended_processes.len() >= MANY_PROCESSES {
             self.forget_processes(&mut profile.trace);
         }
@@ -92,7 +101,7 @@ impl Live {
     }
 
     /// Keeps the series within their bound.
-    fn trim(&mut self, trace: &mut Trace, slices: &Slices) {
+    fn trim(&mut self, trace: &mut Trace, time_buckets: &TimeBuckets) {
         let most = self.bounds.series;
         let left = &mut self.left.records;
         let mut excess = |len: usize| {
@@ -132,7 +141,7 @@ impl Live {
             // remains: many threads are short, and more come for ever.
             let end = thread.end.as_ref().map(|end| end.time);
             let is_over = end.zip(kept_from).is_some_and(|(end, from)| end < from);
-            if is_over && slices.forgotten() > 0 && thread.cpu.len() > 2 {
+            if is_over && time_buckets.forgotten() > 0 && thread.cpu.len() > 2 {
                 let last = thread.cpu.len() - 1;
                 thread.cpu.swap(1, last);
                 thread.cpu.truncate(2);
@@ -255,7 +264,7 @@ impl Live {
             sites: &profile.sites,
             of_place: &profile.site_of_place,
         };
-        profile.slices.renumber(trace, sites);
+        profile.time_buckets.renumber(trace, sites);
         self.natives.forget_asked();
         self.names.forget();
     }

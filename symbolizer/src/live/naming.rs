@@ -3,7 +3,7 @@
 use super::Live;
 use crate::build::name_places;
 use crate::profile::Profile;
-use crate::slices::Sites;
+use crate::time_buckets::Sites;
 use crate::trace::Place;
 use vmscope_records::{FileOffset, SymbolOwner, Symbols};
 
@@ -70,7 +70,7 @@ impl Live {
             entries,
             sites,
             site_of_place: of_place,
-            slices,
+            time_buckets,
             ..
         } = profile;
         let sites = Sites {
@@ -78,7 +78,7 @@ impl Live {
             sites,
             of_place,
         };
-        let renamed = slices.rename(trace, sites, changed.into_iter());
+        let renamed = time_buckets.rename(trace, sites, changed.into_iter());
         for place in &renamed {
             let dropped = self.index.dropped_of_place.get(*place as usize);
             self.left.misnamed += dropped.map_or(0, |&dropped| u64::from(dropped));

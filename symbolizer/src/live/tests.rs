@@ -247,7 +247,7 @@ fn sizes(live: &mut Live) -> Vec<(&'static str, usize)> {
     let trace = &profile.trace;
     let texts = |all: &[crate::Entry]| all.iter().map(|one| one.name.len()).sum();
     let maps = trace.code.constituents.iter();
-    let (slices, cells) = profile.slices.size();
+    let (time_buckets, cells) = profile.time_buckets.size();
     let index = &live.index;
     vec![
         ("entries", profile.entries.len()),
@@ -255,7 +255,7 @@ fn sizes(live: &mut Live) -> Vec<(&'static str, usize)> {
         ("sites", profile.sites.len()),
         ("places", trace.places.len()),
         ("single samples", trace.samples.times.len()),
-        ("slices", slices),
+        ("time buckets", time_buckets),
         ("cells", cells),
         ("threads", trace.threads.len()),
         ("threads by key", trace.thread_index.len()),

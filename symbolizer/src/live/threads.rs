@@ -30,7 +30,11 @@ impl Live {
     /// Sums up the oldest threads that are over, where there are too many, with all their
     /// samples. Nothing of theirs is lost but who was who.
     pub(super) fn fold_threads(&mut self, profile: &mut Profile) {
-        let Profile { trace, slices, .. } = profile;
+        let Profile {
+            trace,
+            time_buckets,
+            ..
+        } = profile;
         let most = self.bounds.threads;
         if trace.threads.len() <= most + most / 4 {
             return;
@@ -55,7 +59,7 @@ impl Live {
             }
         }
         self.left.threads += into.len() as u64;
-        slices.fold_threads(&mut trace.samples, &into);
+        time_buckets.fold_threads(&mut trace.samples, &into);
         self.world.forget_threads(&self.folded.left);
         self.last = LastThread::default();
     }

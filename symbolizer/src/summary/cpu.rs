@@ -2,7 +2,7 @@
 
 use super::{Filter, late, window};
 use crate::profile::Profile;
-use crate::slices::{Selection, Stop};
+use crate::time_buckets::{Selection, Stop};
 use crate::trace::TraceThread;
 use vmscope_records::{DurationNs, TimeNs};
 

@@ -1,7 +1,7 @@
 //! How sure a share is: batch means (TRUTH.md §4).
 
 use crate::profile::Profile;
-use crate::slices::{Cell, Few, Piece, Selection, Slice, Spot, Stop};
+use crate::time_buckets::{Cell, Few, Piece, Selection, Spot, Stop, TimeBucket};
 
 /// Batches for the error of a share (TRUTH.md §4 wants at least 30).
 const BATCHES: u64 = 32;
@@ -23,7 +23,7 @@ const NONE: u32 = u32::MAX;
 /// group, or `None` for those of no group. Empty where there are too few samples to say;
 /// `None` when `stop` was wished before it was done.
 ///
-/// A slice without single samples is not divided: its batch is larger then.
+/// A time bucket without single samples is not divided: its batch is larger then.
 pub(crate) fn batch_errors(
     profile: &Profile,
     selection: &Selection,
@@ -34,7 +34,7 @@ pub(crate) fn batch_errors(
     let Some(means) = Means::new(total, count) else {
         return Some(Vec::new());
     };
-    let groups = profile.slices.by_spot(|id, spot| {
+    let groups = profile.time_buckets.by_spot(|id, spot| {
         let group = group_of(spot).filter(|_| selection.takes_spot(id));
         group.unwrap_or(NONE)
     });
@@ -51,7 +51,7 @@ pub(crate) fn batch_errors(
     batches.errors(stop)
 }
 
-/// Takes samples batch by batch, from slices as far as these fit into one.
+/// Takes samples batch by batch, from time buckets as far as these fit into one.
 pub(crate) struct Batches<'a, C, P> {
     pub profile: &'a Profile,
     pub selection: &'a Selection,
@@ -61,7 +61,7 @@ pub(crate) struct Batches<'a, C, P> {
     pub counts: C,
     /// Puts a thread's samples at a spot into the groups that they are of.
     pub put: P,
-    /// What is selected of a slice, by thread.
+    /// What is selected of a time bucket, by thread.
     pub selected: Vec<(u32, Cell)>,
     pub means: Means,
 }
@@ -148,20 +148,20 @@ impl Means {
 impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
     /// The half-width of each group's share; `None` when `stop` was wished before it was done.
     pub fn errors(mut self, stop: &Stop) -> Option<Vec<f64>> {
-        let levels = self.profile.slices.levels();
+        let levels = self.profile.time_buckets.levels();
         let range = self.selection.range.clone();
         let done = self.take(levels, range, stop);
         // It ends early when all batches are full: what remains behind is left out.
         (done.is_some() || self.means.is_full()).then(|| self.means.errors())
     }
 
-    /// Takes a range, in slices of less than `level`.
+    /// Takes a range, in time buckets of less than `level`.
     fn take(&mut self, level: usize, range: std::ops::Range<u64>, stop: &Stop) -> Option<()> {
-        let slices = &self.profile.slices;
-        slices.pieces_below(level, range, &mut |piece| {
+        let time_buckets = &self.profile.time_buckets;
+        time_buckets.pieces_below(level, range, &mut |piece| {
             match piece {
-                Piece::Slice(slice, level) => {
-                    let is_divided = slice.end > slices.forgotten();
+                Piece::TimeBucket(slice, level) => {
+                    let is_divided = slice.end > time_buckets.forgotten();
                     let room = self.means.size - self.means.filled;
                     if !self.add(slice, if is_divided { room } else { u64::MAX }) {
                         self.take(level, slice.first..slice.end, stop)?;
@@ -173,8 +173,8 @@ impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
         })
     }
 
-    /// Adds what is selected of a slice to the present batch, if that has room for so much.
-    fn add(&mut self, slice: &Slice, room: u64) -> bool {
+    /// Adds what is selected of a time bucket to the present batch, if that has room for so much.
+    fn add(&mut self, slice: &TimeBucket, room: u64) -> bool {
         let selection = self.selection;
         let runs = slice.runs();
         let runs = runs.filter(|run| selection.takes_thread(run.thread));
@@ -226,7 +226,7 @@ impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
         let threads = samples.threads.get(range.clone()).unwrap_or_default();
         let places = samples.places.get(range).unwrap_or_default();
         for (&thread, &place) in threads.iter().zip(places) {
-            let Some(spot) = self.profile.slices.spot_of_place(place) else {
+            let Some(spot) = self.profile.time_buckets.spot_of_place(place) else {
                 continue;
             };
             if self.selection.takes_thread(thread) && self.selection.takes_spot(spot) {

@@ -1,7 +1,7 @@
 //! Samples taken after their thread's CPU time was last read.
 
 use crate::profile::Profile;
-use crate::slices::Selection;
+use crate::time_buckets::Selection;
 use crate::trace::TraceThread;
 use vmscope_records::TimeNs;
 
@@ -14,14 +14,14 @@ pub(super) fn by_thread(profile: &Profile, selection: &Selection) -> Vec<u64> {
     let trace = &profile.trace;
     let samples = &trace.samples;
     let last_cpu: Vec<Option<TimeNs>> = trace.threads.iter().map(last_reading).collect();
-    let last_sample = profile.slices.last_samples(samples);
+    let last_sample = profile.time_buckets.last_samples(samples);
     let ends = last_cpu.iter().zip(&last_sample);
     let with_late = ends.filter_map(|(cpu, sample)| cpu.filter(|cpu| *cpu < *sample));
     let mut late = vec![0; trace.threads.len()];
     let Some(first) = with_late.min() else {
         return late;
     };
-    let forgotten = profile.slices.forgotten();
+    let forgotten = profile.time_buckets.forgotten();
     let index = |sample: u64| usize::try_from(sample.saturating_sub(forgotten)).unwrap_or(0);
     let from = samples.times.partition_point(|time| *time <= first);
     let range = index(selection.range.start).max(from)..index(selection.range.end);
@@ -31,7 +31,7 @@ pub(super) fn by_thread(profile: &Profile, selection: &Selection) -> Vec<u64> {
     for ((&time, &thread), &place) in times.iter().zip(threads).zip(places) {
         let cpu = last_cpu.get(thread as usize).copied().flatten();
         let is_taken = || {
-            let spot = profile.slices.spot_of_place(place);
+            let spot = profile.time_buckets.spot_of_place(place);
             selection.takes_thread(thread) && spot.is_some_and(|spot| selection.takes_spot(spot))
         };
         if cpu.is_some_and(|cpu| time > cpu)

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use vmscope_target::{ModuleFile, ReadAt, Root, own_root};
+use vmscope_process::{ModuleFile, ReadAt, Root, own_root};
 
 /// No source file that people wrote is larger.
 const MAX_BYTES: u64 = 16 << 20;

@@ -217,7 +217,7 @@ pub struct VmFacts {
     pub version: String,
     /// What it tells of itself, by name.
     pub facts: Vec<(String, String)>,
-    /// What one look found; `None` where there was none.
+    /// What one poll found; `None` where there was none.
     pub reading: Option<VmReading>,
     /// What limits what can be told of it.
     pub limits: Vec<Trouble>,
@@ -225,7 +225,7 @@ pub struct VmFacts {
     pub trouble: Option<Trouble>,
 }
 
-/// How much of everything one look found.
+/// How much of everything one poll found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VmReading {
     /// Pieces of code.

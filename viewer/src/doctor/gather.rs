@@ -9,7 +9,7 @@ use nix::unistd::{Uid, User, geteuid};
 
 use super::facts::{Capabilities, Limit, MachineFacts, Setting};
 
-/// Looks at this machine and at this process.
+/// Polls at this machine and at this process.
 ///
 /// # Errors
 /// Where `/proc` itself can't be read; single settings that can't are facts, not errors.

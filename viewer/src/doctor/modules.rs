@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
+use vmscope_process::{MapsError, Modules};
 use vmscope_records::{Module, ModuleState, Pid, TimeNs};
 use vmscope_symbolizer::native::{self, DwarfPlace, Survey};
-use vmscope_target::{MapsError, Modules};
 
 use crate::binaries::SessionBinaries;
 
@@ -149,13 +149,13 @@ mod tests {
             main: false,
             state,
         };
-        let look = |state, opened| row(&module(state), opened, Err("no".to_owned())).state;
-        assert_eq!(look(ModuleState::Opened, true), FileState::NotElf);
-        assert_eq!(look(ModuleState::Deleted, false), FileState::Deleted);
-        assert_eq!(look(ModuleState::Replaced, false), FileState::Replaced);
+        let poll = |state, opened| row(&module(state), opened, Err("no".to_owned())).state;
+        assert_eq!(poll(ModuleState::Opened, true), FileState::NotElf);
+        assert_eq!(poll(ModuleState::Deleted, false), FileState::Deleted);
+        assert_eq!(poll(ModuleState::Replaced, false), FileState::Replaced);
         let why = || "not a regular file".to_owned();
         assert_eq!(
-            look(ModuleState::Unreadable(why()), false),
+            poll(ModuleState::Unreadable(why()), false),
             FileState::Unreadable(why())
         );
     }

@@ -4,14 +4,14 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use procfs::process::{Process, StatFlags};
-use vmscope_target::{AdapterFamily, LiveMemory, Maps, Memory as _, MemoryError, read_maps};
+use vmscope_process::{AdapterFamily, LiveMemory, Maps, Memory as _, MemoryError, read_maps};
 
 use super::facts::{Existence, ProcessFacts, Reading, Vms};
 use super::{gather, modules, vm};
 
-/// Looks at `pid`, and asks `families` about VMs in it. Whatever is wrong with it is a fact, not an error: it may end at any
+/// Polls at `pid`, and asks `families` about VMs in it. Whatever is wrong with it is a fact, not an error: it may end at any
 /// moment, and then what could be seen of it remains.
-pub fn look(pid: i32, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) -> ProcessFacts {
+pub fn poll(pid: i32, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) -> ProcessFacts {
     let mut facts = ProcessFacts {
         pid,
         existence: Existence::Missing,
@@ -61,7 +61,7 @@ pub fn look(pid: i32, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) ->
         Ok(maps) => {
             facts.maps = Reading::Done;
             facts.memory = read_a_word(target, &maps);
-            facts.vms = vm::look(target, families);
+            facts.vms = vm::poll(target, families);
             if let Ok((rows, left_out)) = modules::of_process(target) {
                 facts.modules = rows;
                 facts.modules_left_out = left_out;
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn this_process_can_be_read() {
         let pid = i32::try_from(std::process::id()).expect("a pid");
-        let facts = look(pid, Vec::new);
+        let facts = poll(pid, Vec::new);
         assert_eq!(facts.existence, Existence::Process);
         assert_eq!(facts.maps, Reading::Done);
         assert_eq!(facts.memory, Reading::Done);
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn groups_and_strangers_are_missing() {
         for pid in [0, -1, i32::MIN, i32::MAX] {
-            assert_eq!(look(pid, Vec::new).existence, Existence::Missing, "{pid}");
+            assert_eq!(poll(pid, Vec::new).existence, Existence::Missing, "{pid}");
         }
     }
 
@@ -134,16 +134,16 @@ mod tests {
         let mut child = std::process::Command::new("true").spawn().expect("true");
         let pid = i32::try_from(child.id()).expect("a pid");
         // It is not waited for until it has been seen.
-        let mut seen = look(pid, Vec::new).existence;
+        let mut seen = poll(pid, Vec::new).existence;
         for _ in 0..2000 {
             if seen == Existence::Zombie {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
-            seen = look(pid, Vec::new).existence;
+            seen = poll(pid, Vec::new).existence;
         }
         child.wait().expect("it ended");
         assert_eq!(seen, Existence::Zombie);
-        assert_eq!(look(pid, Vec::new).existence, Existence::Missing);
+        assert_eq!(poll(pid, Vec::new).existence, Existence::Missing);
     }
 }

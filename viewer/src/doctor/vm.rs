@@ -1,15 +1,15 @@
 //! Asks the families of VMs about a process, as `attach` would: who recognises it, and
-//! what one look of each adapter finds, in bounded time.
+//! what one poll of each adapter finds, in bounded time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use vmscope_records::{Pid, ProcessKey, Record, TimeNs};
-use vmscope_target::{
-    Adapter, AdapterError, AdapterFamily, KeySource, Look, ProcessView, recognise,
+use vmscope_process::{
+    Adapter, AdapterError, AdapterFamily, KeySource, Poll, ProcessView, recognise,
 };
+use vmscope_records::{Pid, ProcessKey, Record, TimeNs};
 
 use super::facts::{Trouble, VmFacts, VmReading, Vms};
 
@@ -23,7 +23,7 @@ const MAX_TOLD: usize = 64;
 const MAX_TEXT: usize = 2000;
 
 /// What the families know of `pid`. A reading that takes too long is left alone, and said.
-pub fn look(pid: Pid, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) -> Vms {
+pub fn poll(pid: Pid, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) -> Vms {
     let view = match ProcessView::open(pid) {
         Ok(view) => view,
         // The rows say why.
@@ -62,10 +62,10 @@ fn ask(view: &ProcessView, families: &[Box<dyn AdapterFamily>]) -> Vec<VmFacts> 
     vms
 }
 
-/// One look of an adapter, as in a recording of no length.
+/// One poll of an adapter, as in a recording of no length.
 fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFacts {
-    let mut look = Look::new(KeySource::new(), ProcessKey(0), Arc::new(now));
-    let result = adapter.look(view, &mut look);
+    let mut poll = Poll::new(KeySource::new(), ProcessKey(0), Arc::new(now));
+    let result = adapter.poll(view, &mut poll);
     let identity = adapter.identity();
     let mut facts = VmFacts {
         family: family.to_owned(),
@@ -74,15 +74,15 @@ fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFa
         trouble: result.err().as_ref().map(trouble),
         ..VmFacts::default()
     };
-    let compiling = look.take_compilations().len() as u64;
-    let (records, threads) = look.finish();
+    let compiling = poll.take_compilations().len() as u64;
+    let (records, threads) = poll.finish();
     let mut read = VmReading {
         threads: threads.len() as u64,
         compiling,
         ..VmReading::default()
     };
     // What an adapter could not tell it says at a recording's end.
-    let mut last = Look::new(KeySource::new(), ProcessKey(0), Arc::new(now));
+    let mut last = Poll::new(KeySource::new(), ProcessKey(0), Arc::new(now));
     if facts.trouble.is_none() {
         facts.trouble = adapter.finish(view, &mut last).err().as_ref().map(trouble);
     }
@@ -145,8 +145,8 @@ fn now() -> TimeNs {
 #[allow(clippy::panic, reason = "tests fail by it")]
 mod tests {
     use super::*;
+    use vmscope_process::MemoryError;
     use vmscope_records::VmIdentity;
-    use vmscope_target::MemoryError;
 
     /// A family that says what it is told to.
     struct Made(fn() -> Answer);
@@ -174,25 +174,25 @@ mod tests {
             }
         }
 
-        fn look(&mut self, view: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-            look.fact("heap", "large".to_owned());
-            look.fact("collector", "Serial".to_owned());
-            look.fact("heap", "small".to_owned());
-            look.limit("it is not told where code is".to_owned(), "say --precise");
+        fn poll(&mut self, view: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+            poll.fact("heap", "large".to_owned());
+            poll.fact("collector", "Serial".to_owned());
+            poll.fact("heap", "small".to_owned());
+            poll.limit("it is not told where code is".to_owned(), "say --precise");
             let pid = view.pid();
             Err(AdapterError::reading("code cache")(MemoryError::Denied {
                 pid,
             }))
         }
 
-        fn next_look(&self) -> Duration {
+        fn next_poll(&self) -> Duration {
             Duration::from_secs(1)
         }
     }
 
     fn asked(family: Made) -> Vec<VmFacts> {
         let me = Pid(std::process::id());
-        match look(me, || vec![Box::new(family)]) {
+        match poll(me, || vec![Box::new(family)]) {
             Vms::Asked(vms) => vms,
             other => panic!("{other:?}"),
         }
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_process_of_nobody_is_of_no_vm() {
         assert!(asked(Made(|| Ok(None))).is_empty());
-        let nobody = look(Pid(0x7fff_fff0), || panic!("nobody is to be asked"));
+        let nobody = poll(Pid(0x7fff_fff0), || panic!("nobody is to be asked"));
         assert!(matches!(nobody, Vms::NotAsked));
     }
 }

@@ -15,7 +15,7 @@ use super::options::RecordOptions;
 /// How long a command may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Looks for a program as exec will, to fail before anything is touched. What else may
+/// Polls for a program as exec will, to fail before anything is touched. What else may
 /// keep it from running (it may be no program) shows itself in the exec.
 pub(super) fn find_program(program: &OsStr) -> Result<(), LaunchError> {
     let candidates: Vec<PathBuf> = if program.as_bytes().contains(&b'/') {

@@ -6,8 +6,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
+use vmscope_process::{EnvironmentChange, Launch};
 use vmscope_sampler::session::Readers;
-use vmscope_target::{EnvironmentChange, Launch};
 
 /// The variables that come out of `changes`, given what is set (`current`), with their
 /// new values. Nothing is changed to what it is already.
@@ -137,7 +137,7 @@ fn quoted(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vmscope_target::{AdapterError, AdapterFamily, ProcessView};
+    use vmscope_process::{AdapterError, AdapterFamily, ProcessView};
 
     fn default(name: &str, value: &str) -> EnvironmentChange {
         EnvironmentChange::SetDefault {
@@ -233,7 +233,7 @@ mod tests {
         fn recognise(
             &self,
             _: &ProcessView,
-        ) -> Result<Option<Box<dyn vmscope_target::Adapter>>, AdapterError> {
+        ) -> Result<Option<Box<dyn vmscope_process::Adapter>>, AdapterError> {
             Ok(None)
         }
 

@@ -3,7 +3,7 @@
 use vmscope_hotspot::Family as HotSpot;
 use vmscope_jitdump::Family as Jitdump;
 use vmscope_jitdump::litter::{Journal, Litter, state_folder};
-use vmscope_target::AdapterFamily;
+use vmscope_process::AdapterFamily;
 
 /// For a process that runs already, or is started with nothing turned on: whatever
 /// files its VM writes are its user's.

@@ -15,10 +15,10 @@ use anyhow::{Result, bail};
 use clap::Args;
 use std::io::Write;
 use std::process::Command;
+use vmscope_process::{AttachError, ProcessView, examine};
 use vmscope_records::{EndReason, Pid};
 use vmscope_sampler::session::{Readers, Session};
 use vmscope_sampler::{EngineError, HeldCommand, KernelEngine};
-use vmscope_target::{AttachError, ProcessView, examine};
 
 use command::{end_command, exit_code, find_program};
 use environment::Prepared;

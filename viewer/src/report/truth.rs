@@ -348,7 +348,7 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
 /// Threads that ended in the window without a sample in the whole recording.
 fn unseen_threads(profile: &Profile, summary: &Summary) -> u64 {
     let trace = &profile.trace;
-    let mut seen = profile.slices.have_samples(&trace.samples);
+    let mut seen = profile.time_buckets.have_samples(&trace.samples);
     seen.resize(trace.threads.len(), false);
     let (from, to) = summary.window;
     let unseen = trace.threads.iter().zip(seen).filter(|(thread, seen)| {

@@ -10,9 +10,9 @@ mod open;
 mod steps;
 
 use super::event::{Effect, Event};
+use super::filter_state::FilterState;
 use super::history::History;
 use super::jobs::{Fetched, Slot, Stamp};
-use super::lens::Lens;
 use super::live::LiveState;
 use super::mode::Mode;
 use super::screen;
@@ -54,7 +54,7 @@ pub struct App {
     /// Which view is shown.
     pub(super) current: ViewId,
     /// The filters.
-    pub(super) lens: Lens,
+    pub(super) filters: FilterState,
     /// What was said last.
     pub(super) message: String,
     /// What is wrong with the recording as a whole; may be empty.
@@ -113,7 +113,7 @@ impl App {
             theme,
             mode: Mode::Normal,
             current: ViewId::Overview,
-            lens: Lens::default(),
+            filters: FilterState::default(),
             message: String::new(),
             banner: String::new(),
             live: None,
@@ -185,7 +185,7 @@ impl App {
     pub(super) fn cx<'a>(&'a self, profile: &'a Profile) -> Cx<'a> {
         Cx {
             profile,
-            lens: &self.lens,
+            filters: &self.filters,
             summary: self.summary.get().map(|summed| &summed.summary),
             stamp: self.stamp(),
             summed: self
@@ -202,7 +202,7 @@ impl App {
 
     fn stamp(&self) -> Stamp {
         Stamp {
-            lens: self.lens.version(),
+            filters: self.filters.version(),
             profile: self.generation,
         }
     }

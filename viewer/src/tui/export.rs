@@ -9,7 +9,7 @@ mod text;
 
 pub use text::text_of;
 
-use super::shown::Shown;
+use super::document::Document;
 use std::path::Path;
 use vmscope_symbolizer::Stop;
 
@@ -60,7 +60,7 @@ impl Format {
 
 /// What is shown, in a format, or a sentence where there is nothing of that kind in it;
 /// `None` where it was stopped.
-pub fn encode(shown: &Shown, format: Format, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
+pub fn encode(shown: &Document, format: Format, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
     match format {
         Format::Text => text_of(shown, stop).map(|text| Ok(text.into_bytes())),
         Format::Csv => csv::encode(shown, stop),

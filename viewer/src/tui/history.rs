@@ -1,6 +1,6 @@
 //! What was shown before: back and forward.
 
-use super::lens::Lens;
+use super::filter_state::FilterState;
 use super::views::ViewId;
 use vmscope_symbolizer::EntryId;
 
@@ -13,7 +13,7 @@ pub struct Spot {
     /// Which view.
     pub view: ViewId,
     /// With which filters.
-    pub lens: Lens,
+    pub filters: FilterState,
     /// Which entry was open.
     pub subject: Option<EntryId>,
     /// How many seconds of a running process the window follows, if it does.
@@ -53,9 +53,9 @@ impl History {
     }
 
     /// The filters of all steps.
-    pub fn lenses(&mut self) -> impl Iterator<Item = &mut Lens> {
+    pub fn lenses(&mut self) -> impl Iterator<Item = &mut FilterState> {
         let steps = self.before.iter_mut().chain(&mut self.after);
-        steps.map(|spot| &mut spot.lens)
+        steps.map(|spot| &mut spot.filters)
     }
 
     /// Goes back from `now`; `None` at the beginning.
@@ -81,7 +81,7 @@ mod tests {
     fn what_one_command_left_is_one_step() {
         let spot = |view| Spot {
             view,
-            lens: Lens::default(),
+            filters: FilterState::default(),
             subject: None,
             span: None,
         };

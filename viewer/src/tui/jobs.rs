@@ -110,8 +110,8 @@ impl std::fmt::Debug for Done {
 /// What a question was asked about: the version of the filters and of the profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// Of the lens.
-    pub lens: u64,
+    /// Of the filters.
+    pub filters: u64,
     /// Of the profile: it grows in the live view.
     pub profile: u64,
 }

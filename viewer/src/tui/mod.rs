@@ -13,18 +13,18 @@
 //! [`run`] is the only place that does anything.
 
 mod app;
+mod document;
 mod event;
 mod export;
+mod filter_state;
 mod history;
 mod jobs;
 mod keys;
-mod lens;
 mod live;
 mod mode;
 mod palette;
 mod run;
 mod screen;
-mod shown;
 mod terminal;
 #[cfg(test)]
 mod testing;

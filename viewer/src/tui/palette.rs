@@ -1,8 +1,8 @@
 //! The palette: everything that can be done, by name. Made from the key table, the
 //! view's own choices and the filters, so that nothing needs a key.
 
+use super::filter_state::FilterChange;
 use super::keys::{Binding, Command};
-use super::lens::Narrow;
 use super::mode::Ask;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher};
@@ -14,7 +14,7 @@ pub enum Then {
     /// A command, as by its key.
     Command(Command),
     /// A filter.
-    Narrow(Narrow),
+    FilterChange(FilterChange),
     /// A line of its own, which begins with that text.
     Ask(Ask, String),
 }

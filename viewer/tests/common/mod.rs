@@ -30,14 +30,14 @@ pub fn say(text: &str) {
     writeln!(stderr, "{text}").expect("stderr");
 }
 
-/// Looks again and again until `look` finds something.
+/// Polls again and again until `poll` finds something.
 ///
 /// # Panics
 /// When it does not come to pass.
-pub fn await_that<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn await_that<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let since = Instant::now();
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
         assert!(since.elapsed() < PATIENCE, "waited in vain until {what}");

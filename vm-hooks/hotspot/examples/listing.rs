@@ -4,8 +4,8 @@ use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, listing};
 use vmscope_hotspot::jvm::Jvm;
 use vmscope_hotspot::method::ClassesLayout;
 use vmscope_hotspot::pages::Pages;
+use vmscope_process::ProcessView;
 use vmscope_records::Pid;
-use vmscope_target::ProcessView;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pid = std::env::args().nth(1).ok_or("usage: listing PID")?;

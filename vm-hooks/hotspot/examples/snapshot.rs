@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use vmscope_hotspot::testing::{KeepingMemory, Snapshot, walk};
+use vmscope_process::{LiveMemory, ProcessView};
 use vmscope_records::Pid;
-use vmscope_target::{LiveMemory, ProcessView};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

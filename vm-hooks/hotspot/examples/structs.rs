@@ -1,8 +1,8 @@
 //! Prints what a JVM says about its own structures: `structs PID [PREFIX]`.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 use vmscope_hotspot::{layout::VmStructs, pages::Pages};
+use vmscope_process::ProcessView;
 use vmscope_records::Pid;
-use vmscope_target::ProcessView;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pid = std::env::args()

@@ -7,8 +7,8 @@ use vmscope_hotspot::layout::{Encodings, VmStructs};
 use vmscope_hotspot::method::MethodLayout;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::vm_data::{Known, VmData};
+use vmscope_process::{KeySource, Poll, ProcessView};
 use vmscope_records::{Pid, ProcessKey, Record, TimeNs};
-use vmscope_target::{KeySource, Look, ProcessView};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -38,11 +38,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let now: Arc<dyn Fn() -> TimeNs + Send + Sync> = Arc::new(monotonic);
     let mut spent = Vec::new();
     while clock.elapsed() < Duration::from_secs(seconds) {
-        let mut look = Look::new(keys.clone(), ProcessKey(1), Arc::clone(&now));
+        let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::clone(&now));
         let began = Instant::now();
-        let result = vm.look(&process, &mut look);
+        let result = vm.poll(&process, &mut poll);
         spent.push(began.elapsed());
-        show(look);
+        show(poll);
         if let Err(error) = result {
             println!("{error}");
             break;
@@ -62,11 +62,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn show(mut look: Look) {
-    for news in look.take_compilations() {
+fn show(mut poll: Poll) {
+    for news in poll.take_compilations() {
         println!("{news:?}");
     }
-    let (records, threads) = look.finish();
+    let (records, threads) = poll.finish();
     for record in records {
         match record {
             Record::Counter(c) => println!("{}: {} = {} {}", c.section, c.name, c.value, c.unit),

@@ -5,8 +5,8 @@ use std::time::Instant;
 use vmscope_hotspot::code::{CodeCache, Found};
 use vmscope_hotspot::jvm::Jvm;
 use vmscope_hotspot::pages::Pages;
+use vmscope_process::{CoreFile, ProcessView, own_root};
 use vmscope_records::Pid;
-use vmscope_target::{CoreFile, ProcessView, own_root};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let which = std::env::args().nth(1).ok_or("usage: zone PID|CORE")?;

@@ -16,8 +16,8 @@ mod zone;
 
 use std::time::{Duration, Instant};
 
+use vmscope_process::{Adapter, AdapterError, Poll, ProcessView, SampleNeeds, cpu_time};
 use vmscope_records::{Avma, Stream, TimeNs, VmIdentity};
-use vmscope_target::{Adapter, AdapterError, Look, ProcessView, SampleNeeds, cpu_time};
 
 use crate::bytecode::PoolLayout;
 use crate::evidence::FactsLayout;
@@ -43,15 +43,15 @@ const TICK: Duration = Duration::from_millis(25);
 /// The same where a session bounds what is used.
 const BOUNDED_TICK: Duration = Duration::from_millis(40);
 
-/// Where nothing has happened in so many looks, the pause is twice as long, and four
+/// Where nothing has happened in so many polls, the pause is twice as long, and four
 /// times after as many again: an idle VM shall cost next to nothing.
-const QUIET_LOOKS: u32 = 8;
+const QUIET_POLLS: u32 = 8;
 
 /// For so long after its first failure a JVM that could not be read yet counts as one
 /// that will be: what it writes into files would be told twice.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Maps of code that was hit are made for so long in one look; the rest waits.
+/// Maps of code that was hit are made for so long in one poll; the rest waits.
 const MAPS_TIME: Duration = Duration::from_millis(150);
 
 /// And in the last one.
@@ -88,11 +88,11 @@ struct Opened {
     has_read: bool,
     /// Until when its code has been told.
     told_until: TimeNs,
-    /// What the VM had counted at the last look.
+    /// What the VM had counted at the last poll.
     counted: Option<(Signs, ClassCounts)>,
     /// [`TICK`], or [`BOUNDED_TICK`], as the session is.
     tick: Duration,
-    /// In how many looks in a row nothing has happened.
+    /// In how many polls in a row nothing has happened.
     quiet: u32,
     /// Since when there are maps to be made that there was no time for.
     behind: Option<TimeNs>,
@@ -106,7 +106,7 @@ impl HotSpotAdapter {
         Self::default()
     }
 
-    fn open(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+    fn open(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         if self.opened.is_some() {
             return Ok(());
         }
@@ -116,9 +116,9 @@ impl HotSpotAdapter {
             kind: "HotSpot".to_owned(),
             version: jvm.version.release.clone(),
         });
-        look.fact("JVM", format!("HotSpot {}", jvm.version.release));
+        poll.fact("JVM", format!("HotSpot {}", jvm.version.release));
         if !jvm.is_tested() {
-            look.limit(
+            poll.limit(
                 format!(
                     "this JVM's version ({}) is none that was tested ({} to {}): what its own \
                      tables do not say is assumed to be as in the nearest one",
@@ -127,29 +127,29 @@ impl HotSpotAdapter {
                 "",
             );
         }
-        let zone = Zone::new(process, &jvm, &pages, look)?;
+        let zone = Zone::new(process, &jvm, &pages, poll)?;
         for sentence in jvm.missing() {
-            look.limit(sentence, "");
+            poll.limit(sentence, "");
         }
-        let interpreted = Interpreted::new(&jvm, look);
+        let interpreted = Interpreted::new(&jvm, poll);
         let known = Known {
             structs: Some(&jvm.structs),
             libjvm: Some(&jvm.library),
             methods: Some(&jvm.methods),
         };
         let data = VmData::new(process, known);
-        tell_precision(&jvm, &data, look);
+        tell_precision(&jvm, &data, poll);
         let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone());
         match &pools {
             Ok(pools) => {
                 for sentence in Missing::told(&pools.missing) {
-                    look.limit(sentence, "");
+                    poll.limit(sentence, "");
                 }
             }
             Err(error) => {
                 let text = "there are no listings of bytecodes, and those of compiled code \
                             are less certain";
-                look.limit(format!("{text}: {error}"), "");
+                poll.limit(format!("{text}: {error}"), "");
             }
         }
         let pools = pools.ok();
@@ -183,27 +183,27 @@ impl HotSpotAdapter {
         self.partly.is_none() && (self.has_read() || self.failing.is_none_or(is_patient))
     }
 
-    fn look_once(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+    fn poll_once(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         if !std::mem::replace(&mut self.has_begun, true) {
             // Its native functions need nothing of its memory.
-            look.rules(VM, rules());
+            poll.rules(VM, rules());
         }
         if let Some(data) = &mut self.partly {
-            return data.look(process, look);
+            return data.poll(process, poll);
         }
-        self.touched.take(look);
-        match self.open(process, look) {
+        self.touched.take(poll);
+        match self.open(process, poll) {
             Err(error @ AdapterError::Gone { .. }) => return Err(error),
             Err(error) if error.is_final() => {
-                let data = self.partly.insert(partly::begin(process, &error, look));
-                return data.look(process, look);
+                let data = self.partly.insert(partly::begin(process, &error, poll));
+                return data.poll(process, poll);
             }
             other => other?,
         }
         let Some(opened) = &mut self.opened else {
             return Ok(());
         };
-        opened.look(process, &mut self.touched, look, false)
+        opened.poll(process, &mut self.touched, poll, false)
     }
 }
 
@@ -219,8 +219,8 @@ impl Adapter for HotSpotAdapter {
         sample_needs()
     }
 
-    fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
-        let result = self.look_once(process, look);
+    fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        let result = self.poll_once(process, poll);
         if self.has_read() {
             self.failing = None;
         } else if result.is_err() {
@@ -233,39 +233,39 @@ impl Adapter for HotSpotAdapter {
         self.tells_code_at(Instant::now())
     }
 
-    fn next_look(&self) -> Duration {
+    fn next_poll(&self) -> Duration {
         self.opened.as_ref().map_or(TICK, Opened::pause)
     }
 
-    fn finish(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+    fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         if self.opened.is_none() && process.is_alive() {
-            self.look(process, look)?;
+            self.poll(process, poll)?;
         }
         if let Some(data) = &mut self.partly {
-            data.finish(process, look);
+            data.finish(process, poll);
             return Ok(());
         }
-        self.touched.take(look);
+        self.touched.take(poll);
         match &mut self.opened {
             Some(opened) => {
                 let result = if process.is_alive() {
-                    opened.look(process, &mut self.touched, look, true)
+                    opened.poll(process, &mut self.touched, poll, true)
                 } else {
                     if !opened.has_read {
-                        partly::missed(look);
+                        partly::missed(poll);
                     }
                     // What was hit last is known from before.
-                    opened.tell_last_hits(self.touched.all(), None, look);
+                    opened.tell_last_hits(self.touched.all(), None, poll);
                     Ok(())
                 };
-                opened.data.finish(process, look);
+                opened.data.finish(process, poll);
                 result
             }
             None => {
                 if !self.has_begun {
-                    look.rules(VM, rules());
+                    poll.rules(VM, rules());
                 }
-                partly::missed(look);
+                partly::missed(poll);
                 Ok(())
             }
         }
@@ -274,20 +274,20 @@ impl Adapter for HotSpotAdapter {
 
 /// Says what would make positions better, where the JVM records only what it needs
 /// itself, or what it records is wrong.
-fn tell_precision(jvm: &Jvm, data: &VmData, look: &mut Look) {
+fn tell_precision(jvm: &Jvm, data: &VmData, poll: &mut Poll) {
     const FLAG: &str = "DebugNonSafepoints";
     let Some(flags) = data.flags() else {
         return;
     };
     match (flags.is_on(FLAG), jvm.version.has_wrong_positions()) {
-        (false, false) => look.limit(
+        (false, false) => poll.limit(
             "this JVM records few positions of optimised code: the bytecode being executed \
              there is often inferred from the machine code, and approximate"
                 .to_owned(),
             "start it with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, or \
              with vmscope record --precise",
         ),
-        (is_on, true) => look.limit(
+        (is_on, true) => poll.limit(
             format!(
                 "JVM {} records {} of C2's code (JDK-8201516): the bytecode being executed \
                  there is often inferred from the machine code, and approximate",
@@ -306,33 +306,33 @@ fn tell_precision(jvm: &Jvm, data: &VmData, look: &mut Look) {
 }
 
 impl Opened {
-    fn look(
+    fn poll(
         &mut self,
         process: &ProcessView,
         touched: &mut Touched,
-        look: &mut Look,
+        poll: &mut Poll,
         is_last: bool,
     ) -> Result<(), AdapterError> {
         let quiet = std::mem::take(&mut self.quiet);
-        self.tick = if look.is_bounded() {
+        self.tick = if poll.is_bounded() {
             BOUNDED_TICK
         } else {
             TICK
         };
-        self.data.look(process, look)?;
+        self.data.poll(process, poll)?;
         let counts = self.data.perf_data().and_then(class_counts);
         let unloaded = counts.map(|counts| counts.unloaded);
-        self.methods.begin(look.began(), unloaded);
+        self.methods.begin(poll.began(), unloaded);
         let pages = Pages::new(process.memory());
         let signs = signs(&self.data, self.jvm.version.major);
-        self.zone.count(signs, look.began());
+        self.zone.count(signs, poll.began());
         let is_due = is_last || self.zone.is_due(touched.fresh(), signs, Instant::now());
         if is_due {
             let methods = &mut self.methods;
             let knows_dead = self.interpreted.knows_dead(counts);
             let what = (is_last, signs, knows_dead);
             let before = cpu_time();
-            let read = self.zone.look(&pages, methods, what, look);
+            let read = self.zone.poll(&pages, methods, what, poll);
             if read.is_err() {
                 self.zone.failed(cpu_time().saturating_sub(before));
             }
@@ -345,16 +345,16 @@ impl Opened {
         } else {
             touched.fresh()
         };
-        let told = look.len();
-        let has_time = is_last || look.spare() >= WORTHWHILE;
+        let told = poll.len();
+        let has_time = is_last || poll.spare() >= WORTHWHILE;
         let left = match (is_last, has_time) {
             (true, _) => {
-                self.tell_last_hits(hits, Some(&pages), look);
+                self.tell_last_hits(hits, Some(&pages), poll);
                 Vec::new()
             }
             (_, true) => {
-                let time = look.spare().min(MAPS_TIME);
-                look.spending(|look| self.tell_hits(hits, Some(&pages), time, look))
+                let time = poll.spare().min(MAPS_TIME);
+                poll.spending(|poll| self.tell_hits(hits, Some(&pages), time, poll))
             }
             (_, false) => {
                 let hits = hits.iter().copied();
@@ -362,7 +362,7 @@ impl Opened {
             }
         };
         let is_behind = !left.is_empty();
-        self.tell_pace(is_behind, look);
+        self.tell_pace(is_behind, poll);
         let values = touched.fresh().iter().copied();
         let values: Vec<Avma> = values.filter(|at| !self.zone.holds(*at)).collect();
         // Before the first reading nobody knows what is code.
@@ -372,11 +372,11 @@ impl Opened {
         let from = (&self.jvm, &pages);
         let values = values.into_iter();
         self.interpreted
-            .look(values, counts, from, &mut self.methods, look)?;
+            .poll(values, counts, from, &mut self.methods, poll)?;
         let counted = signs.zip(counts);
         let is_quiet = counted.is_some_and(|(signs, _)| signs.collections.is_some())
             && counted == std::mem::replace(&mut self.counted, counted)
-            && look.len() == told
+            && poll.len() == told
             && (!is_behind || !has_time)
             && !self.data.is_compiling()
             && !self.interpreted.is_waiting()
@@ -388,15 +388,15 @@ impl Opened {
         // where nothing has happened that the VM counts. Nor is it known what samples
         // touched in the interpreter as long as that waits for its classes.
         if is_due && !self.interpreted.is_waiting() {
-            self.told_until = look.began();
+            self.told_until = poll.began();
         }
-        look.code_is_told_until(self.told_until);
+        poll.code_is_told_until(self.told_until);
         Ok(())
     }
 
-    /// How long to wait for the next look.
+    /// How long to wait for the next poll.
     fn pause(&self) -> Duration {
-        self.tick * (1 << (self.quiet / QUIET_LOOKS).min(2))
+        self.tick * (1 << (self.quiet / QUIET_POLLS).min(2))
     }
 
     /// Tells the pc maps of the code that samples hit, in so much time; which of `touched` are
@@ -406,36 +406,36 @@ impl Opened {
         touched: &[Avma],
         pages: Option<&Pages<'_>>,
         time: Duration,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> Vec<Avma> {
         let until = Instant::now() + time;
         let (maps, methods) = (&self.maps, &mut self.methods);
-        (self.zone).tell_hits(touched, maps, pages, methods, until, look)
+        (self.zone).tell_hits(touched, maps, pages, methods, until, poll)
     }
 
     /// The same, the last time.
-    fn tell_last_hits(&mut self, touched: &[Avma], pages: Option<&Pages<'_>>, look: &mut Look) {
-        let left = self.tell_hits(touched, pages, LAST_MAPS_TIME, look);
+    fn tell_last_hits(&mut self, touched: &[Avma], pages: Option<&Pages<'_>>, poll: &mut Poll) {
+        let left = self.tell_hits(touched, pages, LAST_MAPS_TIME, poll);
         if !left.is_empty() {
-            look.lost(Stream::Adapter, left.len() as u64, look.began());
+            poll.lost(Stream::Adapter, left.len() as u64, poll.began());
             let text = "there was no time to find the bytecodes of some compiled methods that \
                         were hit last";
-            look.limit(text.to_owned(), "");
+            poll.limit(text.to_owned(), "");
         }
     }
 
     /// Says once that the VM makes more code than there is time to map.
-    fn tell_pace(&mut self, is_behind: bool, look: &mut Look) {
-        if !is_behind || !look.is_bounded() {
+    fn tell_pace(&mut self, is_behind: bool, poll: &mut Poll) {
+        if !is_behind || !poll.is_bounded() {
             self.behind = None;
             return;
         }
-        let since = *self.behind.get_or_insert(look.began());
-        if Duration::from_nanos(look.began().since(since).0) >= BEHIND {
+        let since = *self.behind.get_or_insert(poll.began());
+        if Duration::from_nanos(poll.began().since(since).0) >= BEHIND {
             let text = "this JVM compiles faster than its code is mapped to bytecodes in the time \
                         that this session takes for that: where few samples fall, only methods \
                         are known";
-            look.limit(
+            poll.limit(
                 text.to_owned(),
                 "`vmscope attach` maps all code that samples fall on",
             );

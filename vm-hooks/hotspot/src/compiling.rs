@@ -5,8 +5,8 @@
 //! same afterwards.
 
 use rustc_hash::FxHashMap;
+use vmscope_process::{AdapterError, CompilationNews, Memory, Poll};
 use vmscope_records::{Avma, Tid, TimeNs};
-use vmscope_target::{AdapterError, CompilationNews, Look, Memory};
 
 use crate::code::tier;
 use crate::java_threads::JavaThreads;
@@ -64,7 +64,7 @@ struct Seen {
 }
 
 impl Compiling {
-    /// Looks up where things are.
+    /// Polls up where things are.
     ///
     /// # Errors
     ///
@@ -100,14 +100,14 @@ impl Compiling {
     /// # Errors
     ///
     /// [`AdapterError`] only where nothing can be read any more.
-    pub fn look(
+    pub fn poll(
         &mut self,
         memory: &dyn Memory,
         compilers: &[CompilerThread],
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> Result<(), AdapterError> {
         for thread in compilers {
-            let from = look.now();
+            let from = poll.now();
             let found = match self.task_of(memory, thread) {
                 Ok(found) => found,
                 Err(error) if error.is_final() => return Err(error),
@@ -119,12 +119,12 @@ impl Compiling {
             };
             let seen = self.seen.entry(thread.tid).or_default();
             let absent_at = seen.looked_at.replace(from);
-            let now = look.now();
+            let now = poll.now();
             if seen.task.is_some() && seen.task == found {
                 seen.news.last_seen = from;
                 if now.since(seen.told_at).0 >= TELL_AGAIN {
                     seen.told_at = now;
-                    look.compilation(seen.news.clone());
+                    poll.compilation(seen.news.clone());
                 }
                 continue;
             }
@@ -133,7 +133,7 @@ impl Compiling {
                     gone_at: Some(now),
                     ..std::mem::take(&mut seen.news)
                 };
-                look.compilation(gone);
+                poll.compilation(gone);
             }
             let Some(task) = found else { continue };
             let Some(news) = self.news_of(memory, task) else {
@@ -151,14 +151,14 @@ impl Compiling {
                 last_seen: from,
                 ..news
             };
-            look.compilation(news.clone());
-            let told_at = look.now();
+            poll.compilation(news.clone());
+            let told_at = poll.now();
             let seen = self.seen.entry(thread.tid).or_default();
             seen.news = news;
             seen.task = Some(task);
             seen.told_at = told_at;
         }
-        self.forget(compilers, look);
+        self.forget(compilers, poll);
         Ok(())
     }
 
@@ -169,8 +169,8 @@ impl Compiling {
     }
 
     /// Tells of what was going on when the VM was looked at last, at the end.
-    pub fn finish(&mut self, look: &mut Look) {
-        self.forget(&[], look);
+    pub fn finish(&mut self, poll: &mut Poll) {
+        self.forget(&[], poll);
     }
 
     /// How often a compiler's task, or the name of its method, could not be read.
@@ -180,14 +180,14 @@ impl Compiling {
     }
 
     /// Threads that are not there any more.
-    fn forget(&mut self, compilers: &[CompilerThread], look: &mut Look) {
+    fn forget(&mut self, compilers: &[CompilerThread], poll: &mut Poll) {
         if self.seen.len() <= compilers.len() {
             return;
         }
         self.seen.retain(|tid, seen| {
             let stays = compilers.iter().any(|thread| thread.tid == *tid);
             if !stays && seen.task.is_some() {
-                look.compilation(std::mem::take(&mut seen.news));
+                poll.compilation(std::mem::take(&mut seen.news));
             }
             stays
         });
@@ -241,7 +241,7 @@ impl Compiling {
     }
 
     /// A thread's part that is the system's, and its environment: at one go, for they are
-    /// asked of each compiler at each look.
+    /// asked of each compiler at each poll.
     fn of_thread(&self, memory: &dyn Memory, at: Avma) -> Result<[Avma; 2], AdapterError> {
         let wanted = [self.threads.os_thread_offset(), self.env];
         let first = wanted[0].min(wanted[1]);

@@ -1,9 +1,9 @@
 //! Recognising a HotSpot JVM, and what samples of one carry.
 
-use vmscope_records::{InterpreterSource, InterpreterValue, SamplePlace};
-use vmscope_target::{
+use vmscope_process::{
     Adapter, AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView, SampleNeeds,
 };
+use vmscope_records::{InterpreterSource, InterpreterValue, SamplePlace};
 
 use crate::adapter::HotSpotAdapter;
 use crate::jvm::library_of;

@@ -1,8 +1,8 @@
 //! The flags of a running JVM (`JVMFlag`): what they are set to, and who set them.
 
 use rustc_hash::FxHashMap;
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory};
 
 use crate::layout::VmStructs;
 

@@ -1,7 +1,7 @@
 //! The VM's list of its Java threads, compilers' and some of its own among them.
 
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::{Avma, Tid};
-use vmscope_target::{AdapterError, Memory};
 
 use crate::layout::VmStructs;
 

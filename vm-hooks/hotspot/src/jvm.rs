@@ -1,6 +1,6 @@
 //! A JVM in a process: its library, its version, and where everything lies in it.
 
-use vmscope_target::{AdapterError, LoadedModule, Memory, ProcessView};
+use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView};
 
 use crate::code::CodeLayout;
 use crate::layout::{Encodings, MARK, Missing, VmStructs};

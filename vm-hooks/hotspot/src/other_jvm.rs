@@ -1,6 +1,6 @@
 //! Java programs that no HotSpot runs: what they are, told instead of silence.
 
-use vmscope_target::{AdapterError, ProcessView};
+use vmscope_process::{AdapterError, ProcessView};
 
 /// A program with less mapped than this is no native image: the run time alone is more.
 const LEAST_IMAGE_BYTES: u64 = 4 << 20;
@@ -22,7 +22,7 @@ pub(crate) fn recognise(process: &ProcessView) -> Option<AdapterError> {
         });
     }
     let program = modules.into_iter().find(|module| module.has_code())?;
-    let bytes = |mapping: &vmscope_target::MapEntry| mapping.end.0.saturating_sub(mapping.start.0);
+    let bytes = |mapping: &vmscope_process::MapEntry| mapping.end.0.saturating_sub(mapping.start.0);
     if program.mappings.iter().map(bytes).sum::<u64>() < LEAST_IMAGE_BYTES {
         return None;
     }

@@ -1,12 +1,12 @@
-//! Memory read in pages that are kept: a look reads thousands of small things that lie
+//! Memory read in pages that are kept: a poll reads thousands of small things that lie
 //! close together.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
+use vmscope_process::{Memory, MemoryError};
 use vmscope_records::Avma;
-use vmscope_target::{Memory, MemoryError};
 
 /// What is read at once: a system call costs as much as copying this much, and most of
 /// what is wanted again and again lies far apart.
@@ -18,11 +18,11 @@ const SMALL_PAGE: u64 = 4096;
 /// More pages than this are not kept at a time (256 MiB): then all are dropped.
 const MAX_PAGES: usize = 1 << 14;
 
-/// A look reads no more pages than this (4 GiB), however its lists run: some hundred times
+/// A poll reads no more pages than this (4 GiB), however its lists run: some hundred times
 /// what a large program's classes take.
 const MAX_READ: u64 = 1 << 18;
 
-/// A window on a process's memory for one look: what was read once is not read again,
+/// A window on a process's memory for one poll: what was read once is not read again,
 /// so all of it is as old as its page's first reading since [`Pages::renew`].
 pub struct Pages<'m> {
     memory: &'m dyn Memory,
@@ -159,7 +159,7 @@ mod tests {
     use std::sync::atomic::AtomicU8;
 
     use super::*;
-    use vmscope_target::testing::FakeMemory;
+    use vmscope_process::testing::FakeMemory;
 
     /// All of it has one value, which changes.
     struct Changing(AtomicU8);

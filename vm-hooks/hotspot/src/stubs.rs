@@ -1,8 +1,8 @@
 //! What lies inside the blobs that hold many routines: the stub routines and the
 //! template interpreter.
 
+use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, LoadedModule, Memory, ProcessView};
 
 use crate::bytecode::{mnemonic, vm_name};
 use crate::layout::encodings::CODELET_ALIGNMENT;

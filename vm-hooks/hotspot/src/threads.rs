@@ -5,8 +5,8 @@
 //! is known by being in it, and of the same class as those that run Java code.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_process::{Memory, Poll, ProcessView, ThreadInfo, ThreadNews};
 use vmscope_records::{Avma, ThreadRole, Tid, TimeNs};
-use vmscope_target::{Look, Memory, ProcessView, ThreadInfo, ThreadNews};
 
 use crate::java_threads::{JavaThread, JavaThreads};
 
@@ -107,23 +107,23 @@ pub struct CompilerThread {
 }
 
 impl Threads {
-    /// Looks at them if it is time to. `list` reads the VM's list of Java threads.
-    pub fn look(
+    /// Polls at them if it is time to. `list` reads the VM's list of Java threads.
+    pub fn poll(
         &mut self,
         process: &ProcessView,
         memory: &dyn Memory,
         list: Option<&JavaThreads>,
-        look: &mut Look,
+        poll: &mut Poll,
     ) {
-        let began = look.now();
+        let began = poll.now();
         if began < self.not_before {
             return;
         }
         let threads = process.threads().unwrap_or_default();
         // A list that is just being changed is read again the next time.
         let java = list.and_then(|list| list.read(memory).ok());
-        let is_news = self.take(&threads, java.as_deref(), look);
-        let ended = look.now();
+        let is_news = self.take(&threads, java.as_deref(), poll);
+        let ended = poll.now();
         let took = ended.since(began).0;
         self.pause = if is_news {
             0
@@ -145,7 +145,7 @@ impl Threads {
         &mut self,
         threads: &[ThreadInfo],
         java: Option<&[JavaThread]>,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> bool {
         let by_tid: FxHashMap<Tid, &JavaThread> = java
             .unwrap_or_default()
@@ -191,7 +191,7 @@ impl Threads {
             told.insert(thread.tid, Told { role, java });
             if is_other || before.is_none_or(|before| before.role != role) {
                 is_news = true;
-                look.thread(ThreadNews {
+                poll.thread(ThreadNews {
                     tid: thread.tid,
                     name: None,
                     role: Some(role),

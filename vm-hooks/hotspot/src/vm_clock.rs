@@ -4,11 +4,11 @@
 //! (`os::elapsed_counter`). That instant is in a static variable,
 //! `initial_time_count`, for which a library with a symbol table has a local symbol.
 //! Without one it is narrowed down: the VM tells its start in milliseconds of
-//! wall-clock time, and whenever a look finds new ticks that the look before did not
+//! wall-clock time, and whenever a poll finds new ticks that the poll before did not
 //! find, they are of the time between the two.
 
+use vmscope_process::{LoadedModule, ProcessView};
 use vmscope_records::{DurationNs, TimeNs};
-use vmscope_target::{LoadedModule, ProcessView};
 
 use crate::perf_data::PerfData;
 
@@ -137,7 +137,7 @@ fn start_in_memory(process: &ProcessView, libjvm: &LoadedModule) -> Option<i128>
 
 /// What to take from wall-clock time to get `CLOCK_MONOTONIC`, in nanoseconds.
 fn wall_clock_offset() -> Option<i128> {
-    let began = vmscope_target::wall_time(TimeNs(0))?;
+    let began = vmscope_process::wall_time(TimeNs(0))?;
     let began = began.duration_since(std::time::UNIX_EPOCH).ok()?;
     i128::try_from(began.as_nanos()).ok()
 }

@@ -4,8 +4,8 @@
 mod facts;
 mod figures;
 
+use vmscope_process::{AdapterError, LoadedModule, Poll, ProcessView};
 use vmscope_records::{Avma, TimeNs};
-use vmscope_target::{AdapterError, LoadedModule, Look, ProcessView};
 
 use crate::collector::Collections;
 use crate::compiling::Compiling;
@@ -163,7 +163,7 @@ impl VmData {
         }
     }
 
-    /// What could not be told so far, or not well. [`VmData::look`] makes limits of it.
+    /// What could not be told so far, or not well. [`VmData::poll`] makes limits of it.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -191,13 +191,13 @@ impl VmData {
         &self.clock
     }
 
-    /// How many collections began and ended between two looks.
+    /// How many collections began and ended between two polls.
     #[must_use]
     pub fn missed_collections(&self) -> u64 {
         self.collections.missed()
     }
 
-    /// Whether a compiler was at work at the last look.
+    /// Whether a compiler was at work at the last poll.
     #[must_use]
     pub fn is_compiling(&self) -> bool {
         let compiling = self.compiling.as_ref();
@@ -210,29 +210,29 @@ impl VmData {
     /// # Errors
     ///
     /// [`AdapterError`] where nothing can be read any more.
-    pub fn look(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+    pub fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.find_data(process);
-        self.look_at_data(process, look)?;
+        self.look_at_data(process, poll)?;
         let memory = process.memory();
         let list = self.java_threads.as_ref();
-        self.threads.look(process, memory, list, look);
+        self.threads.poll(process, memory, list, poll);
         if let Some(compiling) = &mut self.compiling {
-            compiling.look(memory, self.threads.compilers(), look)?;
+            compiling.poll(memory, self.threads.compilers(), poll)?;
         }
-        self.tell_rest(process, look);
+        self.tell_rest(process, poll);
         Ok(())
     }
 
     /// Tells what is left to tell when the process is over, or the recording is. The
     /// perf data's file can still be read then.
-    pub fn finish(&mut self, process: &ProcessView, look: &mut Look) {
+    pub fn finish(&mut self, process: &ProcessView, poll: &mut Poll) {
         // What can't be read any more was told as it was read last.
-        let _ = self.look_at_data(process, look);
+        let _ = self.look_at_data(process, poll);
         self.figures_at = None;
         if let Some(compiling) = &mut self.compiling {
-            compiling.finish(look);
+            compiling.finish(poll);
         }
-        self.tell_rest(process, look);
+        self.tell_rest(process, poll);
     }
 
     /// Whether all entries are in the perf data that come with the VM's start: when it
@@ -243,17 +243,17 @@ impl VmData {
         self.without_data || began.is_some_and(|began| began > 0)
     }
 
-    fn tell_rest(&mut self, process: &ProcessView, look: &mut Look) {
-        let is_due = |then: TimeNs| look.began().since(then).0 >= FIGURES_EVERY;
+    fn tell_rest(&mut self, process: &ProcessView, poll: &mut Poll) {
+        let is_due = |then: TimeNs| poll.began().since(then).0 >= FIGURES_EVERY;
         if self.figures_at.is_none_or(is_due) {
-            self.figures_at = Some(look.began());
+            self.figures_at = Some(poll.began());
             let pause = self.pause.filter(|_| process.is_live());
             let all = pause.and_then(|pause| pause.collections(process));
             if let Some(data) = &self.data {
-                figures::tell(data, &self.collections, all, look);
+                figures::tell(data, &self.collections, all, poll);
             }
             if let Some(compiling) = self.compiling.as_ref().filter(|one| one.unreadable() > 0) {
-                figures::tell_unreadable(compiling.unreadable(), look);
+                figures::tell_unreadable(compiling.unreadable(), poll);
             }
         }
         if !self.told_facts && self.has_started() {
@@ -262,22 +262,22 @@ impl VmData {
                 let text = "single collections are not told: this JVM counts none in its perf data";
                 self.problem(text.to_owned(), "");
             }
-            facts::tell(self.flags.as_ref(), self.data.as_ref(), look);
+            facts::tell(self.flags.as_ref(), self.data.as_ref(), poll);
         }
         for problem in self.problems.iter().skip(self.told_problems) {
-            look.limit(problem.text.clone(), problem.remedy);
+            poll.limit(problem.text.clone(), problem.remedy);
         }
         self.told_problems = self.problems.len();
     }
 
     /// Tells of collections.
-    fn look_at_data(&mut self, process: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+    fn look_at_data(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         let Some(data) = &mut self.data else {
             return Ok(());
         };
-        let from = look.now();
+        let from = poll.now();
         match read(data, &mut self.collections, process) {
-            // It changes all the time: the next look will do.
+            // It changes all the time: the next poll will do.
             Ok(false) => return Ok(()),
             Ok(true) => {}
             Err(PerfDataError::Memory(source)) => {
@@ -292,13 +292,13 @@ impl VmData {
             }
         }
         self.clock.reckon(data);
-        let to = look.now();
-        let told = look.len();
+        let to = poll.now();
+        let told = poll.len();
         let pause = self.pause;
         let is_pause = || pause.is_some_and(|pause| pause.is_set(process));
         self.collections
-            .look(data, &mut self.clock, (from, to), is_pause, look);
-        if look.len() > told {
+            .poll(data, &mut self.clock, (from, to), is_pause, poll);
+        if poll.len() > told {
             self.judge_times();
         }
         Ok(())

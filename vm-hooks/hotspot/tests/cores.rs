@@ -17,9 +17,9 @@ use common::jvm::{Jvm, WAITS_FOR_COMPILERS};
 use common::skipped;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::testing::{Walk, walk};
+use vmscope_process::testing::{ElfImage, ImageSegment};
+use vmscope_process::{CoreFile, ModuleFile, ProcessView, own_root};
 use vmscope_records::Pid;
-use vmscope_target::testing::{ElfImage, ImageSegment};
-use vmscope_target::{CoreFile, ModuleFile, ProcessView, own_root};
 
 const ET_CORE: u16 = 4;
 const NT_FILE: u32 = 0x4649_4c45;

@@ -22,8 +22,8 @@ use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, listing, vm_name};
 use vmscope_hotspot::layout::VmStructs;
 use vmscope_hotspot::method::{ClassesLayout, MethodInfo};
 use vmscope_hotspot::pages::Pages;
+use vmscope_process::{Memory, ProcessView};
 use vmscope_records::{Avma, Pid};
-use vmscope_target::{Memory, ProcessView};
 
 /// Classes of the JDK that every program loads.
 const JDK_CLASSES: [&str; 12] = [

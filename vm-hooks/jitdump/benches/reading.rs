@@ -14,7 +14,7 @@ use std::sync::Arc;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use vmscope_jitdump::follow::{DumpFile, PerfMapFile, Progress};
-use vmscope_target::ModuleFile;
+use vmscope_process::ModuleFile;
 
 const DUMP_BYTES: usize = 31 << 20;
 const LINES: u64 = 1_000_000;

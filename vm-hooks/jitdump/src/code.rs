@@ -6,11 +6,11 @@ mod lines;
 
 use std::collections::{BTreeMap, HashMap};
 
+use vmscope_process::Poll;
 use vmscope_records::{
     Avma, ChainFrame, CodeChange, Constituent, ConstituentGone, ConstituentKey, ConstituentKind,
     ConstituentMoved, Cover, GoneReason, Method, MethodKey, PcMap, TimeNs,
 };
-use vmscope_target::Look;
 
 use crate::dump::LineStart;
 use crate::vm::{CodeName, VmKind};
@@ -123,7 +123,7 @@ impl LiveCode {
     }
 
     /// Code was put somewhere. `hold` keeps it back until [`LiveCode::tell`].
-    pub fn load(&mut self, mut piece: Piece, hold: bool, look: &mut Look) {
+    pub fn load(&mut self, mut piece: Piece, hold: bool, poll: &mut Poll) {
         let start = piece.start.get();
         let end = start.checked_add(piece.size);
         let fits = piece.size != 0 && u32::try_from(piece.size).is_ok();
@@ -143,13 +143,13 @@ impl LiveCode {
             return;
         }
         // Even where there is no room for it: the old code is not there any more.
-        let since = self.make_room(start, end, piece.since, piece.absent_at, look);
+        let since = self.make_room(start, end, piece.since, piece.absent_at, poll);
         if self.by_start.len() >= self.max_live || self.live_bytes >= self.max_bytes {
             self.unusable += 1;
             return;
         }
-        let key = look.keys().constituent();
-        let constituent = self.constituent(key, &mut piece, since, look);
+        let key = poll.keys().constituent();
+        let constituent = self.constituent(key, &mut piece, since, poll);
         let mut placed = Placed {
             end,
             key,
@@ -162,17 +162,17 @@ impl LiveCode {
         if hold && self.held.bytes < self.max_bytes {
             placed.untold = Some(Box::new(constituent));
         } else {
-            look.code(CodeChange::Seen(constituent));
+            poll.code(CodeChange::Seen(constituent));
         }
         self.put(start, placed);
     }
 
     /// Code was moved; what is not known to be there can't be, but ends what was where
     /// it is moved to.
-    pub fn moved(&mut self, from: Avma, to: Avma, size: u64, time: TimeNs, look: &mut Look) {
+    pub fn moved(&mut self, from: Avma, to: Avma, size: u64, time: TimeNs, poll: &mut Poll) {
         let Some(mut placed) = self.take(from.get()) else {
             let end = to.get().saturating_add(size);
-            self.make_room(to.get(), end, time, None, look);
+            self.make_room(to.get(), end, time, None, poll);
             self.unusable += 1;
             return;
         };
@@ -181,7 +181,7 @@ impl LiveCode {
             self.unusable += 1;
             return;
         };
-        let time = self.make_room(to.get(), end, time.max(placed.since), None, look);
+        let time = self.make_room(to.get(), end, time.max(placed.since), None, poll);
         if let Some(mut constituent) = placed.untold.take() {
             if time <= self.tell_from {
                 let map_fits = constituent.end.get() - constituent.start.get() == size;
@@ -193,11 +193,11 @@ impl LiveCode {
                 }
                 placed.untold = Some(constituent);
             } else {
-                look.code(CodeChange::Seen(*constituent));
+                poll.code(CodeChange::Seen(*constituent));
             }
         }
         if placed.untold.is_none() {
-            look.code(CodeChange::Moved(ConstituentMoved {
+            poll.code(CodeChange::Moved(ConstituentMoved {
                 key: placed.key,
                 last_seen: time,
                 time,
@@ -211,7 +211,7 @@ impl LiveCode {
 
     /// Tells what was held back and is still there, at most `at_most` pieces; whether
     /// that was all.
-    pub fn tell(&mut self, at_most: usize, look: &mut Look) -> bool {
+    pub fn tell(&mut self, at_most: usize, poll: &mut Poll) -> bool {
         let mut left = at_most;
         let mut from = std::mem::take(&mut self.held.from);
         while self.held.count > 0 && left > 0 {
@@ -222,7 +222,7 @@ impl LiveCode {
                 self.held.count = self.held.count.saturating_sub(1);
                 let bytes = bytes_of(&constituent);
                 self.held.bytes = self.held.bytes.saturating_sub(bytes);
-                look.code(CodeChange::Seen(*constituent));
+                poll.code(CodeChange::Seen(*constituent));
                 left -= 1;
                 if left == 0 {
                     self.held.from = *start;
@@ -244,7 +244,7 @@ impl LiveCode {
 
     /// Ends what was not told again since [`LiveCode::begin_anew`] and was there at
     /// `last_seen`.
-    pub fn end_what_was_not_told(&mut self, last_seen: TimeNs, time: TimeNs, look: &mut Look) {
+    pub fn end_what_was_not_told(&mut self, last_seen: TimeNs, time: TimeNs, poll: &mut Poll) {
         let of_old = |(start, placed): (&u64, &Placed)| {
             (placed.edition != self.edition).then_some((*start, placed.since))
         };
@@ -252,7 +252,7 @@ impl LiveCode {
         for (start, since) in gone {
             let time = time.max(since);
             let last_seen = last_seen.clamp(since, time);
-            self.end(start, last_seen, time, GoneReason::Unknown, look);
+            self.end(start, last_seen, time, GoneReason::Unknown, poll);
         }
     }
 
@@ -283,7 +283,7 @@ impl LiveCode {
         last_seen: TimeNs,
         time: TimeNs,
         reason: GoneReason,
-        look: &mut Look,
+        poll: &mut Poll,
     ) {
         let Some(old) = self.take(start) else {
             return;
@@ -292,9 +292,9 @@ impl LiveCode {
             if time <= self.tell_from {
                 return;
             }
-            look.code(CodeChange::Seen(*constituent));
+            poll.code(CodeChange::Seen(*constituent));
         }
-        look.code(CodeChange::Gone(ConstituentGone {
+        poll.code(CodeChange::Gone(ConstituentGone {
             key: old.key,
             last_seen,
             time,
@@ -310,7 +310,7 @@ impl LiveCode {
         end: u64,
         time: TimeNs,
         absent_at: Option<TimeNs>,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> TimeNs {
         let mut overlapped: Vec<u64> = self
             .by_start
@@ -332,7 +332,7 @@ impl LiveCode {
             let gone_at = time.max(since);
             latest = latest.max(gone_at);
             let last_seen = absent_at.unwrap_or(gone_at).min(gone_at);
-            self.end(from, last_seen, gone_at, GoneReason::Recycled, look);
+            self.end(from, last_seen, gone_at, GoneReason::Recycled, poll);
         }
         latest
     }
@@ -342,7 +342,7 @@ impl LiveCode {
         key: ConstituentKey,
         piece: &mut Piece,
         since: TimeNs,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> Constituent {
         let CodeName {
             name,
@@ -361,15 +361,15 @@ impl LiveCode {
         };
         let has_method = matches!(kind, ConstituentKind::Method | ConstituentKind::Block);
         let method = has_method
-            .then(|| self.method(&name, &file, line, since, look))
+            .then(|| self.method(&name, &file, line, since, poll))
             .flatten();
         let map = match method {
-            Some(method) => self.covers(piece, method, &name, &file, look),
+            Some(method) => self.covers(piece, method, &name, &file, poll),
             None => PcMap::None,
         };
         Constituent {
             key,
-            process: look.process(),
+            process: poll.process(),
             since,
             absent_at: piece.absent_at.filter(|absent| *absent < since),
             start: piece.start,
@@ -389,7 +389,7 @@ impl LiveCode {
         file: &str,
         line: u32,
         time: TimeNs,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> Option<MethodKey> {
         let id = (name.to_owned(), file.to_owned(), line);
         if let Some(key) = self.methods.get(&id) {
@@ -400,8 +400,8 @@ impl LiveCode {
             return None;
         }
         self.method_bytes += size_of_val(&id) + id.0.len() + id.1.len();
-        let key = look.keys().method();
-        look.method(Method {
+        let key = poll.keys().method();
+        poll.method(Method {
             key,
             time,
             name: id.0.clone(),

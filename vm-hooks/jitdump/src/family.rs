@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vmscope_records::{Pid, TimeNs, VmIdentity};
-use vmscope_target::{
+use vmscope_process::{
     Adapter, AdapterError, AdapterFamily, Environment, EnvironmentChange, Launch, ProcessView,
 };
+use vmscope_records::{Pid, TimeNs, VmIdentity};
 
 use crate::adapter::{FileAdapter, Origin, now};
 use crate::find::{self, DumpMarker, PERF_MAP_FOLDER};

@@ -7,10 +7,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use vmscope_records::Pid;
-use vmscope_target::{
+use vmscope_process::{
     Environment, MapEntry, ModuleFile, ProcessView, Root, SymbolError, own_root, wall_time,
 };
+use vmscope_records::Pid;
 
 use crate::follow::{DumpFile, FileError, PerfMapFile};
 use crate::vm::VmKind;

@@ -16,7 +16,7 @@
 //! older versions do not look at are always set, because the VM may be started by
 //! what is started (npm, a shell, a test runner). PHP and Ruby can't be told this way.
 
-use vmscope_target::EnvironmentChange;
+use vmscope_process::EnvironmentChange;
 
 /// What to change in the environment of `command`. Where the folder that it is
 /// started in can't be written to, V8, which writes its dump there, is asked for a

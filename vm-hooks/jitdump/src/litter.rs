@@ -27,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use nix::unistd::geteuid;
-use vmscope_target::{ModuleFile, ProcessView, Root, own_root, wall_time};
+use vmscope_process::{ModuleFile, ProcessView, Root, own_root, wall_time};
 
 use crate::family::Ours;
 
@@ -231,7 +231,7 @@ impl Mark {
 }
 
 fn begins_as_v8_log(file: &ModuleFile) -> bool {
-    use vmscope_target::ReadAt as _;
+    use vmscope_process::ReadAt as _;
     const HEAD: &[u8] = b"v8-version,";
     // One that was just created is empty until V8 flushes it.
     file.is_empty() || file.read_at(0, HEAD.len()).is_ok_and(|head| head == HEAD)

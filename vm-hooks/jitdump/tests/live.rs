@@ -12,8 +12,8 @@ use std::process::{Command, Stdio};
 use vmscope_jitdump::dump::{Event, Load};
 use vmscope_jitdump::find::dump_markers;
 use vmscope_jitdump::follow::Progress;
+use vmscope_process::ProcessView;
 use vmscope_records::{Arch, Pid};
-use vmscope_target::ProcessView;
 
 const PROGRAM: &str = "
 function fib(n) {

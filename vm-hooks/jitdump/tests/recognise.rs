@@ -6,8 +6,8 @@ use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 
 use vmscope_jitdump::vm::{Vm, VmKind, recognise};
+use vmscope_process::{LoadedModule, ProcessView};
 use vmscope_records::{Pid, Region};
-use vmscope_target::{LoadedModule, ProcessView};
 
 /// A VM that has said something, and waits to be told to end.
 struct Running(Child);

@@ -57,10 +57,10 @@ pub struct Constituent {
     pub key: ConstituentKey,
     /// Whose code zone.
     pub process: ProcessKey,
-    /// When it is known to have been there: the look that first saw it, or the
+    /// When it is known to have been there: the poll that first saw it, or the
     /// VM's own time of making it.
     pub since: TimeNs,
-    /// The last look that did not see it yet: it came at some time between that and
+    /// The last poll that did not see it yet: it came at some time between that and
     /// `since`. Samples of that time in its range are its, unless another
     /// constituent was there before: then they are doubtful. `None` where `since` is
     /// exact.
@@ -96,7 +96,7 @@ pub enum GoneReason {
     Flushed,
     /// Its method was unloaded or deoptimised.
     Unloaded,
-    /// It was gone at the next look; why is not known.
+    /// It was gone at the next poll; why is not known.
     Unknown,
 }
 

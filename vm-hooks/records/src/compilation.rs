@@ -4,7 +4,7 @@ use crate::{ProcessKey, ThreadKey, TimeNs};
 
 /// A method that a compiler's thread was seen to be compiling.
 ///
-/// Adapters look now and then: what began and ended between two looks is not known,
+/// Adapters look now and then: what began and ended between two polls is not known,
 /// and when exactly one began or ended is not either. From `first_seen` to
 /// `last_seen` the thread was compiling it.
 ///
@@ -24,13 +24,13 @@ pub struct Compilation {
     pub tier: String,
     /// The bytecode at which on-stack replacement is to enter, if it is for that.
     pub osr_bci: Option<u32>,
-    /// The last look at that thread which did not see it yet.
+    /// The last poll at that thread which did not see it yet.
     pub absent_at: Option<TimeNs>,
-    /// The first look that saw it.
+    /// The first poll that saw it.
     pub first_seen: TimeNs,
-    /// The last look that saw it; not before `first_seen`.
+    /// The last poll that saw it; not before `first_seen`.
     pub last_seen: TimeNs,
-    /// The first look that did not see it any more; not before `last_seen`.
+    /// The first poll that did not see it any more; not before `last_seen`.
     pub gone_at: Option<TimeNs>,
 }
 
@@ -41,7 +41,7 @@ impl Compilation {
         (self.thread, self.id, self.first_seen)
     }
 
-    /// When this was told: at the last look that it knows of.
+    /// When this was told: at the last poll that it knows of.
     #[must_use]
     pub fn told_at(&self) -> TimeNs {
         self.gone_at.unwrap_or(self.last_seen)

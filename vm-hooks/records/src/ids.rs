@@ -38,7 +38,7 @@ number! {
 }
 number! {
     /// A file-relative address: the byte offset in the mapped file, which is what
-    /// a run-time address becomes through its mapping alone, with no look at the
+    /// a run-time address becomes through its mapping alone, with no poll at the
     /// file's headers. For the vdso, the offset in its image.
     FileOffset(u64), "{:#x}"
 }

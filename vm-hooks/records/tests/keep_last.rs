@@ -169,13 +169,13 @@ fn busy_second(second: u32, keep: &mut KeepLast) {
         time: TimeNs(start),
         ..Collection::default()
     })));
-    for looks in 0..4 {
+    for polls in 0..4 {
         keep.put(Record::Compilation(Box::new(Compilation {
             process: ProcessKey(1),
             thread: ThreadKey(1),
             id: long,
             first_seen: TimeNs(start),
-            last_seen: TimeNs(start + looks),
+            last_seen: TimeNs(start + polls),
             ..Compilation::default()
         })));
     }

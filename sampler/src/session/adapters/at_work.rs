@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
+use vmscope_process::{
+    Adapter, AdapterError, KeySource, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView, ThreadNews,
+};
 use vmscope_records::{
     Avma, InterpreterSource, Limit, LimitKind, ProcessKey, Record, TimeNs, VmIdentity,
-};
-use vmscope_target::{
-    Adapter, AdapterError, KeySource, Look, MAX_TOUCHED_OF_A_LOOK, ProcessView, ThreadNews,
 };
 
 use super::pace::Pace;
@@ -27,11 +27,11 @@ pub(in crate::session) struct AtWork {
     family: &'static str,
     adapter: Box<dyn Adapter>,
     due: Instant,
-    /// What samples touched since its last look.
+    /// What samples touched since its last poll.
     touched: Vec<Avma>,
     /// What samples before this touched is among it, or was before.
     touched_until: TimeNs,
-    has_looked: bool,
+    has_polled: bool,
     /// Until when it has told all code.
     told_until: TimeNs,
     /// Whether there is no point in another look, but for the last one.
@@ -58,7 +58,7 @@ impl AtWork {
             due: Instant::now(),
             touched: Vec::new(),
             touched_until: TimeNs(0),
-            has_looked: false,
+            has_polled: false,
             told_until: TimeNs(0),
             is_stopped: false,
             is_useless: false,
@@ -87,8 +87,8 @@ impl AtWork {
         self.touched.extend_from_slice(touched);
         self.touched.sort_unstable();
         self.touched.dedup();
-        let too_many = self.touched.len().saturating_sub(MAX_TOUCHED_OF_A_LOOK);
-        self.touched.truncate(MAX_TOUCHED_OF_A_LOOK);
+        let too_many = self.touched.len().saturating_sub(MAX_TOUCHED_OF_A_POLL);
+        self.touched.truncate(MAX_TOUCHED_OF_A_POLL);
         teller.touched.miss(too_many);
     }
 
@@ -108,8 +108,8 @@ impl AtWork {
 
     /// Its turn, of a process that lives.
     pub fn turn(&mut self, view: &ProcessView, teller: &mut Teller) {
-        self.look(view, teller);
-        self.due = Instant::now() + self.adapter.next_look().max(SOONEST);
+        self.poll(view, teller);
+        self.due = Instant::now() + self.adapter.next_poll().max(SOONEST);
     }
 
     /// Puts its turn off: its process can't be looked at now.
@@ -117,37 +117,37 @@ impl AtWork {
         self.due = Instant::now() + time;
     }
 
-    /// Its end: a look if it had none, and the last one.
+    /// Its end: a poll if it had none, and the last one.
     pub fn finish(mut self, view: &ProcessView, teller: &mut Teller) {
-        if !self.has_looked {
-            self.look(view, teller);
+        if !self.has_polled {
+            self.poll(view, teller);
         }
         if !self.is_useless {
-            let mut look = self.begin(view, teller);
-            let result = self.adapter.finish(view, &mut look);
-            teller.send(look);
+            let mut poll = self.begin(view, teller);
+            let result = self.adapter.finish(view, &mut poll);
+            teller.send(poll);
             if let Err(error) = result {
                 teller.trouble(self.family, &error);
             }
         }
     }
 
-    fn begin(&mut self, view: &ProcessView, teller: &mut Teller) -> Look {
-        let look = Look::new(teller.keys.clone(), view.key(), Arc::new(now));
-        let look = look.with_spare(teller.pace.spare());
-        look.with_touched(std::mem::take(&mut self.touched))
+    fn begin(&mut self, view: &ProcessView, teller: &mut Teller) -> Poll {
+        let poll = Poll::new(teller.keys.clone(), view.key(), Arc::new(now));
+        let poll = poll.with_spare(teller.pace.spare());
+        poll.with_touched(std::mem::take(&mut self.touched))
     }
 
-    fn look(&mut self, view: &ProcessView, teller: &mut Teller) {
-        self.has_looked = true;
-        let mut look = self.begin(view, teller);
-        let result = self.adapter.look(view, &mut look);
+    fn poll(&mut self, view: &ProcessView, teller: &mut Teller) {
+        self.has_polled = true;
+        let mut poll = self.begin(view, teller);
+        let result = self.adapter.poll(view, &mut poll);
         if result.is_ok() {
             // Of what an interpreter executes it tells what samples touched.
-            let told = look.told_until().min(self.touched_until);
+            let told = poll.told_until().min(self.touched_until);
             self.told_until = self.told_until.max(told);
         }
-        teller.send(look);
+        teller.send(poll);
         if let Err(error) = result {
             teller.trouble(self.family, &error);
             self.is_stopped = error.is_final();
@@ -243,21 +243,21 @@ impl Teller {
         self.told.insert(limit.text.clone())
     }
 
-    fn send(&mut self, look: Look) {
-        self.pace.spend(look.spent());
-        let (records, threads) = self.take(look);
+    fn send(&mut self, poll: Poll) {
+        self.pace.spend(poll.spent());
+        let (records, threads) = self.take(poll);
         self.tell(records, threads);
     }
 
-    /// What a look found, without the limits that were told before; what it knows of
+    /// What a poll found, without the limits that were told before; what it knows of
     /// compilers is sent at once.
-    fn take(&mut self, mut look: Look) -> (Vec<Record>, Vec<ThreadNews>) {
-        let compilations = look.take_compilations();
+    fn take(&mut self, mut poll: Poll) -> (Vec<Record>, Vec<ThreadNews>) {
+        let compilations = poll.take_compilations();
         if !compilations.is_empty() {
             // A writer that is gone ends the session by itself.
-            let _ = self.out.send(Found::Compiled(look.process(), compilations));
+            let _ = self.out.send(Found::Compiled(poll.process(), compilations));
         }
-        let (mut records, threads) = look.finish();
+        let (mut records, threads) = poll.finish();
         records.retain_mut(|record| match record {
             Record::Limit(limit) => self.is_new(limit),
             _ => true,

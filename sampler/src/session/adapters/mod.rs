@@ -18,8 +18,8 @@ pub(super) use watched::Watched;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use vmscope_process::AdapterFamily;
 use vmscope_records::{ProcessKey, TimeNs, VmIdentity};
-use vmscope_target::AdapterFamily;
 
 use super::news::{News, Space};
 
@@ -53,7 +53,7 @@ pub(super) struct Greeted {
 }
 
 /// The thread.
-pub(super) struct Looks {
+pub(super) struct Polls {
     pub families: Families,
     pub news: News,
     pub teller: Teller,
@@ -69,9 +69,9 @@ pub(super) struct Looks {
     pub not_asked: u64,
 }
 
-impl Looks {
+impl Polls {
     pub fn new(families: Families, news: News, teller: Teller) -> Self {
-        Looks {
+        Polls {
             families,
             news,
             teller,

@@ -78,16 +78,16 @@ mod tests {
 
     #[test]
     fn over_a_long_time_no_more_is_used_than_its_share() {
-        // What a look wants is done whenever there is anything left for it.
+        // What a poll wants is done whenever there is anything left for it.
         let mut pace = Pace::of(Some(100));
-        let (mut used, look) = (Duration::ZERO, 20 * MS);
+        let (mut used, poll) = (Duration::ZERO, 20 * MS);
         for _ in 0..40_000 {
-            let cost = if pace.left > 0 { look } else { MS / 10 };
+            let cost = if pace.left > 0 { poll } else { MS / 10 };
             used += cost;
             pace.pass(25 * MS / 100, cost);
         }
-        // A thousand seconds: ten of them, what may be used at once, and one look.
-        assert!(used <= 10_000 * MS + MOST + look, "{used:?}");
+        // A thousand seconds: ten of them, what may be used at once, and one poll.
+        assert!(used <= 10_000 * MS + MOST + poll, "{used:?}");
         assert!(used >= 9_900 * MS, "{used:?}");
     }
 }

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use vmscope_process::{AdapterError, AdapterFamily, MapEntry, ProcessView, ProgramStamp};
 use vmscope_records::TimeNs;
-use vmscope_target::{AdapterError, AdapterFamily, MapEntry, ProcessView, ProgramStamp};
 
 use super::at_work::{AtWork, Teller};
 use crate::session::news::{News, Space};
@@ -151,12 +151,12 @@ impl Watched {
         if !self.adapters.iter().any(is_due) {
             return;
         }
-        let can_look = self.look_at_process();
+        let can_poll = self.look_at_process();
         self.touch(teller);
         let mut is_told = false;
         for adapter in &mut self.adapters {
             if is_due(adapter) {
-                match self.view.as_ref().filter(|_| can_look && !is_told) {
+                match self.view.as_ref().filter(|_| can_poll && !is_told) {
                     Some(view) => adapter.turn(view, teller),
                     // Its end, or its next program, is told soon; or another tells all.
                     None => adapter.wait(ASK_AGAIN),
@@ -177,7 +177,7 @@ impl Watched {
                 // The kernel maps a program before its loader and its libraries.
                 let files = told().filter(|entry| entry.path().is_some());
                 let program = files.map(|file| file.display_name()).next();
-                ProcessView::departed(pid, told().collect())
+                ProcessView::exited(pid, told().collect())
                     .with_key(key)
                     .begun(self.space.began)
                     .called(&self.space.name, &program.unwrap_or_default())
@@ -197,7 +197,7 @@ impl Watched {
         self.answered = Some(self.space.version);
     }
 
-    /// The process or the recording is over: every adapter has its last look.
+    /// The process or the recording is over: every adapter has its last poll.
     pub fn finish(&mut self, teller: &mut Teller) {
         // Where the process can't be looked at any more, adapters tell what they can.
         let _ = self.look_at_process();

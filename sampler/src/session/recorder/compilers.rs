@@ -1,9 +1,9 @@
 //! What adapters tell of compilers: they know threads by number, the recording by key.
 
+use vmscope_process::CompilationNews;
 use vmscope_records::{
     DurationNs, LossReason, Lost, ProcessKey, Record, Stream, ThreadKey, Tid, TimeNs,
 };
-use vmscope_target::CompilationNews;
 
 /// So many compilations wait for the key of their thread.
 const MAX_WAITING: usize = 4096;

@@ -13,12 +13,12 @@ use gimli::{
 };
 
 use super::super::limits;
-use super::{Budget, Dwarf, Slice, Stop, Unit};
+use super::{Budget, Dwarf, Stop, TimeBucket, Unit};
 
 /// Opens the unit, having charged for what that reads.
 pub(super) fn open<'a>(
     dwarf: &Dwarf<'a>,
-    header: UnitHeader<Slice<'a>>,
+    header: UnitHeader<TimeBucket<'a>>,
     abbreviations: Arc<Abbreviations>,
     budget: &Budget,
 ) -> Result<Unit<'a>, Stop> {
@@ -39,7 +39,7 @@ pub(super) fn open<'a>(
 /// The abbreviations of the unit.
 pub(super) fn abbreviations(
     dwarf: &Dwarf<'_>,
-    header: &UnitHeader<Slice<'_>>,
+    header: &UnitHeader<TimeBucket<'_>>,
     budget: &Budget,
 ) -> Result<Arc<Abbreviations>, Stop> {
     let mut rest = *dwarf.debug_abbrev.reader();
@@ -115,7 +115,7 @@ fn line_tables(dwarf: &Dwarf<'_>, offset: usize, budget: &Budget) -> Result<(), 
 
 /// Skips a value of one of the forms that these tables use.
 fn skip_form(
-    rest: &mut Slice<'_>,
+    rest: &mut TimeBucket<'_>,
     form: constants::DwForm,
     format: gimli::Format,
 ) -> Result<(), Stop> {

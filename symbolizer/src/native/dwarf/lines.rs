@@ -4,7 +4,7 @@ use gimli::AttributeValue;
 use rustc_hash::FxHashMap;
 
 use super::super::limits;
-use super::{Budget, Dwarf, Slice, Stop, Unit};
+use super::{Budget, Dwarf, Stop, TimeBucket, Unit};
 
 /// A row of the line table and how far it reaches (svma).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl<'u, 'a> Files<'u, 'a> {
         Some(path)
     }
 
-    fn text(&self, value: AttributeValue<Slice<'a>>) -> Option<String> {
+    fn text(&self, value: AttributeValue<TimeBucket<'a>>) -> Option<String> {
         let slice = self.dwarf.attr_string(self.unit, value).ok()?;
         let bytes = slice.slice();
         let bytes = &bytes[..bytes.len().min(limits::PATH_BYTES)];

@@ -30,9 +30,9 @@ use names::Names;
 use units::UnitHits;
 
 /// How gimli reads.
-type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
-type Dwarf<'a> = gimli::Dwarf<Slice<'a>>;
-type Unit<'a> = gimli::Unit<Slice<'a>>;
+type TimeBucket<'a> = EndianSlice<'a, RunTimeEndian>;
+type Dwarf<'a> = gimli::Dwarf<TimeBucket<'a>>;
+type Unit<'a> = gimli::Unit<TimeBucket<'a>>;
 
 /// What DWARF says about a hit. Addresses are svma.
 #[derive(Clone, Debug, PartialEq, Eq)]

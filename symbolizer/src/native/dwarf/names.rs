@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::demangle::demangle;
 use super::super::limits;
-use super::{Budget, Dwarf, Slice, Unit, units};
+use super::{Budget, Dwarf, TimeBucket, Unit, units};
 
 /// A function's names; both empty where it has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl<'a> Names<'a> {
 fn text<'a>(
     dwarf: &Dwarf<'a>,
     unit: &Unit<'a>,
-    value: AttributeValue<Slice<'a>>,
+    value: AttributeValue<TimeBucket<'a>>,
 ) -> Option<String> {
     let slice = dwarf.attr_string(unit, value).ok()?;
     let bytes = slice.slice();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gimli::{Attribute, AttributeValue, DebugInfoOffset, Range, constants};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Budget, Dwarf, Shortfall, Slice, Stop, Unit, guard};
+use super::{Budget, Dwarf, Shortfall, Stop, TimeBucket, Unit, guard};
 
 /// Units that one hit is looked for in: more than one claims an address only in
 /// odd files.
@@ -206,7 +206,7 @@ fn from_root<'a>(
 pub(super) fn ranges<'a>(
     dwarf: &Dwarf<'a>,
     unit: &Unit<'a>,
-    attributes: &[Attribute<Slice<'a>>],
+    attributes: &[Attribute<TimeBucket<'a>>],
     mut each: impl FnMut(Range) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let (mut low, mut high, mut length) = (None, None, None);

@@ -92,7 +92,7 @@ fn marked(out: &mut String, mark: Mark, text: &str) {
     push_wrapped(out, text, &format!("{:<8}", mark_word(mark)), MARGIN);
 }
 
-/// What a look found, in words; `None` where that was nothing.
+/// What a poll found, in words; `None` where that was nothing.
 fn found(reading: VmReading) -> Option<String> {
     let all = [
         (reading.code, "piece of code", "pieces of code"),

@@ -115,7 +115,7 @@ impl App {
 
     /// Asks what is not known yet.
     pub(super) fn ask(&mut self, profile: &Profile, effects: &mut Vec<Effect>) {
-        let (stamp, filter) = (self.stamp(), self.lens.filter().clone());
+        let (stamp, filter) = (self.stamp(), self.filters.filter().clone());
         let summary = self.summary.ask(0, (), stamp, move |profile, stop| {
             let summary = Arc::new(Summary::of_stoppable(profile, &filter, stop)?);
             let limits = truth_of(profile, &summary).len();

@@ -4,9 +4,9 @@ use super::App;
 use crate::report::text::thread_label;
 use crate::tui::event::Effect;
 use crate::tui::export::Format;
+use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::Slot;
 use crate::tui::keys::{Command, GLOBAL, LIVE};
-use crate::tui::lens::Narrow;
 use crate::tui::mode::{Ask, Edited, Mode, edit};
 use crate::tui::palette::{Item, Palette, Then, of_bindings};
 use crate::tui::screen::help;
@@ -75,15 +75,15 @@ impl App {
             Command::NextMatch => self.find(Some(profile), Find::Next),
             Command::PreviousMatch => self.find(Some(profile), Find::Previous),
             Command::Palette => self.mode = Mode::Palette(Palette::new(self.items(profile))),
-            Command::DropFilter => self.narrow(Narrow::DropNewest),
-            Command::DropFilters => self.narrow(Narrow::DropAll),
+            Command::DropFilter => self.narrow(FilterChange::DropNewest),
+            Command::DropFilters => self.narrow(FilterChange::DropAll),
             Command::Copy => self.copy(profile, effects),
             Command::Export => self.ask_export(Format::Text),
             Command::Pause if self.live.is_some() => {
                 self.paused = !self.paused;
                 let (_, end) = self.bounds;
                 let until = TimeNs(end.0.saturating_add(1));
-                self.lens.hold(self.paused.then_some(until));
+                self.filters.hold(self.paused.then_some(until));
             }
             Command::AddMark if self.live.is_some() => {
                 self.mode = Mode::Ask(Ask::Mark, Input::default());
@@ -121,7 +121,7 @@ impl App {
         let next = at.map_or(0, |at| at + 1);
         let before = self.spot();
         self.history.leave(before);
-        self.lens.narrow(Narrow::Window(None));
+        self.filters.narrow(FilterChange::Window(None));
         self.span = SPANS.get(next).copied();
         self.follow_span();
     }
@@ -186,7 +186,7 @@ impl App {
     fn chosen(&mut self, profile: Option<&Profile>, then: Option<Then>, effects: &mut Vec<Effect>) {
         match (then, profile) {
             (Some(Then::Command(command)), _) => self.command(profile, command, effects),
-            (Some(Then::Narrow(narrow)), Some(_)) => self.narrow(narrow),
+            (Some(Then::FilterChange(narrow)), Some(_)) => self.narrow(narrow),
             (Some(Then::Ask(ask, text)), _) => self.mode = Mode::Ask(ask, Input::new(text)),
             _ => {}
         }
@@ -210,11 +210,11 @@ impl App {
             key: String::new(),
             then,
         };
-        for &kind in self.lens.kinds() {
-            let label = self.lens.label(kind, profile, self.bounds.0);
+        for &kind in self.filters.kinds() {
+            let label = self.filters.label(kind, profile, self.bounds.0);
             items.push(line(
                 format!("remove filter: {label}"),
-                Then::Narrow(Narrow::Drop(kind)),
+                Then::FilterChange(FilterChange::Drop(kind)),
             ));
         }
         items.push(line(
@@ -240,11 +240,14 @@ impl App {
         for (thread, index) in threads {
             let text = format!("only thread {}", thread_label(&thread.thread));
             let only = Some([index].into_iter().collect());
-            items.push(line(text, Then::Narrow(Narrow::Threads(only))));
+            items.push(line(text, Then::FilterChange(FilterChange::Threads(only))));
         }
         for region in Region::ALL {
             let text = format!("only region {}", region_name(region));
-            items.push(line(text, Then::Narrow(Narrow::Regions(vec![region]))));
+            items.push(line(
+                text,
+                Then::FilterChange(FilterChange::Regions(vec![region])),
+            ));
         }
         items
     }

@@ -1,8 +1,8 @@
 //! A running process: its profile grows, is held, is saved.
 
 use super::{App, open};
+use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::Slot;
-use crate::tui::lens::Narrow;
 use crate::tui::live::LiveNews;
 use std::time::Duration;
 use vmscope_records::TimeNs;
@@ -23,7 +23,7 @@ impl App {
         // Data that can't grow any more is not held back.
         if self.paused && !state.ended.is_empty() {
             self.paused = false;
-            self.lens.hold(None);
+            self.filters.hold(None);
         }
         if let Some(profile) = profile.filter(|_| !self.paused) {
             self.banner = open::banner(profile, Some(&state));
@@ -65,10 +65,10 @@ impl App {
             let thread = profile.trace.threads.get(thread as usize);
             thread.is_some_and(|thread| thread.is_nobody())
         };
-        for lens in self.history.lenses() {
-            lens.drop_threads(is_gone);
+        for filters in self.history.lenses() {
+            filters.drop_threads(is_gone);
         }
-        if self.lens.drop_threads(is_gone) {
+        if self.filters.drop_threads(is_gone) {
             let text = "threads that were chosen are over and summed up with others: the filter \
                         is without them";
             text.clone_into(&mut self.message);
@@ -81,7 +81,7 @@ impl App {
             let (begin, end) = self.bounds;
             let from = end.0.saturating_sub(seconds.saturating_mul(1_000_000_000));
             let window = (TimeNs(from.max(begin.0)), TimeNs(end.0.saturating_add(1)));
-            self.lens.narrow(Narrow::Window(Some(window)));
+            self.filters.narrow(FilterChange::Window(Some(window)));
         }
     }
 

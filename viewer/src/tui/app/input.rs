@@ -2,8 +2,8 @@
 
 use super::{App, Stage, open};
 use crate::tui::event::Effect;
+use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::{Command, command_of};
-use crate::tui::lens::Narrow;
 use crate::tui::live::LiveOrder;
 use crate::tui::mode::{Ask, Edited, Mode, edit, paste};
 use crate::tui::screen::{self, Spots};
@@ -129,7 +129,7 @@ impl App {
         if what == Press::Down {
             match screen::spot_at(self, at) {
                 Some(Spots::Tab(id)) => return self.show(id),
-                Some(Spots::Crumb(kind)) => return self.narrow(Narrow::Drop(kind)),
+                Some(Spots::Crumb(kind)) => return self.narrow(FilterChange::Drop(kind)),
                 Some(Spots::Limits) => return self.show(ViewId::Truth),
                 None => {}
             }
@@ -169,10 +169,10 @@ impl App {
             Ask::Names => {
                 let names = [text.trim().to_owned()];
                 let names = names.into_iter().filter(|name| !name.is_empty());
-                self.narrow(Narrow::Names(names.collect()));
+                self.narrow(FilterChange::Names(names.collect()));
             }
             Ask::Window => match open::parse_window(text, self.bounds) {
-                Some(window) => self.narrow(Narrow::Window(Some(window))),
+                Some(window) => self.narrow(FilterChange::Window(Some(window))),
                 None => self.message = format!("`{text}` is no window: give two seconds, as 1.5-3"),
             },
         }

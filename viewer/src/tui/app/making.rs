@@ -2,11 +2,11 @@
 //! a hundred thousand rows, and are made elsewhere, from a copy of the view.
 
 use super::App;
+use crate::tui::document::Document;
 use crate::tui::event::Effect;
 use crate::tui::export::{Format, encode, text_of};
 use crate::tui::jobs::{Answer, Question, Slot};
 use crate::tui::mode::{Ask, Mode};
-use crate::tui::shown::Shown;
 use std::path::PathBuf;
 use tui_input::Input;
 use vmscope_symbolizer::{Profile, Stop};
@@ -23,7 +23,7 @@ enum Made {
 impl App {
     /// Copies what is shown.
     pub(super) fn copy(&mut self, profile: &Profile, effects: &mut Vec<Effect>) {
-        let make = |shown: &Shown, stop: &Stop| text_of(shown, stop).map(Made::Text);
+        let make = |shown: &Document, stop: &Stop| text_of(shown, stop).map(Made::Text);
         self.make(profile, Slot::Copy, make, effects);
     }
 
@@ -34,7 +34,7 @@ impl App {
             self.message = format!("`{name}` does not end in .txt, .csv, .json or .svg");
             return;
         };
-        let make = move |shown: &Shown, stop: &Stop| {
+        let make = move |shown: &Document, stop: &Stop| {
             let bytes = encode(shown, format, stop)?;
             Some(Made::File(path, bytes))
         };
@@ -45,7 +45,7 @@ impl App {
         &mut self,
         profile: &Profile,
         slot: Slot,
-        make: impl FnOnce(&Shown, &Stop) -> Option<Made> + Send + 'static,
+        make: impl FnOnce(&Document, &Stop) -> Option<Made> + Send + 'static,
         effects: &mut Vec<Effect>,
     ) {
         let kept = self.with_view(profile, |view, cx| (view.copied(), cx.keep()));

@@ -1,8 +1,8 @@
 //! From one view or filter to another: what views ask for, and what can be gone back to.
 
 use super::App;
+use crate::tui::filter_state::FilterChange;
 use crate::tui::history::Spot;
-use crate::tui::lens::Narrow;
 use crate::tui::views::{Act, ViewId};
 
 impl App {
@@ -10,7 +10,7 @@ impl App {
     pub(super) fn spot(&self) -> Spot {
         Spot {
             view: self.current,
-            lens: self.lens.clone(),
+            filters: self.filters.clone(),
             subject: self.subject,
             span: self.span,
         }
@@ -22,7 +22,7 @@ impl App {
             Some(spot) => {
                 self.current = spot.view;
                 self.subject = spot.subject;
-                self.lens.restore(spot.lens);
+                self.filters.restore(spot.filters);
                 self.span = spot.span;
                 self.follow_span();
             }
@@ -35,7 +35,7 @@ impl App {
         let left = self.history.left();
         for act in acts {
             match act {
-                Act::Narrow(narrow) => self.narrow(narrow),
+                Act::FilterChange(narrow) => self.narrow(narrow),
                 Act::Annotate(entry) => {
                     self.history.leave(self.spot());
                     self.subject = Some(entry);
@@ -57,13 +57,13 @@ impl App {
     }
 
     /// Changes the filters.
-    pub(super) fn narrow(&mut self, narrow: Narrow) {
+    pub(super) fn narrow(&mut self, narrow: FilterChange) {
         let before = self.spot();
-        let window = self.lens.window();
-        if self.lens.narrow(narrow) {
+        let window = self.filters.window();
+        if self.filters.narrow(narrow) {
             self.history.leave(before);
             // Another window is one that does not move along.
-            if self.lens.window() != window {
+            if self.filters.window() != window {
                 self.span = None;
             }
         }

@@ -1,11 +1,11 @@
 //! What is shown, as comma-separated values: its tables, an empty line between two.
 //! Numbers are whole: shares from 0 to 1, times in seconds, sizes in bytes.
 
-use crate::tui::shown::{Cell, Part, Shown, Table, each};
+use crate::tui::document::{Cell, Document, Part, Table, each};
 use vmscope_symbolizer::Stop;
 
 /// The tables, or a sentence where there is none; `None` where it was stopped.
-pub fn encode(shown: &Shown, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
+pub fn encode(shown: &Document, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
     let tables = shown.parts.iter().filter_map(|part| match part {
         Part::Table(table) => Some(table),
         Part::Text(_) | Part::Chart(_) => None,

@@ -1,12 +1,12 @@
 //! What is shown, as JSON (docs/views.md).
 
-use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table, each};
+use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table, each};
 use serde_json::{Value, json};
 use vmscope_symbolizer::Stop;
 
 /// All of it, with names as the recording has them, or a sentence where it can't be written;
 /// `None` where it was stopped.
-pub fn encode(shown: &Shown, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
+pub fn encode(shown: &Document, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
     let parts: Option<Vec<Value>> = shown.parts.iter().map(|one| part(one, stop)).collect();
     let value = json!({ "title": shown.title, "parts": parts? });
     let bytes = serde_json::to_vec_pretty(&value);

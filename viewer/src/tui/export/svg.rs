@@ -1,10 +1,10 @@
 //! A view's charts as a picture.
 
 use crate::report::words::harmless;
-use crate::tui::shown::{Axis, Chart, Part, Shown};
+use crate::tui::document::{Axis, Chart, Document, Part};
 use crate::tui::widgets::text::{line, width as columns_of};
 use inferno::flamegraph::{Options, from_lines};
-use svg::Document;
+use svg::Document as Svg;
 use svg::node::element::{Group, Polyline, Rectangle, Text};
 
 /// In pixels.
@@ -30,7 +30,7 @@ const COLORS: [&str; 9] = [
 ///
 /// # Errors
 /// A sentence, where there is none.
-pub fn encode(shown: &Shown) -> Result<Vec<u8>, String> {
+pub fn encode(shown: &Document) -> Result<Vec<u8>, String> {
     let charts = shown.parts.iter().filter_map(|part| match part {
         Part::Chart(chart) => Some(chart),
         Part::Text(_) | Part::Table(_) => None,
@@ -55,7 +55,7 @@ pub fn encode(shown: &Shown) -> Result<Vec<u8>, String> {
         .set("width", "100%")
         .set("height", "100%")
         .set("fill", "#ffffff");
-    let document = Document::new()
+    let document = Svg::new()
         .set("viewBox", (0.0, 0.0, WIDTH, top.max(HEIGHT)))
         .set("font-family", "sans-serif")
         .set("font-size", 12)

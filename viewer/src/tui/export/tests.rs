@@ -1,15 +1,15 @@
 //! The same view in every format.
 
 use super::Format;
-use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
+use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table};
 use vmscope_symbolizer::Stop;
 
 /// All of it, without being stopped.
-fn encode(shown: &Shown, format: Format) -> Result<Vec<u8>, String> {
+fn encode(shown: &Document, format: Format) -> Result<Vec<u8>, String> {
     super::encode(shown, format, &Stop::new()).expect("nobody stops it")
 }
 
-fn shown() -> Shown {
+fn shown() -> Document {
     let mut table = Table::new("Entries", &["name", ">samples", ">share", ">time"]);
     table.rows = vec![
         vec![
@@ -44,7 +44,7 @@ fn shown() -> Shown {
         columns: vec![3.0, 0.0, 1.0],
         line: vec![0.75, 0.75, 1.0],
     };
-    Shown {
+    Document {
         title: "Everything".into(),
         parts: vec![
             Part::Text(vec!["a line".into()]),
@@ -103,7 +103,7 @@ fn pictures_are_xml_with_every_column_and_name() {
 
 #[test]
 fn what_is_not_there_is_said() {
-    let nothing = Shown::default();
+    let nothing = Document::default();
     assert!(
         encode(&nothing, Format::Csv)
             .unwrap_err()
@@ -122,7 +122,7 @@ fn flame_graphs_are_pictures_too() {
         title: "Stacks".into(),
         collapsed: vec!["main;a 3".into(), "main;b 1".into()],
     };
-    let shown = Shown {
+    let shown = Document {
         title: String::new(),
         parts: vec![Part::Chart(flame)],
     };
@@ -142,7 +142,7 @@ fn a_legend_stays_in_the_picture() {
         },
         series,
     };
-    let shown = Shown {
+    let shown = Document {
         title: String::new(),
         parts: vec![Part::Chart(chart)],
     };
@@ -160,7 +160,7 @@ fn a_legend_stays_in_the_picture() {
 fn long_tables_can_be_stopped_and_tell_how_far_they_are() {
     let mut table = Table::new("", &["number"]);
     table.rows = (0..10_000).map(|n| vec![Cell::Count(n)]).collect();
-    let shown = Shown {
+    let shown = Document {
         title: String::new(),
         parts: vec![Part::Table(table)],
     };

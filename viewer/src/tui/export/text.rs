@@ -1,13 +1,13 @@
 //! What is shown, as text.
 
 use crate::report::words::{count, harmless};
-use crate::tui::shown::{Cell, Chart, Column, Part, Shown, Table, each};
+use crate::tui::document::{Cell, Chart, Column, Document, Part, Table, each};
 use crate::tui::widgets::text::width;
 use std::iter::once;
 use vmscope_symbolizer::Stop;
 
 /// What is shown, whole, as plain text; `None` where it was stopped.
-pub fn text_of(shown: &Shown, stop: &Stop) -> Option<String> {
+pub fn text_of(shown: &Document, stop: &Stop) -> Option<String> {
     let mut text = format!("{}\n", harmless(&shown.title));
     for part in &shown.parts {
         text.push('\n');

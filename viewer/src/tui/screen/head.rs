@@ -3,7 +3,7 @@
 use crate::record::live_line::bytes;
 use crate::report::words::{count, some};
 use crate::tui::app::App;
-use crate::tui::lens::Kind;
+use crate::tui::filter_state::Kind;
 use crate::tui::theme::Role;
 use crate::tui::views::ViewId;
 use crate::tui::widgets::text::{line, width};
@@ -37,10 +37,10 @@ pub enum Spots {
 pub fn crumbs(app: &App, profile: &Profile) -> Vec<Crumb> {
     let begin = app.cx(profile).begin;
     let mut crumbs = Vec::new();
-    for &kind in app.lens.kinds() {
+    for &kind in app.filters.kinds() {
         let text = match app.span {
             Some(seconds) if kind == Kind::Window => format!("last {seconds} s"),
-            _ => app.lens.label(kind, profile, begin),
+            _ => app.filters.label(kind, profile, begin),
         };
         let kind = Some(kind);
         crumbs.push(Crumb { text, kind });

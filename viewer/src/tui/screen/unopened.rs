@@ -43,7 +43,7 @@ pub fn opening(app: &App, loading: Option<Loading>, frame: &mut Frame<'_>, area:
         Some(Loading::Reading(far)) => (0, ratio(far.done, far.all)),
         Some(Loading::Symbols) => (1, 0.0),
         Some(Loading::Making(Making::Names)) => (2, 0.0),
-        Some(Loading::Making(Making::Slices)) => (3, 0.0),
+        Some(Loading::Making(Making::TimeBuckets)) => (3, 0.0),
     };
     let theme = &app.theme;
     let (title, told) = if app.live.is_some() {

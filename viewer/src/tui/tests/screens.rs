@@ -46,7 +46,7 @@ fn what_is_shown_in_place_of_a_recording() {
         for (what, loading) in [
             ("reading", Loading::Reading(far)),
             ("symbols", Loading::Symbols),
-            ("slices", Loading::Making(Making::Slices)),
+            ("time-buckets", Loading::Making(Making::TimeBuckets)),
         ] {
             let screen = unopened("big.vmscope", size, vec![Event::Opening(loading)]);
             golden(&named(&format!("opening-{what}"), size), &screen);

@@ -166,7 +166,7 @@ fn each_step_of_opening_is_told() {
         ("reading", Loading::Reading(Progress { done: 3, all: 4 })),
         ("symbols", Loading::Symbols),
         ("names", Loading::Making(Making::Names)),
-        ("slices", Loading::Making(Making::Slices)),
+        ("time-buckets", Loading::Making(Making::TimeBuckets)),
     ];
     let mut seen = Vec::new();
     for (_, step) in steps {

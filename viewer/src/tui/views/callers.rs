@@ -19,9 +19,9 @@ mod walk;
 mod words;
 
 use super::{Act, Choice, Click, Cx, Find, View};
+use crate::tui::document::{Document, Part};
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::{Binding, Command, ch, key, own};
-use crate::tui::shown::{Part, Shown};
 use crate::tui::widgets::list::ListState;
 use branches::Branches;
 use ratatui::Frame;
@@ -191,7 +191,7 @@ impl View for Callers {
         if !self.has_chains(cx) {
             return questions;
         }
-        let filter = cx.lens.filter().clone();
+        let filter = cx.filters.filter().clone();
         // Of a recording the stacks are found once. A profile that grows has others with each
         // step, and often only the newest are wanted.
         let grows = cx.profile.left.is_some();
@@ -264,7 +264,7 @@ impl View for Callers {
         self.do_draw(cx, frame, area);
     }
 
-    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         let mut text = vec![self.head(cx)];
         let mut parts = Vec::new();
         let title = format!("Callers: {}", self.form_name());
@@ -288,7 +288,7 @@ impl View for Callers {
             None => {}
         }
         parts.insert(0, Part::Text(text));
-        Some(Shown { title, parts })
+        Some(Document { title, parts })
     }
 
     fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {

@@ -15,9 +15,9 @@ mod told;
 mod windows;
 
 use super::{Act, Choice, Click, Cx, Find, Press, View};
+use crate::tui::document::Document;
 use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::shown::Shown;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::pane::Pane;
 use crate::tui::widgets::search::Search;
@@ -176,9 +176,9 @@ impl View for Collector {
 
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let mut questions = Vec::new();
-        let filter = cx.lens.filter().clone();
+        let filter = cx.filters.filter().clone();
         // Asked anew when there is another summary, and not before that is of these filters.
-        let summary = cx.summary.filter(|_| cx.summed.lens == cx.stamp.lens);
+        let summary = cx.summary.filter(|_| cx.summed.filters == cx.stamp.filters);
         if let Some(summary) = summary.map(Arc::clone) {
             let (filter, order) = (filter.clone(), (self.by, self.reverse));
             let window = cx.window();
@@ -247,7 +247,7 @@ impl View for Collector {
         }
     }
 
-    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         let all = self.all.get().cloned().unwrap_or_default();
         shown::shown(cx, &all, self.row(), self.inside.get(), stop)
     }

@@ -2,7 +2,7 @@
 
 use super::Cx;
 use crate::report::words::wrap;
-use crate::tui::lens::Kind;
+use crate::tui::filter_state::Kind;
 use crate::tui::theme::Role;
 use crate::tui::widgets::text;
 use ratatui::Frame;
@@ -18,8 +18,8 @@ const LABEL: usize = 32;
 
 /// Why there are no samples in what is shown, and the key or the command that changes that.
 pub fn no_samples(cx: &Cx<'_>) -> String {
-    let label = |kind: Kind| text::line(&cx.lens.label(kind, cx.profile, cx.begin), LABEL);
-    match cx.lens.kinds() {
+    let label = |kind: Kind| text::line(&cx.filters.label(kind, cx.profile, cx.begin), LABEL);
+    match cx.filters.kinds() {
         [] => none_at_all(cx),
         [only] => format!(
             "No samples with this filter: x removes it ({}).",
@@ -34,7 +34,7 @@ pub fn no_samples(cx: &Cx<'_>) -> String {
 
 fn none_at_all(cx: &Cx<'_>) -> String {
     let trace = &cx.profile.trace;
-    if !trace.samples.times.is_empty() || cx.profile.slices.forgotten() > 0 {
+    if !trace.samples.times.is_empty() || cx.profile.time_buckets.forgotten() > 0 {
         return "There were no samples yet then.".to_owned();
     }
     if trace.end.is_none() {

@@ -29,9 +29,9 @@ mod written;
 
 use super::empty::{no_samples, say};
 use super::{Act, Choice, Click, Cx, Find, View};
+use crate::tui::document::{Document, Part};
 use crate::tui::jobs::{Answer, Question, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::shown::{Part, Shown};
 use facts::Facts;
 use form::Form;
 use grid::{Grid, GridBy};
@@ -104,7 +104,7 @@ impl View for Hot {
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let mut questions = Vec::new();
         let of_profile = Stamp {
-            lens: 0,
+            filters: 0,
             profile: cx.stamp.profile,
         };
         let facts = self.facts.ask(FACTS, (), of_profile, |profile, stop| {
@@ -113,7 +113,7 @@ impl View for Hot {
         questions.extend(facts);
         if self.form == Form::List && self.order.has_errors() {
             // They take longest, and need nothing else.
-            let filter = cx.lens.filter().clone();
+            let filter = cx.filters.filter().clone();
             questions.extend(self.errors.ask(ERRORS, (), cx.stamp, move |profile, stop| {
                 Some(Arc::new(Summary::errors_by_entry(profile, &filter, stop)?))
             }));
@@ -124,7 +124,7 @@ impl View for Hot {
             return questions;
         };
         let facts = Arc::clone(facts);
-        let filter = cx.lens.filter().clone();
+        let filter = cx.filters.filter().clone();
         if self.form == Form::List {
             if cx.summed == cx.stamp {
                 let summary = Arc::clone(summary);
@@ -215,7 +215,7 @@ impl View for Hot {
         }
     }
 
-    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         let crumb = self.crumb(cx);
         let comma = if crumb.is_empty() { "" } else { ", " };
         let table = match self.form {
@@ -230,7 +230,7 @@ impl View for Hot {
             Some(None) => return None,
             made => made.flatten(),
         };
-        Some(Shown {
+        Some(Document {
             title: format!("Hot list{comma}{crumb}"),
             parts: table.map(Part::Table).into_iter().collect(),
         })
@@ -319,7 +319,7 @@ impl Hot {
         summary: &Arc<Summary>,
         cx: &Cx<'_>,
     ) -> Option<Question> {
-        let (order, filter) = (self.order, cx.lens.filter().clone());
+        let (order, filter) = (self.order, cx.filters.filter().clone());
         let are_known = self.errors.answered() == Some(&((), cx.stamp));
         let errors = self
             .errors

@@ -31,10 +31,10 @@ mod written;
 
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::annotate::source::Source;
+use crate::tui::document::Document;
 use crate::tui::event::Effect;
 use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::{Binding, Command};
-use crate::tui::shown::Shown;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::search::Search;
 use beside::Beside;
@@ -204,7 +204,7 @@ impl View for Method {
         self.draw_all(cx, frame, area);
     }
 
-    fn shown(&self, cx: &Cx<'_>, _stop: &Stop) -> Option<Shown> {
+    fn shown(&self, cx: &Cx<'_>, _stop: &Stop) -> Option<Document> {
         Some(self.written(cx))
     }
 

@@ -13,11 +13,11 @@ mod timeline;
 mod truth;
 mod zone;
 
+use super::document::Document;
 use super::event::Effect;
+use super::filter_state::{FilterChange, FilterState};
 use super::jobs::{Answer, Question, Stamp};
 use super::keys::{Binding, Command};
-use super::lens::{Lens, Narrow};
-use super::shown::Shown;
 use super::theme::Theme;
 use crate::annotate::source::Source;
 use ratatui::Frame;
@@ -110,7 +110,7 @@ pub struct Cx<'a> {
     /// What is shown.
     pub profile: &'a Profile,
     /// The filters.
-    pub lens: &'a Lens,
+    pub filters: &'a FilterState,
     /// The newest summary, which may be of older filters; `None` before the first.
     pub summary: Option<&'a Arc<Summary>>,
     /// What questions are asked about.
@@ -132,7 +132,7 @@ pub struct Cx<'a> {
 /// What views are given, kept for work that is done elsewhere.
 #[derive(Clone, Debug)]
 pub struct KeptCx {
-    lens: Lens,
+    filters: FilterState,
     summary: Option<Arc<Summary>>,
     stamp: Stamp,
     summed: Stamp,
@@ -148,7 +148,7 @@ impl KeptCx {
     pub fn cx<'a>(&'a self, profile: &'a Profile) -> Cx<'a> {
         Cx {
             profile,
-            lens: &self.lens,
+            filters: &self.filters,
             summary: self.summary.as_ref(),
             stamp: self.stamp,
             summed: self.summed,
@@ -165,7 +165,7 @@ impl Cx<'_> {
     /// All but the profile, for work that is done elsewhere.
     pub fn keep(&self) -> KeptCx {
         KeptCx {
-            lens: self.lens.clone(),
+            filters: self.filters.clone(),
             summary: self.summary.cloned(),
             stamp: self.stamp,
             summed: self.summed,
@@ -179,7 +179,7 @@ impl Cx<'_> {
 
     /// The window that is shown: the one chosen, or all.
     pub fn window(&self) -> (TimeNs, TimeNs) {
-        self.lens.window().unwrap_or((self.begin, self.end))
+        self.filters.window().unwrap_or((self.begin, self.end))
     }
 
     /// Seconds since the recording's beginning.
@@ -192,7 +192,7 @@ impl Cx<'_> {
 #[derive(Debug)]
 pub enum Act {
     /// Change the filters of all views.
-    Narrow(Narrow),
+    FilterChange(FilterChange),
     /// Show an entry in the method view.
     Annotate(EntryId),
     /// Show another view.
@@ -301,7 +301,7 @@ pub trait View: Send {
 
     /// What it shows, whole, for copying and exporting. May take long, so that a copy of the
     /// view is asked off the drawing thread; `None` where it was stopped.
-    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown>;
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document>;
 
     /// What the palette offers for this view alone.
     fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {

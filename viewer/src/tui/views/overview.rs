@@ -12,9 +12,9 @@ mod tests;
 mod vm;
 
 use super::{Act, Click, Cx, Find, Press, View};
+use crate::tui::document::Document;
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::Command;
-use crate::tui::shown::Shown;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::pane::Pane;
 use crate::tui::widgets::search::Search;
@@ -26,7 +26,7 @@ use ratatui::layout::Rect;
 use std::sync::Arc;
 use strip::Strip;
 use vmscope_symbolizer::compilers::Compilers;
-use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
+use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::{EntryId, Region, Stop, Summary};
 
 /// Which list the keys are for.
@@ -144,14 +144,14 @@ impl View for Overview {
 
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let mut questions = Vec::new();
-        let summary = cx.summary.filter(|_| cx.summed.lens == cx.stamp.lens);
+        let summary = cx.summary.filter(|_| cx.summed.filters == cx.stamp.filters);
         if let Some(summary) = summary.map(Arc::clone) {
-            let filter = cx.lens.filter().clone();
+            let filter = cx.filters.filter().clone();
             questions.extend(self.digest.ask(0, (), cx.summed, move |profile, stop| {
                 digest_of(profile, &filter, &summary, stop)
             }));
         }
-        let filter = cx.lens.filter().clone();
+        let filter = cx.filters.filter().clone();
         let window = cx.window();
         let columns = usize::from(cx.area.width).saturating_sub(6).clamp(1, 1_000);
         // Where only the window grows, the columns are others, too: the stamp says that.
@@ -165,7 +165,7 @@ impl View for Overview {
             let columns = Columns::of(profile, &what, &filter, stop)?;
             Some(Strip { window, columns })
         }));
-        let filter = cx.lens.filter().clone();
+        let filter = cx.filters.filter().clone();
         questions.extend(self.compilers.ask(2, (), cx.stamp, move |profile, stop| {
             if profile.trace.compilations.is_empty() {
                 return Some(None);
@@ -240,7 +240,7 @@ impl View for Overview {
         }
         if places.compilers.height > 0 {
             let told = self.compilers.get().and_then(Option::as_ref);
-            let forgotten = cx.profile.slices.forgotten();
+            let forgotten = cx.profile.time_buckets.forgotten();
             vm::compilers(told, forgotten, &pane(places.compilers), frame);
         }
         if places.figures.height > 0 {
@@ -248,7 +248,7 @@ impl View for Overview {
         }
     }
 
-    fn shown(&self, cx: &Cx<'_>, _stop: &Stop) -> Option<Shown> {
+    fn shown(&self, cx: &Cx<'_>, _stop: &Stop) -> Option<Document> {
         let digest = self.digest.get().cloned().unwrap_or_default();
         let told = self.compilers.get().and_then(Option::as_ref);
         let strip = self.strip.get().cloned().unwrap_or_default();

@@ -10,9 +10,9 @@ mod tests;
 
 use super::{Act, Choice, Click, Cx, Find, Press, View};
 use crate::report::text::role_name;
+use crate::tui::document::Document;
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::shown::Shown;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::search::{Finder, Search};
 use crate::tui::widgets::table;
@@ -22,7 +22,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::sync::Arc;
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::slices::{By as Counted, Columns, ColumnsOf};
+use vmscope_symbolizer::time_buckets::{By as Counted, Columns, ColumnsOf};
 use vmscope_symbolizer::{Filter, Profile, Stop};
 
 #[rustfmt::skip]
@@ -74,7 +74,7 @@ pub struct Threads {
 
 /// The filter without what this view chooses.
 fn everybody(cx: &Cx<'_>) -> Filter {
-    cx.lens.filter().of_all_threads()
+    cx.filters.filter().of_all_threads()
 }
 
 fn next<T: Copy + PartialEq>(all: &[T], now: T, by: usize) -> Option<T> {
@@ -206,7 +206,7 @@ impl View for Threads {
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         // Which threads are included changes nothing here.
         let stamp = Stamp {
-            lens: 0,
+            filters: 0,
             ..cx.stamp
         };
         let filter = everybody(cx);
@@ -302,7 +302,7 @@ impl View for Threads {
         self.draw_all(cx, frame, area);
     }
 
-    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         self.table(cx, stop)
     }
 

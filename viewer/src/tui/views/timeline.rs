@@ -20,9 +20,9 @@ mod words;
 
 use super::{Act, Choice, Click, Cx, Find, View, threads};
 use crate::report::text::role_name;
+use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table};
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
 use crate::tui::theme::region_name;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::search::Search;
@@ -109,7 +109,7 @@ impl Timeline {
         let columns = self.layout(area).columns;
         let (from, to) = match self.span {
             Span::Whole => bounds,
-            Span::Window => cx.lens.window().unwrap_or(bounds),
+            Span::Window => cx.filters.window().unwrap_or(bounds),
             Span::Part(from, to) => (from, to),
         };
         // A damaged recording may begin at any time, the last one there is too.
@@ -189,7 +189,7 @@ impl View for Timeline {
             }
             Command::Cancel => (self.anchor, self.pressed) = (None, None),
             Command::Open if self.anchor.is_some() => return self.narrow(cx),
-            Command::Mode => match (self.span, cx.lens.window()) {
+            Command::Mode => match (self.span, cx.filters.window()) {
                 (Span::Whole, Some(_)) => self.span = Span::Window,
                 (Span::Whole, None) => {
                     let text = "no window is chosen: v begins a selection".to_owned();
@@ -238,10 +238,10 @@ impl View for Timeline {
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         // The window changes nothing that is asked: it is only marked.
         let stamp = Stamp {
-            lens: 0,
+            filters: 0,
             ..cx.stamp
         };
-        let filter = cx.lens.any_time();
+        let filter = cx.filters.any_time();
         let grid = self.grid(cx, cx.area);
         let layout = self.layout(cx.area);
         let mut questions = Vec::new();
@@ -316,7 +316,7 @@ impl View for Timeline {
         self.draw_all(cx, frame, area);
     }
 
-    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         picture::shown(self, cx, stop)
     }
 
@@ -336,7 +336,7 @@ impl View for Timeline {
         let grid = self.grid(cx, cx.area);
         match self.span {
             Span::Whole => String::new(),
-            Span::Window if cx.lens.window().is_some() => "the window alone".to_owned(),
+            Span::Window if cx.filters.window().is_some() => "the window alone".to_owned(),
             Span::Window => String::new(),
             Span::Part(..) => {
                 let (from, to) = (cx.seconds(grid.from), cx.seconds(grid.to));

@@ -12,10 +12,10 @@ use super::empty::no_samples;
 use super::{Act, Click, Cx, Find, Press, View, ViewId};
 use crate::report::truth::Concerns;
 use crate::report::words::wrap;
+use crate::tui::document::Document;
+use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::{Answer, Fetched, Question};
 use crate::tui::keys::Command;
-use crate::tui::lens::Narrow;
-use crate::tui::shown::Shown;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::{Pane, beside};
 use crate::tui::widgets::search::Search;
@@ -79,7 +79,7 @@ impl Truth {
     fn lines(facts: &Facts, cx: &Cx<'_>, area: Rect) -> Vec<Flowing> {
         let width = usize::from(area.width);
         let lines = limits(facts, cx.theme, width);
-        if facts.total > 0 || cx.lens.is_open() {
+        if facts.total > 0 || cx.filters.is_open() {
             return lines;
         }
         let text = wrap(&no_samples(cx), width.saturating_sub(2).max(1), 0);
@@ -126,8 +126,8 @@ impl Truth {
         let (Some(facts), Some(item)) = (self.facts.get(), self.item()) else {
             return Vec::new();
         };
-        let hot = |narrow: Vec<Narrow>| {
-            let mut acts: Vec<Act> = narrow.into_iter().map(Act::Narrow).collect();
+        let hot = |narrow: Vec<FilterChange>| {
+            let mut acts: Vec<Act> = narrow.into_iter().map(Act::FilterChange).collect();
             acts.push(Act::Show(ViewId::Hot));
             acts
         };
@@ -136,11 +136,11 @@ impl Truth {
                 Some(Concerns::Window(from, to)) => {
                     // What is lost at one instant is lost there: the window is not empty.
                     let to = to.plus(vmscope_records::DurationNs(1));
-                    vec![Act::Narrow(Narrow::Window(Some((from, to))))]
+                    vec![Act::FilterChange(FilterChange::Window(Some((from, to))))]
                 }
                 Some(Concerns::Threads) => vec![Act::Show(ViewId::Threads)],
                 Some(Concerns::Interpreter) => {
-                    hot(vec![Narrow::Regions(vec![Region::Interpreter])])
+                    hot(vec![FilterChange::Regions(vec![Region::Interpreter])])
                 }
                 Some(Concerns::Everything) | None => {
                     let text = "this concerns no entries, threads or time in particular";
@@ -154,7 +154,7 @@ impl Truth {
                     if entries.is_empty() {
                         return vec![Act::Say("no entry has such samples".to_owned())];
                     }
-                    let mut acts = hot(vec![Narrow::Entries(entries)]);
+                    let mut acts = hot(vec![FilterChange::Entries(entries)]);
                     if matches!(concerns, Concerns::Worth(..)) {
                         let text = "entries with such samples; they may have others, too";
                         acts.push(Act::Say(text.to_owned()));
@@ -165,13 +165,13 @@ impl Truth {
             Item::Thread(index) => {
                 let row = facts.threads.get(index);
                 let only = row.map(|row| [row.thread].into_iter().collect());
-                vec![Act::Narrow(Narrow::Threads(only))]
+                vec![Act::FilterChange(FilterChange::Threads(only))]
             }
             Item::Exact(index) => {
                 let Some(row) = facts.exact.get(index) else {
                     return Vec::new();
                 };
-                let mut narrow = vec![Narrow::Regions(vec![row.region])];
+                let mut narrow = vec![FilterChange::Regions(vec![row.region])];
                 // A part that is no tier is not one to filter by.
                 if cx
                     .profile
@@ -179,14 +179,13 @@ impl Truth {
                     .iter()
                     .any(|entry| entry.tier == row.part)
                 {
-                    narrow.push(Narrow::Tiers(vec![row.part.clone()]));
+                    narrow.push(FilterChange::Tiers(vec![row.part.clone()]));
                 }
                 hot(narrow)
             }
-            Item::Nameless(index) => facts
-                .nameless
-                .get(index)
-                .map_or_else(Vec::new, |row| hot(vec![Narrow::Entries(vec![row.entry])])),
+            Item::Nameless(index) => facts.nameless.get(index).map_or_else(Vec::new, |row| {
+                hot(vec![FilterChange::Entries(vec![row.entry])])
+            }),
         }
     }
 }
@@ -292,7 +291,7 @@ impl View for Truth {
         }
     }
 
-    fn shown(&self, _cx: &Cx<'_>, _stop: &Stop) -> Option<Shown> {
+    fn shown(&self, _cx: &Cx<'_>, _stop: &Stop) -> Option<Document> {
         Some(self.facts.get().map(Facts::shown).unwrap_or_default())
     }
 

@@ -16,9 +16,9 @@ mod sorts;
 mod tests;
 
 use super::{Act, Choice, Click, Cx, Find, View};
+use crate::tui::document::Document;
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::shown::Shown;
 use map::Map;
 use plot::Plot;
 use ratatui::Frame;
@@ -79,7 +79,7 @@ pub struct Zone {
 
 impl Zone {
     fn ask_ground(&mut self, cx: &Cx<'_>) -> Option<Question> {
-        let filter = cx.lens.filter().clone();
+        let filter = cx.filters.filter().clone();
         let known = self.ground.as_ref();
         let known = known.map(|ground| Arc::clone(&ground.layout));
         let known = known.filter(|_| self.layout_of == Some(cx.stamp.profile));
@@ -228,9 +228,9 @@ impl View for Zone {
         }
     }
 
-    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         let Some(ground) = self.drawn() else {
-            return Some(Shown::default());
+            return Some(Document::default());
         };
         match self.form {
             Form::Plot => Some(self.plot.shown(&ground, cx)),

@@ -31,8 +31,8 @@ use vmscope_hotspot::evidence::{
 };
 use vmscope_hotspot::jvm::Jvm;
 use vmscope_hotspot::pages::Pages;
+use vmscope_process::ProcessView;
 use vmscope_records::{Exactness, Pid};
-use vmscope_target::ProcessView;
 
 use names::{Names, Score};
 

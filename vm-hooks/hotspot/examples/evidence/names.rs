@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use vmscope_hotspot::code::Frame;
 use vmscope_hotspot::method::{MethodInfo, MethodLayout};
+use vmscope_process::Memory;
 use vmscope_records::Avma;
-use vmscope_target::Memory;
 
 use super::reference;
 

@@ -1,4 +1,4 @@
-//! The adapter over a real JVM's memory with some of it overwritten: a look, one with
+//! The adapter over a real JVM's memory with some of it overwritten: a poll, one with
 //! samples on the code that it told, and the last one.
 #![no_main]
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use vmscope_hotspot::HotSpotAdapter;
 use vmscope_records::{Avma, ProcessKey, Record, TimeNs};
-use vmscope_target::{Adapter as _, KeySource, Look};
+use vmscope_process::{Adapter as _, KeySource, Poll};
 
 /// Every so many-th piece of code gets a sample: pc maps take most of the time.
 const SAMPLED: usize = 23;
@@ -21,14 +21,14 @@ fuzz_target!(|input: &[u8]| {
     let (keys, mut adapter) = (KeySource::new(), HotSpotAdapter::new());
     let mut touched: Vec<Avma> = Vec::new();
     for round in 0..3 {
-        let look = Look::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
-        let mut look = look.with_touched(std::mem::take(&mut touched));
+        let poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+        let mut poll = poll.with_touched(std::mem::take(&mut touched));
         let result = if round < 2 {
-            adapter.look(&process, &mut look)
+            adapter.poll(&process, &mut poll)
         } else {
-            adapter.finish(&process, &mut look)
+            adapter.finish(&process, &mut poll)
         };
-        let (records, threads) = look.finish();
+        let (records, threads) = poll.finish();
         assert!(records.len() < 1_000_000 && threads.is_empty());
         for record in records {
             let Record::Constituent(one) = record else {

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use vmscope_process::{Memory, MemoryError};
 use vmscope_records::Avma;
-use vmscope_target::{Memory, MemoryError};
 
 /// Memory of which so many bytes can be read, and then nothing.
 pub(super) struct Budget<'m> {
@@ -47,7 +47,7 @@ impl Memory for Budget<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vmscope_target::testing::FakeMemory;
+    use vmscope_process::testing::FakeMemory;
 
     #[test]
     fn no_more_is_read_than_there_is_budget_for() {

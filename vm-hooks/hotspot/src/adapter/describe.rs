@@ -1,8 +1,8 @@
 //! What is told of a piece of code: its kind, tier and name.
 
 use rustc_hash::FxHashSet;
+use vmscope_process::Poll;
 use vmscope_records::{Avma, Constituent, ConstituentKind};
-use vmscope_target::Look;
 
 use super::methods::{Methods, Pinned};
 use crate::code::{Blob, BlobKind, Nmethod, Scope, tier};
@@ -33,7 +33,7 @@ pub(super) fn describe(
     constituent: &mut Constituent,
     from: KnownFrom<'_, '_>,
     methods: &mut Methods,
-    look: &mut Look,
+    poll: &mut Poll,
 ) -> (Vec<Pinned>, bool) {
     constituent.kind = ConstituentKind::Method;
     constituent.tier = tier(nmethod.level.into()).to_owned();
@@ -42,7 +42,7 @@ pub(super) fn describe(
     let inlined = methods_of(nmethod);
     if let KnownFrom::Memory(pages) = from {
         for method in &inlined {
-            methods.meet(pages, *method, look);
+            methods.meet(pages, *method, poll);
         }
     }
     // What else is known of a place is another's.
@@ -53,7 +53,7 @@ pub(super) fn describe(
     };
     let own = known(methods, nmethod.method);
     let own = own.as_ref().map(|(_, own)| own);
-    constituent.method = own.map(|own| Methods::tell(own, look));
+    constituent.method = own.map(|own| Methods::tell(own, poll));
     constituent.name = match own.map(|own| &own.info) {
         Some(info) if nmethod.is_osr() => {
             format!("{} (OSR at {})", info.full_name(), nmethod.entry_bci)

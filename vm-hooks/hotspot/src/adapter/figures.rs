@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use vmscope_process::Poll;
 use vmscope_records::{CounterMeaning, TimeNs};
-use vmscope_target::Look;
 
 use crate::code::{HeapBounds, Nmethod, tier};
 
@@ -51,24 +51,24 @@ impl Figures {
         counts: Counts,
         came: u64,
         is_last: bool,
-        look: &mut Look,
+        poll: &mut Poll,
     ) {
         let all: u64 = counts.methods.values().sum();
         if let Some(before) = self.before.replace(all) {
             self.came += came;
             self.went += before.saturating_add(came).saturating_sub(all);
         }
-        let is_due = |then: TimeNs| look.began().since(then).0 >= EVERY;
+        let is_due = |then: TimeNs| poll.began().since(then).0 >= EVERY;
         if !is_last && !self.told.is_none_or(is_due) {
             return;
         }
-        self.told = Some(look.began());
+        self.told = Some(poll.began());
         let committed = heaps
             .iter()
             .map(|heap| heap.high.0.saturating_sub(heap.low.0));
         let committed: u64 = committed.sum();
         let mut gauge = |name: &str, unit: &str, value: u64| {
-            look.counter(SECTION, name, unit, CounterMeaning::Gauge, number(value));
+            poll.counter(SECTION, name, unit, CounterMeaning::Gauge, number(value));
         };
         gauge("used", "bytes", counts.used);
         gauge("committed", "bytes", committed);
@@ -78,7 +78,7 @@ impl Figures {
         }
         gauge("stubs and adapters", "", counts.others);
         let mut total = |name: &str, value: u64| {
-            look.counter(SECTION, name, "", CounterMeaning::Total, number(value));
+            poll.counter(SECTION, name, "", CounterMeaning::Total, number(value));
         };
         total("compiled methods that came", self.came);
         total("compiled methods that went", self.went);

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher as _};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::{Avma, ConstituentKey, TimeNs};
-use vmscope_target::{AdapterError, Memory};
 
 use super::methods::Pinned;
 use crate::method::{ClassesLayout, MethodLayout};

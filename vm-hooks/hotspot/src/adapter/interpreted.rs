@@ -8,11 +8,11 @@
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
+use vmscope_process::{AdapterError, Poll, cpu_time};
 use vmscope_records::{
     Avma, CodeChange, Constituent, ConstituentGone, ConstituentKey, ConstituentKind, GoneReason,
     MethodKey, PcMap, Stream, TimeNs,
 };
-use vmscope_target::{AdapterError, Look, cpu_time};
 
 use super::gone::{Deaths, Gone, Spans};
 use super::index::{BytecodeIndex, Entry, Times};
@@ -81,11 +81,11 @@ pub(super) struct Interpreted {
 }
 
 impl Interpreted {
-    pub fn new(jvm: &Jvm, look: &mut Look) -> Self {
+    pub fn new(jvm: &Jvm, poll: &mut Poll) -> Self {
         let layout = ClassesLayout::of(&jvm.structs);
         if let Err(error) = &layout {
             let text = format!("which methods are interpreted can't be told: {error}");
-            look.limit(text, "");
+            poll.limit(text, "");
         }
         Interpreted {
             layout: layout.ok(),
@@ -103,14 +103,14 @@ impl Interpreted {
     }
 
     /// Tells the methods that `values` point into. `counts` are what the VM has counted
-    /// since the look began.
-    pub fn look(
+    /// since the poll began.
+    pub fn poll(
         &mut self,
         values: impl Iterator<Item = Avma>,
         counts: Option<ClassCounts>,
         (jvm, pages): (&Jvm, &Pages<'_>),
         methods: &mut Methods,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> Result<(), AdapterError> {
         let Some(layout) = self.layout else {
             return Ok(());
@@ -119,7 +119,7 @@ impl Interpreted {
         let room = MAX_PENDING.saturating_sub(self.pending.len());
         if values.len() > room {
             values.truncate(room);
-            look.limit(
+            poll.limit(
                 format!(
                     "samples in interpreted Java code showed more than {MAX_PENDING} values \
                      while classes came and went: the methods of some have no names"
@@ -131,10 +131,10 @@ impl Interpreted {
         let mut has_walked = false;
         let is_quiet = counts.is_some() && counts == self.counts && !self.again;
         if is_quiet && self.certain.is_some() {
-            self.certain = Some(look.began());
-        } else if Instant::now() >= self.not_before(counts, look.is_bounded()) {
+            self.certain = Some(poll.began());
+        } else if Instant::now() >= self.not_before(counts, poll.is_bounded()) {
             let before = cpu_time();
-            let walked = self.walk(&layout, counts, (jvm, pages), methods, look);
+            let walked = self.walk(&layout, counts, (jvm, pages), methods, poll);
             self.took = cpu_time().saturating_sub(before);
             self.walked = Instant::now();
             self.has_failed = walked.is_err();
@@ -148,14 +148,14 @@ impl Interpreted {
             values = self.pending.iter().copied().collect();
         }
         values.sort_unstable();
-        let were_there = self.tell_dead(&values, methods, look);
+        let were_there = self.tell_dead(&values, methods, poll);
         for value in values {
-            let is_known = self.tell(value, is_current, pages, methods, look);
+            let is_known = self.tell(value, is_current, pages, methods, poll);
             if is_known || is_current || were_there.hold(value) {
                 self.pending.remove(&value);
             }
         }
-        let long_ago = look.began().0.saturating_sub(REMEMBERED);
+        let long_ago = poll.began().0.saturating_sub(REMEMBERED);
         self.gone.retain(|gone| gone.gone_at.0 > long_ago);
         Ok(())
     }
@@ -173,16 +173,16 @@ impl Interpreted {
         counts: Option<ClassCounts>,
         (jvm, pages): (&Jvm, &Pages<'_>),
         methods: &mut Methods,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> Result<(), AdapterError> {
-        let began_at = look.began();
+        let began_at = poll.began();
         let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
         let have_gone = unloaded(counts) != unloaded(self.counts);
         let may_have_gone = self.certain.is_some() && (counts.is_none() || have_gone || self.again);
         let layouts = (layout, &jvm.methods);
         let walked = self.index.walk(layouts, pages, may_have_gone)?;
         methods.renew();
-        let now = look.now();
+        let now = poll.now();
         let died = unloaded(counts).zip(unloaded(self.counts));
         let died = died.map_or(0, |(now, before)| now.saturating_sub(before));
         let are_unseen = self.deaths.are_unseen(died, walked.dead.len());
@@ -209,7 +209,7 @@ impl Interpreted {
                     entry,
                 };
                 if let Some(told) = gone.entry.told {
-                    tell_gone(told, &gone, look);
+                    tell_gone(told, &gone, poll);
                 } else if gone.entry.pinned.is_some() {
                     if self.gone.len() < MAX_REMEMBERED {
                         self.gone.push(gone);
@@ -220,8 +220,8 @@ impl Interpreted {
             }
         }
         if forgotten > 0 {
-            look.lost(Stream::Adapter, forgotten, began_at);
-            look.limit(
+            poll.lost(Stream::Adapter, forgotten, began_at);
+            poll.limit(
                 format!(
                     "more than {MAX_REMEMBERED} interpreted methods were unloaded at a time: \
                      some have no names"
@@ -232,7 +232,7 @@ impl Interpreted {
         if self.certain.is_some() {
             for place in walked.new.into_iter().take(EAGER) {
                 if let Some((entry, _)) = self.index.get_mut(place)
-                    && methods.meet(pages, entry.method, look)
+                    && methods.meet(pages, entry.method, poll)
                 {
                     entry.pinned = methods.pin(entry.method);
                 }
@@ -271,13 +271,13 @@ impl Interpreted {
 
     /// Tells the methods that are gone and had any of `values` (ascending). Returns where
     /// they were.
-    fn tell_dead(&mut self, values: &[Avma], methods: &Methods, look: &mut Look) -> Spans {
+    fn tell_dead(&mut self, values: &[Avma], methods: &Methods, poll: &mut Poll) -> Spans {
         let hit = |gone: &&mut Gone| gone.is_hit(values);
         for gone in self.gone.iter_mut().filter(hit) {
             if gone.entry.told.is_none() {
-                tell_entry(&mut gone.entry, gone.times, None, methods, look);
+                tell_entry(&mut gone.entry, gone.times, None, methods, poll);
                 if let Some(told) = gone.entry.told {
-                    tell_gone(told, gone, look);
+                    tell_gone(told, gone, poll);
                 }
             }
         }
@@ -291,7 +291,7 @@ impl Interpreted {
         is_current: bool,
         pages: &Pages<'_>,
         methods: &mut Methods,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> bool {
         let place = self.index.find(value);
         let Some((entry, times)) = place.and_then(|place| self.index.get_mut(place)) else {
@@ -302,12 +302,12 @@ impl Interpreted {
                 // Another may have its place by now.
                 return false;
             }
-            if entry.pinned.is_none() && methods.meet(pages, entry.method, look) {
+            if entry.pinned.is_none() && methods.meet(pages, entry.method, poll) {
                 entry.pinned = methods.pin(entry.method);
             }
             let is_there = |pinned| methods.is_current(pages, pinned);
             if entry.pinned.as_ref().is_some_and(is_there) {
-                tell_entry(entry, times, Some(pages), methods, look);
+                tell_entry(entry, times, Some(pages), methods, poll);
             }
         }
         true
@@ -320,19 +320,19 @@ fn tell_entry(
     times: Times,
     pages: Option<&Pages<'_>>,
     methods: &Methods,
-    look: &mut Look,
+    poll: &mut Poll,
 ) {
     let Some((method, known)) = &entry.pinned else {
         return;
     };
-    let memory = pages.map(|pages| pages as &dyn vmscope_target::Memory);
-    let key = methods.tell_pinned(memory, known, look);
+    let memory = pages.map(|pages| pages as &dyn vmscope_process::Memory);
+    let key = methods.tell_pinned(memory, known, poll);
     let name = known.info.full_name();
     let length = known.info.bytecodes.len() as u64;
     let mut constituent = |kind, start: Avma, bytes: u64| {
-        let new = data(look, kind, (start, bytes), &name, key, times);
+        let new = data(poll, kind, (start, bytes), &name, key, times);
         let key = new.key;
-        look.code(CodeChange::Seen(new));
+        poll.code(CodeChange::Seen(new));
         key
     };
     entry.told = Some([
@@ -341,9 +341,9 @@ fn tell_entry(
     ]);
 }
 
-fn tell_gone(told: [ConstituentKey; 2], gone: &Gone, look: &mut Look) {
+fn tell_gone(told: [ConstituentKey; 2], gone: &Gone, poll: &mut Poll) {
     for key in told {
-        look.code(CodeChange::Gone(ConstituentGone {
+        poll.code(CodeChange::Gone(ConstituentGone {
             key,
             last_seen: gone.last_seen,
             time: gone.gone_at,
@@ -354,7 +354,7 @@ fn tell_gone(told: [ConstituentKey; 2], gone: &Gone, look: &mut Look) {
 
 /// A constituent that is data of the VM.
 fn data(
-    look: &Look,
+    poll: &Poll,
     kind: ConstituentKind,
     (start, bytes): (Avma, u64),
     name: &str,
@@ -362,8 +362,8 @@ fn data(
     times: Times,
 ) -> Constituent {
     Constituent {
-        key: look.keys().constituent(),
-        process: look.process(),
+        key: poll.keys().constituent(),
+        process: poll.process(),
         since: times.since,
         absent_at: Some(times.absent_at),
         start,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use vmscope_process::{Memory, Poll};
 use vmscope_records::{Avma, BytecodePc, Chain, ChainFrame, CodeChange, Cover, PcMap, Position};
-use vmscope_target::{Look, Memory};
 
 use super::kept::Kept;
 use super::methods::Methods;
@@ -43,7 +43,7 @@ impl Maps {
         }
     }
 
-    /// What is known of the methods that are there, for the maps of one look.
+    /// What is known of the methods that are there, for the maps of one poll.
     pub fn source<'p>(&self, pages: &'p Pages<'p>) -> Option<MemoryMethods<'p>> {
         let layout = self.layout.clone();
         layout.map(|layout| MemoryMethods::new(pages, layout))
@@ -56,7 +56,7 @@ impl Maps {
         kept: &mut Kept,
         memory: Option<(&Pages<'_>, Option<&MemoryMethods<'_>>)>,
         methods: &mut Methods,
-        look: &mut Look,
+        poll: &mut Poll,
     ) {
         let (false, Some(constituent)) = (kept.is_mapped, &mut kept.constituent) else {
             return;
@@ -76,19 +76,19 @@ impl Maps {
             full(nmethod)
         };
         let memory = memory.map(|(pages, _)| pages as &dyn Memory);
-        constituent.map = covers(&map, memory, methods, look);
-        look.code(CodeChange::Seen(constituent.clone()));
+        constituent.map = covers(&map, memory, methods, poll);
+        poll.code(CodeChange::Seen(constituent.clone()));
     }
 }
 
-fn covers(map: &Map, memory: Option<&dyn Memory>, methods: &mut Methods, look: &mut Look) -> PcMap {
+fn covers(map: &Map, memory: Option<&dyn Memory>, methods: &mut Methods, poll: &mut Poll) -> PcMap {
     let mut frame = |frame: &Frame| {
         if let Some(memory) = memory {
-            methods.meet(memory, frame.method, look);
+            methods.meet(memory, frame.method, poll);
         }
         let bci = u32::try_from(frame.bci).ok();
         Some(ChainFrame {
-            method: methods.tell_whole(memory, frame.method, look)?,
+            method: methods.tell_whole(memory, frame.method, poll)?,
             position: bci.map_or(Position::Unknown, |bci| Position::Bytecode(BytecodePc(bci))),
         })
     };

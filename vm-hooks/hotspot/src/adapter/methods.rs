@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_process::{Memory, Poll};
 use vmscope_records::{Avma, Method, MethodKey, TimeNs};
-use vmscope_target::{Look, Memory};
 
 use crate::bytecode::{ConstantPoolView, PoolLayout, listing};
 use crate::jvm::Jvm;
@@ -27,7 +27,7 @@ pub(super) struct Methods {
     layout: MethodLayout,
     pools: Option<PoolLayout>,
     known: FxHashMap<Avma, Arc<Known>>,
-    /// Those that were compared with what is there, in this look.
+    /// Those that were compared with what is there, in this poll.
     compared: FxHashSet<Avma>,
     /// Those that another took the place of, or that are gone, since before the last
     /// unloading.
@@ -44,7 +44,7 @@ pub(super) struct Methods {
 struct Times {
     /// How many classes were unloaded.
     unloaded: Option<i64>,
-    /// The first look for which this was so, and the newest.
+    /// The first poll for which this was so, and the newest.
     since: TimeNs,
     newest: TimeNs,
     /// The first and the last one before, for which it was another number: in the last
@@ -86,7 +86,7 @@ pub(super) struct Known {
     /// Whether the recording has it, and whether with its bytecodes.
     told: AtomicBool,
     told_whole: AtomicBool,
-    /// When the look began in which it was read. That it is still alike later does not
+    /// When the poll began in which it was read. That it is still alike later does not
     /// show that it is there: the memory of what was unloaded stays as it is for a while.
     met: TimeNs,
 }
@@ -118,7 +118,7 @@ impl Methods {
         }
     }
 
-    /// A look begins: what is there may have changed. `unloaded`: how many classes the VM
+    /// A poll begins: what is there may have changed. `unloaded`: how many classes the VM
     /// had unloaded after `time`, if it tells.
     pub fn begin(&mut self, time: TimeNs, unloaded: Option<i64>) {
         self.compared.clear();
@@ -133,7 +133,7 @@ impl Methods {
         times.newest = time;
     }
 
-    /// What is read from now on is newer than what the look has read so far: what is there
+    /// What is read from now on is newer than what the poll has read so far: what is there
     /// may have changed again.
     pub fn renew(&mut self) {
         self.compared.clear();
@@ -154,7 +154,7 @@ impl Methods {
 
     /// Reads a method, if it is not known or another has its place now. Whether what is
     /// known of it is what is there: if not, it is to be told of as nameless.
-    pub fn meet(&mut self, memory: &dyn Memory, method: Avma, look: &mut Look) -> bool {
+    pub fn meet(&mut self, memory: &dyn Memory, method: Avma, poll: &mut Poll) -> bool {
         if self.compared.contains(&method) {
             return true;
         }
@@ -169,7 +169,7 @@ impl Methods {
         // Whatever comes of it, the one that was there is gone.
         self.forget(method);
         if self.known.len() >= MAX_METHODS || self.bytes >= self.most_bytes {
-            self.tell_full(look);
+            self.tell_full(poll);
             return false;
         }
         let info = self.layout.read(memory, method);
@@ -180,7 +180,7 @@ impl Methods {
         self.bytes = self.bytes.saturating_add(bytes_of(&info));
         let known = Known {
             stamp,
-            key: look.keys().method(),
+            key: poll.keys().method(),
             info: Arc::new(info),
             told: AtomicBool::new(false),
             told_whole: AtomicBool::new(false),
@@ -191,9 +191,9 @@ impl Methods {
         true
     }
 
-    fn tell_full(&mut self, look: &mut Look) {
+    fn tell_full(&mut self, poll: &mut Poll) {
         if !std::mem::replace(&mut self.has_told_full, true) {
-            look.limit(
+            poll.limit(
                 format!(
                     "there are more methods than vmscope keeps in mind ({MAX_METHODS}, or {} MiB \
                      of their names, lines and bytecodes): some have no names",
@@ -204,7 +204,7 @@ impl Methods {
         }
     }
 
-    /// Whether a method was met in this look.
+    /// Whether a method was met in this poll.
     pub fn has_met(&self, method: Avma) -> bool {
         self.compared.contains(&method)
     }
@@ -220,7 +220,7 @@ impl Methods {
         Some((method, Arc::clone(found)))
     }
 
-    /// What is known of a method that was met in this look, to be kept.
+    /// What is known of a method that was met in this poll, to be kept.
     pub fn pin(&self, method: Avma) -> Option<Pinned> {
         let known = self.known.get(&method).filter(|_| self.has_met(method))?;
         Some((method, Arc::clone(known)))
@@ -253,27 +253,27 @@ impl Methods {
     }
 
     /// The key of a method; it is told if it was not yet.
-    pub fn tell(known: &Known, look: &mut Look) -> MethodKey {
+    pub fn tell(known: &Known, poll: &mut Poll) -> MethodKey {
         if !known.told.swap(true, Relaxed) {
-            look.method(record(known, look));
+            poll.method(record(known, poll));
         }
         known.key
     }
 
     /// Likewise, with its bytecodes, and with their listing if there is `memory` to read
     /// names from: for a method that samples hit. With `memory`, only of one that was met
-    /// in this look: another may have its place.
+    /// in this poll: another may have its place.
     pub fn tell_whole(
         &mut self,
         memory: Option<&dyn Memory>,
         method: Avma,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> Option<MethodKey> {
         if memory.is_some() && !self.has_met(method) {
             return None;
         }
         let known = self.known.get(&method)?;
-        Some(self.tell_pinned(memory, known, look))
+        Some(self.tell_pinned(memory, known, poll))
     }
 
     /// Likewise, of a method that may not be there any more: without `memory` then.
@@ -281,7 +281,7 @@ impl Methods {
         &self,
         memory: Option<&dyn Memory>,
         known: &Known,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> MethodKey {
         if !known.told_whole.swap(true, Relaxed) {
             known.told.store(true, Relaxed);
@@ -295,9 +295,9 @@ impl Methods {
             let whole = Method {
                 bytecodes,
                 listing: listing.unwrap_or_default(),
-                ..record(known, look)
+                ..record(known, poll)
             };
-            look.method(whole);
+            poll.method(whole);
         }
         known.key
     }
@@ -327,11 +327,11 @@ fn is_sound(info: &MethodInfo, has_signature: bool) -> bool {
     is_name(&info.class) && is_name(&info.name) && is_signature
 }
 
-fn record(known: &Known, look: &Look) -> Method {
+fn record(known: &Known, poll: &Poll) -> Method {
     let info = &known.info;
     Method {
         key: known.key,
-        time: look.now(),
+        time: poll.now(),
         class: class_name(&info.class),
         name: info.name_with_parameters(),
         file: info.file.clone(),

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use vmscope_process::{KeySource, Memory, MemoryError};
 use vmscope_records::{Constituent, ConstituentKind, PcMap, ProcessKey, Record, TimeNs};
-use vmscope_target::{KeySource, Memory, MemoryError};
 
 use super::*;
 use crate::code::Nmethod;
@@ -47,9 +47,9 @@ struct Scene {
     adapter: HotSpotAdapter,
 }
 
-fn look_with(touched: &[Avma]) -> Look {
-    let look = Look::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(7)));
-    look.with_touched(touched.to_vec())
+fn poll_with(touched: &[Avma]) -> Poll {
+    let poll = Poll::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+    poll.with_touched(touched.to_vec())
 }
 
 impl Scene {
@@ -73,11 +73,11 @@ impl Scene {
         *self.memory.hole.lock().unwrap() = hole;
     }
 
-    /// A look, with what it told of compiled methods.
-    fn look(&mut self, touched: &[Avma]) -> (Result<(), AdapterError>, Vec<Constituent>) {
-        let mut look = look_with(touched);
-        let result = self.adapter.look(&self.process, &mut look);
-        let compiled = look
+    /// A poll, with what it told of compiled methods.
+    fn poll(&mut self, touched: &[Avma]) -> (Result<(), AdapterError>, Vec<Constituent>) {
+        let mut poll = poll_with(touched);
+        let result = self.adapter.poll(&self.process, &mut poll);
+        let compiled = poll
             .finish()
             .0
             .into_iter()
@@ -94,7 +94,7 @@ impl Scene {
 
     /// Where a compiled method's code is.
     fn code(name: &str) -> Avma {
-        let (result, compiled) = Scene::new(name).look(&[]);
+        let (result, compiled) = Scene::new(name).poll(&[]);
         result.unwrap();
         compiled.iter().map(|one| one.start).max().unwrap()
     }
@@ -106,7 +106,7 @@ fn the_code_cache_is_not_read_again_at_once_where_it_can_t_be() {
         let mut scene = Scene::new(name);
         scene.without(Some(Scene::code(name)));
         let began = Instant::now();
-        let (result, _) = scene.look(&[]);
+        let (result, _) = scene.poll(&[]);
         assert!(result.is_err_and(|error| !error.is_final()));
         let signs = Signs {
             compilations: 1,
@@ -124,21 +124,21 @@ fn the_code_cache_is_not_read_again_at_once_where_it_can_t_be() {
 #[test]
 fn classes_are_not_gone_through_again_at_once_where_they_can_t_be() {
     let mut scene = Scene::new("jdk17");
-    scene.look(&[]).0.unwrap();
+    scene.poll(&[]).0.unwrap();
     let structs = &scene.opened().jvm.structs;
     let head = structs.static_at("ClassLoaderDataGraph", "_head").unwrap();
     scene.without(Some(head));
     let memory = scene.memory.clone();
-    let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+    let (pages, mut poll) = (Pages::new(&*memory), poll_with(&[]));
     let opened = scene.opened();
-    let mut interpreted = Interpreted::new(&opened.jvm, &mut look);
+    let mut interpreted = Interpreted::new(&opened.jvm, &mut poll);
     let counts = Some(ClassCounts {
         loaded: 1,
         unloaded: 0,
     });
     let began = Instant::now();
     let (from, methods) = ((&opened.jvm, &pages), &mut opened.methods);
-    let result = interpreted.look(std::iter::empty(), counts, from, methods, &mut look);
+    let result = interpreted.poll(std::iter::empty(), counts, from, methods, &mut poll);
     assert!(result.is_err_and(|error| !error.is_final()));
     assert!(interpreted.not_before(counts, false) > began);
 }
@@ -150,7 +150,7 @@ fn what_samples_touched_is_kept_until_the_code_cache_was_read() {
         let mut scene = Scene::new(name);
         let code = Scene::code(name);
         scene.without(Some(code));
-        assert!(scene.look(&[code]).0.is_err());
+        assert!(scene.poll(&[code]).0.is_err());
         scene.without(None);
         let is_mapped = |told: &[Constituent]| {
             let mut told = told.iter();
@@ -158,7 +158,7 @@ fn what_samples_touched_is_kept_until_the_code_cache_was_read() {
         };
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
-            let (result, told) = scene.look(&[]);
+            let (result, told) = scene.poll(&[]);
             result.unwrap();
             if is_mapped(&told) {
                 break;
@@ -176,10 +176,10 @@ fn what_is_hit_between_two_readings_is_looked_up_after_the_next() {
     let mut touched = Touched::default();
     let (first, second, other) = (Avma(0x1000), Avma(0x2000), Avma(0x9000));
     let is_code = |at: Avma| at.0 < 0x8000;
-    touched.take(&mut look_with(&[first, other]));
+    touched.take(&mut poll_with(&[first, other]));
     assert_eq!(touched.fresh(), [first, other]);
     touched.looked_up(false, Vec::new(), is_code);
-    touched.take(&mut look_with(&[second]));
+    touched.take(&mut poll_with(&[second]));
     assert_eq!(touched.fresh(), [second]);
     assert_eq!(touched.all(), [first, second]);
     touched.looked_up(false, vec![first], is_code);
@@ -199,21 +199,21 @@ fn what_is_hit_between_two_readings_is_looked_up_after_the_next() {
 /// What describes the code is more than is read at once: it comes in several readings.
 #[test]
 fn what_there_is_no_budget_for_is_read_the_next_time() {
-    let all = Scene::new("jdk25").look(&[]).1.len();
+    let all = Scene::new("jdk25").poll(&[]).1.len();
     let mut scene = Scene::new("jdk25");
-    let mut look = look_with(&[]);
-    scene.adapter.open(&scene.process, &mut look).unwrap();
+    let mut poll = poll_with(&[]);
+    scene.adapter.open(&scene.process, &mut poll).unwrap();
     let memory = scene.memory.clone();
     let opened = scene.adapter.opened.as_mut().unwrap();
     let mut found = Vec::new();
     for _ in 0..all {
-        let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+        let (pages, mut poll) = (Pages::new(&*memory), poll_with(&[]));
         opened.zone.with_budget(60_000);
         let what = (true, None, false);
         (opened.zone)
-            .look(&pages, &mut opened.methods, what, &mut look)
+            .poll(&pages, &mut opened.methods, what, &mut poll)
             .unwrap();
-        let records = look.finish().0;
+        let records = poll.finish().0;
         let lost = records.iter().find_map(|record| match record {
             Record::Lost(lost) => Some(lost.count),
             _ => None,
@@ -234,12 +234,12 @@ fn what_there_is_no_budget_for_is_read_the_next_time() {
 /// A reading of the code cache: what it told of code that begins at `at`.
 fn read_at(scene: &mut Scene, at: Avma, knows_dead: bool) -> Vec<Constituent> {
     let memory = scene.memory.clone();
-    let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+    let (pages, mut poll) = (Pages::new(&*memory), poll_with(&[]));
     let opened = scene.adapter.opened.as_mut().unwrap();
     let what = (false, None, knows_dead);
-    let read = (opened.zone).look(&pages, &mut opened.methods, what, &mut look);
+    let read = (opened.zone).poll(&pages, &mut opened.methods, what, &mut poll);
     read.unwrap();
-    let told = look
+    let told = poll
         .finish()
         .0
         .into_iter()
@@ -256,8 +256,8 @@ fn read_at(scene: &mut Scene, at: Avma, knows_dead: bool) -> Vec<Constituent> {
 fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
     for (name, was_known) in [("jdk17", true), ("jdk17", false), ("jdk25", true)] {
         let mut scene = Scene::new(name);
-        let mut look = look_with(&[]);
-        scene.adapter.open(&scene.process, &mut look).unwrap();
+        let mut poll = poll_with(&[]);
+        scene.adapter.open(&scene.process, &mut poll).unwrap();
         let compiled = walk(&scene.process, scene.process.memory()).unwrap();
         let compiled = compiled.nmethods.into_iter().map(|one| one.nmethod);
         let memory = scene.memory.clone();
@@ -270,7 +270,7 @@ fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
         let code = compiled.into_iter().find(has_name).unwrap();
         opened.methods.begin(TimeNs(1), Some(5));
         if was_known {
-            assert!(opened.methods.meet(&pages, code.method, &mut look));
+            assert!(opened.methods.meet(&pages, code.method, &mut poll));
         }
         opened.methods.begin(TimeNs(2), Some(5));
         let structs = &opened.jvm.structs;
@@ -302,7 +302,7 @@ fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
 fn maps_that_there_is_no_time_for_are_made_later() {
     for name in ["jdk17", "jdk25"] {
         let mut scene = Scene::new(name);
-        let compiled = scene.look(&[]).1;
+        let compiled = scene.poll(&[]).1;
         let mut hit: Vec<Avma> = compiled.iter().map(|one| one.start).take(5).collect();
         hit.sort_unstable();
         let memory = scene.memory.clone();
@@ -310,13 +310,13 @@ fn maps_that_there_is_no_time_for_are_made_later() {
         let (maps, methods) = (&opened.maps, &mut opened.methods);
         let mut left = Vec::new();
         for _ in 0..6 {
-            let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+            let (pages, mut poll) = (Pages::new(&*memory), poll_with(&[]));
             let zone = &mut opened.zone;
             let until = Instant::now();
-            let waits = zone.tell_hits(&hit, maps, Some(&pages), methods, until, &mut look);
+            let waits = zone.tell_hits(&hit, maps, Some(&pages), methods, until, &mut poll);
             assert!(waits.is_sorted() && waits.iter().all(|at| hit.contains(at)));
             left.push(waits.len());
-            let told = look.finish().0.into_iter().filter(
+            let told = poll.finish().0.into_iter().filter(
                 |record| matches!(record, Record::Constituent(one) if one.map != PcMap::None),
             );
             assert_eq!(told.count(), usize::from(left.len() <= 5));
@@ -331,11 +331,11 @@ fn maps_wait_until_there_is_time_to_spare() {
     let code = Scene::code("jdk17");
     let mut scene = Scene::new("jdk17");
     let mut mapped = |touched: &[Avma], spare: Duration| {
-        let mut look = look_with(touched).with_spare(spare);
-        scene.adapter.look(&scene.process, &mut look).unwrap();
-        let has_spent = look.spent() > Duration::ZERO;
+        let mut poll = poll_with(touched).with_spare(spare);
+        scene.adapter.poll(&scene.process, &mut poll).unwrap();
+        let has_spent = poll.spent() > Duration::ZERO;
         let is_it = |record: &Record| matches!(record, Record::Constituent(one) if one.start == code && one.map != PcMap::None);
-        let (told, waits) = (look.finish().0, &scene.adapter.touched);
+        let (told, waits) = (poll.finish().0, &scene.adapter.touched);
         let is_mapped = told.iter().any(is_it);
         assert_eq!(has_spent, is_mapped);
         (is_mapped, waits.fresh().to_vec())
@@ -353,17 +353,17 @@ fn a_jvm_that_stays_unreadable_tells_no_code() {
     let began = Instant::now();
     assert!(scene.adapter.tells_code_at(began + PATIENCE));
     scene.without(Some(Scene::code(name)));
-    assert!(scene.look(&[]).0.is_err());
+    assert!(scene.poll(&[]).0.is_err());
     assert!(scene.adapter.tells_code_at(began));
     let later = Instant::now() + PATIENCE;
     assert!(!scene.adapter.tells_code_at(later));
     scene.without(None);
     let memory = scene.memory.clone();
-    let (pages, mut look) = (Pages::new(&*memory), look_with(&[]));
+    let (pages, mut poll) = (Pages::new(&*memory), poll_with(&[]));
     let opened = scene.adapter.opened.as_mut().unwrap();
     // As if its pause were over.
-    opened.zone = Zone::new(&scene.process, &opened.jvm, &pages, &mut look).unwrap();
-    scene.look(&[]).0.unwrap();
+    opened.zone = Zone::new(&scene.process, &opened.jvm, &pages, &mut poll).unwrap();
+    scene.poll(&[]).0.unwrap();
     assert!(scene.adapter.tells_code_at(later));
 }
 
@@ -371,13 +371,13 @@ fn a_jvm_that_stays_unreadable_tells_no_code() {
 #[test]
 fn pauses_are_short_where_the_vm_does_not_say_what_happens() {
     let mut scene = Scene::new("jdk17");
-    for _ in 0..4 * QUIET_LOOKS {
-        scene.look(&[]).0.unwrap();
-        assert_eq!(scene.adapter.next_look(), TICK);
+    for _ in 0..4 * QUIET_POLLS {
+        scene.poll(&[]).0.unwrap();
+        assert_eq!(scene.adapter.next_poll(), TICK);
     }
     let opened = scene.opened();
     let mut pause = |quiet: u32| {
-        opened.quiet = quiet * QUIET_LOOKS;
+        opened.quiet = quiet * QUIET_POLLS;
         opened.pause()
     };
     assert_eq!(
@@ -393,9 +393,9 @@ fn looks_that_do_not_read_the_code_cache_tell_no_code_until_then() {
         let mut scene = Scene::new(name);
         for time in 7..30 {
             let clock = Arc::new(move || TimeNs(time));
-            let mut look = Look::new(KeySource::new(), ProcessKey(1), clock);
-            scene.adapter.look(&scene.process, &mut look).unwrap();
-            assert_eq!(look.told_until(), TimeNs(7), "{name}, look {time}");
+            let mut poll = Poll::new(KeySource::new(), ProcessKey(1), clock);
+            scene.adapter.poll(&scene.process, &mut poll).unwrap();
+            assert_eq!(poll.told_until(), TimeNs(7), "{name}, look {time}");
             scene.opened().zone.put_off();
         }
     }

@@ -1,12 +1,12 @@
-//! The addresses that samples touched, kept until they were looked up: a look may fail
+//! The addresses that samples touched, kept until they were looked up: a poll may fail
 //! before that, and the code at an address may be known only after the next reading of
 //! the code cache.
 
+use vmscope_process::{MAX_TOUCHED_OF_A_POLL, Poll};
 use vmscope_records::{Avma, Stream};
-use vmscope_target::{Look, MAX_TOUCHED_OF_A_LOOK};
 
-/// So many wait at most, four times what one look brings.
-const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_LOOK;
+/// So many wait at most, four times what one poll brings.
+const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
 
 /// Addresses that are still to be looked up. Ascending, each once.
 #[derive(Debug, Default)]
@@ -19,21 +19,21 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    /// Takes what samples touched since the look before.
-    pub fn take(&mut self, look: &mut Look) {
-        let too_many = add(&mut self.all, look.touched());
+    /// Takes what samples touched since the poll before.
+    pub fn take(&mut self, poll: &mut Poll) {
+        let too_many = add(&mut self.all, poll.touched());
         // Those are among them.
-        let _ = add(&mut self.fresh, look.touched());
+        let _ = add(&mut self.fresh, poll.touched());
         if too_many == 0 {
             return;
         }
-        look.lost(Stream::Adapter, too_many as u64, look.began());
+        poll.lost(Stream::Adapter, too_many as u64, poll.began());
         if !std::mem::replace(&mut self.has_told, true) {
             let text = format!(
                 "samples fell on more than {MAX_WAITING} addresses while the JVM's code could \
                  not be read: what is at some of them may be resolved to its method only"
             );
-            look.limit(text, "");
+            poll.limit(text, "");
         }
     }
 

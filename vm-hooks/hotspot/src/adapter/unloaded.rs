@@ -3,8 +3,8 @@
 //! classes it has unloaded that is not certain. That *some* code was there is: samples there
 //! are not of what was there earlier.
 
+use vmscope_process::Poll;
 use vmscope_records::CodeChange;
-use vmscope_target::Look;
 
 use super::describe::{KnownFrom, describe};
 use super::kept::Nmethods;
@@ -27,7 +27,7 @@ impl Unloaded {
 
     /// It has now: tells the names of those whose methods are known from before. What is not
     /// known now is not known later either.
-    pub fn name(&mut self, nmethods: &mut Nmethods, methods: &mut Methods, look: &mut Look) {
+    pub fn name(&mut self, nmethods: &mut Nmethods, methods: &mut Methods, poll: &mut Poll) {
         for id in self.waiting.drain(..) {
             let Some(kept) = nmethods.get_mut(&id) else {
                 continue;
@@ -36,9 +36,9 @@ impl Unloaded {
                 continue;
             };
             (kept.methods, kept.are_all) =
-                describe(&kept.nmethod, constituent, KnownFrom::Before, methods, look);
+                describe(&kept.nmethod, constituent, KnownFrom::Before, methods, poll);
             if !constituent.name.is_empty() {
-                look.code(CodeChange::Seen(constituent.clone()));
+                poll.code(CodeChange::Seen(constituent.clone()));
             }
         }
     }

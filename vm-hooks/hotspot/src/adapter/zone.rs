@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_process::{AdapterError, Cadence, CodeZone, Poll, ProcessView, SeenCode, cpu_time};
 use vmscope_records::{Avma, ConstituentKind, GoneReason, Stream, TimeNs};
-use vmscope_target::{AdapterError, Cadence, CodeZone, Look, ProcessView, SeenCode, cpu_time};
 
 use super::budget::Budget;
 use super::describe::{KnownFrom, describe, outermost, routines_of};
@@ -108,21 +108,21 @@ impl Zone {
         process: &ProcessView,
         jvm: &Jvm,
         pages: &Pages<'_>,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> Result<Self, AdapterError> {
         let codelets = match codelets(&jvm.structs, pages) {
             Ok(codelets) => codelets,
             Err(error @ AdapterError::NotReady { .. }) => return Err(error),
             Err(error) => {
                 let text = format!("the parts of the interpreter are not told apart: {error}");
-                look.limit(text, "");
+                poll.limit(text, "");
                 Vec::new()
             }
         };
         if let (Some(first), Some(last)) = (codelets.first(), codelets.last())
             && cfg!(target_arch = "x86_64")
         {
-            look.interpreter(super::VM, vec![(first.start, last.end)], sources());
+            poll.interpreter(super::VM, vec![(first.start, last.end)], sources());
         }
         Ok(Zone {
             cache: CodeCache::new(jvm.code.clone()),
@@ -236,7 +236,7 @@ impl Zone {
         pages: Option<&Pages<'_>>,
         methods: &mut Methods,
         until: Instant,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> Vec<Avma> {
         let touched = touched.iter().copied();
         let in_code: Vec<Avma> = touched.filter(|at| self.holds(*at)).collect();
@@ -270,11 +270,11 @@ impl Zone {
                 kept.are_all && of.all(|method| methods.is_current(pages, method))
             };
             if let Some(pages) = pages.filter(|pages| is_there(pages)) {
-                maps.tell(kept, Some((pages, source.as_ref())), methods, look);
+                maps.tell(kept, Some((pages, source.as_ref())), methods, poll);
             } else {
                 // Others may have taken its methods' places.
                 let before = methods.only(&kept.methods);
-                maps.tell(kept, None, methods, look);
+                maps.tell(kept, None, methods, poll);
                 methods.put_back(before);
             }
             self.nmethods.strip(id);
@@ -284,12 +284,12 @@ impl Zone {
 
     /// Reads the code cache and tells what changed. `knows_dead`: classes were unloaded, and
     /// `methods` holds theirs as they were before.
-    pub fn look(
+    pub fn poll(
         &mut self,
         pages: &Pages<'_>,
         methods: &mut Methods,
         (is_last, signs, knows_dead): (bool, Option<Signs>, bool),
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> Result<(), AdapterError> {
         let before = cpu_time();
         let is_first = self.heaps.is_empty();
@@ -381,7 +381,7 @@ impl Zone {
         // What is there in places that were not read is what was there before.
         let unread = self.cache.unread();
         if !unread.is_empty() {
-            look.lost(Stream::Adapter, unread.len() as u64, look.began());
+            poll.lost(Stream::Adapter, unread.len() as u64, poll.began());
         }
         for (low, high) in unread {
             for kept in self.nmethods.between(*low, *high) {
@@ -414,7 +414,7 @@ impl Zone {
         let without = self.heaps.iter().filter(|heap| !has_methods(heap));
         self.without_methods = without.copied().collect();
         if torn > 0 {
-            look.lost(Stream::Adapter, torn, look.began());
+            poll.lost(Stream::Adapter, torn, poll.began());
         }
         self.covered.clear();
         let covered = seen.iter().map(|code| (code.start, code.end));
@@ -424,9 +424,9 @@ impl Zone {
         let nmethods = &mut self.nmethods;
         let mut came = 0;
         let changes = self.known.update(
-            look,
+            poll,
             seen,
-            |identity, constituent, look| {
+            |identity, constituent, poll| {
                 if is_first {
                     // Since when it has been there nobody knows.
                     constituent.absent_at = Some(TimeNs(0));
@@ -447,7 +447,7 @@ impl Zone {
                                 true => KnownFrom::Nothing,
                             };
                             (kept.methods, kept.are_all) =
-                                describe(&kept.nmethod, constituent, from, methods, look);
+                                describe(&kept.nmethod, constituent, from, methods, poll);
                             kept.constituent = Some(constituent.clone());
                         }
                     }
@@ -456,16 +456,16 @@ impl Zone {
             |_| GoneReason::Unloaded,
         );
         if knows_dead {
-            self.unloaded.name(&mut self.nmethods, methods, look);
+            self.unloaded.name(&mut self.nmethods, methods, poll);
         } else {
             self.unloaded.wait(unloaded, &self.nmethods);
         }
-        self.figures.tell(&self.heaps, counts, came, is_last, look);
+        self.figures.tell(&self.heaps, counts, came, is_last, poll);
         self.nmethods
-            .age(look.began(), |id| is_there.contains(&CodeId::Nmethod(*id)));
+            .age(poll.began(), |id| is_there.contains(&CodeId::Nmethod(*id)));
         if self.nmethods.refused > 0 && !self.has_told_refused {
             self.has_told_refused = true;
-            look.limit(
+            poll.limit(
                 format!(
                     "there is more compiled code than vmscope keeps in mind ({} MiB): some of \
                      it has no bytecodes",
@@ -479,7 +479,7 @@ impl Zone {
         let now = Instant::now();
         self.cadence.found(changes);
         let took = cpu_time().saturating_sub(before);
-        let (factor, after_collection) = match look.is_bounded() {
+        let (factor, after_collection) = match poll.is_bounded() {
             true => (BOUNDED_PAUSE_FACTOR, BOUNDED_PAUSE_FACTOR),
             false => (PAUSE_FACTOR, SHORT_PAUSE_FACTOR),
         };

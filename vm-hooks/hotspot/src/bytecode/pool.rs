@@ -1,7 +1,7 @@
 //! The constant pool of a class, as the VM keeps it (`constantPool.hpp`).
 
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory};
 
 use super::text::{array_or_class, decode_utf8};
 use crate::layout::encodings::pool_tag as tag;
@@ -67,7 +67,7 @@ pub(super) enum Entries {
 }
 
 impl PoolLayout {
-    /// Looks everything up.
+    /// Polls everything up.
     ///
     /// # Errors
     ///

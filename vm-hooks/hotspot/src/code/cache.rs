@@ -1,8 +1,8 @@
 //! One reading of the whole code cache.
 
 use rustc_hash::FxHashMap;
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory};
 
 use super::heap::{BlockWalk, HeapBounds, read_heaps};
 use super::layout::CodeLayout;

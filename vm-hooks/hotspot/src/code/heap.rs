@@ -1,7 +1,7 @@
 //! The code heaps: which blocks of them are in use.
 
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory};
 
 use super::layout::{CodeLayout, HeapsLayout};
 

@@ -1,7 +1,7 @@
 //! Where things lie in the code cache's structures, by the JVM's own tables.
 
+use vmscope_process::AdapterError;
 use vmscope_records::Avma;
-use vmscope_target::AdapterError;
 
 use crate::layout::{Encodings, Missing, Scalar, VmStructs, Wanted};
 
@@ -140,7 +140,7 @@ pub(super) struct PcDescLayout {
 }
 
 impl CodeLayout {
-    /// Looks everything up. What is missing and can be done without is in
+    /// Polls everything up. What is missing and can be done without is in
     /// [`CodeLayout::missing`].
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! A compiled method with all that describes it, copied out of the VM.
 
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory};
 
 use super::Blob;
 use super::layout::{CodeLayout, Entries, Sections};

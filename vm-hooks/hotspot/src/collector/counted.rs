@@ -2,10 +2,10 @@
 //!
 //! The VM counts a collection when it begins, then stores when that was; when it ends
 //! it stores that. Only the last one's times are kept: of those that began and ended
-//! between two looks all but the last are counted, and no more is known of them.
+//! between two polls all but the last are counted, and no more is known of them.
 
+use vmscope_process::Poll;
 use vmscope_records::{Collection, CounterMeaning, TimeNs};
-use vmscope_target::Look;
 
 use super::name::Kind;
 use crate::perf_data::{PerfData, Slot};
@@ -29,7 +29,7 @@ pub(super) struct Counted {
     last: Option<Seen>,
     /// The collection that was told last, until all is known of it.
     pub open: Option<Collection>,
-    /// How many were counted since the first look, and how many of them were told.
+    /// How many were counted since the first poll, and how many of them were told.
     counted: u64,
     told: u64,
 }
@@ -103,7 +103,7 @@ impl Counted {
         self.last == Some(seen)
     }
 
-    /// Tells the clock which ticks are new since the last look, which began at `from`.
+    /// Tells the clock which ticks are new since the last poll, which began at `from`.
     pub fn observe(&self, seen: Seen, clock: &mut VmClock, from: TimeNs, to: TimeNs) {
         let Some(last) = self.last else {
             return;
@@ -115,12 +115,12 @@ impl Counted {
         }
     }
 
-    /// Takes note of `seen`. If a collection has begun since the last look, it is in
+    /// Takes note of `seen`. If a collection has begun since the last poll, it is in
     /// [`Counted::open`] afterwards, and the answer is whether one has.
-    pub fn take(&mut self, mut seen: Seen, look: &Look) -> bool {
+    pub fn take(&mut self, mut seen: Seen, poll: &Poll) -> bool {
         let Some(last) = self.last else {
             self.last = Some(seen);
-            return seen.is_collecting() && self.begin(seen, 1, look);
+            return seen.is_collecting() && self.begin(seen, 1, poll);
         };
         let mut new = seen.invocations.saturating_sub(last.invocations);
         let has_begun = seen.entry != last.entry;
@@ -134,15 +134,15 @@ impl Counted {
         if new == 0 || !has_begun {
             return false;
         }
-        self.begin(seen, 0, look)
+        self.begin(seen, 0, poll)
     }
 
-    fn begin(&mut self, seen: Seen, count: u64, look: &Look) -> bool {
+    fn begin(&mut self, seen: Seen, count: u64, poll: &Poll) -> bool {
         self.counted += count;
         self.told += 1;
         self.open = Some(Collection {
-            key: look.keys().collection(),
-            process: look.process(),
+            key: poll.keys().collection(),
+            process: poll.process(),
             collector: self.name.clone(),
             kind: self.kind.name().to_owned(),
             number: seen.invocations,
@@ -157,22 +157,22 @@ impl Counted {
         self.kind != Kind::CyclePause || self.name.starts_with('Z')
     }
 
-    /// How many began since the first look and were not told one by one.
+    /// How many began since the first poll and were not told one by one.
     pub fn missed(&self) -> u64 {
         self.counted.saturating_sub(self.told)
     }
 
     /// Tells its totals; a tick is `per_tick` nanoseconds.
     #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
-    pub fn tell_totals(&self, data: &PerfData, per_tick: f64, look: &mut Look) {
+    pub fn tell_totals(&self, data: &PerfData, per_tick: f64, poll: &mut Poll) {
         let count = self.seen(data).invocations as f64;
         let time = data.long_at(self.slots.time) as f64 * per_tick;
-        look.collector_totals(&self.name, self.kind.name(), count, Some(time));
+        poll.collector_totals(&self.name, self.kind.name(), count, Some(time));
         if self.missed() > 0 {
             let name = format!("{}, not seen singly", self.name);
             let missed = self.missed() as f64;
-            // Since the first look: a total's first value would count as there before.
-            look.counter(SECTION, &name, "", CounterMeaning::Gauge, missed);
+            // Since the first poll: a total's first value would count as there before.
+            poll.counter(SECTION, &name, "", CounterMeaning::Gauge, missed);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The collections of a JVM from look to look.
 
+use vmscope_process::Poll;
 use vmscope_records::{SpaceUse, TimeNs};
-use vmscope_target::Look;
 
 use super::counted::{Counted, MOST_COLLECTORS, Seen};
 use super::name::Kind;
@@ -22,7 +22,7 @@ pub struct Collections {
     spaces: Vec<Space>,
     cause: Option<Slot>,
     last_cause: Option<Slot>,
-    /// When the last look began.
+    /// When the last poll began.
     looked_at: Option<TimeNs>,
 }
 
@@ -63,7 +63,7 @@ impl Causes {
 }
 
 impl Collections {
-    /// Looks up where the figures are; again when entries have come.
+    /// Polls up where the figures are; again when entries have come.
     pub fn find(&mut self, data: &PerfData) {
         self.cause = data.layout().slot("sun.gc.cause");
         self.last_cause = data.layout().slot("sun.gc.lastCause");
@@ -75,7 +75,7 @@ impl Collections {
         self.spaces = spaces_of(data);
     }
 
-    /// Whether a collector's figures are others than at the last look: then the data
+    /// Whether a collector's figures are others than at the last poll: then the data
     /// should be read twice, and count only if both [`Collections::stamp`]s are alike.
     #[must_use]
     pub fn is_news(&self, data: &PerfData) -> bool {
@@ -96,13 +96,13 @@ impl Collections {
     /// Tells what is new in `data`, which was read between `from` and `to`. Of
     /// collectors that do not tell pauses apart, `is_pause` says whether the world
     /// stands still.
-    pub fn look(
+    pub fn poll(
         &mut self,
         data: &PerfData,
         clock: &mut VmClock,
         (from, to): (TimeNs, TimeNs),
         is_pause: impl Fn() -> bool,
-        look: &mut Look,
+        poll: &mut Poll,
     ) {
         let before = self.looked_at.replace(from);
         let text = |slot: Option<Slot>| slot.and_then(|slot| slot.text(data.bytes()));
@@ -117,7 +117,7 @@ impl Collections {
             if let Some(before) = before {
                 one.observe(seen, clock, before, to);
             }
-            let is_new = one.take(seen, look);
+            let is_new = one.take(seen, poll);
             let Some(mut found) = one.open.take() else {
                 continue;
             };
@@ -146,7 +146,7 @@ impl Collections {
             }
             if is_new || found != known {
                 found.time = to;
-                look.collection(found.clone());
+                poll.collection(found.clone());
             }
             let may_get_more = is_collecting || (is_latest && !is_over);
             one.open = may_get_more.then_some(found);
@@ -160,16 +160,16 @@ impl Collections {
         !self.collectors.is_empty()
     }
 
-    /// How many collections began and ended between two looks, since the first one.
+    /// How many collections began and ended between two polls, since the first one.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.collectors.iter().map(Counted::missed).sum()
     }
 
     /// Tells the totals of all collectors; a tick is `per_tick` nanoseconds.
-    pub fn tell_totals(&self, data: &PerfData, per_tick: f64, look: &mut Look) {
+    pub fn tell_totals(&self, data: &PerfData, per_tick: f64, poll: &mut Poll) {
         for one in &self.collectors {
-            one.tell_totals(data, per_tick, look);
+            one.tell_totals(data, per_tick, poll);
         }
     }
 

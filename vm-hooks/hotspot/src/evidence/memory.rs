@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory};
 
 use super::MethodSource;
 use super::facts::{MethodFacts, Referent};
@@ -50,7 +50,7 @@ pub struct FactsLayout {
 }
 
 impl FactsLayout {
-    /// Looks everything up. Of what is missing there is no evidence.
+    /// Polls everything up. Of what is missing there is no evidence.
     #[must_use]
     pub fn of(structs: &VmStructs, pools: PoolLayout) -> Self {
         let narrow = |old: &str, new: &str| {

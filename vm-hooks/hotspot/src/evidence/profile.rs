@@ -1,8 +1,8 @@
 //! The receivers that the VM's own profile of a method (`MethodData`) has seen: what an
 //! optimising compiler inlines at virtual calls.
 
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory};
 
 use crate::layout::{Scalar, VmStructs};
 
@@ -26,7 +26,7 @@ pub struct ProfileLayout {
 }
 
 impl ProfileLayout {
-    /// Looks everything up; `None` where this version does not tell.
+    /// Polls everything up; `None` where this version does not tell.
     #[must_use]
     pub fn of(structs: &VmStructs) -> Option<Self> {
         Some(ProfileLayout {

@@ -1,6 +1,6 @@
 //! What a JVM's tables do not have: named, with what it costs, while the rest is used.
 
-use vmscope_target::AdapterError;
+use vmscope_process::AdapterError;
 
 use super::{Scalar, VmStructs};
 
@@ -41,7 +41,7 @@ impl Missing {
     }
 }
 
-/// Looks up fields that can be done without, and keeps in mind which are missing.
+/// Polls up fields that can be done without, and keeps in mind which are missing.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
     pub structs: &'a VmStructs,

@@ -1,7 +1,7 @@
 //! Integers in the VM's structures: where, how wide, with a sign or without.
 
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory};
 
 use super::VmStructs;
 

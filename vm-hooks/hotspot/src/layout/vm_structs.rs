@@ -2,8 +2,8 @@
 //! serviceability agent and whoever else reads it from outside.
 
 use rustc_hash::FxHashMap;
+use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, LoadedModule, Memory, ProcessView};
 
 /// More entries than this of a table are not believed: JDK 17 has 788 fields.
 const MAX_ENTRIES: u64 = 1 << 14;
@@ -286,7 +286,7 @@ impl VmStructs {
 
 type Values = FxHashMap<&'static str, u64>;
 
-fn reading() -> impl Fn(vmscope_target::MemoryError) -> AdapterError {
+fn reading() -> impl Fn(vmscope_process::MemoryError) -> AdapterError {
     AdapterError::reading("description of itself")
 }
 

@@ -1,8 +1,8 @@
 //! All classes of a JVM, by their loaders.
 
 use rustc_hash::FxHashSet;
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory};
 
 use crate::layout::{Scalar, VmStructs};
 
@@ -44,7 +44,7 @@ pub struct Classes {
 }
 
 impl ClassesLayout {
-    /// Looks everything up.
+    /// Polls everything up.
     ///
     /// # Errors
     ///

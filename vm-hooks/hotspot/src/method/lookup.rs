@@ -1,8 +1,8 @@
 //! The methods of a class: those that it declares, and the one of a name that its objects
 //! have.
 
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory};
 
 use super::MethodLayout;
 use crate::layout::{Scalar, VmStructs};
@@ -24,7 +24,7 @@ pub(super) struct ClassMethods {
 }
 
 impl ClassMethods {
-    /// Looks everything up.
+    /// Polls everything up.
     pub fn of(structs: &VmStructs) -> Result<Self, AdapterError> {
         Ok(ClassMethods {
             array: structs.scalar("InstanceKlass", "_methods")?,

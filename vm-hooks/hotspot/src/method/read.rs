@@ -2,8 +2,8 @@
 
 mod stamp;
 
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::{Avma, LineEntry};
-use vmscope_target::{AdapterError, Memory};
 
 use super::info::MethodInfo;
 use super::line_table;
@@ -72,7 +72,7 @@ fn missing(structure: &str, name: &str) -> AdapterError {
 }
 
 impl MethodLayout {
-    /// Looks everything up. What is missing and can be done without is in
+    /// Polls everything up. What is missing and can be done without is in
     /// [`MethodLayout::missing`].
     ///
     /// # Errors

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use vmscope_process::{MemoryError, ModuleFile, ProcessView, ReadAt as _};
 use vmscope_records::Avma;
-use vmscope_target::{MemoryError, ModuleFile, ProcessView, ReadAt as _};
 
 use super::format::{FormatError, HEADER_BYTES, Layout, MAX_BYTES, Slot};
 use crate::layout::VmStructs;

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use vmscope_process::{MapEntry, Memory, MemoryError, ProcessView, Symbol, SymbolKind};
 use vmscope_records::{Avma, FileOffset, Pid};
-use vmscope_target::{MapEntry, Memory, MemoryError, ProcessView, Symbol, SymbolKind};
 
 /// What is kept at a time.
 pub const PAGE_BYTES: usize = 4096;
@@ -143,7 +143,7 @@ impl Snapshot {
             size: 8,
             kind: SymbolKind::Object,
         });
-        ProcessView::made_up(Pid(1), memory, self.mappings.clone())
+        ProcessView::fake(Pid(1), memory, self.mappings.clone())
             .with_symbols(&self.libjvm, symbols.collect())
     }
 
@@ -282,7 +282,7 @@ impl Memory for SnapshotMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vmscope_target::testing::FakeMemory;
+    use vmscope_process::testing::FakeMemory;
 
     fn snapshot() -> Snapshot {
         let mut memory = FakeMemory::new();

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use vmscope_process::{AdapterError, Memory, ProcessView};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory, ProcessView};
 
 use crate::bytecode::{ConstantPoolView, PoolLayout, listing};
 use crate::code::{CodeCache, Found, Frame, HeapBounds, Nmethod, ScopeError};

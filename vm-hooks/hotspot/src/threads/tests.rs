@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
+use vmscope_process::KeySource;
 use vmscope_records::{ProcessKey, TimeNs};
-use vmscope_target::KeySource;
 
 use super::*;
 
@@ -27,9 +27,9 @@ fn told(
     all: &[ThreadInfo],
     list: Option<&[JavaThread]>,
 ) -> Vec<(u32, ThreadRole)> {
-    let mut look = Look::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(1)));
-    threads.take(all, list, &mut look);
-    let (_, news) = look.finish();
+    let mut poll = Poll::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(1)));
+    threads.take(all, list, &mut poll);
+    let (_, news) = poll.finish();
     let roles = news
         .into_iter()
         .map(|news| (news.tid.0, news.role.unwrap()));

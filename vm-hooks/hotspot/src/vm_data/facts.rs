@@ -1,6 +1,6 @@
 //! Facts of a JVM for a report's head.
 
-use vmscope_target::Look;
+use vmscope_process::Poll;
 
 use crate::collector::collector_of;
 use crate::flags::Flags;
@@ -10,24 +10,24 @@ use crate::perf_data::PerfData;
 const MOST_FLAGS: usize = 40;
 
 /// Tells what is known.
-pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, look: &mut Look) {
+pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, poll: &mut Poll) {
     let text = |name: &str| data.and_then(|data| data.text(name));
     let parts = ["name", "version", "info"];
     let parts = parts.map(|part| text(&format!("java.property.java.vm.{part}")));
     if let [Some(name), Some(version), info] = parts {
         let info = info.map(|info| format!(" ({info})")).unwrap_or_default();
-        look.fact("JVM", format!("{name} {version}{info}"));
+        poll.fact("JVM", format!("{name} {version}{info}"));
     }
     if let Some(collector) = collector_of(flags, data) {
-        look.fact("collector", collector.to_owned());
+        poll.fact("collector", collector.to_owned());
     }
     let maximum = flags.and_then(|flags| flags.unsigned("MaxHeapSize"));
     if let Some(bytes) = maximum {
-        look.fact("heap, at most", readable_bytes(bytes));
+        poll.fact("heap, at most", readable_bytes(bytes));
     }
     let arguments = text("java.rt.vmArgs");
     if let Some(arguments) = &arguments {
-        look.fact("JVM arguments", arguments.clone());
+        poll.fact("JVM arguments", arguments.clone());
     }
     let Some(flags) = flags else { return };
     let arguments = arguments.unwrap_or_default();
@@ -40,7 +40,7 @@ pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, look: &mut Lo
         if set.len() > MOST_FLAGS {
             listed.push(format!("and {} more", set.len() - MOST_FLAGS));
         }
-        look.fact(
+        poll.fact(
             if arguments.is_empty() {
                 "flags that were set"
             } else {
@@ -50,7 +50,7 @@ pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, look: &mut Lo
         );
     }
     if flags.get("UsePerfData").is_some() && !flags.is_on("UsePerfData") {
-        look.fact("perf data", "off".to_owned());
+        poll.fact("perf data", "off".to_owned());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Figures of a JVM that are told about once a second.
 
+use vmscope_process::Poll;
 use vmscope_records::CounterMeaning::{self, Gauge, Total};
-use vmscope_target::Look;
 
 use crate::collector::Collections;
 use crate::perf_data::{PerfData, Unit};
@@ -109,13 +109,13 @@ const ROWS: &[Row] = &[
 
 /// Tells them; `all` is how many collections of all kinds there were.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
-pub(super) fn tell(data: &PerfData, collections: &Collections, all: Option<u32>, look: &mut Look) {
+pub(super) fn tell(data: &PerfData, collections: &Collections, all: Option<u32>, poll: &mut Poll) {
     let frequency = data.long("sun.os.hrt.frequency").filter(|hz| *hz > 0);
     let per_tick = 1e9 / frequency.unwrap_or(1_000_000_000) as f64;
-    tell_spaces(data, collections, look);
-    collections.tell_totals(data, per_tick, look);
+    tell_spaces(data, collections, poll);
+    collections.tell_totals(data, per_tick, poll);
     if let Some(all) = all {
-        look.counter(
+        poll.counter(
             "Collections",
             "cycles and collections",
             "",
@@ -139,23 +139,23 @@ pub(super) fn tell(data: &PerfData, collections: &Collections, all: Option<u32>,
             Unit::Ticks => ("ns", sum * per_tick),
             Unit::Events | Unit::Other => ("", sum),
         };
-        look.counter(section, name, unit, *meaning, sum);
+        poll.counter(section, name, unit, *meaning, sum);
     }
 }
 
 /// Tells how often what a compiler was doing could not be read: it was just changing.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
-pub(super) fn tell_unreadable(times: u64, look: &mut Look) {
+pub(super) fn tell_unreadable(times: u64, poll: &mut Poll) {
     let name = "looks at compilers that were just changing";
-    look.counter(COMPILATIONS, name, "", Total, times as f64);
+    poll.counter(COMPILATIONS, name, "", Total, times as f64);
 }
 
 /// The spaces of the heap: how full they were when the VM brought that up to date,
 /// which most collectors do at the end of a collection only.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
-fn tell_spaces(data: &PerfData, collections: &Collections, look: &mut Look) {
+fn tell_spaces(data: &PerfData, collections: &Collections, poll: &mut Poll) {
     let mut gauge = |name: &str, value: u64| {
-        look.counter(HEAP, name, "bytes", Gauge, value as f64);
+        poll.counter(HEAP, name, "bytes", Gauge, value as f64);
     };
     let (mut used, mut committed) = (0_u64, 0_u64);
     for space in collections.spaces() {

@@ -6,8 +6,8 @@ use vmscope_hotspot::code::{Blob, CodeCache, Found, Frame, Nmethod};
 use vmscope_hotspot::jvm::Jvm;
 use vmscope_hotspot::method::MethodInfo;
 use vmscope_hotspot::pages::Pages;
+use vmscope_process::ProcessView;
 use vmscope_records::{Avma, Pid};
-use vmscope_target::ProcessView;
 
 /// A compiled method with its records decoded.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use vmscope_hotspot::HotSpotAdapter;
 use vmscope_hotspot::testing::PAGE_BYTES;
+use vmscope_process::{Adapter as _, KeySource, MAX_RECORDS_OF_A_POLL, Poll};
 use vmscope_records::{ProcessKey, Record, TimeNs};
-use vmscope_target::{Adapter as _, KeySource, Look, MAX_RECORDS_OF_A_LOOK};
 
 use super::readings::{Told, read, snapshot, write};
 
@@ -26,7 +26,7 @@ fn odd_number() -> impl Strategy<Value = u64> {
 }
 
 fn is_within_bounds(told: &Told) {
-    assert!(told.records.len() <= 4 * MAX_RECORDS_OF_A_LOOK);
+    assert!(told.records.len() <= 4 * MAX_RECORDS_OF_A_POLL);
     for one in told.constituents() {
         assert!(one.start <= one.end, "{one:?}");
     }
@@ -86,9 +86,9 @@ fn code_behind_a_block_that_makes_no_sense_is_not_told_gone() {
     let mut told = Vec::new();
     for snapshot in [&whole, &damaged, &whole] {
         let process = snapshot.process();
-        let mut look = Look::new(keys.clone(), ProcessKey(1), clock.clone());
-        adapter.finish(&process, &mut look).unwrap();
-        told.push(look.finish().0);
+        let mut poll = Poll::new(keys.clone(), ProcessKey(1), clock.clone());
+        adapter.finish(&process, &mut poll).unwrap();
+        told.push(poll.finish().0);
     }
     let count = |records: &[Record], is_it: fn(&Record) -> bool| {
         records.iter().filter(|record| is_it(record)).count()

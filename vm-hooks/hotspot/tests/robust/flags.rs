@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use vmscope_hotspot::HotSpotAdapter;
+use vmscope_process::{Adapter as _, KeySource, Poll, ProcessView};
 use vmscope_records::{ConstituentKind, Pid, ProcessKey, Record, TimeNs};
-use vmscope_target::{Adapter as _, KeySource, Look, ProcessView};
 
 use super::common::jdks::jdks;
 use super::common::jvm::{Jvm, WAITS_FOR_COMPILERS};
@@ -41,15 +41,15 @@ const FLAGS: [(&[&str], u32, bool); 16] = [
     (&["-XX:+PerfDisableSharedMem"], 11, true),
 ];
 
-/// What one look finds: compiled methods, codelets of the interpreter, limits.
+/// What one poll finds: compiled methods, codelets of the interpreter, limits.
 fn look_at(pid: u32) -> (usize, usize, Vec<String>) {
     let process = ProcessView::open(Pid(pid)).expect("our child");
     let mut adapter = HotSpotAdapter::new();
     let clock = Arc::new(|| TimeNs(7));
-    let mut look = Look::new(KeySource::new(), ProcessKey(1), clock);
-    adapter.look(&process, &mut look).expect("it can be read");
+    let mut poll = Poll::new(KeySource::new(), ProcessKey(1), clock);
+    adapter.poll(&process, &mut poll).expect("it can be read");
     let (mut compiled, mut codelets, mut limits) = (0, 0, Vec::new());
-    for record in look.finish().0 {
+    for record in poll.finish().0 {
         match record {
             Record::Constituent(one) => match one.kind {
                 ConstituentKind::Method if !one.tier.is_empty() && one.tier != "native" => {

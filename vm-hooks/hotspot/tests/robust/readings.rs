@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use vmscope_hotspot::HotSpotAdapter;
 use vmscope_hotspot::testing::{PAGE_BYTES, Snapshot};
+use vmscope_process::{Adapter as _, AdapterError, KeySource, Poll, ProcessView};
 use vmscope_records::{Avma, Constituent, ConstituentKind, ProcessKey, Record, TimeNs};
-use vmscope_target::{Adapter as _, AdapterError, KeySource, Look, ProcessView};
 
 /// A snapshot that is checked in.
 pub fn snapshot(name: &str) -> Snapshot {
@@ -25,7 +25,7 @@ pub struct Told {
     pub errors: Vec<AdapterError>,
 }
 
-/// Looks twice, the second time with samples in the middle of some of the code that was told, and
+/// Polls twice, the second time with samples in the middle of some of the code that was told, and
 /// ends.
 pub fn read(process: &ProcessView) -> Told {
     let (keys, mut told) = (KeySource::new(), Told::default());
@@ -33,14 +33,14 @@ pub fn read(process: &ProcessView) -> Told {
     let clock = Arc::new(|| TimeNs(7));
     let mut touched = Vec::new();
     for round in 0..3 {
-        let look = Look::new(keys.clone(), ProcessKey(1), clock.clone());
-        let mut look = look.with_touched(touched.clone());
+        let poll = Poll::new(keys.clone(), ProcessKey(1), clock.clone());
+        let mut poll = poll.with_touched(touched.clone());
         let result = if round < 2 {
-            adapter.look(process, &mut look)
+            adapter.poll(process, &mut poll)
         } else {
-            adapter.finish(process, &mut look)
+            adapter.finish(process, &mut poll)
         };
-        told.records.extend(look.finish().0);
+        told.records.extend(poll.finish().0);
         touched = told.constituents().map(middle).step_by(SAMPLED).collect();
         touched.sort_unstable();
         touched.dedup();

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use vmscope_hotspot::Family;
+use vmscope_process::testing::FakeMemory;
+use vmscope_process::{AdapterFamily as _, MapEntry, Memory, MemoryError, ProcessView};
 use vmscope_records::{Avma, FileOffset, Pid, Record};
-use vmscope_target::testing::FakeMemory;
-use vmscope_target::{AdapterFamily as _, MapEntry, Memory, MemoryError, ProcessView};
 
 use super::readings::{read, snapshot};
 
@@ -59,23 +59,23 @@ fn mapping(path: &str) -> MapEntry {
 #[test]
 fn one_that_is_over_is_told_to_be() {
     let library = "/jvm/libjvm.so";
-    let mark = vmscope_target::Symbol {
+    let mark = vmscope_process::Symbol {
         name: "gHotSpotVMStructs".to_owned(),
         address: Avma(0x7000_1000),
         size: 8,
-        kind: vmscope_target::SymbolKind::Object,
+        kind: vmscope_process::SymbolKind::Object,
     };
     let process =
-        ProcessView::departed(Pid(1), vec![mapping(library)]).with_symbols(library, vec![mark]);
+        ProcessView::exited(Pid(1), vec![mapping(library)]).with_symbols(library, vec![mark]);
     let mut adapter = Family.recognise(&process).unwrap().expect("a HotSpot JVM");
     let clock = Arc::new(|| vmscope_records::TimeNs(7));
-    let keys = vmscope_target::KeySource::new();
+    let keys = vmscope_process::KeySource::new();
     let key = vmscope_records::ProcessKey(1);
-    let mut look = vmscope_target::Look::new(keys.clone(), key, clock.clone());
-    assert!(adapter.look(&process, &mut look).unwrap_err().is_final());
-    let mut last = vmscope_target::Look::new(keys, key, clock);
+    let mut poll = vmscope_process::Poll::new(keys.clone(), key, clock.clone());
+    assert!(adapter.poll(&process, &mut poll).unwrap_err().is_final());
+    let mut last = vmscope_process::Poll::new(keys, key, clock);
     adapter.finish(&process, &mut last).unwrap();
-    let records = look.finish().0.into_iter().chain(last.finish().0);
+    let records = poll.finish().0.into_iter().chain(last.finish().0);
     let (mut rules, mut limits) = (0, Vec::new());
     for record in records {
         match record {
@@ -95,7 +95,7 @@ fn one_that_is_over_is_told_to_be() {
 fn other_implementations_are_called_by_their_names() {
     let of = |path: &str| {
         let memory = Arc::new(FakeMemory::new());
-        let process = ProcessView::made_up(Pid(1), memory, vec![mapping(path)]);
+        let process = ProcessView::fake(Pid(1), memory, vec![mapping(path)]);
         Family.recognise(&process)
     };
     // Not what it is: no JVM is known by a file's name alone.

@@ -10,8 +10,8 @@ use vmscope_hotspot::layout::VmStructs;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::perf_data::Place;
 use vmscope_hotspot::vm_data::{Known, VmData};
+use vmscope_process::{KeySource, Poll, ProcessView, ThreadNews};
 use vmscope_records::{Collection, Pid, ProcessKey, Record, ThreadRole, TimeNs};
-use vmscope_target::{KeySource, Look, ProcessView, ThreadNews};
 
 const PROGRAM: &str = "GcPressure.java";
 
@@ -26,8 +26,8 @@ struct Told {
 }
 
 impl Told {
-    fn take(&mut self, look: Look) {
-        let (records, threads) = look.finish();
+    fn take(&mut self, poll: Poll) {
+        let (records, threads) = poll.finish();
         self.threads.extend(threads);
         for record in records {
             match record {
@@ -104,13 +104,13 @@ fn run(java: &Path, classes: &Path, options: &[&str], enough: usize) -> Option<S
     );
     let mut told = Told::default();
     let keys = KeySource::new();
-    let look_now = || Look::new(keys.clone(), ProcessKey(1), Arc::new(monotonic));
+    let poll_now = || Poll::new(keys.clone(), ProcessKey(1), Arc::new(monotonic));
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {
-        let mut look = look_now();
-        vm.look(&process, &mut look).unwrap();
-        told.take(look);
-        without_symbols.look(&process, &mut look_now()).unwrap();
+        let mut poll = poll_now();
+        vm.poll(&process, &mut poll).unwrap();
+        told.take(poll);
+        without_symbols.poll(&process, &mut poll_now()).unwrap();
         let ended = told.collections.values().filter(|one| one.end.is_some());
         if ended.count() >= enough || !told.limits.is_empty() {
             break;
@@ -120,14 +120,14 @@ fn run(java: &Path, classes: &Path, options: &[&str], enough: usize) -> Option<S
     }
     running.ask("stop", "stopped");
     running.ask("full", "done");
-    let mut look = look_now();
-    vm.finish(&process, &mut look);
-    told.take(look);
+    let mut poll = poll_now();
+    vm.finish(&process, &mut poll);
+    told.take(poll);
     running.end();
     // The file is still open when the process is gone.
-    let mut look = look_now();
-    vm.finish(&process, &mut look);
-    told.take(look);
+    let mut poll = poll_now();
+    vm.finish(&process, &mut poll);
+    told.take(poll);
     let log = std::fs::read_to_string(&log).unwrap();
     Some(Seen {
         told,

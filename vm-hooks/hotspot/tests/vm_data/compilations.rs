@@ -9,8 +9,8 @@ use vmscope_hotspot::layout::{Encodings, VmStructs};
 use vmscope_hotspot::method::MethodLayout;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::vm_data::{Known, VmData};
+use vmscope_process::{CompilationNews, KeySource, Poll, ProcessView};
 use vmscope_records::{Pid, ProcessKey, TimeNs};
-use vmscope_target::{CompilationNews, KeySource, Look, ProcessView};
 
 use crate::common::jdks::jdks;
 use crate::common::jvm::java;
@@ -86,9 +86,9 @@ fn what_is_compiled_is_what_the_log_says() {
         let began = Instant::now();
         while told.len() < ENOUGH {
             all_in_time();
-            let mut look = Look::new(keys.clone(), ProcessKey(1), Arc::new(move || since(began)));
-            vm.look(&process, &mut look).unwrap();
-            for news in look.take_compilations() {
+            let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(move || since(began)));
+            vm.poll(&process, &mut poll).unwrap();
+            for news in poll.take_compilations() {
                 told.insert((news.id, news.osr_bci.is_some()), news);
             }
             std::thread::sleep(Duration::from_millis(1));

@@ -1,8 +1,8 @@
 //! Reading the clocks by which a dump's times are judged.
 
 use nix::time::{ClockId, clock_gettime};
+use vmscope_process::ProcessView;
 use vmscope_records::TimeNs;
-use vmscope_target::ProcessView;
 
 use crate::clock::{DumpClock, Moment, ahead_of};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vmscope_target::{Look, ProcessView};
+use vmscope_process::{Poll, ProcessView};
 
 use super::{Dump, FileAdapter, MAX_DUMPS, Map, words};
 use crate::family::Launched;
@@ -11,11 +11,11 @@ use crate::litter::Litter;
 use crate::vm::VmKind;
 
 impl FileAdapter {
-    /// Opens what has appeared since the last look.
-    pub(super) fn find_files(&mut self, process: &ProcessView, look: &mut Look) {
+    /// Opens what has appeared since the last poll.
+    pub(super) fn find_files(&mut self, process: &ProcessView, poll: &mut Poll) {
         for marker in find::dump_markers(process) {
             if self.dumps.len() < MAX_DUMPS && marker.is_of(process) {
-                self.open_dump(process, &marker, look);
+                self.open_dump(process, &marker, poll);
             }
         }
         // A VM may write both: then the map says nothing more, but has to go, too.
@@ -31,7 +31,7 @@ impl FileAdapter {
                     let litter = launched.litter();
                     litter.remove_map_later(process, &path, file.file())
                 });
-                self.say_what_stays(look);
+                self.say_what_stays(poll);
                 self.map = Some(Map {
                     file,
                     remove: ours.then_some((found.folder, found.name)),
@@ -40,7 +40,7 @@ impl FileAdapter {
                     anew_since: None,
                 });
             }
-            Err(error) if read => self.say(words(&error), "", look),
+            Err(error) if read => self.say(words(&error), "", poll),
             Ok(None) | Err(_) => {}
         }
     }
@@ -49,7 +49,7 @@ impl FileAdapter {
         &mut self,
         process: &ProcessView,
         marker: &DumpMarker,
-        look: &mut Look,
+        poll: &mut Poll,
     ) {
         let identity = (marker.mapping.device, marker.mapping.inode);
         let is_known = |dump: &Dump| {
@@ -69,7 +69,7 @@ impl FileAdapter {
                 self.say(
                     format!("the VM's dump is not read: {}", words(&error)),
                     "",
-                    look,
+                    poll,
                 );
                 return;
             }
@@ -78,7 +78,7 @@ impl FileAdapter {
             let litter = launched.litter();
             litter.remove_dump(process, marker.path(), file.file());
         }
-        self.say_what_stays(look);
+        self.say_what_stays(poll);
         self.dumps.push(Dump {
             file,
             path: marker.path().to_vec(),
@@ -96,14 +96,14 @@ impl FileAdapter {
     }
 
     /// Says that files stay where that may be a surprise.
-    pub(super) fn say_what_stays(&mut self, look: &mut Look) {
+    pub(super) fn say_what_stays(&mut self, poll: &mut Poll) {
         if self.origin.ours.in_doubt {
             let text = format!(
                 "the files by which {} describes its code are left where they are: its \
                  environment or a command line was changed, so they may be somebody's own",
                 self.vm.identity.kind
             );
-            self.say(text, "", look);
+            self.say(text, "", poll);
         }
     }
 
@@ -123,7 +123,7 @@ impl FileAdapter {
     /// process runs another program by now may be that one's too: it goes when the
     /// recording is over.
     pub(super) fn remove_map(&self, process: &ProcessView) {
-        let is_over = process.is_alive() || vmscope_target::examine(process.pid()).is_err();
+        let is_over = process.is_alive() || vmscope_process::examine(process.pid()).is_err();
         if let Some(launched) = self.files_are_ours().filter(|_| is_over)
             && let Some(map) = &self.map
             && let Some((folder, name)) = &map.remove

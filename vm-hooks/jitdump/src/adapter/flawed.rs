@@ -1,9 +1,9 @@
 //! What is wrong with a process's files, in words: said at the end, once each.
 //!
 //! How often is not in the words, so that many processes that are alike say it once in a
-//! recording; code that is lost is counted beside them ([`Look::lost`]).
+//! recording; code that is lost is counted beside them ([`Poll::lost`]).
 
-use vmscope_target::{Look, ProcessView};
+use vmscope_process::{Poll, ProcessView};
 
 use super::{FileAdapter, MAX_DUMPS};
 use crate::dump::DumpFlaw;
@@ -37,7 +37,7 @@ fn loses_lines(flaw: DumpFlaw) -> bool {
 
 impl FileAdapter {
     /// What was wrong with what was read.
-    pub(super) fn say_what_is_flawed(&mut self, process: &ProcessView, look: &mut Look) {
+    pub(super) fn say_what_is_flawed(&mut self, process: &ProcessView, poll: &mut Poll) {
         let mut texts = Vec::new();
         for (flaw, _) in self.dumps.iter().flat_map(|dump| dump.file.flaws().iter()) {
             let effect = match flaw {
@@ -72,7 +72,7 @@ impl FileAdapter {
             ));
         }
         for text in texts {
-            self.say(text, "", look);
+            self.say(text, "", poll);
         }
     }
 }

@@ -1,39 +1,39 @@
 //! Reading on in a process's files.
 
+use vmscope_process::{Poll, ProcessView};
 use vmscope_records::Arch;
-use vmscope_target::{Look, ProcessView};
 
 use super::clocks::judge_clock;
 use super::flawed::{loses_code, loses_entry};
-use super::{Dump, FileAdapter, LOOKS_FOR_A_HEAD, PIECES_A_LOOK, words};
+use super::{Dump, FileAdapter, LOOKS_FOR_A_HEAD, PIECES_A_POLL, words};
 use crate::clock::DumpClock;
 use crate::code::Piece;
 use crate::dump::Event;
 use crate::follow::{FileError, Progress};
 
 impl FileAdapter {
-    pub(super) fn read_dumps(&mut self, at_end: bool, process: &ProcessView, look: &mut Look) {
+    pub(super) fn read_dumps(&mut self, at_end: bool, process: &ProcessView, poll: &mut Poll) {
         let mut events = Vec::new();
         for at in 0..self.dumps.len() {
             let Some(dump) = self.dumps.get_mut(at).filter(|dump| !dump.over) else {
                 continue;
             };
             let progress = if at_end {
-                dump.file.finish(PIECES_A_LOOK, &mut events)
+                dump.file.finish(PIECES_A_POLL, &mut events)
             } else {
-                dump.file.poll(PIECES_A_LOOK, &mut events)
+                dump.file.poll(PIECES_A_POLL, &mut events)
             };
             dump.over = progress.as_ref().is_err_and(FileError::is_final);
             let flaws = dump.file.flaws().iter();
             let flaws = flaws.filter(|(flaw, _)| loses_code(*flaw));
             let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
             let more = more_than(&mut dump.flaws, flaws);
-            self.lose(more, look);
+            self.lose(more, poll);
             match progress {
                 Ok(progress) => self.has_more |= progress == Progress::More,
-                Err(error) => self.say(words(&error), "", look),
+                Err(error) => self.say(words(&error), "", poll),
             }
-            if !self.is_of_this_machine(at, look) {
+            if !self.is_of_this_machine(at, poll) {
                 continue;
             }
             if let Some(dump) = self.dumps.get_mut(at)
@@ -43,7 +43,7 @@ impl FileAdapter {
             }
             self.grew |= !events.is_empty();
             for event in events.drain(..) {
-                self.take(at, event, process, look);
+                self.take(at, event, process, poll);
             }
         }
     }
@@ -57,7 +57,7 @@ impl FileAdapter {
     }
 
     /// Whether a dump is of code for this machine; if not, it is read no further.
-    pub(super) fn is_of_this_machine(&mut self, at: usize, look: &mut Look) -> bool {
+    pub(super) fn is_of_this_machine(&mut self, at: usize, poll: &mut Poll) -> bool {
         let here = Arch::of_this_machine();
         let Some(dump) = self.dumps.get_mut(at) else {
             return false;
@@ -72,7 +72,7 @@ impl FileAdapter {
             here.elf_machine()
         );
         dump.over = true;
-        self.say(text, "", look);
+        self.say(text, "", poll);
         false
     }
 
@@ -81,7 +81,7 @@ impl FileAdapter {
         dump: usize,
         event: Event,
         process: &ProcessView,
-        look: &mut Look,
+        poll: &mut Poll,
     ) {
         let raw = match &event {
             Event::Load(load) => load.time,
@@ -104,11 +104,11 @@ impl FileAdapter {
             let text = "the times in the VM's dump follow a clock of their own: its code is known \
                         from when it was first seen on, and what took the place of other code \
                         meanwhile is doubtful";
-            self.say(text.to_owned(), "", look);
+            self.say(text.to_owned(), "", poll);
         }
-        let (since, absent_at) = match clock.time(raw, look.now()) {
+        let (since, absent_at) = match clock.time(raw, poll.now()) {
             Some(time) => (time, None),
-            None => (look.now(), self.absent_at()),
+            None => (poll.now(), self.absent_at()),
         };
         match event {
             Event::Load(load) => {
@@ -120,30 +120,30 @@ impl FileAdapter {
                     absent_at,
                     lines: load.lines,
                 };
-                self.live.load(piece, self.last_look.is_none(), look);
+                self.live.load(piece, self.last_poll.is_none(), poll);
             }
             Event::Move(moved) => {
                 self.live
-                    .moved(moved.from, moved.to, moved.size, since, look);
+                    .moved(moved.from, moved.to, moved.size, since, poll);
             }
             Event::Close => {}
         }
     }
 
-    pub(super) fn read_map(&mut self, at_end: bool, look: &mut Look) {
+    pub(super) fn read_map(&mut self, at_end: bool, poll: &mut Poll) {
         let Some(map) = self.map.as_mut().filter(|map| !map.over) else {
             return;
         };
         let mut entries = Vec::new();
         let progress = if at_end {
-            map.file.finish(PIECES_A_LOOK, &mut entries)
+            map.file.finish(PIECES_A_POLL, &mut entries)
         } else {
-            map.file.poll(PIECES_A_LOOK, &mut entries)
+            map.file.poll(PIECES_A_POLL, &mut entries)
         };
         map.over = progress.as_ref().is_err_and(FileError::is_final);
         if matches!(progress, Ok(Progress::Rewritten)) {
             map.flaws = 0;
-            let last_seen = self.last_look.unwrap_or(look.began());
+            let last_seen = self.last_poll.unwrap_or(poll.began());
             map.anew_since.get_or_insert(last_seen);
             self.live.begin_anew();
         }
@@ -156,12 +156,12 @@ impl FileAdapter {
         let flaws = flaws.filter(|(flaw, _)| loses_entry(*flaw));
         let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
         let more = more_than(&mut map.flaws, flaws);
-        self.lose(more, look);
+        self.lose(more, poll);
         match progress {
             Ok(progress) => self.has_more |= progress != Progress::CaughtUp,
-            Err(error) => self.say(words(&error), "", look),
+            Err(error) => self.say(words(&error), "", poll),
         }
-        let since = look.now();
+        let since = poll.now();
         self.grew |= !entries.is_empty();
         for entry in entries {
             let piece = Piece {
@@ -172,10 +172,10 @@ impl FileAdapter {
                 absent_at: self.absent_at(),
                 lines: Vec::new(),
             };
-            self.live.load(piece, false, look);
+            self.live.load(piece, false, poll);
         }
         if let Some(last_seen) = anew_since {
-            self.live.end_what_was_not_told(last_seen, look.now(), look);
+            self.live.end_what_was_not_told(last_seen, poll.now(), poll);
         }
     }
 

@@ -1,20 +1,20 @@
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
 
+use vmscope_process::testing::FakeMemory;
+use vmscope_process::{KeySource, ModuleFile};
 use vmscope_records::{Arch, Avma, Pid, ProcessKey, Record};
-use vmscope_target::testing::FakeMemory;
-use vmscope_target::{KeySource, ModuleFile};
 
 use super::*;
 use crate::dump::Load;
 use crate::dump::tests::encode::Encoder;
 
 fn view() -> ProcessView {
-    ProcessView::made_up(Pid(4711), Arc::new(FakeMemory::new()), Vec::new())
+    ProcessView::fake(Pid(4711), Arc::new(FakeMemory::new()), Vec::new())
 }
 
-fn look() -> Look {
-    Look::new(KeySource::new(), ProcessKey(1), Arc::new(now))
+fn poll() -> Poll {
+    Poll::new(KeySource::new(), ProcessKey(1), Arc::new(now))
 }
 
 fn adapter(map: Option<Arc<ModuleFile>>, dumps: &[&[u8]]) -> FileAdapter {
@@ -57,10 +57,10 @@ fn image(text: &str) -> Arc<ModuleFile> {
     Arc::new(ModuleFile::from_image(text.as_bytes().into()))
 }
 
-/// What a look told: `+name`, `-name`; limits; how much was lost.
-fn told(look: Look) -> (Vec<String>, Vec<String>, u64) {
+/// What a poll told: `+name`, `-name`; limits; how much was lost.
+fn told(poll: Poll) -> (Vec<String>, Vec<String>, u64) {
     let (mut code, mut limits, mut lost) = (Vec::new(), Vec::new(), 0);
-    let (records, _) = look.finish();
+    let (records, _) = poll.finish();
     for record in records {
         match record {
             Record::Constituent(one) => code.push(format!("+{}", one.name)),
@@ -94,10 +94,10 @@ fn the_end_does_not_wait_for_a_file_without_an_end() {
     file.set_len(1 << 40).unwrap();
     let file = Arc::new(ModuleFile::from_file(file).unwrap());
     let mut adapter = adapter(Some(file), &[]);
-    let mut look = look();
-    adapter.finish(&view(), &mut look).unwrap();
+    let mut poll = poll();
+    adapter.finish(&view(), &mut poll).unwrap();
     assert!(adapter.bytes_read() < MAX_BYTES_AT_END + (8 << 20));
-    let (code, limits, lost) = told(look);
+    let (code, limits, lost) = told(poll);
     // The zeros are a line that is none.
     assert_eq!((code, lost), (vec!["+f".to_owned()], 2));
     assert!(limits.iter().any(|text| text.contains("last part")));
@@ -109,9 +109,9 @@ fn the_map_is_read_where_no_dump_can_be() {
     for (machine, expected) in [(here, "+of the dump"), (here ^ 1, "+of the map")] {
         let bytes = dump(machine);
         let mut adapter = adapter(Some(image("1000 10 of the map\n")), &[&bytes]);
-        let mut look = look();
-        adapter.look(&view(), &mut look).unwrap();
-        assert_eq!(told(look).0, [expected]);
+        let mut poll = poll();
+        adapter.poll(&view(), &mut poll).unwrap();
+        assert_eq!(told(poll).0, [expected]);
     }
     // One that no head comes to, and one that is none.
     let mut adapter = adapter(
@@ -120,9 +120,9 @@ fn the_map_is_read_where_no_dump_can_be() {
     );
     let mut all = Vec::new();
     for _ in 0..=LOOKS_FOR_A_HEAD {
-        let mut look = look();
-        adapter.look(&view(), &mut look).unwrap();
-        all.push(told(look).0.len());
+        let mut poll = poll();
+        adapter.poll(&view(), &mut poll).unwrap();
+        all.push(told(poll).0.len());
     }
     assert_eq!(all[0], 0, "it may yet come");
     assert_eq!(all.iter().sum::<usize>(), 1);
@@ -137,9 +137,9 @@ fn what_a_map_that_is_written_anew_lacks_ends_once_it_is_quiet() {
     let file = Arc::new(ModuleFile::from_file(File::open(&path).unwrap()).unwrap());
     let mut adapter = adapter(Some(file), &[]);
     let mut next = || {
-        let mut look = look();
-        adapter.look(&view(), &mut look).unwrap();
-        told(look).0
+        let mut poll = poll();
+        adapter.poll(&view(), &mut poll).unwrap();
+        told(poll).0
     };
     assert_eq!(next(), ["+a", "+b"]);
     writer.set_len(0).unwrap();
@@ -161,7 +161,7 @@ fn what_is_wrong_is_said_in_words_once() {
     bytes.extend_from_slice(&more.bytes[begin..]);
     bytes.extend_from_slice(b"torn");
     let mut adapter = adapter(None, &[&bytes]);
-    let mut first = look();
+    let mut first = poll();
     adapter.finish(&view(), &mut first).unwrap();
     let (_, limits, lost) = told(first);
     assert_eq!(lost, 1, "what was torn off");
@@ -171,9 +171,9 @@ fn what_is_wrong_is_said_in_words_once() {
     }
     let cut = format!("1000 10 {}\n", "n".repeat(5000));
     let mut adapter = self::adapter(Some(image(&cut)), &[]);
-    let mut look = look();
-    adapter.finish(&view(), &mut look).unwrap();
-    let (code, limits, lost) = told(look);
+    let mut poll = poll();
+    adapter.finish(&view(), &mut poll).unwrap();
+    let (code, limits, lost) = told(poll);
     assert_eq!((code.len(), lost), (1, 0));
     assert!(limits.iter().any(|text| text.contains("cut off")));
 }

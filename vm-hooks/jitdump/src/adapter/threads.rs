@@ -2,45 +2,45 @@
 
 use std::collections::HashMap;
 
+use vmscope_process::{Poll, ProcessView, ThreadInfo, ThreadNews};
 use vmscope_records::{ThreadRole, Tid};
-use vmscope_target::{Look, ProcessView, ThreadInfo, ThreadNews};
 
 use crate::vm::VmKind;
 
 /// While nothing changes they are asked for more and more seldom, down to once in
-/// so many looks.
-const MOST_LOOKS: u32 = 16;
+/// so many polls.
+const MOST_POLLS: u32 = 16;
 
 /// Tells the roles of threads as they come and get their names: a thread begins with
 /// the name of the one that started it.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     told: HashMap<Tid, ThreadRole>,
-    /// Looks until they are asked for again, and how many that were the last time.
+    /// Polls until they are asked for again, and how many that were the last time.
     wait: u32,
     last_wait: u32,
 }
 
 impl Threads {
-    /// Looks at them if it is time to: at each of the first looks, more seldom while
+    /// Polls at them if it is time to: at each of the first looks, more seldom while
     /// nothing changes.
-    pub fn look(&mut self, kind: VmKind, process: &ProcessView, look: &mut Look) {
+    pub fn poll(&mut self, kind: VmKind, process: &ProcessView, poll: &mut Poll) {
         if self.wait > 0 {
             self.wait -= 1;
             return;
         }
         let threads = process.threads().unwrap_or_default();
-        let is_news = self.take(kind, &threads, look);
+        let is_news = self.take(kind, &threads, poll);
         self.last_wait = if is_news {
             0
         } else {
-            (self.last_wait * 2 + 1).min(MOST_LOOKS)
+            (self.last_wait * 2 + 1).min(MOST_POLLS)
         };
         self.wait = self.last_wait;
     }
 
     /// Tells what is new of `threads`, all that there are; whether anything was.
-    fn take(&mut self, kind: VmKind, threads: &[ThreadInfo], look: &mut Look) -> bool {
+    fn take(&mut self, kind: VmKind, threads: &[ThreadInfo], poll: &mut Poll) -> bool {
         let mut told = HashMap::with_capacity(self.told.len());
         let mut is_news = false;
         for thread in threads {
@@ -50,7 +50,7 @@ impl Threads {
             told.insert(thread.tid, role);
             if self.told.get(&thread.tid) != Some(&role) {
                 is_news = true;
-                look.thread(ThreadNews {
+                poll.thread(ThreadNews {
                     tid: thread.tid,
                     name: None,
                     role: Some(role),
@@ -66,8 +66,8 @@ impl Threads {
 mod tests {
     use std::sync::Arc;
 
+    use vmscope_process::KeySource;
     use vmscope_records::{ProcessKey, TimeNs};
-    use vmscope_target::KeySource;
 
     use super::*;
 
@@ -80,9 +80,9 @@ mod tests {
                 name: (*name).to_owned(),
             })
             .collect();
-        let mut look = Look::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(1)));
-        threads.take(VmKind::Beam, &infos, &mut look);
-        let (_, news) = look.finish();
+        let mut poll = Poll::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(1)));
+        threads.take(VmKind::Beam, &infos, &mut poll);
+        let (_, news) = poll.finish();
         news.into_iter().map(|news| news.tid.0).collect()
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use vmscope_process::Poll;
 use vmscope_records::{ChainFrame, Cover, Exactness, MethodKey, PcMap, Position};
-use vmscope_target::Look;
 
 use super::{LiveCode, Piece};
 use crate::dump::LineStart;
@@ -28,7 +28,7 @@ impl LiveCode {
         method: MethodKey,
         name: &str,
         file: &str,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> PcMap {
         let start = piece.start.get();
         let bias = line_bias(self.kind, piece);
@@ -56,7 +56,7 @@ impl LiveCode {
             let of = if line.file.is_empty() || *line.file == *file {
                 method
             } else {
-                let inlined = self.method(name, &line.file, 0, piece.since, look);
+                let inlined = self.method(name, &line.file, 0, piece.since, poll);
                 inlined.unwrap_or(method)
             };
             let frame = ChainFrame {

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
+use vmscope_process::KeySource;
 use vmscope_records::{Position, ProcessKey, Record};
-use vmscope_target::KeySource;
 
 use super::*;
 
-fn look() -> Look {
-    Look::new(
+fn poll() -> Poll {
+    Poll::new(
         KeySource::new(),
         ProcessKey(3),
         Arc::new(|| TimeNs(1_000_000)),
@@ -25,9 +25,9 @@ fn piece(name: &str, since: u64, start: u64, size: u64) -> Piece {
 }
 
 /// What was told: `+name start-end @since`, `-name @last_seen..time`, `>name to @time`.
-fn told(look: Look) -> Vec<String> {
+fn told(poll: Poll) -> Vec<String> {
     let mut names = HashMap::new();
-    let (records, _) = look.finish();
+    let (records, _) = poll.finish();
     records
         .into_iter()
         .filter_map(|record| match record {
@@ -55,13 +55,13 @@ fn told(look: Look) -> Vec<String> {
 #[test]
 fn what_is_put_over_other_code_ends_it() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
-    let mut look = look();
-    live.load(piece("a", 10, 100, 100), false, &mut look);
-    live.load(piece("b", 20, 200, 100), false, &mut look);
-    live.load(piece("c", 30, 150, 60), false, &mut look);
-    live.load(piece("c", 40, 150, 60), false, &mut look);
+    let mut poll = poll();
+    live.load(piece("a", 10, 100, 100), false, &mut poll);
+    live.load(piece("b", 20, 200, 100), false, &mut poll);
+    live.load(piece("c", 30, 150, 60), false, &mut poll);
+    live.load(piece("c", 40, 150, 60), false, &mut poll);
     assert_eq!(
-        told(look),
+        told(poll),
         [
             "+a 100-200 @10",
             "+b 200-300 @20",
@@ -76,12 +76,12 @@ fn what_is_put_over_other_code_ends_it() {
 #[test]
 fn times_that_run_backwards_never_put_code_under_older_code() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
-    let mut look = look();
-    live.load(piece("a", 50, 100, 100), false, &mut look);
-    live.load(piece("b", 40, 100, 100), false, &mut look);
+    let mut poll = poll();
+    live.load(piece("a", 50, 100, 100), false, &mut poll);
+    live.load(piece("b", 40, 100, 100), false, &mut poll);
     assert_eq!(live.disordered, 1);
     assert_eq!(
-        told(look),
+        told(poll),
         ["+a 100-200 @50", "-a @50..50", "+b 100-200 @50"]
     );
 }
@@ -89,19 +89,19 @@ fn times_that_run_backwards_never_put_code_under_older_code() {
 #[test]
 fn of_a_long_past_only_what_is_left_is_told() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(100));
-    let mut look = look();
-    live.load(piece("dead", 10, 100, 100), true, &mut look);
-    live.load(piece("old", 20, 100, 100), true, &mut look);
-    live.load(piece("moved", 30, 500, 50), true, &mut look);
-    live.moved(Avma(500), Avma(600), 50, TimeNs(40), &mut look);
-    live.load(piece("dies", 50, 300, 100), true, &mut look);
-    live.load(piece("new", 110, 300, 100), true, &mut look);
-    live.moved(Avma(600), Avma(700), 50, TimeNs(120), &mut look);
-    assert!(!live.tell(1, &mut look));
-    assert!(live.tell(9, &mut look));
-    assert!(live.tell(9, &mut look));
+    let mut poll = poll();
+    live.load(piece("dead", 10, 100, 100), true, &mut poll);
+    live.load(piece("old", 20, 100, 100), true, &mut poll);
+    live.load(piece("moved", 30, 500, 50), true, &mut poll);
+    live.moved(Avma(500), Avma(600), 50, TimeNs(40), &mut poll);
+    live.load(piece("dies", 50, 300, 100), true, &mut poll);
+    live.load(piece("new", 110, 300, 100), true, &mut poll);
+    live.moved(Avma(600), Avma(700), 50, TimeNs(120), &mut poll);
+    assert!(!live.tell(1, &mut poll));
+    assert!(live.tell(9, &mut poll));
+    assert!(live.tell(9, &mut poll));
     assert_eq!(
-        told(look),
+        told(poll),
         [
             "+dies 300-400 @50",
             "-dies @110..110",
@@ -116,16 +116,16 @@ fn of_a_long_past_only_what_is_left_is_told() {
 #[test]
 fn of_code_whose_coming_was_not_seen_the_old_may_be_over_since_the_look_before() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
-    let mut look = look();
+    let mut poll = poll();
     let seen = |name, since, absent: u64| Piece {
         absent_at: Some(TimeNs(absent)),
         ..piece(name, since, 100, 100)
     };
-    live.load(seen("a", 20, 10), false, &mut look);
-    live.load(seen("b", 40, 30), false, &mut look);
-    live.load(seen("c", 40, 30), false, &mut look);
+    live.load(seen("a", 20, 10), false, &mut poll);
+    live.load(seen("b", 40, 30), false, &mut poll);
+    live.load(seen("c", 40, 30), false, &mut poll);
     assert_eq!(
-        told(look),
+        told(poll),
         [
             "+a 100-200 @10<20",
             "-a @30..40",
@@ -140,17 +140,17 @@ fn of_code_whose_coming_was_not_seen_the_old_may_be_over_since_the_look_before()
 fn what_finds_no_room_still_ends_what_it_overwrites() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
     live.max_live = 3;
-    let mut look = look();
+    let mut poll = poll();
     for (name, start) in [("a", 100), ("b", 200), ("c", 300), ("d", 400)] {
-        live.load(piece(name, 10, start, 100), false, &mut look);
+        live.load(piece(name, 10, start, 100), false, &mut poll);
     }
     assert_eq!(live.unusable, 1, "d");
-    live.load(piece("e", 20, 150, 100), false, &mut look);
+    live.load(piece("e", 20, 150, 100), false, &mut poll);
     assert_eq!(live.unusable, 1);
-    live.moved(Avma(1000), Avma(320), 10, TimeNs(30), &mut look);
+    live.moved(Avma(1000), Avma(320), 10, TimeNs(30), &mut poll);
     assert_eq!(live.unusable, 2);
     assert_eq!(
-        told(look)[3..],
+        told(poll)[3..],
         ["-b @20..20", "-a @20..20", "+e 150-250 @20", "-c @30..30",]
     );
 }
@@ -158,17 +158,17 @@ fn what_finds_no_room_still_ends_what_it_overwrites() {
 #[test]
 fn what_a_file_that_is_written_anew_does_not_tell_again_is_gone() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
-    let mut look = look();
+    let mut poll = poll();
     for (name, start) in [("a", 100), ("b", 200), ("c", 300)] {
-        live.load(piece(name, 10, start, 100), false, &mut look);
+        live.load(piece(name, 10, start, 100), false, &mut poll);
     }
     live.begin_anew();
-    live.load(piece("b", 50, 200, 100), false, &mut look);
-    live.load(piece("x", 50, 350, 100), false, &mut look);
-    live.end_what_was_not_told(TimeNs(40), TimeNs(60), &mut look);
-    live.end_what_was_not_told(TimeNs(50), TimeNs(70), &mut look);
+    live.load(piece("b", 50, 200, 100), false, &mut poll);
+    live.load(piece("x", 50, 350, 100), false, &mut poll);
+    live.end_what_was_not_told(TimeNs(40), TimeNs(60), &mut poll);
+    live.end_what_was_not_told(TimeNs(50), TimeNs(70), &mut poll);
     assert_eq!(
-        told(look)[3..],
+        told(poll)[3..],
         ["-c @50..50", "+x 350-450 @50", "-a @40..60"]
     );
 }
@@ -177,34 +177,34 @@ fn what_a_file_that_is_written_anew_does_not_tell_again_is_gone() {
 fn names_and_what_is_held_back_are_bounded_in_bytes() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
     live.max_bytes = 100_000;
-    let mut look = look();
+    let mut poll = poll();
     let long = "n".repeat(4000);
     for number in 0..1000 {
         let name = format!("{long}{number}");
-        live.load(piece(&name, 10, number * 100, 100), true, &mut look);
+        live.load(piece(&name, 10, number * 100, 100), true, &mut poll);
         assert!(live.live_bytes < 110_000 && live.held.bytes < 110_000);
         assert!(live.method_bytes < 110_000);
     }
     assert!(live.unusable > 900);
-    live.load(piece("over all", 20, 0, 100_000), true, &mut look);
+    live.load(piece("over all", 20, 0, 100_000), true, &mut poll);
     assert_eq!(live.by_start.len(), 1);
     assert!(live.live_bytes < 1000, "{}", live.live_bytes);
-    assert!(live.tell(9, &mut look));
+    assert!(live.tell(9, &mut poll));
     assert_eq!((live.held.count, live.held.bytes), (0, 0));
 }
 
 #[test]
 fn what_was_moved_while_it_is_told_is_told() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(100));
-    let mut look = look();
+    let mut poll = poll();
     for (name, start) in [("a", 100), ("b", 200), ("c", 300)] {
-        live.load(piece(name, 10, start, 100), true, &mut look);
+        live.load(piece(name, 10, start, 100), true, &mut poll);
     }
-    assert!(!live.tell(2, &mut look));
-    live.moved(Avma(300), Avma(50), 20, TimeNs(20), &mut look);
-    assert!(live.tell(2, &mut look));
+    assert!(!live.tell(2, &mut poll));
+    live.moved(Avma(300), Avma(50), 20, TimeNs(20), &mut poll);
+    assert!(live.tell(2, &mut poll));
     assert_eq!(
-        told(look),
+        told(poll),
         ["+a 100-200 @10", "+b 200-300 @10", "+c 50-70 @20"]
     );
 }
@@ -212,18 +212,18 @@ fn what_was_moved_while_it_is_told_is_told() {
 #[test]
 fn what_can_not_be_is_counted() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
-    let mut look = look();
-    live.load(piece("none", 1, 100, 0), false, &mut look);
-    live.load(piece("huge", 1, 100, 1 << 33), false, &mut look);
-    live.load(piece("beyond", 1, u64::MAX - 1, 16), false, &mut look);
-    live.moved(Avma(5), Avma(6), 1, TimeNs(1), &mut look);
+    let mut poll = poll();
+    live.load(piece("none", 1, 100, 0), false, &mut poll);
+    live.load(piece("huge", 1, 100, 1 << 33), false, &mut poll);
+    live.load(piece("beyond", 1, u64::MAX - 1, 16), false, &mut poll);
+    live.moved(Avma(5), Avma(6), 1, TimeNs(1), &mut poll);
     assert_eq!(live.unusable, 4);
-    assert!(told(look).is_empty());
+    assert!(told(poll).is_empty());
 }
 
 /// The covers of the one constituent that was told: offsets, line, file.
-fn covers(look: Look) -> Vec<(u32, u32, u32, String)> {
-    let (records, _) = look.finish();
+fn covers(poll: Poll) -> Vec<(u32, u32, u32, String)> {
+    let (records, _) = poll.finish();
     let mut files = HashMap::new();
     let mut all = Vec::new();
     for record in records {
@@ -263,7 +263,7 @@ fn lines(of: &[(u64, u32, &str)]) -> Vec<LineStart> {
 #[test]
 fn a_source_position_holds_until_the_next_and_equal_ones_are_one() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
-    let mut look = look();
+    let mut poll = poll();
     let positions = [
         (110, 5, "f.js"),
         (120, 5, "f.js"),
@@ -278,10 +278,10 @@ fn a_source_position_holds_until_the_next_and_equal_ones_are_one() {
         lines: lines(&positions),
         ..piece("f", 1, 100, 100)
     };
-    live.load(piece, false, &mut look);
+    live.load(piece, false, &mut poll);
     let (f, g) = ("f.js".to_owned(), "g.js".to_owned());
     assert_eq!(
-        covers(look),
+        covers(poll),
         [
             (10, 30, 5, f.clone()),
             (30, 50, 6, f.clone()),
@@ -294,14 +294,14 @@ fn a_source_position_holds_until_the_next_and_equal_ones_are_one() {
 #[test]
 fn code_far_from_a_source_position_has_none() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
-    let mut look = look();
+    let mut poll = poll();
     let piece = Piece {
         lines: lines(&[(1000, 3, "x"), (9000, 4, "x")]),
         ..piece("f", 1, 1000, 8100)
     };
-    live.load(piece, false, &mut look);
+    live.load(piece, false, &mut poll);
     let x = "x".to_owned();
-    assert_eq!(covers(look), [(0, 4096, 3, x.clone()), (8000, 8100, 4, x)]);
+    assert_eq!(covers(poll), [(0, 4096, 3, x.clone()), (8000, 8100, 4, x)]);
 }
 
 #[test]
@@ -313,12 +313,12 @@ fn what_v8_adds_to_its_addresses_is_taken_off_again() {
         (VmKind::V8, [(1000, 3, "x"), (1070, 4, "x")], 0),
     ] {
         let mut live = LiveCode::new(kind, TimeNs(0));
-        let mut look = look();
+        let mut poll = poll();
         let piece = Piece {
             lines: lines(&positions),
             ..piece("JS:*f x:1:1", 1, 1000, 100)
         };
-        live.load(piece, false, &mut look);
-        assert_eq!(covers(look)[0].0, first, "{kind:?} {positions:?}");
+        live.load(piece, false, &mut poll);
+        assert_eq!(covers(poll)[0].0, first, "{kind:?} {positions:?}");
     }
 }

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use vmscope_target::{Environment, EnvironmentChange, ProcessView};
+use vmscope_process::{Environment, EnvironmentChange, ProcessView};
 
 use super::name_of;
 use crate::vm::VmKind;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use nix::unistd::{Uid, chown, geteuid};
+use vmscope_process::testing::FakeMemory;
 use vmscope_records::FileOffset;
-use vmscope_target::testing::FakeMemory;
 
 use super::*;
 use crate::follow::Progress;
@@ -45,7 +45,7 @@ fn names_of_dumps() {
 
 #[test]
 fn dumps_are_found_by_the_mappings_that_mark_them() {
-    let process = ProcessView::made_up(
+    let process = ProcessView::fake(
         Pid(12),
         Arc::new(FakeMemory::new()),
         vec![
@@ -129,7 +129,7 @@ fn another_users_perf_map_is_refused() {
     let (process, folder, path) = own();
     fs::write(&path, "10 1 a\n").unwrap();
     let user = process.user().unwrap();
-    let file = vmscope_target::own_root()
+    let file = vmscope_process::own_root()
         .unwrap()
         .open(path.as_os_str().as_bytes())
         .unwrap();
@@ -177,7 +177,7 @@ fn the_perf_map_of_an_earlier_process_is_refused() {
 fn what_an_appending_vm_found_is_not_its_own() {
     let (process, folder, path) = own();
     fs::write(&path, "10 1 a\n").unwrap();
-    let file = vmscope_target::own_root()
+    let file = vmscope_process::own_root()
         .unwrap()
         .open(path.as_os_str().as_bytes())
         .unwrap();
@@ -213,7 +213,7 @@ fn the_perf_map_of_a_process_that_is_over_is_found() {
     let folder = folder.path().as_os_str().as_bytes();
     fs::write(&path, "10 1 a\n").unwrap();
     let (pid, started) = (process.pid(), process.started().unwrap());
-    let over = || ProcessView::departed(pid, Vec::new());
+    let over = || ProcessView::exited(pid, Vec::new());
     let found = |view: &ProcessView| open_perf_map(view, folder, VmKind::CPython);
     assert!(found(&over()).unwrap().is_none(), "it may be anybody's");
     assert!(found(&over().begun(started)).unwrap().is_some());
@@ -238,7 +238,7 @@ fn where_dotnet_writes() {
     assert_eq!(told(&[("TMPDIR", "/x"), path]).unwrap(), b"/var/maps");
     assert_eq!(told(&[("TMPDIR", "/x")]).unwrap(), b"/x");
     assert_eq!(told(&[("TMPDIR", "relative"), ("A", "/b")]), None);
-    let process = ProcessView::departed(Pid(1), Vec::new());
+    let process = ProcessView::exited(Pid(1), Vec::new());
     let given = vec![(b"TMPDIR".to_vec(), b"/x".to_vec())];
     let folder = |kind| perf_map_folder(kind, &process, Some(given.clone()));
     assert_eq!(folder(VmKind::DotNet), b"/x");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vmscope_target::{ModuleFile, ReadAt as _};
+use vmscope_process::{ModuleFile, ReadAt as _};
 
 use super::window::{MAX_BYTES_A_READING, Window};
 use super::{FileError, Progress};

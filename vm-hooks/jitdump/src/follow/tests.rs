@@ -3,8 +3,8 @@ use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use vmscope_process::ModuleFile;
 use vmscope_records::Avma;
-use vmscope_target::ModuleFile;
 
 use super::{DumpFile, FileError, PerfMapFile, Progress};
 use crate::dump::tests::encode::Encoder;

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use vmscope_target::{ModuleFile, ReadAt as _};
+use vmscope_process::{ModuleFile, ReadAt as _};
 
 /// How much is read at once.
 const CHUNK_BYTES: usize = 256 << 10;

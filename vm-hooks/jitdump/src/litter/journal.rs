@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use nix::libc::O_NOFOLLOW;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::getuid;
+use vmscope_process::{ModuleFile, ReadAt as _, Root, examine, own_root};
 use vmscope_records::Pid;
-use vmscope_target::{ModuleFile, ReadAt as _, Root, examine, own_root};
 
 use crate::find::PERF_MAP_FOLDER;
 

@@ -1,8 +1,8 @@
 //! Which VM a process runs, told by the names of its modules, and what little its
 //! memory adds.
 
+use vmscope_process::{LoadedModule, ProcessView, symbols_in_memory};
 use vmscope_records::{Avma, RegionRule, VmIdentity};
-use vmscope_target::{LoadedModule, ProcessView, symbols_in_memory};
 
 use super::rows::{Row, rules};
 use super::{Vm, VmKind, beam, cpython, dotnet, julia, mono, php, v8};

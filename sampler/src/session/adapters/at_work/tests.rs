@@ -1,10 +1,10 @@
 use crossbeam_channel::{Receiver, unbounded};
+use vmscope_process::testing::FakeMemory;
 use vmscope_records::Pid;
-use vmscope_target::testing::FakeMemory;
 
 use super::*;
 
-/// Says what it is to say in each look, and what samples touched.
+/// Says what it is to say in each poll, and what samples touched.
 struct Talker {
     texts: Vec<String>,
 }
@@ -17,16 +17,16 @@ impl Adapter for Talker {
         }
     }
 
-    fn look(&mut self, _: &ProcessView, look: &mut Look) -> Result<(), AdapterError> {
+    fn poll(&mut self, _: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         for text in &self.texts {
-            look.limit(text.clone(), "");
+            poll.limit(text.clone(), "");
         }
-        let touched = format!("{:?}", look.touched());
-        look.fact("touched", touched);
+        let touched = format!("{:?}", poll.touched());
+        poll.fact("touched", touched);
         Ok(())
     }
 
-    fn next_look(&self) -> Duration {
+    fn next_poll(&self) -> Duration {
         Duration::ZERO
     }
 }
@@ -36,7 +36,7 @@ fn at_work(texts: Vec<String>) -> AtWork {
 }
 
 fn view(pid: u32) -> ProcessView {
-    ProcessView::made_up(Pid(pid), Arc::new(FakeMemory::new()), Vec::new())
+    ProcessView::fake(Pid(pid), Arc::new(FakeMemory::new()), Vec::new())
 }
 
 fn limits(inbox: &Receiver<Found>) -> Vec<String> {
@@ -59,13 +59,13 @@ fn what_many_processes_say_is_said_once_and_not_without_end() {
     let mut teller = Teller::new(KeySource::new(), out, Touched::default());
     for pid in 1..5 {
         let mut same = at_work(vec!["no names".to_owned()]);
-        same.look(&view(pid), &mut teller);
+        same.poll(&view(pid), &mut teller);
         same.finish(&view(pid), &mut teller);
     }
     assert_eq!(limits(&inbox), ["no names"]);
     for pid in 1..1000 {
         let mut own = at_work(vec![format!("no names in {pid}")]);
-        own.look(&view(pid), &mut teller);
+        own.poll(&view(pid), &mut teller);
     }
     let said = limits(&inbox);
     assert_eq!(said.len(), MAX_TROUBLES);
@@ -101,9 +101,9 @@ fn of_too_many_addresses_some_are_counted() {
     let (out, _inbox) = unbounded();
     let teller = Teller::new(KeySource::new(), out, Touched::default());
     let mut adapter = at_work(Vec::new());
-    let most = MAX_TOUCHED_OF_A_LOOK as u64;
+    let most = MAX_TOUCHED_OF_A_POLL as u64;
     let addresses: Vec<Avma> = (0..most + 7).map(Avma).collect();
     adapter.touch(&addresses, TimeNs(0), &teller);
-    assert_eq!(adapter.touched.len(), MAX_TOUCHED_OF_A_LOOK);
+    assert_eq!(adapter.touched.len(), MAX_TOUCHED_OF_A_POLL);
     assert_eq!(teller.missed_touched(), 7);
 }

@@ -4,8 +4,8 @@ use super::walk::{begin_of_path, deepest, hottest_path, parent_of};
 use super::{
     ALL_STACKS, BY_THREAD, Callers, Form, METHOD, THROUGH, WITHOUT_CHAINS, branches, draw, words,
 };
+use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::Command;
-use crate::tui::lens::Narrow;
 use crate::tui::views::{Act, Cx};
 use crate::tui::widgets::table;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl Callers {
         if let Some(thread) = named.and_then(|function| function.thread) {
             return crate::tui::views::threads::only(&[thread]);
         }
-        let only = |entry| vec![Act::Narrow(Narrow::Entries(vec![entry]))];
+        let only = |entry| vec![Act::FilterChange(FilterChange::Entries(vec![entry]))];
         let entry = self.selected_entry(cx);
         entry.map_or_else(Self::no_entry, only)
     }

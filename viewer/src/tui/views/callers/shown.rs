@@ -6,7 +6,7 @@ use super::words;
 use crate::export::frames::{field, mark};
 use crate::export::tree::LONGEST_NAME;
 use crate::report::words::ratio;
-use crate::tui::shown::{Cell, Chart, Table, each};
+use crate::tui::document::{Cell, Chart, Table, each};
 use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::calls::{CallTree, Function, NodeId};
 

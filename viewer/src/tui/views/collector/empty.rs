@@ -13,10 +13,10 @@ use ratatui::Frame;
 pub fn why(cx: &Cx<'_>, all: &Collections) -> (String, String) {
     let session = cx.profile.trace.session.as_ref();
     let kind = session.map_or("", |session| session.vm.kind.as_str());
-    let filter = cx.lens.filter();
-    let is_narrowed = filter.threads.is_some() || cx.lens.window().is_some();
+    let filter = cx.filters.filter();
+    let is_narrowed = filter.threads.is_some() || cx.filters.window().is_some();
     if is_narrowed && !cx.profile.trace.collections.is_empty() {
-        let why = match (cx.lens.window(), &filter.threads) {
+        let why = match (cx.filters.window(), &filter.threads) {
             (Some(_), None) => "No collection lies in this window of time.",
             (None, _) => "No collection is of these threads' processes.",
             (Some(_), Some(_)) => {

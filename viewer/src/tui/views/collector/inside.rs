@@ -9,7 +9,7 @@ use crate::tui::widgets::pane::{Bit, Pane};
 use crate::tui::widgets::text;
 use ratatui::Frame;
 use vmscope_records::{Collection, TimeNs};
-use vmscope_symbolizer::slices::{InSpan, Span};
+use vmscope_symbolizer::time_buckets::{InSpan, Span};
 use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary};
 
 /// So many phases are shown of one collection.

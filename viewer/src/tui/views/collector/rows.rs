@@ -7,7 +7,7 @@ use crate::report::vm::Vms;
 use crate::tui::views::timeline::lanes::processes;
 use rustc_hash::FxHashMap;
 use vmscope_records::{Collection, TimeNs};
-use vmscope_symbolizer::slices::{Counts, InSpan, Span};
+use vmscope_symbolizer::time_buckets::{Counts, InSpan, Span};
 use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary};
 
 /// What collections are sorted by.

@@ -5,7 +5,7 @@ use super::inside::Inside;
 use super::pauses::{buckets, edge};
 use super::rows::{Collections, Row};
 use super::told::Told;
-use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table, each};
+use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table, each};
 use crate::tui::views::Cx;
 use vmscope_symbolizer::Stop;
 
@@ -19,7 +19,7 @@ pub fn shown(
     row: Option<&Row>,
     inside: Option<&Inside>,
     stop: &Stop,
-) -> Option<Shown> {
+) -> Option<Document> {
     let mut parts = vec![Part::Table(collections(cx, all, stop)?)];
     if all.rows.is_empty() {
         let (why, help) = super::empty::why(cx, all);
@@ -77,7 +77,7 @@ pub fn shown(
             parts.extend(samples("Samples inside it", &inside.parts, &inside.threads));
         }
     }
-    Some(Shown {
+    Some(Document {
         title: "Collector".to_owned(),
         parts,
     })

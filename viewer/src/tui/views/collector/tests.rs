@@ -193,8 +193,8 @@ fn what_sums_decide_is_marked() {
     assert!(!exact.contains("only sums over time"), "{exact}");
     let mut profile = crate::tui::testing::profile(screens::java());
     let until = vmscope_records::TimeNs(screens::ms(15_000));
-    let slices = &mut profile.slices;
-    assert!(slices.forget_samples_before(&mut profile.trace.samples, until) > 0);
+    let time_buckets = &mut profile.time_buckets;
+    assert!(time_buckets.forget_samples_before(&mut profile.trace.samples, until) > 0);
     let mut driven = Driven::with_theme(profile, SIZES[0], crate::tui::testing::THEME);
     let screen = driven.keys("6").golden("collector-sums-80x24").screen();
     assert!(

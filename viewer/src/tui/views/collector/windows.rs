@@ -2,7 +2,7 @@
 
 use super::Collector;
 use super::rows::Row;
-use crate::tui::lens::Narrow;
+use crate::tui::filter_state::FilterChange;
 use crate::tui::views::timeline::lanes::processes;
 use crate::tui::views::{Act, Cx};
 
@@ -10,7 +10,7 @@ impl Collector {
     /// The collection's own time for all views.
     pub(super) fn window_of(row: &Row) -> Vec<Act> {
         match row.span() {
-            Some((from, to)) => vec![Act::Narrow(Narrow::Window(Some((from, to))))],
+            Some((from, to)) => vec![Act::FilterChange(FilterChange::Window(Some((from, to))))],
             None => {
                 let text = format!(
                     "{} of this collection was observed: it has no window",
@@ -27,8 +27,8 @@ impl Collector {
         let Some(row) = self.row().cloned() else {
             return Vec::new();
         };
-        if cx.lens.window().is_some() {
-            let processes = processes(cx.profile, cx.lens.filter());
+        if cx.filters.window().is_some() {
+            let processes = processes(cx.profile, cx.filters.filter());
             let spans = cx.profile.trace.collections.iter().filter(|one| {
                 let processes = processes.as_ref();
                 processes.is_none_or(|processes| processes.contains(&one.process))
@@ -43,7 +43,7 @@ impl Collector {
             return match next {
                 Some((from, to, key)) => {
                     self.selected = Some(key);
-                    vec![Act::Narrow(Narrow::Window(Some((from, to))))]
+                    vec![Act::FilterChange(FilterChange::Window(Some((from, to))))]
                 }
                 None => vec![Act::Say("there is no further collection".to_owned())],
             };

@@ -4,9 +4,9 @@ use super::grid::GridBy;
 use super::matrix::{Matrix, Shape, Who, entries_of};
 use super::{Act, Cx, Hot, grid_height};
 use crate::report::words::some;
+use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::Stamp;
 use crate::tui::keys::Command;
-use crate::tui::lens::Narrow;
 
 impl Hot {
     pub(super) fn arrange(&mut self, cx: &Cx<'_>) {
@@ -29,7 +29,7 @@ impl Hot {
     pub(super) fn shape_to_ask(&self, now: Stamp) -> Shape {
         let shape = self.shape();
         let is_counted = self.matrix.answered().is_some_and(|(before, stamp)| {
-            let has_grown = before.has_errors && stamp.lens == now.lens;
+            let has_grown = before.has_errors && stamp.filters == now.filters;
             before.without_errors() == shape.without_errors() && (*stamp == now || has_grown)
         });
         match is_counted {
@@ -133,7 +133,7 @@ impl Hot {
             }
             Some(Who::Thread(thread)) => {
                 let only = Some([*thread].into_iter().collect());
-                acts.push(Act::Narrow(Narrow::Threads(only)));
+                acts.push(Act::FilterChange(FilterChange::Threads(only)));
             }
             Some(Who::Compiled(_) | Who::Nobody(_)) if category.is_some() => {
                 acts.push(other("others"));
@@ -149,10 +149,10 @@ impl Hot {
             None => {}
         }
         match (own, category.map(|category| &category.what)) {
-            (Some(entries), _) => acts.insert(0, Act::Narrow(Narrow::Entries(entries))),
+            (Some(entries), _) => acts.insert(0, Act::FilterChange(FilterChange::Entries(entries))),
             (None, Some(category)) => {
                 let entries = entries_of(cx.profile, facts, Some(category), None);
-                let region = Act::Narrow(Narrow::Regions(vec![category.region]));
+                let region = Act::FilterChange(FilterChange::Regions(vec![category.region]));
                 // A part that is a tier is a filter with a name.
                 let is_of_tier = |part: &str| {
                     !part.is_empty()
@@ -165,10 +165,10 @@ impl Hot {
                     None => acts.insert(0, region),
                     Some(part) if is_of_tier(part) => {
                         let tiers = vec![part.to_owned()];
-                        acts.insert(0, Act::Narrow(Narrow::Tiers(tiers)));
+                        acts.insert(0, Act::FilterChange(FilterChange::Tiers(tiers)));
                         acts.insert(0, region);
                     }
-                    Some(_) => acts.insert(0, Act::Narrow(Narrow::Entries(entries))),
+                    Some(_) => acts.insert(0, Act::FilterChange(FilterChange::Entries(entries))),
                 }
             }
             (None, None) => {}

@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::sync::Arc;
+use vmscope_symbolizer::attribution::{Owner, owners};
 use vmscope_symbolizer::methods::MethodId;
-use vmscope_symbolizer::owners::{Owner, owners};
-use vmscope_symbolizer::slices::{ThreadEntry, by_thread};
+use vmscope_symbolizer::time_buckets::{ThreadEntry, by_thread};
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop};
 
 /// No category yet.
@@ -87,7 +87,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn methods(&mut self, all: &[vmscope_symbolizer::owners::Owned]) {
+    fn methods(&mut self, all: &[vmscope_symbolizer::attribution::Owned]) {
         let facts = self.facts;
         let methods = &facts.methods;
         let by_name = LazyCell::new(|| {

@@ -3,8 +3,8 @@
 use super::matrix::Matrix;
 use super::way::Way;
 use crate::report::words::ratio;
+use crate::tui::document::{Cell, Column, Table, each};
 use crate::tui::keys::Command;
-use crate::tui::shown::{Cell, Column, Table, each};
 use crate::tui::widgets::list::ListState;
 use vmscope_symbolizer::Stop;
 

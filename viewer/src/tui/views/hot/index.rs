@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use super::matrix::{Axis, Errors, Matrix};
 use rustc_hash::FxHashMap;
-use vmscope_symbolizer::owners::{Owner, owner_errors};
+use vmscope_symbolizer::attribution::{Owner, owner_errors};
 use vmscope_symbolizer::{EntryId, Filter, Profile, Stop};
 
 /// Where in a matrix a sample counts: by the indices of [`Matrix::who`] and

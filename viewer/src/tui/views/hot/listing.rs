@@ -7,7 +7,7 @@ use crate::tui::theme::region_name;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
-use vmscope_symbolizer::slices::{Counts, by_thread};
+use vmscope_symbolizer::time_buckets::{Counts, by_thread};
 use vmscope_symbolizer::{EntryId, Filter, Only, Profile, Region, SiteId, Stop, Summary};
 
 /// No group yet.

@@ -5,7 +5,7 @@ use super::nested::{Nest, Nested, NestedBy};
 use super::way::{Thing, Way};
 use crate::report::text::shorten::label;
 use crate::report::words::{count, ratio, some};
-use crate::tui::shown::{Cell, Table, each};
+use crate::tui::document::{Cell, Table, each};
 use crate::tui::theme::{Role, Theme, region_letter};
 use crate::tui::widgets::table::{self, Col, Look, Piece};
 use crate::tui::widgets::text;

@@ -8,9 +8,9 @@ use super::matrix::{Category, Matrix, Shape, Who};
 use super::nested::Nested;
 use super::rows::{Node, Row, rows};
 use crate::report::words::ratio;
+use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::Fetched;
 use crate::tui::keys::Command;
-use crate::tui::lens::Narrow;
 use crate::tui::views::{Act, Cx, Find};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::search::{Finder, Search, next_match};
@@ -232,38 +232,40 @@ impl Hot {
             return Vec::new();
         };
         let of_thread = match group.key {
-            Key::Thread(thread) => Some(Narrow::Threads(Some([thread].into_iter().collect()))),
+            Key::Thread(thread) => {
+                Some(FilterChange::Threads(Some([thread].into_iter().collect())))
+            }
             _ => None,
         };
         if let Some(leaf) = row.leaf.and_then(|leaf| listing.leaves.get(leaf)) {
-            let entry = Narrow::Entries(vec![leaf.entry]);
+            let entry = FilterChange::Entries(vec![leaf.entry]);
             let both = of_thread.into_iter().chain([entry]);
-            return both.map(Act::Narrow).collect();
+            return both.map(Act::FilterChange).collect();
         }
         let all = || {
             let leaves = listing.leaves_of(group);
-            Narrow::Entries(leaves.map(|leaf| leaf.entry).collect())
+            FilterChange::Entries(leaves.map(|leaf| leaf.entry).collect())
         };
         let narrow = match (&group.key, listing.order.grouping) {
-            (Key::Region(region), _) => Narrow::Regions(vec![*region]),
+            (Key::Region(region), _) => FilterChange::Regions(vec![*region]),
             (Key::Text(text), Grouping::Class) if !text.is_empty() => {
-                Narrow::Modules(vec![text.to_string()])
+                FilterChange::Modules(vec![text.to_string()])
             }
             (Key::Text(text), Grouping::Tier) if !text.is_empty() => {
-                Narrow::Tiers(vec![text.to_string()])
+                FilterChange::Tiers(vec![text.to_string()])
             }
             (Key::Method(_), _) => self.whole_method(cx, row).unwrap_or_else(all),
             _ => of_thread.unwrap_or_else(all),
         };
-        vec![Act::Narrow(narrow)]
+        vec![Act::FilterChange(narrow)]
     }
 
     /// All entries of a row's method, those without samples at present as well.
-    fn whole_method(&self, _cx: &Cx<'_>, row: &Row) -> Option<Narrow> {
+    fn whole_method(&self, _cx: &Cx<'_>, row: &Row) -> Option<FilterChange> {
         let of_entry = &self.facts.get()?.methods.of_entry;
         let method = of_entry.get(self.entry_of(row)? as usize)?;
         let all = (0..).zip(of_entry).filter(|(_, of)| *of == method);
-        Some(Narrow::Entries(all.map(|(entry, _)| entry).collect()))
+        Some(FilterChange::Entries(all.map(|(entry, _)| entry).collect()))
     }
 
     /// Searches in rows, and in what collapsed groups hide: those are expanded.

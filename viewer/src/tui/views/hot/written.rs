@@ -3,7 +3,7 @@
 use super::drawn::Page;
 use super::rows::Row;
 use crate::report::words::ratio;
-use crate::tui::shown::{Cell, Table, each};
+use crate::tui::document::{Cell, Table, each};
 use crate::tui::theme::region_name;
 use vmscope_symbolizer::Stop;
 

@@ -26,11 +26,13 @@ impl Method {
         // What was the hottest stays while the profile grows.
         match (&self.subject, self.found.answered()) {
             (Some(subject), Some(((Which::Hottest | Which::Subject(_), _), stamp)))
-                if stamp.lens == cx.stamp.lens && stamp.profile != cx.stamp.profile =>
+                if stamp.filters == cx.stamp.filters && stamp.profile != cx.stamp.profile =>
             {
                 Which::Subject(subject.clone())
             }
-            (_, Some(((which @ Which::Subject(_), _), stamp))) if stamp.lens == cx.stamp.lens => {
+            (_, Some(((which @ Which::Subject(_), _), stamp)))
+                if stamp.filters == cx.stamp.filters =>
+            {
                 which.clone()
             }
             _ => Which::Hottest,
@@ -53,7 +55,7 @@ impl Method {
             self.beside.forget();
         }
         self.which = Some(which.clone());
-        let filter = cx.lens.filter().clone();
+        let filter = cx.filters.filter().clone();
         // What is side by side is laid out by what all versions have together.
         let origin = self.origin.filter(|_| !self.beside.on);
         let (asked, until) = (which.clone(), cx.end);
@@ -63,7 +65,7 @@ impl Method {
             .ask(FOUND, (which, origin), cx.stamp, move |profile, stop| {
                 found::find(profile, &filter, (&asked, origin), until, known, stop)
             });
-        let (filter, known) = (cx.lens.filter().clone(), self.known(cx));
+        let (filter, known) = (cx.filters.filter().clone(), self.known(cx));
         let hottest = self
             .hottest
             .ask(HOTTEST, (), cx.stamp, move |profile, stop| {
@@ -74,7 +76,7 @@ impl Method {
             .clone()
             .filter(|_| self.shows != Shows::Nothing);
         let calls = calls.and_then(|subject| {
-            let filter = cx.lens.filter().clone();
+            let filter = cx.filters.filter().clone();
             let key = subject.clone();
             self.calls.ask(CALLS, key, cx.stamp, move |profile, stop| {
                 vmscope_symbolizer::annotate::calls(profile, &filter, &subject, stop)
@@ -91,7 +93,7 @@ impl Method {
         let room = self.room_for_sides(cx);
         let all = &self.shown_one()?.versions;
         let origins = self.beside.shown(all, self.origin, room);
-        let filter = cx.lens.filter().clone();
+        let filter = cx.filters.filter().clone();
         let key = (subject.clone(), origins.clone());
         let mut known = self.known(cx);
         self.sides.ask(SIDES, key, cx.stamp, move |profile, stop| {

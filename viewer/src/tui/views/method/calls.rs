@@ -1,7 +1,7 @@
 //! The pane of the method's callers or callees.
 
 use crate::report::words::{count, percent, ratio, some};
-use crate::tui::shown::{Cell, Table};
+use crate::tui::document::{Cell, Table};
 use crate::tui::theme::{Role, region_letter};
 use crate::tui::views::Cx;
 use crate::tui::widgets::list::ListState;

@@ -1,7 +1,7 @@
 //! The method's versions: a strip of them, or a pane where there is room.
 
 use crate::report::words::{count, ratio, some};
-use crate::tui::shown::{Cell, Table};
+use crate::tui::document::{Cell, Table};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::list::ListState;

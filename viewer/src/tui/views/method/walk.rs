@@ -4,7 +4,7 @@ use super::items::{Item, What};
 use super::listing::Listing;
 use super::{Act, Cx, MAX_CHOICES, Method, Own, calls::Shows, items, versions};
 use crate::report::words::{percent, ratio, some};
-use crate::tui::lens::Narrow;
+use crate::tui::filter_state::FilterChange;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::table;
 use vmscope_symbolizer::annotate::{Origin, Subject, entries_of_subject};
@@ -171,6 +171,6 @@ impl Method {
             let text = "no sample is in the method itself: a filter would leave none";
             return vec![Act::Say(text.to_owned())];
         }
-        vec![Act::Narrow(Narrow::Entries(entries))]
+        vec![Act::FilterChange(FilterChange::Entries(entries))]
     }
 }

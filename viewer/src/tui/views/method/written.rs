@@ -10,15 +10,15 @@ use super::sides::{Here, Side};
 use super::{Method, calls, drawn, versions};
 use crate::annotate::limits::{SKID, limits};
 use crate::report::words::ratio;
-use crate::tui::shown::{Cell, Column, Part, Shown, Table};
+use crate::tui::document::{Cell, Column, Document, Part, Table};
 use crate::tui::views::Cx;
 
 impl Method {
     /// All of it.
-    pub(super) fn written(&self, cx: &Cx<'_>) -> Shown {
+    pub(super) fn written(&self, cx: &Cx<'_>) -> Document {
         let Some(found) = self.shown_one() else {
             let why = self.found.get().map(|found| found.why.clone());
-            return Shown {
+            return Document {
                 title: "Method".to_owned(),
                 parts: vec![Part::Text(vec![why.unwrap_or_default()])],
             };
@@ -61,7 +61,7 @@ impl Method {
         if let Some(calls) = self.calls_shown() {
             parts.push(Part::Table(calls::table(self.shows, calls)));
         }
-        Shown {
+        Document {
             title: format!("Method {name}{place}"),
             parts,
         }

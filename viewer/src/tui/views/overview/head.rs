@@ -107,7 +107,7 @@ pub fn draw(cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let Some(summary) = cx.summary else {
         return;
     };
-    let window = match cx.lens.window() {
+    let window = match cx.filters.window() {
         Some((from, to)) => format!(", in {:.3} s of time", to.since(from).as_secs_f64()),
         None => String::new(),
     };

@@ -2,7 +2,7 @@
 
 use super::digest::Digest;
 use super::{Overview, Panel};
-use crate::tui::lens::Narrow;
+use crate::tui::filter_state::FilterChange;
 use crate::tui::theme::region_name;
 use crate::tui::views::{Act, Cx, threads};
 use crate::tui::widgets::search::Finder;
@@ -119,17 +119,17 @@ impl Overview {
         let narrow = match self.panel {
             Panel::Regions => {
                 let region = digest.and_then(|digest| digest.regions.get(row));
-                region.map(|one| Narrow::Regions(vec![one.0]))
+                region.map(|one| FilterChange::Regions(vec![one.0]))
             }
             Panel::Entries => {
                 let entry = digest.and_then(|digest| digest.entries.get(row));
-                entry.map(|one| Narrow::Entries(vec![one.0]))
+                entry.map(|one| FilterChange::Entries(vec![one.0]))
             }
             Panel::Threads => {
                 let thread = cx.summary.and_then(|summary| summary.threads.get(row));
-                thread.map(|one| Narrow::Threads(Some([one.thread].into_iter().collect())))
+                thread.map(|one| FilterChange::Threads(Some([one.thread].into_iter().collect())))
             }
         };
-        narrow.into_iter().map(Act::Narrow).collect()
+        narrow.into_iter().map(Act::FilterChange).collect()
     }
 }

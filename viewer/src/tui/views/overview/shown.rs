@@ -7,7 +7,7 @@ use super::vm::collector_lines;
 use crate::report::text::names::name_of;
 use crate::report::text::role_name;
 use crate::report::words::ratio;
-use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
+use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table};
 use crate::tui::theme::region_name;
 use crate::tui::views::Cx;
 use vmscope_symbolizer::Region;
@@ -19,7 +19,7 @@ pub(super) fn shown(
     digest: &Digest,
     compilers: Option<&Compilers>,
     strip: &Strip,
-) -> Shown {
+) -> Document {
     let (what, command) = subject(cx);
     let mut text = vec![what, command, conditions(cx).join(", ")];
     text.extend(cx.summary.map(|summary| delivery(summary)));
@@ -107,7 +107,7 @@ pub(super) fn shown(
     let mut parts = vec![Part::Text(text), Part::Chart(over_time(cx, strip))];
     let tables = [truth, resolved, regions, entries, threads, methods, figures];
     parts.extend(tables.into_iter().map(Part::Table));
-    Shown {
+    Document {
         title: "Overview".to_owned(),
         parts,
     }

@@ -8,7 +8,7 @@ use crate::tui::widgets::pane::{Bit, Pane};
 use ratatui::Frame;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::Region;
-use vmscope_symbolizer::slices::Columns;
+use vmscope_symbolizer::time_buckets::Columns;
 
 /// CPU use over time: the window, and samples by column and region.
 #[derive(Clone, Debug, Default)]

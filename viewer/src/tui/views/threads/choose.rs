@@ -3,7 +3,7 @@
 use super::facts::{By, ROLES};
 use super::{Threads, everybody};
 use crate::report::text::role_name;
-use crate::tui::lens::Narrow;
+use crate::tui::filter_state::FilterChange;
 use crate::tui::views::{Act, Choice, Cx};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -33,23 +33,23 @@ fn change(cx: &Cx<'_>, to: Filter) -> Vec<Act> {
     }
     // Where all are chosen one by one, those that begin later are meant, too.
     let is_all = all(cx.profile).all(|thread| to.takes_thread(thread));
-    vec![Act::Narrow(match to.threads {
-        _ if is_all => Narrow::Threads(None),
-        Some(chosen) => Narrow::Threads(Some(chosen)),
-        None => Narrow::WithoutThreads(to.without),
+    vec![Act::FilterChange(match to.threads {
+        _ if is_all => FilterChange::Threads(None),
+        Some(chosen) => FilterChange::Threads(Some(chosen)),
+        None => FilterChange::WithoutThreads(to.without),
     })]
 }
 
 /// Only these threads.
 pub(in crate::tui::views) fn only(threads: &[u32]) -> Vec<Act> {
     let chosen = threads.iter().copied().collect();
-    vec![Act::Narrow(Narrow::Threads(Some(chosen)))]
+    vec![Act::FilterChange(FilterChange::Threads(Some(chosen)))]
 }
 
 /// Without these threads. Where only some are chosen, those are fewer; else these are left
 /// out, and those that begin later are included.
 fn leave_out(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
-    let mut to = cx.lens.filter().clone();
+    let mut to = cx.filters.filter().clone();
     match &mut to.threads {
         Some(chosen) => chosen.retain(|thread| !threads.contains(thread)),
         None => to.without.extend(threads),
@@ -59,7 +59,7 @@ fn leave_out(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
 
 /// With these threads, too.
 fn include(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
-    let mut to = cx.lens.filter().clone();
+    let mut to = cx.filters.filter().clone();
     match &mut to.threads {
         Some(chosen) => chosen.extend(threads),
         None => to.without.retain(|thread| !threads.contains(thread)),
@@ -69,7 +69,7 @@ fn include(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
 
 /// Leaves these threads out where all of them are included, and includes them else.
 pub(in crate::tui::views) fn toggle(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
-    let filter = cx.lens.filter();
+    let filter = cx.filters.filter();
     if threads.iter().all(|thread| filter.takes_thread(*thread)) {
         leave_out(cx, threads)
     } else {
@@ -86,13 +86,13 @@ impl Threads {
             of_role.map(|(_, index)| index).collect()
         };
         match number {
-            ALL => vec![Act::Narrow(Narrow::Threads(None))],
+            ALL => vec![Act::FilterChange(FilterChange::Threads(None))],
             OTHERS => {
                 let these = self.selected().map(|row| Arc::clone(&row.threads));
                 leave_out(cx, these.as_deref().unwrap_or_default())
             }
             INVERT => {
-                let mut to = cx.lens.filter().clone();
+                let mut to = cx.filters.filter().clone();
                 (to.threads, to.without) = match to.threads {
                     None => (Some(to.without), FxHashSet::default()),
                     Some(chosen) => (None, chosen),

@@ -125,7 +125,7 @@ impl Threads {
             rows: rows.len(),
             list: self.list,
         };
-        let filter = cx.lens.filter();
+        let filter = cx.filters.filter();
         table::draw(look, frame, all, |index| {
             rows.get(index)
                 .map_or_else(Vec::new, |row| self.pieces(cx, row, total))
@@ -157,7 +157,7 @@ impl Threads {
 
     fn pieces(&self, cx: &Cx<'_>, row: &Row, total: u64) -> Vec<Piece> {
         let fact = &row.fact;
-        let filter = cx.lens.filter();
+        let filter = cx.filters.filter();
         let is_in = |thread: &&u32| filter.takes_thread(**thread);
         let inside = row.threads.iter().filter(is_in).count();
         let (sign, role) = match inside {

@@ -7,8 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use vmscope_records::{ThreadRole, TimeNs};
-use vmscope_symbolizer::slices::{By as Counted, Columns, ColumnsOf};
 use vmscope_symbolizer::summary::{Account, accounts};
+use vmscope_symbolizer::time_buckets::{By as Counted, Columns, ColumnsOf};
 use vmscope_symbolizer::{Filter, Profile, Region};
 
 /// The roles, in the order in which they are sorted and chosen.

@@ -4,14 +4,14 @@ use super::facts::kernel_share;
 use super::{Threads, draw};
 use crate::report::text::role_name;
 use crate::report::words::ratio;
-use crate::tui::shown::{Cell, Part, Shown, Table, each};
+use crate::tui::document::{Cell, Document, Part, Table, each};
 use crate::tui::views::Cx;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::Stop;
 
 impl Threads {
     /// All threads; `None` where it was stopped.
-    pub(super) fn table(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+    pub(super) fn table(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         let columns = [
             "included",
             "thread",
@@ -27,9 +27,9 @@ impl Threads {
         ];
         let mut table = Table::new("", &columns);
         let (Some(facts), Some(rows)) = (self.facts.get(), self.rows.get()) else {
-            return Some(Shown::default());
+            return Some(Document::default());
         };
-        let filter = cx.lens.filter();
+        let filter = cx.filters.filter();
         each(rows.sorted.iter(), stop, |&at| {
             let Some(fact) = facts.all.get(at) else {
                 return;
@@ -62,7 +62,7 @@ impl Threads {
                 seconds(to),
             ]);
         })?;
-        Some(Shown {
+        Some(Document {
             title: "Threads".to_owned(),
             parts: vec![Part::Table(table)],
         })

@@ -4,8 +4,8 @@ use super::grid::Grid;
 use crate::tui::jobs::Stop;
 use crate::tui::views::by_region::GROUPS;
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::slices::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::summary::promised_by_column;
+use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::{Filter, Profile};
 
 /// So many counts by thread are made together with those of all; where there are more, only

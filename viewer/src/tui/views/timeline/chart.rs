@@ -92,7 +92,7 @@ impl Timeline {
     /// Before which time only sums over time are known; `None` that all samples are.
     pub(super) fn sums_until(cx: &Cx<'_>) -> Option<TimeNs> {
         let first = cx.profile.trace.samples.times.first().copied();
-        (cx.profile.slices.forgotten() > 0).then(|| first.unwrap_or(cx.end))
+        (cx.profile.time_buckets.forgotten() > 0).then(|| first.unwrap_or(cx.end))
     }
 
     /// A column's samples by region; `None` where they are not known yet.
@@ -148,7 +148,7 @@ impl Timeline {
             let zero = Line::styled("0", dim).right_aligned();
             self.name(frame, layout, area.bottom().saturating_sub(1), zero);
         }
-        let window = cx.lens.window();
+        let window = cx.filters.window();
         let window = window.and_then(|(from, to)| grid.columns_of(from, to));
         for column in 0..grid.columns {
             let Some((counts, _)) = self.regions(grid, column) else {

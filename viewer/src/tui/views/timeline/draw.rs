@@ -70,7 +70,7 @@ impl Timeline {
             layout.axis.y + 1,
             Line::styled(text::line(&words, usize::from(layout.left) - 1), dim),
         );
-        let window = cx.lens.window();
+        let window = cx.filters.window();
         let window = window.and_then(|(from, to)| grid.columns_of(from, to));
         let selection = self.selection(grid);
         let selection = selection.and_then(|(from, to)| grid.columns_of(from, to));

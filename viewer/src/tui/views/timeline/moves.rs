@@ -2,8 +2,8 @@
 
 use super::nearest::nearest;
 use super::{Span, Timeline};
+use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::Command;
-use crate::tui::lens::Narrow;
 use crate::tui::views::{Act, Click, Cx, Press, View};
 use vmscope_records::TimeNs;
 
@@ -95,14 +95,14 @@ impl Timeline {
             return Vec::new();
         };
         self.anchor = None;
-        let older = cx.lens.window().unwrap_or((from, to));
+        let older = cx.filters.window().unwrap_or((from, to));
         let common = (from.max(older.0), to.min(older.1));
         let window = if common.0 < common.1 {
             common
         } else {
             (from, to)
         };
-        vec![Act::Narrow(Narrow::Window(Some(window)))]
+        vec![Act::FilterChange(FilterChange::Window(Some(window)))]
     }
 
     pub(super) fn clicked(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {

@@ -12,7 +12,7 @@ pub fn nearest(
     is_next: bool,
 ) -> Option<(TimeNs, String)> {
     let (trace, begin) = (&cx.profile.trace, cx.begin);
-    let processes = processes(cx.profile, cx.lens.filter());
+    let processes = processes(cx.profile, cx.filters.filter());
     let takes = |one: &&Collection| {
         let processes = processes.as_ref();
         processes.is_none_or(|processes| processes.contains(&one.process))

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::report::words::some;
-use crate::tui::shown::each;
+use crate::tui::document::each;
 use crate::tui::views::by_region::period_ns;
 
 /// The chart and the tables of what is shown.
@@ -10,7 +10,7 @@ use crate::tui::views::by_region::period_ns;
     clippy::cast_precision_loss,
     reason = "counts and nanoseconds are below 2^52"
 )]
-pub(super) fn shown(view: &Timeline, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+pub(super) fn shown(view: &Timeline, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
     let grid = view.grid(cx, cx.area);
     let mut parts = Vec::new();
     let (from, to) = (cx.seconds(grid.from), cx.seconds(grid.to));
@@ -72,7 +72,7 @@ pub(super) fn shown(view: &Timeline, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> 
         parts.push(Part::Table(table));
     }
     parts.extend(happened(cx, &grid, stop)?);
-    Some(Shown {
+    Some(Document {
         title: format!("Timeline, {from:.3} to {to:.3} s"),
         parts,
     })
@@ -93,7 +93,7 @@ fn happened(cx: &Cx<'_>, grid: &Grid, stop: &Stop) -> Option<Vec<Part>> {
         "stops the world",
     ];
     let mut collections = Table::new("Collections", &columns);
-    let processes = lanes::processes(cx.profile, cx.lens.filter());
+    let processes = lanes::processes(cx.profile, cx.filters.filter());
     each(trace.collections.iter(), stop, |one| {
         let is_in = processes
             .as_ref()

@@ -249,8 +249,8 @@ fn where_nothing_is_shown_a_key_that_shows_more_is_told() {
 fn sums_over_time_are_not_taken_for_single_samples() {
     let mut profile = profile(java());
     let half = TimeNs(crate::recordings::screens::ms(15_000));
-    let slices = &mut profile.slices;
-    assert!(slices.forget_samples_before(&mut profile.trace.samples, half) > 0);
+    let time_buckets = &mut profile.time_buckets;
+    assert!(time_buckets.forget_samples_before(&mut profile.trace.samples, half) > 0);
     let mut driven = Driven::with_theme(profile, SIZES[1], crate::tui::testing::THEME);
     let screen = driven.keys("4<Home>").screen();
     assert!(screen.contains("╌ sums"), "{screen}");

@@ -2,11 +2,11 @@
 
 use super::facts::{ABOUT, Facts};
 use super::flow::worths;
-use crate::tui::shown::{Cell, Part, Shown, Table};
+use crate::tui::document::{Cell, Document, Part, Table};
 use crate::tui::theme::region_name;
 
 impl Facts {
-    pub fn shown(&self) -> Shown {
+    pub fn shown(&self) -> Document {
         let columns = ["about", ">samples", ">share", "what", "helps"];
         let mut lines = Table::new("What limits the truth", &columns);
         for line in &self.lines {
@@ -74,7 +74,7 @@ impl Facts {
             ]);
         }
         let tables = [lines, exact, threads, nameless];
-        Shown {
+        Document {
             title: "Truth".to_owned(),
             parts: tables.into_iter().map(Part::Table).collect(),
         }

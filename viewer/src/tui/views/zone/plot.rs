@@ -60,7 +60,7 @@ impl Plot {
         };
         let addresses = Arc::clone(&ground.addresses);
         let key = wanted.clone();
-        // The number says what it is made from; a stamp of the lens would be older.
+        // The number says what it is made from; a stamp of the filters would be older.
         let stamp = crate::tui::jobs::Stamp::default();
         self.columns.ask(1, key, stamp, move |_, stop| {
             Columns::of(&addresses, &wanted, stop)

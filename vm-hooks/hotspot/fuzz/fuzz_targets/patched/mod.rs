@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use vmscope_hotspot::testing::{PAGE_BYTES, Snapshot};
 use vmscope_records::Avma;
-use vmscope_target::{Memory, MemoryError, ProcessView};
+use vmscope_process::{Memory, MemoryError, ProcessView};
 
 /// A snapshot, and where each of its pages is in the list.
 pub struct Real {

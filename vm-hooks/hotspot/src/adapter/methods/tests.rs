@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
+use vmscope_process::{KeySource, MemoryError};
 use vmscope_records::{ProcessKey, Record, TimeNs};
-use vmscope_target::{KeySource, MemoryError};
 
 use super::*;
 use crate::bytecode::{op, original, vm_name};
@@ -69,20 +69,20 @@ impl Fixture {
         Fixture { snapshot, all }
     }
 
-    /// Runs `test` with the JVM, its methods' places, and a look.
-    fn run(&self, test: impl FnOnce(&Jvm, &dyn Memory, &mut Methods, &mut Look)) -> Vec<Record> {
+    /// Runs `test` with the JVM, its methods' places, and a poll.
+    fn run(&self, test: impl FnOnce(&Jvm, &dyn Memory, &mut Methods, &mut Poll)) -> Vec<Record> {
         let process = self.snapshot.process();
         let pages = Pages::new(process.memory());
         let jvm = Jvm::open(&process, &pages).unwrap();
-        let mut look = look(1);
+        let mut poll = poll(1);
         let mut methods = Methods::new(&jvm, None);
-        test(&jvm, &pages, &mut methods, &mut look);
-        look.finish().0
+        test(&jvm, &pages, &mut methods, &mut poll);
+        poll.finish().0
     }
 }
 
-fn look(time: u64) -> Look {
-    Look::new(
+fn poll(time: u64) -> Poll {
+    Poll::new(
         KeySource::new(),
         ProcessKey(1),
         Arc::new(move || TimeNs(time)),
@@ -106,9 +106,9 @@ fn name(methods: &Methods, method: Avma) -> Option<String> {
 #[test]
 fn what_is_forgotten_makes_room() {
     let fixture = Fixture::new();
-    fixture.run(|_, memory, methods, look| {
+    fixture.run(|_, memory, methods, poll| {
         for method in &fixture.all {
-            assert!(methods.meet(memory, *method, look));
+            assert!(methods.meet(memory, *method, poll));
         }
         assert!(methods.bytes > 0);
         for method in &fixture.all {
@@ -122,8 +122,8 @@ fn what_is_forgotten_makes_room() {
 fn a_place_that_another_took_never_keeps_the_old_name() {
     let fixture = Fixture::new();
     let (place, other) = (fixture.all[0], fixture.all[1]);
-    let records = fixture.run(|jvm, memory, methods, look| {
-        assert!(methods.meet(memory, place, look));
+    let records = fixture.run(|jvm, memory, methods, poll| {
+        assert!(methods.meet(memory, place, poll));
         let pinned = methods.pin(place).unwrap();
         let old = name(methods, place).unwrap();
         let taken = moved(jvm, memory, place, other);
@@ -131,14 +131,14 @@ fn a_place_that_another_took_never_keeps_the_old_name() {
         methods.begin(TimeNs(1), Some(0));
         methods.most_bytes = 0;
         assert!(!methods.is_current(&taken, &pinned));
-        assert!(!methods.meet(&taken, place, look));
+        assert!(!methods.meet(&taken, place, poll));
         assert_eq!(name(methods, place), None);
-        assert_eq!(methods.tell_whole(Some(&taken), place, look), None);
-        assert!(!methods.meet(&taken, other, look));
+        assert_eq!(methods.tell_whole(Some(&taken), place, poll), None);
+        assert!(!methods.meet(&taken, other, poll));
         // There is.
         methods.begin(TimeNs(1), Some(0));
         methods.most_bytes = MAX_BYTES;
-        assert!(methods.meet(&taken, place, look));
+        assert!(methods.meet(&taken, place, poll));
         assert_ne!(name(methods, place), Some(old));
     });
     let limits = records
@@ -151,16 +151,16 @@ fn a_place_that_another_took_never_keeps_the_old_name() {
 fn a_place_that_cannot_be_read_has_no_name() {
     let fixture = Fixture::new();
     let place = fixture.all[0];
-    fixture.run(|jvm, memory, methods, look| {
-        assert!(methods.meet(memory, place, look));
+    fixture.run(|jvm, memory, methods, poll| {
+        assert!(methods.meet(memory, place, poll));
         let field = jvm.structs.offset("Method", "_constMethod").unwrap();
         let gone = Changed {
             memory,
             words: vec![(Avma(place.0 + field), 8)],
         };
         methods.begin(TimeNs(1), Some(0));
-        assert!(!methods.meet(&gone, place, look));
-        assert_eq!(methods.tell_whole(Some(&gone), place, look), None);
+        assert!(!methods.meet(&gone, place, poll));
+        assert_eq!(methods.tell_whole(Some(&gone), place, poll), None);
     });
 }
 
@@ -186,7 +186,7 @@ fn number_of(name: &str) -> u8 {
 #[test]
 fn other_code_at_the_same_places_is_another_method() {
     let fixture = Fixture::new();
-    fixture.run(|jvm, memory, methods, look| {
+    fixture.run(|jvm, memory, methods, poll| {
         for (name, is_same) in [
             ("aload_0", true),
             ("nofast_aload_0", true),
@@ -194,7 +194,7 @@ fn other_code_at_the_same_places_is_another_method() {
         ] {
             let (method, word) = rewritten(jvm, memory, &fixture.all, number_of(name));
             methods.begin(TimeNs(1), Some(0));
-            assert!(methods.meet(memory, method, look));
+            assert!(methods.meet(memory, method, poll));
             let pinned = methods.pin(method).unwrap();
             let words = vec![word];
             let changed = Changed { memory, words };
@@ -203,7 +203,7 @@ fn other_code_at_the_same_places_is_another_method() {
             let known = &pinned.1;
             let is_other = known.is_replaced(&jvm.methods, &changed, method);
             assert_eq!(is_other, !is_same, "{name}");
-            assert!(methods.meet(&changed, method, look));
+            assert!(methods.meet(&changed, method, poll));
             let now = methods.pin(method).unwrap();
             assert_eq!(Arc::ptr_eq(&now.1, &pinned.1), is_same, "{name}");
         }
@@ -214,22 +214,22 @@ fn other_code_at_the_same_places_is_another_method() {
 fn dead_code_is_named_by_who_was_there_when_it_lived_or_not_at_all() {
     let fixture = Fixture::new();
     let (place, other, late) = (fixture.all[0], fixture.all[1], fixture.all[2]);
-    fixture.run(|jvm, memory, methods, look| {
+    fixture.run(|jvm, memory, methods, poll| {
         methods.begin(TimeNs(1), Some(0));
-        assert!(methods.meet(memory, place, look));
+        assert!(methods.meet(memory, place, poll));
         let old = name(methods, place).unwrap();
         methods.begin(TimeNs(2), Some(0));
-        assert!(methods.meet(memory, late, look));
+        assert!(methods.meet(memory, late, poll));
         let dead =
             |methods: &Methods, at| methods.dead(at).map(|(_, known)| known.info.full_name());
         assert_eq!(dead(methods, place), None, "nothing was unloaded yet");
-        // The last look before it may have seen who came after it.
+        // The last poll before it may have seen who came after it.
         methods.begin(TimeNs(3), Some(4));
         assert_eq!(dead(methods, place).as_ref(), Some(&old));
         assert_eq!(dead(methods, late), None);
-        // Another takes the place: in this look, and in the next one it is still so.
+        // Another takes the place: in this poll, and in the next one it is still so.
         let taken = moved(jvm, memory, place, other);
-        assert!(methods.meet(&taken, place, look));
+        assert!(methods.meet(&taken, place, poll));
         assert_ne!(name(methods, place).as_ref(), Some(&old));
         assert_eq!(dead(methods, place).as_ref(), Some(&old));
         methods.begin(TimeNs(4), Some(4));
@@ -247,19 +247,19 @@ fn dead_code_is_named_by_who_was_there_when_it_lived_or_not_at_all() {
 fn only_what_was_pinned_names_code_that_is_gone() {
     let fixture = Fixture::new();
     let (place, other) = (fixture.all[0], fixture.all[1]);
-    fixture.run(|jvm, memory, methods, look| {
-        assert!(methods.meet(memory, place, look));
+    fixture.run(|jvm, memory, methods, poll| {
+        assert!(methods.meet(memory, place, poll));
         let pinned = methods.pin(place).unwrap();
         let old = name(methods, place);
         let taken = moved(jvm, memory, place, other);
         methods.begin(TimeNs(2), Some(1));
-        assert!(methods.meet(&taken, place, look) && methods.meet(&taken, other, look));
+        assert!(methods.meet(&taken, place, poll) && methods.meet(&taken, other, poll));
         let new = name(methods, place);
         let before = methods.only(&[pinned]);
         assert_eq!(name(methods, place), old);
-        assert_eq!(methods.tell_whole(None, other, look), None);
+        assert_eq!(methods.tell_whole(None, other, poll), None);
         methods.put_back(before);
         assert_eq!(name(methods, place), new);
-        assert!(methods.tell_whole(None, other, look).is_some());
+        assert!(methods.tell_whole(None, other, poll).is_some());
     });
 }

@@ -3,8 +3,8 @@
 use std::hash::{Hash as _, Hasher as _};
 
 use rustc_hash::FxHasher;
+use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
-use vmscope_target::{AdapterError, Memory};
 
 use super::{MethodLayout, WHAT};
 use crate::bytecode::{Operands, instructions};

@@ -120,7 +120,7 @@ fn logs_that_somebody_asks_for_stay() {
 
 #[test]
 fn one_that_is_over_is_like_all_others() {
-    let over = || ProcessView::departed(Pid(1), Vec::new());
+    let over = || ProcessView::exited(Pid(1), Vec::new());
     let of = |wishes: &Wishes| {
         let ours = wishes.of(VmKind::V8, &over(), None);
         (ours.files, ours.logs)

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
+use vmscope_process::testing::FakeMemory;
+use vmscope_process::{MapEntry, ProcessView, Symbol, SymbolKind};
 use vmscope_records::{Avma, FileOffset, Pid};
-use vmscope_target::testing::FakeMemory;
-use vmscope_target::{MapEntry, ProcessView, Symbol, SymbolKind};
 
 use super::super::VmKind;
 use super::{NODE_METADATA, PY_VERSION, V8_VERSION, recognise};
@@ -32,7 +32,7 @@ fn symbol(name: &str, address: u64) -> Symbol {
 }
 
 fn view(memory: FakeMemory, maps: Vec<MapEntry>) -> ProcessView {
-    ProcessView::made_up(Pid(7), Arc::new(memory), maps)
+    ProcessView::fake(Pid(7), Arc::new(memory), maps)
 }
 
 fn seen(paths: &[&str]) -> Option<(VmKind, String, String)> {

@@ -2,8 +2,8 @@
 
 use super::Map;
 use crate::report::words::ratio;
+use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::Command;
-use crate::tui::lens::Narrow;
 use crate::tui::views::zone::map_grid::{self, Grid, Places};
 use crate::tui::views::zone::{Ground, names};
 use crate::tui::views::{Act, Choice, Click, Cx, Find, Press};
@@ -149,7 +149,7 @@ impl Map {
             Command::Cancel => self.before = None,
             Command::Open => return self.on_entry(ground, cx, Act::Annotate),
             Command::Only => {
-                let only = |entry| Act::Narrow(Narrow::Entries(vec![entry]));
+                let only = |entry| Act::FilterChange(FilterChange::Entries(vec![entry]));
                 return self.on_entry(ground, cx, only);
             }
             _ => {}

@@ -1,7 +1,7 @@
 //! What the map shows, for copying and exporting.
 
 use super::Map;
-use crate::tui::shown::{Cell, Part, Shown, Table};
+use crate::tui::document::{Cell, Document, Part, Table};
 use crate::tui::views::Cx;
 use crate::tui::views::zone::map_drawn;
 use crate::tui::views::zone::sorts;
@@ -10,9 +10,9 @@ use vmscope_symbolizer::Stop;
 
 impl Map {
     /// What it shows; `None` where it was stopped.
-    pub fn shown(&self, ground: &Ground, cx: &Cx<'_>, stop: &Stop) -> Option<Shown> {
+    pub fn shown(&self, ground: &Ground, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         let only_text = |text: &str| {
-            Some(Shown {
+            Some(Document {
                 title: "Code zone".to_owned(),
                 parts: vec![Part::Text(vec![text.to_owned()])],
             })
@@ -65,7 +65,7 @@ impl Map {
             ]);
         }
         let name = names::of_zone(zone.process, zone.start, &ground.layout.lives, cx);
-        Some(Shown {
+        Some(Document {
             title: format!("The {name} at {:.3} s", cx.seconds(time)),
             parts: vec![Part::Table(kinds), Part::Table(table)],
         })

@@ -2,8 +2,8 @@
 
 use super::Plot;
 use crate::report::words::{percent, ratio};
+use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::Command;
-use crate::tui::lens::Narrow;
 use crate::tui::views::zone::columns::Columns;
 use crate::tui::views::zone::plot_drawn;
 use crate::tui::views::zone::{Ground, names};
@@ -103,7 +103,7 @@ impl Plot {
             }
             Command::Only => {
                 return match self.entry() {
-                    Some(entry) => vec![Act::Narrow(Narrow::Entries(vec![entry]))],
+                    Some(entry) => vec![Act::FilterChange(FilterChange::Entries(vec![entry]))],
                     None => vec![Act::Say("no samples fell on this column".to_owned())],
                 };
             }

@@ -2,12 +2,12 @@
 
 use super::Plot;
 use crate::report::words::{count, percent, ratio};
-use crate::tui::shown::{Axis, Cell, Chart, Part, Shown, Table};
+use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table};
 use crate::tui::views::Cx;
 use crate::tui::views::zone::{Ground, names};
 
 impl Plot {
-    pub fn shown(&self, ground: &Ground, cx: &Cx<'_>) -> Shown {
+    pub fn shown(&self, ground: &Ground, cx: &Cx<'_>) -> Document {
         let mut parts = Vec::new();
         let all = &ground.addresses;
         if let Some(columns) = self.columns.get() {
@@ -68,7 +68,7 @@ impl Plot {
             ]);
         }
         parts.push(Part::Table(table));
-        Shown {
+        Document {
             title: "Samples by address".to_owned(),
             parts,
         }

@@ -1,0 +1,198 @@
+//! Making time_buckets: of samples, and of time buckets.
+
+use super::sums::{Summed, Sums};
+use super::{BUCKET, FAN_OUT, Shown, Sites, Spot, TimeBucket, TimeBuckets, note_last, shown_at};
+use crate::profile::{Region, SiteId};
+use crate::trace::{Place, Samples, Trace};
+use std::ops::Range;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use vmscope_records::Exactness;
+
+/// From so many new time buckets on, a second thread helps.
+const MANY: usize = 4 * FAN_OUT;
+
+/// No spot yet.
+const NONE: u32 = u32::MAX;
+
+impl TimeBuckets {
+    pub(super) fn take_places(&mut self, trace: &Trace, sites: Sites) {
+        let new = trace.places.iter().zip(sites.of_place);
+        for (&place, &site) in new.skip(self.spot_of_place.len()) {
+            let spot = self.spot_at(trace, place, sites, site);
+            self.spot_of_place.push(spot);
+        }
+    }
+
+    pub(super) fn spot_at(
+        &mut self,
+        trace: &Trace,
+        place: Place,
+        sites: Sites,
+        site: SiteId,
+    ) -> u32 {
+        let shown = if trace.interpreters.is_empty() {
+            Shown::Elsewhere
+        } else {
+            shown_at(trace, place)
+        };
+        self.spot(sites, site, shown)
+    }
+
+    fn spot(&mut self, sites: Sites, site: SiteId, shown: Shown) -> u32 {
+        let index = site as usize;
+        if index >= self.spots_of_site.len() {
+            self.spots_of_site.resize(index + 1, [NONE; 3]);
+        }
+        let known = self.spots_of_site.get_mut(index);
+        let Some(known) = known.and_then(|known| known.get_mut(shown as usize)) else {
+            return NONE;
+        };
+        if *known == NONE {
+            // There are at most as many as places, which are counted in 32 bits.
+            *known = u32::try_from(self.spots.len()).unwrap_or(NONE);
+            let known = sites.sites.get(index);
+            let entry = known.and_then(|site| sites.entries.get(site.entry as usize));
+            self.spots.push(Spot {
+                site,
+                entry: known.map_or(NONE, |site| site.entry),
+                region: entry.map_or(Region::Unknown, |entry| entry.region),
+                exactness: known.map_or(Exactness::MethodOnly, |site| site.exactness),
+                shown,
+            });
+        }
+        *known
+    }
+
+    pub(super) fn take_samples(&mut self, samples: &Samples) {
+        let spots = self.spots.len();
+        let before = covered(&self.levels, 0);
+        let region_of_spot = self.regions();
+        let maker = Maker {
+            samples,
+            spot_of_place: &self.spot_of_place,
+            region_of_spot: &region_of_spot,
+            forgotten: self.forgotten,
+        };
+        let levels = &mut self.levels;
+        let all = self.forgotten + samples.times.len() as u64;
+        let mut sums = Sums::default();
+        let firsts = (before..all).step_by(BUCKET);
+        if firsts.clone().count() >= MANY {
+            // While the time buckets of one level are made, so are those of the others.
+            thread::scope(|scope| {
+                let (sender, receiver) = sync_channel(MANY);
+                let make = move || maker.make(firsts, &mut |slice| sender.send(slice).is_ok());
+                // Where there is no other thread, this one does all below.
+                let _ = thread::Builder::new().spawn_scoped(scope, make);
+                for slice in receiver {
+                    push(levels, 0, slice, &mut sums, spots);
+                }
+            });
+        }
+        let rest = (covered(levels, 0)..all).step_by(BUCKET);
+        maker.make(rest, &mut |slice| {
+            push(levels, 0, slice, &mut sums, spots);
+            true
+        });
+        let index = |sample: u64| usize::try_from(sample.saturating_sub(self.forgotten));
+        if let (Ok(from), Ok(to)) = (index(before), index(covered(&self.levels, 0))) {
+            let times = samples.times.get(from..to).unwrap_or_default();
+            let threads = samples.threads.get(from..to).unwrap_or_default();
+            note_last(&mut self.last_of_thread, times, threads);
+        }
+    }
+}
+
+/// Makes time buckets of the first level.
+#[derive(Clone, Copy)]
+pub(super) struct Maker<'a> {
+    pub samples: &'a Samples,
+    pub spot_of_place: &'a [u32],
+    pub region_of_spot: &'a [Region],
+    pub forgotten: u64,
+}
+
+impl Maker<'_> {
+    /// Hands the time buckets that begin with these samples to `put`, while it wants more and
+    /// there are samples enough.
+    fn make(&self, firsts: impl Iterator<Item = u64>, put: &mut dyn FnMut(TimeBucket) -> bool) {
+        let mut sums = Sums::default();
+        for first in firsts {
+            let slice = self.slice(first, &mut sums);
+            if !slice.is_some_and(&mut *put) {
+                return;
+            }
+        }
+    }
+
+    fn slice(&self, first: u64, sums: &mut Sums) -> Option<TimeBucket> {
+        let end = first.checked_add(BUCKET as u64)?;
+        let summed = self.sums(first..end, sums)?;
+        let times = self.samples.times.get(self.range(first..end)?)?;
+        Some(summed.slice(first..end, (*times.first()?, *times.last()?)))
+    }
+
+    /// What samples are summed up to, counted from the very first; `None` where there are
+    /// not all.
+    pub fn sums(&self, range: Range<u64>, sums: &mut Sums) -> Option<Summed> {
+        let range = self.range(range)?;
+        let threads = self.samples.threads.get(range.clone())?;
+        let places = self.samples.places.get(range)?;
+        let spot = |place: u32| self.spot_of_place.get(place as usize).copied();
+        let all = threads.iter().zip(places);
+        let all = all.filter_map(|(&thread, &place)| Some((thread, spot(place)?)));
+        Some(sums.of_samples(all, self.region_of_spot))
+    }
+
+    /// Where samples are among the single ones; `None` where one was forgotten.
+    fn range(&self, range: Range<u64>) -> Option<Range<usize>> {
+        let index = |sample: u64| usize::try_from(sample.checked_sub(self.forgotten)?).ok();
+        Some(index(range.start)?..index(range.end)?)
+    }
+}
+
+/// Up to which sample a level's time buckets reach.
+fn covered(levels: &[Vec<TimeBucket>], level: usize) -> u64 {
+    let last = levels
+        .get(level)
+        .and_then(|time_buckets| time_buckets.last());
+    last.map_or(0, |slice| slice.end)
+}
+
+/// Appends a time bucket to a level, and what becomes whole by it to those above.
+fn push(
+    levels: &mut Vec<Vec<TimeBucket>>,
+    level: usize,
+    slice: TimeBucket,
+    sums: &mut Sums,
+    spots: usize,
+) {
+    if level >= levels.len() {
+        levels.push(Vec::new());
+    }
+    let above = covered(levels, level + 1);
+    let Some(time_buckets) = levels.get_mut(level) else {
+        return;
+    };
+    time_buckets.push(slice);
+    let from = time_buckets.partition_point(|slice| slice.first < above);
+    let children = time_buckets.get(from..).unwrap_or_default();
+    if children.len() >= FAN_OUT
+        && let Some(parent) = sum(children, sums, spots)
+    {
+        push(levels, level + 1, parent, sums, spots);
+    }
+}
+
+/// The sum of time buckets that follow one another; `None` for none, or for too many samples.
+pub(super) fn sum(
+    time_buckets: &[TimeBucket],
+    sums: &mut Sums,
+    spots: usize,
+) -> Option<TimeBucket> {
+    let (first, last) = (time_buckets.first()?, time_buckets.last()?);
+    u32::try_from(last.end - first.first).ok()?;
+    let summed = sums.of_slices(time_buckets, spots);
+    Some(summed.slice(first.first..last.end, (first.from, last.to)))
+}

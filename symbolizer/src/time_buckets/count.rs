@@ -1,0 +1,121 @@
+//! Counting a window by site and thread.
+
+use super::{Piece, Selection, Shown, Stop, TimeBuckets};
+use crate::profile::Profile;
+use crate::summary::Filter;
+
+/// How many samples a filter takes, by site and by thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All of them.
+    pub total: u64,
+    /// By [`Profile::sites`].
+    pub sites: Vec<u64>,
+    /// By [`crate::Trace::threads`].
+    pub threads: Vec<u64>,
+    /// In interpreters that can show what they execute, and did.
+    pub interpreted: u64,
+    /// In such interpreters, that did not.
+    pub without_method: u64,
+    /// Samples in time buckets without single samples at the edges of the window: each time bucket was
+    /// taken or left as a whole.
+    pub decided_whole: u64,
+    /// By [`Profile::entries`], and in each by [`vmscope_records::Exactness`].
+    pub(crate) entries: Vec<[u64; 3]>,
+}
+
+impl Counts {
+    /// Counts; `None` when `stop` was wished before it was done.
+    #[must_use]
+    pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
+        Self::of_selection(profile, &Selection::new(profile, filter), stop)
+    }
+
+    pub(crate) fn of_selection(
+        profile: &Profile,
+        selection: &Selection,
+        stop: &Stop,
+    ) -> Option<Self> {
+        let time_buckets = &profile.time_buckets;
+        let mut sums = Sums {
+            by_spot: vec![0; time_buckets.spots.len()],
+            by_thread: vec![0; profile.trace.threads.len()],
+        };
+        time_buckets.pieces(selection.range.clone(), &mut |piece| {
+            sums.take(profile, selection, piece);
+            (!stop.is_stopped()).then_some(())
+        })?;
+        Some(sums.into_counts(profile, time_buckets, selection))
+    }
+}
+
+struct Sums {
+    by_spot: Vec<u64>,
+    by_thread: Vec<u64>,
+}
+
+impl Sums {
+    fn take(&mut self, profile: &Profile, selection: &Selection, piece: Piece) {
+        match piece {
+            Piece::TimeBucket(slice, _) => {
+                for run in slice.runs() {
+                    if !selection.takes_thread(run.thread) {
+                        continue;
+                    }
+                    let mut samples = 0;
+                    selection.each_cell(run.cells, |cell| {
+                        samples += u64::from(cell.count);
+                        add(&mut self.by_spot, cell.spot, u64::from(cell.count));
+                    });
+                    add(&mut self.by_thread, run.thread, samples);
+                }
+            }
+            Piece::Samples(range) => {
+                profile.each_spot(range, |thread, spot| {
+                    if selection.takes_thread(thread) && selection.takes_spot(spot) {
+                        add(&mut self.by_thread, thread, 1);
+                        add(&mut self.by_spot, spot, 1);
+                    }
+                });
+            }
+        }
+    }
+
+    fn into_counts(
+        self,
+        profile: &Profile,
+        time_buckets: &TimeBuckets,
+        selection: &Selection,
+    ) -> Counts {
+        let mut counts = Counts {
+            total: self.by_thread.iter().sum(),
+            sites: vec![0; profile.sites.len()],
+            entries: vec![[0; 3]; profile.entries.len()],
+            threads: self.by_thread,
+            decided_whole: selection.decided_whole,
+            ..Counts::default()
+        };
+        for ((&count, spot), id) in self.by_spot.iter().zip(&time_buckets.spots).zip(0..) {
+            if count == 0 || !selection.takes_spot(id) {
+                continue;
+            }
+            add(&mut counts.sites, spot.site, count);
+            let entry = counts.entries.get_mut(spot.entry as usize);
+            if let Some(slot) = entry.and_then(|entry| entry.get_mut(spot.exactness as usize)) {
+                *slot += count;
+            }
+            match spot.shown {
+                Shown::Elsewhere => {}
+                Shown::Method => counts.interpreted += count,
+                Shown::Nothing => counts.without_method += count,
+            }
+        }
+        counts
+    }
+}
+
+pub(super) fn add(counts: &mut [u64], index: u32, count: u64) {
+    if let Some(slot) = counts.get_mut(index as usize) {
+        *slot += count;
+    }
+}

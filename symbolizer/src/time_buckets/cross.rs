@@ -1,0 +1,95 @@
+//! Counting by thread and entry at once.
+
+use super::{Piece, Selection, Stop};
+use crate::profile::{EntryId, Profile};
+use crate::summary::Filter;
+
+/// The samples that a thread has in an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ThreadEntry {
+    /// Index in [`crate::Trace::threads`].
+    pub thread: u32,
+    /// Where.
+    pub entry: EntryId,
+    /// More than none.
+    pub samples: u64,
+}
+
+/// Counts what a filter takes by thread and entry: thread by thread, the entries of each in
+/// any order. `None` when `stop` was wished before it was done.
+#[must_use]
+pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<ThreadEntry>> {
+    let mut all = Vec::new();
+    by_kind_of_thread(profile, filter, stop, |thread| thread, |one| all.push(one))?;
+    Some(all)
+}
+
+/// Hands the same to `visit`, threads of one kind taken together: `kind_of` gives one of
+/// them for all.
+pub(crate) fn by_kind_of_thread(
+    profile: &Profile,
+    filter: &Filter,
+    stop: &Stop,
+    kind_of: impl Fn(u32) -> u32,
+    mut visit: impl FnMut(ThreadEntry),
+) -> Option<()> {
+    let time_buckets = &profile.time_buckets;
+    let selection = Selection::new(profile, filter);
+    let entry_of_spot: Vec<EntryId> = time_buckets.by_spot(|_, spot| spot.entry);
+    // What is counted one by one is put in the order of threads once.
+    let (mut whole, mut single) = (Vec::new(), Vec::new());
+    time_buckets.pieces(selection.range.clone(), &mut |piece| {
+        match piece {
+            Piece::TimeBucket(slice, _) => whole.push(slice),
+            Piece::Samples(range) => profile.each_spot(range, |thread, spot| {
+                if selection.takes_thread(thread) && selection.takes_spot(spot) {
+                    single.push((kind_of(thread), spot));
+                }
+            }),
+        }
+        (!stop.is_stopped()).then_some(())
+    })?;
+    single.sort_unstable();
+    let mut single = single.into_iter().peekable();
+    let threads = 0..u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
+    let threads = threads.filter(|thread| selection.takes_thread(*thread));
+    let mut threads: Vec<(u32, u32)> = threads.map(|thread| (kind_of(thread), thread)).collect();
+    threads.sort_unstable();
+    // Kind by kind, so that memory goes by entries alone.
+    let mut counts = vec![0u64; profile.entries.len()];
+    let mut counted: Vec<EntryId> = Vec::new();
+    for of_kind in threads.chunk_by(|(a, _), (b, _)| a == b) {
+        let kind = of_kind.first().map_or(0, |(kind, _)| *kind);
+        if stop.is_stopped() {
+            return None;
+        }
+        let mut add = |spot: u32, count: u32| {
+            if let Some(&entry) = entry_of_spot.get(spot as usize)
+                && let Some(sum) = counts.get_mut(entry as usize)
+            {
+                if *sum == 0 {
+                    counted.push(entry);
+                }
+                *sum += u64::from(count);
+            }
+        };
+        for slice in &whole {
+            for &(_, thread) in of_kind {
+                selection.each_cell(slice.of_thread(thread), |cell| add(cell.spot, cell.count));
+            }
+        }
+        while let Some((_, spot)) = single.next_if(|(of, _)| *of <= kind) {
+            add(spot, 1);
+        }
+        for entry in counted.drain(..) {
+            let samples = counts.get_mut(entry as usize).map(std::mem::take);
+            let samples = samples.unwrap_or_default();
+            visit(ThreadEntry {
+                thread: kind,
+                entry,
+                samples,
+            });
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,248 @@
+//! A filter made ready: which samples, threads and spots of a profile it takes.
+
+use super::{Cell, OfThread, Piece, Spot, Stop, TimeBuckets};
+use crate::profile::{Profile, Region};
+use crate::summary::{Filter, Only};
+use std::ops::Range;
+
+/// A filter made ready for one profile.
+#[derive(Clone, Debug)]
+pub(crate) struct Selection {
+    /// The samples in its window, counted from the first that was ever appended.
+    pub range: Range<u64>,
+    /// Samples in time buckets that stand at the edges of the window and were taken or left as
+    /// a whole.
+    pub decided_whole: u64,
+    /// By thread; `None` for all.
+    pub threads: Option<Vec<bool>>,
+    /// By spot; `None` for all.
+    pub spots: Option<Vec<bool>>,
+    /// By region, where the spots it takes are those of whole regions.
+    regions: Option<[bool; Region::ALL.len()]>,
+    /// The spots it takes, ascending, where they are few.
+    few: Option<Few>,
+}
+
+/// So few spots that they are searched for among the cells.
+#[derive(Clone, Debug)]
+pub(crate) struct Few(Vec<u32>);
+
+impl Few {
+    /// More than this are many.
+    const MOST: usize = 128;
+    /// So few cells are gone through.
+    const SHORT: usize = 512;
+
+    /// The spots that are `taken`, if they are few.
+    pub fn of(taken: impl Iterator<Item = bool>) -> Option<Self> {
+        let spots = (0..)
+            .zip(taken)
+            .filter_map(|(spot, taken)| taken.then_some(spot));
+        let few: Vec<u32> = spots.take(Self::MOST + 1).collect();
+        (few.len() <= Self::MOST).then_some(Few(few))
+    }
+
+    /// Whether searching for them among so many cells is quicker than going through these.
+    pub fn is_quicker(&self, cells: usize) -> bool {
+        // Each halving of a search waits for memory, which cells that follow one another
+        // do not.
+        cells > Self::SHORT && cells / 16 > self.0.len()
+    }
+
+    /// Hands those among `cells` to `visit`.
+    pub fn each(&self, mut cells: &[Cell], mut visit: impl FnMut(&Cell)) {
+        // How far the next one may be, if it is near: those of a method mostly are.
+        let mut near = usize::MAX;
+        for spot in &self.0 {
+            let is_before = |cell: &Cell| cell.spot < *spot;
+            while near < cells.len() && cells.get(near).is_some_and(is_before) {
+                cells = cells.get(near..).unwrap_or_default();
+                near *= 2;
+            }
+            let some = cells.get(..near.saturating_add(1)).unwrap_or(cells);
+            let at = some.partition_point(is_before);
+            cells = cells.get(at..).unwrap_or_default();
+            near = 1;
+            match cells.first() {
+                Some(cell) if cell.spot == *spot => visit(cell),
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
+}
+
+impl Selection {
+    pub fn new(profile: &Profile, filter: &Filter) -> Self {
+        let time_buckets = &profile.time_buckets;
+        let (range, decided_whole) =
+            time_buckets.range_of(&profile.trace.samples, filter.from, filter.to);
+        let count = profile.trace.threads.len();
+        let threads = (!filter.takes_all_threads()).then(|| {
+            let all = 0..u32::try_from(count).unwrap_or(u32::MAX);
+            all.map(|thread| filter.takes_thread(thread)).collect()
+        });
+        let mask = filter.entry_mask(profile);
+        let spots = mask.map(|mask| time_buckets.by_spot(|_, spot| mask.takes(spot.entry)));
+        Selection {
+            range,
+            decided_whole,
+            threads,
+            few: spots.as_deref().and_then(few),
+            spots,
+            regions: filter.only.of_regions(),
+        }
+    }
+
+    /// Of what it takes, what is at some spots only.
+    pub fn only(&self, time_buckets: &TimeBuckets, is_taken: impl Fn(&Spot) -> bool) -> Self {
+        let spots = time_buckets.by_spot(|id, spot| self.takes_spot(id) && is_taken(spot));
+        Selection {
+            few: few(&spots),
+            spots: Some(spots),
+            regions: None,
+            threads: self.threads.clone(),
+            range: self.range.clone(),
+            decided_whole: self.decided_whole,
+        }
+    }
+
+    /// The same at every spot.
+    pub fn everywhere(&self) -> Self {
+        Selection {
+            spots: None,
+            regions: Only::default().of_regions(),
+            few: None,
+            range: self.range.clone(),
+            threads: self.threads.clone(),
+            decided_whole: self.decided_whole,
+        }
+    }
+
+    /// Whether the spots it takes are searched for among so many cells, which are not gone
+    /// through.
+    pub fn is_few_among(&self, cells: usize) -> bool {
+        self.few.as_ref().is_some_and(|few| few.is_quicker(cells))
+    }
+
+    /// Hands those cells of a run to `visit` whose spots it takes.
+    pub fn each_cell(&self, cells: &[Cell], mut visit: impl FnMut(&Cell)) {
+        match (&self.few, &self.spots) {
+            (Some(few), _) if few.is_quicker(cells.len()) => few.each(cells, visit),
+            (_, None) => cells.iter().for_each(visit),
+            (_, Some(spots)) => {
+                for cell in cells {
+                    if spots.get(cell.spot as usize) == Some(&true) {
+                        visit(cell);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether what it takes of a time bucket is known by region.
+    pub fn is_of_regions(&self) -> bool {
+        self.regions.is_some()
+    }
+
+    /// Hands what it takes of each region of a thread's to `visit`: only of a selection of
+    /// regions.
+    pub fn each_region(&self, of: &OfThread, mut visit: impl FnMut(Region, u32)) {
+        let Some(taken) = &self.regions else {
+            return;
+        };
+        for one in of.regions {
+            if taken.get(one.region as usize) == Some(&true) {
+                visit(one.region, one.count);
+            }
+        }
+    }
+
+    /// How many samples of a thread's it takes, where no cell has to be looked at for that.
+    pub fn samples_of(&self, of: &OfThread) -> Option<u64> {
+        self.regions?;
+        let mut samples = 0;
+        self.each_region(of, |_, count| samples += u64::from(count));
+        Some(samples)
+    }
+
+    /// How many samples it takes; `None` when `stop` was wished before it was done.
+    pub fn total(&self, profile: &Profile, stop: &Stop) -> Option<u64> {
+        let mut total = 0;
+        profile
+            .time_buckets
+            .pieces(self.range.clone(), &mut |piece| {
+                match piece {
+                    Piece::TimeBucket(slice, _) => {
+                        for run in slice.runs().filter(|run| self.takes_thread(run.thread)) {
+                            total += self.samples_of(&run).unwrap_or_else(|| {
+                                let mut samples = 0;
+                                self.each_cell(run.cells, |cell| samples += u64::from(cell.count));
+                                samples
+                            });
+                        }
+                    }
+                    Piece::Samples(range) => profile.each_spot(range, |thread, spot| {
+                        total += u64::from(self.takes_thread(thread) && self.takes_spot(spot));
+                    }),
+                }
+                (!stop.is_stopped()).then_some(())
+            })?;
+        Some(total)
+    }
+
+    pub fn takes_thread(&self, thread: u32) -> bool {
+        let threads = self.threads.as_ref();
+        threads.is_none_or(|threads| threads.get(thread as usize).copied().unwrap_or(false))
+    }
+
+    pub fn takes_spot(&self, spot: u32) -> bool {
+        let spots = self.spots.as_ref();
+        spots.is_none_or(|spots| spots.get(spot as usize).copied().unwrap_or(false))
+    }
+}
+
+fn few(spots: &[bool]) -> Option<Few> {
+    Few::of(spots.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers below `below`, ascending, each with that chance of one in so many.
+    fn some(state: &mut u64, below: u32, one_in: u64) -> Vec<u32> {
+        let mut is_in = |_: &u32| {
+            *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (*state >> 33).is_multiple_of(one_in)
+        };
+        (0..below).filter(|spot| is_in(spot)).collect()
+    }
+
+    #[test]
+    fn what_is_searched_for_is_found_wherever_it_is() {
+        let mut state = 7;
+        for (below, cells_in, spots_in) in [
+            (0, 1, 1),
+            (9, 1, 1),
+            (40, 3, 2),
+            (300, 2, 9),
+            (5_000, 1, 400),
+            (5_000, 50, 60),
+            (5_000, 3, 5_000),
+        ] {
+            for _ in 0..20 {
+                let cells = some(&mut state, below, cells_in);
+                let spots = some(&mut state, below, spots_in);
+                let cells: Vec<Cell> = (cells.into_iter().zip(1..))
+                    .map(|(spot, count)| Cell { spot, count })
+                    .collect();
+                let is_wanted = |cell: &&Cell| spots.binary_search(&cell.spot).is_ok();
+                let expected: Vec<Cell> = cells.iter().filter(is_wanted).copied().collect();
+                let mut found = Vec::new();
+                Few(spots.clone()).each(&cells, |cell| found.push(*cell));
+                assert_eq!(found, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Counting by spans of time that may overlap and lie anywhere: collections, their phases.
+
+use super::{Piece, Selection, Stop};
+use crate::profile::{Profile, Region};
+use crate::summary::Filter;
+use vmscope_records::TimeNs;
+
+/// A span of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its first instant.
+    pub from: TimeNs,
+    /// The instant behind its last one.
+    pub to: TimeNs,
+    /// Only on this thread, by its index in [`crate::Trace::threads`]; `None` for all.
+    pub thread: Option<u32>,
+}
+
+/// The samples of a span that a filter takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InSpan {
+    /// By region, as [`Region::ALL`] orders them.
+    pub regions: [u64; Region::ALL.len()],
+    /// Samples in time buckets without single samples at the span's edges: each time bucket was taken
+    /// or left as a whole.
+    pub decided_whole: u64,
+}
+
+impl InSpan {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.regions.iter().sum()
+    }
+
+    /// Those of a region.
+    #[must_use]
+    pub fn of(&self, region: Region) -> u64 {
+        self.regions.get(region as usize).copied().unwrap_or(0)
+    }
+
+    /// Counts what `filter` takes in each of `spans`, in their order; `None` when `stop` was
+    /// wished before it was done. A span is found by bisection, and costs what is in it.
+    #[must_use]
+    pub fn of_spans(
+        profile: &Profile,
+        filter: &Filter,
+        spans: &[Span],
+        stop: &Stop,
+    ) -> Option<Vec<Self>> {
+        let time_buckets = &profile.time_buckets;
+        let selection = Selection::new(profile, filter);
+        let region_of_spot: Vec<Option<Region>> =
+            time_buckets.by_spot(|id, spot| selection.takes_spot(id).then_some(spot.region));
+        let of_span = |span: &Span| {
+            let samples = &profile.trace.samples;
+            let (range, decided_whole) =
+                time_buckets.range_of(samples, Some(span.from), Some(span.to.max(span.from)));
+            let within = &selection.range;
+            let range = range.start.clamp(within.start, within.end)
+                ..range.end.clamp(within.start, within.end);
+            let mut sum = InSpan {
+                decided_whole,
+                ..InSpan::default()
+            };
+            let takes = |thread: u32| {
+                selection.takes_thread(thread) && span.thread.is_none_or(|one| one == thread)
+            };
+            let mut add = |region: Region, count: u32| {
+                if let Some(slot) = sum.regions.get_mut(region as usize) {
+                    *slot += u64::from(count);
+                }
+            };
+            let region_of = |spot: u32| region_of_spot.get(spot as usize).copied().flatten();
+            time_buckets.pieces(range, &mut |piece| {
+                match piece {
+                    Piece::TimeBucket(slice, _) => {
+                        for run in slice.runs().filter(|run| takes(run.thread)) {
+                            if selection.is_of_regions() {
+                                selection.each_region(&run, &mut add);
+                                continue;
+                            }
+                            selection.each_cell(run.cells, |cell| {
+                                if let Some(region) = region_of(cell.spot) {
+                                    add(region, cell.count);
+                                }
+                            });
+                        }
+                    }
+                    Piece::Samples(range) => profile.each_spot(range, |thread, spot| {
+                        if let Some(region) = region_of(spot).filter(|_| takes(thread)) {
+                            add(region, 1);
+                        }
+                    }),
+                }
+                (!stop.is_stopped()).then_some(())
+            })?;
+            Some(sum)
+        };
+        spans.iter().map(of_span).collect()
+    }
+}

@@ -1,0 +1,327 @@
+//! What is looked at: the filters that all views honour, and their names for the
+//! breadcrumb, where each can be removed.
+
+use super::theme::region_name;
+use rustc_hash::FxHashSet;
+use vmscope_records::TimeNs;
+use vmscope_symbolizer::{EntryId, Filter, Profile, Region};
+
+/// The filters of all views.
+#[derive(Clone, Debug, Default)]
+pub struct FilterState {
+    /// As chosen.
+    chosen: Filter,
+    /// What the picture of a running process is held at.
+    held: Option<TimeNs>,
+    /// Both together.
+    filter: Filter,
+    /// In the order in which they came.
+    kinds: Vec<Kind>,
+    version: u64,
+}
+
+/// A filter that can be removed by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A window of time.
+    Window,
+    /// Some threads.
+    Threads,
+    /// Some regions.
+    Regions,
+    /// Some modules or classes.
+    Modules,
+    /// Some tiers.
+    Tiers,
+    /// Entries whose names have something in them.
+    Names,
+    /// Some entries.
+    Entries,
+}
+
+/// A change of the filters. An empty list is all.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FilterChange {
+    /// Only from the first instant to before the second; `None` for all.
+    Window(Option<(TimeNs, TimeNs)>),
+    /// Only these threads, by index in the trace; `None` for all.
+    Threads(Option<FxHashSet<u32>>),
+    /// All threads but these, those that begin later, too.
+    WithoutThreads(FxHashSet<u32>),
+    /// Only these regions.
+    Regions(Vec<Region>),
+    /// Only these modules or classes.
+    Modules(Vec<String>),
+    /// Only these tiers.
+    Tiers(Vec<String>),
+    /// Only entries with one of these in their names.
+    Names(Vec<String>),
+    /// Only these entries.
+    Entries(Vec<EntryId>),
+    /// Without the newest filter.
+    DropNewest,
+    /// Without that one.
+    Drop(Kind),
+    /// Without any.
+    DropAll,
+}
+
+impl FilterState {
+    /// The filter.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Changes with every change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Whether everything is shown.
+    pub fn is_open(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// The filters, in the order in which they came.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// The window that is chosen.
+    pub fn window(&self) -> Option<(TimeNs, TimeNs)> {
+        Some((self.chosen.from?, self.chosen.to?))
+    }
+
+    /// The filter whatever its window is, up to what the picture is held at.
+    pub fn any_time(&self) -> Filter {
+        Filter {
+            from: None,
+            to: self.held,
+            ..self.filter.clone()
+        }
+    }
+
+    /// Changes the filters; whether that changed anything.
+    pub fn narrow(&mut self, narrow: FilterChange) -> bool {
+        let mut filter = self.chosen.clone();
+        let kind = match narrow {
+            FilterChange::Window(window) => {
+                (filter.from, filter.to) = window.filter(|(from, to)| from < to).unzip();
+                Kind::Window
+            }
+            FilterChange::Threads(threads) => {
+                filter.threads = threads;
+                filter.without.clear();
+                Kind::Threads
+            }
+            FilterChange::WithoutThreads(threads) => {
+                filter.threads = None;
+                filter.without = threads;
+                Kind::Threads
+            }
+            FilterChange::Regions(regions) => {
+                filter.only.regions = regions;
+                Kind::Regions
+            }
+            FilterChange::Modules(modules) => {
+                filter.only.modules = modules;
+                Kind::Modules
+            }
+            FilterChange::Tiers(tiers) => {
+                filter.only.tiers = tiers;
+                Kind::Tiers
+            }
+            FilterChange::Names(names) => {
+                filter.only.names = names;
+                Kind::Names
+            }
+            FilterChange::Entries(entries) => {
+                filter.only.entries = entries;
+                Kind::Entries
+            }
+            FilterChange::DropNewest => {
+                let newest = self.kinds.last().copied();
+                return newest.is_some_and(|newest| self.narrow(FilterChange::Drop(newest)));
+            }
+            FilterChange::Drop(kind) => return self.narrow(kind.none()),
+            FilterChange::DropAll => {
+                let was_open = self.is_open();
+                self.kinds.clear();
+                self.set(Filter::default());
+                return !was_open;
+            }
+        };
+        if filter == self.chosen {
+            return false;
+        }
+        self.kinds.retain(|other| *other != kind);
+        if kind.is_set(&filter) {
+            self.kinds.push(kind);
+        }
+        self.set(filter);
+        true
+    }
+
+    /// Shows nothing that comes later than that, or all again. That is no filter of the
+    /// user's: what is chosen stays.
+    pub fn hold(&mut self, until: Option<TimeNs>) {
+        self.held = until;
+        self.set(self.chosen.clone());
+    }
+
+    fn set(&mut self, chosen: Filter) {
+        let ends = [chosen.to, self.held];
+        self.filter = Filter {
+            to: ends.into_iter().flatten().min(),
+            ..chosen.clone()
+        };
+        self.chosen = chosen;
+        self.version += 1;
+    }
+
+    /// Drops threads that are no more what they were when they were chosen, as `is_gone` says
+    /// by their index in the trace; whether there were any.
+    pub fn drop_threads(&mut self, is_gone: impl Fn(u32) -> bool) -> bool {
+        let chosen = self.chosen.threads.iter().flatten();
+        let mut all = chosen.chain(&self.chosen.without);
+        if !all.any(|thread| is_gone(*thread)) {
+            return false;
+        }
+        let stay = |threads: &FxHashSet<u32>| {
+            let there = threads.iter().copied();
+            there.filter(|thread| !is_gone(*thread)).collect()
+        };
+        let narrow = match &self.chosen.threads {
+            Some(threads) => {
+                let threads: FxHashSet<u32> = stay(threads);
+                FilterChange::Threads((!threads.is_empty()).then_some(threads))
+            }
+            None => FilterChange::WithoutThreads(stay(&self.chosen.without)),
+        };
+        self.narrow(narrow)
+    }
+
+    /// Goes back to filters that were there before.
+    pub fn restore(&mut self, older: FilterState) {
+        self.kinds = older.kinds;
+        self.set(older.chosen);
+    }
+
+    /// What a filter is called in the breadcrumb; `begin` is what times are counted from.
+    pub fn label(&self, kind: Kind, profile: &Profile, begin: TimeNs) -> String {
+        let only = &self.chosen.only;
+        let thread_name = |thread: u32| {
+            let thread = profile.trace.threads.get(thread as usize);
+            thread.map_or("", |thread| thread.thread.name.as_str())
+        };
+        let entry_name = |entry: EntryId| {
+            let entry = profile.entries.get(entry as usize);
+            entry.map_or("", |entry| entry.name.as_str())
+        };
+        match kind {
+            Kind::Window => {
+                let (from, to) = self.window().unwrap_or((begin, begin));
+                let at = |time: TimeNs| time.since(begin).as_secs_f64();
+                format!("{:.3}-{:.3} s", at(from), at(to))
+            }
+            Kind::Threads => {
+                let (what, threads) = match &self.chosen.threads {
+                    Some(threads) => ("thread", threads),
+                    None => ("without", &self.chosen.without),
+                };
+                listed(what, threads.iter().map(|&thread| thread_name(thread)))
+            }
+            Kind::Regions => listed("", only.regions.iter().map(|&region| region_name(region))),
+            Kind::Modules => listed("in", only.modules.iter().map(String::as_str)),
+            Kind::Tiers => listed("tier", only.tiers.iter().map(String::as_str)),
+            Kind::Names => listed("named", only.names.iter().map(String::as_str)),
+            Kind::Entries => listed("only", only.entries.iter().map(|&entry| entry_name(entry))),
+        }
+    }
+}
+
+/// `what first`, and how many more there are.
+fn listed<'a>(what: &str, mut names: impl Iterator<Item = &'a str>) -> String {
+    let first = names.next().unwrap_or("nothing");
+    let more = names.count();
+    let space = if what.is_empty() { "" } else { " " };
+    if more == 0 {
+        format!("{what}{space}{first}")
+    } else {
+        format!("{what}{space}{first} +{more}")
+    }
+}
+
+impl Kind {
+    /// The change that removes it.
+    fn none(self) -> FilterChange {
+        match self {
+            Kind::Window => FilterChange::Window(None),
+            Kind::Threads => FilterChange::Threads(None),
+            Kind::Regions => FilterChange::Regions(Vec::new()),
+            Kind::Modules => FilterChange::Modules(Vec::new()),
+            Kind::Tiers => FilterChange::Tiers(Vec::new()),
+            Kind::Names => FilterChange::Names(Vec::new()),
+            Kind::Entries => FilterChange::Entries(Vec::new()),
+        }
+    }
+
+    fn is_set(self, filter: &Filter) -> bool {
+        match self {
+            Kind::Window => filter.from.is_some() || filter.to.is_some(),
+            Kind::Threads => !filter.takes_all_threads(),
+            Kind::Regions => !filter.only.regions.is_empty(),
+            Kind::Modules => !filter.only.modules.is_empty(),
+            Kind::Tiers => !filter.only.tiers.is_empty(),
+            Kind::Names => !filter.only.names.is_empty(),
+            Kind::Entries => !filter.only.entries.is_empty(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_come_and_go_one_by_one() {
+        let mut filters = FilterState::default();
+        assert!(!filters.narrow(FilterChange::DropNewest));
+        assert!(filters.narrow(FilterChange::Window(Some((TimeNs(1), TimeNs(5))))));
+        assert!(filters.narrow(FilterChange::Threads(Some([3].into_iter().collect()))));
+        assert!(!filters.narrow(FilterChange::Window(Some((TimeNs(1), TimeNs(5))))));
+        assert_eq!(filters.kinds(), [Kind::Window, Kind::Threads]);
+        let version = filters.version();
+        assert!(filters.narrow(FilterChange::DropNewest));
+        assert!(filters.version() > version);
+        assert_eq!(filters.kinds(), [Kind::Window]);
+        assert_eq!(filters.window(), Some((TimeNs(1), TimeNs(5))));
+        assert!(filters.narrow(FilterChange::Regions(vec![Region::Gc])));
+        assert!(filters.narrow(FilterChange::Drop(Kind::Regions)));
+        assert!(filters.narrow(FilterChange::DropAll));
+        assert!(filters.is_open() && filters.filter().from.is_none());
+    }
+
+    #[test]
+    fn threads_that_are_no_more_what_they_were_are_dropped() {
+        let set = |threads: &[u32]| -> FxHashSet<u32> { threads.iter().copied().collect() };
+        let mut filters = FilterState::default();
+        assert!(!filters.drop_threads(|_| true));
+        filters.narrow(FilterChange::Threads(Some(set(&[3, 5]))));
+        assert!(!filters.drop_threads(|thread| thread == 4));
+        assert!(filters.drop_threads(|thread| thread == 3));
+        assert_eq!(filters.filter().threads, Some(set(&[5])));
+        assert!(filters.drop_threads(|thread| thread == 5));
+        assert!(filters.is_open() && filters.filter().threads.is_none());
+        filters.narrow(FilterChange::WithoutThreads(set(&[7, 8])));
+        assert!(filters.drop_threads(|thread| thread == 8));
+        assert_eq!(filters.filter().without, set(&[7]));
+    }
+
+    #[test]
+    fn an_empty_window_is_none() {
+        let mut filters = FilterState::default();
+        assert!(!filters.narrow(FilterChange::Window(Some((TimeNs(5), TimeNs(5))))));
+        assert!(filters.is_open());
+    }
+}

@@ -1,0 +1,74 @@
+//! A virtual machine's process as seen from outside.
+//!
+//! Everything an adapter needs to read a VM that does not know it is read: its
+//! memory ([`Memory`]: live, from a core file, or made up by a test), what is mapped
+//! into it ([`MapEntry`]), the files behind that, opened safely ([`Root`],
+//! [`ModuleFile`], [`Modules`]), and their symbols by name ([`ElfFile`]). The
+//! [`Adapter`] trait is what a VM family implements on top; [`ProcessView`] is what
+//! it gets.
+//!
+//! All of it is somebody else's data: every length, count and offset is checked
+//! against a stated limit before it is used, and what can't be is a typed error.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::panic,
+        reason = "a test that fails is to panic"
+    )
+)]
+
+mod adapter;
+mod adapter_error;
+mod attach;
+mod cadence;
+mod consistent;
+mod core_file;
+mod core_memory;
+mod cpu_time;
+mod elf;
+mod elf_file;
+mod elf_memory;
+mod file;
+mod keys;
+mod live;
+mod loaded;
+mod maps;
+mod memory;
+mod modules;
+mod opening;
+mod poll;
+mod process;
+mod root;
+pub mod testing;
+mod zone;
+
+pub use adapter::{
+    Adapter, AdapterFamily, EnvironmentChange, Launch, Recognised, SampleNeeds, recognise,
+};
+pub use adapter_error::AdapterError;
+pub use attach::{AttachError, ProcessFacts, ProgramStamp, ThreadInfo, examine, list_threads};
+pub use cadence::Cadence;
+pub use consistent::read_consistently;
+pub use core_file::{CoreFile, CoreInfo};
+pub use cpu_time::cpu_time;
+pub use elf::{
+    ElfError, ElfHeader, HEADER_BYTES, MAX_NOTE_BYTES, MAX_SECTIONS, MAX_SEGMENTS, RawSymbol,
+    Section, Segment, SymbolKind, parse_build_id, parse_dynamic, parse_header, parse_sections,
+    parse_segments, parse_symbols,
+};
+pub use elf_file::{ElfFile, LoadBias, Symbol};
+pub use elf_memory::{build_id_in_memory, symbols_in_memory};
+pub use file::{ModuleFile, ReadAt, open_magic_link};
+pub use keys::KeySource;
+pub use live::LiveMemory;
+pub use loaded::{LoadedModule, SymbolError};
+pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, read_maps};
+pub use memory::{Memory, MemoryError};
+pub use modules::{MAX_MODULES, MAX_OPEN_FILES, Modules, Sighting};
+pub use poll::{CompilationNews, MAX_RECORDS_OF_A_POLL, MAX_TOUCHED_OF_A_POLL, Poll, ThreadNews};
+pub use process::{Environment, ProcessView, own_root, wall_time};
+pub use root::Root;
+pub use zone::{CodeZone, SeenCode};
