@@ -16,6 +16,7 @@ mod binaries;
 mod doctor;
 mod embed;
 mod export;
+mod queries;
 mod record;
 #[cfg(test)]
 #[path = "../../symbolizer/tests/recordings/mod.rs"]

@@ -1,7 +1,6 @@
 //! The views: one file each. A view knows the profile and the filters, nothing of
 //! terminals, files or processes; it draws as a pure function of what it holds.
 
-mod by_region;
 mod callers;
 mod collector;
 mod empty;

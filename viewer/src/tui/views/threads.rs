@@ -1,28 +1,30 @@
 //! The threads: each with its role, its share and its activity over time; which of them
 //! all views include.
 
+mod activity;
 mod choose;
-mod draw;
-mod facts;
-mod shown;
+mod page;
 #[cfg(test)]
 mod tests;
 
-use super::{Act, Choice, Click, Cx, Find, Press, View};
+use super::empty::{no_samples, say};
+use super::{Act, Choice, Click, Cx, Find, View};
+use crate::queries::threads::{Group, GroupBy, Threads as Uses};
 use crate::report::text::role_name;
-use crate::tui::document::Document;
+use crate::report::words::{count, some};
+use crate::tui::document::{Document, Part};
 use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::widgets::list::ListState;
-use crate::tui::widgets::search::{Finder, Search};
-use crate::tui::widgets::table;
+use crate::tui::widgets::data_table::{Clicked, DataTable, above_footer, footer};
+use crate::tui::widgets::search::Finder;
+use activity::{Activity, Asked};
 pub(super) use choose::{only, toggle};
-use facts::{By, Facts, Group, Key, Row, Rows, Wanted};
+use page::{ACTIVITY, Key, Page, Row};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::sync::Arc;
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::time_buckets::{By as Counted, Columns, ColumnsOf};
+use vmscope_symbolizer::time_buckets::Columns;
 use vmscope_symbolizer::{Filter, Profile, Stop};
 
 #[rustfmt::skip]
@@ -34,42 +36,39 @@ const BINDINGS: &[Binding] = &[
     own(Command::GroupBack, &[ch('B')], "", "group by the one before"),
 ];
 
-/// What the activity of some rows was asked for.
-#[derive(Clone, Debug, PartialEq)]
-struct Sparks {
-    rows: Vec<Key>,
-    columns: usize,
-    window: (TimeNs, TimeNs),
-    everybody: Filter,
-    version: u64,
-}
+/// Ways to group threads, in the order of the key's presses, with their words.
+const GROUPINGS: [(Option<GroupBy>, &str); 4] = [
+    (None, ""),
+    (Some(GroupBy::Role), "by role"),
+    (Some(GroupBy::Name), "by name"),
+    (Some(GroupBy::Process), "by process"),
+];
+
+/// The numbers of the questions.
+const THREADS: u8 = 0;
+const ACTIVITIES: u8 = 1;
+
+type Table = DataTable<Row, Key>;
 
 /// Whether a thread's name, tid or role has what is searched for in it.
 pub(in crate::tui::views) fn matches(profile: &Profile, thread: u32, text: &mut Finder) -> bool {
-    let thread = profile.trace.threads.get(thread as usize);
-    thread.is_some_and(|thread| {
-        let thread = &thread.thread;
-        text.is_in_words(&[
-            &thread.name,
-            &thread.tid.to_string(),
-            role_name(thread.role),
-        ])
-    })
+    let thread = &profile.trace.threads[thread as usize].thread;
+    text.is_in_words(&[
+        &thread.name,
+        &thread.tid.to_string(),
+        role_name(thread.role),
+    ])
 }
 
 /// The view.
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
-    wanted: Wanted,
-    list: ListState,
-    /// What is selected: it stays so when the order changes.
-    chosen: Option<Key>,
-    facts: Fetched<Filter, Arc<Facts>>,
-    /// Counts the answers, which the rows are made of.
-    version: u64,
-    rows: Fetched<(Wanted, u64), Rows>,
-    sparks: Fetched<Sparks, Columns>,
-    search: Search,
+    table: Table,
+    /// One of [`GROUPINGS`].
+    grouping: usize,
+    threads: Fetched<Filter, Uses>,
+    groups: Option<Arc<[Group]>>,
+    activity: Fetched<Asked, Columns>,
 }
 
 /// The filter without what this view chooses.
@@ -77,69 +76,97 @@ fn everybody(cx: &Cx<'_>) -> Filter {
     cx.filters.filter().of_all_threads()
 }
 
-fn next<T: Copy + PartialEq>(all: &[T], now: T, by: usize) -> Option<T> {
-    let at = all.iter().position(|one| *one == now)?;
-    all.get((at + by) % all.len()).copied()
-}
-
 impl Threads {
-    fn shown_rows(&self) -> &[Row] {
-        self.rows.get().map_or(&[], |rows| rows.shown.as_slice())
+    fn page<'a>(&'a self, cx: &Cx<'a>) -> Option<Page<'a>> {
+        let activity = self.activity.answered().zip(self.activity.get());
+        let activity =
+            activity.map(|((asked, _), columns)| Activity::of(cx.profile, asked, columns));
+        Some(Page {
+            cx: *cx,
+            threads: self.threads.get()?,
+            groups: self.groups.as_deref(),
+            activity,
+        })
     }
 
-    fn selected(&self) -> Option<&Row> {
-        self.shown_rows().get(self.list.selected())
+    /// Calls the table with its data and its height, where the threads are known.
+    fn with_table<T>(
+        &mut self,
+        cx: &Cx<'_>,
+        call: impl FnOnce(&mut Table, &Page<'_>, usize) -> T,
+    ) -> Option<T> {
+        let mut table = std::mem::take(&mut self.table);
+        let height = Table::height(above_footer(cx.area));
+        let result = self.page(cx).map(|page| call(&mut table, &page, height));
+        self.table = table;
+        result
     }
 
-    fn height(area: Rect) -> usize {
-        // The last line tells how many are included.
-        table::height(area).saturating_sub(1)
+    /// The threads of the selected row: indices in the trace.
+    fn selected(&self, cx: &Cx<'_>) -> Option<Vec<u32>> {
+        let row = self.table.selected()?;
+        Some(self.page(cx)?.threads_of(row).to_vec())
     }
 
-    /// Opens or closes the group that is selected, or that the thread is of.
-    fn open(&mut self, open: bool) {
-        let at = self.list.selected();
-        let rows = self.shown_rows().iter().take(at + 1).rev();
-        let name = rows
-            .filter_map(|row| match &row.key {
-                Key::Group(name) => Some(name.clone()),
-                Key::Thread(_) => None,
-            })
-            .next();
-        if let Some(name) = name {
-            self.wanted.closed.retain(|other| *other != name);
-            if !open {
-                self.chosen = Some(Key::Group(name.clone()));
-                self.wanted.closed.push(name);
-                self.wanted.closed.sort();
-            }
-        }
+    fn group_by(&mut self, grouping: usize, cx: &Cx<'_>) {
+        self.grouping = grouping;
+        self.arrange(cx);
     }
 
-    /// Keeps what was selected selected.
-    fn reselect(&mut self, cx: &Cx<'_>) {
-        let rows = self.shown_rows();
-        let count = rows.len();
-        let at = rows
-            .iter()
-            .position(|row| Some(&row.key) == self.chosen.as_ref());
-        self.list.keep(at, count, Self::height(cx.area));
+    /// Groups and sorts anew.
+    fn arrange(&mut self, cx: &Cx<'_>) {
+        let threads = self.threads.get();
+        let groups = GROUPINGS[self.grouping].0.zip(threads);
+        let groups = groups.map(|(by, threads)| by.groups(cx.profile, threads).into());
+        self.groups = groups;
+        self.with_table(cx, |table, page, height| table.arrange(page, height));
     }
 
-    /// What the rows on the screen need; the columns of the screen for a row's activity.
-    fn sparks_of(&self, cx: &Cx<'_>) -> Sparks {
-        let height = Self::height(cx.area);
-        let top = self.list.top(self.shown_rows().len(), height);
-        let rows = self.shown_rows().iter().skip(top).take(height);
+    /// What the activity of the rows on the screen is to be asked for.
+    fn activity_to_ask(&self, cx: &Cx<'_>) -> Option<Asked> {
+        let page = self.page(cx)?;
+        let rows = self.table.on_screen(Table::height(above_footer(cx.area)));
+        let rows = rows.map(|row| {
+            let is_expanded = matches!(row, Row::Group(_)) && self.table.is_expanded(&page, row);
+            let threads = if is_expanded {
+                &[]
+            } else {
+                page.threads_of(row)
+            };
+            (page_key(&page, row), Arc::from(threads))
+        });
         let (from, to) = cx.window();
-        Sparks {
-            rows: rows.map(|row| row.key.clone()).collect(),
-            columns: draw::activity_columns(cx.area),
+        Some(Asked {
+            rows: rows.collect(),
+            columns: Table::width_of(&page, ACTIVITY, cx.area.width)?,
             window: (from, TimeNs(to.0.saturating_add(1))),
             everybody: everybody(cx),
-            version: self.version,
-        }
+        })
     }
+
+    /// How many threads are included, and what the activity's height means.
+    fn footer(&self, cx: &Cx<'_>, page: &Page<'_>) -> String {
+        if page.threads.samples == 0 {
+            return no_samples(cx);
+        }
+        let filter = cx.filters.filter();
+        let threads = choose::all(cx.profile).count();
+        let included = choose::all(cx.profile).filter(|thread| filter.takes_thread(*thread));
+        let included = count(included.count() as u64);
+        let threads = some(threads as u64, "thread", "threads");
+        let mut words = format!("{included} of {threads} included");
+        if page.threads.idle > 0 {
+            let idle = count(page.threads.idle as u64);
+            words += &format!("; {idle} of them did not run here");
+        }
+        let busiest = page.activity.map_or(1.0, |activity| activity.busiest) * 100.0;
+        words + &format!("; full height of activity: {busiest:.1}% of a thread's time")
+    }
+}
+
+fn page_key(page: &Page<'_>, row: Row) -> Key {
+    use crate::tui::widgets::data_table::Rows;
+    page.key(row)
 }
 
 impl View for Threads {
@@ -152,53 +179,38 @@ impl View for Threads {
     }
 
     fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
-        let (rows, height) = (self.shown_rows().len(), Self::height(cx.area));
-        if self.list.act(command, rows, height) {
-            self.chosen = self.selected().map(|row| row.key.clone());
+        let is_done = self.with_table(cx, |table, page, height| table.act(command, page, height));
+        if is_done == Some(true) {
             return Vec::new();
         }
-        let threads = self.selected().map(|row| Arc::clone(&row.threads));
-        match (command, threads) {
-            (Command::Toggle, Some(threads)) => return toggle(cx, &threads),
-            (Command::Only | Command::Open, Some(threads)) => {
-                return only(&threads);
+        let count = GROUPINGS.len();
+        match command {
+            Command::Toggle => {
+                return self
+                    .selected(cx)
+                    .map_or_else(Vec::new, |these| toggle(cx, &these));
             }
-            (Command::Left, _) => self.open(false),
-            (Command::Right, _) => self.open(true),
-            (Command::Own(number), _) => return self.of_choice(number, cx),
-            (Command::Sort, _) => {
-                self.wanted.by = next(&By::ALL, self.wanted.by, 1).unwrap_or_default();
+            Command::Only | Command::Open => {
+                return self
+                    .selected(cx)
+                    .map_or_else(Vec::new, |these| only(&these));
             }
-            (Command::Reverse, _) => self.wanted.reverse ^= true,
-            (Command::Group, _) => {
-                self.wanted.group = next(&Group::ALL, self.wanted.group, 1).unwrap_or_default();
-            }
-            (Command::GroupBack, _) => {
-                let by = Group::ALL.len() - 1;
-                self.wanted.group = next(&Group::ALL, self.wanted.group, by).unwrap_or_default();
-            }
+            Command::Own(number) => return self.of_choice(number, cx),
+            Command::Group => self.group_by((self.grouping + 1) % count, cx),
+            Command::GroupBack => self.group_by((self.grouping + count - 1) % count, cx),
             _ => {}
         }
         Vec::new()
     }
 
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
-        let (rows, height) = (self.shown_rows().len(), Self::height(cx.area));
-        let Some(line) = click.at.y.checked_sub(cx.area.y + 1).map(usize::from) else {
-            return Vec::new();
-        };
-        if line >= height && matches!(click.what, Press::Down | Press::Double) {
-            return Vec::new();
-        }
-        let is_row = self.list.press(click.what, line, rows, height);
-        self.chosen = self.selected().map(|row| row.key.clone());
-        if !is_row {
-            return Vec::new();
-        }
-        // The first column is what a click there changes.
-        match click.what {
-            Press::Double => self.act(Command::Open, cx),
-            Press::Down if click.at.x == cx.area.x => self.act(Command::Toggle, cx),
+        let area = above_footer(cx.area);
+        match self.with_table(cx, |table, page, _| table.click(click, page, area)) {
+            Some(Clicked::Row { twice: true, .. }) => self.act(Command::Open, cx),
+            // The first column is what a click there changes.
+            Some(Clicked::Row {
+                column: Some(0), ..
+            }) if click.at.x == cx.area.x => self.act(Command::Toggle, cx),
             _ => Vec::new(),
         }
     }
@@ -211,110 +223,84 @@ impl View for Threads {
         };
         let filter = everybody(cx);
         let of = filter.clone();
-        let facts = self
-            .facts
-            .ask(0, filter.clone(), stamp, move |profile, stop| {
-                Facts::of(profile, &of, stop)
+        let threads = self
+            .threads
+            .ask(THREADS, filter.clone(), stamp, move |profile, stop| {
+                Uses::of(profile, &of, stop)
             });
-        let mut questions: Vec<Question> = facts.into_iter().collect();
-        if let Some(facts) = self.facts.get().map(Arc::clone) {
-            let wanted = self.wanted.clone();
-            let key = (wanted.clone(), self.version);
-            let rows = self
-                .rows
-                .ask(1, key, Stamp::default(), move |profile, stop| {
-                    Rows::of(profile, &facts, &wanted, stop)
-                });
-            questions.extend(rows);
-        }
+        let mut questions: Vec<Question> = threads.into_iter().collect();
         // Which threads there is activity of is known by the rows.
-        let rows_are_of = self.rows.answered().map(|(key, _)| key);
-        if self.facts.answered() != Some(&(filter, stamp))
-            || rows_are_of != Some(&(self.wanted.clone(), self.version))
-        {
+        if self.threads.answered() != Some(&(filter, stamp)) {
             return questions;
         }
-        let key = self.sparks_of(cx);
-        if !key.rows.is_empty() && key.columns > 0 {
-            let height = Self::height(cx.area);
-            let top = self.list.top(self.shown_rows().len(), height);
-            let rows = self.shown_rows().iter().skip(top).take(height);
-            let is_own = |row: &&Row| matches!(row.key, Key::Thread(_)) || !row.open;
-            let rows = rows.zip(0u32..).filter(|(row, _)| is_own(row));
-            let threads: Vec<(u32, Arc<[u32]>)> = rows
-                .map(|(row, number)| (number, Arc::clone(&row.threads)))
-                .collect();
-            let asked = key.clone();
-            let sparks = self.sparks.ask(2, key, stamp, move |profile, stop| {
-                let mut of_thread = vec![u32::MAX; profile.trace.threads.len()];
-                for (number, threads) in &threads {
-                    for &thread in threads.iter() {
-                        if let Some(slot) = of_thread.get_mut(thread as usize) {
-                            *slot = *number;
-                        }
-                    }
-                }
-                let what = ColumnsOf {
-                    window: asked.window,
-                    columns: asked.columns,
-                    by: Counted::Rows {
-                        of_thread: &of_thread,
-                        rows: u32::try_from(asked.rows.len()).unwrap_or(0),
-                    },
-                };
-                Columns::of(profile, &what, &asked.everybody, stop)
-            });
-            questions.extend(sparks);
+        let asked = self.activity_to_ask(cx);
+        if let Some(asked) = asked.filter(|asked| !asked.rows.is_empty() && asked.columns > 0) {
+            let of = asked.clone();
+            let activity = self
+                .activity
+                .ask(ACTIVITIES, asked, stamp, move |profile, stop| {
+                    of.count(profile, stop)
+                });
+            questions.extend(activity);
         }
         questions
     }
 
     fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
         match number {
-            0 => {
-                self.facts.take(answer);
-                self.version += 1;
+            THREADS => {
+                self.threads.take(answer);
+                self.arrange(cx);
             }
-            1 => {
-                self.rows.take(answer);
-                self.reselect(cx);
-            }
-            _ => self.sparks.take(answer),
+            _ => self.activity.take(answer),
         }
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        let rows = self.rows.get().map_or(&[][..], |rows| &rows.shown);
-        let (count, now) = (rows.len(), self.list.selected());
-        let found = (self.search).find(pattern, find, count, now, |row, text| {
-            rows.get(row).is_some_and(|row| match &row.key {
-                Key::Thread(thread) => matches(cx.profile, *thread, text),
-                Key::Group(name) => text.is_in(name),
-            })
+        let found = self.with_table(cx, |table, page, height| {
+            table.find(pattern, find, page, height)
         });
-        found.select(|row| {
-            self.list.select(row, count, Self::height(cx.area));
-            self.chosen = self.selected().map(|row| row.key.clone());
-        })
+        found == Some(true)
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        self.draw_all(cx, frame, area);
+        let Some(page) = self.page(cx) else {
+            return;
+        };
+        if self.table.is_empty() && !self.threads.is_pending() {
+            return say(&no_samples(cx), cx, frame, area);
+        }
+        let above = footer(&self.footer(cx, &page), cx.theme, frame, area);
+        self.table.draw(&page, cx.theme, frame, above);
     }
 
     fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
-        self.table(cx, stop)
+        let Some(page) = self.page(cx) else {
+            return Some(Document::default());
+        };
+        // All threads, those of collapsed groups too.
+        let mut rows = self.table.all(&page);
+        rows.retain(|row| matches!(row, Row::Thread(_)));
+        let table = Table::export(&page, rows.into_iter(), stop)?;
+        Some(Document {
+            title: "Threads".to_owned(),
+            parts: vec![Part::Table(table)],
+        })
     }
 
-    fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {
-        Self::all_choices()
+    fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {
+        let mut choices = choose::choices();
+        if let Some(page) = self.page(cx) {
+            choices.extend(Table::choices(&page, choose::SORT));
+        }
+        choices
     }
 
     fn crumb(&self, _cx: &Cx<'_>) -> String {
-        self.wanted.group.name().to_owned()
+        GROUPINGS[self.grouping].1.to_owned()
     }
 
     fn is_pending(&self) -> bool {
-        self.facts.is_pending() || self.rows.is_pending() || self.sparks.is_pending()
+        self.threads.is_pending() || self.activity.is_pending()
     }
 }

@@ -1,5 +1,6 @@
 //! Pieces that several views are drawn with.
 
+pub mod data_table;
 pub mod list;
 pub mod pane;
 pub mod search;

@@ -1,12 +1,11 @@
 //! Which threads are included: by the keys, the palette, and other views.
 
-use super::facts::{By, ROLES};
 use super::{Threads, everybody};
+use crate::queries::threads::ROLES;
 use crate::report::text::role_name;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::views::{Act, Choice, Cx};
 use rustc_hash::FxHashSet;
-use std::sync::Arc;
 use vmscope_records::ThreadRole;
 use vmscope_symbolizer::{Filter, Profile};
 
@@ -17,7 +16,7 @@ const INVERT: u16 = 3;
 const ONLY_ROLE: u16 = 10;
 const WITH_ROLE: u16 = 20;
 const WITHOUT_ROLE: u16 = 30;
-const SORT: u16 = 40;
+pub(super) const SORT: u16 = 40;
 
 /// All threads but those that are told as nobody's: see `TraceThread::is_nobody`.
 pub(super) fn all(profile: &Profile) -> impl Iterator<Item = u32> {
@@ -88,7 +87,7 @@ impl Threads {
         match number {
             ALL => vec![Act::FilterChange(FilterChange::Threads(None))],
             OTHERS => {
-                let these = self.selected().map(|row| Arc::clone(&row.threads));
+                let these = self.selected(cx);
                 leave_out(cx, these.as_deref().unwrap_or_default())
             }
             INVERT => {
@@ -107,37 +106,34 @@ impl Threads {
             WITH_ROLE..WITHOUT_ROLE => include(cx, &of_role(role(WITH_ROLE))),
             WITHOUT_ROLE..SORT => leave_out(cx, &of_role(role(WITHOUT_ROLE))),
             _ => {
-                if let Some(by) = By::ALL.get(usize::from(number.saturating_sub(SORT))) {
-                    self.wanted.by = *by;
-                }
+                let line = number.saturating_sub(SORT);
+                self.with_table(cx, |table, page, height| table.choose(page, line, height));
                 Vec::new()
             }
         }
     }
+}
 
-    pub(super) fn all_choices() -> Vec<Choice> {
-        let choice = |number, text: &str| Choice {
-            text: text.to_owned(),
-            number,
-        };
-        let mut all = vec![
-            choice(ALL, "threads: include all"),
-            choice(OTHERS, "threads: all that are included but this"),
-            choice(INVERT, "threads: those that are left out, instead"),
-        ];
-        for (role, number) in ROLES.into_iter().zip(0..) {
-            let name = role_name(role);
-            for (from, words) in [
-                (ONLY_ROLE, "only role"),
-                (WITH_ROLE, "include role"),
-                (WITHOUT_ROLE, "leave out role"),
-            ] {
-                all.push(choice(from + number, &format!("threads: {words} {name}")));
-            }
+/// The palette's lines about which threads are included.
+pub(super) fn choices() -> Vec<Choice> {
+    let choice = |number, text: &str| Choice {
+        text: text.to_owned(),
+        number,
+    };
+    let mut all = vec![
+        choice(ALL, "threads: include all"),
+        choice(OTHERS, "threads: all that are included but this"),
+        choice(INVERT, "threads: those that are left out, instead"),
+    ];
+    for (role, number) in ROLES.into_iter().zip(0..) {
+        let name = role_name(role);
+        for (from, words) in [
+            (ONLY_ROLE, "only role"),
+            (WITH_ROLE, "include role"),
+            (WITHOUT_ROLE, "leave out role"),
+        ] {
+            all.push(choice(from + number, &format!("threads: {words} {name}")));
         }
-        for (by, number) in By::ALL.into_iter().zip(SORT..) {
-            all.push(choice(number, &format!("sort by {}", by.name())));
-        }
-        all
     }
+    all
 }

@@ -2,7 +2,6 @@
 
 #![allow(clippy::panic, reason = "tests fail by it")]
 
-use super::facts::family;
 use crate::recordings::screens::{java, nothing};
 use crate::recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording};
 use crate::tui::event::Effect;
@@ -117,12 +116,6 @@ fn what_is_copied_has_all_threads() {
     };
     assert_eq!(text.lines().count(), 3 + 9, "{text}");
     assert!(text.contains("worker-2"), "{text}");
-}
-
-#[test]
-fn families_are_names_without_numbers() {
-    assert_eq!(family("GC Thread#12"), "GC Thread#");
-    assert_eq!(family("pool-1-thread-22"), "pool-#-thread-#");
 }
 
 /// The threads `pool-0` …, each with a sample every microsecond until `until`.

@@ -1,8 +1,8 @@
 //! What the timeline asks for: counts by column.
 
 use super::grid::Grid;
+use crate::queries::by_region::GROUPS;
 use crate::tui::jobs::Stop;
-use crate::tui::views::by_region::GROUPS;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::summary::promised_by_column;
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};

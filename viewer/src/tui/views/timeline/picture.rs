@@ -1,9 +1,9 @@
 //! What the timeline shows, apart from how.
 
 use super::*;
+use crate::queries::by_region::period_ns;
 use crate::report::words::some;
 use crate::tui::document::each;
-use crate::tui::views::by_region::period_ns;
 
 /// The chart and the tables of what is shown.
 #[expect(

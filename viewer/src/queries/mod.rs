@@ -1,0 +1,6 @@
+//! What is asked of a profile: plain functions of profile and filter, with typed answers.
+//! The report, JSON, exports and the terminal UI show the same answers; nothing here knows a
+//! terminal or prints.
+
+pub mod by_region;
+pub mod threads;

@@ -1,0 +1,227 @@
+//! The threads that ran in a window: their samples by region, their CPU time, their groups.
+
+use super::by_region::{self, ByRegion, GROUPS};
+use crate::report::text::role_name;
+use crate::report::words::ratio;
+use rustc_hash::FxHashMap;
+use vmscope_records::{ThreadRole, TimeNs};
+use vmscope_symbolizer::summary::{Account, accounts};
+use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
+use vmscope_symbolizer::{Filter, Profile, Region, Stop};
+
+/// The roles, in the order in which they are sorted and chosen.
+pub const ROLES: [ThreadRole; 6] = [
+    ThreadRole::Mutator,
+    ThreadRole::Collector,
+    ThreadRole::Compiler,
+    ThreadRole::Vm,
+    ThreadRole::Heartbeat,
+    ThreadRole::Other,
+];
+
+/// The part of a window that one thread, or a group of threads, has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadUse {
+    /// Samples.
+    pub samples: u64,
+    /// Samples by region.
+    pub regions: ByRegion,
+    /// CPU time, and the samples that it promises.
+    pub account: Account,
+}
+
+impl ThreadUse {
+    /// The share of the promised samples that were delivered; `None` where fewer than one was
+    /// promised, or their number is not known.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    pub fn delivered(&self) -> Option<f64> {
+        let promised = self.account.promised.filter(|promised| *promised >= 1.0)?;
+        Some(self.samples as f64 / promised)
+    }
+
+    /// The share of the samples that fell in the kernel.
+    pub fn kernel_share(&self) -> f64 {
+        let kernel = self.regions.get(Region::Kernel as usize).copied();
+        ratio(kernel.unwrap_or(0), self.samples)
+    }
+
+    fn add(&mut self, other: &ThreadUse) {
+        self.samples += other.samples;
+        by_region::add(&mut self.regions, &other.regions);
+        if let Some(cpu) = other.account.cpu {
+            let sum = self.account.cpu.get_or_insert_default();
+            sum.0 = sum.0.saturating_add(cpu.0);
+        }
+        if let Some(promised) = other.account.promised {
+            *self.account.promised.get_or_insert(0.0) += promised;
+        }
+    }
+}
+
+/// All threads that ran in a window.
+#[derive(Debug, Default)]
+pub struct Threads {
+    /// Each thread by its index in the trace, ascending, with its part of the window.
+    pub all: Vec<(u32, ThreadUse)>,
+    /// The samples of all of them.
+    pub samples: u64,
+    /// How many threads did not run.
+    pub idle: usize,
+}
+
+impl Threads {
+    /// Counts the samples that a filter takes; `None` where it was stopped.
+    pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
+        let count = u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
+        let of_thread: Vec<u32> = (0..count).collect();
+        let what = ColumnsOf {
+            window: (TimeNs(0), TimeNs(u64::MAX)),
+            columns: 1,
+            by: By::Rows {
+                of_thread: &of_thread,
+                rows: count,
+            },
+        };
+        let columns = Columns::of(profile, &what, filter, stop)?;
+        let accounts = accounts(profile, filter, stop)?;
+        let rows = columns.column(0).chunks(GROUPS);
+        let threads = of_thread.into_iter().zip(&profile.trace.threads);
+        let mut all = Threads::default();
+        for (((thread, traced), counts), account) in threads.zip(rows).zip(accounts) {
+            let samples = counts.iter().sum();
+            if samples == 0 && account.cpu.is_none_or(|cpu| cpu.0 == 0) {
+                all.idle += usize::from(!traced.is_nobody());
+                continue;
+            }
+            let mut regions = ByRegion::default();
+            by_region::add(&mut regions, counts);
+            all.samples += samples;
+            let used = ThreadUse {
+                samples,
+                regions,
+                account,
+            };
+            all.all.push((thread, used));
+        }
+        Some(all)
+    }
+}
+
+/// What threads are grouped by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupBy {
+    /// Role.
+    Role,
+    /// Name without numbers: the threads of a pool are one group.
+    Name,
+    /// The process that they began in.
+    Process,
+}
+
+/// A group of threads.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Its threads: indices in [`Threads::all`].
+    pub members: Vec<usize>,
+    /// Their indices in the trace.
+    pub threads: Vec<u32>,
+    /// Their sums.
+    pub used: ThreadUse,
+}
+
+impl GroupBy {
+    fn name_of(self, profile: &Profile, thread: u32) -> String {
+        let thread = &profile.trace.threads[thread as usize].thread;
+        match self {
+            GroupBy::Role => role_name(thread.role).to_owned(),
+            GroupBy::Name => family(&thread.name),
+            GroupBy::Process => {
+                let process = profile.trace.processes.get(&thread.process);
+                process.map_or_else(
+                    || "process not known".to_owned(),
+                    |process| format!("process {} {}", process.pid, process.name),
+                )
+            }
+        }
+    }
+
+    /// The groups of some threads, in the order of their first members.
+    pub fn groups(self, profile: &Profile, threads: &Threads) -> Vec<Group> {
+        let mut place: FxHashMap<String, usize> = FxHashMap::default();
+        let mut groups: Vec<Group> = Vec::new();
+        for (at, (thread, used)) in threads.all.iter().enumerate() {
+            let name = self.name_of(profile, *thread);
+            let place = *place.entry(name).or_insert_with_key(|name| {
+                groups.push(Group {
+                    name: name.clone(),
+                    members: Vec::new(),
+                    threads: Vec::new(),
+                    used: ThreadUse::default(),
+                });
+                groups.len() - 1
+            });
+            let group = &mut groups[place];
+            group.members.push(at);
+            group.threads.push(*thread);
+            group.used.add(used);
+        }
+        groups
+    }
+}
+
+/// A name with each number as one `#`.
+fn family(name: &str) -> String {
+    let mut family = String::with_capacity(name.len());
+    for c in name.chars() {
+        if !c.is_ascii_digit() {
+            family.push(c);
+        } else if !family.ends_with('#') {
+            family.push('#');
+        }
+    }
+    family
+}
+
+/// When a thread began and ended, where that was between `begin` and the recording's end.
+pub fn life(profile: &Profile, begin: TimeNs, thread: u32) -> (Option<TimeNs>, Option<TimeNs>) {
+    let thread = &profile.trace.threads[thread as usize];
+    let from = Some(thread.thread.time).filter(|time| *time > begin);
+    let end = thread.end.as_ref().filter(|end| !end.alive);
+    (from, end.map(|end| end.time))
+}
+
+/// Whether samples in the kernel were taken at all.
+pub fn knows_kernel(profile: &Profile) -> bool {
+    let session = profile.trace.session.as_ref();
+    session.is_none_or(|session| session.kernel_included)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_are_names_without_numbers() {
+        assert_eq!(family("GC Thread#12"), "GC Thread#");
+        assert_eq!(family("pool-1-thread-22"), "pool-#-thread-#");
+    }
+
+    #[test]
+    fn sums_have_what_any_thread_has() {
+        let mut sum = ThreadUse::default();
+        let one = ThreadUse {
+            samples: 3,
+            account: Account {
+                promised: Some(4.0),
+                ..Account::default()
+            },
+            ..ThreadUse::default()
+        };
+        sum.add(&one);
+        sum.add(&ThreadUse::default());
+        assert_eq!(sum.samples, 3);
+        assert_eq!(sum.delivered(), Some(0.75));
+    }
+}
