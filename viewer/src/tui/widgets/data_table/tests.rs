@@ -1,4 +1,9 @@
+use super::drawn::fitting;
 use super::*;
+use crate::tui::document::Cell as Value;
+use crate::tui::theme::Role;
+use crate::tui::views::{Click, Press};
+use crate::tui::widgets::search::Finder;
 use ratatui::layout::Position;
 
 /// Three groups of numbers; the second one holds a group of its own.

@@ -1,0 +1,195 @@
+//! A table on the screen.
+
+use super::{Column, DataTable, Room, Rows, RowsOf, Sort};
+use crate::tui::theme::{Role, Theme};
+use crate::tui::widgets::text;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use std::hash::Hash;
+
+impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
+    /// Draws it.
+    pub fn draw(
+        &self,
+        data: &impl RowsOf<Row, Key>,
+        theme: &Theme,
+        frame: &mut Frame<'_>,
+        area: Rect,
+    ) {
+        if area.height == 0 {
+            return;
+        }
+        let columns = data.columns(area.width);
+        let on = fitted(data, area.width);
+        let shown: Vec<usize> = on.iter().map(|(column, ..)| *column).collect();
+        let marked = self.marked(data, &columns, &shown);
+        let mut heads = Vec::new();
+        for &(at, _, width) in &on {
+            let Some(column) = columns.get(at) else {
+                continue;
+            };
+            let arrow = match marked {
+                Some((marked, down)) if marked == at => match down {
+                    true => theme.sign("▾", "v"),
+                    false => theme.sign("▴", "^"),
+                },
+                _ => "",
+            };
+            let head = set(&format!("{}{arrow}", column.title), width, column.right);
+            heads.push(Span::styled(head, theme.style(Role::Title)));
+            heads.push(Span::raw(" "));
+        }
+        let line = |y: u16| Rect {
+            y,
+            height: 1,
+            ..area
+        };
+        frame.render_widget(Line::from(heads), line(area.y));
+        let top = self.list.top(self.rows.len(), Self::height(area));
+        let selected = self.list.selected().min(self.rows.len().saturating_sub(1));
+        let rows = self.rows.iter().enumerate().skip(top);
+        for ((index, row), y) in rows.zip(area.y + 1..area.bottom()) {
+            let base = match index == selected {
+                true => theme.style(Role::Selected),
+                false => Style::new(),
+            };
+            let mut spans = Vec::new();
+            for &(at, _, width) in &on {
+                let Some(column) = columns.get(at) else {
+                    continue;
+                };
+                let prefix = match at == data.tree_column() && data.is_tree() {
+                    true => prefix(row.depth, row.open, width, theme),
+                    false => String::new(),
+                };
+                let room = Room {
+                    theme,
+                    width: width.saturating_sub(text::width(&prefix)),
+                    columns: &shown,
+                };
+                let mut cell = data.cell(row.row, at, &room);
+                if let [one] = cell.as_mut_slice() {
+                    one.text = set(&format!("{prefix}{}", one.text), width, column.right);
+                }
+                let used: usize = cell.iter().map(|piece| text::width(&piece.text)).sum();
+                // What is selected is marked as a whole, whatever its pieces are.
+                let styled = cell.into_iter().map(|piece| {
+                    let style = theme.style(piece.role);
+                    let style = if index == selected {
+                        style.patch(base)
+                    } else {
+                        style
+                    };
+                    Span::styled(piece.text, style)
+                });
+                spans.extend(styled);
+                spans.push(Span::styled(
+                    " ".repeat((width + 1).saturating_sub(used)),
+                    base,
+                ));
+            }
+            frame.render_widget(Line::from(spans).style(base), line(y));
+        }
+    }
+
+    /// The column on the screen that shows what the table is sorted by, and whether the
+    /// heading's arrow points down.
+    fn marked(
+        &self,
+        data: &impl RowsOf<Row, Key>,
+        columns: &[Column],
+        shown: &[usize],
+    ) -> Option<(usize, bool)> {
+        let (column, reversed) = self.sorted(data);
+        let is_like = |at: &usize| {
+            let other = columns.get(*at);
+            *at == column || other.is_some_and(|other| other.sort == Sort::Like(column))
+        };
+        let itself = shown.iter().find(|at| **at == column);
+        let at = itself.or_else(|| shown.iter().find(|at| is_like(at)))?;
+        Some((*at, !reversed))
+    }
+}
+
+/// The columns on a screen: index, distance from the left, width.
+pub(super) fn fitted<D: Rows>(data: &D, width: u16) -> Vec<(usize, usize, usize)> {
+    let mut from = 0;
+    let columns = data.columns(width);
+    let fitting = fitting(&columns, data.stretch(), usize::from(width));
+    let placed = fitting.into_iter().map(|(at, width)| {
+        let place = (at, from, width);
+        from += width + 1;
+        place
+    });
+    placed.collect()
+}
+
+/// The columns that fit, with their widths; `stretch` takes the room that is left.
+pub(super) fn fitting(columns: &[Column], stretch: usize, room: usize) -> Vec<(usize, usize)> {
+    let on_screen = columns.iter().enumerate();
+    let on_screen = on_screen.filter(|(_, column)| column.width > 0);
+    let mut kept: Vec<(usize, &Column)> = on_screen.collect();
+    let needed = |kept: &[(usize, &Column)]| -> usize {
+        kept.iter().map(|(_, column)| column.width + 1).sum()
+    };
+    while needed(&kept) > room + 1 {
+        let last = kept.iter().map(|(at, column)| (column.rank, *at)).max();
+        match last.filter(|(rank, _)| *rank > 0) {
+            Some((_, last)) => kept.retain(|(at, _)| *at != last),
+            None => break,
+        }
+    }
+    let left = (room + 1).saturating_sub(needed(&kept));
+    let widths = kept.into_iter().map(|(at, column)| {
+        let more = if at == stretch { left } else { 0 };
+        (at, column.width + more)
+    });
+    widths.collect()
+}
+
+/// What stands before a name in a tree: its depth, and whether it is expanded.
+fn prefix(depth: usize, open: Option<bool>, room: usize, theme: &Theme) -> String {
+    let sign = match open {
+        Some(true) => theme.sign("▾ ", "- "),
+        Some(false) => theme.sign("▸ ", "+ "),
+        None => "  ",
+    };
+    let blanks = 2 * depth;
+    if blanks <= room / 3 {
+        return format!("{}{sign}", " ".repeat(blanks));
+    }
+    // Where there is no room for the indent, the depth stands as a number.
+    let depth = depth.to_string();
+    let blanks = (room / 3).saturating_sub(depth.len() + 1);
+    format!("{}{depth}:{sign}", " ".repeat(blanks))
+}
+
+fn set(text: &str, width: usize, right: bool) -> String {
+    if right {
+        text::right(text, width)
+    } else {
+        text::name(text, width)
+    }
+}
+
+/// Draws a line about what is selected below a table, and returns the table's area.
+pub fn footer(words: &str, theme: &Theme, frame: &mut Frame<'_>, area: Rect) -> Rect {
+    let words = text::line(&format!(" {words}"), usize::from(area.width));
+    let bottom = Rect {
+        y: area.bottom().saturating_sub(1),
+        height: area.height.min(1),
+        ..area
+    };
+    frame.render_widget(Line::styled(words, theme.style(Role::Dim)), bottom);
+    above_footer(area)
+}
+
+/// The area of a table that has a line below it.
+pub fn above_footer(area: Rect) -> Rect {
+    Rect {
+        height: area.height.saturating_sub(1),
+        ..area
+    }
+}

@@ -1,0 +1,159 @@
+//! A table's search, the mouse in it, and the palette's lines for it.
+
+use super::drawn::fitted;
+use super::{DataTable, Rows, RowsOf, Sort};
+use crate::tui::views::{Choice, Click, Find, Press};
+use crate::tui::widgets::search::{Finder, next_match};
+use ratatui::layout::Rect;
+use std::hash::Hash;
+
+/// What a click did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clicked {
+    /// It was in no row, or is used up.
+    Nothing,
+    /// It selected a row.
+    Row {
+        /// The column of the table, where it is on one.
+        column: Option<usize>,
+        /// Whether it was a double click.
+        twice: bool,
+    },
+}
+
+impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
+    /// Searches in all rows, and expands what hides the one that is found. Whether there is
+    /// one; an empty pattern ends the search.
+    pub fn find(
+        &mut self,
+        pattern: &str,
+        find: Find,
+        data: &impl RowsOf<Row, Key>,
+        height: usize,
+    ) -> bool {
+        let count = self.rows.len();
+        let now = self.list.selected().min(count.saturating_sub(1));
+        let here = self.selected().map(|row| data.key(row));
+        let Some((origin, finder)) = self.search.begin(pattern, here) else {
+            return true;
+        };
+        let is_origin = |key: &Key| self.rows.iter().position(|row| data.key(row.row) == *key);
+        let origin = origin.as_ref().and_then(is_origin).unwrap_or(now);
+        let mut path = Vec::new();
+        let found = next_match(count, origin, now, find, |at| {
+            path.clear();
+            self.rows.get(at).is_some_and(|row| {
+                let is_closed = row.open == Some(false);
+                data.fits(row.row, finder)
+                    || (is_closed && hidden(data, row.row, finder, &mut path))
+            })
+        });
+        let Some(at) = found else {
+            return false;
+        };
+        self.select(data, at, height);
+        // The path goes from what was found up to the row that is collapsed.
+        if let Some(&inside) = path.first() {
+            let closed = self.selected().into_iter();
+            let outer: Vec<Row> = closed.chain(path.into_iter().skip(1)).collect();
+            for row in outer {
+                self.turn(data, row, true);
+            }
+            self.chosen = Some(data.key(inside));
+            self.arrange(data, height);
+        }
+        true
+    }
+
+    /// Takes the mouse; `area` is that of the table.
+    pub fn click(&mut self, click: Click, data: &impl RowsOf<Row, Key>, area: Rect) -> Clicked {
+        let height = Self::height(area);
+        let x = usize::from(click.at.x.saturating_sub(area.x));
+        let on = fitted(data, area.width);
+        let at = on
+            .iter()
+            .find(|(_, from, width)| (*from..=from + width).contains(&x));
+        let Some(line) = click.at.y.checked_sub(area.y + 1).map(usize::from) else {
+            // The second press of a double click would turn the order back.
+            if let (Press::Down, Some((column, ..))) = (click.what, at) {
+                self.click_heading(data, *column, height);
+            }
+            return Clicked::Nothing;
+        };
+        let is_press = matches!(click.what, Press::Down | Press::Double);
+        if line >= height && is_press {
+            return Clicked::Nothing;
+        }
+        let is_row = self.list.press(click.what, line, self.rows.len(), height);
+        self.note_chosen(data);
+        if !is_row {
+            return Clicked::Nothing;
+        }
+        let row = self.selected_visible();
+        let sign = row
+            .filter(|row| row.open.is_some())
+            .map(|row| 2 * row.depth);
+        if let (Some((column, from, _)), Some(sign)) = (at, sign)
+            && *column == data.tree_column()
+            && (from + sign..from + sign + 2).contains(&x)
+        {
+            if click.what == Press::Down {
+                self.toggle(data, height);
+            }
+            return Clicked::Nothing;
+        }
+        Clicked::Row {
+            column: at.map(|(column, ..)| *column),
+            twice: click.what == Press::Double,
+        }
+    }
+
+    fn click_heading(&mut self, data: &impl RowsOf<Row, Key>, column: usize, height: usize) {
+        let columns = data.columns(u16::MAX);
+        let column = match columns.get(column).map(|column| column.sort) {
+            Some(Sort::Like(other)) => other,
+            Some(Sort::Up | Sort::Down) => column,
+            Some(Sort::No) | None => return,
+        };
+        let (now, reversed) = self.sorted(data);
+        self.sort_by(data, (column, now == column && !reversed), height);
+    }
+
+    /// The palette's lines for the order, each with its column; `first` is the number of the
+    /// first one.
+    pub fn choices(data: &impl RowsOf<Row, Key>, first: u16) -> Vec<Choice> {
+        let columns = data.columns(u16::MAX);
+        let sorts = data.sorts().into_iter().zip(first..);
+        let lines = sorts.map(|(at, number)| Choice {
+            text: format!(
+                "sort by {}",
+                columns.get(at).map_or("", |column| column.name)
+            ),
+            number,
+        });
+        lines.collect()
+    }
+
+    /// Does what the palette's line of that place in [`DataTable::choices`] says.
+    pub fn choose(&mut self, data: &impl RowsOf<Row, Key>, line: u16, height: usize) {
+        if let Some(&column) = data.sorts().get(usize::from(line)) {
+            self.sort_by(data, (column, false), height);
+        }
+    }
+}
+
+/// Looks in the rows below a collapsed one; `path` is what was found and the rows around it,
+/// innermost first.
+fn hidden<D: Rows>(data: &D, row: D::Row, text: &mut Finder, path: &mut Vec<D::Row>) -> bool {
+    for inner in data.searched(row) {
+        if data.fits(inner, text) {
+            path.push(inner);
+            return true;
+        }
+        if data.can_open(inner) && hidden(data, inner, text, path) {
+            path.push(inner);
+            return true;
+        }
+    }
+    false
+}
