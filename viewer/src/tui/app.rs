@@ -84,6 +84,9 @@ pub struct App {
     /// What was stopped before it was worked out anew.
     older: FxHashSet<Slot>,
     last_click: Option<(Position, u64)>,
+    /// What is copied, and what is written to a file, by their numbers.
+    copied: Fetched<u64, making::Made>,
+    exported: Fetched<u64, making::Made>,
     /// Files that were written.
     exports: u32,
     /// Whether quitting was asked for just now, and would lose something.
@@ -133,6 +136,8 @@ impl App {
             running: FxHashMap::default(),
             older: FxHashSet::default(),
             last_click: None,
+            copied: Fetched::default(),
+            exported: Fetched::default(),
             exports: 0,
             quit_asked: false,
             is_saved: false,

@@ -2,8 +2,8 @@
 //! question of each kind alone, the one before it stopped.
 
 use super::views::ViewId;
-use std::any::Any;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use vmscope_symbolizer::Profile;
 pub use vmscope_symbolizer::Stop;
@@ -14,7 +14,7 @@ pub enum Slot {
     /// The summary, which all views show.
     Summary,
     /// A view, and which of its questions.
-    View(ViewId, u8),
+    View(ViewId, QuestionId),
     /// What is shown, as text to be copied.
     Copy,
     /// What is shown, for a file.
@@ -47,17 +47,29 @@ impl Slot {
     }
 }
 
-/// An answer, of the type that the question's [`Fetched`] expects.
-pub type Answer = Box<dyn Any + Send>;
+/// Which of all questions: the newest one with an id replaces those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QuestionId(u32);
+
+impl QuestionId {
+    /// One that nobody has.
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        QuestionId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// The work: a pure function of the profile. Where it takes long, it looks at [`Stop`] each
-/// millisecond or so, and answers `None` when that was wished.
-pub type Work = Box<dyn FnOnce(&Profile, &Stop) -> Option<Answer> + Send>;
+/// millisecond or so, and gives up when that was wished. It puts its answer where the question's
+/// [`Fetched`] finds it, and returns whether there is one.
+pub type Work = Box<dyn FnOnce(&Profile, &Stop) -> bool + Send>;
 
 /// A question to be worked out.
 pub struct Job {
     /// Whom the answer is for.
     pub slot: Slot,
+    /// The question.
+    pub question: QuestionId,
     /// Its number: the newest of a slot counts.
     pub ticket: u64,
     /// Ends it early.
@@ -75,36 +87,30 @@ impl std::fmt::Debug for Job {
 impl Job {
     /// Works it out.
     pub fn run(self, profile: &Profile) -> Done {
-        let answer = if self.stop.is_stopped() {
-            None
-        } else {
-            (self.work)(profile, &self.stop)
-        };
+        let is_answered = !self.stop.is_stopped() && (self.work)(profile, &self.stop);
         Done {
             slot: self.slot,
+            question: self.question,
             ticket: self.ticket,
-            answer,
+            is_answered,
             took: Duration::ZERO,
         }
     }
 }
 
 /// A finished job.
+#[derive(Debug)]
 pub struct Done {
     /// Whom the answer is for.
     pub slot: Slot,
+    /// The question.
+    pub question: QuestionId,
     /// The job's number.
     pub ticket: u64,
-    /// The answer; `None` where the job was stopped.
-    pub answer: Option<Answer>,
+    /// Whether there is an answer: not where the job was stopped.
+    pub is_answered: bool,
     /// How long it took; nothing where nobody measured that.
     pub took: Duration,
-}
-
-impl std::fmt::Debug for Done {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Done({:?} #{})", self.slot, self.ticket)
-    }
 }
 
 /// What a question was asked about: the version of the filters and of the profile.
@@ -118,15 +124,15 @@ pub struct Stamp {
 
 /// A question that a view has, not yet a job.
 pub struct Question {
-    /// Which of the view's questions.
-    pub number: u8,
+    /// Which one.
+    pub id: QuestionId,
     /// What is to be done.
     pub work: Work,
 }
 
 impl std::fmt::Debug for Question {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Question({})", self.number)
+        write!(f, "{:?}", self.id)
     }
 }
 
@@ -134,21 +140,26 @@ impl std::fmt::Debug for Question {
 /// Until the new answer is there, the old one is shown. Clones share it.
 #[derive(Debug)]
 pub struct Fetched<K, T> {
+    id: QuestionId,
     asked: Option<(K, Stamp)>,
     /// What `value` is of.
     answered: Option<(K, Stamp)>,
     /// A question that no answer will come to: it was stopped.
     closed: Option<(K, Stamp)>,
     value: Option<Arc<T>>,
+    /// Where the newest question's work puts its answer: each question has a place of its own.
+    arriving: Arc<Mutex<Option<T>>>,
 }
 
 impl<K: Clone, T> Clone for Fetched<K, T> {
     fn clone(&self) -> Self {
         Fetched {
+            id: self.id,
             asked: self.asked.clone(),
             answered: self.answered.clone(),
             closed: self.closed.clone(),
             value: self.value.clone(),
+            arriving: Arc::clone(&self.arriving),
         }
     }
 }
@@ -156,10 +167,12 @@ impl<K: Clone, T> Clone for Fetched<K, T> {
 impl<K, T> Default for Fetched<K, T> {
     fn default() -> Self {
         Fetched {
+            id: QuestionId::new(),
             asked: None,
             answered: None,
             closed: None,
             value: None,
+            arriving: Arc::default(),
         }
     }
 }
@@ -168,7 +181,6 @@ impl<K: PartialEq + Clone, T: Send + 'static> Fetched<K, T> {
     /// The question, unless the same was asked before.
     pub fn ask(
         &mut self,
-        number: u8,
         key: K,
         stamp: Stamp,
         work: impl FnOnce(&Profile, &Stop) -> Option<T> + Send + 'static,
@@ -178,26 +190,39 @@ impl<K: PartialEq + Clone, T: Send + 'static> Fetched<K, T> {
             return None;
         }
         self.asked = asked;
+        self.arriving = Arc::default();
+        let arriving = Arc::clone(&self.arriving);
         let work: Work = Box::new(move |profile, stop| {
-            let answer = work(profile, stop)?;
-            Some(Box::new(answer) as Answer)
+            let answer = work(profile, stop);
+            let is_answered = answer.is_some();
+            *arriving.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+            is_answered
         });
-        Some(Question { number, work })
+        Some(Question { id: self.id, work })
     }
 
-    /// Takes the answer to the newest question; `None` that there is none: what was answered
-    /// last stays.
-    pub fn take(&mut self, answer: Option<Answer>) {
-        let Some(answer) = answer else {
+    /// Takes the answer to the newest question, where that is the one which has ended; whether
+    /// there is a new answer. Where it was stopped, the answer before it stays.
+    pub fn take(&mut self, ended: QuestionId) -> bool {
+        if ended != self.id {
+            return false;
+        }
+        let arrived = (self.arriving.lock())
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(value) = arrived else {
             // Stopped for a newer question, which has been asked since; or there is none.
             self.closed.clone_from(&self.asked);
-            return;
+            return false;
         };
-        // Another type can't come: the slot is this question's own.
-        if let Ok(value) = answer.downcast::<T>() {
-            self.value = Some(Arc::from(value));
-            self.answered.clone_from(&self.asked);
-        }
+        self.value = Some(Arc::new(value));
+        self.answered.clone_from(&self.asked);
+        true
+    }
+
+    /// Removes the newest answer, where nobody else has it.
+    pub fn remove(&mut self) -> Option<T> {
+        self.value.take().and_then(Arc::into_inner)
     }
 
     /// The newest answer, which may be to an older question.

@@ -231,7 +231,7 @@ fn work(model: &Model, to_do: &Mutex<Receiver<Job>>, sender: &Sender<Event>) {
         let Ok(job) = job else {
             return;
         };
-        let (slot, ticket) = (job.slot, job.ticket);
+        let (slot, question, ticket) = (job.slot, job.question, job.ticket);
         let worked = catch_unwind(AssertUnwindSafe(|| {
             model.with(|profile| {
                 let began = Instant::now();
@@ -247,11 +247,11 @@ fn work(model: &Model, to_do: &Mutex<Receiver<Job>>, sender: &Sender<Event>) {
                     "this view failed, please report it: {}",
                     message_of(&*panic)
                 );
-                let answer = None;
                 let done = Done {
                     slot,
+                    question,
                     ticket,
-                    answer,
+                    is_answered: false,
                     took: Duration::ZERO,
                 };
                 [Some(Event::Done(done)), Some(Event::Said(why))]

@@ -3,7 +3,7 @@
 use super::App;
 use crate::report::truth::truth_of;
 use crate::tui::event::Effect;
-use crate::tui::jobs::{Answer, Done, Job, Question, Slot, Stop};
+use crate::tui::jobs::{Done, Job, Question, QuestionId, Slot, Stop};
 use std::sync::Arc;
 use vmscope_symbolizer::{Profile, Summary};
 
@@ -96,7 +96,7 @@ impl App {
         let Some(running) = running.filter(|running| running.ticket == done.ticket) else {
             return;
         };
-        let is_answered = done.answer.is_some();
+        let is_answered = done.is_answered;
         if is_answered {
             self.older.remove(&done.slot);
         } else if running.stop.is_stopped() && done.slot.is_of_screen() {
@@ -105,8 +105,9 @@ impl App {
         let is_given_up = running.stop.is_stopped() && !done.slot.is_of_screen();
         self.running.remove(&done.slot);
         // That nothing is written was said already.
-        let answer = done.answer.filter(|_| !is_given_up);
-        self.answered(profile, done.slot, answer, effects);
+        if !is_given_up {
+            self.answered(profile, done.slot, done.question, effects);
+        }
         if !is_answered {
             // Asked again, there may be no answer either: it must not hold up others.
             self.grow(profile);
@@ -116,7 +117,7 @@ impl App {
     /// Asks what is not known yet.
     pub(super) fn ask(&mut self, profile: &Profile, effects: &mut Vec<Effect>) {
         let (stamp, filter) = (self.stamp(), self.filters.filter().clone());
-        let summary = self.summary.ask(0, (), stamp, move |profile, stop| {
+        let summary = self.summary.ask((), stamp, move |profile, stop| {
             let summary = Arc::new(Summary::of_stoppable(profile, &filter, stop)?);
             let limits = truth_of(profile, &summary).len();
             Some(Summed { summary, limits })
@@ -127,7 +128,7 @@ impl App {
         let current = self.current;
         let questions = self.with_view(profile, |view, cx| view.questions(cx));
         for question in questions.into_iter().flatten() {
-            self.start(Slot::View(current, question.number), question, effects);
+            self.start(Slot::View(current, question.id), question, effects);
         }
         let wanted = self.with_view(profile, |view, cx| view.effects(cx));
         effects.extend(wanted.into_iter().flatten());
@@ -151,6 +152,7 @@ impl App {
         }
         effects.push(Effect::Work(Job {
             slot,
+            question: question.id,
             ticket,
             stop,
             work: question.work,
@@ -161,15 +163,17 @@ impl App {
         &mut self,
         profile: Option<&Profile>,
         slot: Slot,
-        answer: Option<Answer>,
+        question: QuestionId,
         effects: &mut Vec<Effect>,
     ) {
         match slot {
-            Slot::Summary => self.summary.take(answer),
-            Slot::Copy | Slot::Export => self.made(answer, effects),
-            Slot::View(id, number) => {
+            Slot::Summary => {
+                self.summary.take(question);
+            }
+            Slot::Copy | Slot::Export => self.made(question, effects),
+            Slot::View(id, _) => {
                 if let Some(profile) = profile {
-                    self.with_view_of(id, profile, |view, cx| view.answer(number, answer, cx));
+                    self.with_view_of(id, profile, |view, cx| view.answer(question, cx));
                 }
             }
         }

@@ -5,7 +5,7 @@ use super::App;
 use crate::tui::document::Document;
 use crate::tui::event::Effect;
 use crate::tui::export::{Format, encode, text_of};
-use crate::tui::jobs::{Answer, Question, Slot};
+use crate::tui::jobs::{QuestionId, Slot, Stamp};
 use crate::tui::mode::{Ask, Mode};
 use std::path::PathBuf;
 use tui_input::Input;
@@ -13,7 +13,7 @@ use vmscope_symbolizer::{Profile, Stop};
 
 /// What was made.
 #[derive(Debug)]
-enum Made {
+pub(super) enum Made {
     /// A text to be copied.
     Text(String),
     /// A file's bytes, or a sentence why there are none.
@@ -52,29 +52,33 @@ impl App {
         let Some((view, kept)) = kept else {
             return;
         };
-        let question = Question {
-            number: 0,
-            work: Box::new(move |profile, stop| {
-                let shown = view.shown(&kept.cx(profile), stop)?;
-                Some(Box::new(make(&shown, stop)?) as Answer)
-            }),
+        self.tickets += 1;
+        let number = self.tickets;
+        let made = match slot {
+            Slot::Copy => &mut self.copied,
+            _ => &mut self.exported,
         };
-        self.start(slot, question, effects);
+        let question = made.ask(number, Stamp::default(), move |profile, stop| {
+            make(&view.shown(&kept.cx(profile), stop)?, stop)
+        });
+        if let Some(question) = question {
+            self.start(slot, question, effects);
+        }
     }
 
     /// It is made, or was stopped.
-    pub(super) fn made(&mut self, answer: Option<Answer>, effects: &mut Vec<Effect>) {
-        match answer
-            .and_then(|answer| answer.downcast().ok())
-            .map(|made| *made)
-        {
-            Some(Made::Text(text)) => effects.push(Effect::Copy(text)),
-            Some(Made::File(path, Ok(bytes))) => {
-                self.exports += 1;
-                effects.push(Effect::Write(path, bytes));
+    pub(super) fn made(&mut self, question: QuestionId, effects: &mut Vec<Effect>) {
+        for made in [&mut self.copied, &mut self.exported] {
+            made.take(question);
+            match made.remove() {
+                Some(Made::Text(text)) => effects.push(Effect::Copy(text)),
+                Some(Made::File(path, Ok(bytes))) => {
+                    self.exports += 1;
+                    effects.push(Effect::Write(path, bytes));
+                }
+                Some(Made::File(_, Err(why))) => self.message = why,
+                None => {}
             }
-            Some(Made::File(_, Err(why))) => self.message = why,
-            None => {}
         }
     }
 

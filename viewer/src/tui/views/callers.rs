@@ -20,7 +20,7 @@ mod words;
 
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::tui::document::{Document, Part};
-use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
+use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, key, own};
 use crate::tui::widgets::list::ListState;
 use branches::Branches;
@@ -204,19 +204,17 @@ impl View for Callers {
             profile: cx.stamp.profile,
             ..Stamp::default()
         };
-        let stacks = self
-            .stacks
-            .ask(0, window, of_profile, move |profile, stop| {
-                let (from, to) = window;
-                Some(Arc::new(StackIndex::of(profile, from, to, stop)?))
-            });
+        let stacks = self.stacks.ask(window, of_profile, move |profile, stop| {
+            let (from, to) = window;
+            Some(Arc::new(StackIndex::of(profile, from, to, stop)?))
+        });
         questions.extend(stacks);
         if let Some(stacks) = self.stacks.get()
             && self.stacks.answered() == Some(&(window, of_profile))
         {
             let (stacks, of) = (Arc::clone(stacks), self.calls_of());
             let key = (of.clone(), cx.stamp);
-            questions.extend(self.tree.ask(1, key, cx.stamp, move |profile, stop| {
+            questions.extend(self.tree.ask(key, cx.stamp, move |profile, stop| {
                 Some(Arc::new(CallTree::of(
                     profile, &stacks, &filter, &of, stop,
                 )?))
@@ -231,7 +229,7 @@ impl View for Callers {
             let key = (named.clone(), key.0.clone(), key.1);
             questions.extend(
                 self.around
-                    .ask(2, key, *stamp, move |_, stop| tree.around(function, stop)),
+                    .ask(key, *stamp, move |_, stop| tree.around(function, stop)),
             );
         }
         questions.extend(
@@ -241,18 +239,12 @@ impl View for Callers {
         questions
     }
 
-    fn answer(&mut self, number: u8, answer: Option<Answer>, _cx: &Cx<'_>) {
-        match number {
-            0 => self.stacks.take(answer),
-            1 => {
-                let is_there = answer.is_some();
-                self.tree.take(answer);
-                if is_there {
-                    self.take_tree();
-                }
-            }
-            2 => self.around.take(answer),
-            _ => self.search.take(answer),
+    fn answer(&mut self, ended: QuestionId, _cx: &Cx<'_>) {
+        self.stacks.take(ended);
+        self.around.take(ended);
+        self.search.take(ended);
+        if self.tree.take(ended) {
+            self.take_tree();
         }
     }
 

@@ -16,7 +16,7 @@ mod windows;
 
 use super::{Act, Choice, Click, Cx, Find, Press, View};
 use crate::tui::document::Document;
-use crate::tui::jobs::{Answer, Fetched, Question};
+use crate::tui::jobs::{Fetched, Question, QuestionId};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::pane::Pane;
@@ -182,25 +182,25 @@ impl View for Collector {
         if let Some(summary) = summary.map(Arc::clone) {
             let (filter, order) = (filter.clone(), (self.by, self.reverse));
             let window = cx.window();
-            questions.extend(self.all.ask(0, order, cx.summed, move |profile, stop| {
+            questions.extend(self.all.ask(order, cx.summed, move |profile, stop| {
                 let mut all = collections_of(profile, &filter, &summary, order, stop)?;
                 all.window = window;
                 Some(all)
             }));
         }
         if let Some(key) = self.row().map(|row| row.key) {
-            questions.extend(self.inside.ask(1, key, cx.stamp, move |profile, stop| {
+            questions.extend(self.inside.ask(key, cx.stamp, move |profile, stop| {
                 inside_of(profile, &filter, key, stop)
             }));
         }
         questions
     }
 
-    fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
-        if number == 1 {
-            return self.inside.take(answer);
+    fn answer(&mut self, ended: QuestionId, cx: &Cx<'_>) {
+        self.inside.take(ended);
+        if !self.all.take(ended) {
+            return;
         }
-        self.all.take(answer);
         let found = self
             .rows()
             .iter()

@@ -30,7 +30,7 @@ mod written;
 use super::empty::{no_samples, say};
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::tui::document::{Document, Part};
-use crate::tui::jobs::{Answer, Question, Stamp};
+use crate::tui::jobs::{Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use facts::Facts;
 use form::Form;
@@ -67,12 +67,6 @@ const FORM: u16 = 200;
 const EXPAND: u16 = 300;
 const COLLAPSE: u16 = 301;
 
-/// The numbers of the questions.
-const FACTS: u8 = 0;
-const LISTING: u8 = 1;
-const ERRORS: u8 = 2;
-const MATRIX: u8 = 3;
-
 impl View for Hot {
     fn copied(&self) -> Box<dyn View> {
         Box::new(self.clone())
@@ -107,14 +101,14 @@ impl View for Hot {
             filters: 0,
             profile: cx.stamp.profile,
         };
-        let facts = self.facts.ask(FACTS, (), of_profile, |profile, stop| {
+        let facts = self.facts.ask((), of_profile, |profile, stop| {
             Some(Arc::new(Facts::of(profile, stop)?))
         });
         questions.extend(facts);
         if self.form == Form::List && self.order.has_errors() {
             // They take longest, and need nothing else.
             let filter = cx.filters.filter().clone();
-            questions.extend(self.errors.ask(ERRORS, (), cx.stamp, move |profile, stop| {
+            questions.extend(self.errors.ask((), cx.stamp, move |profile, stop| {
                 Some(Arc::new(Summary::errors_by_entry(profile, &filter, stop)?))
             }));
         }
@@ -133,44 +127,39 @@ impl View for Hot {
             return questions;
         }
         let shape = self.shape_to_ask(cx.stamp);
-        let asked = self
-            .matrix
-            .ask(MATRIX, shape, cx.stamp, move |profile, stop| {
-                Matrix::of(profile, &facts, &filter, shape, stop)
-            });
+        let asked = self.matrix.ask(shape, cx.stamp, move |profile, stop| {
+            Matrix::of(profile, &facts, &filter, shape, stop)
+        });
         questions.extend(asked);
         questions
     }
 
-    fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
-        match number {
-            FACTS => self.facts.take(answer),
-            ERRORS => self.errors.take(answer),
-            LISTING => {
-                let node = self.selected_node();
-                self.listing.take(answer);
-                self.flatten(node, cx);
-            }
-            _ => {
-                let before = self.matrix.get().map(|matrix| matrix.shape);
-                let node = self.nested_node();
-                self.keep_cell();
-                self.matrix.take(answer);
-                if let Some(matrix) = self.matrix.get() {
-                    if before.map(|shape| shape.axis) != Some(matrix.shape.axis) {
-                        self.grid = Grid::standing(self.grid.turned);
-                        self.kept_cell = None;
-                    }
-                    if before.map(Shape::without_errors) != Some(matrix.shape.without_errors()) {
-                        self.grid_search.forget_origin();
-                    }
-                    self.grid.arrange(matrix, grid_height(cx.area));
-                }
-                self.restore_cell(cx);
-                let is_same = before.map(|shape| shape.axis) == Some(self.form.axis());
-                self.flatten_nested(node.filter(|_| is_same).as_ref(), cx);
-            }
+    fn answer(&mut self, ended: QuestionId, cx: &Cx<'_>) {
+        self.facts.take(ended);
+        self.errors.take(ended);
+        let node = self.selected_node();
+        if self.listing.take(ended) {
+            self.flatten(node, cx);
         }
+        let before = self.matrix.get().map(|matrix| matrix.shape);
+        let node = self.nested_node();
+        self.keep_cell();
+        if !self.matrix.take(ended) {
+            return;
+        }
+        if let Some(matrix) = self.matrix.get() {
+            if before.map(|shape| shape.axis) != Some(matrix.shape.axis) {
+                self.grid = Grid::standing(self.grid.turned);
+                self.kept_cell = None;
+            }
+            if before.map(Shape::without_errors) != Some(matrix.shape.without_errors()) {
+                self.grid_search.forget_origin();
+            }
+            self.grid.arrange(matrix, grid_height(cx.area));
+        }
+        self.restore_cell(cx);
+        let is_same = before.map(|shape| shape.axis) == Some(self.form.axis());
+        self.flatten_nested(node.filter(|_| is_same).as_ref(), cx);
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
@@ -330,10 +319,9 @@ impl Hot {
             return None;
         }
         let (facts, summary) = (Arc::clone(facts), Arc::clone(summary));
-        self.listing
-            .ask(LISTING, order, cx.stamp, move |profile, stop| {
-                Listing::of(profile, &facts, &summary, (filter, order, errors), stop)
-            })
+        self.listing.ask(order, cx.stamp, move |profile, stop| {
+            Listing::of(profile, &facts, &summary, (filter, order, errors), stop)
+        })
     }
 
     fn become_form(&mut self, form: Form, cx: &Cx<'_>) {

@@ -33,7 +33,7 @@ use super::{Act, Choice, Click, Cx, Find, View};
 use crate::annotate::source::Source;
 use crate::tui::document::Document;
 use crate::tui::event::Effect;
-use crate::tui::jobs::{Answer, Fetched, Question};
+use crate::tui::jobs::{Fetched, Question, QuestionId};
 use crate::tui::keys::{Binding, Command};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::search::Search;
@@ -155,8 +155,8 @@ impl View for Method {
         self.asked(cx)
     }
 
-    fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
-        self.answered(number, answer, cx);
+    fn answer(&mut self, ended: QuestionId, cx: &Cx<'_>) {
+        self.answered(ended, cx);
     }
 
     fn effects(&mut self, cx: &Cx<'_>) -> Vec<Effect> {

@@ -15,7 +15,7 @@ mod zone;
 use super::document::Document;
 use super::event::Effect;
 use super::filter_state::{FilterChange, FilterState};
-use super::jobs::{Answer, Question, Stamp};
+use super::jobs::{Question, QuestionId, Stamp};
 use super::keys::{Binding, Command};
 use super::theme::Theme;
 use crate::annotate::source::Source;
@@ -279,8 +279,11 @@ pub trait View: Send {
     /// with the newest filters.
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question>;
 
-    /// The answer to the newest question of that number.
-    fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>);
+    /// One of the view's questions has ended: there is an answer ([`Fetched::take`]), or it was
+    /// stopped.
+    ///
+    /// [`Fetched::take`]: super::jobs::Fetched::take
+    fn answer(&mut self, ended: QuestionId, cx: &Cx<'_>);
 
     /// What has to be done outside now that was not asked for before; asked after every
     /// event, as [`View::questions`].

@@ -13,7 +13,7 @@ mod vm;
 
 use super::{Act, Click, Cx, Find, Press, View};
 use crate::tui::document::Document;
-use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
+use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::Command;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::pane::Pane;
@@ -147,7 +147,7 @@ impl View for Overview {
         let summary = cx.summary.filter(|_| cx.summed.filters == cx.stamp.filters);
         if let Some(summary) = summary.map(Arc::clone) {
             let filter = cx.filters.filter().clone();
-            questions.extend(self.digest.ask(0, (), cx.summed, move |profile, stop| {
+            questions.extend(self.digest.ask((), cx.summed, move |profile, stop| {
                 digest_of(profile, &filter, &summary, stop)
             }));
         }
@@ -156,7 +156,7 @@ impl View for Overview {
         let columns = usize::from(cx.area.width).saturating_sub(6).clamp(1, 1_000);
         // Where only the window grows, the columns are others, too: the stamp says that.
         let stamp: Stamp = cx.stamp;
-        questions.extend(self.strip.ask(1, columns, stamp, move |profile, stop| {
+        questions.extend(self.strip.ask(columns, stamp, move |profile, stop| {
             let what = ColumnsOf {
                 window,
                 columns,
@@ -166,7 +166,7 @@ impl View for Overview {
             Some(Strip { window, columns })
         }));
         let filter = cx.filters.filter().clone();
-        questions.extend(self.compilers.ask(2, (), cx.stamp, move |profile, stop| {
+        questions.extend(self.compilers.ask((), cx.stamp, move |profile, stop| {
             if profile.trace.compilations.is_empty() {
                 return Some(None);
             }
@@ -175,11 +175,11 @@ impl View for Overview {
         questions
     }
 
-    fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
-        match number {
-            1 => return self.strip.take(answer),
-            2 => return self.compilers.take(answer),
-            _ => self.digest.take(answer),
+    fn answer(&mut self, ended: QuestionId, cx: &Cx<'_>) {
+        self.strip.take(ended);
+        self.compilers.take(ended);
+        if !self.digest.take(ended) {
+            return;
         }
         // What was selected stays so, wherever it is now.
         let digest = self.digest.get();

@@ -13,7 +13,7 @@ use crate::queries::threads::{Group, GroupBy, Threads as Uses};
 use crate::report::text::role_name;
 use crate::report::words::{count, some};
 use crate::tui::document::{Document, Part};
-use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
+use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::widgets::data_table::{Clicked, DataTable, above_footer, footer};
 use crate::tui::widgets::search::Finder;
@@ -43,10 +43,6 @@ const GROUPINGS: [(Option<GroupBy>, &str); 4] = [
     (Some(GroupBy::Name), "by name"),
     (Some(GroupBy::Process), "by process"),
 ];
-
-/// The numbers of the questions.
-const THREADS: u8 = 0;
-const ACTIVITIES: u8 = 1;
 
 type Table = DataTable<Row, Key>;
 
@@ -225,7 +221,7 @@ impl View for Threads {
         let of = filter.clone();
         let threads = self
             .threads
-            .ask(THREADS, filter.clone(), stamp, move |profile, stop| {
+            .ask(filter.clone(), stamp, move |profile, stop| {
                 Uses::of(profile, &of, stop)
             });
         let mut questions: Vec<Question> = threads.into_iter().collect();
@@ -238,21 +234,16 @@ impl View for Threads {
             let of = asked.clone();
             let activity = self
                 .activity
-                .ask(ACTIVITIES, asked, stamp, move |profile, stop| {
-                    of.count(profile, stop)
-                });
+                .ask(asked, stamp, move |profile, stop| of.count(profile, stop));
             questions.extend(activity);
         }
         questions
     }
 
-    fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
-        match number {
-            THREADS => {
-                self.threads.take(answer);
-                self.arrange(cx);
-            }
-            _ => self.activity.take(answer),
+    fn answer(&mut self, ended: QuestionId, cx: &Cx<'_>) {
+        self.activity.take(ended);
+        if self.threads.take(ended) {
+            self.arrange(cx);
         }
     }
 

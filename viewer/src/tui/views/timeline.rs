@@ -21,7 +21,7 @@ mod words;
 use super::{Act, Choice, Click, Cx, Find, View, threads};
 use crate::report::text::role_name;
 use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table};
-use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
+use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::theme::region_name;
 use crate::tui::widgets::list::ListState;
@@ -246,23 +246,23 @@ impl View for Timeline {
         let layout = self.layout(cx.area);
         let mut questions = Vec::new();
         let of = filter.clone();
-        questions.extend(self.activity.ask(
-            0,
-            (grid, filter.clone()),
-            stamp,
-            move |profile, stop| Activity::of(profile, grid, &of, stop),
-        ));
+        questions.extend(
+            self.activity
+                .ask((grid, filter.clone()), stamp, move |profile, stop| {
+                    Activity::of(profile, grid, &of, stop)
+                }),
+        );
         let of = filter.clone();
         questions.extend(
             self.listed
-                .ask(1, filter.clone(), stamp, move |profile, stop| {
+                .ask(filter.clone(), stamp, move |profile, stop| {
                     Listed::of(profile, &of, stop)
                 }),
         );
         let (of, begin) = (filter.clone(), cx.begin);
         questions.extend(
             self.lanes
-                .ask(3, (grid, filter.clone()), stamp, move |profile, stop| {
+                .ask((grid, filter.clone()), stamp, move |profile, stop| {
                     Lanes::of(profile, grid, &of, begin, stop)
                 }),
         );
@@ -278,27 +278,24 @@ impl View for Timeline {
             .map(|(thread, ..)| thread)
             .collect();
         let (key, of) = ((grid, filter.clone(), threads.clone()), filter);
-        questions.extend(self.rows.ask(2, key, stamp, move |profile, stop| {
+        questions.extend(self.rows.ask(key, stamp, move |profile, stop| {
             Rows::of(profile, grid, threads, &of, stop)
         }));
         questions
     }
 
-    fn answer(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
-        match number {
-            0 => self.activity.take(answer),
-            1 => {
-                self.listed.take(answer);
-                let rows = self.listed.get().map(|listed| listed.threads.as_slice());
-                let mut rows = rows.unwrap_or_default().iter();
-                let row = rows.position(|(thread, _)| Some(*thread) == self.chosen);
-                let height = usize::from(self.layout(cx.area).threads.height);
-                let count = self.listed.get().map_or(0, |listed| listed.threads.len());
-                self.list.keep(row, count, height);
-                self.note_chosen();
-            }
-            2 => self.rows.take(answer),
-            _ => self.lanes.take(answer),
+    fn answer(&mut self, ended: QuestionId, cx: &Cx<'_>) {
+        self.activity.take(ended);
+        self.rows.take(ended);
+        self.lanes.take(ended);
+        if self.listed.take(ended) {
+            let rows = self.listed.get().map(|listed| listed.threads.as_slice());
+            let mut rows = rows.unwrap_or_default().iter();
+            let row = rows.position(|(thread, _)| Some(*thread) == self.chosen);
+            let height = usize::from(self.layout(cx.area).threads.height);
+            let count = self.listed.get().map_or(0, |listed| listed.threads.len());
+            self.list.keep(row, count, height);
+            self.note_chosen();
         }
     }
 

@@ -14,7 +14,7 @@ use crate::report::truth::Concerns;
 use crate::report::words::wrap;
 use crate::tui::document::Document;
 use crate::tui::filter_state::FilterChange;
-use crate::tui::jobs::{Answer, Fetched, Question};
+use crate::tui::jobs::{Fetched, Question, QuestionId};
 use crate::tui::keys::Command;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::{Pane, beside};
@@ -251,15 +251,15 @@ impl View for Truth {
         let Some(summary) = cx.summary.map(Arc::clone) else {
             return Vec::new();
         };
-        let asked = self.facts.ask(0, (), cx.summed, move |profile, stop| {
+        let asked = self.facts.ask((), cx.summed, move |profile, stop| {
             facts_of(profile, &summary, stop)
         });
         asked.into_iter().collect()
     }
 
-    fn answer(&mut self, _number: u8, answer: Option<Answer>, _cx: &Cx<'_>) {
+    fn answer(&mut self, ended: QuestionId, _cx: &Cx<'_>) {
         let was = self.item().and_then(|item| self.text_of(item));
-        self.facts.take(answer);
+        self.facts.take(ended);
         // The same thing stays selected, wherever it is now.
         let now = self.items();
         let found = now.iter().position(|&item| self.text_of(item) == was);

@@ -17,7 +17,7 @@ mod tests;
 
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::tui::document::Document;
-use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
+use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use map::Map;
 use plot::Plot;
@@ -83,7 +83,7 @@ impl Zone {
         let known = self.ground.as_ref();
         let known = known.map(|ground| Arc::clone(&ground.layout));
         let known = known.filter(|_| self.layout_of == Some(cx.stamp.profile));
-        self.fetched.ask(0, (), cx.stamp, move |profile, stop| {
+        self.fetched.ask((), cx.stamp, move |profile, stop| {
             let make = || Arc::new(Layout::of(profile, Lives::of(&profile.trace)));
             let layout = known.unwrap_or_else(make);
             let addresses = Addresses::of(profile, &filter, &layout, stop)?;
@@ -91,9 +91,8 @@ impl Zone {
         })
     }
 
-    fn take_ground(&mut self, answer: Option<Answer>) {
-        let is_there = answer.is_some();
-        self.fetched.take(answer);
+    fn take_ground(&mut self, ended: QuestionId) {
+        let is_there = self.fetched.take(ended);
         let Some((layout, addresses)) = self.fetched.get().filter(|_| is_there) else {
             return;
         };
@@ -119,9 +118,9 @@ impl Zone {
     }
 
     /// The newest ground, where an answer is made from it.
-    fn newest(&self, number: Option<u64>) -> Option<Ground> {
+    fn newest(&self, number: u64) -> Option<Ground> {
         let newest = self.ground.as_ref();
-        newest.filter(|one| Some(one.number) == number).cloned()
+        newest.filter(|one| one.number == number).cloned()
     }
 }
 
@@ -194,17 +193,13 @@ impl View for Zone {
         asked
     }
 
-    fn answer(&mut self, number: u8, answer: Option<Answer>, _cx: &Cx<'_>) {
-        match number {
-            0 => self.take_ground(answer),
-            1 => {
-                let of = self.plot.take(answer);
-                self.plot_of = self.newest(of).or(self.plot_of.take());
-            }
-            _ => {
-                let of = self.map.take(answer);
-                self.map_of = self.newest(of).or(self.map_of.take());
-            }
+    fn answer(&mut self, ended: QuestionId, _cx: &Cx<'_>) {
+        self.take_ground(ended);
+        if let Some(of) = self.plot.take(ended) {
+            self.plot_of = self.newest(of).or(self.plot_of.take());
+        }
+        if let Some(of) = self.map.take(ended) {
+            self.map_of = self.newest(of).or(self.map_of.take());
         }
     }
 

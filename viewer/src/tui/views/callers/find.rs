@@ -2,7 +2,7 @@
 //! they are.
 
 use super::{Callers, Form, draw, words};
-use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
+use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::views::{Cx, Find};
 use crate::tui::widgets::search::{self, next_match};
 use crate::tui::widgets::table;
@@ -65,12 +65,12 @@ impl Search {
         let key = (self.pattern.clone(), of.clone(), *stamp);
         let fits = Arc::clone(&self.fits);
         self.found
-            .ask(3, key, *stamp, move |_, _| Some(tree.samples_with(&fits)))
+            .ask(key, *stamp, move |_, _| Some(tree.samples_with(&fits)))
     }
 
     /// The answer.
-    pub fn take(&mut self, answer: Option<Answer>) {
-        self.found.take(answer);
+    pub fn take(&mut self, ended: QuestionId) {
+        self.found.take(ended);
     }
 }
 

@@ -4,13 +4,7 @@ use super::calls::Shows;
 use super::found::{self, Known, Which};
 use super::sides::Sides;
 use super::{Cx, Method, Own};
-use crate::tui::jobs::{Answer, Question};
-
-/// The numbers of the view's questions.
-const FOUND: u8 = 0;
-const HOTTEST: u8 = 1;
-const CALLS: u8 = 2;
-const SIDES: u8 = 3;
+use crate::tui::jobs::{Question, QuestionId};
 
 impl Method {
     /// What is to be found.
@@ -62,15 +56,13 @@ impl Method {
         let known = self.known(cx);
         let found = self
             .found
-            .ask(FOUND, (which, origin), cx.stamp, move |profile, stop| {
+            .ask((which, origin), cx.stamp, move |profile, stop| {
                 found::find(profile, &filter, (&asked, origin), until, known, stop)
             });
         let (filter, known) = (cx.filters.filter().clone(), self.known(cx));
-        let hottest = self
-            .hottest
-            .ask(HOTTEST, (), cx.stamp, move |profile, stop| {
-                found::hottest(profile, &filter, known, stop)
-            });
+        let hottest = self.hottest.ask((), cx.stamp, move |profile, stop| {
+            found::hottest(profile, &filter, known, stop)
+        });
         let calls = self
             .subject
             .clone()
@@ -78,7 +70,7 @@ impl Method {
         let calls = calls.and_then(|subject| {
             let filter = cx.filters.filter().clone();
             let key = subject.clone();
-            self.calls.ask(CALLS, key, cx.stamp, move |profile, stop| {
+            self.calls.ask(key, cx.stamp, move |profile, stop| {
                 vmscope_symbolizer::annotate::calls(profile, &filter, &subject, stop)
             })
         });
@@ -96,7 +88,7 @@ impl Method {
         let filter = cx.filters.filter().clone();
         let key = (subject.clone(), origins.clone());
         let mut known = self.known(cx);
-        self.sides.ask(SIDES, key, cx.stamp, move |profile, stop| {
+        self.sides.ask(key, cx.stamp, move |profile, stop| {
             let located = known.located(profile, &subject);
             Sides::of(profile, &filter, &located, &origins, stop)
         })
@@ -111,32 +103,27 @@ impl Method {
     }
 
     /// Takes the answer to one of them.
-    pub(super) fn answered(&mut self, number: u8, answer: Option<Answer>, cx: &Cx<'_>) {
-        match number {
-            FOUND => {
-                self.found.take(answer);
-                self.lay_out(cx);
-                let origins = self.versions().all.iter().map(|version| version.origin);
-                for origin in origins.collect::<Vec<_>>() {
-                    self.remember(Own::Version(Some(origin)));
-                }
-                for own in [Own::Version(None), Own::Fold(true), Own::Fold(false)] {
-                    self.remember(own);
-                }
+    pub(super) fn answered(&mut self, ended: QuestionId, cx: &Cx<'_>) {
+        self.calls.take(ended);
+        if self.found.take(ended) {
+            self.lay_out(cx);
+            let origins = self.versions().all.iter().map(|version| version.origin);
+            for origin in origins.collect::<Vec<_>>() {
+                self.remember(Own::Version(Some(origin)));
             }
-            HOTTEST => {
-                self.hottest.take(answer);
-                let methods = self.hottest.get().into_iter().flatten();
-                let methods = methods.map(|one| Own::Method(one.subject.clone()));
-                for own in methods.collect::<Vec<_>>() {
-                    self.remember(own);
-                }
+            for own in [Own::Version(None), Own::Fold(true), Own::Fold(false)] {
+                self.remember(own);
             }
-            CALLS => self.calls.take(answer),
-            _ => {
-                self.sides.take(answer);
-                self.find_hot();
+        }
+        if self.hottest.take(ended) {
+            let methods = self.hottest.get().into_iter().flatten();
+            let methods = methods.map(|one| Own::Method(one.subject.clone()));
+            for own in methods.collect::<Vec<_>>() {
+                self.remember(own);
             }
+        }
+        if self.sides.take(ended) {
+            self.find_hot();
         }
     }
 }

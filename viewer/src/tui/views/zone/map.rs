@@ -7,7 +7,7 @@ use super::Ground;
 use super::cells::{self, Cells, Wanted};
 use super::map_drawn;
 use super::map_grid::{Grid, Places};
-use crate::tui::jobs::{Answer, Fetched, Question, Stamp};
+use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::views::Cx;
 use crate::tui::widgets::search::Search;
 use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
@@ -83,15 +83,16 @@ impl Map {
             line: (cx.begin, cx.end, columns),
         };
         let (key, ground) = (wanted.clone(), ground.clone());
-        self.cells
-            .ask(2, key, Stamp::default(), move |profile, stop| {
-                Cells::of(profile, &ground, &wanted, stop)
-            })
+        self.cells.ask(key, Stamp::default(), move |profile, stop| {
+            Cells::of(profile, &ground, &wanted, stop)
+        })
     }
 
-    /// Returns the number of the ground that the cells are made from.
-    pub fn take(&mut self, answer: Option<Answer>) -> Option<u64> {
-        self.cells.take(answer);
+    /// Returns, of a new answer, the number of the ground that the cells are made from.
+    pub fn take(&mut self, ended: QuestionId) -> Option<u64> {
+        if !self.cells.take(ended) {
+            return None;
+        }
         self.cells.answered().map(|(wanted, _)| wanted.ground)
     }
 

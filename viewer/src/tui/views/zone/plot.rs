@@ -5,7 +5,7 @@ mod shown;
 
 use super::Ground;
 use super::columns::{Columns, Wanted};
-use crate::tui::jobs::{Answer, Fetched, Question};
+use crate::tui::jobs::{Fetched, Question, QuestionId};
 use crate::tui::views::{Act, Cx};
 use crate::tui::widgets::search::Search;
 use std::sync::Arc;
@@ -62,14 +62,16 @@ impl Plot {
         let key = wanted.clone();
         // The number says what it is made from; a stamp of the filters would be older.
         let stamp = crate::tui::jobs::Stamp::default();
-        self.columns.ask(1, key, stamp, move |_, stop| {
+        self.columns.ask(key, stamp, move |_, stop| {
             Columns::of(&addresses, &wanted, stop)
         })
     }
 
-    /// Returns the number of the ground that the columns are made from.
-    pub fn take(&mut self, answer: Option<Answer>) -> Option<u64> {
-        self.columns.take(answer);
+    /// Returns, of a new answer, the number of the ground that the columns are made from.
+    pub fn take(&mut self, ended: QuestionId) -> Option<u64> {
+        if !self.columns.take(ended) {
+            return None;
+        }
         self.columns.answered().map(|(wanted, _)| wanted.ground)
     }
 
