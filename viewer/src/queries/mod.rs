@@ -3,4 +3,8 @@
 //! terminal or prints.
 
 pub mod by_region;
+pub mod collection;
+pub mod collections;
+pub mod pauses;
+pub mod sample_count;
 pub mod threads;

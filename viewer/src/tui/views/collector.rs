@@ -3,30 +3,28 @@
 
 mod chart;
 mod empty;
+mod head;
 mod inside;
-mod listed;
+mod page;
 pub(super) mod pauses;
 mod places;
-pub(super) mod rows;
 mod shown;
 #[cfg(test)]
 mod tests;
-mod told;
 mod windows;
 
 use super::{Act, Choice, Click, Cx, Find, Press, View};
+use crate::queries::collection::{Inside, inside_of};
+use crate::queries::collections::{Collections, Key, Row, collections};
 use crate::tui::document::Document;
 use crate::tui::jobs::{Fetched, Question, QuestionId};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::data_table::{Clicked, DataTable};
 use crate::tui::widgets::pane::Pane;
-use crate::tui::widgets::search::Search;
-use crate::tui::widgets::table::{self};
-use inside::{Inside, inside_of};
+use page::Page;
 use places::WIDE;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use rows::{By, Collections, Key, Row, collections_of};
 use std::sync::Arc;
 use vmscope_symbolizer::Stop;
 
@@ -48,34 +46,41 @@ enum Form {
     Inside,
 }
 
+type Table = DataTable<usize, Key>;
+
 /// The view.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
-    by: By,
-    reverse: bool,
+    table: Table,
     form: Form,
     /// Where there is no room above the table: that the part is there instead of it.
     instead: bool,
-    list: ListState,
-    selected: Option<Key>,
-    all: Fetched<(By, bool), Collections>,
+    all: Fetched<(), Collections>,
     inside: Fetched<Key, Inside>,
-    search: Search,
 }
 
 impl Collector {
-    fn rows(&self) -> &[Row] {
-        self.all.get().map_or(&[], |all| all.rows.as_slice())
-    }
-
+    /// The collection that is selected.
     fn row(&self) -> Option<&Row> {
-        self.rows().get(self.list.selected())
+        let row = self.table.selected()?;
+        self.all.get()?.rows.get(row)
     }
 
-    fn select(&mut self, index: usize, cx: &Cx<'_>) {
-        let height = table::height(self.places(cx.area).table);
-        self.list.select(index, self.rows().len(), height);
-        self.selected = self.row().map(|row| row.key);
+    /// Calls the table with its data and its height, where the collections are known.
+    fn with_table<T>(
+        &mut self,
+        cx: &Cx<'_>,
+        call: impl FnOnce(&mut Table, &Page<'_>, usize) -> T,
+    ) -> Option<T> {
+        let height = Table::height(self.places(cx.area).table);
+        let page = Page::of(cx, self.all.get()?);
+        Some(call(&mut self.table, &page, height))
+    }
+
+    fn select(&mut self, key: &Key, cx: &Cx<'_>) {
+        self.with_table(cx, |table, page, height| {
+            table.select_key(page, key, height)
+        });
     }
 }
 
@@ -89,10 +94,8 @@ impl View for Collector {
     }
 
     fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
-        let height = table::height(self.places(cx.area).table);
-        let rows = self.rows().len();
-        if self.list.act(command, rows, height) {
-            self.selected = self.row().map(|row| row.key);
+        let is_done = self.with_table(cx, |table, page, height| table.act(command, page, height));
+        if is_done == Some(true) {
             return Vec::new();
         }
         match command {
@@ -116,18 +119,8 @@ impl View for Collector {
                 };
                 Vec::new()
             }
-            Command::Sort => {
-                let now = By::ALL.iter().position(|by| *by == self.by).unwrap_or(0);
-                self.by = By::ALL.get(now + 1).copied().unwrap_or_default();
-                Vec::new()
-            }
-            Command::Own(number) => {
-                let by = By::ALL.get(usize::from(number));
-                self.by = by.copied().unwrap_or(self.by);
-                Vec::new()
-            }
-            Command::Reverse => {
-                self.reverse = !self.reverse;
+            Command::Own(line) => {
+                self.with_table(cx, |table, page, height| table.choose(page, line, height));
                 Vec::new()
             }
             Command::Earlier => self.neighbour(false, cx),
@@ -148,30 +141,24 @@ impl View for Collector {
             let theme = cx.theme;
             let all = self.all.get();
             let near = all.and_then(|all| chart::at(all, &Pane { theme, area }, click.at.x));
-            let index = near.and_then(|key| self.rows().iter().position(|row| row.key == key));
-            if let Some(index) = index {
-                self.select(index, cx);
+            if let Some(key) = near {
+                self.select(&key, cx);
             }
-        } else {
-            let (rows, height) = (self.rows().len(), table::height(places.table));
-            let is_wheel = matches!(click.what, Press::WheelUp | Press::WheelDown);
-            let line = click.at.y.checked_sub(places.table.y + 1);
-            let is_hidden = !places.has_both && self.instead;
-            let is_out = line.is_none() || !places.table.contains(click.at);
-            if !is_wheel && (is_hidden || is_out) {
-                return Vec::new();
+            if click.what == Press::Double {
+                return self.act(Command::Open, cx);
             }
-            let line = usize::from(line.unwrap_or(0));
-            let is_row = self.list.press(click.what, line, rows, height);
-            self.selected = self.row().map(|row| row.key);
-            if !is_row {
-                return Vec::new();
-            }
+            return Vec::new();
         }
-        if click.what == Press::Double {
-            return self.act(Command::Open, cx);
+        let is_wheel = matches!(click.what, Press::WheelUp | Press::WheelDown);
+        let is_hidden = !places.has_both && self.instead;
+        if !is_wheel && (is_hidden || !places.table.contains(click.at)) {
+            return Vec::new();
         }
-        Vec::new()
+        let clicked = self.with_table(cx, |table, page, _| table.click(click, page, places.table));
+        match clicked {
+            Some(Clicked::Row { twice: true, .. }) => self.act(Command::Open, cx),
+            _ => Vec::new(),
+        }
     }
 
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
@@ -180,10 +167,10 @@ impl View for Collector {
         // Asked anew when there is another summary, and not before that is of these filters.
         let summary = cx.summary.filter(|_| cx.summed.filters == cx.stamp.filters);
         if let Some(summary) = summary.map(Arc::clone) {
-            let (filter, order) = (filter.clone(), (self.by, self.reverse));
+            let filter = filter.clone();
             let window = cx.window();
-            questions.extend(self.all.ask(order, cx.summed, move |profile, stop| {
-                let mut all = collections_of(profile, &filter, &summary, order, stop)?;
+            questions.extend(self.all.ask((), cx.summed, move |profile, stop| {
+                let mut all = collections(profile, &filter, &summary, stop)?;
                 all.window = window;
                 Some(all)
             }));
@@ -198,26 +185,16 @@ impl View for Collector {
 
     fn answer(&mut self, ended: QuestionId, cx: &Cx<'_>) {
         self.inside.take(ended);
-        if !self.all.take(ended) {
-            return;
+        if self.all.take(ended) {
+            self.with_table(cx, |table, page, height| table.arrange(page, height));
         }
-        let found = self
-            .rows()
-            .iter()
-            .position(|row| Some(row.key) == self.selected);
-        let height = table::height(self.places(cx.area).table);
-        self.list.keep(found, self.rows().len(), height);
-        self.selected = self.row().map(|row| row.key);
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        let rows = self.all.get().map_or(&[][..], |all| &all.rows);
-        let now = self.list.selected();
-        let found = (self.search).find(pattern, find, rows.len(), now, |row, text| {
-            let row = rows.get(row);
-            row.is_some_and(|row| text.is_in_words(&[&row.kind, &row.cause, &row.collector]))
+        let found = self.with_table(cx, |table, page, height| {
+            table.find(pattern, find, page, height)
         });
-        found.select(|row| self.select(row, cx))
+        found == Some(true)
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
@@ -243,29 +220,26 @@ impl View for Collector {
             }
         }
         if places.has_both || !self.instead {
-            self.table(cx, frame, places.table);
+            self.table
+                .draw(&Page::of(cx, all), theme, frame, places.table);
         }
     }
 
     fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         let all = self.all.get().cloned().unwrap_or_default();
-        shown::shown(cx, &all, self.row(), self.inside.get(), stop)
+        let page = Page::of(cx, &all);
+        let table = Table::export(&page, self.table.visible(), stop)?;
+        Some(shown::shown(cx, &all, table, self.row(), self.inside.get()))
     }
 
-    fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {
-        let choices = By::ALL.into_iter().zip(0..).map(|(by, number)| Choice {
-            text: format!("sort by {}", by.name()),
-            number,
-        });
-        choices.collect()
+    fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {
+        let all = self.all.get();
+        all.map_or_else(Vec::new, |all| Table::choices(&Page::of(cx, all), 0))
     }
 
-    fn crumb(&self, _cx: &Cx<'_>) -> String {
-        match (self.by, self.reverse) {
-            (By::Time, false) => String::new(),
-            (by, false) => format!("by {}", by.name()),
-            (by, true) => format!("by {}, reversed", by.name()),
-        }
+    fn crumb(&self, cx: &Cx<'_>) -> String {
+        let all = self.all.get();
+        all.map_or_else(String::new, |all| self.table.crumb(&Page::of(cx, all)))
     }
 
     fn is_pending(&self) -> bool {

@@ -213,6 +213,11 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         }
     }
 
+    /// Selects the row of that key as soon as it is there.
+    pub fn expect(&mut self, key: Key) {
+        self.chosen = Some(key);
+    }
+
     /// Sorts by a column.
     pub fn sort_by(
         &mut self,

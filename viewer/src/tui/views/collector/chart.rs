@@ -1,6 +1,6 @@
 //! Collections over time: how long each took, by kind, and the heap that was left.
 
-use super::rows::{Collections, Key};
+use crate::queries::collections::{Collections, Key};
 use crate::report::words::{brief, bytes_short};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;

@@ -1,7 +1,7 @@
 //! What the view says where there is no collection to show.
 
 use super::inside::bars;
-use super::rows::Collections;
+use crate::queries::collections::Collections;
 use crate::report::words::{some, wrap};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;

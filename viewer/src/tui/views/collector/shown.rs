@@ -1,13 +1,14 @@
 //! What the view shows, for copying and exporting.
 
 use super::chart;
-use super::inside::Inside;
-use super::pauses::{buckets, edge};
-use super::rows::{Collections, Row};
-use super::told::Told;
-use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table, each};
+use super::page::seconds;
+use super::pauses::edge;
+use crate::queries::collection::Inside;
+use crate::queries::collections::{Collections, Row};
+use crate::queries::pauses::buckets;
+use crate::queries::sample_count::SampleCount;
+use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table};
 use crate::tui::views::Cx;
-use vmscope_symbolizer::Stop;
 
 /// Columns of the chart over time.
 const COLUMNS: usize = 200;
@@ -16,11 +17,15 @@ const COLUMNS: usize = 200;
 pub fn shown(
     cx: &Cx<'_>,
     all: &Collections,
+    collections: Table,
     row: Option<&Row>,
     inside: Option<&Inside>,
-    stop: &Stop,
-) -> Option<Document> {
-    let mut parts = vec![Part::Table(collections(cx, all, stop)?)];
+) -> Document {
+    let title = "Collections".to_owned();
+    let mut parts = vec![Part::Table(Table {
+        title,
+        ..collections
+    })];
     if all.rows.is_empty() {
         let (why, help) = super::empty::why(cx, all);
         parts = vec![Part::Text(vec![why, help])];
@@ -73,60 +78,19 @@ pub fn shown(
             ]);
         }
         parts.push(Part::Table(table));
-        if inside.samples.and_then(Told::number).is_some() {
+        if inside.samples.and_then(SampleCount::number).is_some() {
             parts.extend(samples("Samples inside it", &inside.parts, &inside.threads));
         }
     }
-    Some(Document {
+    Document {
         title: "Collector".to_owned(),
         parts,
-    })
+    }
 }
 
-fn number(told: Option<Told>) -> Cell {
-    told.and_then(Told::number).map_or(Cell::Empty, Cell::Count)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds below 2^52")]
-fn seconds(ns: Option<u64>) -> Cell {
-    ns.map_or(Cell::Empty, |ns| Cell::Seconds(ns as f64 / 1e9))
-}
-
-fn collections(cx: &Cx<'_>, all: &Collections, stop: &Stop) -> Option<Table> {
-    // `in sums`: samples in sums over time that reach beyond an end of the collection, of which
-    // each was counted as a whole or not at all.
-    let columns = [
-        ">time",
-        ">duration",
-        "kind",
-        "cause",
-        "collector",
-        "stops",
-        ">before",
-        ">after",
-        ">samples",
-        ">in collector",
-        ">in sums",
-        "observed",
-    ];
-    let mut table = Table::new("Collections", &columns);
-    each(all.rows.iter(), stop, |row| {
-        table.rows.push(vec![
-            Cell::Seconds(cx.seconds(row.time)),
-            seconds(row.length()),
-            Cell::Text(row.kind.clone()),
-            Cell::Text(row.cause.clone()),
-            Cell::Text(row.collector.clone()),
-            Cell::Text(if row.stops { "yes" } else { "no" }.to_owned()),
-            row.before.map_or(Cell::Empty, Cell::Bytes),
-            row.after.map_or(Cell::Empty, Cell::Bytes),
-            number(row.samples()),
-            number(row.in_collector()),
-            Cell::Count(row.cut()),
-            Cell::Text(row.seen().to_owned()),
-        ]);
-    })?;
-    Some(table)
+fn number(told: Option<SampleCount>) -> Cell {
+    told.and_then(SampleCount::number)
+        .map_or(Cell::Empty, Cell::Count)
 }
 
 fn samples(title: &str, parts: &[(String, u64)], threads: &[(u32, String, u64)]) -> [Part; 2] {

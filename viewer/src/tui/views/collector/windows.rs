@@ -1,9 +1,8 @@
 //! From a collection to its time, and to that of its neighbours.
 
 use super::Collector;
-use super::rows::Row;
+use crate::queries::collections::{Row, processes};
 use crate::tui::filter_state::FilterChange;
-use crate::tui::views::timeline::lanes::processes;
 use crate::tui::views::{Act, Cx};
 
 impl Collector {
@@ -42,24 +41,22 @@ impl Collector {
             };
             return match next {
                 Some((from, to, key)) => {
-                    self.selected = Some(key);
+                    self.table.expect(key);
                     vec![Act::FilterChange(FilterChange::Window(Some((from, to))))]
                 }
                 None => vec![Act::Say("there is no further collection".to_owned())],
             };
         }
-        let others = self.rows().iter().enumerate();
+        let others = self.all.get().into_iter().flat_map(|all| &all.rows);
         let next = if later {
-            others
-                .filter(|(_, one)| one.time > row.time)
-                .min_by_key(|(_, one)| one.time)
+            let others = others.filter(|one| one.time > row.time);
+            others.min_by_key(|one| one.time)
         } else {
-            others
-                .filter(|(_, one)| one.time < row.time)
-                .max_by_key(|(_, one)| one.time)
+            let others = others.filter(|one| one.time < row.time);
+            others.max_by_key(|one| one.time)
         };
-        if let Some((index, _)) = next {
-            self.select(index, cx);
+        if let Some(key) = next.map(|one| one.key) {
+            self.select(&key, cx);
         }
         Vec::new()
     }

@@ -1,11 +1,11 @@
 //! What the overview shows beside the summary, worked out off the drawing thread.
 
+use crate::queries::collections::{Collections, counts};
 use crate::report::parts::parts_of;
 use crate::report::text::names::namesakes;
 use crate::report::text::vm::value_of;
 use crate::report::truth::{TruthLine, truth_of};
 use crate::report::vm::Vms;
-use crate::tui::views::collector::rows::{Collections, told};
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop, Summary};
@@ -96,7 +96,7 @@ pub fn digest_of(
         entries_hit,
         regions,
         namesakes: namesakes(profile, summary),
-        collections: told(profile, filter, summary, &vms),
+        collections: counts(profile, filter, summary, &vms),
         figures: figures.take(MAX_FIGURES).collect(),
     })
 }

@@ -3,11 +3,12 @@
 mod collections;
 
 use super::grid::Grid;
+use crate::queries::collections::processes;
 use crate::report::words::{count, harmless, some};
 use crate::tui::jobs::Stop;
 use crate::tui::theme::Role;
 pub(super) use collections::collection_in_words;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use unicode_width::UnicodeWidthChar;
 use vmscope_records::{Collection, GoneReason, LossReason, ProcessKey, Stream, TimeNs};
 use vmscope_symbolizer::trace::CodeStep;
@@ -65,21 +66,6 @@ pub struct Lanes {
 pub fn times(one: &Collection) -> Option<(TimeNs, TimeNs)> {
     let from = one.begin.or(one.end)?;
     Some((from, one.end.unwrap_or(from).max(from)))
-}
-
-/// Whose collections and code are shown: those of the processes with threads that the
-/// filter includes; `None` for all.
-pub fn processes(profile: &Profile, filter: &Filter) -> Option<FxHashSet<ProcessKey>> {
-    if filter.takes_all_threads() {
-        return None;
-    }
-    let threads = (0u32..).take(profile.trace.threads.len());
-    let threads = threads.filter(|thread| filter.takes_thread(*thread));
-    Some(
-        threads
-            .filter_map(|thread| profile.trace.process_of(thread))
-            .collect(),
-    )
 }
 
 /// Milliseconds of a span, as people read them.

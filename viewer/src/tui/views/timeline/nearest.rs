@@ -1,6 +1,7 @@
 //! The next collection or mark.
 
-use super::lanes::{collection_in_words, processes, times};
+use super::lanes::{collection_in_words, times};
+use crate::queries::collections::processes;
 use crate::tui::views::Cx;
 use vmscope_records::{Collection, TimeNs};
 

@@ -93,7 +93,7 @@ fn happened(cx: &Cx<'_>, grid: &Grid, stop: &Stop) -> Option<Vec<Part>> {
         "stops the world",
     ];
     let mut collections = Table::new("Collections", &columns);
-    let processes = lanes::processes(cx.profile, cx.filters.filter());
+    let processes = crate::queries::collections::processes(cx.profile, cx.filters.filter());
     each(trace.collections.iter(), stop, |one| {
         let is_in = processes
             .as_ref()

@@ -94,8 +94,8 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         }
     }
 
-    /// The column on the screen that shows what the table is sorted by, and whether the
-    /// heading's arrow points down.
+    /// The column on the screen that shows what the table is sorted by, and whether its greatest
+    /// values come first.
     fn marked(
         &self,
         data: &impl RowsOf<Row, Key>,
@@ -109,7 +109,10 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         };
         let itself = shown.iter().find(|at| **at == column);
         let at = itself.or_else(|| shown.iter().find(|at| is_like(at)))?;
-        Some((*at, !reversed))
+        let falls = columns
+            .get(column)
+            .is_some_and(|one| one.sort == Sort::Down);
+        Some((*at, falls != reversed))
     }
 }
 

@@ -1,70 +1,13 @@
-//! What is known of the collections: a row of each, what the VMs count, where in the
-//! collectors the samples fell. Worked out off the drawing thread.
+//! The collections of a window: a row of each, the VMs' own counts, and the samples in
+//! collectors by part and by thread.
 
-use super::told::Told;
+use super::sample_count::SampleCount;
 use crate::report::parts::parts_of;
 use crate::report::vm::Vms;
-use crate::tui::views::timeline::lanes::processes;
-use rustc_hash::FxHashMap;
-use vmscope_records::{Collection, TimeNs};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_records::{Collection, ProcessKey, TimeNs};
 use vmscope_symbolizer::time_buckets::{Counts, InSpan, Span};
 use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary};
-
-/// What collections are sorted by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum By {
-    #[default]
-    Time,
-    Duration,
-    Kind,
-    Cause,
-    Collector,
-    Before,
-    After,
-    Samples,
-    InCollector,
-    Seen,
-}
-
-impl By {
-    /// All, in the order of the columns.
-    pub const ALL: [By; 10] = [
-        By::Time,
-        By::Duration,
-        By::Kind,
-        By::Cause,
-        By::Collector,
-        By::Before,
-        By::After,
-        By::Samples,
-        By::InCollector,
-        By::Seen,
-    ];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            By::Time => "time",
-            By::Duration => "duration",
-            By::Kind => "kind",
-            By::Cause => "cause",
-            By::Collector => "collector",
-            By::Before => "heap before",
-            By::After => "heap after",
-            By::Samples => "samples",
-            By::InCollector => "samples in the collector",
-            By::Seen => "what was observed",
-        }
-    }
-
-    /// Whether the greatest come first.
-    pub const fn falls(self) -> bool {
-        matches!(
-            self,
-            By::Duration | By::Before | By::After | By::Samples | By::InCollector
-        )
-    }
-}
 
 /// What a collection is known by while the profile grows: its process and its key.
 pub type Key = (u32, u64);
@@ -107,15 +50,15 @@ impl Row {
     }
 
     /// Samples inside it, where it was observed from begin to end.
-    pub fn samples(&self) -> Option<Told> {
+    pub fn samples(&self) -> Option<SampleCount> {
         let inside = self.inside?;
-        Some(Told::of(inside.total(), inside.decided_whole))
+        Some(SampleCount::of(inside.total(), inside.decided_whole))
     }
 
     /// Those that are in the collector.
-    pub fn in_collector(&self) -> Option<Told> {
+    pub fn in_collector(&self) -> Option<SampleCount> {
         let inside = self.inside?;
-        Some(Told::of(inside.of(Region::Gc), inside.decided_whole))
+        Some(SampleCount::of(inside.of(Region::Gc), inside.decided_whole))
     }
 
     /// Samples in sums over time that reach beyond one of its ends.
@@ -134,7 +77,7 @@ impl Row {
     }
 }
 
-/// All that the view shows beside one collection's insides.
+/// The collections, and what is known of all of them together.
 #[derive(Clone, Debug, Default)]
 pub struct Collections {
     /// Samples in all that it is of, and those in collectors.
@@ -182,22 +125,22 @@ impl Collections {
     }
 }
 
-/// Works it out; `None` when that was stopped.
-pub fn collections_of(
+/// The collections that a filter's window meets, in time order, of the processes whose threads
+/// it includes; `None` where it was stopped. `summary` is of the same filter.
+pub fn collections(
     profile: &Profile,
     filter: &Filter,
     summary: &Summary,
-    (by, reverse): (By, bool),
     stop: &Stop,
 ) -> Option<Collections> {
-    let mut all = told(profile, filter, summary, &Vms::of(profile, summary));
+    let mut all = counts(profile, filter, summary, &Vms::of(profile, summary));
     let mut rows = rows_of(profile, filter, stop)?;
     let mut kinds: FxHashMap<&str, u64> = FxHashMap::default();
     for row in &rows {
         *kinds.entry(&row.kind).or_default() += 1;
     }
     all.kinds = lettered(kinds);
-    sort(&mut rows, by, reverse);
+    rows.sort_by_key(|row| row.time);
     all.rows = rows;
     all.parts = parts_in_collector(profile, summary);
     all.threads = threads_in_collector(profile, filter, stop)?;
@@ -237,9 +180,9 @@ pub fn threads_in_collector(
     Some(rows)
 }
 
-/// What the `vms` tell of them over the window: those of the processes that the filter
-/// includes. Of threads and code the VMs know nothing.
-pub fn told(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'_>) -> Collections {
+/// What the VMs themselves count over the window, of the processes that the filter includes,
+/// without a row of each collection. VMs count neither by thread nor by code.
+pub fn counts(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'_>) -> Collections {
     let processes = processes(profile, filter);
     let mut all = Collections {
         total: summary.total,
@@ -353,22 +296,13 @@ fn rows_of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Row>> 
     Some(rows)
 }
 
-fn sort(rows: &mut [Row], by: By, reverse: bool) {
-    rows.sort_by_key(|row| row.time);
-    let text = |text: fn(&Row) -> &str| move |a: &Row, b: &Row| text(a).cmp(text(b));
-    match by {
-        By::Time => {}
-        By::Duration => rows.sort_by_key(Row::length),
-        By::Kind => rows.sort_by(text(|row| &row.kind)),
-        By::Cause => rows.sort_by(text(|row| &row.cause)),
-        By::Collector => rows.sort_by(text(|row| &row.collector)),
-        By::Before => rows.sort_by_key(|row| row.before),
-        By::After => rows.sort_by_key(|row| row.after),
-        By::Samples => rows.sort_by_key(|row| row.samples().and_then(Told::number)),
-        By::InCollector => rows.sort_by_key(|row| row.in_collector().and_then(Told::number)),
-        By::Seen => rows.sort_by(text(|row| row.seen())),
+/// The processes with threads that a filter includes; `None` for all.
+pub fn processes(profile: &Profile, filter: &Filter) -> Option<FxHashSet<ProcessKey>> {
+    if filter.takes_all_threads() {
+        return None;
     }
-    if by.falls() != reverse {
-        rows.reverse();
-    }
+    let threads = (0u32..).take(profile.trace.threads.len());
+    let threads = threads.filter(|thread| filter.takes_thread(*thread));
+    let processes = threads.filter_map(|thread| profile.trace.process_of(thread));
+    Some(processes.collect())
 }

@@ -1,0 +1,123 @@
+//! One collection: its phases, its spaces, its samples by part and by thread.
+
+use super::collections::{Key, Row, parts_in_collector, threads_in_collector};
+use super::sample_count::SampleCount;
+use vmscope_records::{Collection, TimeNs};
+use vmscope_symbolizer::time_buckets::{InSpan, Span};
+use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary};
+
+/// So many phases are shown of one collection.
+const MAX_PHASES: usize = 1_000;
+
+/// A phase.
+#[derive(Clone, Debug)]
+pub struct PhaseRow {
+    /// How many phases it is part of.
+    pub depth: usize,
+    pub name: String,
+    pub thread: String,
+    pub begin: Option<TimeNs>,
+    pub length: Option<u64>,
+    pub stops: bool,
+    /// The samples in the collector meanwhile (on its thread, where it has one).
+    pub samples: Option<SampleCount>,
+}
+
+/// What is inside a collection.
+#[derive(Clone, Debug, Default)]
+pub struct Inside {
+    pub key: Key,
+    pub phases: Vec<PhaseRow>,
+    /// Phases that there was no room for.
+    pub left_out: usize,
+    pub parts: Vec<(String, u64)>,
+    pub threads: Vec<(u32, String, u64)>,
+    /// All of its samples in the collector.
+    pub samples: Option<SampleCount>,
+    pub spaces: Vec<vmscope_records::SpaceUse>,
+}
+
+/// What is inside a collection; `None` where it was stopped.
+pub fn inside_of(profile: &Profile, filter: &Filter, key: Key, stop: &Stop) -> Option<Inside> {
+    let mut found = profile.trace.collections.iter();
+    let Some(one) = found.find(|one| Row::key_of(one) == key) else {
+        return Some(Inside::default());
+    };
+    let mut inside = Inside {
+        key,
+        left_out: one.phases.len().saturating_sub(MAX_PHASES),
+        phases: phases_of(profile, filter, one, stop)?,
+        spaces: one.spaces.clone(),
+        ..Inside::default()
+    };
+    if let (Some(from), Some(to)) = (one.begin, one.end) {
+        let narrowed = Filter {
+            from: Some(filter.from.map_or(from, |other| other.max(from))),
+            to: Some(filter.to.map_or(to, |other| other.min(to))),
+            ..filter.clone()
+        };
+        let summary = Summary::of_stoppable(profile, &narrowed, stop)?;
+        inside.parts = parts_in_collector(profile, &summary);
+        inside.threads = threads_in_collector(profile, &narrowed, stop)?;
+        let all = summary.regions.get(Region::Gc as usize).copied();
+        inside.samples = Some(SampleCount::of(all.unwrap_or(0), summary.decided_whole));
+    }
+    Some(inside)
+}
+
+fn phases_of(
+    profile: &Profile,
+    filter: &Filter,
+    one: &Collection,
+    stop: &Stop,
+) -> Option<Vec<PhaseRow>> {
+    let phases = one.phases.get(..MAX_PHASES).unwrap_or(&one.phases);
+    let thread_of =
+        |phase: &vmscope_records::Phase| phase.thread.and_then(|key| profile.trace.number_of(key));
+    let spans = phases.iter().map(|phase| Span {
+        from: phase.begin.unwrap_or_default(),
+        to: phase
+            .end
+            .filter(|_| phase.begin.is_some())
+            .unwrap_or_default(),
+        thread: thread_of(phase),
+    });
+    let spans: Vec<Span> = spans.collect();
+    let counts = InSpan::of_spans(profile, filter, &spans, stop)?;
+    // What is part of a phase comes right behind it.
+    let mut parts_of: Vec<Vec<usize>> = vec![Vec::new(); phases.len()];
+    let mut waiting: Vec<(usize, usize)> = Vec::new();
+    for (index, phase) in phases.iter().enumerate().rev() {
+        let outer = phase.within.map(|outer| outer as usize);
+        match outer.filter(|outer| *outer < index) {
+            Some(outer) => parts_of
+                .get_mut(outer)
+                .into_iter()
+                .for_each(|all| all.push(index)),
+            None => waiting.push((index, 0)),
+        }
+    }
+    let mut order = Vec::new();
+    while let Some((index, depth)) = waiting.pop() {
+        order.push((index, depth));
+        let parts = parts_of.get(index).into_iter().flatten();
+        waiting.extend(parts.map(|&part| (part, (depth + 1).min(8))));
+    }
+    let rows = order
+        .into_iter()
+        .filter_map(|(index, depth)| Some((phases.get(index)?, counts.get(index)?, depth)));
+    let rows = rows.map(|(phase, inside, depth)| {
+        let thread = thread_of(phase).and_then(|at| profile.trace.threads.get(at as usize));
+        let ends = phase.begin.zip(phase.end);
+        PhaseRow {
+            depth,
+            name: phase.name.clone(),
+            thread: thread.map_or_else(String::new, |thread| thread.thread.name.clone()),
+            begin: phase.begin,
+            length: ends.map(|(begin, end)| end.since(begin).0),
+            stops: phase.stop_the_world,
+            samples: ends.map(|_| SampleCount::of(inside.of(Region::Gc), inside.decided_whole)),
+        }
+    });
+    Some(rows.collect())
+}
