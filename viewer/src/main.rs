@@ -16,6 +16,7 @@ mod binaries;
 mod doctor;
 mod embed;
 mod export;
+mod present;
 mod queries;
 mod record;
 #[cfg(test)]

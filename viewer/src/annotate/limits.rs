@@ -1,6 +1,6 @@
 //! What limits the truth of a listing.
 
-use crate::report::words::{count, percent, ratio, some};
+use crate::present::numbers::{count, percent, ratio, some};
 use vmscope_symbolizer::annotate::{Annotation, MAX_DEPTH};
 
 /// Fewer samples of a method than this say little about any place in it.

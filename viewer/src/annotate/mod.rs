@@ -6,8 +6,9 @@ pub(crate) mod limits;
 pub(crate) mod source;
 mod text;
 
+use crate::present::numbers::count;
+use crate::present::text::harmless;
 use crate::record::DEFAULT_OUTPUT;
-use crate::report::words::{count, harmless};
 use crate::report::{NarrowOptions, load_profile, open_recording, percent, seconds};
 use anyhow::{Result, bail};
 use clap::Args;

@@ -8,8 +8,9 @@ use super::layout::{
     by_file, bytecode_lines, fold, has_bytecodes, samples_of, source_lines, source_of_bytecodes,
 };
 use super::source::Source;
+use crate::present::numbers::{percent, ratio, some};
+use crate::present::text::wrap;
 use crate::report::text::width;
-use crate::report::words::{percent, ratio, some, wrap};
 use anyhow::Result;
 use rows::{SourceOf, Titles};
 use std::io::Write;

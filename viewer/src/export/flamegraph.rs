@@ -2,7 +2,8 @@
 
 use super::Export;
 use super::tree::{Label, LabelTree, Style};
-use crate::report::words::{harmless, some};
+use crate::present::numbers::some;
+use crate::present::text::harmless;
 use anyhow::{Context, Result};
 use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
 use inferno::flamegraph::{Options, from_lines};

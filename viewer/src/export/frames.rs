@@ -1,7 +1,7 @@
 //! What a site is in a stack: its function and those that it was inlined through, each
 //! with a name for people.
 
-use crate::report::words::harmless;
+use crate::present::text::harmless;
 use std::borrow::Cow;
 pub(super) use vmscope_symbolizer::stacks::{StackFrame as Frame, frames_of};
 use vmscope_symbolizer::{Entry, Region};
@@ -67,22 +67,6 @@ pub(crate) fn mark(region: Region, is_inlined: bool) -> &'static str {
         _ if is_inlined => "_[i]",
         Region::Generated => "_[j]",
         _ => "",
-    }
-}
-
-/// What a region is called in a legend.
-pub(super) fn region_name(region: Region, native: bool) -> &'static str {
-    match region {
-        Region::Generated => "Generated code",
-        Region::Interpreter => "Interpreter",
-        Region::Gc => "Garbage collector",
-        Region::Compiler => "Compiler",
-        Region::Vm if native => "Program",
-        Region::Vm => "VM",
-        Region::Library => "Libraries",
-        Region::Kernel => "Kernel",
-        Region::Idle => "Not running",
-        Region::Unknown => "Unknown",
     }
 }
 

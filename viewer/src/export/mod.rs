@@ -15,8 +15,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use vmscope_symbolizer::{Filter, Profile, Summary};
 
+use crate::present::numbers::{count, some};
 use crate::record::DEFAULT_OUTPUT;
-use crate::report::words::{count, some};
 use crate::report::{NarrowOptions, load_profile, seconds};
 use output::Output;
 
@@ -142,7 +142,7 @@ fn remarks(export: &Export<'_>, output: &Output) -> Vec<String> {
             some(samples.truncated_chains, "caller chain", "caller chains"),
         ));
     }
-    let limits = crate::report::truth::truth_of(export.profile, export.summary).len();
+    let limits = crate::queries::truth::truth_of(export.profile, export.summary).len();
     if limits > 0 {
         lines.push(format!(
             "{} its truth: `vmscope report` says what",

@@ -1,6 +1,6 @@
 //! Whose a sample is: the process and the thread, by the names that users know.
 
-use crate::report::words::harmless;
+use crate::present::text::harmless;
 use rustc_hash::FxHashMap;
 use vmscope_records::{Pid, Process, ProcessKey, Tid};
 use vmscope_symbolizer::Trace;

@@ -2,8 +2,8 @@
 //! collectors by part and by thread.
 
 use super::sample_count::SampleCount;
-use crate::report::parts::parts_of;
-use crate::report::vm::Vms;
+use crate::queries::parts::parts_of;
+use crate::queries::vm::Vms;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Collection, ProcessKey, TimeNs};
 use vmscope_symbolizer::time_buckets::{Counts, InSpan, Span};

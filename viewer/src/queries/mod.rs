@@ -5,6 +5,10 @@
 pub mod by_region;
 pub mod collection;
 pub mod collections;
+pub mod marks;
+pub mod parts;
 pub mod pauses;
 pub mod sample_count;
 pub mod threads;
+pub mod truth;
+pub mod vm;

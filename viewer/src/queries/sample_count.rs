@@ -1,6 +1,6 @@
 //! How many samples are in a span of time, as far as that is known.
 
-use crate::report::words::count;
+use crate::present::numbers::count;
 
 /// A number of samples. Of the older ones of a long session only sums over time are kept:
 /// where a sum lies across an end of the span, nobody knows how much of it is inside.

@@ -1,8 +1,8 @@
 //! The threads that ran in a window: their samples by region, their CPU time, their groups.
 
 use super::by_region::{self, ByRegion, GROUPS};
-use crate::report::text::role_name;
-use crate::report::words::ratio;
+use crate::present::names::role_name;
+use crate::present::numbers::ratio;
 use rustc_hash::FxHashMap;
 use vmscope_records::{ThreadRole, TimeNs};
 use vmscope_symbolizer::summary::{Account, accounts};

@@ -2,18 +2,18 @@
 
 mod samples;
 
-use super::marks::{MarkPart, marks_of};
-use super::parts::parts_of;
-use super::text::role_name;
-use super::truth::truth_of;
-use super::vm::{CompilersPart, VmPart, compilers_part, vm_parts};
+use crate::present::names::{kind_name, role_name};
+use crate::queries::marks::{MarkPart, marks_of};
+use crate::queries::parts::parts_of;
+use crate::queries::truth::truth_of;
+use crate::queries::vm::{CompilersPart, VmPart, compilers_part, vm_parts};
 use anyhow::Result;
 use samples::{SamplesPart, samples_part};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
-use vmscope_records::{BytecodePc, ConstituentKind, Exactness, SampleClock, SymbolSource};
-use vmscope_symbolizer::profile::{EntryKind, Frame};
+use vmscope_records::{BytecodePc, Exactness, SampleClock};
+use vmscope_symbolizer::profile::Frame;
 use vmscope_symbolizer::{Filter, Profile, Region, Summary};
 
 /// The schema's version: a later minor one adds fields, a major one changes some.
@@ -338,32 +338,5 @@ fn frame_part(frame: &Frame) -> FramePart<'_> {
         method: &frame.name,
         bytecode: number(frame.bytecode),
         line: frame.line,
-    }
-}
-
-/// What an entry is, as the schema names it.
-pub(crate) fn kind_name(kind: &EntryKind) -> &str {
-    match kind {
-        EntryKind::Code(kind) => match kind {
-            ConstituentKind::Method => "method",
-            ConstituentKind::Block => "block",
-            ConstituentKind::ClosedPic => "closed pic",
-            ConstituentKind::OpenPic => "open pic",
-            ConstituentKind::Trampoline => "trampoline",
-            ConstituentKind::Enilopmart => "enilopmart",
-            ConstituentKind::Stub => "stub",
-            ConstituentKind::Interpreter => "interpreter",
-            ConstituentKind::Adapter => "adapter",
-            ConstituentKind::RegExp => "regexp",
-            ConstituentKind::Free => "free",
-            ConstituentKind::Bytecodes => "bytecodes",
-            ConstituentKind::MethodObject => "method object",
-            ConstituentKind::Other(name) => name,
-            _ => "other",
-        },
-        EntryKind::Function(SymbolSource::Plt) => "plt",
-        EntryKind::Function(_) => "function",
-        EntryKind::Unnamed => "unnamed",
-        EntryKind::Doubtful => "doubtful",
     }
 }

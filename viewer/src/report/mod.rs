@@ -1,15 +1,9 @@
 //! `vmscope report`: a recording as text or JSON.
 
-pub(crate) mod json;
-mod marks;
+mod json;
 mod options;
-pub(crate) mod parts;
 pub(crate) mod text;
-pub(crate) mod truth;
-pub(crate) mod vm;
-pub(crate) mod words;
 
-pub(crate) use json::kind_name;
 pub use options::{NarrowOptions, ReportOptions, beginning, percent, seconds};
 
 use crate::binaries::DiskBinaries;

@@ -1,7 +1,7 @@
 //! What is looked at: the filters that all views honour, and their names for the
 //! breadcrumb, where each can be removed.
 
-use super::theme::region_name;
+use crate::present::names::region_name;
 use rustc_hash::FxHashSet;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region};

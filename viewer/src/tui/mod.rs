@@ -13,9 +13,7 @@
 //! [`run`] is the only place that does anything.
 
 mod app;
-mod document;
 mod event;
-mod export;
 mod filter_state;
 mod history;
 mod jobs;

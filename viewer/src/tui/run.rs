@@ -299,7 +299,7 @@ fn write(path: &Path, bytes: &[u8]) -> String {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o600).open(path);
-    let shown = crate::report::words::harmless(&path.display().to_string());
+    let shown = crate::present::text::harmless(&path.display().to_string());
     match file.and_then(|mut file| file.write_all(bytes)) {
         Ok(()) => format!("{} bytes written to {shown}", bytes.len()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {

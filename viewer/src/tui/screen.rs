@@ -22,7 +22,7 @@ pub use head::{Crumb, Spots, crumbs, spot_at};
 use super::app::{App, Stage};
 use super::mode::Mode;
 use super::theme::Role;
-use super::widgets::text::line;
+use crate::present::text::line;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,6 +1,7 @@
 //! Colours and signs: what a terminal can show. Views name roles, never colours. Each
 //! role has more than its colour: a sign, a letter, bold or reversed text.
 
+use crate::present::names::region_letter;
 use ratatui::style::{Color, Modifier, Style};
 use vmscope_symbolizer::Region;
 
@@ -240,36 +241,6 @@ impl Theme {
     /// `unicode` where the terminal shows it, else `ascii`.
     pub fn sign<'a>(&self, unicode: &'a str, ascii: &'a str) -> &'a str {
         if self.unicode { unicode } else { ascii }
-    }
-}
-
-/// One letter for a region.
-pub const fn region_letter(region: Region) -> char {
-    match region {
-        Region::Generated => 'G',
-        Region::Interpreter => 'I',
-        Region::Gc => 'C',
-        Region::Compiler => 'J',
-        Region::Vm => 'V',
-        Region::Library => 'L',
-        Region::Kernel => 'K',
-        Region::Idle => '.',
-        Region::Unknown => '?',
-    }
-}
-
-/// A region's name for people.
-pub const fn region_name(region: Region) -> &'static str {
-    match region {
-        Region::Generated => "generated",
-        Region::Interpreter => "interpreter",
-        Region::Gc => "collector",
-        Region::Compiler => "compiler",
-        Region::Vm => "VM",
-        Region::Library => "libraries",
-        Region::Kernel => "kernel",
-        Region::Idle => "idle",
-        Region::Unknown => "unknown",
     }
 }
 

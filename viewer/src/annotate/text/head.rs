@@ -3,8 +3,9 @@
 use super::Page;
 use crate::annotate::layout::tier_name;
 use crate::annotate::limits::{SKID, limits};
-use crate::report::truth::truth_of;
-use crate::report::words::{count, harmless, percent, ratio, some, wrap};
+use crate::present::numbers::{count, percent, ratio, some};
+use crate::present::text::{harmless, wrap};
+use crate::queries::truth::truth_of;
 use anyhow::Result;
 use std::io::Write;
 use vmscope_symbolizer::Filter;

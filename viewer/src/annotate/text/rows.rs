@@ -3,7 +3,8 @@
 use super::Page;
 use crate::annotate::layout::{Bracket, Piece, place_in, tier_name};
 use crate::annotate::source::Source;
-use crate::report::words::{count, cut, fit, percent, ratio, some};
+use crate::present::numbers::{count, percent, ratio, some};
+use crate::present::text::{cut, fit};
 use anyhow::Result;
 use std::io::Write;
 use vmscope_symbolizer::annotate::{Inlined, Row, Spot, Tally};

@@ -14,7 +14,7 @@
 use super::super::facts::{PerfProbe, ProcessFacts, Trouble, VmFacts, VmReading, Vms};
 use super::super::verdict::Mark;
 use super::{heading, mark_word, push_wrapped};
-use crate::report::words::some;
+use crate::present::numbers::some;
 
 const MARGIN: &str = "        ";
 

@@ -1,9 +1,10 @@
 //! From sites to the tables that all threads share.
 
 use super::super::Export;
-use super::super::frames::{Frame, FrameText, frames_of, part, region_name};
+use super::super::frames::{Frame, FrameText, frames_of, part};
 use super::tables::{Category, Lib, Shared};
-use crate::report::words::harmless;
+use crate::present::names::region_title;
+use crate::present::text::harmless;
 use rustc_hash::FxHashMap;
 use vmscope_records::{Arch, BuildId, ConstituentKind, FileOffset, Module, ModuleKey, SymbolOwner};
 use vmscope_symbolizer::profile::EntryKind;
@@ -60,7 +61,7 @@ impl<'a> Tables<'a> {
         let profile = export.profile;
         let is_native = profile.is_native();
         let category = |region: &Region| Category {
-            name: region_name(*region, is_native).to_owned(),
+            name: region_title(*region, is_native).to_owned(),
             color: color(*region),
             subcategories: vec!["Other".to_owned()],
         };

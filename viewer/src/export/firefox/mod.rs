@@ -6,8 +6,9 @@ mod tables;
 
 use super::Export;
 use super::who::{self, Who};
-use crate::report::truth::truth_of;
-use crate::report::words::{count, harmless};
+use crate::present::numbers::count;
+use crate::present::text::harmless;
+use crate::queries::truth::truth_of;
 use anyhow::Result;
 use build::Tables;
 use flate2::{Compression, GzBuilder};

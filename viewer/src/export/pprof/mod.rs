@@ -5,8 +5,9 @@ mod proto;
 
 use super::frames::{FrameText, frames_of, part, tier};
 use super::{Export, who};
-use crate::report::truth::truth_of;
-use crate::report::words::{count, harmless};
+use crate::present::numbers::count;
+use crate::present::text::harmless;
+use crate::queries::truth::truth_of;
 use anyhow::Result;
 use flate2::{Compression, GzBuilder};
 use proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType, tags};

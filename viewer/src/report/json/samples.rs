@@ -1,6 +1,6 @@
 //! How many samples there are, and what they are worth.
 
-use crate::report::truth::unnamed_generated;
+use crate::queries::truth::unnamed_generated;
 use serde::Serialize;
 use vmscope_symbolizer::summary::Quality;
 use vmscope_symbolizer::{Profile, Summary};

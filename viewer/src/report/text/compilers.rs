@@ -1,8 +1,8 @@
 //! What the compilers worked for.
 
 use super::Page;
-use super::shorten::{label, legible};
-use crate::report::words::{count, percent, ratio, some};
+use crate::present::numbers::{count, percent, ratio, some};
+use crate::present::shorten::{label, legible};
 use anyhow::Result;
 use std::io::Write;
 use vmscope_symbolizer::Filter;

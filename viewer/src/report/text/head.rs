@@ -1,9 +1,10 @@
 //! The report's head: what limits its truth, then what it is a report of.
 
 use super::Page;
-use crate::report::marks::{MAX_LISTED, marks_of};
-use crate::report::truth::{TruthLine, truth_of};
-use crate::report::words::{harmless, percent, ratio, some, wrap};
+use crate::present::numbers::{percent, ratio, some};
+use crate::present::text::{harmless, wrap};
+use crate::queries::marks::{MAX_LISTED, marks_of};
+use crate::queries::truth::{TruthLine, truth_of};
 use anyhow::Result;
 use std::io::Write;
 use vmscope_records::{Fact, ProcessKey, SampleClock};

@@ -4,13 +4,10 @@ mod compilers;
 pub(crate) mod head;
 pub(crate) mod names;
 mod parts;
-pub(crate) mod shorten;
 mod tables;
 mod threads;
 mod totals;
 pub(crate) mod vm;
-
-pub(crate) use threads::{role_name, thread_label, thread_name};
 
 use super::options::ReportOptions;
 use anyhow::Result;
@@ -81,7 +78,7 @@ pub(super) fn write(
         options,
         width: width(options.width),
         sites_of: sites_of(profile, summary),
-        namesakes: names::namesakes(profile, summary),
+        namesakes: crate::present::entries::namesakes(profile, summary),
     };
     page.truth(out)?;
     page.head(filter, out)?;

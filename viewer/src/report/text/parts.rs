@@ -1,8 +1,9 @@
 //! The table of the VM's parts: its regions, and what they are divided into.
 
 use super::Page;
-use crate::report::parts::{Part, parts_of};
-use crate::report::words::{ratio, some};
+use crate::present::names::region_part;
+use crate::present::numbers::{ratio, some};
+use crate::queries::parts::{Part, parts_of};
 use anyhow::Result;
 use std::io::Write;
 use vmscope_symbolizer::Region;
@@ -29,7 +30,7 @@ impl Page<'_> {
             self.line(
                 ratio(samples, vm),
                 Some(self.summary.share(samples)),
-                region_name(region),
+                region_part(region),
                 samples,
                 ratio(cumulative, vm),
                 out,
@@ -71,13 +72,5 @@ impl Page<'_> {
             self.line(ratio(others, total), None, &name, others, all, out)?;
         }
         Ok(())
-    }
-}
-
-fn region_name(region: Region) -> &'static str {
-    match region {
-        Region::Gc => "collector",
-        Region::Vm => "the rest of the VM",
-        _ => region.name(),
     }
 }

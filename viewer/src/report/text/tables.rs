@@ -1,9 +1,10 @@
 //! The tables of entries, with their ranges.
 
 use super::Page;
-use super::names::{range_label, range_name};
+use crate::present::entries::{range_label, range_name};
+use crate::present::numbers::{count, percent, ratio, some};
+use crate::present::text::fit;
 use crate::report::options::{MIN_SHARE, RangeDetail, SortBy};
-use crate::report::words::{count, fit, percent, ratio, some};
 use anyhow::Result;
 use std::io::Write;
 use vmscope_symbolizer::profile::{EntryKind, Site};

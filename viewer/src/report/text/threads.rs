@@ -1,12 +1,12 @@
 //! The section of the threads, and what roles are called.
 
 use super::Page;
+use crate::present::names::role_name;
+use crate::present::numbers::{count, some};
+use crate::present::text::fit;
 use crate::report::options::MIN_SHARE;
-use crate::report::words::{count, fit, some};
 use anyhow::Result;
-use std::borrow::Cow;
 use std::io::Write;
-use vmscope_records::{Thread, ThreadRole};
 
 /// Columns of a thread's line before its name.
 const THREAD_COLUMNS: usize = 9 + 2 + 10 + 2 + 9 + 2 + 10 + 1;
@@ -61,35 +61,5 @@ impl Page<'_> {
             )?;
         }
         Ok(())
-    }
-}
-
-/// A thread's name, or its tid where it has none.
-pub(crate) fn thread_name(thread: &Thread) -> Cow<'_, str> {
-    if thread.name.is_empty() {
-        Cow::Owned(format!("tid {}", thread.tid))
-    } else {
-        Cow::Borrowed(&thread.name)
-    }
-}
-
-/// The same with its tid: threads may be called alike.
-pub(crate) fn thread_label(thread: &Thread) -> String {
-    if thread.name.is_empty() {
-        thread_name(thread).into_owned()
-    } else {
-        format!("{} ({})", thread.name, thread.tid)
-    }
-}
-
-/// A thread's role, as reports and the JSON schema name it.
-pub(crate) fn role_name(role: ThreadRole) -> &'static str {
-    match role {
-        ThreadRole::Mutator => "mutator",
-        ThreadRole::Collector => "collector",
-        ThreadRole::Compiler => "compiler",
-        ThreadRole::Heartbeat => "heartbeat",
-        ThreadRole::Vm => "vm",
-        _ => "other",
     }
 }

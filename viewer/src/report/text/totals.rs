@@ -1,7 +1,8 @@
 //! Seconds, frequency, and how the samples divide.
 
 use super::Page;
-use crate::report::words::{count, percent, ratio, some, wrap};
+use crate::present::numbers::{count, percent, ratio, some};
+use crate::present::text::wrap;
 use anyhow::Result;
 use std::io::Write;
 use vmscope_records::SampleClock;

@@ -1,9 +1,11 @@
 //! The sections behind the tables: what VMs tell of themselves.
 
 use super::Page;
-use crate::report::parts::parts_of;
-use crate::report::vm::{Collected, Collector, Figure, VmOf, Vms, Words};
-use crate::report::words::{count, fit, harmless, percent, some, wrap};
+use crate::present::numbers::{count, percent, some};
+use crate::present::numbers::{milliseconds, number};
+use crate::present::text::{fit, harmless, wrap};
+use crate::queries::parts::parts_of;
+use crate::queries::vm::{Collected, Collector, Figure, VmOf, Vms, Words};
 use anyhow::Result;
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
@@ -270,52 +272,6 @@ fn listed(words: &Words) -> String {
     texts.join(", ")
 }
 
-/// Nanoseconds as milliseconds.
-pub(crate) fn milliseconds(ns: f64) -> String {
-    if ns.is_finite() {
-        format!("{:.3} ms", ns / 1e6)
-    } else {
-        "?".to_owned()
-    }
-}
-
 fn with_unit(number: &str, unit: &str) -> String {
     format!("{number} {unit}").trim_end().to_owned()
-}
-
-/// A number with a comma before every three digits, and decimals where it has any.
-pub(crate) fn number(value: f64) -> String {
-    if !value.is_finite() {
-        return "?".to_owned();
-    }
-    let text = if value.fract() == 0.0 {
-        format!("{:.0}", value.abs())
-    } else {
-        format!("{:.3}", value.abs())
-    };
-    let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
-    let sign = if value < 0.0 { "-" } else { "" };
-    let point = if decimals.is_empty() { "" } else { "." };
-    // More than 64 bits of digits are not worth commas.
-    let whole = whole.parse().map_or_else(|_| whole.to_owned(), count);
-    format!("{sign}{whole}{point}{decimals}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::number;
-
-    #[test]
-    fn numbers_are_for_people() {
-        for (value, text) in [
-            (0.0, "0"),
-            (-0.0, "0"),
-            (1234.5, "1,234.500"),
-            (-157_616.0, "-157,616"),
-            (f64::NAN, "?"),
-            (1e25, "10000000000000000905969664"),
-        ] {
-            assert_eq!(number(value), text);
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Work that takes longer than a keystroke may: asked, answered, told of and stopped.
 
 use super::App;
-use crate::report::truth::truth_of;
+use crate::queries::truth::truth_of;
 use crate::tui::event::Effect;
 use crate::tui::jobs::{Done, Job, Question, QuestionId, Slot, Stop};
 use std::sync::Arc;

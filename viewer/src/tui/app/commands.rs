@@ -1,16 +1,16 @@
 //! What commands do that are not the view's own.
 
 use super::App;
-use crate::report::text::thread_label;
+use crate::present::encode::Format;
+use crate::present::names::region_name;
+use crate::present::names::thread_label;
 use crate::tui::event::Effect;
-use crate::tui::export::Format;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::Slot;
 use crate::tui::keys::{Command, GLOBAL, LIVE};
 use crate::tui::mode::{Ask, Edited, Mode, edit};
 use crate::tui::palette::{Item, Palette, Then, of_bindings};
 use crate::tui::screen::help;
-use crate::tui::theme::region_name;
 use crate::tui::views::{Find, ViewId};
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use tui_input::Input;

@@ -2,9 +2,9 @@
 //! a hundred thousand rows, and are made elsewhere, from a copy of the view.
 
 use super::App;
-use crate::tui::document::Document;
+use crate::present::document::Document;
+use crate::present::encode::{Format, encode, text_of};
 use crate::tui::event::Effect;
-use crate::tui::export::{Format, encode, text_of};
 use crate::tui::jobs::{QuestionId, Slot, Stamp};
 use crate::tui::mode::{Ask, Mode};
 use std::path::PathBuf;

@@ -38,7 +38,7 @@ pub(super) fn banner(profile: &Profile, live: Option<&LiveState>) -> String {
     let damages = trace.ending.damage_count;
     let mut parts = Vec::new();
     if damages > 0 {
-        let places = crate::report::words::some(damages, "damaged place", "damaged places");
+        let places = crate::present::numbers::some(damages, "damaged place", "damaged places");
         parts.push(format!("{places}, read around"));
     }
     match &trace.end {

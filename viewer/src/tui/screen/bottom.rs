@@ -1,11 +1,11 @@
 //! The line below the view: a prompt, a message, what takes long, or hints.
 
-use crate::report::words::ratio;
+use crate::present::numbers::ratio;
+use crate::present::text::{line, width};
 use crate::tui::app::{App, Slow};
 use crate::tui::keys::{Binding, Command, GLOBAL, Key, LIVE};
 use crate::tui::mode::Mode;
 use crate::tui::theme::Role;
-use crate::tui::widgets::text::{line, width};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -1,12 +1,12 @@
 //! The two lines above the view: tabs, and the breadcrumb with what stands at its right.
 
+use crate::present::numbers::{count, some};
+use crate::present::text::{line, width};
 use crate::record::live_line::bytes;
-use crate::report::words::{count, some};
 use crate::tui::app::App;
 use crate::tui::filter_state::Kind;
 use crate::tui::theme::Role;
 use crate::tui::views::ViewId;
-use crate::tui::widgets::text::{line, width};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};

@@ -1,10 +1,10 @@
 //! The help screen: the key table, as it is.
 
+use crate::present::text;
 use crate::tui::app::App;
 use crate::tui::keys::{Binding, GLOBAL, Group, Key, LIVE};
 use crate::tui::screen::whole;
 use crate::tui::theme::Role;
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::{Margin, Rect};
 use ratatui::text::{Line, Span};

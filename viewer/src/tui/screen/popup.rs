@@ -1,10 +1,10 @@
 //! The palette, over the view.
 
+use crate::present::text;
 use crate::tui::app::App;
 use crate::tui::palette::Palette;
 use crate::tui::screen::whole;
 use crate::tui::theme::Role;
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::{Margin, Rect};
 use ratatui::text::{Line, Span};

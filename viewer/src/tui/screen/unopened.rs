@@ -1,11 +1,12 @@
 //! What is shown in place of a recording: how far its opening is, why it can't be, that there
 //! is no room.
 
+use crate::present::numbers::ratio;
+use crate::present::text::line;
+use crate::present::text::wrap;
 use crate::report::Loading;
-use crate::report::words::{ratio, wrap};
 use crate::tui::app::App;
 use crate::tui::theme::Role;
-use crate::tui::widgets::text::line;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

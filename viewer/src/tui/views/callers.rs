@@ -19,7 +19,7 @@ mod walk;
 mod words;
 
 use super::{Act, Choice, Click, Cx, Find, View};
-use crate::tui::document::{Document, Part};
+use crate::present::document::{Document, Part};
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, key, own};
 use crate::tui::widgets::list::ListState;

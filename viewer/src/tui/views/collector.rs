@@ -14,9 +14,9 @@ mod tests;
 mod windows;
 
 use super::{Act, Choice, Click, Cx, Find, Press, View};
+use crate::present::document::Document;
 use crate::queries::collection::{Inside, inside_of};
 use crate::queries::collections::{Collections, Key, Row, collections};
-use crate::tui::document::Document;
 use crate::tui::jobs::{Fetched, Question, QuestionId};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::widgets::data_table::{Clicked, DataTable};

@@ -1,10 +1,10 @@
 //! What a view says where there is nothing to show.
 
 use super::Cx;
-use crate::report::words::wrap;
+use crate::present::text;
+use crate::present::text::wrap;
 use crate::tui::filter_state::Kind;
 use crate::tui::theme::Role;
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;

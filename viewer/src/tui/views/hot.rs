@@ -29,7 +29,7 @@ mod written;
 
 use super::empty::{no_samples, say};
 use super::{Act, Choice, Click, Cx, Find, View};
-use crate::tui::document::{Document, Part};
+use crate::present::document::{Document, Part};
 use crate::tui::jobs::{Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use facts::Facts;

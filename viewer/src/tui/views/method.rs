@@ -31,7 +31,7 @@ mod written;
 
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::annotate::source::Source;
-use crate::tui::document::Document;
+use crate::present::document::Document;
 use crate::tui::event::Effect;
 use crate::tui::jobs::{Fetched, Question, QuestionId};
 use crate::tui::keys::{Binding, Command};

@@ -12,13 +12,13 @@ mod timeline;
 mod truth;
 mod zone;
 
-use super::document::Document;
 use super::event::Effect;
 use super::filter_state::{FilterChange, FilterState};
 use super::jobs::{Question, QuestionId, Stamp};
 use super::keys::{Binding, Command};
 use super::theme::Theme;
 use crate::annotate::source::Source;
+use crate::present::document::Document;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use std::sync::Arc;

@@ -12,7 +12,7 @@ mod tests;
 mod vm;
 
 use super::{Act, Click, Cx, Find, Press, View};
-use crate::tui::document::Document;
+use crate::present::document::Document;
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::Command;
 use crate::tui::widgets::list::ListState;

@@ -9,10 +9,10 @@ mod tests;
 
 use super::empty::{no_samples, say};
 use super::{Act, Choice, Click, Cx, Find, View};
+use crate::present::document::{Document, Part};
+use crate::present::names::role_name;
+use crate::present::numbers::{count, some};
 use crate::queries::threads::{Group, GroupBy, Threads as Uses};
-use crate::report::text::role_name;
-use crate::report::words::{count, some};
-use crate::tui::document::{Document, Part};
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::widgets::data_table::{Clicked, DataTable, above_footer, footer};

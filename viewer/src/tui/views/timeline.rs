@@ -19,11 +19,11 @@ mod tests;
 mod words;
 
 use super::{Act, Choice, Click, Cx, Find, View, threads};
-use crate::report::text::role_name;
-use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table};
+use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
+use crate::present::names::region_name;
+use crate::present::names::role_name;
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::theme::region_name;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::search::Search;
 use asked::{Activity, Listed, Rows};

@@ -10,9 +10,9 @@ mod tests;
 
 use super::empty::no_samples;
 use super::{Act, Click, Cx, Find, Press, View, ViewId};
-use crate::report::truth::Concerns;
-use crate::report::words::wrap;
-use crate::tui::document::Document;
+use crate::present::document::Document;
+use crate::present::text::wrap;
+use crate::queries::truth::Concerns;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::{Fetched, Question, QuestionId};
 use crate::tui::keys::Command;

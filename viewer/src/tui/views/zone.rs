@@ -16,7 +16,7 @@ mod sorts;
 mod tests;
 
 use super::{Act, Choice, Click, Cx, Find, View};
-use crate::tui::document::Document;
+use crate::present::document::Document;
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use map::Map;

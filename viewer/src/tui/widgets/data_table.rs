@@ -13,7 +13,7 @@ mod tests;
 
 use super::list::ListState;
 use super::search::{Search, next_match};
-use crate::tui::document::{Column as Exported, Table, each};
+use crate::present::document::{Column as Exported, Table, each};
 use crate::tui::keys::Command;
 use crate::tui::views::Find;
 use drawn::fitted;

@@ -5,4 +5,3 @@ pub mod list;
 pub mod pane;
 pub mod search;
 pub mod table;
-pub mod text;

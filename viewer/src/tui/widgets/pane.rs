@@ -1,6 +1,6 @@
 //! Lines in a rectangle: what views that are made of several parts are drawn with.
 
-use super::text;
+use crate::present::text;
 use crate::tui::theme::{Role, Theme};
 use ratatui::Frame;
 use ratatui::layout::Rect;

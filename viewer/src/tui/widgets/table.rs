@@ -1,7 +1,7 @@
 //! A table of which only the rows on the screen are made: lists have a hundred thousand.
 
 use super::list::ListState;
-use super::text;
+use crate::present::text;
 use crate::tui::theme::{Role, Theme};
 use ratatui::Frame;
 use ratatui::layout::Rect;

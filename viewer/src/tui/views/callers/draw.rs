@@ -1,11 +1,12 @@
 //! Drawing the view: what it is of, the graph or the tree, and what is selected.
 
 use super::{Callers, Form, flame, list, words};
-use crate::report::words::{count, percent, ratio, some};
-use crate::tui::theme::{Role, region_name};
+use crate::present::names::region_name;
+use crate::present::numbers::{count, percent, ratio, some};
+use crate::present::text;
+use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::{no_samples, say};
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -10,9 +10,9 @@
 //! What would be narrower than a column is drawn together at the end: `… 7` frames.
 
 use super::words;
-use crate::report::words::count;
+use crate::present::numbers::count;
+use crate::present::text;
 use crate::tui::theme::{Role, Theme};
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -301,7 +301,7 @@ impl Look<'_> {
 
 /// A text in exactly so many columns, cut off without dots: they would take the room.
 fn fitted(text: &str, columns: usize) -> String {
-    let text = crate::report::words::harmless(text);
+    let text = crate::present::text::harmless(text);
     let mut cut = String::new();
     let mut left = columns;
     for c in text.chars() {

@@ -2,11 +2,11 @@
 
 use super::branches::{Branch, Branches};
 use super::words;
-use crate::report::words::{count, percent, ratio};
+use crate::present::numbers::{count, percent, ratio};
+use crate::present::text;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::table::{self, Col, Look, Piece, fitting};
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -5,8 +5,8 @@ use super::list::NOBODY;
 use super::words;
 use crate::export::frames::{field, mark};
 use crate::export::tree::LONGEST_NAME;
-use crate::report::words::ratio;
-use crate::tui::document::{Cell, Chart, Table, each};
+use crate::present::document::{Chart, Table, Value, each};
+use crate::present::numbers::ratio;
 use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::calls::{CallTree, Function, NodeId};
 
@@ -46,15 +46,15 @@ pub fn table(
             return;
         };
         let function = branch.function.and_then(|id| tree.function(id));
-        let share = |samples: u64| Cell::Share(ratio(samples, all));
+        let share = |samples: u64| Value::Share(ratio(samples, all));
         table.rows.push(vec![
-            Cell::Count(branch.depth as u64),
-            branch.total.map_or(Cell::Empty, share),
+            Value::Count(branch.depth as u64),
+            branch.total.map_or(Value::Empty, share),
             share(branch.own),
-            branch.total.map_or(Cell::Empty, Cell::Count),
-            Cell::Count(branch.own),
-            Cell::Text(function.map_or_else(String::new, region_of)),
-            Cell::Text(function.map_or_else(|| NOBODY.to_owned(), named)),
+            branch.total.map_or(Value::Empty, Value::Count),
+            Value::Count(branch.own),
+            Value::Text(function.map_or_else(String::new, region_of)),
+            Value::Text(function.map_or_else(|| NOBODY.to_owned(), named)),
         ]);
     })?;
     Some(table)
@@ -66,7 +66,7 @@ fn named(function: &Function) -> String {
 }
 
 fn region_of(function: &Function) -> String {
-    let region = function.region.map(crate::tui::theme::region_name);
+    let region = function.region.map(crate::present::names::region_name);
     region.unwrap_or("thread").to_owned()
 }
 

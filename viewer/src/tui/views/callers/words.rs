@@ -1,11 +1,12 @@
 //! What functions and nodes are called, and what is said of them.
 
 use crate::export::frames::{NAMELESS, name_of};
-use crate::report::text::shorten::label;
-use crate::report::words::{count, percent, ratio};
-use crate::tui::theme::{Role, region_letter};
+use crate::present::names::region_letter;
+use crate::present::numbers::{count, percent, ratio};
+use crate::present::shorten::label;
+use crate::present::text;
+use crate::tui::theme::Role;
 use crate::tui::widgets::search::Finder;
-use crate::tui::widgets::text;
 use vmscope_symbolizer::calls::{CallNode, CallTree, Function};
 
 /// What stands for a thread.

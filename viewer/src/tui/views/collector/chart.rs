@@ -1,11 +1,11 @@
 //! Collections over time: how long each took, by kind, and the heap that was left.
 
+use crate::present::numbers::{brief, bytes_short};
+use crate::present::text;
 use crate::queries::collections::{Collections, Key};
-use crate::report::words::{brief, bytes_short};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::pane::Pane;
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use vmscope_records::TimeNs;
 

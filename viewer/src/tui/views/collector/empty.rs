@@ -1,8 +1,9 @@
 //! What the view says where there is no collection to show.
 
 use super::inside::bars;
+use crate::present::numbers::some;
+use crate::present::text::wrap;
 use crate::queries::collections::Collections;
-use crate::report::words::{some, wrap};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::no_samples;

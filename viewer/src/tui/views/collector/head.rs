@@ -1,9 +1,9 @@
 //! The lines above the table.
 
 use super::Collector;
+use crate::present::numbers::{count, percent, ratio};
 use crate::queries::collections::Collections;
 use crate::queries::sample_count::SampleCount;
-use crate::report::words::{count, percent, ratio};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::no_samples;

@@ -1,13 +1,13 @@
 //! The pane about one collection: its phases, its samples by part and by thread.
 
+use crate::present::numbers::{brief, bytes_short, count, ratio};
+use crate::present::text;
 use crate::queries::collection::Inside;
 use crate::queries::collections::Row;
 use crate::queries::sample_count::SampleCount;
-use crate::report::words::{brief, bytes_short, count, ratio};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::pane::{Bit, Pane};
-use crate::tui::widgets::text;
 use ratatui::Frame;
 
 /// Names with samples, as bars.

@@ -1,9 +1,9 @@
 //! The table of collections: its columns, and what each cell shows.
 
+use crate::present::document::Value;
+use crate::present::numbers::{brief, bytes_short, ratio};
 use crate::queries::collections::{Collections, Key, Row as Collection};
 use crate::queries::sample_count::SampleCount;
-use crate::report::words::{brief, bytes_short, ratio};
-use crate::tui::document::Cell as Value;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::views::Cx;
 use crate::tui::widgets::data_table::{Column, Piece, Room, Rows, Sort};

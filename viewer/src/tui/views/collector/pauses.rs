@@ -1,11 +1,11 @@
 //! The distribution of the pauses.
 
+use crate::present::numbers::{brief, count, ratio, some};
+use crate::present::text;
 use crate::queries::collections::Collections;
 use crate::queries::pauses::{buckets, percentile};
-use crate::report::words::{brief, count, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::{Bit, Pane};
-use crate::tui::widgets::text;
 use ratatui::Frame;
 
 /// Median, p90, p99 and the longest, in words. Of fewer than a hundred pauses p99 is the

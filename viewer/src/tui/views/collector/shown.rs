@@ -3,11 +3,11 @@
 use super::chart;
 use super::page::seconds;
 use super::pauses::edge;
+use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
 use crate::queries::collection::Inside;
 use crate::queries::collections::{Collections, Row};
 use crate::queries::pauses::buckets;
 use crate::queries::sample_count::SampleCount;
-use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table};
 use crate::tui::views::Cx;
 
 /// Columns of the chart over time.
@@ -35,7 +35,7 @@ pub fn shown(
     }
     let mut table = Table::new("Pauses", &[">from", ">to", ">pauses"]);
     for (from, to, pauses) in buckets(&all.pauses, usize::MAX) {
-        let row = vec![seconds(Some(from)), seconds(Some(to)), Cell::Count(pauses)];
+        let row = vec![seconds(Some(from)), seconds(Some(to)), Value::Count(pauses)];
         table.rows.push(row);
     }
     parts.push(Part::Table(table));
@@ -43,7 +43,7 @@ pub fn shown(
     for (cause, count) in &all.causes {
         table
             .rows
-            .push(vec![Cell::Text(cause.clone()), Cell::Count(*count)]);
+            .push(vec![Value::Text(cause.clone()), Value::Count(*count)]);
     }
     parts.push(Part::Table(table));
     parts.extend(samples(
@@ -67,13 +67,13 @@ pub fn shown(
         let mut table = Table::new(&title, &columns);
         for phase in &inside.phases {
             table.rows.push(vec![
-                Cell::Text(format!("{}{}", "  ".repeat(phase.depth), phase.name)),
-                Cell::Text(phase.thread.clone()),
+                Value::Text(format!("{}{}", "  ".repeat(phase.depth), phase.name)),
+                Value::Text(phase.thread.clone()),
                 phase
                     .begin
-                    .map_or(Cell::Empty, |time| Cell::Seconds(cx.seconds(time))),
+                    .map_or(Value::Empty, |time| Value::Seconds(cx.seconds(time))),
                 seconds(phase.length),
-                Cell::Text(if phase.stops { "yes" } else { "no" }.to_owned()),
+                Value::Text(if phase.stops { "yes" } else { "no" }.to_owned()),
                 number(phase.samples),
             ]);
         }
@@ -88,9 +88,9 @@ pub fn shown(
     }
 }
 
-fn number(told: Option<SampleCount>) -> Cell {
+fn number(told: Option<SampleCount>) -> Value {
     told.and_then(SampleCount::number)
-        .map_or(Cell::Empty, Cell::Count)
+        .map_or(Value::Empty, Value::Count)
 }
 
 fn samples(title: &str, parts: &[(String, u64)], threads: &[(u32, String, u64)]) -> [Part; 2] {
@@ -98,13 +98,13 @@ fn samples(title: &str, parts: &[(String, u64)], threads: &[(u32, String, u64)])
     for (name, samples) in parts {
         by_part
             .rows
-            .push(vec![Cell::Text(name.clone()), Cell::Count(*samples)]);
+            .push(vec![Value::Text(name.clone()), Value::Count(*samples)]);
     }
     let mut by_thread = Table::new(&format!("{title}, by thread"), &["thread", ">samples"]);
     for (_, name, samples) in threads {
         by_thread
             .rows
-            .push(vec![Cell::Text(name.clone()), Cell::Count(*samples)]);
+            .push(vec![Value::Text(name.clone()), Value::Count(*samples)]);
     }
     [Part::Table(by_part), Part::Table(by_thread)]
 }

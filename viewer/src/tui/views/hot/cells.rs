@@ -3,7 +3,7 @@
 use super::grid::GridBy;
 use super::matrix::{Matrix, Shape, Who, entries_of};
 use super::{Act, Cx, Hot, grid_height};
-use crate::report::words::some;
+use crate::present::numbers::some;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::Stamp;
 use crate::tui::keys::Command;

@@ -3,11 +3,12 @@
 use super::listing::{Alike, Group, Leaf, Listing};
 use super::order::By;
 use super::rows::Row;
-use crate::report::json::kind_name;
-use crate::report::text::names::{label_of, name_of, range_label, range_name};
-use crate::report::text::shorten::label;
-use crate::report::words::{count, ratio, some};
-use crate::tui::theme::{Role, Theme, region_letter, region_name};
+use crate::present::entries::{label_of, name_of, range_label, range_name};
+use crate::present::names::kind_name;
+use crate::present::names::{region_letter, region_name};
+use crate::present::numbers::{count, ratio, some};
+use crate::present::shorten::label;
+use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::table::{Col, Piece};
 use vmscope_symbolizer::profile::Entry;
 use vmscope_symbolizer::{Profile, Region};

@@ -1,8 +1,8 @@
 //! What of a profile does not depend on filters: made once, so that lists are made of numbers.
 
 use super::order::Grouping;
-use crate::report::json::kind_name;
-use crate::report::text::names::{hit_namesakes, namesakes_of};
+use crate::present::entries::{hit_namesakes, namesakes_of};
+use crate::present::names::kind_name;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use vmscope_records::Exactness;

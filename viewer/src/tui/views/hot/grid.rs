@@ -2,8 +2,8 @@
 
 use super::matrix::Matrix;
 use super::way::Way;
-use crate::report::words::ratio;
-use crate::tui::document::{Cell, Column, Table, each};
+use crate::present::document::{Column, Table, Value, each};
+use crate::present::numbers::ratio;
 use crate::tui::keys::Command;
 use crate::tui::widgets::list::ListState;
 use vmscope_symbolizer::Stop;
@@ -215,16 +215,16 @@ impl Grid {
         each(self.rows.iter(), stop, |&row| {
             let (name, samples) = self.row(matrix, row);
             let mut cells = vec![
-                Cell::Text(name.to_owned()),
-                Cell::Count(samples),
-                Cell::Share(ratio(samples, matrix.total)),
+                Value::Text(name.to_owned()),
+                Value::Count(samples),
+                Value::Share(ratio(samples, matrix.total)),
             ];
             cells.extend(
                 columns
                     .iter()
                     .map(|&column| match self.cell(matrix, row, column) {
-                        0 => Cell::Empty,
-                        samples => Cell::Count(samples),
+                        0 => Value::Empty,
+                        samples => Value::Count(samples),
                     }),
             );
             table.rows.push(cells);

@@ -2,10 +2,11 @@
 
 use super::grid::{Grid, GridBy, HEAD};
 use super::matrix::Matrix;
-use crate::report::text::shorten::label;
-use crate::report::words::{count, ratio};
-use crate::tui::theme::{Role, Theme, region_name};
-use crate::tui::widgets::text;
+use crate::present::names::region_name;
+use crate::present::numbers::{count, ratio};
+use crate::present::shorten::label;
+use crate::present::text;
+use crate::tui::theme::{Role, Theme};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

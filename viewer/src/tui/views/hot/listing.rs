@@ -2,8 +2,8 @@
 
 use super::facts::{Facts, Known};
 use super::order::{By, Grouping};
-use crate::report::text::thread_label;
-use crate::tui::theme::region_name;
+use crate::present::names::region_name;
+use crate::present::names::thread_label;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

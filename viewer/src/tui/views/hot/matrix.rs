@@ -3,8 +3,8 @@
 
 use super::facts::Facts;
 use super::sparse::Cells;
-use crate::report::parts::part_of;
-use crate::tui::theme::region_name;
+use crate::present::names::region_name;
+use crate::queries::parts::part_of;
 use std::sync::Arc;
 use vmscope_symbolizer::methods::MethodId;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop};

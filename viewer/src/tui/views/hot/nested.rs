@@ -2,7 +2,7 @@
 //! these into categories.
 
 use super::way::{Thing, Way};
-use crate::report::words::ratio;
+use crate::present::numbers::ratio;
 use crate::tui::keys::Command;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::search::Search;

@@ -3,12 +3,13 @@
 use super::matrix::{Axis, Category};
 use super::nested::{Nest, Nested, NestedBy};
 use super::way::{Thing, Way};
-use crate::report::text::shorten::label;
-use crate::report::words::{count, ratio, some};
-use crate::tui::document::{Cell, Table, each};
-use crate::tui::theme::{Role, Theme, region_letter};
+use crate::present::document::{Table, Value, each};
+use crate::present::names::region_letter;
+use crate::present::numbers::{count, ratio, some};
+use crate::present::shorten::label;
+use crate::present::text;
+use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::table::{self, Col, Look, Piece};
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -123,18 +124,18 @@ impl Nested {
                     let inside = way.turned();
                     let share = ratio(samples, way.samples(row.item));
                     let name = format!("  {}", inside.name(inner));
-                    (inside.title(), name, Cell::Share(share))
+                    (inside.title(), name, Value::Share(share))
                 }
-                None => (way.title(), way.name(row.item).to_owned(), Cell::Empty),
+                None => (way.title(), way.name(row.item).to_owned(), Value::Empty),
             };
             let error = way.error(row.item, row.inner);
             table.rows.push(vec![
-                Cell::Text(what.to_owned()),
-                Cell::Text(name),
-                Cell::Count(samples),
-                Cell::Share(ratio(samples, way.matrix.total)),
+                Value::Text(what.to_owned()),
+                Value::Text(name),
+                Value::Count(samples),
+                Value::Share(ratio(samples, way.matrix.total)),
                 parent,
-                error.map_or(Cell::Empty, Cell::Share),
+                error.map_or(Value::Empty, Value::Share),
             ]);
         })?;
         Some(table)

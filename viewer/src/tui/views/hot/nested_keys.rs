@@ -5,7 +5,7 @@ use super::nested::{Nest, Nested, Node};
 use super::state::height;
 use super::way::{Thing, Way};
 use super::{Act, Cx, Find, HOT, Hot, grid_height};
-use crate::report::words::ratio;
+use crate::present::numbers::ratio;
 use crate::tui::keys::Command;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::search::next_match;

@@ -3,9 +3,10 @@
 use super::drawn::{self, Page};
 use super::order::By;
 use super::{Cx, Hot};
+use crate::present::text;
 use crate::tui::jobs::Stamp;
 use crate::tui::theme::Role;
-use crate::tui::widgets::{table, text};
+use crate::tui::widgets::table;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;

@@ -7,7 +7,7 @@ use super::listing::{Key, Listing, Order};
 use super::matrix::{Category, Matrix, Shape, Who};
 use super::nested::Nested;
 use super::rows::{Node, Row, rows};
-use crate::report::words::ratio;
+use crate::present::numbers::ratio;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::Fetched;
 use crate::tui::keys::Command;
@@ -303,7 +303,7 @@ impl Hot {
             ) {
                 (Some(_), Some(range)) => {
                     let site = cx.profile.sites.get(range.site as usize);
-                    let name = site.and_then(crate::report::text::names::range_name);
+                    let name = site.and_then(crate::present::entries::range_name);
                     name.is_some_and(|name| text.is_in(&name))
                 }
                 (Some(leaf), None) => entry_fits(&mut text, leaf.entry),

@@ -2,9 +2,9 @@
 
 use super::drawn::Page;
 use super::rows::Row;
-use crate::report::words::ratio;
-use crate::tui::document::{Cell, Table, each};
-use crate::tui::theme::region_name;
+use crate::present::document::{Table, Value, each};
+use crate::present::names::region_name;
+use crate::present::numbers::ratio;
 use vmscope_symbolizer::Stop;
 
 impl Page<'_> {
@@ -36,27 +36,27 @@ impl Page<'_> {
                 (None, None) => self.listing.order.grouping.name(),
             };
             let text = |text: Option<&str>| match text.filter(|_| row.range.is_none()) {
-                Some(text) if !text.is_empty() => Cell::Text(text.to_owned()),
-                _ => Cell::Empty,
+                Some(text) if !text.is_empty() => Value::Text(text.to_owned()),
+                _ => Value::Empty,
             };
-            let parent = (row.depth > 0).then(|| Cell::Share(ratio(of.samples, of.whole)));
+            let parent = (row.depth > 0).then(|| Value::Share(ratio(of.samples, of.whole)));
             let region = self.region(&of).map(region_name);
             table.rows.push(vec![
-                Cell::Text(what.to_owned()),
-                Cell::Text(format!(
+                Value::Text(what.to_owned()),
+                Value::Text(format!(
                     "{}{}",
                     "  ".repeat(usize::from(row.depth)),
                     self.full_name(row)
                 )),
-                Cell::Count(of.samples),
-                Cell::Share(ratio(of.samples, self.listing.total)),
-                parent.unwrap_or(Cell::Empty),
-                self.error(row, &of).map_or(Cell::Empty, Cell::Share),
+                Value::Count(of.samples),
+                Value::Share(ratio(of.samples, self.listing.total)),
+                parent.unwrap_or(Value::Empty),
+                self.error(row, &of).map_or(Value::Empty, Value::Share),
                 text(region),
                 text(self.tier(&of)),
                 text(self.kind(&of)),
                 text(self.module(&of)),
-                self.size(row, &of).map_or(Cell::Empty, Cell::Bytes),
+                self.size(row, &of).map_or(Value::Empty, Value::Bytes),
             ]);
         })?;
         Some(table)

@@ -3,7 +3,7 @@
 use super::calls::{self, Shows};
 use super::plan::{Shape, number_title, wants_machine};
 use super::{Act, Click, Cx, Method, head, versions};
-use crate::report::words::wrap;
+use crate::present::text::wrap;
 use crate::tui::keys::Command;
 use crate::tui::theme::Role;
 use crate::tui::views::{Press, View};

@@ -1,12 +1,13 @@
 //! The pane of the method's callers or callees.
 
-use crate::report::words::{count, percent, ratio, some};
-use crate::tui::document::{Cell, Table};
-use crate::tui::theme::{Role, region_letter};
+use crate::present::document::{Table, Value};
+use crate::present::names::region_letter;
+use crate::present::numbers::{count, percent, ratio, some};
+use crate::present::text;
+use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::table::{self, Col, Look, Piece};
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -150,11 +151,11 @@ pub fn table(shows: Shows, calls: &Calls) -> Table {
     let mut table = Table::new(title, &[">share", ">samples", ">inlined", "region", "name"]);
     for call in shows.of(calls) {
         table.rows.push(vec![
-            Cell::Share(ratio(call.samples, calls.samples)),
-            Cell::Count(call.samples),
-            Cell::Count(call.inlined),
-            Cell::Text(call.region.name().to_owned()),
-            Cell::Text(call.name.to_string()),
+            Value::Share(ratio(call.samples, calls.samples)),
+            Value::Count(call.samples),
+            Value::Count(call.inlined),
+            Value::Text(call.region.name().to_owned()),
+            Value::Text(call.name.to_string()),
         ]);
     }
     table

@@ -3,11 +3,11 @@
 use super::found::Found;
 use crate::annotate::layout::tier_name;
 use crate::annotate::limits::limits;
-use crate::report::text::shorten;
-use crate::report::words::{count, percent, ratio, some};
+use crate::present::numbers::{count, percent, ratio, some};
+use crate::present::shorten;
+use crate::present::text;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
-use crate::tui::widgets::text;
 use ratatui::text::Line;
 
 /// So many methods are named that this one was inlined into.

@@ -6,7 +6,7 @@ use crate::annotate::layout::{
     source_lines, source_of_bytecodes,
 };
 use crate::annotate::source::Source;
-use crate::report::words::some;
+use crate::present::numbers::some;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vmscope_records::BytecodePc;

@@ -2,7 +2,7 @@
 
 use super::found::{Machine, id_of_callee, id_of_spot, machine_of, mark_of};
 use super::items::Item;
-use crate::report::words::ratio;
+use crate::present::numbers::ratio;
 use crate::tui::jobs::Stop;
 use rustc_hash::FxHashMap;
 use vmscope_symbolizer::annotate::{Located, Origin, Row, Taken, machine_code, sides};

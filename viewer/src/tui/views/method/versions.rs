@@ -1,12 +1,12 @@
 //! The method's versions: a strip of them, or a pane where there is room.
 
-use crate::report::words::{count, ratio, some};
-use crate::tui::document::{Cell, Table};
+use crate::present::document::{Table, Value};
+use crate::present::numbers::{count, ratio, some};
+use crate::present::text::{self, width};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::table::{self, Col, Look, Piece};
-use crate::tui::widgets::text::{self, width};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -254,15 +254,16 @@ impl<'a> Versions<'a> {
         let columns = ["version", "name", ">from s", ">to s", ">bytes", ">samples"];
         let mut table = Table::new("versions", &columns);
         for version in self.all {
-            let time =
-                |time: Option<_>| time.map_or(Cell::Empty, |time| Cell::Seconds(cx.seconds(time)));
+            let time = |time: Option<_>| {
+                time.map_or(Value::Empty, |time| Value::Seconds(cx.seconds(time)))
+            };
             table.rows.push(vec![
-                Cell::Text(name(version).to_owned()),
-                Cell::Text(version.name.clone()),
+                Value::Text(name(version).to_owned()),
+                Value::Text(version.name.clone()),
                 time(version.since),
                 time(version.gone),
-                version.bytes.map_or(Cell::Empty, Cell::Bytes),
-                Cell::Count(version.samples),
+                version.bytes.map_or(Value::Empty, Value::Bytes),
+                Value::Count(version.samples),
             ]);
         }
         table

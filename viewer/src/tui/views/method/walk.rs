@@ -3,7 +3,7 @@
 use super::items::{Item, What};
 use super::listing::Listing;
 use super::{Act, Cx, MAX_CHOICES, Method, Own, calls::Shows, items, versions};
-use crate::report::words::{percent, ratio, some};
+use crate::present::numbers::{percent, ratio, some};
 use crate::tui::filter_state::FilterChange;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::table;

@@ -9,8 +9,8 @@ use super::plan::number_title;
 use super::sides::{Here, Side};
 use super::{Method, calls, drawn, versions};
 use crate::annotate::limits::{SKID, limits};
-use crate::report::words::ratio;
-use crate::tui::document::{Cell, Column, Document, Part, Table};
+use crate::present::document::{Column, Document, Part, Table, Value};
+use crate::present::numbers::ratio;
 use crate::tui::views::Cx;
 
 impl Method {
@@ -118,10 +118,10 @@ fn table(listing: &Listing, number: &str, sides: &[(String, &Side)]) -> Table {
             error: item.error,
         };
         let mut row = cells(item, here, listing.samples, Some(&item.machine)).to_vec();
-        row.push(item.number.parse().map_or(Cell::Empty, Cell::Count));
+        row.push(item.number.parse().map_or(Value::Empty, Value::Count));
         let line = item.line.map(u64::from);
-        row.push(line.map_or(Cell::Empty, Cell::Count));
-        row.push(Cell::Text(place));
+        row.push(line.map_or(Value::Empty, Value::Count));
+        row.push(Value::Text(place));
         for (_, side) in sides {
             let machine = side.machine.get(&item.id);
             row.extend(cells(item, side.here(item), side.samples, machine));
@@ -132,20 +132,20 @@ fn table(listing: &Listing, number: &str, sides: &[(String, &Side)]) -> Table {
 }
 
 /// Share, error, samples, own samples, mark and machine code of a line.
-fn cells(item: &Item, here: Here, samples: u64, machine: Option<&Pieces>) -> [Cell; 6] {
-    let counted = |n: u64| if n > 0 { Cell::Count(n) } else { Cell::Empty };
+fn cells(item: &Item, here: Here, samples: u64, machine: Option<&Pieces>) -> [Value; 6] {
+    let counted = |n: u64| if n > 0 { Value::Count(n) } else { Value::Empty };
     let share = if here.all > 0 {
-        Cell::Share(ratio(here.all, samples))
+        Value::Share(ratio(here.all, samples))
     } else {
-        Cell::Empty
+        Value::Empty
     };
     let error = drawn::error_of(item, here, here.all);
     [
         share,
-        error.map_or(Cell::Empty, Cell::Share),
+        error.map_or(Value::Empty, Value::Share),
         counted(here.all),
         counted(here.own),
-        Cell::Text(here.mark.to_owned()),
-        Cell::Text(machine.map_or_else(String::new, |pieces| machine_text(pieces, usize::MAX))),
+        Value::Text(here.mark.to_owned()),
+        Value::Text(machine.map_or_else(String::new, |pieces| machine_text(pieces, usize::MAX))),
     ]
 }

@@ -1,11 +1,11 @@
 //! What the overview shows beside the summary, worked out off the drawing thread.
 
+use crate::present::entries::namesakes;
 use crate::queries::collections::{Collections, counts};
-use crate::report::parts::parts_of;
-use crate::report::text::names::namesakes;
+use crate::queries::parts::parts_of;
+use crate::queries::truth::{TruthLine, truth_of};
+use crate::queries::vm::Vms;
 use crate::report::text::vm::value_of;
-use crate::report::truth::{TruthLine, truth_of};
-use crate::report::vm::Vms;
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop, Summary};

@@ -1,13 +1,13 @@
 //! What the recording is, what it is worth, and what limits its truth.
 
 use super::digest::Digest;
+use crate::present::numbers::{count, percent, ratio, some};
+use crate::present::text;
 use crate::report::text::head::session_time;
-use crate::report::words::{count, percent, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::truth::flow::whole;
 use crate::tui::widgets::pane::{Bit, Pane};
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use vmscope_records::SampleClock;
 use vmscope_symbolizer::Summary;

@@ -1,15 +1,17 @@
 //! The lists of the overview: regions with their parts, entries, threads.
 
 use super::digest::Digest;
-use crate::report::text::names::label_of;
-use crate::report::text::{role_name, thread_name};
-use crate::report::words::{count, ratio, some, wrap};
-use crate::tui::theme::{Role, region_letter, region_name};
+use crate::present::entries::label_of;
+use crate::present::names::{region_letter, region_name};
+use crate::present::names::{role_name, thread_name};
+use crate::present::numbers::{count, ratio, some};
+use crate::present::text;
+use crate::present::text::wrap;
+use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::no_samples;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::pane::{Bit, Pane};
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use vmscope_symbolizer::Region;
 

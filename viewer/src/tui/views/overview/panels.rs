@@ -2,8 +2,8 @@
 
 use super::digest::Digest;
 use super::{Overview, Panel};
+use crate::present::names::region_name;
 use crate::tui::filter_state::FilterChange;
-use crate::tui::theme::region_name;
 use crate::tui::views::{Act, Cx, threads};
 use crate::tui::widgets::search::Finder;
 use ratatui::layout::Rect;

@@ -4,11 +4,11 @@ use super::Strip;
 use super::digest::Digest;
 use super::head::{conditions, delivery, subject, worth};
 use super::vm::collector_lines;
-use crate::report::text::names::name_of;
-use crate::report::text::role_name;
-use crate::report::words::ratio;
-use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table};
-use crate::tui::theme::region_name;
+use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
+use crate::present::entries::name_of;
+use crate::present::names::region_name;
+use crate::present::names::role_name;
+use crate::present::numbers::ratio;
 use crate::tui::views::Cx;
 use vmscope_symbolizer::Region;
 use vmscope_symbolizer::compilers::Compilers;
@@ -25,33 +25,38 @@ pub(super) fn shown(
     text.extend(cx.summary.map(|summary| delivery(summary)));
     text.push(format!("collector: {}", collector_lines(digest).join("; ")));
     let of_newest = cx.summary.map_or(0, |summary| summary.total);
-    let of = |samples, total| Cell::Share(ratio(samples, total));
+    let of = |samples, total| Value::Share(ratio(samples, total));
     let share = |samples| of(samples, digest.total);
     let mut truth = Table::new("What limits the truth", &[">samples", "what", "helps"]);
     for line in &digest.truth {
         truth.rows.push(vec![
-            line.samples.map_or(Cell::Empty, Cell::Count),
-            Cell::Text(line.text.clone()),
-            Cell::Text(line.remedy.clone()),
+            line.samples.map_or(Value::Empty, Value::Count),
+            Value::Text(line.text.clone()),
+            Value::Text(line.remedy.clone()),
         ]);
     }
     let mut resolved = Table::new("Resolution", &["worth", ">samples", ">share"]);
     for (name, samples) in cx.summary.into_iter().flat_map(|summary| worth(summary)) {
         let cells = vec![
-            Cell::Text(name.to_owned()),
-            Cell::Count(samples),
+            Value::Text(name.to_owned()),
+            Value::Count(samples),
             of(samples, of_newest),
         ];
         resolved.rows.push(cells);
     }
     let mut regions = Table::new("Regions", &["region", "part", ">samples", ">share"]);
     for (region, samples, parts) in &digest.regions {
-        let name = || Cell::Text(region_name(*region).to_owned());
-        let cells = vec![name(), Cell::Empty, Cell::Count(*samples), share(*samples)];
+        let name = || Value::Text(region_name(*region).to_owned());
+        let cells = vec![
+            name(),
+            Value::Empty,
+            Value::Count(*samples),
+            share(*samples),
+        ];
         regions.rows.push(cells);
         for (part, samples) in parts {
-            let part = Cell::Text(part.clone());
-            let cells = vec![name(), part, Cell::Count(*samples), share(*samples)];
+            let part = Value::Text(part.clone());
+            let cells = vec![name(), part, Value::Count(*samples), share(*samples)];
             regions.rows.push(cells);
         }
     }
@@ -63,11 +68,11 @@ pub(super) fn shown(
             .get(id as usize)
             .map(|entry| entry.region);
         entries.rows.push(vec![
-            Cell::Text(name_of(cx.profile, &digest.namesakes, id)),
-            region.map_or(Cell::Empty, |region| {
-                Cell::Text(region_name(region).to_owned())
+            Value::Text(name_of(cx.profile, &digest.namesakes, id)),
+            region.map_or(Value::Empty, |region| {
+                Value::Text(region_name(region).to_owned())
             }),
-            Cell::Count(samples),
+            Value::Count(samples),
             share(samples),
         ]);
     }
@@ -75,9 +80,9 @@ pub(super) fn shown(
     for one in cx.summary.into_iter().flat_map(|summary| &summary.threads) {
         if let Some(thread) = cx.profile.trace.threads.get(one.thread as usize) {
             threads.rows.push(vec![
-                Cell::Text(thread.thread.name.clone()),
-                Cell::Text(role_name(thread.thread.role).to_owned()),
-                Cell::Count(one.samples),
+                Value::Text(thread.thread.name.clone()),
+                Value::Text(role_name(thread.thread.role).to_owned()),
+                Value::Count(one.samples),
                 of(one.samples, of_newest),
             ]);
         }
@@ -93,15 +98,15 @@ pub(super) fn shown(
     });
     for (told, one) in of_compilers {
         methods.rows.push(vec![
-            Cell::Text(one.name.clone()),
-            Cell::Text(one.tier.clone()),
-            Cell::Count(one.samples),
+            Value::Text(one.name.clone()),
+            Value::Text(one.tier.clone()),
+            Value::Count(one.samples),
             of(one.samples, told.samples),
         ]);
     }
     let mut figures = Table::new("Figures", &["section", "name", "value"]);
     for (section, name, value) in &digest.figures {
-        let cells = [section, name, value].map(|text| Cell::Text(text.clone()));
+        let cells = [section, name, value].map(|text| Value::Text(text.clone()));
         figures.rows.push(cells.to_vec());
     }
     let mut parts = vec![Part::Text(text), Part::Chart(over_time(cx, strip))];

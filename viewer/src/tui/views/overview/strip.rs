@@ -1,9 +1,10 @@
 //! How busy the CPUs are over time, in a line.
 
 use super::Overview;
+use crate::present::names::region_letter;
+use crate::present::numbers::ratio;
 use crate::queries::by_region;
-use crate::report::words::ratio;
-use crate::tui::theme::{Role, region_letter};
+use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::pane::{Bit, Pane};
 use ratatui::Frame;

@@ -1,12 +1,12 @@
 //! What the VM's own parts cost: collector, compilers, and its figures.
 
 use super::digest::Digest;
-use crate::report::text::shorten::label;
-use crate::report::words::{brief, count, percent, ratio, some};
+use crate::present::numbers::{brief, count, percent, ratio, some};
+use crate::present::shorten::label;
+use crate::present::text;
 use crate::tui::theme::Role;
 use crate::tui::views::collector::pauses::figures;
 use crate::tui::widgets::pane::{Bit, Pane};
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use vmscope_symbolizer::Region;
 use vmscope_symbolizer::compilers::Compilers;
@@ -75,7 +75,7 @@ pub fn collector(digest: &Digest, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let columns = pane.columns().saturating_sub(2);
     let mut row = 1;
     for line in lines {
-        for piece in crate::report::words::wrap(&line, columns.max(20), 2).lines() {
+        for piece in crate::present::text::wrap(&line, columns.max(20), 2).lines() {
             pane.line(frame, row, &[(Role::Text, format!(" {piece}"))]);
             row += 1;
         }

@@ -1,8 +1,8 @@
 //! Which threads are included: by the keys, the palette, and other views.
 
 use super::{Threads, everybody};
+use crate::present::names::role_name;
 use crate::queries::threads::ROLES;
-use crate::report::text::role_name;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::views::{Act, Choice, Cx};
 use rustc_hash::FxHashSet;

@@ -1,16 +1,16 @@
 //! The table of threads: its columns, and what each cell shows.
 
 use super::Activity;
+use crate::present::document::Value;
+use crate::present::names::{role_name, thread_name};
+use crate::present::numbers::{count, ratio, some};
+use crate::present::text;
 use crate::queries::by_region;
 use crate::queries::threads::{Group, ROLES, ThreadUse, Threads, knows_kernel, life};
-use crate::report::text::{role_name, thread_name};
-use crate::report::words::{count, ratio, some};
-use crate::tui::document::Cell as Value;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::data_table::{Column, Piece, Room, Rows, Sort, SortKey};
 use crate::tui::widgets::search::Finder;
-use crate::tui::widgets::text;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::trace::TraceThread;
 

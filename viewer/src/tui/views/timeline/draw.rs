@@ -3,9 +3,9 @@
 use super::Timeline;
 use super::grid::{Grid, step};
 use super::layout::Layout;
+use crate::present::text;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -3,8 +3,9 @@
 mod collections;
 
 use super::grid::Grid;
+use crate::present::numbers::{count, some};
+use crate::present::text::harmless;
 use crate::queries::collections::processes;
-use crate::report::words::{count, harmless, some};
 use crate::tui::jobs::Stop;
 use crate::tui::theme::Role;
 pub(super) use collections::collection_in_words;

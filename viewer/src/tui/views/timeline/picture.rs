@@ -1,9 +1,9 @@
 //! What the timeline shows, apart from how.
 
 use super::*;
+use crate::present::document::each;
+use crate::present::numbers::some;
 use crate::queries::by_region::period_ns;
-use crate::report::words::some;
-use crate::tui::document::each;
 
 /// The chart and the tables of what is shown.
 #[expect(
@@ -60,11 +60,11 @@ pub(super) fn shown(view: &Timeline, cx: &Cx<'_>, stop: &Stop) -> Option<Documen
                 if let Some(thread) = cx.profile.trace.threads.get(index as usize) {
                     let word = if row < listed.included { "yes" } else { "no" };
                     table.rows.push(vec![
-                        Cell::Text(word.to_owned()),
-                        Cell::Text(thread.thread.name.clone()),
-                        Cell::Count(u64::from(thread.thread.tid.0)),
-                        Cell::Text(role_name(thread.thread.role).to_owned()),
-                        Cell::Count(samples),
+                        Value::Text(word.to_owned()),
+                        Value::Text(thread.thread.name.clone()),
+                        Value::Count(u64::from(thread.thread.tid.0)),
+                        Value::Text(role_name(thread.thread.role).to_owned()),
+                        Value::Count(samples),
                     ]);
                 }
             },
@@ -81,9 +81,9 @@ pub(super) fn shown(view: &Timeline, cx: &Cx<'_>, stop: &Stop) -> Option<Documen
 /// Collections, marks and losses.
 fn happened(cx: &Cx<'_>, grid: &Grid, stop: &Stop) -> Option<Vec<Part>> {
     let trace = &cx.profile.trace;
-    let seconds = |time: TimeNs| Cell::Seconds(cx.seconds(time));
-    let told = |time: Option<TimeNs>| time.map_or(Cell::Empty, seconds);
-    let text = |text: &str| Cell::Text(text.to_owned());
+    let seconds = |time: TimeNs| Value::Seconds(cx.seconds(time));
+    let told = |time: Option<TimeNs>| time.map_or(Value::Empty, seconds);
+    let text = |text: &str| Value::Text(text.to_owned());
     let columns = [
         ">from",
         ">to",
@@ -120,9 +120,9 @@ fn happened(cx: &Cx<'_>, grid: &Grid, stop: &Stop) -> Option<Vec<Part>> {
             lost.rows.push(vec![
                 seconds(one.from),
                 seconds(one.to),
-                Cell::Count(one.count),
-                Cell::Text(format!("{:?}", one.stream)),
-                Cell::Text(format!("{:?}", one.reason)),
+                Value::Count(one.count),
+                Value::Text(format!("{:?}", one.stream)),
+                Value::Text(format!("{:?}", one.reason)),
             ]);
         }
     }

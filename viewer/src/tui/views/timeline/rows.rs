@@ -5,12 +5,13 @@ use super::draw::{put, x_of};
 use super::grid::Grid;
 use super::lanes::{Glyph, Lane};
 use super::layout::Layout;
+use crate::present::names::region_letter;
+use crate::present::names::thread_name;
+use crate::present::numbers::ratio;
+use crate::present::text;
 use crate::queries::by_region::{self};
-use crate::report::text::thread_name;
-use crate::report::words::ratio;
-use crate::tui::theme::{Role, region_letter};
+use crate::tui::theme::Role;
 use crate::tui::views::Cx;
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::text::Line;
 

@@ -1,8 +1,8 @@
 //! What the view shows, worked out off the drawing thread.
 
 use super::flow::Item;
-use crate::report::truth::{About, Exact, TruthLine, exactness_of, truth_of};
-use crate::tui::theme::region_name;
+use crate::present::names::region_name;
+use crate::queries::truth::{About, Exact, TruthLine, exactness_of, truth_of};
 use std::cmp::Reverse;
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::{EntryId, Profile, Stop, Summary};

@@ -2,10 +2,12 @@
 //! of none.
 
 use super::facts::{ABOUT, Facts};
-use crate::report::words::{count, percent, ratio, wrap};
-use crate::tui::theme::{Role, Theme, region_letter, region_name};
+use crate::present::names::{region_letter, region_name};
+use crate::present::numbers::{count, percent, ratio};
+use crate::present::text;
+use crate::present::text::wrap;
+use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::pane::Bit;
-use crate::tui::widgets::text;
 use vmscope_symbolizer::summary::Quality;
 
 /// What can be selected.

@@ -2,8 +2,8 @@
 
 use super::facts::{ABOUT, Facts};
 use super::flow::worths;
-use crate::tui::document::{Cell, Document, Part, Table};
-use crate::tui::theme::region_name;
+use crate::present::document::{Document, Part, Table, Value};
+use crate::present::names::region_name;
 
 impl Facts {
     pub fn shown(&self) -> Document {
@@ -12,11 +12,11 @@ impl Facts {
         for line in &self.lines {
             let about = ABOUT.iter().find(|(about, _)| *about == line.about);
             lines.rows.push(vec![
-                Cell::Text(about.map_or("", |(_, name)| name).to_owned()),
-                line.samples.map_or(Cell::Empty, Cell::Count),
-                self.share(line).map_or(Cell::Empty, Cell::Share),
-                Cell::Text(line.text.clone()),
-                Cell::Text(line.remedy.clone()),
+                Value::Text(about.map_or("", |(_, name)| name).to_owned()),
+                line.samples.map_or(Value::Empty, Value::Count),
+                self.share(line).map_or(Value::Empty, Value::Share),
+                Value::Text(line.text.clone()),
+                Value::Text(line.remedy.clone()),
             ]);
         }
         let columns = [
@@ -32,11 +32,11 @@ impl Facts {
         let mut exact = Table::new("Exactness", &columns);
         for row in &self.exact {
             let mut cells = vec![
-                Cell::Text(region_name(row.region).to_owned()),
-                Cell::Text(row.part.clone()),
-                Cell::Count(row.quality.total()),
+                Value::Text(region_name(row.region).to_owned()),
+                Value::Text(row.part.clone()),
+                Value::Count(row.quality.total()),
             ];
-            cells.extend(worths(&row.quality).map(Cell::Count));
+            cells.extend(worths(&row.quality).map(Value::Count));
             exact.rows.push(cells);
         }
         let mut threads = Table::new(
@@ -46,7 +46,7 @@ impl Facts {
         for row in &self.threads {
             let promised = row.promised.filter(|promised| *promised > 0.0);
             #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-            let arrived = promised.map(|promised| Cell::Share(row.samples as f64 / promised));
+            let arrived = promised.map(|promised| Value::Share(row.samples as f64 / promised));
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -54,12 +54,12 @@ impl Facts {
             )]
             let promised = row
                 .promised
-                .map(|promised| Cell::Count(promised.round() as u64));
+                .map(|promised| Value::Count(promised.round() as u64));
             threads.rows.push(vec![
-                Cell::Text(row.name.clone()),
-                Cell::Count(row.samples),
-                promised.unwrap_or(Cell::Empty),
-                arrived.unwrap_or(Cell::Empty),
+                Value::Text(row.name.clone()),
+                Value::Count(row.samples),
+                promised.unwrap_or(Value::Empty),
+                arrived.unwrap_or(Value::Empty),
             ]);
         }
         let columns = ["where", "file", ">samples", "why"];
@@ -67,10 +67,10 @@ impl Facts {
         for row in &self.nameless {
             let why = if row.doubtful { "doubtful" } else { "no name" };
             nameless.rows.push(vec![
-                Cell::Text(row.name.clone()),
-                Cell::Text(row.place.clone()),
-                Cell::Count(row.samples),
-                Cell::Text(why.to_owned()),
+                Value::Text(row.name.clone()),
+                Value::Text(row.place.clone()),
+                Value::Count(row.samples),
+                Value::Text(why.to_owned()),
             ]);
         }
         let tables = [lines, exact, threads, nameless];

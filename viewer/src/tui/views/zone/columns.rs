@@ -209,7 +209,7 @@ impl Columns {
         let bars = self.bars.iter();
         let share = |bar: &Option<Bar>| {
             sum += bar.as_ref().map_or(0, |bar| bar.samples);
-            crate::report::words::ratio(sum, self.samples)
+            crate::present::numbers::ratio(sum, self.samples)
         };
         bars.map(share).collect()
     }

@@ -16,11 +16,11 @@ use super::map_below::draw_kinds;
 use super::map_grid::{Grid, LEFT, Places};
 use super::plot_drawn::put;
 use super::{Ground, names};
-use crate::report::words::{bytes, count, ratio};
+use crate::present::numbers::{bytes, count, ratio};
+use crate::present::text::right;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::say;
-use crate::tui::widgets::text::right;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -63,7 +63,7 @@ pub fn kind_of(kind: &ConstituentKind) -> String {
         ConstituentKind::Other(name) => name.clone(),
         other => {
             let entry = vmscope_symbolizer::profile::EntryKind::Code(other.clone());
-            crate::report::kind_name(&entry).to_owned()
+            crate::present::names::kind_name(&entry).to_owned()
         }
     }
 }

@@ -5,10 +5,10 @@ use super::plot::Plot;
 use super::plot_drawn::{LEFT, RIGHT};
 use super::plot_drawn::{chart, put};
 use super::{Ground, names};
-use crate::report::words::{bytes, count, percent, ratio, some};
+use crate::present::numbers::{bytes, count, percent, ratio, some};
+use crate::present::text::{name, width as width_of};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
-use crate::tui::widgets::text::{name, width as width_of};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

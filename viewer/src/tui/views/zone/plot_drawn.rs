@@ -14,12 +14,12 @@
 use super::columns::Columns;
 use super::plot::Plot;
 use super::{Ground, names};
-use crate::report::words::{bytes, count, percent, ratio, some};
+use crate::present::numbers::{bytes, count, percent, ratio, some};
+use crate::present::text::{line, right};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::{no_samples, say};
 use crate::tui::widgets::table::{self, Col, Look, Piece as Cell};
-use crate::tui::widgets::text::{line, right};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};

@@ -1,8 +1,8 @@
 //! A table on the screen.
 
 use super::{Column, DataTable, Room, Rows, RowsOf, Sort};
+use crate::present::text;
 use crate::tui::theme::{Role, Theme};
-use crate::tui::widgets::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,6 +1,6 @@
 //! What a table shows: columns, rows, cells.
 
-use crate::tui::document::Cell as Value;
+use crate::present::document::Value;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::search::Finder;
 use std::hash::Hash;

@@ -1,6 +1,6 @@
 use super::drawn::fitting;
 use super::*;
-use crate::tui::document::Cell as Value;
+use crate::present::document::Value;
 use crate::tui::theme::Role;
 use crate::tui::views::{Click, Press};
 use crate::tui::widgets::search::Finder;

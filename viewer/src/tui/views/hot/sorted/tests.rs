@@ -3,8 +3,8 @@
 use super::super::facts::Facts;
 use super::super::listing::{Group, Key, Leaf, Listing, Order};
 use super::super::order::{By, Grouping};
+use crate::present::names::kind_name;
 use crate::recordings::screens;
-use crate::report::json::kind_name;
 use crate::tui::testing::profile;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

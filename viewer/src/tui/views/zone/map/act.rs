@@ -1,7 +1,7 @@
 //! What keys, the mouse and a search do in the map.
 
 use super::Map;
-use crate::report::words::ratio;
+use crate::present::numbers::ratio;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::Command;
 use crate::tui::views::zone::map_grid::{self, Grid, Places};

@@ -1,7 +1,7 @@
 //! What the map shows, for copying and exporting.
 
 use super::Map;
-use crate::tui::document::{Cell, Document, Part, Table};
+use crate::present::document::{Document, Part, Table, Value};
 use crate::tui::views::Cx;
 use crate::tui::views::zone::map_drawn;
 use crate::tui::views::zone::sorts;
@@ -28,18 +28,18 @@ impl Map {
         let mut kinds = Table::new("", &heads);
         for total in &cells.totals {
             kinds.rows.push(vec![
-                Cell::Text(sorts::name_of(&total.sort)),
-                Cell::Count(total.count),
-                Cell::Bytes(total.bytes),
-                Cell::Count(total.samples),
+                Value::Text(sorts::name_of(&total.sort)),
+                Value::Count(total.count),
+                Value::Bytes(total.bytes),
+                Value::Count(total.samples),
             ]);
         }
         for (_, name, gaps) in map_drawn::gaps_of(cells) {
             kinds.rows.push(vec![
-                Cell::Text(name.to_owned()),
-                Cell::Count(gaps.count),
-                Cell::Bytes(gaps.bytes),
-                Cell::Empty,
+                Value::Text(name.to_owned()),
+                Value::Count(gaps.count),
+                Value::Bytes(gaps.bytes),
+                Value::Empty,
             ]);
         }
         let heads = [
@@ -54,14 +54,14 @@ impl Map {
                 continue;
             };
             table.rows.push(vec![
-                Cell::Text(code.name.clone()),
-                Cell::Text(map_drawn::kind_of(&code.kind)),
-                Cell::Text(code.tier.clone()),
-                Cell::Text(format!("{:#x}", life.start)),
-                Cell::Text(format!("{:#x}", life.end)),
-                Cell::Bytes(life.size()),
-                Cell::Seconds(cx.seconds(life.from)),
-                Cell::Count(map_drawn::samples_in(zone, life, ground)),
+                Value::Text(code.name.clone()),
+                Value::Text(map_drawn::kind_of(&code.kind)),
+                Value::Text(code.tier.clone()),
+                Value::Text(format!("{:#x}", life.start)),
+                Value::Text(format!("{:#x}", life.end)),
+                Value::Bytes(life.size()),
+                Value::Seconds(cx.seconds(life.from)),
+                Value::Count(map_drawn::samples_in(zone, life, ground)),
             ]);
         }
         let name = names::of_zone(zone.process, zone.start, &ground.layout.lives, cx);

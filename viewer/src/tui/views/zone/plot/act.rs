@@ -1,7 +1,7 @@
 //! What keys, the mouse and a search do in the plot.
 
 use super::Plot;
-use crate::report::words::{percent, ratio};
+use crate::present::numbers::{percent, ratio};
 use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::Command;
 use crate::tui::views::zone::columns::Columns;

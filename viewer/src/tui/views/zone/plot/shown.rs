@@ -1,8 +1,8 @@
 //! What the plot shows, for copying and exporting.
 
 use super::Plot;
-use crate::report::words::{count, percent, ratio};
-use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table};
+use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
+use crate::present::numbers::{count, percent, ratio};
 use crate::tui::views::Cx;
 use crate::tui::views::zone::{Ground, names};
 
@@ -38,11 +38,11 @@ impl Plot {
                     entry.map_or_else(String::new, |entry| entry.name.clone())
                 });
                 table.rows.push(vec![
-                    Cell::Text(format!("{:#x}", bar.start)),
-                    Cell::Text(format!("{:#x}", bar.end)),
-                    Cell::Count(bar.samples),
-                    Cell::Share(ratio(bar.samples, all.total)),
-                    Cell::Text(top),
+                    Value::Text(format!("{:#x}", bar.start)),
+                    Value::Text(format!("{:#x}", bar.end)),
+                    Value::Count(bar.samples),
+                    Value::Share(ratio(bar.samples, all.total)),
+                    Value::Text(top),
                 ]);
             }
             parts.push(Part::Table(table));
@@ -58,13 +58,13 @@ impl Plot {
                 "no"
             };
             table.rows.push(vec![
-                Cell::Text(names::of_stretch(stretch, &ground.layout.lives, cx)),
-                Cell::Text(included.to_owned()),
-                Cell::Text(format!("{:#x}", stretch.start)),
-                Cell::Text(format!("{:#x}", stretch.end)),
-                Cell::Bytes(stretch.size()),
-                Cell::Count(stretch.samples()),
-                Cell::Share(ratio(stretch.samples(), all.total)),
+                Value::Text(names::of_stretch(stretch, &ground.layout.lives, cx)),
+                Value::Text(included.to_owned()),
+                Value::Text(format!("{:#x}", stretch.start)),
+                Value::Text(format!("{:#x}", stretch.end)),
+                Value::Bytes(stretch.size()),
+                Value::Count(stretch.samples()),
+                Value::Share(ratio(stretch.samples(), all.total)),
             ]);
         }
         parts.push(Part::Table(table));

@@ -1,7 +1,7 @@
 //! How the samples divide within regions: collectors by phase, compilers and generated
 //! code by tier, in the VM's own words.
 
-use super::json::kind_name;
+use crate::present::names::kind_name;
 use rustc_hash::FxHashMap;
 use vmscope_records::ConstituentKind;
 use vmscope_symbolizer::profile::{Entry, EntryKind};

@@ -1,7 +1,7 @@
 //! The same view in every format.
 
 use super::Format;
-use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table};
+use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
 use vmscope_symbolizer::Stop;
 
 /// All of it, without being stopped.
@@ -13,16 +13,16 @@ fn shown() -> Document {
     let mut table = Table::new("Entries", &["name", ">samples", ">share", ">time"]);
     table.rows = vec![
         vec![
-            Cell::Text("a,\"b\"".into()),
-            Cell::Count(1234),
-            Cell::Share(0.5),
-            Cell::Seconds(1.25),
+            Value::Text("a,\"b\"".into()),
+            Value::Count(1234),
+            Value::Share(0.5),
+            Value::Seconds(1.25),
         ],
         vec![
-            Cell::Text("=1+\u{1b}[2J<b>".into()),
-            Cell::Empty,
-            Cell::Empty,
-            Cell::Bytes(7),
+            Value::Text("=1+\u{1b}[2J<b>".into()),
+            Value::Empty,
+            Value::Empty,
+            Value::Bytes(7),
         ],
     ];
     let axis = Axis {
@@ -159,7 +159,7 @@ fn a_legend_stays_in_the_picture() {
 #[test]
 fn long_tables_can_be_stopped_and_tell_how_far_they_are() {
     let mut table = Table::new("", &["number"]);
-    table.rows = (0..10_000).map(|n| vec![Cell::Count(n)]).collect();
+    table.rows = (0..10_000).map(|n| vec![Value::Count(n)]).collect();
     let shown = Document {
         title: String::new(),
         parts: vec![Part::Table(table)],

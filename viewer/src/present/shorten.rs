@@ -4,7 +4,7 @@
 //! file and line (the class says where it is), then its package (`j.u.HashMap.get(Object)`),
 //! then its parameters. Other functions lose their parameters alone. JSON has the full names.
 
-use crate::report::words::{fit, harmless};
+use crate::present::text::{fit, harmless};
 use unicode_width::UnicodeWidthStr;
 
 /// Stands for parameters that are left out.
@@ -38,7 +38,7 @@ const LENGTHS: [Length; 4] = [
 
 /// The name of an entry in at most `columns`: `name place tail`. The tail (its tier …) is
 /// kept whole where it leaves room for a name.
-pub(crate) fn label(name: &str, place: Option<&str>, tail: &str, columns: usize) -> String {
+pub fn label(name: &str, place: Option<&str>, tail: &str, columns: usize) -> String {
     let place = place.map_or_else(String::new, |place| format!(" {place}"));
     let full = format!("{name}{place}{tail}");
     let fits = |text: &String| harmless(text).width() <= columns;
@@ -57,7 +57,7 @@ pub(crate) fn label(name: &str, place: Option<&str>, tail: &str, columns: usize)
 }
 
 /// A name and what is behind it in at most `columns`, where nothing has to be cut off.
-pub(super) fn legible(name: &str, tail: &str, columns: usize) -> Option<String> {
+pub fn legible(name: &str, tail: &str, columns: usize) -> Option<String> {
     let texts = LENGTHS.map(|length| format!("{}{tail}", of_length(name, length)));
     let fits = |text: &String| harmless(text).width() <= columns;
     texts.into_iter().find(fits)
@@ -67,7 +67,7 @@ pub(super) fn legible(name: &str, tail: &str, columns: usize) -> Option<String> 
 /// innermost first (each a name and where in it), in at most `columns`: all of it with the
 /// longest names that fit, else as many of the innermost as do, and the outermost, which is
 /// the method that was compiled.
-pub(super) fn chain(place: (&str, &str), outer: &[(&str, String)], columns: usize) -> String {
+pub fn chain(place: (&str, &str), outer: &[(&str, String)], columns: usize) -> String {
     let of = |place: &str, length: Length, shown: usize| {
         let frame = |(name, at): &(&str, String)| format!(" < {}{at}", of_length(name, length));
         let left_out = outer.len().saturating_sub(shown);

@@ -1,7 +1,7 @@
 //! What is shown, as comma-separated values: its tables, an empty line between two.
 //! Numbers are whole: shares from 0 to 1, times in seconds, sizes in bytes.
 
-use crate::tui::document::{Cell, Document, Part, Table, each};
+use crate::present::document::{Document, Part, Table, Value, each};
 use vmscope_symbolizer::Stop;
 
 /// The tables, or a sentence where there is none; `None` where it was stopped.
@@ -41,12 +41,12 @@ fn write(table: &Table, stop: &Stop) -> Option<Result<Vec<u8>, csv::Error>> {
     Some(written.and_then(inner))
 }
 
-fn cell(cell: &Cell) -> String {
+fn cell(cell: &Value) -> String {
     match cell {
-        Cell::Empty => String::new(),
-        Cell::Text(text) => not_a_formula(text),
-        Cell::Count(number) | Cell::Bytes(number) => number.to_string(),
-        Cell::Share(number) | Cell::Seconds(number) => number.to_string(),
+        Value::Empty => String::new(),
+        Value::Text(text) => not_a_formula(text),
+        Value::Count(number) | Value::Bytes(number) => number.to_string(),
+        Value::Share(number) | Value::Seconds(number) => number.to_string(),
     }
 }
 

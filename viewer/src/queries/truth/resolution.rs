@@ -1,14 +1,14 @@
 //! What samples are resolved to, as far as that limits a report's truth.
 
 use super::{About, Concerns, TruthLine};
-use crate::report::words::{percent, ratio};
+use crate::present::numbers::{percent, ratio};
 use vmscope_records::Exactness;
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::summary::Quality;
 use vmscope_symbolizer::{Profile, Region, Summary};
 
 /// Samples in executable memory of no file that no adapter knows.
-pub(in crate::report) fn unnamed_generated(profile: &Profile, summary: &Summary) -> u64 {
+pub fn unnamed_generated(profile: &Profile, summary: &Summary) -> u64 {
     let of_entry = profile.entries.iter().zip(&summary.entries);
     of_entry
         .filter(|(entry, _)| entry.kind == EntryKind::Unnamed && entry.region == Region::Generated)

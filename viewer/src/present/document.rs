@@ -51,7 +51,7 @@ pub struct Table {
     /// Its columns.
     pub columns: Vec<Column>,
     /// Its rows, each with a cell for every column.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<Value>>,
 }
 
 /// A column of a table.
@@ -65,7 +65,7 @@ pub struct Column {
 
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
+pub enum Value {
     /// Nothing: not known, or none.
     Empty,
     /// A text; names are as the recording has them, made harmless when they are written.

@@ -1,8 +1,9 @@
 //! What is shown, as text.
 
-use crate::report::words::{count, harmless};
-use crate::tui::document::{Cell, Chart, Column, Document, Part, Table, each};
-use crate::tui::widgets::text::width;
+use crate::present::document::{Chart, Column, Document, Part, Table, Value, each};
+use crate::present::numbers::count;
+use crate::present::text::harmless;
+use crate::present::text::width;
 use std::iter::once;
 use vmscope_symbolizer::Stop;
 
@@ -40,7 +41,7 @@ fn put_chart(chart: &Chart, text: &mut String, stop: &Stop) -> Option<()> {
                 let values = series.iter().map(|(_, values)| number(values.get(at)));
                 table
                     .rows
-                    .push(once(Cell::Count(at as u64)).chain(values).collect());
+                    .push(once(Value::Count(at as u64)).chain(values).collect());
             }
             table
         }
@@ -52,7 +53,7 @@ fn put_chart(chart: &Chart, text: &mut String, stop: &Stop) -> Option<()> {
         } => {
             let mut table = Table::new(title, &["column", ">value", ">line"]);
             for (at, value) in columns.iter().enumerate() {
-                let column = Cell::Count(at as u64);
+                let column = Value::Count(at as u64);
                 table
                     .rows
                     .push(vec![column, number(Some(value)), number(line.get(at))]);
@@ -63,7 +64,7 @@ fn put_chart(chart: &Chart, text: &mut String, stop: &Stop) -> Option<()> {
             let mut table = Table::new(title, &["stack"]);
             table.rows = collapsed
                 .iter()
-                .map(|line| vec![Cell::Text(line.clone())])
+                .map(|line| vec![Value::Text(line.clone())])
                 .collect();
             table
         }
@@ -74,8 +75,8 @@ fn put_chart(chart: &Chart, text: &mut String, stop: &Stop) -> Option<()> {
     put_table(&table, text, stop)
 }
 
-fn number(value: Option<&f64>) -> Cell {
-    value.map_or(Cell::Empty, |value| Cell::Text(format!("{value}")))
+fn number(value: Option<&f64>) -> Value {
+    value.map_or(Value::Empty, |value| Value::Text(format!("{value}")))
 }
 
 fn put_table(table: &Table, text: &mut String, stop: &Stop) -> Option<()> {
@@ -111,12 +112,12 @@ fn put_table(table: &Table, text: &mut String, stop: &Stop) -> Option<()> {
     })
 }
 
-fn cell(cell: &Cell) -> String {
+fn cell(cell: &Value) -> String {
     match cell {
-        Cell::Empty => String::new(),
-        Cell::Text(text) => harmless(text),
-        Cell::Count(number) | Cell::Bytes(number) => count(*number),
-        Cell::Share(share) => format!("{:.2}%", share * 100.0),
-        Cell::Seconds(seconds) => format!("{seconds:.6}"),
+        Value::Empty => String::new(),
+        Value::Text(text) => harmless(text),
+        Value::Count(number) | Value::Bytes(number) => count(*number),
+        Value::Share(share) => format!("{:.2}%", share * 100.0),
+        Value::Seconds(seconds) => format!("{seconds:.6}"),
     }
 }

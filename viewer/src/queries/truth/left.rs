@@ -1,7 +1,7 @@
 //! What a live profile had to leave out, and what of it is known by sums over time only.
 
 use super::{About, TruthLine};
-use crate::report::words::some;
+use crate::present::numbers::some;
 use vmscope_symbolizer::{Profile, Summary};
 
 /// What helps against most of it: the file holds everything.

@@ -1,7 +1,7 @@
 //! What the resolution of each part of a profile is worth (TRUTH.md §5).
 
 use super::Concerns;
-use crate::report::parts::part_of;
+use crate::queries::parts::part_of;
 use rustc_hash::FxHashMap;
 use vmscope_symbolizer::profile::{Entry, EntryKind};
 use vmscope_symbolizer::summary::Quality;

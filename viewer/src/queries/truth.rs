@@ -5,9 +5,9 @@ mod left;
 mod resolution;
 
 pub(crate) use exactness::{Exact, exactness_of};
-pub(super) use resolution::unnamed_generated;
+pub use resolution::unnamed_generated;
 
-use super::words::{count, percent, some};
+use crate::present::numbers::{count, percent, some};
 use std::collections::BTreeSet;
 use vmscope_records::recording::Damage;
 use vmscope_records::{

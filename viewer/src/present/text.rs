@@ -1,103 +1,14 @@
-//! Numbers and names as a report prints them.
+//! Text in the room there is, and nothing in it that disturbs a terminal: whatever comes from a
+//! recording goes through here before it is shown.
 
+use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What stands for what was cut off.
+/// Stands for what was cut off.
 const DOTS: &str = "...";
 
 /// So many marks may join one character.
 const MAX_JOINED: usize = 4;
-
-/// A count with a comma before every three digits, as VMProfiler prints bytes.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// A count of things, in the right number.
-pub fn some(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", count(number), if number == 1 { one } else { many })
-}
-
-/// A share as a percentage with two digits.
-pub fn percent(share: f64) -> String {
-    format!("{:.2}%", share * 100.0)
-}
-
-/// `part` of `whole`; 0 when there is no whole.
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-pub fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
-}
-
-/// A number of bytes in at most three digits with its unit: `1.5 MiB`.
-pub fn bytes(bytes: u64) -> String {
-    let (value, unit) = scaled(bytes);
-    match unit {
-        "" => format!("{value} B"),
-        unit => format!("{value} {unit}iB"),
-    }
-}
-
-/// The same in at most five columns: `1.5M`.
-pub fn bytes_short(bytes: u64) -> String {
-    let (value, unit) = scaled(bytes);
-    format!("{value}{unit}")
-}
-
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn scaled(bytes: u64) -> (String, &'static str) {
-    let mut value = bytes as f64;
-    let mut unit = "";
-    for next in ["K", "M", "G", "T", "P", "E"] {
-        // What would be rounded to 1024 is one of the next unit.
-        if value < 1023.5 {
-            break;
-        }
-        (value, unit) = (value / 1024.0, next);
-    }
-    (three_digits(value), unit)
-}
-
-/// A time in at most three digits with its unit: `1.5 ms`.
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-pub fn brief(ns: u64) -> String {
-    let mut value = ns as f64;
-    let mut unit = "ns";
-    for next in ["us", "ms", "s"] {
-        if value < 999.5 {
-            break;
-        }
-        (value, unit) = (value / 1000.0, next);
-    }
-    format!("{} {unit}", three_digits(value))
-}
-
-/// A number that is not negative in three digits, or as many as its whole part has; without
-/// zeros at its end.
-fn three_digits(value: f64) -> String {
-    let digits = match value {
-        value if value >= 99.95 => 0,
-        value if value >= 9.995 => 1,
-        _ => 2,
-    };
-    let text = format!("{value:.digits$}");
-    match text.split_once('.') {
-        Some(_) => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        None => text,
-    }
-}
 
 /// A name that can't disturb the terminal: control characters, those that change the
 /// direction or the joining of text or can't be seen, a mark at the beginning that would
@@ -188,48 +99,45 @@ pub fn wrap(text: &str, columns: usize, indent: usize) -> String {
     textwrap::fill(&harmless(text), options)
 }
 
+/// A name in exactly so many columns, shortened in the middle.
+pub fn name(text: &str, columns: usize) -> String {
+    fit(bounded(text).as_ref(), columns)
+}
+
+/// A text in at most so many columns, cut off at its end.
+pub fn line(text: &str, columns: usize) -> String {
+    cut(bounded(text).as_ref(), columns)
+}
+
+/// A text in exactly so many columns, flush right; cut off where it is longer.
+pub fn right(text: &str, columns: usize) -> String {
+    let text = cut(text, columns);
+    let blanks = columns.saturating_sub(text.width());
+    format!("{}{text}", " ".repeat(blanks))
+}
+
+/// How many columns a text takes.
+pub fn width(text: &str) -> usize {
+    harmless(text).width()
+}
+
+/// More of a name than this never fits a screen: what is behind it need not be looked at
+/// at every stroke.
+const ENOUGH: usize = 4096;
+
+fn bounded(text: &str) -> Cow<'_, str> {
+    if text.len() <= ENOUGH {
+        return Cow::Borrowed(text);
+    }
+    let half = ENOUGH / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: Vec<char> = text.chars().rev().take(half).collect();
+    Cow::Owned(head + &tail.into_iter().rev().collect::<String>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_grouped() {
-        assert_eq!(count(0), "0");
-        assert_eq!(count(999), "999");
-        assert_eq!(count(3_801_936), "3,801,936");
-    }
-
-    #[test]
-    fn bytes_and_times_have_three_digits_of_the_unit_that_fits() {
-        for (number, text, short) in [
-            (0, "0 B", "0"),
-            (1_023, "1023 B", "1023"),
-            (1_024, "1 KiB", "1K"),
-            (1_536, "1.5 KiB", "1.5K"),
-            (10_752, "10.5 KiB", "10.5K"),
-            (1_048_064, "1 MiB", "1M"),
-            (1_258_291, "1.2 MiB", "1.2M"),
-            (327_155_712, "312 MiB", "312M"),
-            (u64::MAX, "16 EiB", "16E"),
-        ] {
-            assert_eq!(
-                (bytes(number).as_str(), bytes_short(number).as_str()),
-                (text, short)
-            );
-        }
-        for (ns, text) in [
-            (0, "0 ns"),
-            (999, "999 ns"),
-            (1_000, "1 us"),
-            (999_499, "999 us"),
-            (999_500, "1 ms"),
-            (12_340_000, "12.3 ms"),
-            (1_234_000_000, "1.23 s"),
-            (12_345_000_000_000, "12345 s"),
-        ] {
-            assert_eq!(brief(ns), text);
-        }
-    }
 
     #[test]
     fn names_are_cut_in_the_middle_and_padded() {
@@ -276,5 +184,15 @@ mod tests {
     #[test]
     fn text_is_wrapped() {
         assert_eq!(wrap("one two three", 8, 2), "one two\n  three");
+    }
+
+    #[test]
+    fn names_of_any_length_fit() {
+        let long = "漢".repeat(10_000) + "end";
+        let short = name(&long, 21);
+        assert_eq!(short.width(), 21);
+        assert!(short.trim_end().ends_with("end"), "{short}");
+        assert_eq!(right("12", 5), "   12");
+        assert_eq!(right("123456", 5), "12...");
     }
 }

@@ -1,8 +1,8 @@
 //! A view's charts as a picture.
 
-use crate::report::words::harmless;
-use crate::tui::document::{Axis, Chart, Document, Part};
-use crate::tui::widgets::text::{line, width as columns_of};
+use crate::present::document::{Axis, Chart, Document, Part};
+use crate::present::text::harmless;
+use crate::present::text::{line, width as columns_of};
 use inferno::flamegraph::{Options, from_lines};
 use svg::Document as Svg;
 use svg::node::element::{Group, Polyline, Rectangle, Text};

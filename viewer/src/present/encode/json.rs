@@ -1,13 +1,13 @@
 //! What is shown, as JSON (docs/views.md).
 
-use crate::tui::document::{Axis, Cell, Chart, Document, Part, Table, each};
-use serde_json::{Value, json};
+use crate::present::document::{Axis, Chart, Document, Part, Table, Value, each};
+use serde_json::{Value as Json, json};
 use vmscope_symbolizer::Stop;
 
 /// All of it, with names as the recording has them, or a sentence where it can't be written;
 /// `None` where it was stopped.
 pub fn encode(shown: &Document, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
-    let parts: Option<Vec<Value>> = shown.parts.iter().map(|one| part(one, stop)).collect();
+    let parts: Option<Vec<Json>> = shown.parts.iter().map(|one| part(one, stop)).collect();
     let value = json!({ "title": shown.title, "parts": parts? });
     let bytes = serde_json::to_vec_pretty(&value);
     Some(match bytes {
@@ -19,7 +19,7 @@ pub fn encode(shown: &Document, stop: &Stop) -> Option<Result<Vec<u8>, String>> 
     })
 }
 
-fn part(part: &Part, stop: &Stop) -> Option<Value> {
+fn part(part: &Part, stop: &Stop) -> Option<Json> {
     Some(match part {
         Part::Text(lines) => json!({ "text": lines }),
         Part::Table(table) => json!({ "table": of_table(table, stop)? }),
@@ -27,25 +27,25 @@ fn part(part: &Part, stop: &Stop) -> Option<Value> {
     })
 }
 
-fn of_table(table: &Table, stop: &Stop) -> Option<Value> {
+fn of_table(table: &Table, stop: &Stop) -> Option<Json> {
     let columns: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).collect();
-    let mut rows: Vec<Vec<Value>> = Vec::with_capacity(table.rows.len());
+    let mut rows: Vec<Vec<Json>> = Vec::with_capacity(table.rows.len());
     each(table.rows.iter(), stop, |row| {
         rows.push(row.iter().map(cell).collect());
     })?;
     Some(json!({ "title": table.title, "columns": columns, "rows": rows }))
 }
 
-fn cell(cell: &Cell) -> Value {
+fn cell(cell: &Value) -> Json {
     match cell {
-        Cell::Empty => Value::Null,
-        Cell::Text(text) => json!(text),
-        Cell::Count(number) | Cell::Bytes(number) => json!(number),
-        Cell::Share(number) | Cell::Seconds(number) => json!(number),
+        Value::Empty => Json::Null,
+        Value::Text(text) => json!(text),
+        Value::Count(number) | Value::Bytes(number) => json!(number),
+        Value::Share(number) | Value::Seconds(number) => json!(number),
     }
 }
 
-fn of_chart(chart: &Chart) -> Value {
+fn of_chart(chart: &Chart) -> Json {
     match chart {
         Chart::Stacked {
             title,
@@ -54,7 +54,7 @@ fn of_chart(chart: &Chart) -> Value {
         } => {
             let named =
                 |(name, values): &(String, Vec<f64>)| json!({ "name": name, "values": values });
-            let series: Vec<Value> = series.iter().map(named).collect();
+            let series: Vec<Json> = series.iter().map(named).collect();
             json!({ "kind": "stacked", "title": title, "axis": of_axis(axis), "series": series })
         }
         Chart::Histogram {
@@ -72,6 +72,6 @@ fn of_chart(chart: &Chart) -> Value {
     }
 }
 
-fn of_axis(axis: &Axis) -> Value {
+fn of_axis(axis: &Axis) -> Json {
     json!({ "name": axis.name, "labels": axis.labels })
 }
