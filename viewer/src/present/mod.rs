@@ -4,6 +4,7 @@
 pub mod document;
 pub mod encode;
 pub mod entries;
+pub mod figures;
 pub mod names;
 pub mod numbers;
 pub mod shorten;

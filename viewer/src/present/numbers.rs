@@ -118,6 +118,15 @@ pub fn number(value: f64) -> String {
     format!("{sign}{whole}{point}{decimals}")
 }
 
+/// Wall-clock time as `YYYY-MM-DD HH:MM:SS` in UTC.
+pub fn session_time(unix_ns: u64) -> String {
+    let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
+    match jiff::Timestamp::from_second(seconds) {
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Err(_) => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

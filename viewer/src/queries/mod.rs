@@ -2,10 +2,12 @@
 //! The report, JSON, exports and the terminal UI show the same answers; nothing here knows a
 //! terminal or prints.
 
+pub mod accuracy;
 pub mod by_region;
 pub mod collection;
 pub mod collections;
 pub mod marks;
+pub mod overview;
 pub mod parts;
 pub mod pauses;
 pub mod sample_count;

@@ -1,7 +1,7 @@
 //! The report's head: what limits its truth, then what it is a report of.
 
 use super::Page;
-use crate::present::numbers::{percent, ratio, some};
+use crate::present::numbers::{percent, ratio, session_time, some};
 use crate::present::text::{harmless, wrap};
 use crate::queries::marks::{MAX_LISTED, marks_of};
 use crate::queries::truth::{TruthLine, truth_of};
@@ -215,15 +215,6 @@ fn told(facts: &[Fact]) -> Vec<String> {
         ));
     }
     lines
-}
-
-/// Wall-clock time as `YYYY-MM-DD HH:MM:SS` in UTC.
-pub(crate) fn session_time(unix_ns: u64) -> String {
-    let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
-    match jiff::Timestamp::from_second(seconds) {
-        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
-        Err(_) => String::new(),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The sections behind the tables: what VMs tell of themselves.
 
 use super::Page;
+use crate::present::figures::{rate, short, value_of};
 use crate::present::numbers::{count, percent, some};
 use crate::present::numbers::{milliseconds, number};
 use crate::present::text::{fit, harmless, wrap};
@@ -9,7 +10,7 @@ use crate::queries::vm::{Collected, Collector, Figure, VmOf, Vms, Words};
 use anyhow::Result;
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
-use vmscope_records::{COLLECTIONS_SECTION, CounterMeaning, SpaceUse};
+use vmscope_records::{COLLECTIONS_SECTION, SpaceUse};
 use vmscope_symbolizer::Region;
 
 /// Wider names of figures are shortened.
@@ -17,9 +18,6 @@ const MAX_NAME_COLUMNS: usize = 32;
 
 /// Wider words of collectors (their names, causes) are shortened …
 const MAX_WORD_COLUMNS: usize = 60;
-
-/// … and wider units.
-const MAX_UNIT_COLUMNS: usize = 16;
 
 impl Page<'_> {
     /// Collections, heap, code cache and whatever else VMs tell, the main process's first.
@@ -189,57 +187,6 @@ impl Page<'_> {
     }
 }
 
-/// A figure in words: a level with how it changed, and between what it was where that
-/// says more; or what a total grew by and how fast.
-pub(crate) fn value_of(figure: &Figure) -> String {
-    let unit = short(figure.unit, MAX_UNIT_COLUMNS);
-    match (figure.meaning, unit.as_str()) {
-        (CounterMeaning::Gauge, _) => {
-            let value = |value: f64| match unit.as_str() {
-                "ns" => milliseconds(value),
-                unit => with_unit(&number(value), unit),
-            };
-            let mut text = value(figure.last);
-            if figure.change() != 0.0 {
-                let sign = if figure.change() < 0.0 { "" } else { "+" };
-                text.push_str(&format!(" ({sign}{})", value(figure.change())));
-            }
-            let (low, high) = (figure.first.min(figure.last), figure.first.max(figure.last));
-            if figure.min < low || figure.max > high {
-                let (min, max) = (value(figure.min), value(figure.max));
-                text.push_str(&format!(", between {min} and {max}"));
-            }
-            text
-        }
-        (CounterMeaning::Total, "ns") => {
-            let share = figure.per_second() / 1e9;
-            let time = milliseconds(figure.change());
-            format!("{time} ({} of elapsed time)", percent(share))
-        }
-        (CounterMeaning::Total, _) => {
-            let grown = with_unit(&number(figure.change()), &unit);
-            format!("{grown}{}", rate(figure))
-        }
-    }
-}
-
-/// How fast a total grew, behind it; nothing where it did not.
-fn rate(figure: &Figure) -> String {
-    let rate = figure.per_second();
-    if figure.change() == 0.0 {
-        String::new()
-    } else if rate.abs() < 100.0 {
-        format!(" ({rate:.1} per second)")
-    } else {
-        format!(" ({} per second)", number(rate.round()))
-    }
-}
-
-/// A word without more columns than it needs, and no more than so many.
-fn short(word: &str, columns: usize) -> String {
-    fit(word, columns).trim_end().to_owned()
-}
-
 /// What looks saw of the collections of a row.
 fn seen(row: &Collector) -> String {
     let mut text = format!(
@@ -270,8 +217,4 @@ fn listed(words: &Words) -> String {
         texts.push(format!("others {}", count(words.others)));
     }
     texts.join(", ")
-}
-
-fn with_unit(number: &str, unit: &str) -> String {
-    format!("{number} {unit}").trim_end().to_owned()
 }

@@ -1,6 +1,5 @@
 //! The overview: what this recording is, what limits its truth, and where its time went.
 
-mod digest;
 mod head;
 mod lists;
 mod panels;
@@ -13,12 +12,12 @@ mod vm;
 
 use super::{Act, Click, Cx, Find, Press, View};
 use crate::present::document::Document;
+use crate::queries::overview::{Overview as Digest, overview};
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::Command;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::pane::Pane;
 use crate::tui::widgets::search::Search;
-use digest::{Digest, digest_of};
 use panels::has_name;
 use places::{Places, places};
 use ratatui::Frame;
@@ -148,7 +147,7 @@ impl View for Overview {
         if let Some(summary) = summary.map(Arc::clone) {
             let filter = cx.filters.filter().clone();
             questions.extend(self.digest.ask((), cx.summed, move |profile, stop| {
-                digest_of(profile, &filter, &summary, stop)
+                overview(profile, &filter, &summary, stop)
             }));
         }
         let filter = cx.filters.filter().clone();

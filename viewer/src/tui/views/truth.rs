@@ -2,7 +2,6 @@
 //! would improve it; and the tables behind it: what the resolution of each part is worth,
 //! what was promised and delivered, where samples have no name.
 
-mod facts;
 pub(super) mod flow;
 mod shown;
 #[cfg(test)]
@@ -12,6 +11,7 @@ use super::empty::no_samples;
 use super::{Act, Click, Cx, Find, Press, View, ViewId};
 use crate::present::document::Document;
 use crate::present::text::wrap;
+use crate::queries::accuracy::{Accuracy, accuracy};
 use crate::queries::truth::Concerns;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::{Fetched, Question, QuestionId};
@@ -19,8 +19,7 @@ use crate::tui::keys::Command;
 use crate::tui::theme::Role;
 use crate::tui::widgets::pane::{Pane, beside};
 use crate::tui::widgets::search::Search;
-use facts::{Facts, facts_of};
-use flow::{Flowing, Item, limits, tables};
+use flow::{Flowing, Item, limits, tables, text_of};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::sync::Arc;
@@ -32,7 +31,7 @@ const WIDE: u16 = 150;
 /// The view.
 #[derive(Clone, Debug, Default)]
 pub struct Truth {
-    facts: Fetched<(), Facts>,
+    accuracy: Fetched<(), Accuracy>,
     /// Of all that can be selected.
     selected: usize,
     search: Search,
@@ -61,25 +60,25 @@ fn top(flow: &[Flowing], selected: Option<Item>, height: usize) -> usize {
 
 impl Truth {
     fn columns(&self, cx: &Cx<'_>, area: Rect) -> Columns {
-        let Some(facts) = self.facts.get() else {
+        let Some(all) = self.accuracy.get() else {
             return Vec::new();
         };
         if area.width >= WIDE {
             let (left, right) = beside(area, area.width / 2);
-            let lines = Self::lines(facts, cx, left);
-            let tables = tables(facts, cx.theme, usize::from(right.width));
+            let lines = Self::lines(all, cx, left);
+            let tables = tables(all, cx.theme, usize::from(right.width));
             return vec![(left, lines), (right, tables)];
         }
-        let mut flow = Self::lines(facts, cx, area);
-        flow.extend(tables(facts, cx.theme, usize::from(area.width)));
+        let mut flow = Self::lines(all, cx, area);
+        flow.extend(tables(all, cx.theme, usize::from(area.width)));
         vec![(area, flow)]
     }
 
     /// What limits the truth; before it, that filters leave nothing of it.
-    fn lines(facts: &Facts, cx: &Cx<'_>, area: Rect) -> Vec<Flowing> {
+    fn lines(all: &Accuracy, cx: &Cx<'_>, area: Rect) -> Vec<Flowing> {
         let width = usize::from(area.width);
-        let lines = limits(facts, cx.theme, width);
-        if facts.total > 0 || cx.filters.is_open() {
+        let lines = limits(all, cx.theme, width);
+        if all.total > 0 || cx.filters.is_open() {
             return lines;
         }
         let text = wrap(&no_samples(cx), width.saturating_sub(2).max(1), 0);
@@ -91,13 +90,13 @@ impl Truth {
 
     /// All that can be selected, in order: the same at any width.
     fn items(&self) -> Vec<Item> {
-        let Some(facts) = self.facts.get() else {
+        let Some(all) = self.accuracy.get() else {
             return Vec::new();
         };
-        let lines = (0..facts.lines.len()).map(Item::Line);
-        let exact = (0..facts.exact.len()).map(Item::Exact);
-        let threads = (0..facts.threads.len()).map(Item::Thread);
-        let nameless = (0..facts.nameless.len()).map(Item::Nameless);
+        let lines = (0..all.lines.len()).map(Item::Line);
+        let exact = (0..all.exact.len()).map(Item::Exact);
+        let threads = (0..all.threads.len()).map(Item::Thread);
+        let nameless = (0..all.nameless.len()).map(Item::Nameless);
         lines.chain(exact).chain(threads).chain(nameless).collect()
     }
 
@@ -119,11 +118,11 @@ impl Truth {
     }
 
     fn text_of(&self, item: Item) -> Option<String> {
-        Some(self.facts.get()?.text_of(item))
+        Some(text_of(self.accuracy.get()?, item))
     }
 
     fn open(&self, cx: &Cx<'_>) -> Vec<Act> {
-        let (Some(facts), Some(item)) = (self.facts.get(), self.item()) else {
+        let (Some(all), Some(item)) = (self.accuracy.get(), self.item()) else {
             return Vec::new();
         };
         let hot = |narrow: Vec<FilterChange>| {
@@ -132,7 +131,7 @@ impl Truth {
             acts
         };
         match item {
-            Item::Line(index) => match facts.lines.get(index).map(|line| line.concerns) {
+            Item::Line(index) => match all.lines.get(index).map(|line| line.concerns) {
                 Some(Concerns::Window(from, to)) => {
                     // What is lost at one instant is lost there: the window is not empty.
                     let to = to.plus(vmscope_records::DurationNs(1));
@@ -163,12 +162,12 @@ impl Truth {
                 }
             },
             Item::Thread(index) => {
-                let row = facts.threads.get(index);
+                let row = all.threads.get(index);
                 let only = row.map(|row| [row.thread].into_iter().collect());
                 vec![Act::FilterChange(FilterChange::Threads(only))]
             }
             Item::Exact(index) => {
-                let Some(row) = facts.exact.get(index) else {
+                let Some(row) = all.exact.get(index) else {
                     return Vec::new();
                 };
                 let mut narrow = vec![FilterChange::Regions(vec![row.region])];
@@ -183,7 +182,7 @@ impl Truth {
                 }
                 hot(narrow)
             }
-            Item::Nameless(index) => facts.nameless.get(index).map_or_else(Vec::new, |row| {
+            Item::Nameless(index) => all.nameless.get(index).map_or_else(Vec::new, |row| {
                 hot(vec![FilterChange::Entries(vec![row.entry])])
             }),
         }
@@ -251,15 +250,15 @@ impl View for Truth {
         let Some(summary) = cx.summary.map(Arc::clone) else {
             return Vec::new();
         };
-        let asked = self.facts.ask((), cx.summed, move |profile, stop| {
-            facts_of(profile, &summary, stop)
+        let asked = self.accuracy.ask((), cx.summed, move |profile, stop| {
+            accuracy(profile, &summary, stop)
         });
         asked.into_iter().collect()
     }
 
     fn answer(&mut self, ended: QuestionId, _cx: &Cx<'_>) {
         let was = self.item().and_then(|item| self.text_of(item));
-        self.facts.take(ended);
+        self.accuracy.take(ended);
         // The same thing stays selected, wherever it is now.
         let now = self.items();
         let found = now.iter().position(|&item| self.text_of(item) == was);
@@ -268,10 +267,10 @@ impl View for Truth {
 
     fn find(&mut self, pattern: &str, find: Find, _cx: &Cx<'_>) -> bool {
         let (items, now) = (self.items(), self.selected);
-        let facts = self.facts.get();
+        let all = self.accuracy.get();
         let found = (self.search).find(pattern, find, items.len(), now, |row, text| {
-            let item = facts.zip(items.get(row));
-            item.is_some_and(|(facts, item)| text.is_in(&facts.text_of(*item)))
+            let item = all.zip(items.get(row));
+            item.is_some_and(|(all, item)| text.is_in(&text_of(all, *item)))
         });
         found.select(|row| self.selected = row)
     }
@@ -292,10 +291,10 @@ impl View for Truth {
     }
 
     fn shown(&self, _cx: &Cx<'_>, _stop: &Stop) -> Option<Document> {
-        Some(self.facts.get().map(Facts::shown).unwrap_or_default())
+        Some(self.accuracy.get().map(shown::shown).unwrap_or_default())
     }
 
     fn is_pending(&self) -> bool {
-        self.facts.is_pending()
+        self.accuracy.is_pending()
     }
 }

@@ -1,9 +1,9 @@
 //! What the recording is, what it is worth, and what limits its truth.
 
-use super::digest::Digest;
+use crate::present::numbers::session_time;
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::text;
-use crate::report::text::head::session_time;
+use crate::queries::overview::Overview as Digest;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::truth::flow::whole;

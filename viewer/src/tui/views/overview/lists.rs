@@ -1,12 +1,12 @@
 //! The lists of the overview: regions with their parts, entries, threads.
 
-use super::digest::Digest;
 use crate::present::entries::label_of;
 use crate::present::names::{region_letter, region_name};
 use crate::present::names::{role_name, thread_name};
 use crate::present::numbers::{count, ratio, some};
 use crate::present::text;
 use crate::present::text::wrap;
+use crate::queries::overview::Overview as Digest;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::no_samples;

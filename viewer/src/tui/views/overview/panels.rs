@@ -1,8 +1,8 @@
 //! The lists that the keys go through: regions, entries, threads.
 
-use super::digest::Digest;
 use super::{Overview, Panel};
 use crate::present::names::region_name;
+use crate::queries::overview::Overview as Digest;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::views::{Act, Cx, threads};
 use crate::tui::widgets::search::Finder;

@@ -1,7 +1,6 @@
 //! What the view shows, for copying and exporting.
 
 use super::Strip;
-use super::digest::Digest;
 use super::head::{conditions, delivery, subject, worth};
 use super::vm::collector_lines;
 use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
@@ -9,6 +8,7 @@ use crate::present::entries::name_of;
 use crate::present::names::region_name;
 use crate::present::names::role_name;
 use crate::present::numbers::ratio;
+use crate::queries::overview::Overview as Digest;
 use crate::tui::views::Cx;
 use vmscope_symbolizer::Region;
 use vmscope_symbolizer::compilers::Compilers;

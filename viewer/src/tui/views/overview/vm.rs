@@ -1,9 +1,9 @@
 //! What the VM's own parts cost: collector, compilers, and its figures.
 
-use super::digest::Digest;
 use crate::present::numbers::{brief, count, percent, ratio, some};
 use crate::present::shorten::label;
 use crate::present::text;
+use crate::queries::overview::Overview as Digest;
 use crate::tui::theme::Role;
 use crate::tui::views::collector::pauses::figures;
 use crate::tui::widgets::pane::{Bit, Pane};

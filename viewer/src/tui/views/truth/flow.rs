@@ -1,11 +1,11 @@
-//! The facts as lines of text of a width, each of them of an item that can be selected or
+//! The accuracy as lines of text of a width, each of them of an item that can be selected or
 //! of none.
 
-use super::facts::{ABOUT, Facts};
 use crate::present::names::{region_letter, region_name};
 use crate::present::numbers::{count, percent, ratio};
 use crate::present::text;
 use crate::present::text::wrap;
+use crate::queries::accuracy::{ABOUT, Accuracy};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::pane::Bit;
 use vmscope_symbolizer::summary::Quality;
@@ -29,17 +29,34 @@ pub type Flowing = (Option<Item>, Vec<Bit>);
 /// Columns before a text: the samples and their share.
 const NUMBERS: usize = 19;
 
+/// What an item says, for searching.
+pub fn text_of(all: &Accuracy, item: Item) -> String {
+    let text = match item {
+        Item::Line(index) => {
+            (all.lines.get(index)).map(|line| format!("{} {}", line.text, line.remedy))
+        }
+        Item::Thread(index) => all.threads.get(index).map(|row| row.name.clone()),
+        Item::Exact(index) => {
+            (all.exact.get(index)).map(|row| format!("{} {}", region_name(row.region), row.part))
+        }
+        Item::Nameless(index) => {
+            (all.nameless.get(index)).map(|row| format!("{} {}", row.name, row.place))
+        }
+    };
+    text.unwrap_or_default()
+}
+
 /// What limits the truth, by kind.
-pub fn limits(facts: &Facts, theme: &Theme, columns: usize) -> Vec<Flowing> {
+pub fn limits(all: &Accuracy, theme: &Theme, columns: usize) -> Vec<Flowing> {
     let mut flow: Vec<Flowing> = Vec::new();
-    if facts.lines.is_empty() {
+    if all.lines.is_empty() {
         let text = " Nothing is known to limit the truth of what is shown.".to_owned();
         flow.push((None, vec![(Role::Strong, text)]));
     }
     let room = columns.saturating_sub(NUMBERS + 1).max(20);
     for (about, title) in ABOUT {
         let mut lines = (0..)
-            .zip(&facts.lines)
+            .zip(&all.lines)
             .filter(|(_, line)| line.about == about);
         let Some(first) = lines.next() else {
             continue;
@@ -48,12 +65,12 @@ pub fn limits(facts: &Facts, theme: &Theme, columns: usize) -> Vec<Flowing> {
         for (index, line) in std::iter::once(first).chain(lines) {
             let item = Some(Item::Line(index));
             let samples = line.samples.map_or_else(String::new, count);
-            let share = facts.share(line).map_or_else(String::new, percent);
+            let share = all.share(line).map_or_else(String::new, percent);
             let mut numbers = format!("{}{} ", text::right(&samples, 10), text::right(&share, 8));
             // The share has a column of its own.
             let said = format!(
                 "({share}) ",
-                share = facts.share(line).map_or_else(String::new, percent)
+                share = all.share(line).map_or_else(String::new, percent)
             );
             let text = line.text.strip_prefix(&said).unwrap_or(&line.text);
             let sentence = wrap(text, room, 0);
@@ -81,11 +98,11 @@ pub fn limits(facts: &Facts, theme: &Theme, columns: usize) -> Vec<Flowing> {
 }
 
 /// The tables.
-pub fn tables(facts: &Facts, theme: &Theme, columns: usize) -> Vec<Flowing> {
+pub fn tables(all: &Accuracy, theme: &Theme, columns: usize) -> Vec<Flowing> {
     let mut flow: Vec<Flowing> = Vec::new();
-    exactness(facts, theme, columns, &mut flow);
-    threads(facts, theme, columns, &mut flow);
-    nameless(facts, columns, &mut flow);
+    exactness(all, theme, columns, &mut flow);
+    threads(all, theme, columns, &mut flow);
+    nameless(all, columns, &mut flow);
     flow
 }
 
@@ -109,7 +126,7 @@ pub fn worths(quality: &Quality) -> [u64; 5] {
     ]
 }
 
-fn exactness(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>) {
+fn exactness(all: &Accuracy, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>) {
     const CELL: usize = 9;
     let name = columns.saturating_sub(6 * CELL + 4).clamp(8, 40);
     let bar = columns.saturating_sub(name + 6 * CELL + 6).min(20);
@@ -125,7 +142,7 @@ fn exactness(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowin
         "exactness by region and part",
         heading,
     );
-    for (index, row) in facts.exact.iter().enumerate() {
+    for (index, row) in all.exact.iter().enumerate() {
         let total = row.quality.total();
         let region = region_name(row.region);
         let label = match row.part.as_str() {
@@ -172,7 +189,7 @@ pub fn whole(number: f64) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn threads(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>) {
+fn threads(all: &Accuracy, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>) {
     let name = columns.saturating_sub(11 + 11 + 10 + 2).clamp(8, 40);
     let bar = columns.saturating_sub(name + 32 + 4).min(20);
     let heading = format!(
@@ -182,16 +199,16 @@ fn threads(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>
         text::right("promised", 11),
         text::right("arrived", 10)
     );
-    let remark = match facts.promised {
+    let remark = match all.promised {
         Some(promised) => format!(
             "{} of {} promised by CPU time",
-            count(facts.total),
+            count(all.total),
             whole(promised)
         ),
         None => "what was promised is not known under these filters".to_owned(),
     };
     head(flow, "Delivery", &remark, heading);
-    for (index, row) in facts.threads.iter().enumerate() {
+    for (index, row) in all.threads.iter().enumerate() {
         let arrived = row.promised.filter(|promised| *promised >= 0.5);
         let arrived = arrived.map(|promised| row.samples as f64 / promised);
         let promised = row.promised.map_or_else(|| "?".to_owned(), whole);
@@ -216,8 +233,8 @@ fn threads(facts: &Facts, theme: &Theme, columns: usize, flow: &mut Vec<Flowing>
     flow.push((None, Vec::new()));
 }
 
-fn nameless(facts: &Facts, columns: usize, flow: &mut Vec<Flowing>) {
-    if facts.nameless.is_empty() {
+fn nameless(all: &Accuracy, columns: usize, flow: &mut Vec<Flowing>) {
+    if all.nameless.is_empty() {
         let text = " No sample is doubtful or without a name.".to_owned();
         return flow.push((None, vec![(Role::Dim, text)]));
     }
@@ -234,7 +251,7 @@ fn nameless(facts: &Facts, columns: usize, flow: &mut Vec<Flowing>) {
         "by where they are",
         heading,
     );
-    for (index, row) in facts.nameless.iter().enumerate() {
+    for (index, row) in all.nameless.iter().enumerate() {
         let label = if row.place.is_empty() || row.name.contains(&row.place) {
             row.name.clone()
         } else {
@@ -246,14 +263,14 @@ fn nameless(facts: &Facts, columns: usize, flow: &mut Vec<Flowing>) {
             (Role::Warning, text::right(&count(row.samples), 11)),
             (
                 Role::Text,
-                text::right(&percent(ratio(row.samples, facts.total)), 9),
+                text::right(&percent(ratio(row.samples, all.total)), 9),
             ),
             (Role::Dim, format!("  {why}")),
         ];
         flow.push((Some(Item::Nameless(index)), bits));
     }
-    if facts.left_out.0 > 0 {
-        let (entries, samples) = facts.left_out;
+    if all.left_out.0 > 0 {
+        let (entries, samples) = all.left_out;
         let text = format!(" ({} more with {} samples)", count(entries), count(samples));
         flow.push((None, vec![(Role::Dim, text)]));
     }

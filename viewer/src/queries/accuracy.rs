@@ -1,8 +1,7 @@
-//! What the view shows, worked out off the drawing thread.
+//! The accuracy of what a filter takes: what limits it, promised and delivered samples by thread,
+//! exactness by part, and the samples without a name.
 
-use super::flow::Item;
-use crate::present::names::region_name;
-use crate::queries::truth::{About, Exact, TruthLine, exactness_of, truth_of};
+use super::truth::{About, Exact, TruthLine, exactness_of, truth_of};
 use std::cmp::Reverse;
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::{EntryId, Profile, Stop, Summary};
@@ -39,9 +38,9 @@ pub struct Nameless {
     pub samples: u64,
 }
 
-/// What limits the truth of what is shown.
+/// The accuracy of the samples that a filter takes.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct Accuracy {
     /// By [`ABOUT`], the gravest first in each.
     pub lines: Vec<TruthLine>,
     pub threads: Vec<ThreadRow>,
@@ -53,7 +52,7 @@ pub struct Facts {
     pub promised: Option<f64>,
 }
 
-impl Facts {
+impl Accuracy {
     /// The share of the samples that a line concerns; of what was lost, in what there
     /// would be.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
@@ -70,26 +69,10 @@ impl Facts {
             0.0
         })
     }
-
-    /// What an item says, for searching.
-    pub fn text_of(&self, item: Item) -> String {
-        let text = match item {
-            Item::Line(index) => {
-                (self.lines.get(index)).map(|line| format!("{} {}", line.text, line.remedy))
-            }
-            Item::Thread(index) => self.threads.get(index).map(|row| row.name.clone()),
-            Item::Exact(index) => (self.exact.get(index))
-                .map(|row| format!("{} {}", region_name(row.region), row.part)),
-            Item::Nameless(index) => {
-                (self.nameless.get(index)).map(|row| format!("{} {}", row.name, row.place))
-            }
-        };
-        text.unwrap_or_default()
-    }
 }
 
-/// Works it out; `None` when that was stopped.
-pub fn facts_of(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Facts> {
+/// The accuracy of a summary; `None` where it was stopped.
+pub fn accuracy(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Accuracy> {
     let mut lines = truth_of(profile, summary);
     lines.sort_by_key(|line| line.about);
     let threads = summary.threads.iter().map(|one| {
@@ -119,7 +102,7 @@ pub fn facts_of(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Fac
     let rest = nameless.get(MAX_ENTRIES..).unwrap_or_default();
     let left_out = (rest.len() as u64, rest.iter().map(|row| row.samples).sum());
     nameless.truncate(MAX_ENTRIES);
-    let facts = Facts {
+    let all = Accuracy {
         lines,
         threads,
         exact: exactness_of(profile, summary),
@@ -128,5 +111,5 @@ pub fn facts_of(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Fac
         total: summary.total,
         promised: summary.promised,
     };
-    (!stop.is_stopped()).then_some(facts)
+    (!stop.is_stopped()).then_some(all)
 }

@@ -1,11 +1,11 @@
-//! What the overview shows beside the summary, worked out off the drawing thread.
+//! An overview of a summary: its limits, regions with their parts, hottest entries, what VMs report.
 
+use super::collections::{Collections, counts};
+use super::parts::parts_of;
+use super::truth::{TruthLine, truth_of};
+use super::vm::Vms;
 use crate::present::entries::namesakes;
-use crate::queries::collections::{Collections, counts};
-use crate::queries::parts::parts_of;
-use crate::queries::truth::{TruthLine, truth_of};
-use crate::queries::vm::Vms;
-use crate::report::text::vm::value_of;
+use crate::present::figures::value_of;
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop, Summary};
@@ -19,9 +19,9 @@ const MAX_FIGURES: usize = 100;
 /// A region, its samples, and its parts with theirs.
 pub type RegionWithParts = (Region, u64, Vec<(String, u64)>);
 
-/// What is worked out.
+/// The overview.
 #[derive(Clone, Debug, Default)]
-pub struct Digest {
+pub struct Overview {
     /// Samples in all of it: the whole that its shares are of. The newest summary may be of
     /// other filters already.
     pub total: u64,
@@ -40,13 +40,13 @@ pub struct Digest {
     pub figures: Vec<(String, String, String)>,
 }
 
-/// Works it out; `None` when that was stopped.
-pub fn digest_of(
+/// The overview of a summary, which is of the filter; `None` where it was stopped.
+pub fn overview(
     profile: &Profile,
     filter: &Filter,
     summary: &Summary,
     stop: &Stop,
-) -> Option<Digest> {
+) -> Option<Overview> {
     let entries = (0..).zip(&summary.entries);
     let hit = entries.filter(|(_, samples)| **samples > 0);
     let mut entries: Vec<(EntryId, u64)> = hit.map(|(id, &samples)| (id, samples)).collect();
@@ -89,7 +89,7 @@ pub fn digest_of(
             (section.name.to_owned(), name, value)
         })
     });
-    Some(Digest {
+    Some(Overview {
         total: summary.total,
         truth: truth_of(profile, summary),
         entries,
