@@ -3,14 +3,20 @@
 //! terminal or prints.
 
 pub mod accuracy;
+pub mod address_columns;
 pub mod by_region;
+pub mod code_kind;
 pub mod collection;
 pub mod collections;
 pub mod marks;
+pub mod method;
 pub mod overview;
 pub mod parts;
 pub mod pauses;
 pub mod sample_count;
 pub mod threads;
+pub mod time_grid;
+pub mod timeline;
 pub mod truth;
 pub mod vm;
+pub mod zone_cells;

@@ -4,10 +4,8 @@
 //! The chart shows the whole recording, or what was zoomed into, whichever window is
 //! chosen: the window is marked in it.
 
-mod asked;
 mod chart;
 mod draw;
-mod grid;
 pub(super) mod lanes;
 mod layout;
 mod moves;
@@ -22,12 +20,12 @@ use super::{Act, Choice, Click, Cx, Find, View, threads};
 use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
 use crate::present::names::region_name;
 use crate::present::names::role_name;
+use crate::queries::time_grid::Grid;
+use crate::queries::timeline::{Activity, Listed, Rows};
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::search::Search;
-use asked::{Activity, Listed, Rows};
-use grid::Grid;
 use lanes::{Lanes, times};
 use layout::Layout;
 use ratatui::Frame;

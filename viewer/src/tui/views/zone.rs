@@ -1,8 +1,6 @@
 //! Addresses: samples by address with their integral, as VMProfiler plots them, and the
 //! code zone as a map, as it was at any time.
 
-mod cells;
-mod columns;
 mod map;
 mod map_below;
 mod map_drawn;
@@ -11,12 +9,12 @@ mod names;
 mod plot;
 mod plot_below;
 mod plot_drawn;
-mod sorts;
 #[cfg(test)]
 mod tests;
 
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::present::document::Document;
+use crate::queries::zone_cells::ZoneSamples;
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use map::Map;
@@ -44,15 +42,6 @@ const BINDINGS: &[Binding] = &[
     own(Command::GroupBack, &[ch('B')], "", "map: the code zone before"),
 ];
 
-/// What both forms are made from: worked out once for each filter.
-#[derive(Clone, Debug)]
-struct Ground {
-    layout: Arc<Layout>,
-    addresses: Arc<Addresses>,
-    /// Counts the answers: what is made from one has its number.
-    number: u64,
-}
-
 /// The view's forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Form {
@@ -66,15 +55,15 @@ enum Form {
 pub struct Zone {
     form: Form,
     fetched: Fetched<(), (Arc<Layout>, Arc<Addresses>)>,
-    ground: Option<Ground>,
+    ground: Option<ZoneSamples>,
     /// The profile that the layout is of.
     layout_of: Option<u64>,
     plot: Plot,
     /// What the plot's columns are made from: the newest ground may be ahead of them.
-    plot_of: Option<Ground>,
+    plot_of: Option<ZoneSamples>,
     map: Map,
     /// The same of the map's cells.
-    map_of: Option<Ground>,
+    map_of: Option<ZoneSamples>,
 }
 
 impl Zone {
@@ -97,7 +86,7 @@ impl Zone {
             return;
         };
         let number = self.ground.as_ref().map_or(0, |ground| ground.number) + 1;
-        self.ground = Some(Ground {
+        self.ground = Some(ZoneSamples {
             layout: Arc::clone(layout),
             addresses: Arc::clone(addresses),
             number,
@@ -109,7 +98,7 @@ impl Zone {
 
 impl Zone {
     /// What the form's picture is made from; the newest before there is any.
-    fn drawn(&self) -> Option<Ground> {
+    fn drawn(&self) -> Option<ZoneSamples> {
         let of = match self.form {
             Form::Plot => &self.plot_of,
             Form::Map => &self.map_of,
@@ -118,7 +107,7 @@ impl Zone {
     }
 
     /// The newest ground, where an answer is made from it.
-    fn newest(&self, number: u64) -> Option<Ground> {
+    fn newest(&self, number: u64) -> Option<ZoneSamples> {
         let newest = self.ground.as_ref();
         newest.filter(|one| one.number == number).cloned()
     }

@@ -1,9 +1,9 @@
 //! What the view asks to be worked out, and what becomes of the answers.
 
 use super::calls::Shows;
-use super::found::{self, Known, Which};
 use super::sides::Sides;
 use super::{Cx, Method, Own};
+use crate::queries::method::{self as found, Known, Which};
 use crate::tui::jobs::{Question, QuestionId};
 
 impl Method {

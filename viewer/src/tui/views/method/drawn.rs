@@ -1,7 +1,6 @@
 //! The listing on the screen: the numbers of all versions together or of one, or of several
 //! side by side, in front of one text.
 
-use super::found::Pieces;
 use super::items::{Item, What};
 use super::listing::Listing;
 use super::plan::{ALONE, BETWEEN, Fields, MOVED, Plan, Shape};
@@ -9,6 +8,7 @@ use super::sides::{Here, Side};
 use crate::annotate::layout::Bracket;
 use crate::present::numbers::{count, ratio};
 use crate::present::text;
+use crate::queries::method::Pieces;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::table::{self, Col, Look, Piece};

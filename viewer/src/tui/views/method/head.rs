@@ -1,11 +1,11 @@
 //! The lines above the listing: which method, how hot, and what limits that.
 
-use super::found::Found;
 use crate::annotate::layout::tier_name;
 use crate::annotate::limits::limits;
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::shorten;
 use crate::present::text;
+use crate::queries::method::Found;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use ratatui::text::Line;

@@ -1,12 +1,12 @@
 //! The lines of a method's listing, laid out: all of them, whatever is folded.
 
-use super::found::{Found, Pieces, id_of, id_of_callee, id_of_spot, mark_of};
 use crate::annotate::layout::{
     Bracket, Line, by_file, bytecode_lines, has_bytecodes, place_in, place_name, samples_of,
     source_lines, source_of_bytecodes,
 };
 use crate::annotate::source::Source;
 use crate::present::numbers::some;
+use crate::queries::method::{Found, Pieces, id_of, id_of_callee, id_of_spot, mark_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vmscope_records::BytecodePc;

@@ -1,9 +1,9 @@
 //! What has a column in front of the listing, and how many versions there is room for.
 
-use super::found::Found;
 use super::listing::Listing;
 use super::sides::Side;
 use crate::annotate::layout::has_bytecodes;
+use crate::queries::method::Found;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::table::Col;
 use ratatui::layout::Rect;

@@ -1,8 +1,8 @@
 //! Versions side by side, worked out off the drawing thread: what each has at every place.
 
-use super::found::{Machine, id_of_callee, id_of_spot, machine_of, mark_of};
 use super::items::Item;
 use crate::present::numbers::ratio;
+use crate::queries::method::{Machine, id_of_callee, id_of_spot, machine_of, mark_of};
 use crate::tui::jobs::Stop;
 use rustc_hash::FxHashMap;
 use vmscope_symbolizer::annotate::{Located, Origin, Row, Taken, machine_code, sides};

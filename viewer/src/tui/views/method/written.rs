@@ -1,7 +1,6 @@
 //! What the view shows, for copying and exporting.
 
 use super::drawn::machine_text;
-use super::found::Pieces;
 use super::head;
 use super::items::{Item, What};
 use super::listing::Listing;
@@ -11,6 +10,7 @@ use super::{Method, calls, drawn, versions};
 use crate::annotate::limits::{SKID, limits};
 use crate::present::document::{Column, Document, Part, Table, Value};
 use crate::present::numbers::ratio;
+use crate::queries::method::Pieces;
 use crate::tui::views::Cx;
 
 impl Method {

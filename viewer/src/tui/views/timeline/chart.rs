@@ -1,10 +1,10 @@
 //! Activity by region, as columns.
 
 use super::draw::{put, x_of};
-use super::grid::Grid;
 use super::layout::Layout;
 use super::{Span as Shows, Timeline};
 use crate::queries::by_region::{self};
+use crate::queries::time_grid::Grid;
 use crate::tui::theme::{Colors, Role};
 use crate::tui::views::Cx;
 use crate::tui::views::empty::{no_samples, say};

@@ -1,9 +1,9 @@
 //! The timeline on the screen.
 
 use super::Timeline;
-use super::grid::{Grid, step};
 use super::layout::Layout;
 use crate::present::text;
+use crate::queries::time_grid::{Grid, step};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use ratatui::Frame;

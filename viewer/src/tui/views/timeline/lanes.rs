@@ -2,10 +2,10 @@
 
 mod collections;
 
-use super::grid::Grid;
 use crate::present::numbers::{count, some};
 use crate::present::text::harmless;
 use crate::queries::collections::processes;
+use crate::queries::time_grid::Grid;
 use crate::tui::jobs::Stop;
 use crate::tui::theme::Role;
 pub(super) use collections::collection_in_words;

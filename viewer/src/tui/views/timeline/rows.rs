@@ -2,7 +2,6 @@
 
 use super::Timeline;
 use super::draw::{put, x_of};
-use super::grid::Grid;
 use super::lanes::{Glyph, Lane};
 use super::layout::Layout;
 use crate::present::names::region_letter;
@@ -10,6 +9,7 @@ use crate::present::names::thread_name;
 use crate::present::numbers::ratio;
 use crate::present::text;
 use crate::queries::by_region::{self};
+use crate::queries::time_grid::Grid;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use ratatui::Frame;

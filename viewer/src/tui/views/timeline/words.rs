@@ -1,13 +1,13 @@
 //! What is at the cursor or selected, in words; what the signs mean.
 
 use super::chart::unit;
-use super::grid::Grid;
 use super::layout::Layout;
 use super::{Column, Timeline};
 use crate::present::names::{region_letter, region_name};
 use crate::present::numbers::{count, ratio, some};
 use crate::present::text;
 use crate::queries::by_region::{self, ByRegion};
+use crate::queries::time_grid::Grid;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use ratatui::Frame;

@@ -3,10 +3,10 @@
 mod act;
 mod shown;
 
-use super::Ground;
-use super::cells::{self, Cells, Wanted};
 use super::map_drawn;
 use super::map_grid::{Grid, Places};
+use crate::queries::zone_cells::ZoneSamples;
+use crate::queries::zone_cells::{Cells, Wanted, zone_of};
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::views::Cx;
 use crate::tui::widgets::search::Search;
@@ -34,10 +34,10 @@ pub struct Map {
 
 impl Map {
     /// The zone that is shown: the one chosen, else that with most samples.
-    pub fn zone<'a>(&self, ground: &'a Ground) -> Option<&'a ZoneRange> {
+    pub fn zone<'a>(&self, ground: &'a ZoneSamples) -> Option<&'a ZoneRange> {
         let chosen = self
             .zone
-            .and_then(|zone| cells::zone_of(&ground.layout.lives, zone));
+            .and_then(|zone| zone_of(&ground.layout.lives, zone));
         chosen.or_else(|| {
             let samples = |zone: &ZoneRange| map_drawn::samples_of(zone, ground);
             let zones = ground.layout.lives.zones().iter();
@@ -68,7 +68,7 @@ impl Map {
         zone.start + inside / grid.bytes * grid.bytes
     }
 
-    pub fn ask(&mut self, ground: &Ground, cx: &Cx<'_>) -> Option<Question> {
+    pub fn ask(&mut self, ground: &ZoneSamples, cx: &Cx<'_>) -> Option<Question> {
         let zone = self.zone(ground)?;
         let grid = self.grid(zone, cx);
         let columns = usize::from(Places::of(cx.area).line.width);
@@ -117,7 +117,7 @@ impl Map {
     }
 
     /// What lies in the cursor's cell, by address.
-    pub fn here<'a>(&self, ground: &'a Ground, cx: &Cx<'_>) -> Vec<&'a Life> {
+    pub fn here<'a>(&self, ground: &'a ZoneSamples, cx: &Cx<'_>) -> Vec<&'a Life> {
         let Some(zone) = self.zone(ground) else {
             return Vec::new();
         };
@@ -138,7 +138,7 @@ impl Map {
     }
 
     /// The constituent with most samples in the cursor's cell, else the largest.
-    pub fn chosen<'a>(&self, ground: &'a Ground, cx: &Cx<'_>) -> Option<&'a Life> {
+    pub fn chosen<'a>(&self, ground: &'a ZoneSamples, cx: &Cx<'_>) -> Option<&'a Life> {
         let here = self.here(ground, cx);
         let zone = self.zone(ground)?;
         let key = |life: &&&Life| (map_drawn::samples_in(zone, life, ground), life.size());
@@ -146,7 +146,7 @@ impl Map {
     }
 
     /// What the cursor's cell is, where nothing is told to lie in it.
-    pub fn gap(&self, ground: &Ground, cx: &Cx<'_>) -> &'static str {
+    pub fn gap(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> &'static str {
         let cell = self.zone(ground).and_then(|zone| {
             let grid = self.grid(zone, cx);
             let (of, cells) = self.fitting(zone, &grid, cx)?;

@@ -1,14 +1,14 @@
 //! What stands below and beside the map: kinds, the time, what is under the cursor.
 
-use super::Ground;
-use super::cells::{Cells, Total, Wanted};
 use super::map::Map;
 use super::map_drawn::{FREE, gaps_of, kind_of, samples_in};
 use super::map_grid::{Places, TIME};
 use super::plot_drawn::put;
-use super::sorts::name_of;
 use crate::present::numbers::{bytes, count, percent, ratio, some};
 use crate::present::text::{name, right};
+use crate::queries::code_kind::name_of;
+use crate::queries::zone_cells::ZoneSamples;
+use crate::queries::zone_cells::{Cells, Total, Wanted};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use ratatui::buffer::Buffer;
@@ -19,7 +19,7 @@ impl Map {
     pub(super) fn draw_below(
         &self,
         (of, cells): (&Wanted, &Cells),
-        ground: &Ground,
+        ground: &ZoneSamples,
         cx: &Cx<'_>,
         buffer: &mut Buffer,
         (area, places): (Rect, &Places),
@@ -33,7 +33,7 @@ impl Map {
             let gaps: String = gaps.collect();
             format!(" {gaps}+ came  - went since the step before; underlined: samples")
         } else {
-            let piece = |total: &Total| format!("{} {}", total.letter, name_of(&total.sort));
+            let piece = |total: &Total| format!("{} {}", total.letter, name_of(&total.kind));
             let pieces: Vec<String> = cells.totals.iter().map(piece).collect();
             let gaps = gaps_of(cells).map(|(sign, name, _)| format!("{sign} {name}  "));
             let gaps: String = gaps.collect();
@@ -92,7 +92,7 @@ impl Map {
     fn told(
         &self,
         (of, cells): (&Wanted, &Cells),
-        ground: &Ground,
+        ground: &ZoneSamples,
         cx: &Cx<'_>,
     ) -> (String, String) {
         let changed = if cells.came + cells.went > 0 {
@@ -208,7 +208,7 @@ pub(super) fn draw_kinds(cells: &Cells, cx: &Cx<'_>, buffer: &mut Buffer, area: 
     let head = row("", "pieces", "bytes", "samples");
     let mut lines = vec![(head, Role::Title)];
     for total in &cells.totals {
-        let what = format!("{} {}", total.letter, name_of(&total.sort));
+        let what = format!("{} {}", total.letter, name_of(&total.kind));
         let text = row(
             &what,
             &count(total.count),

@@ -10,14 +10,15 @@
 //! OrderBook.match, methods C2, 0x7fa000080040 +896 B, since 2.310 s
 //! ```
 
-use super::cells::{Cells, Gaps};
 use super::map::Map;
 use super::map_below::draw_kinds;
 use super::map_grid::{Grid, LEFT, Places};
+use super::names;
 use super::plot_drawn::put;
-use super::{Ground, names};
 use crate::present::numbers::{bytes, count, ratio};
 use crate::present::text::right;
+use crate::queries::zone_cells::ZoneSamples;
+use crate::queries::zone_cells::{Cells, Gaps};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::say;
@@ -38,7 +39,7 @@ pub const FREE: char = '.';
 const UNTOLD: char = ':';
 
 /// A zone's samples.
-pub fn samples_of(zone: &ZoneRange, ground: &Ground) -> u64 {
+pub fn samples_of(zone: &ZoneRange, ground: &ZoneSamples) -> u64 {
     let owner = Owner::Zone(zone.process, zone.start);
     let mut stretches = ground.addresses.stretches.iter();
     let found = stretches.find(|one| one.owner == owner);
@@ -46,7 +47,7 @@ pub fn samples_of(zone: &ZoneRange, ground: &Ground) -> u64 {
 }
 
 /// The samples of a constituent at its place.
-pub fn samples_in(zone: &ZoneRange, life: &Life, ground: &Ground) -> u64 {
+pub fn samples_in(zone: &ZoneRange, life: &Life, ground: &ZoneSamples) -> u64 {
     let owner = Owner::Zone(zone.process, zone.start);
     let mut stretches = ground.addresses.stretches.iter();
     let Some(stretch) = stretches.find(|one| one.owner == owner) else {
@@ -69,7 +70,7 @@ pub fn kind_of(kind: &ConstituentKind) -> String {
 }
 
 impl Map {
-    pub fn draw(&self, ground: &Ground, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+    pub fn draw(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let Some(zone) = self.zone(ground) else {
             return say(NO_ZONE, cx, frame, area);
         };
@@ -91,7 +92,7 @@ impl Map {
         &self,
         zone: &ZoneRange,
         grid: &Grid,
-        ground: &Ground,
+        ground: &ZoneSamples,
         cx: &Cx<'_>,
         buffer: &mut Buffer,
         (area, places): (Rect, &Places),
@@ -133,7 +134,9 @@ impl Map {
             .max()
             .unwrap_or(0);
         let rows = || cells.cells.chunks(usize::from(grid.columns).max(1));
-        let sum = |row: &[super::cells::Cell]| row.iter().map(|cell| cell.samples).sum::<u64>();
+        let sum = |row: &[crate::queries::zone_cells::Cell]| {
+            row.iter().map(|cell| cell.samples).sum::<u64>()
+        };
         let hottest = rows().map(sum).max().unwrap_or(0);
         for (row, (y, number)) in rows().zip((map.y..map.bottom()).zip(0u64..)) {
             let inside = grid.first - zone.start + grid.row_bytes().saturating_mul(number);

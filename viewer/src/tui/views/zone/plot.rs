@@ -3,8 +3,8 @@
 mod act;
 mod shown;
 
-use super::Ground;
-use super::columns::{Columns, Wanted};
+use crate::queries::address_columns::{Columns, Wanted};
+use crate::queries::zone_cells::ZoneSamples;
 use crate::tui::jobs::{Fetched, Question, QuestionId};
 use crate::tui::views::{Act, Cx};
 use crate::tui::widgets::search::Search;
@@ -51,7 +51,7 @@ impl Default for Plot {
 }
 
 impl Plot {
-    pub fn ask(&mut self, ground: &Ground, cx: &Cx<'_>) -> Option<Question> {
+    pub fn ask(&mut self, ground: &ZoneSamples, cx: &Cx<'_>) -> Option<Question> {
         let wanted = Wanted {
             ground: ground.number,
             left_out: self.left_out.clone(),
@@ -104,7 +104,7 @@ impl Plot {
     }
 
     /// The stretch that is selected in the list.
-    pub fn listed(&self, ground: &Ground) -> Option<usize> {
+    pub fn listed(&self, ground: &ZoneSamples) -> Option<usize> {
         let stretches = &ground.addresses.stretches;
         let listed = self.listed.and_then(|owner| {
             let is_it = |stretch: &Stretch| stretch.owner == owner;

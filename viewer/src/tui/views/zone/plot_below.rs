@@ -1,12 +1,13 @@
 //! What stands below the plot: ranges, names, what is under the cursor.
 
-use super::columns::{Columns, Piece};
+use super::names;
 use super::plot::Plot;
 use super::plot_drawn::{LEFT, RIGHT};
 use super::plot_drawn::{chart, put};
-use super::{Ground, names};
 use crate::present::numbers::{bytes, count, percent, ratio, some};
 use crate::present::text::{name, width as width_of};
+use crate::queries::address_columns::{Columns, Piece};
+use crate::queries::zone_cells::ZoneSamples;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use ratatui::buffer::Buffer;
@@ -15,7 +16,7 @@ use ratatui::layout::Rect;
 impl Plot {
     pub(super) fn draw_below(
         &self,
-        ground: &Ground,
+        ground: &ZoneSamples,
         columns: &Columns,
         cx: &Cx<'_>,
         buffer: &mut Buffer,
@@ -75,7 +76,7 @@ impl Plot {
     }
 
     /// What there is under the cursor, or selected.
-    fn told(&self, ground: &Ground, columns: &Columns, cx: &Cx<'_>) -> String {
+    fn told(&self, ground: &ZoneSamples, columns: &Columns, cx: &Cx<'_>) -> String {
         let total = ground.addresses.total;
         let selection = self.selection().filter(|(from, to)| from < to);
         if let Some((from, to)) = selection {
@@ -121,7 +122,7 @@ impl Plot {
 /// The ranges' names with their shares, those with most samples first: a range that is too
 /// narrow for its name has none.
 fn draw_labels(
-    ground: &Ground,
+    ground: &ZoneSamples,
     columns: &Columns,
     cx: &Cx<'_>,
     buffer: &mut Buffer,

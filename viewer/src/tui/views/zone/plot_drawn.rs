@@ -11,11 +11,12 @@
 //! 0x7fa000080040-0x7fa000080080, 64 B: 713 samples, 5.67%, most in OrderBook.match
 //! ```
 
-use super::columns::Columns;
+use super::names;
 use super::plot::Plot;
-use super::{Ground, names};
 use crate::present::numbers::{bytes, count, percent, ratio, some};
 use crate::present::text::{line, right};
+use crate::queries::address_columns::Columns;
+use crate::queries::zone_cells::ZoneSamples;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::{no_samples, say};
@@ -102,7 +103,7 @@ pub fn put(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, columns: usize, 
 }
 
 impl Plot {
-    pub fn draw(&self, ground: &Ground, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+    pub fn draw(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let all = &ground.addresses;
         if all.stretches.is_empty() {
             return empty(ground, cx, frame, area);
@@ -125,7 +126,7 @@ impl Plot {
 
     fn draw_head(
         &self,
-        ground: &Ground,
+        ground: &ZoneSamples,
         columns: &Columns,
         cx: &Cx<'_>,
         frame: &mut Frame<'_>,
@@ -221,7 +222,7 @@ impl Plot {
         }
     }
 
-    fn draw_list(&self, ground: &Ground, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+    fn draw_list(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let all = &ground.addresses;
         let height = table::height(area);
         let mut list = crate::tui::widgets::list::ListState::default();
@@ -281,7 +282,7 @@ fn draw_integral(columns: &Columns, cx: &Cx<'_>, buffer: &mut Buffer, chart: Rec
 }
 
 /// Why there is nothing to be seen.
-fn empty(ground: &Ground, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+fn empty(ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
     let all = &ground.addresses;
     let text = if all.total > 0 {
         format!(

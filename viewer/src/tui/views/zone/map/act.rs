@@ -5,7 +5,7 @@ use crate::present::numbers::ratio;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::Command;
 use crate::tui::views::zone::map_grid::{self, Grid, Places};
-use crate::tui::views::zone::{Ground, names};
+use crate::tui::views::zone::{ZoneSamples, names};
 use crate::tui::views::{Act, Choice, Click, Cx, Find, Press};
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::EntryId;
@@ -37,7 +37,12 @@ impl Map {
         fitting.next().map(|(_, id)| id)
     }
 
-    fn on_entry(&self, ground: &Ground, cx: &Cx<'_>, then: impl Fn(EntryId) -> Act) -> Vec<Act> {
+    fn on_entry(
+        &self,
+        ground: &ZoneSamples,
+        cx: &Cx<'_>,
+        then: impl Fn(EntryId) -> Act,
+    ) -> Vec<Act> {
         let Some(life) = self.chosen(ground, cx) else {
             return vec![Act::Say(format!("this is {}", self.gap(ground, cx)))];
         };
@@ -48,7 +53,7 @@ impl Map {
         )]
     }
 
-    fn step_time(&mut self, back: bool, ground: &Ground, cx: &Cx<'_>) -> Vec<Act> {
+    fn step_time(&mut self, back: bool, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act> {
         let Some(zone) = self.zone(ground) else {
             return Vec::new();
         };
@@ -81,7 +86,7 @@ impl Map {
         Vec::new()
     }
 
-    fn next_zone(&mut self, back: bool, ground: &Ground) {
+    fn next_zone(&mut self, back: bool, ground: &ZoneSamples) {
         let zones = ground.layout.lives.zones();
         let shown = self.zone(ground);
         let now = zones.iter().position(|zone| Some(zone) == shown);
@@ -107,7 +112,7 @@ impl Map {
         self.at = Some(to.clamp(zone.start, zone.end.saturating_sub(1)));
     }
 
-    pub fn act(&mut self, command: Command, ground: &Ground, cx: &Cx<'_>) -> Vec<Act> {
+    pub fn act(&mut self, command: Command, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act> {
         let Some(zone) = self.zone(ground).cloned() else {
             return Vec::new();
         };
@@ -189,7 +194,7 @@ impl Map {
         }
     }
 
-    pub fn click(&mut self, click: Click, ground: &Ground, cx: &Cx<'_>) -> Vec<Act> {
+    pub fn click(&mut self, click: Click, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act> {
         let Some(zone) = self.zone(ground).cloned() else {
             return Vec::new();
         };
@@ -220,7 +225,7 @@ impl Map {
         Vec::new()
     }
 
-    pub fn find(&mut self, pattern: &str, find: Find, ground: &Ground, cx: &Cx<'_>) -> bool {
+    pub fn find(&mut self, pattern: &str, find: Find, ground: &ZoneSamples, cx: &Cx<'_>) -> bool {
         let Some(zone) = self.zone(ground) else {
             return pattern.is_empty();
         };
@@ -244,7 +249,7 @@ impl Map {
         found.select(|row| self.at = there.get(row).map(|life| life.start))
     }
 
-    pub fn choices(&self, ground: &Ground, cx: &Cx<'_>) -> Vec<Choice> {
+    pub fn choices(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Choice> {
         let choice = |number, text: String| Choice { text, number };
         let step = if self.by_changes {
             "step by a fiftieth of the time"

@@ -2,15 +2,15 @@
 
 use super::Map;
 use crate::present::document::{Document, Part, Table, Value};
+use crate::queries::code_kind;
 use crate::tui::views::Cx;
 use crate::tui::views::zone::map_drawn;
-use crate::tui::views::zone::sorts;
-use crate::tui::views::zone::{Ground, names};
+use crate::tui::views::zone::{ZoneSamples, names};
 use vmscope_symbolizer::Stop;
 
 impl Map {
     /// What it shows; `None` where it was stopped.
-    pub fn shown(&self, ground: &Ground, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
+    pub fn shown(&self, ground: &ZoneSamples, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         let only_text = |text: &str| {
             Some(Document {
                 title: "Code zone".to_owned(),
@@ -28,7 +28,7 @@ impl Map {
         let mut kinds = Table::new("", &heads);
         for total in &cells.totals {
             kinds.rows.push(vec![
-                Value::Text(sorts::name_of(&total.sort)),
+                Value::Text(code_kind::name_of(&total.kind)),
                 Value::Count(total.count),
                 Value::Bytes(total.bytes),
                 Value::Count(total.samples),

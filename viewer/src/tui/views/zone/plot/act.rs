@@ -2,11 +2,11 @@
 
 use super::Plot;
 use crate::present::numbers::{percent, ratio};
+use crate::queries::address_columns::Columns;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::Command;
-use crate::tui::views::zone::columns::Columns;
 use crate::tui::views::zone::plot_drawn;
-use crate::tui::views::zone::{Ground, names};
+use crate::tui::views::zone::{ZoneSamples, names};
 use crate::tui::views::{Act, Choice, Click, Cx, Find, Press};
 use vmscope_symbolizer::addresses::Owner;
 
@@ -21,7 +21,7 @@ const ONLY_ZONES: u16 = 1;
 const FIRST_STRETCH: u16 = 10;
 
 impl Plot {
-    fn toggle(&mut self, owner: Owner, ground: &Ground) -> Vec<Act> {
+    fn toggle(&mut self, owner: Owner, ground: &ZoneSamples) -> Vec<Act> {
         if let Some(at) = self.left_out.iter().position(|out| *out == owner) {
             self.left_out.swap_remove(at);
         } else {
@@ -36,7 +36,7 @@ impl Plot {
     }
 
     /// To the stretch before or after in the list, and with the cursor to where it is hot.
-    fn list(&mut self, ground: &Ground, to: impl Fn(usize) -> usize) {
+    fn list(&mut self, ground: &ZoneSamples, to: impl Fn(usize) -> usize) {
         let stretches = &ground.addresses.stretches;
         let now = self.listed(ground).unwrap_or(0);
         let to = to(now).min(stretches.len().saturating_sub(1));
@@ -58,7 +58,7 @@ impl Plot {
         self.listed = Some(stretch.owner);
     }
 
-    pub fn act(&mut self, command: Command, ground: &Ground) -> Vec<Act> {
+    pub fn act(&mut self, command: Command, ground: &ZoneSamples) -> Vec<Act> {
         let most = self.columns.get().map_or(0, Columns::most);
         let width = self.columns.get().map_or(0, |columns| columns.bars.len());
         match command {
@@ -144,7 +144,7 @@ impl Plot {
         }
     }
 
-    pub fn click(&mut self, click: Click, ground: &Ground, cx: &Cx<'_>) -> Vec<Act> {
+    pub fn click(&mut self, click: Click, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act> {
         match plot_drawn::hit(click.at, cx.area) {
             plot_drawn::Hit::Column(column) => match click.what {
                 Press::Down => {
@@ -217,7 +217,7 @@ impl Plot {
         found.select(|column| self.go_to(column))
     }
 
-    pub fn choices(&self, ground: &Ground, cx: &Cx<'_>) -> Vec<Choice> {
+    pub fn choices(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Choice> {
         let choice = |number, text: &str| Choice {
             text: text.to_owned(),
             number,

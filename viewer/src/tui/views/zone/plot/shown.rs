@@ -4,10 +4,10 @@ use super::Plot;
 use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
 use crate::present::numbers::{count, percent, ratio};
 use crate::tui::views::Cx;
-use crate::tui::views::zone::{Ground, names};
+use crate::tui::views::zone::{ZoneSamples, names};
 
 impl Plot {
-    pub fn shown(&self, ground: &Ground, cx: &Cx<'_>) -> Document {
+    pub fn shown(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Document {
         let mut parts = Vec::new();
         let all = &ground.addresses;
         if let Some(columns) = self.columns.get() {

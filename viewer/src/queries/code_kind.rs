@@ -1,12 +1,21 @@
-//! What kinds of constituents are called on the map.
+//! Kinds of code on the zone's map: names, and a letter for each.
 
-use super::cells::{Sort, Total};
+use super::zone_cells::Total;
 use vmscope_records::ConstituentKind;
 
-/// What a sort is called.
-pub fn name_of(sort: &Sort) -> String {
+/// A kind of constituent, with its compiler.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CodeKind {
+    /// What it is.
+    pub kind: ConstituentKind,
+    /// Who made it.
+    pub tier: String,
+}
+
+/// The name of a kind of code.
+pub fn name_of(kind: &CodeKind) -> String {
     use ConstituentKind as Kind;
-    let kind = match &sort.kind {
+    let name = match &kind.kind {
         Kind::Method => "methods",
         Kind::Block => "blocks",
         Kind::ClosedPic => "closed PICs",
@@ -20,28 +29,28 @@ pub fn name_of(sort: &Sort) -> String {
         Kind::Other(name) => name.as_str(),
         _ => "other",
     };
-    if sort.tier.is_empty() {
-        kind.to_owned()
+    if kind.tier.is_empty() {
+        name.to_owned()
     } else {
-        format!("{kind} {}", sort.tier)
+        format!("{name} {}", kind.tier)
     }
 }
 
-/// Gives each sort a letter of its own: of its tier (`1` for C1, `2` for C2), else its kind.
+/// Gives each kind a letter of its own: of its tier (`1` for C1, `2` for C2), else its kind.
 pub fn letters(totals: &mut [Total]) {
     let mut order: Vec<usize> = (0..totals.len()).collect();
-    order.sort_by_key(|&at| totals.get(at).map(|total| name_of(&total.sort)));
+    order.sort_by_key(|&at| totals.get(at).map(|total| name_of(&total.kind)));
     let mut used: Vec<char> = Vec::new();
     for at in order {
         let Some(total) = totals.get_mut(at) else {
             continue;
         };
-        let tier = total.sort.tier.as_str();
+        let tier = total.kind.tier.as_str();
         let digits = tier.chars().filter(char::is_ascii_digit);
         let upper = |c: char| c.to_ascii_uppercase();
-        let of_kind = name_of(&Sort {
+        let of_kind = name_of(&CodeKind {
             tier: String::new(),
-            ..total.sort.clone()
+            ..total.kind.clone()
         });
         let wanted: Vec<char> = digits
             .chain(tier.chars().filter(char::is_ascii_alphabetic).map(upper))

@@ -1,6 +1,5 @@
 //! What is worked out of a method, off the drawing thread.
 
-use crate::tui::jobs::Stop;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use vmscope_symbolizer::annotate::{
     annotate_stoppable, hottest_method, machine_code, subject_of_entry, versions,
 };
 use vmscope_symbolizer::profile::Case;
-use vmscope_symbolizer::{EntryId, Filter, Profile};
+use vmscope_symbolizer::{EntryId, Filter, Profile, Stop};
 
 /// So many methods are offered by the palette.
 const MAX_HOTTEST: usize = 50;

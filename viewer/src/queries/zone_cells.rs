@@ -1,13 +1,25 @@
 //! The map's cells: what lay in each stretch of bytes of a zone at a time, and what samples
 //! fell there.
 
-use super::Ground;
-use super::sorts::{letters, name_of};
+use super::code_kind::{CodeKind, letters, name_of};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
-use vmscope_symbolizer::addresses::Owner;
+use vmscope_symbolizer::addresses::{Addresses, Layout, Owner};
 use vmscope_symbolizer::zone::{Life, Lives, Presence, ZoneRange};
 use vmscope_symbolizer::{Profile, Stop};
+
+/// A profile's code zones with the samples at their addresses: what the map and the plot are
+/// made from.
+#[derive(Clone, Debug)]
+pub struct ZoneSamples {
+    /// Where the samples' addresses are.
+    pub layout: Arc<Layout>,
+    /// The samples at them.
+    pub addresses: Arc<Addresses>,
+    /// Counts the answers: what is made from one has its number.
+    pub number: u64,
+}
 
 /// What the map shows, for cells to be made.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,20 +42,11 @@ pub struct Wanted {
     pub line: (TimeNs, TimeNs, usize),
 }
 
-/// A kind of constituent, with its compiler.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Sort {
-    /// What it is.
-    pub kind: ConstituentKind,
-    /// Who made it.
-    pub tier: String,
-}
-
 /// All there is of a sort.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Total {
     /// What it is.
-    pub sort: Sort,
+    pub kind: CodeKind,
     /// The letter that stands for it.
     pub letter: char,
     /// Constituents.
@@ -131,7 +134,12 @@ fn is_free(profile: &Profile, life: &Life) -> bool {
 
 impl Cells {
     /// Makes them; `None` when `stop` was wished before.
-    pub fn of(profile: &Profile, ground: &Ground, wanted: &Wanted, stop: &Stop) -> Option<Self> {
+    pub fn of(
+        profile: &Profile,
+        ground: &ZoneSamples,
+        wanted: &Wanted,
+        stop: &Stop,
+    ) -> Option<Self> {
         let Some(zone) = zone_of(&ground.layout.lives, wanted.zone) else {
             return Some(Cells::default());
         };
@@ -143,31 +151,31 @@ impl Cells {
         let all = ground.layout.lives.at(zone, wanted.time);
         let (told_free, there): (Vec<_>, Vec<_>) =
             all.partition(|(life, _)| is_free(profile, life));
-        let sorts = cells.total(profile, &there);
+        let kinds = cells.total(profile, &there);
         cells.space(zone, &there, &told_free, wanted);
         if stop.is_stopped() {
             return None;
         }
-        cells.fill(ground, wanted, &there, &sorts, stop)?;
+        cells.fill(ground, wanted, &there, &kinds, stop)?;
         cells.changes(profile, ground, wanted, zone);
         Some(cells)
     }
 
     /// Counts by sort. Returns the index of each constituent's.
     fn total(&mut self, profile: &Profile, there: &[(&Life, Presence)]) -> Vec<usize> {
-        let mut by_sort: FxHashMap<Sort, usize> = FxHashMap::default();
-        let mut sorts = Vec::with_capacity(there.len());
+        let mut by_kind: FxHashMap<CodeKind, usize> = FxHashMap::default();
+        let mut kinds = Vec::with_capacity(there.len());
         for (life, presence) in there {
             let code = life.constituent(&profile.trace);
-            let sort = Sort {
+            let kind = CodeKind {
                 kind: code.map_or(ConstituentKind::Stub, |code| code.kind.clone()),
                 tier: code.map_or_else(String::new, |code| code.tier.clone()),
             };
             let next = self.totals.len();
-            let index = *by_sort.entry(sort.clone()).or_insert(next);
+            let index = *by_kind.entry(kind.clone()).or_insert(next);
             if index == next {
                 self.totals.push(Total {
-                    sort,
+                    kind,
                     letter: ' ',
                     count: 0,
                     bytes: 0,
@@ -180,13 +188,13 @@ impl Cells {
                 total.bytes = total.bytes.saturating_add(life.size());
             }
             self.maybe += u64::from(*presence == Presence::Maybe);
-            sorts.push(index);
+            kinds.push(index);
         }
         // Most bytes first; the letters go by name, so that they stay as time goes on.
         let mut order: Vec<usize> = (0..self.totals.len()).collect();
         let key = |at: &usize| {
             let total = self.totals.get(*at);
-            total.map(|total| (std::cmp::Reverse(total.bytes), name_of(&total.sort)))
+            total.map(|total| (std::cmp::Reverse(total.bytes), name_of(&total.kind)))
         };
         order.sort_by_key(key);
         let mut place = vec![0; order.len()];
@@ -202,7 +210,7 @@ impl Cells {
         self.totals = totals;
         letters(&mut self.totals);
         let rank = |at: usize| place.get(at).copied().unwrap_or(0);
-        sorts.into_iter().map(rank).collect()
+        kinds.into_iter().map(rank).collect()
     }
 
     /// What is used, what is free, and what nobody told of; code is by address.
@@ -265,17 +273,17 @@ impl Cells {
 
     fn fill(
         &mut self,
-        ground: &Ground,
+        ground: &ZoneSamples,
         wanted: &Wanted,
         there: &[(&Life, Presence)],
-        sorts: &[usize],
+        kinds: &[usize],
         stop: &Stop,
     ) -> Option<()> {
         let (process, start) = wanted.zone;
         let mut stretches = ground.addresses.stretches.iter();
         let stretch = stretches.find(|one| one.owner == Owner::Zone(process, start));
         let mut most = vec![0u64; wanted.cells];
-        for (&(life, presence), &sort) in there.iter().zip(sorts) {
+        for (&(life, presence), &sort) in there.iter().zip(kinds) {
             // Each may lie on all cells.
             if stop.is_stopped() {
                 return None;
@@ -314,7 +322,13 @@ impl Cells {
         Some(())
     }
 
-    fn changes(&mut self, profile: &Profile, ground: &Ground, wanted: &Wanted, zone: &ZoneRange) {
+    fn changes(
+        &mut self,
+        profile: &Profile,
+        ground: &ZoneSamples,
+        wanted: &Wanted,
+        zone: &ZoneRange,
+    ) {
         let (from, to, columns) = wanted.line;
         let span = u128::from(to.since(from).0).max(1);
         let column = |time: TimeNs| {

@@ -1,12 +1,11 @@
-//! What the timeline asks for: counts by column.
+//! Samples over time: by region, and by thread.
 
-use super::grid::Grid;
-use crate::queries::by_region::GROUPS;
-use crate::tui::jobs::Stop;
+use super::by_region::GROUPS;
+use super::time_grid::Grid;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::summary::promised_by_column;
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
-use vmscope_symbolizer::{Filter, Profile};
+use vmscope_symbolizer::{Filter, Profile, Stop};
 
 /// So many counts by thread are made together with those of all; where there are more, only
 /// of the threads that are on the screen.
