@@ -8,7 +8,7 @@
 //! *as they were at its time* and keeps the place; [`symbols`] names the places;
 //! [`profile`] is what comes of it; [`summary`] counts it under a filter, by means of
 //! [`time_buckets`]; [`stacks`] with its callers, [`calls`] as a tree of them, [`compilers`] by what a compiler worked for,
-//! [`owners`] by the method that each is for; [`methods`] tells which entries are one method;
+//! [`attribution`] by the method that each is for, [`matrix`] by that and by category; [`methods`] tells which entries are one method;
 //! [`annotate`] puts a method's samples beside its bytecodes or lines; [`addresses`] puts them
 //! where they fell, and [`zone`] tells what lay there.
 
@@ -29,6 +29,7 @@ mod build;
 pub mod calls;
 pub mod compilers;
 pub mod live;
+pub mod matrix;
 pub mod methods;
 pub mod native;
 pub mod profile;

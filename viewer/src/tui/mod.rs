@@ -25,7 +25,7 @@ mod run;
 mod screen;
 mod terminal;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod theme;

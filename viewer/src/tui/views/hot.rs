@@ -2,15 +2,12 @@
 //! methods or threads.
 
 mod cells;
-mod counted;
 mod drawn;
 mod facts;
 mod form;
 mod grid;
 mod grid_drawn;
-mod index;
 mod listing;
-mod matrix;
 mod nested;
 mod nested_drawn;
 mod nested_keys;
@@ -18,9 +15,7 @@ mod order;
 mod page;
 mod pressed;
 mod rows;
-mod side;
 mod sorted;
-mod sparse;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -30,13 +25,13 @@ mod written;
 use super::empty::{no_samples, say};
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::present::document::{Document, Part};
+use crate::queries::matrix::{Matrix, Shape};
 use crate::tui::jobs::{Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use facts::Facts;
 use form::Form;
 use grid::{Grid, GridBy};
 use listing::Listing;
-use matrix::{Matrix, Shape};
 use nested::NestedBy;
 use order::{By, Grouping};
 use ratatui::Frame;
@@ -127,8 +122,10 @@ impl View for Hot {
             return questions;
         }
         let shape = self.shape_to_ask(cx.stamp);
+        let (cache, version) = (self.index.clone(), cx.stamp.profile);
         let asked = self.matrix.ask(shape, cx.stamp, move |profile, stop| {
-            Matrix::of(profile, &facts, &filter, shape, stop)
+            let index = cache.get(profile, version, stop)?;
+            Matrix::of(profile, &index, &filter, shape, stop)
         });
         questions.extend(asked);
         questions

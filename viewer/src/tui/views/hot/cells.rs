@@ -1,12 +1,13 @@
 //! What keys do in the matrix, and what its cells mean elsewhere.
 
 use super::grid::GridBy;
-use super::matrix::{Matrix, Shape, Who, entries_of};
 use super::{Act, Cx, Hot, grid_height};
 use crate::present::numbers::some;
+use crate::queries::matrix::{Matrix, Shape};
 use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::Stamp;
 use crate::tui::keys::Command;
+use vmscope_symbolizer::matrix::Row as Counted;
 
 impl Hot {
     pub(super) fn arrange(&mut self, cx: &Cx<'_>) {
@@ -93,9 +94,6 @@ impl Hot {
         let Some(matrix) = self.fitting_matrix() else {
             return Vec::new();
         };
-        let Some(facts) = self.facts.get() else {
-            return Vec::new();
-        };
         let (who, category) = if self.grid.turned {
             (column, Some(row))
         } else {
@@ -108,8 +106,8 @@ impl Hot {
         if samples == 0 {
             return vec![Act::Say("there are no samples in this cell".to_owned())];
         }
-        let who = who.and_then(|who| matrix.who.get(who as usize));
-        let category = category.and_then(|at| matrix.categories.get(at as usize));
+        let who = who.and_then(|who| matrix.rows.get(who as usize));
+        let category = category.and_then(|at| matrix.columns.get(at as usize));
         let mut acts = Vec::new();
         let all = category.map_or(matrix.total, |category| category.samples);
         let other = |what: &str| {
@@ -120,9 +118,9 @@ impl Hot {
         };
         let mut own = None;
         match who.map(|who| &who.what) {
-            Some(&Who::Method(method)) => {
+            Some(&Counted::Method(method)) => {
                 let mut entries =
-                    entries_of(cx.profile, facts, category.map(|c| &c.what), Some(method));
+                    matrix.entries_of(cx.profile, category.map(|c| &c.what), Some(method));
                 let is_own = |id: &u32| vmscope_symbolizer::methods::is_method(cx.profile, *id);
                 entries.retain(is_own);
                 if entries.is_empty() {
@@ -131,18 +129,18 @@ impl Hot {
                     own = Some(entries);
                 }
             }
-            Some(Who::Thread(thread)) => {
+            Some(Counted::Thread(thread)) => {
                 let only = Some([*thread].into_iter().collect());
                 acts.push(Act::FilterChange(FilterChange::Threads(only)));
             }
-            Some(Who::Compiled(_) | Who::Nobody(_)) if category.is_some() => {
+            Some(Counted::Compiled(_) | Counted::Nobody(_)) if category.is_some() => {
                 acts.push(other("others"));
             }
-            Some(Who::Compiled(name)) => {
+            Some(Counted::Compiled(name)) => {
                 let text = format!("{name} has no samples of its own, only of its compilers");
                 return vec![Act::Say(text)];
             }
-            Some(Who::Nobody(_)) => {
+            Some(Counted::Nobody(_)) => {
                 let text = "choose a cell of this row: whose samples are is no filter";
                 return vec![Act::Say(text.to_owned())];
             }
@@ -151,7 +149,7 @@ impl Hot {
         match (own, category.map(|category| &category.what)) {
             (Some(entries), _) => acts.insert(0, Act::FilterChange(FilterChange::Entries(entries))),
             (None, Some(category)) => {
-                let entries = entries_of(cx.profile, facts, Some(category), None);
+                let entries = matrix.entries_of(cx.profile, Some(category), None);
                 let region = Act::FilterChange(FilterChange::Regions(vec![category.region]));
                 // A part that is a tier is a filter with a name.
                 let is_of_tier = |part: &str| {
@@ -185,8 +183,8 @@ impl Hot {
             } else {
                 (Some(row), column)
             };
-            let who = who.and_then(|who| matrix.who.get(who as usize));
-            let category = category.and_then(|at| matrix.categories.get(at as usize));
+            let who = who.and_then(|who| matrix.rows.get(who as usize));
+            let category = category.and_then(|at| matrix.columns.get(at as usize));
             Some((
                 who.map(|item| item.what.clone()),
                 category.map(|item| item.what.clone()),
@@ -201,9 +199,9 @@ impl Hot {
         else {
             return;
         };
-        let who = who.and_then(|who| matrix.who.iter().position(|item| item.what == who));
+        let who = who.and_then(|who| matrix.rows.iter().position(|item| item.what == who));
         let category =
-            category.and_then(|one| matrix.categories.iter().position(|item| item.what == one));
+            category.and_then(|one| matrix.columns.iter().position(|item| item.what == one));
         let (row, column) = if self.grid.turned {
             (category, who)
         } else {

@@ -1,6 +1,6 @@
 //! Which form the hot list has.
 
-use super::matrix::Axis;
+use vmscope_symbolizer::matrix::Axis;
 
 /// Which form the view has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The matrix: which way it stands, and what of it is selected.
 
-use super::matrix::Matrix;
 use super::way::Way;
 use crate::present::document::{Column, Table, Value, each};
 use crate::present::numbers::ratio;
+use crate::queries::matrix::Matrix;
 use crate::tui::keys::Command;
 use crate::tui::widgets::list::ListState;
 use vmscope_symbolizer::Stop;
@@ -111,7 +111,7 @@ impl Grid {
             .checked_sub(1)
             .and_then(|at| u32::try_from(at).ok());
         match (self.by, column) {
-            (GridBy::Name, _) => rows.sort_by_cached_key(|&row| way.by_name(row)),
+            (GridBy::Name, _) => rows.sort_by_cached_key(|&row| (way.rank(row), row)),
             (GridBy::Column, Some(column)) => rows.sort_by_cached_key(|&row| {
                 let cell = self.cell(matrix, row, column);
                 (std::cmp::Reverse(cell), row)

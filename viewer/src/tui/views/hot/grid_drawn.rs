@@ -1,11 +1,11 @@
 //! The matrix on the screen.
 
 use super::grid::{Grid, GridBy, HEAD};
-use super::matrix::Matrix;
 use crate::present::names::region_name;
 use crate::present::numbers::{count, ratio};
 use crate::present::shorten::label;
 use crate::present::text;
+use crate::queries::matrix::Matrix;
 use crate::tui::theme::{Role, Theme};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -117,7 +117,7 @@ impl Grid {
                 true => theme.style(Role::Selected),
                 false if self.turned => title,
                 false => {
-                    let region = matrix.categories.get(at).map(|item| item.what.region);
+                    let region = matrix.columns.get(at).map(|item| item.what.region);
                     title.patch(region.map_or(title, |region| theme.style(Role::Region(region))))
                 }
             };
@@ -140,7 +140,7 @@ impl Grid {
     /// A column's heading in two lines.
     fn head_of(&self, matrix: &Matrix, item: u32, columns: usize) -> (String, String) {
         if !self.turned {
-            let category = matrix.categories.get(item as usize).map(|item| &item.what);
+            let category = matrix.columns.get(item as usize).map(|item| &item.what);
             return category.map_or_else(Default::default, |category| {
                 let region = short_region(region_name(category.region), columns);
                 if category.part.is_none() {
@@ -187,11 +187,7 @@ impl Grid {
             ),
             Span::raw(" "),
         ];
-        let most_of_sums = if self.turned {
-            matrix.most_of_category
-        } else {
-            matrix.most_of_who
-        };
+        let most_of_sums = self.way(matrix).most();
         let mut put = |samples: u64, columns: usize, at: usize| {
             let most = if at == 0 { most_of_sums } else { matrix.most };
             let heat = ratio(samples, most);

@@ -85,10 +85,10 @@ impl Nested {
     /// What a row is of.
     pub fn node(way: Way<'_>, row: Nest) -> Option<Node> {
         let inner = match row.inner {
-            Some(inner) => Some(way.turned().thing(inner)?),
+            Some(inner) => Some(way.turned().thing(inner)),
             None => None,
         };
-        Some((way.thing(row.item)?, inner))
+        Some((way.thing(row.item), inner))
     }
 
     /// Where a node's row is; where it is not expanded, what it is in.
@@ -110,10 +110,7 @@ impl Nested {
         });
         self.rows.clear();
         for item in items {
-            let is_open = !self.expanded.is_empty()
-                && way
-                    .thing(item)
-                    .is_some_and(|thing| self.expanded.contains(&thing));
+            let is_open = !self.expanded.is_empty() && self.expanded.contains(&way.thing(item));
             self.rows.push(Nest {
                 item,
                 inner: None,
@@ -140,7 +137,7 @@ impl Nested {
     fn sort(&self, items: &mut [u32], way: Way<'_>, of: impl Fn(u32) -> (u64, Option<f64>)) {
         match self.by {
             NestedBy::Share => items.sort_by_cached_key(|&item| (Reverse(of(item).0), item)),
-            NestedBy::Name => items.sort_by_cached_key(|&item| way.by_name(item)),
+            NestedBy::Name => items.sort_by_cached_key(|&item| (way.rank(item), item)),
             NestedBy::Error => {
                 // Errors are never negative: their bits are in their order.
                 let bits = |item: u32| of(item).1.unwrap_or(0.0).to_bits();
@@ -180,7 +177,7 @@ impl Nested {
         if let Some(share) = share {
             let items = (0u32..).take(way.len());
             let hot = items.filter(|&item| ratio(way.samples(item), way.matrix.total) >= share);
-            self.expanded.extend(hot.filter_map(|item| way.thing(item)));
+            self.expanded.extend(hot.map(|item| way.thing(item)));
         }
         self.flatten(way, node.as_ref(), height);
     }

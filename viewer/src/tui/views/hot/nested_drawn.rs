@@ -1,6 +1,5 @@
 //! The nested matrix on the screen and in files.
 
-use super::matrix::{Axis, Category};
 use super::nested::{Nest, Nested, NestedBy};
 use super::way::{Thing, Way};
 use crate::present::document::{Table, Value, each};
@@ -8,12 +7,14 @@ use crate::present::names::region_letter;
 use crate::present::numbers::{count, ratio, some};
 use crate::present::shorten::label;
 use crate::present::text;
+use crate::queries::matrix::Category;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::table::{self, Col, Look, Piece};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use vmscope_symbolizer::Stop;
+use vmscope_symbolizer::matrix::Axis;
 
 /// Where in the columns the name and the error are.
 const NAME: usize = 5;
@@ -144,17 +145,14 @@ impl Nested {
 
 /// The samples of the greatest row.
 fn most_of(way: Way<'_>) -> u64 {
-    match way.turned {
-        true => way.matrix.most_of_category,
-        false => way.matrix.most_of_who,
-    }
+    way.most()
 }
 
 /// The category that a row is, or is in.
 fn category_of(way: Way<'_>, row: Nest) -> Option<Category> {
     let thing = match (way.turned, row.inner) {
-        (true, None) => way.thing(row.item),
-        (false, Some(inner)) => way.turned().thing(inner),
+        (true, None) => Some(way.thing(row.item)),
+        (false, Some(inner)) => Some(way.turned().thing(inner)),
         _ => None,
     };
     match thing? {

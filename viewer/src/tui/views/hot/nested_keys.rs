@@ -1,6 +1,5 @@
 //! What keys do in the nested matrix.
 
-use super::matrix::Who;
 use super::nested::{Nest, Nested, Node};
 use super::state::height;
 use super::way::{Thing, Way};
@@ -11,6 +10,7 @@ use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::search::next_match;
 use std::cmp::Reverse;
 use vmscope_symbolizer::EntryId;
+use vmscope_symbolizer::matrix::Row as Counted;
 
 impl Hot {
     /// What is selected in the nested matrix.
@@ -36,7 +36,7 @@ impl Hot {
         };
         let way = self.grid.way(matrix);
         let row = self.grid.selected().map(|(row, _)| row);
-        if let Some(thing) = row.and_then(|row| way.thing(row)) {
+        if let Some(thing) = row.map(|row| way.thing(row)) {
             self.nested.reveal(way, &(thing, None), height(cx.area));
         }
         self.form = self.form.nested();
@@ -123,7 +123,7 @@ impl Hot {
 
     /// The entry of a method that has most samples.
     fn hottest_entry(&self, thing: &Thing, cx: &Cx<'_>) -> Option<EntryId> {
-        let Thing::Who(Who::Method(method)) = thing else {
+        let Thing::Who(Counted::Method(method)) = thing else {
             return None;
         };
         let of_entry = &self.facts.get()?.methods.of_entry;

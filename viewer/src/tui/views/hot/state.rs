@@ -4,10 +4,11 @@ use super::facts::Facts;
 use super::form::Form;
 use super::grid::Grid;
 use super::listing::{Key, Listing, Order};
-use super::matrix::{Category, Matrix, Shape, Who};
 use super::nested::Nested;
 use super::rows::{Node, Row, rows};
 use crate::present::numbers::ratio;
+use crate::queries::entry_index::IndexCache;
+use crate::queries::matrix::{Category, Matrix, Shape};
 use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::Fetched;
 use crate::tui::keys::Command;
@@ -19,6 +20,7 @@ use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::sync::Arc;
 use vmscope_symbolizer::EntryId;
+use vmscope_symbolizer::matrix::Row as Counted;
 
 use super::order::Grouping;
 
@@ -38,6 +40,7 @@ pub struct Hot {
     pub(super) rows: Vec<Row>,
     pub(super) list: ListState,
     pub(super) search: Search<Option<Node>>,
+    pub(super) index: IndexCache,
     pub(super) matrix: Fetched<Shape, Matrix>,
     /// Whether the matrix has the parts of regions.
     pub(super) in_parts: bool,
@@ -46,7 +49,7 @@ pub struct Hot {
     /// The matrix nested.
     pub(super) nested: Nested,
     /// What was selected in the matrix that an answer replaces.
-    pub(super) kept_cell: Option<(Option<Who>, Option<Category>)>,
+    pub(super) kept_cell: Option<(Option<Counted>, Option<Category>)>,
 }
 
 /// Rows of the list on the screen: all but the heading and what is said of the selected one.

@@ -1,13 +1,15 @@
-//! A matrix, one way round: whichever side is in its rows.
+//! A matrix, one way round: either side may be the rows.
 
-use super::matrix::{Axis, Category, Matrix, Who};
+use crate::queries::matrix::{Category, Item, Matrix};
+use std::cmp::Reverse;
+use vmscope_symbolizer::matrix::{Axis, Row as Counted};
 
-/// What may be in a row.
+/// A row or a column of a matrix, the same in every matrix of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Thing {
-    /// Of whom samples are.
-    Who(Who),
-    /// Where they fell.
+    /// A method or a thread.
+    Who(Counted),
+    /// A category.
     Category(Category),
 }
 
@@ -16,7 +18,7 @@ pub enum Thing {
 pub struct Way<'a> {
     /// The matrix.
     pub matrix: &'a Matrix,
-    /// Whether the categories are in the rows.
+    /// Whether the categories are the rows.
     pub turned: bool,
 }
 
@@ -32,62 +34,57 @@ impl<'a> Way<'a> {
     /// How many rows there are.
     pub fn len(self) -> usize {
         match self.turned {
-            true => self.matrix.categories.len(),
-            false => self.matrix.who.len(),
+            true => self.matrix.columns.len(),
+            false => self.matrix.rows.len(),
         }
     }
 
-    /// What a row is called.
-    pub fn name(self, row: u32) -> &'a str {
-        if !self.turned {
-            return self.matrix.name_of_who(row);
+    /// What is the same of a row, whichever side the rows are.
+    fn of_row<T>(
+        self,
+        row: u32,
+        who: impl FnOnce(&'a Item<Counted>) -> T,
+        category: impl FnOnce(&'a Item<Category>) -> T,
+    ) -> T {
+        match self.turned {
+            true => category(&self.matrix.columns[row as usize]),
+            false => who(&self.matrix.rows[row as usize]),
         }
-        let item = self.matrix.categories.get(row as usize);
-        let name = item.and_then(|item| item.name.as_deref());
-        name.unwrap_or_default()
+    }
+
+    /// A row's name.
+    pub fn name(self, row: u32) -> &'a str {
+        self.of_row(row, |item| &*item.name, |item| &*item.name)
     }
 
     /// A row's samples.
     pub fn samples(self, row: u32) -> u64 {
-        let at = row as usize;
-        let samples = match self.turned {
-            true => self.matrix.categories.get(at).map(|item| item.samples),
-            false => self.matrix.who.get(at).map(|item| item.samples),
-        };
-        samples.unwrap_or(0)
+        self.of_row(row, |item| item.samples, |item| item.samples)
     }
 
-    /// A row's place by name.
-    pub fn by_name(self, row: u32) -> u32 {
-        let at = row as usize;
-        let place = match self.turned {
-            true => self.matrix.categories.get(at).map(|item| item.by_name),
-            false => self.matrix.who.get(at).map(|item| item.by_name),
-        };
-        place.unwrap_or(u32::MAX)
+    /// The rank of a row's name.
+    pub fn rank(self, row: u32) -> u32 {
+        self.of_row(row, |item| item.rank, |item| item.rank)
     }
 
-    /// What a row is.
-    pub fn thing(self, row: u32) -> Option<Thing> {
-        let at = row as usize;
-        match self.turned {
-            true => {
-                let item = self.matrix.categories.get(at)?;
-                Some(Thing::Category(item.what.clone()))
-            }
-            false => Some(Thing::Who(self.matrix.who.get(at)?.what.clone())),
-        }
+    /// A row, as every matrix knows it.
+    pub fn thing(self, row: u32) -> Thing {
+        self.of_row(
+            row,
+            |item| Thing::Who(item.what.clone()),
+            |item| Thing::Category(item.what.clone()),
+        )
     }
 
-    /// The row of a thing.
+    /// The row of a thing, where this matrix has it.
     pub fn find(self, thing: &Thing) -> Option<u32> {
         let at = match (thing, self.turned) {
             (Thing::Category(category), true) => {
-                let mut all = self.matrix.categories.iter();
+                let mut all = self.matrix.columns.iter();
                 all.position(|item| item.what == *category)
             }
             (Thing::Who(who), false) => {
-                let mut all = self.matrix.who.iter();
+                let mut all = self.matrix.rows.iter();
                 all.position(|item| item.what == *who)
             }
             _ => None,
@@ -107,37 +104,40 @@ impl<'a> Way<'a> {
     pub fn error(self, row: u32, column: Option<u32>) -> Option<f64> {
         let errors = self.matrix.errors.as_ref()?;
         match (column, self.turned) {
-            (None, true) => errors.categories.get(row as usize).copied(),
-            (None, false) => errors.who.get(row as usize).copied(),
+            (None, true) => Some(errors.columns[row as usize]),
+            (None, false) => Some(errors.rows[row as usize]),
             (Some(column), true) => self.matrix.error(column, row),
             (Some(column), false) => self.matrix.error(row, column),
         }
     }
 
-    /// The columns in which a row has samples, most first.
+    /// The columns with samples in a row, most samples first.
     pub fn inner(self, row: u32) -> Vec<u32> {
         if self.turned {
-            let inner = self.matrix.who_of_category.get(row as usize);
-            return inner.cloned().unwrap_or_default();
+            return self.matrix.rows_of_column[row as usize].clone();
         }
-        let all = (0u32..).take(self.matrix.categories.len());
-        let mut inner: Vec<u32> = all.filter(|&column| self.cell(row, column) > 0).collect();
-        inner.sort_by_key(|&column| (std::cmp::Reverse(self.cell(row, column)), column));
-        inner
+        let mut cells = self.matrix.cells.of_row(row).to_vec();
+        cells.sort_by_key(|cell| (Reverse(cell.samples), cell.column));
+        cells.into_iter().map(|cell| cell.column).collect()
     }
 
-    /// The samples of the greatest cell of a row.
+    /// The samples of the largest row.
+    pub fn most(self) -> u64 {
+        let all = (0u32..).take(self.len());
+        all.map(|row| self.samples(row)).max().unwrap_or(0)
+    }
+
+    /// The samples of the largest cell of a row.
     pub fn most_inner(self, row: u32) -> u64 {
         if self.turned {
-            let inner = self.matrix.who_of_category.get(row as usize);
-            let first = inner.and_then(|inner| inner.first());
+            let first = self.matrix.rows_of_column[row as usize].first();
             return first.map_or(0, |&first| self.cell(row, first));
         }
-        let all = (0u32..).take(self.matrix.categories.len());
-        all.map(|column| self.cell(row, column)).max().unwrap_or(0)
+        let cells = self.matrix.cells.of_row(row).iter();
+        cells.map(|cell| cell.samples).max().unwrap_or(0)
     }
 
-    /// What rows are.
+    /// What the rows are.
     pub fn title(self) -> &'static str {
         match (self.turned, self.matrix.shape.axis) {
             (true, _) => "category",

@@ -1,35 +1,33 @@
-//! A table of two sides of which only what is not zero is kept.
+//! The cells of a matrix that have samples, by row and column.
 
 /// Samples of a row in a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Which row.
+    /// Index of the row.
     pub row: u32,
-    /// Which column.
+    /// Index of the column.
     pub column: u32,
-    /// More than none.
+    /// At least one.
     pub samples: u64,
 }
 
-/// The cells of a table.
-#[derive(Debug, Default)]
+/// The cells of a matrix; cells without samples are not stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cells {
     /// By row and column, ascending.
     all: Vec<Cell>,
-    /// Of each row, the index of its first cell; at the end, how many cells there are.
+    /// The index of each row's first cell; at the end, the number of cells.
     begins: Vec<usize>,
 }
 
 impl Cells {
-    /// Those of a table of so many rows: cells in any order, and several of one place. What is
-    /// in no row is left out.
+    /// Sorts the cells of a matrix with `rows` rows, and sums up equal places.
+    #[must_use]
     pub fn of(cells: &[Cell], rows: usize) -> Self {
-        // Each row's cells find their room at once: there are many rows with few cells.
+        // A counting sort by row: there are many rows with few cells each.
         let mut ends = vec![0; rows];
         for cell in cells {
-            if let Some(count) = ends.get_mut(cell.row as usize) {
-                *count += 1;
-            }
+            ends[cell.row as usize] += 1;
         }
         let mut end = 0;
         for slot in &mut ends {
@@ -37,18 +35,13 @@ impl Cells {
         }
         let mut all = vec![Cell::default(); end];
         for cell in cells {
-            if let Some(at) = ends.get_mut(cell.row as usize)
-                && let Some(slot) = all.get_mut(*at)
-            {
-                *slot = *cell;
-                *at += 1;
-            }
+            let at = &mut ends[cell.row as usize];
+            all[*at] = *cell;
+            *at += 1;
         }
         let mut first = 0;
         for end in ends {
-            if let Some(of_row) = all.get_mut(first..end) {
-                of_row.sort_unstable_by_key(|cell| cell.column);
-            }
+            all[first..end].sort_unstable_by_key(|cell| cell.column);
             first = end;
         }
         all.dedup_by(|again, kept| {
@@ -66,23 +59,31 @@ impl Cells {
         Cells { all, begins }
     }
 
-    /// All of them, by row and column.
+    /// All cells, by row and column.
+    #[must_use]
     pub fn all(&self) -> &[Cell] {
         &self.all
     }
 
-    /// Where a cell is in [`Self::all`].
-    pub fn at(&self, row: u32, column: u32) -> Option<usize> {
-        let begin = *self.begins.get(row as usize)?;
-        let of_row = self.all.get(begin..*self.begins.get(row as usize + 1)?)?;
-        let at = of_row.binary_search_by_key(&column, |cell| cell.column);
-        Some(begin + at.ok()?)
+    /// The cells of a row, by column.
+    #[must_use]
+    pub fn of_row(&self, row: u32) -> &[Cell] {
+        let row = row as usize;
+        &self.all[self.begins[row]..self.begins[row + 1]]
     }
 
-    /// The samples of a place.
+    /// The index of a cell in [`Self::all`]; `None` for a cell without samples.
+    #[must_use]
+    pub fn at(&self, row: u32, column: u32) -> Option<usize> {
+        let of_row = self.of_row(row);
+        let at = of_row.binary_search_by_key(&column, |cell| cell.column);
+        Some(self.begins[row as usize] + at.ok()?)
+    }
+
+    /// The samples of a cell.
+    #[must_use]
     pub fn get(&self, row: u32, column: u32) -> u64 {
-        let cell = self.at(row, column).and_then(|at| self.all.get(at));
-        cell.map_or(0, |cell| cell.samples)
+        self.at(row, column).map_or(0, |at| self.all[at].samples)
     }
 }
 
@@ -103,9 +104,11 @@ mod tests {
         for (row, column, samples) in [(1, 2, 9), (3, 0, 1), (3, 1, 5)] {
             assert_eq!(cells.get(row, column), samples);
         }
-        for (row, column) in [(0, 0), (1, 0), (1, 3), (2, 2), (4, 0), (5, 0), (9, 9)] {
+        for (row, column) in [(0, 0), (1, 0), (1, 3), (2, 2), (4, 0), (4, 9)] {
             assert_eq!(cells.at(row, column), None);
         }
-        assert_eq!(Cells::of(&[], 0).get(0, 0), 0);
+        assert_eq!(cells.of_row(3), [cell(3, 0, 1), cell(3, 1, 5)]);
+        assert_eq!(cells.of_row(4), []);
+        assert_eq!(Cells::of(&[], 1).get(0, 0), 0);
     }
 }

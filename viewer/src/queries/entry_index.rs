@@ -1,0 +1,226 @@
+//! What of a profile's entries does not depend on a filter: built once per profile, so that
+//! lists of a hundred thousand entries are sorted by numbers.
+
+use crate::present::entries::{hit_namesakes, namesakes_of};
+use crate::present::names::kind_name;
+use rustc_hash::FxHashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use vmscope_records::Exactness;
+use vmscope_symbolizer::methods::{Methods, code_sizes};
+use vmscope_symbolizer::{EntryId, Profile, Site, SiteId, Stop, Summary};
+
+/// The ranks of an entry: places among all texts of the profile in their order. Equal texts
+/// have one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ranks {
+    /// Of its name.
+    pub name: u32,
+    /// Of its name, tier and number: no other entry's.
+    pub place: u32,
+    /// Of its kind: index in [`EntryIndex::kinds`].
+    pub kind: u32,
+    /// Of its tier: index in [`EntryIndex::tiers`].
+    pub tier: u32,
+    /// Of its class or module: index in [`EntryIndex::modules`].
+    pub module: u32,
+}
+
+/// The entries of a profile.
+#[derive(Debug, Default)]
+pub struct EntryIndex {
+    /// Which entries are one method.
+    pub methods: Methods,
+    /// The rank of each method's name.
+    pub rank_of_method: Vec<u32>,
+    /// The first entry of each method.
+    pub first_of_method: Vec<EntryId>,
+    /// By entry.
+    pub ranks: Vec<Ranks>,
+    /// The kinds of entries, in order.
+    pub kinds: Vec<Arc<str>>,
+    /// The tiers, in order.
+    pub tiers: Vec<Arc<str>>,
+    /// The classes and modules, in order.
+    pub modules: Vec<Arc<str>>,
+    /// Bytes of machine code by entry, where they are known.
+    pub sizes: Vec<Option<u64>>,
+    /// Which of an entry's sites are ranges.
+    ranges: Vec<Ranges>,
+    /// Groups of entries that only the whole paths of their files may tell apart.
+    namesakes: Vec<Vec<EntryId>>,
+    /// The sites by entry, and the end of each entry's.
+    sites: Vec<SiteId>,
+    site_ends: Vec<u32>,
+}
+
+/// Which of an entry's sites are ranges inside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ranges {
+    None,
+    Some,
+    All,
+}
+
+impl EntryIndex {
+    /// Builds it; `None` when `stop` was wished.
+    pub fn of(profile: &Profile, stop: &Stop) -> Option<Self> {
+        let methods = Methods::of(profile);
+        let sizes = (!stop.is_stopped()).then(|| code_sizes(profile))?;
+        let entries = || profile.entries.iter();
+        let (_, name) = ranked(entries().map(|entry| entry.name.as_str()));
+        let (kinds, kind) = ranked(entries().map(|entry| kind_name(&entry.kind)));
+        let (tiers, tier) = ranked(entries().map(|entry| entry.tier.as_str()));
+        let (modules, module) = ranked(entries().map(|entry| entry.module.as_str()));
+        let (_, rank_of_method) = ranked(methods.names.iter().map(|name| &**name));
+        if stop.is_stopped() {
+            return None;
+        }
+        let mut first_of_method = vec![EntryId::MAX; methods.names.len()];
+        for (entry, &method) in (0..).zip(&methods.of_entry) {
+            let first = &mut first_of_method[method as usize];
+            *first = entry.min(*first);
+        }
+        let ranks = (0..profile.entries.len()).map(|entry| Ranks {
+            name: name[entry],
+            place: 0,
+            kind: kind[entry],
+            tier: tier[entry],
+            module: module[entry],
+        });
+        let mut ranks: Vec<Ranks> = ranks.collect();
+        let order = (ranks.iter().zip(0u32..)).map(|(one, entry)| (one.name, one.tier, entry));
+        let mut order: Vec<(u32, u32, EntryId)> = order.collect();
+        order.sort_unstable();
+        for ((.., entry), place) in order.into_iter().zip(0..) {
+            ranks[entry as usize].place = place;
+        }
+        let (sites, site_ends) = sites_by_entry(profile);
+        let index = EntryIndex {
+            ranges: ranges_of(profile),
+            ranks,
+            methods,
+            rank_of_method,
+            first_of_method,
+            kinds,
+            tiers,
+            modules,
+            sizes,
+            namesakes: namesakes_of(profile),
+            sites,
+            site_ends,
+        };
+        (!stop.is_stopped()).then_some(index)
+    }
+
+    /// An entry's sites, ascending.
+    pub fn sites(&self, entry: EntryId) -> &[SiteId] {
+        let entry = entry as usize;
+        let begin = match entry {
+            0 => 0,
+            entry => self.site_ends[entry - 1],
+        };
+        &self.sites[begin as usize..self.site_ends[entry] as usize]
+    }
+
+    /// Whether an entry has samples in a range that can be shown.
+    pub fn has_ranges(&self, profile: &Profile, summary: &Summary, entry: EntryId) -> bool {
+        match self.ranges[entry as usize] {
+            Ranges::None => false,
+            Ranges::All => true,
+            Ranges::Some => self.sites(entry).iter().any(|&site| {
+                // A summary may be older than the newest sites.
+                let samples = summary.sites.get(site as usize);
+                samples.is_some_and(|samples| *samples > 0)
+                    && is_range(&profile.sites[site as usize])
+            }),
+        }
+    }
+
+    /// Of the entries that a summary counts, those that only the whole paths of their files
+    /// tell apart.
+    pub fn namesakes(&self, summary: &Summary) -> FxHashSet<EntryId> {
+        hit_namesakes(&self.namesakes, summary)
+    }
+}
+
+/// The newest index, shared by all who ask for it.
+#[derive(Clone, Debug, Default)]
+pub struct IndexCache(Arc<Mutex<Option<(u64, Arc<EntryIndex>)>>>);
+
+impl IndexCache {
+    /// The index of a profile of that version, built where it is not there; `None` when `stop`
+    /// was wished.
+    pub fn get(&self, profile: &Profile, version: u64, stop: &Stop) -> Option<Arc<EntryIndex>> {
+        // Others wait meanwhile: they need the same index.
+        let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, index)) = &*newest
+            && *of == version
+        {
+            return Some(Arc::clone(index));
+        }
+        let index = Arc::new(EntryIndex::of(profile, stop)?);
+        *newest = Some((version, Arc::clone(&index)));
+        Some(index)
+    }
+}
+
+/// Whether a site is a place inside its entry that can be shown.
+fn is_range(site: &Site) -> bool {
+    let frame = &site.frame;
+    // An exact site of a method is at its entry.
+    let is_entry = site.exactness == Exactness::Exact && frame.method.is_some();
+    let is_placed = site.bounded || site.from.is_some() || frame.line.is_some() || is_entry;
+    is_placed || !site.via.is_empty()
+}
+
+fn ranges_of(profile: &Profile) -> Vec<Ranges> {
+    let mut counts = vec![(0u32, 0u32); profile.entries.len()];
+    for site in &profile.sites {
+        let (all, ranges) = &mut counts[site.entry as usize];
+        *all += 1;
+        *ranges += u32::from(is_range(site));
+    }
+    let ranges = counts.into_iter().map(|(all, ranges)| match ranges {
+        0 => Ranges::None,
+        ranges if ranges == all => Ranges::All,
+        _ => Ranges::Some,
+    });
+    ranges.collect()
+}
+
+/// All texts in order, each once, and the rank of each text given.
+pub(super) fn ranked<'a>(
+    texts: impl Iterator<Item = &'a str> + Clone,
+) -> (Vec<Arc<str>>, Vec<u32>) {
+    let mut order: Vec<(&str, u32)> = texts.zip(0..).collect();
+    order.sort_unstable();
+    let mut ranks = vec![0; order.len()];
+    let mut all: Vec<Arc<str>> = Vec::new();
+    for (text, at) in order {
+        if all.last().is_none_or(|last| **last != *text) {
+            all.push(Arc::from(text));
+        }
+        ranks[at as usize] = u32::try_from(all.len() - 1).unwrap_or(u32::MAX);
+    }
+    (all, ranks)
+}
+
+/// The sites by entry, and the end of each entry's.
+fn sites_by_entry(profile: &Profile) -> (Vec<SiteId>, Vec<u32>) {
+    let mut ends = vec![0u32; profile.entries.len()];
+    for site in &profile.sites {
+        ends[site.entry as usize] += 1;
+    }
+    let mut sum = 0;
+    for end in &mut ends {
+        // The begin of an entry's sites; it moves to their end below.
+        sum += std::mem::replace(end, sum);
+    }
+    let mut sites = vec![0; profile.sites.len()];
+    for (site, id) in profile.sites.iter().zip(0..) {
+        let end = &mut ends[site.entry as usize];
+        sites[*end as usize] = id;
+        *end += 1;
+    }
+    (sites, ends)
+}
