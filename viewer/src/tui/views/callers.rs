@@ -6,12 +6,12 @@
 //! around one function is asked of the tree.
 
 mod act;
+mod around;
 mod branches;
 mod click;
 mod draw;
 mod find;
 mod flame;
-mod list;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -22,8 +22,8 @@ use super::{Act, Choice, Click, Cx, Find, View};
 use crate::present::document::{Document, Part};
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, key, own};
-use crate::tui::widgets::list::ListState;
-use branches::Branches;
+use crate::tui::widgets::data_table::DataTable;
+use branches::{Branches, Key, Page, Row};
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::Rect;
@@ -57,6 +57,8 @@ const BINDINGS: &[Binding] = &[
 /// From when to when.
 type Window = (Option<TimeNs>, Option<TimeNs>);
 
+type Table = DataTable<Row, Key>;
+
 /// The two forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Form {
@@ -83,8 +85,8 @@ pub struct Callers {
     /// The tree that all below is of.
     shown: Option<Arc<CallTree>>,
     flame: flame::Place,
-    branches: Branches,
-    list: ListState,
+    branches: Option<Branches>,
+    table: Table,
     around: Fetched<(Function, CallsOf, Stamp), Around>,
     search: find::Search,
 }
@@ -106,7 +108,10 @@ impl Callers {
                 let node = self.tree()?.node(self.flame.selected)?;
                 (self.flame.selected != CallTree::ROOT).then_some(node.function)
             }
-            Form::Tree => self.branches.row(self.list.selected())?.function,
+            Form::Tree => {
+                let row = self.table.selected()?;
+                self.branches.as_ref()?.branch(row).function
+            }
         }
     }
 
@@ -114,7 +119,10 @@ impl Callers {
     fn selected_node(&self) -> Option<NodeId> {
         match self.form {
             Form::Flame => Some(self.flame.selected),
-            Form::Tree => self.branches.node_of(self.list.selected()),
+            Form::Tree => {
+                let row = self.table.selected()?;
+                self.branches.as_ref()?.node_of(row)
+            }
         }
     }
 
@@ -124,7 +132,7 @@ impl Callers {
     }
 
     /// Takes a new tree: what was selected and open is again, as far as it is there.
-    fn take_tree(&mut self) {
+    fn take_tree(&mut self, cx: &Cx<'_>) {
         let Some(new) = self.tree.get().map(Arc::clone) else {
             return;
         };
@@ -132,29 +140,56 @@ impl Callers {
         match old.filter(|old| !old.is_empty()) {
             Some(old) => {
                 self.flame = self.flame.carried(&old, &new);
-                let selected = self.list.selected();
-                let (branches, row) = self.branches.carried(&old, &new, self.up, selected);
-                self.branches = branches;
-                self.list.select(row, self.branches.len(), usize::MAX);
+                self.branches = Some(Branches::of(&new, self.up));
+                self.with_table(cx, |table, page, height| table.arrange(page, height));
             }
             None => {
                 self.flame = flame::Place::default();
-                self.begin_branches();
+                self.begin_branches(cx);
             }
         }
         self.search.refresh(&new);
     }
 
-    /// The tree from its beginning, its hottest path open where it goes down.
-    fn begin_branches(&mut self) {
-        let Some(tree) = self.shown.clone() else {
-            return;
+    /// What the table shows.
+    fn page(&self) -> Option<Page<'_>> {
+        Some(Page {
+            branches: self.branches.as_ref()?,
+            fits: self.search.fits(),
+            all: self.all(),
+        })
+    }
+
+    /// Calls the table with its data and its height, where there is a tree.
+    fn with_table<T>(
+        &mut self,
+        cx: &Cx<'_>,
+        call: impl FnOnce(&mut Table, &Page<'_>, usize) -> T,
+    ) -> Option<T> {
+        let page = Page {
+            branches: self.branches.as_ref()?,
+            fits: self.search.fits(),
+            all: self.shown.as_ref().map_or(0, |tree| tree.taken()),
         };
-        self.branches = Branches::of(&tree, self.up);
-        if !self.up {
-            self.branches.open_hottest(&tree, 0);
-        }
-        self.list = ListState::default();
+        let height = Table::height(draw::rows(cx.area));
+        Some(call(&mut self.table, &page, height))
+    }
+
+    /// The tree from its beginning, its hottest path expanded where it goes down.
+    fn begin_branches(&mut self, cx: &Cx<'_>) {
+        self.branches = self.shown.as_ref().map(|tree| Branches::of(tree, self.up));
+        self.table = Table::default();
+        let up = self.up;
+        self.with_table(cx, |table, page, height| {
+            let first = page.branches.first().filter(|_| !up);
+            match first.map(|first| page.branches.hottest_path(first)) {
+                Some(path) => {
+                    table.reveal(page, &path, height);
+                    table.act(Command::First, page, height);
+                }
+                None => table.arrange(page, height),
+            }
+        });
     }
 
     fn calls_of(&self) -> CallsOf {
@@ -239,12 +274,12 @@ impl View for Callers {
         questions
     }
 
-    fn answer(&mut self, ended: QuestionId, _cx: &Cx<'_>) {
+    fn answer(&mut self, ended: QuestionId, cx: &Cx<'_>) {
         self.stacks.take(ended);
         self.around.take(ended);
         self.search.take(ended);
         if self.tree.take(ended) {
-            self.take_tree();
+            self.take_tree(cx);
         }
     }
 
@@ -261,9 +296,19 @@ impl View for Callers {
         let mut parts = Vec::new();
         let title = format!("Callers: {}", self.form_name());
         match self.tree().filter(|_| self.has_chains(cx)) {
-            Some(tree) if self.form == Form::Tree => {
-                let table = shown::table(tree, &self.branches, self.up, self.all(), stop)?;
-                parts.push(Part::Table(table));
+            Some(_) if self.form == Form::Tree => {
+                let table = self.page().map(|page| {
+                    let table = Table::export(&page, self.table.visible(), stop)?;
+                    let title = match self.up {
+                        true => "functions by samples of their own, and who called them",
+                        false => "functions and what they called",
+                    };
+                    let title = title.to_owned();
+                    Some(crate::present::document::Table { title, ..table })
+                });
+                if let Some(table) = table {
+                    parts.push(Part::Table(table?));
+                }
             }
             Some(tree) => {
                 let of = tree.function_of(self.flame.zoom);

@@ -46,8 +46,9 @@ pub struct DataTable<Row, Key> {
     turned: FxHashSet<Key>,
     rows: Vec<Visible<Row>>,
     list: ListState,
-    /// The row that was selected by its user: it stays so when the order changes.
-    chosen: Option<Key>,
+    /// The row that was selected by its user, which stays so when the order changes, and the rows
+    /// around it: where it is gone, the innermost that is left is selected.
+    chosen: Vec<Key>,
     search: Search<Option<Key>>,
 }
 
@@ -58,7 +59,7 @@ impl<Row, Key> Default for DataTable<Row, Key> {
             turned: FxHashSet::default(),
             rows: Vec::new(),
             list: ListState::default(),
-            chosen: None,
+            chosen: Vec::new(),
             search: Search::default(),
         }
     }
@@ -132,8 +133,8 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         let mut rows = Vec::new();
         self.walk(data, |row| self.is_open(data, row), |row| rows.push(row));
         self.rows = rows;
-        let chosen = self.chosen.as_ref();
-        let at = chosen.and_then(|key| self.rows.iter().position(|row| data.key(row.row) == *key));
+        let mut chosen = self.chosen.iter();
+        let at = chosen.find_map(|key| place_of(&self.rows, data, key));
         self.list.keep(at, self.rows.len(), height);
     }
 
@@ -163,11 +164,12 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
                 continue;
             };
             let open = data.can_open(row).then(|| is_open(row));
+            let inner = (open == Some(true)).then(|| self.ordered(data, Some(row)));
+            // Some data finds out only then that there is nothing below a row.
+            let open = open.filter(|_| data.can_open(row));
             let depth = levels.len() - 1;
             put(Visible { row, depth, open });
-            if open == Some(true) {
-                levels.push(self.ordered(data, Some(row)).into_iter());
-            }
+            levels.extend(inner.map(Vec::into_iter));
         }
     }
 
@@ -202,20 +204,37 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
     }
 
     fn note_chosen(&mut self, data: &impl RowsOf<Row, Key>) {
-        self.chosen = self.selected().map(|row| data.key(row));
+        let at = self.list.selected().min(self.rows.len().saturating_sub(1));
+        let up_to = self.rows.get(..=at).unwrap_or_default();
+        let mut depth = usize::MAX;
+        let around = up_to.iter().rev().filter(|row| {
+            let is_around = row.depth < depth;
+            depth = depth.min(row.depth);
+            is_around
+        });
+        self.chosen = around.map(|row| data.key(row.row)).collect();
+    }
+
+    /// Expands the rows of a path but the last one, and selects that.
+    pub fn reveal(&mut self, data: &impl RowsOf<Row, Key>, path: &[Row], height: usize) {
+        if let Some((last, around)) = path.split_last() {
+            around.iter().for_each(|row| self.turn(data, *row, true));
+            self.chosen = vec![data.key(*last)];
+            self.arrange(data, height);
+            self.note_chosen(data);
+        }
     }
 
     /// Selects the row of that key, where it is not hidden.
     pub fn select_key(&mut self, data: &impl RowsOf<Row, Key>, key: &Key, height: usize) {
-        let at = self.rows.iter().position(|row| data.key(row.row) == *key);
-        if let Some(at) = at {
+        if let Some(at) = place_of(&self.rows, data, key) {
             self.select(data, at, height);
         }
     }
 
     /// Selects the row of that key as soon as it is there.
     pub fn expect(&mut self, key: Key) {
-        self.chosen = Some(key);
+        self.chosen = vec![key];
     }
 
     /// Sorts by a column.
@@ -249,7 +268,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
             }
             Command::Reverse => self.sort_by(data, (column, !reversed), height),
             Command::Left => self.close(data, height),
-            Command::Right => self.set_open(data, true, height),
+            Command::Right => self.open(data, height),
             Command::NextHot => self.select_hot(data, Find::Next, height),
             Command::PreviousHot => self.select_hot(data, Find::Previous, height),
             _ => return false,
@@ -291,6 +310,14 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         }
     }
 
+    /// Expands the selected row, or selects the first one below it.
+    fn open(&mut self, data: &impl RowsOf<Row, Key>, height: usize) {
+        match self.selected_visible().and_then(|row| row.open) {
+            Some(true) => self.select(data, self.list.selected() + 1, height),
+            _ => self.set_open(data, true, height),
+        }
+    }
+
     /// Collapses the selected row, or selects the one that it is in.
     fn close(&mut self, data: &impl RowsOf<Row, Key>, height: usize) {
         let Some(row) = self.selected_visible() else {
@@ -309,7 +336,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
     /// Collapses all rows, and expands those that are hot where `share` is given: see
     /// [`Rows::share`].
     pub fn set_all(&mut self, data: &impl RowsOf<Row, Key>, share: Option<f64>, height: usize) {
-        if self.chosen.is_none() {
+        if self.chosen.is_empty() {
             self.note_chosen(data);
         }
         self.turned.clear();
@@ -359,4 +386,8 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         })?;
         Some(table)
     }
+}
+
+fn place_of<D: Rows>(rows: &[Visible<D::Row>], data: &D, key: &D::Key) -> Option<usize> {
+    rows.iter().position(|row| data.key(row.row) == *key)
 }

@@ -1,14 +1,11 @@
 //! What keys do.
 
 use super::walk::{begin_of_path, deepest, hottest_path, parent_of};
-use super::{
-    ALL_STACKS, BY_THREAD, Callers, Form, METHOD, THROUGH, WITHOUT_CHAINS, branches, draw, words,
-};
+use super::{ALL_STACKS, BY_THREAD, Callers, Form, METHOD, THROUGH, WITHOUT_CHAINS, draw, words};
 use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::Command;
 use crate::tui::views::{Act, Cx};
-use crate::tui::widgets::table;
-use std::sync::Arc;
+use crate::tui::widgets::data_table::Rows;
 use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::calls::{CallTree, NodeId};
 
@@ -72,11 +69,7 @@ impl Callers {
             Form::Flame => self
                 .flame
                 .select(&tree, node, draw::graph(cx.area).height.into()),
-            Form::Tree if node != CallTree::ROOT && !self.up => {
-                if let Some(row) = self.branches.reveal(&tree, node) {
-                    self.select_row(row, cx);
-                }
-            }
+            Form::Tree if node != CallTree::ROOT && !self.up => self.reveal(node, cx),
             Form::Tree => {}
         }
     }
@@ -220,73 +213,62 @@ impl Callers {
         self.flame.select(&tree, selected, height);
     }
 
-    fn select_row(&mut self, row: usize, cx: &Cx<'_>) {
-        let height = table::height(draw::rows(cx.area));
-        self.list.select(row, self.branches.len(), height);
+    /// Expands what is above a node, and selects it.
+    pub(super) fn reveal(&mut self, node: NodeId, cx: &Cx<'_>) {
+        self.with_table(cx, |table, page, height| {
+            table.reveal(page, &page.branches.path_to(node), height);
+        });
     }
 
     fn in_tree(&mut self, command: Command, cx: &Cx<'_>) {
-        let Some(tree) = self.shown.clone() else {
+        let Some(row) = self.table.selected() else {
             return;
         };
-        let height = table::height(draw::rows(cx.area));
-        if self.list.act(command, self.branches.len(), height) {
-            return;
+        if matches!(command, Command::Group | Command::GroupBack) {
+            return self.turn_tree(cx);
         }
-        let row = self.list.selected();
-        let branch = self.branches.row(row);
-        let Some((open, function)) = branch.map(|branch| (branch.open, branch.function)) else {
-            return;
-        };
-        match command {
-            Command::Toggle => self.branches.set_open(&tree, row, !open),
-            Command::ZoomIn => self.branches.set_open(&tree, row, true),
-            Command::Right if open => self.select_row(row + 1, cx),
-            Command::Right => self.branches.set_open(&tree, row, true),
-            Command::Left | Command::ZoomOut if open => {
-                self.branches.set_open(&tree, row, false);
+        self.with_table(cx, |table, page, height| match command {
+            Command::Toggle => {
+                table.toggle(page, height);
             }
-            Command::Left => {
-                if let Some(parent) = self.branches.parent_of(row) {
-                    self.select_row(parent, cx);
-                }
+            Command::ZoomIn if !table.is_expanded(page, row) => {
+                table.toggle(page, height);
+            }
+            Command::ZoomOut if table.is_expanded(page, row) => {
+                table.toggle(page, height);
             }
             Command::NextHot => {
-                let found = self.branches.open_hottest(&tree, row);
-                self.select_row(found, cx);
+                let path = page.branches.hottest_path(row);
+                table.reveal(page, &path, height);
             }
             Command::PreviousHot => {
-                let begin = self.branches.begin_of_path(row);
-                self.select_row(begin, cx);
+                let key = page.key(page.branches.begin_of_path(row));
+                table.select_key(page, &key, height);
             }
-            Command::Group | Command::GroupBack => self.turn_tree(&tree, function, cx),
-            _ => {}
-        }
+            _ => {
+                table.act(command, page, height);
+            }
+        });
     }
 
     /// The other direction, with the same function selected where it is there.
-    fn turn_tree(
-        &mut self,
-        tree: &Arc<CallTree>,
-        function: Option<vmscope_symbolizer::calls::FunctionId>,
-        cx: &Cx<'_>,
-    ) {
+    fn turn_tree(&mut self, cx: &Cx<'_>) {
+        let function = self.selected();
         self.up = !self.up;
-        self.begin_branches();
-        let Some(function) = function else {
+        self.begin_branches(cx);
+        let (Some(function), Some(tree)) = (function, self.shown.clone()) else {
             return;
         };
-        let row = if self.up {
-            let rows = 0..self.branches.len();
-            let is_it = |branch: &branches::Branch| branch.function == Some(function);
-            rows.into_iter()
-                .find(|&row| self.branches.row(row).is_some_and(is_it))
-        } else {
-            let hottest = tree.hottest_of(function);
-            hottest.and_then(|node| self.branches.reveal(tree, node))
-        };
-        if let Some(row) = row {
-            self.select_row(row, cx);
+        if !self.up {
+            if let Some(node) = tree.hottest_of(function) {
+                self.reveal(node, cx);
+            }
+            return;
         }
+        self.with_table(cx, |table, page, height| {
+            if let Some(row) = page.branches.root_of(function) {
+                table.select_key(page, &page.key(row), height);
+            }
+        });
     }
 }

@@ -1,31 +1,57 @@
-//! The tree that is walked: only what was opened is made. From the roots down, or from the
+//! The tree that is walked: only what was expanded is made. From the roots down, or from the
 //! functions with most samples of their own up to their callers.
 
+use super::words;
+use crate::present::document::Value;
+use crate::present::names::region_name;
+use crate::present::numbers::{count, percent, ratio};
+use crate::tui::theme::Role;
+use crate::tui::widgets::data_table::{Column, Piece, Room, Rows, Sort, SortKey};
+use crate::tui::widgets::search::Finder;
+use rustc_hash::FxHasher;
+use std::cell::RefCell;
 use std::cmp::Reverse;
-use vmscope_symbolizer::calls::{CallTree, FunctionId, NodeId, Through};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use vmscope_symbolizer::calls::{CallTree, Function, FunctionId, NodeId, Through};
 
-/// A row of it.
-#[derive(Clone, Debug)]
+/// Stands for the caller of a stack's outermost function.
+pub const NOBODY: &str = "(no caller: the stacks begin here)";
+
+/// Columns of the terminal that a bar has.
+const BAR: usize = 8;
+
+const DEPTH: usize = 0;
+const TOTAL: usize = 1;
+const BARS: usize = 2;
+const SELF: usize = 3;
+const SAMPLES: usize = 4;
+const SELF_SAMPLES: usize = 5;
+const REGION: usize = 6;
+const FUNCTION: usize = 7;
+
+/// A row: the place of a branch among all that were made.
+pub type Row = u32;
+
+/// What a row is called in every tree of the same filter: the hash of the functions on its path.
+pub type Key = u64;
+
+/// A row's branch.
+#[derive(Clone, Copy, Debug)]
 pub struct Branch {
-    /// What it was opened from.
-    pub parent: Option<usize>,
-    /// How deep it is.
-    pub depth: usize,
+    parent: Option<Row>,
     /// `None` where nobody called what is above it.
     pub function: Option<FunctionId>,
-    /// Samples in it and what it called; `None` for callers of a tree upwards.
+    /// Samples in it and in what it called; `None` for callers in a tree upwards.
     pub total: Option<u64>,
-    /// Samples of its own; of a caller, those of the first row that came through it.
+    /// Samples in itself; of a caller, those of the first row that came through it.
     pub own: u64,
-    /// Whether its children are shown.
-    pub open: bool,
-    /// Whether it has none, as far as is known.
-    pub leaf: bool,
-    place: Place,
-    children: Option<Vec<usize>>,
+    key: Key,
+    /// Whether it has no children, as far as is known.
+    leaf: bool,
 }
 
-/// Where in the tree of calls it is.
+/// Where in the tree of calls a branch is.
 #[derive(Clone, Debug)]
 enum Place {
     Down(NodeId),
@@ -35,19 +61,34 @@ enum Place {
     Up(Vec<Through>),
 }
 
-/// The tree.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
+struct Made {
+    branch: Branch,
+    place: Place,
+    children: Option<Vec<Row>>,
+}
+
+/// The branches of a tree of calls.
+#[derive(Clone, Debug)]
 pub struct Branches {
-    all: Vec<Branch>,
-    roots: Vec<usize>,
-    rows: Vec<usize>,
+    tree: Arc<CallTree>,
+    /// Whether it goes up to the callers.
+    up: bool,
+    roots: Vec<Row>,
+    /// Made as they are looked at.
+    made: RefCell<Vec<Made>>,
 }
 
 impl Branches {
     /// The roots, or with `up` the functions by samples of their own.
-    pub fn of(tree: &CallTree, up: bool) -> Self {
-        let mut branches = Branches::default();
-        if up {
+    pub fn of(tree: &Arc<CallTree>, up: bool) -> Self {
+        let mut branches = Branches {
+            tree: Arc::clone(tree),
+            up,
+            roots: Vec::new(),
+            made: RefCell::default(),
+        };
+        branches.roots = if up {
             let functions = (0..).zip(tree.functions()).map(|(function, _)| function);
             // Of equal ones, by their names: that is the order of functions.
             let mut hot: Vec<(Reverse<u64>, FunctionId)> = functions
@@ -55,194 +96,154 @@ impl Branches {
                 .filter(|(own, _)| own.0 > 0)
                 .collect();
             hot.sort_unstable();
-            for (_, function) in hot {
+            let put = |(_, function): (_, FunctionId)| {
                 let counts = tree.counts_of(function);
-                let place = Place::Hot(function);
                 let numbers = (Some(counts.total), counts.own);
-                let at = branches.put(None, Some(function), numbers, place, false);
-                branches.roots.push(at);
-            }
+                branches.put(None, Some(function), numbers, Place::Hot(function), false)
+            };
+            hot.into_iter().map(put).collect()
         } else {
-            branches.roots = branches.put_nodes(tree, None, CallTree::ROOT);
-        }
-        branches.refresh();
+            branches.put_nodes(None, CallTree::ROOT)
+        };
         branches
     }
 
     fn put(
-        &mut self,
-        parent: Option<usize>,
+        &self,
+        parent: Option<Row>,
         function: Option<FunctionId>,
         (total, own): (Option<u64>, u64),
         place: Place,
         leaf: bool,
-    ) -> usize {
-        let above = parent.and_then(|parent| self.all.get(parent));
-        self.all.push(Branch {
+    ) -> Row {
+        let mut hasher = FxHasher::default();
+        parent
+            .map(|parent| self.branch(parent).key)
+            .hash(&mut hasher);
+        function
+            .and_then(|id| self.tree.function(id))
+            .hash(&mut hasher);
+        let branch = Branch {
             parent,
-            depth: above.map_or(0, |above| above.depth + 1),
             function,
             total,
             own,
-            open: false,
+            key: hasher.finish(),
             leaf,
+        };
+        let mut made = self.made.borrow_mut();
+        made.push(Made {
+            branch,
             place,
             children: None,
         });
-        self.all.len() - 1
+        u32::try_from(made.len() - 1).unwrap_or(Row::MAX)
     }
 
-    fn put_nodes(&mut self, tree: &CallTree, parent: Option<usize>, node: NodeId) -> Vec<usize> {
-        let mut made = Vec::new();
-        for child in tree.children(node) {
-            let Some(node) = tree.node(child) else {
-                continue;
-            };
-            let leaf = tree.children(child).is_empty();
+    fn put_nodes(&self, parent: Option<Row>, node: NodeId) -> Vec<Row> {
+        let nodes = self.tree.children(node);
+        let nodes = nodes.filter_map(|child| Some((child, self.tree.node(child)?)));
+        let put = |(child, node): (NodeId, vmscope_symbolizer::calls::CallNode)| {
+            let leaf = self.tree.children(child).is_empty();
             let numbers = (Some(node.total), node.own);
-            made.push(self.put(
+            self.put(
                 parent,
                 Some(node.function),
                 numbers,
                 Place::Down(child),
                 leaf,
-            ));
-        }
-        made
-    }
-
-    fn make_children(&mut self, tree: &CallTree, at: usize) {
-        let Some(branch) = self.all.get(at).filter(|branch| branch.children.is_none()) else {
-            return;
+            )
         };
-        let ways = match &branch.place {
-            Place::Down(node) => {
-                let node = *node;
-                let made = self.put_nodes(tree, Some(at), node);
-                return self.set_children(at, made);
-            }
-            Place::Hot(function) => tree.ways_to(&tree.own_of(*function)),
-            Place::Up(through) => tree.ways_to(through),
-        };
-        let mut made = Vec::new();
-        // Where nobody called any of them there is nothing to tell.
-        if ways.iter().any(|way| way.caller.is_some()) {
-            for way in ways {
-                let leaf = way.caller.is_none();
-                let numbers = (None, way.samples);
-                made.push(self.put(Some(at), way.caller, numbers, Place::Up(way.through), leaf));
-            }
-        }
-        self.set_children(at, made);
+        nodes.map(put).collect()
     }
 
-    fn set_children(&mut self, at: usize, children: Vec<usize>) {
-        if let Some(branch) = self.all.get_mut(at) {
-            branch.leaf = children.is_empty();
-            branch.children = Some(children);
-        }
+    /// A row's branch.
+    pub fn branch(&self, row: Row) -> Branch {
+        self.made.borrow()[row as usize].branch
     }
 
-    fn refresh(&mut self) {
-        let mut rows = Vec::new();
-        let mut open: Vec<usize> = self.roots.iter().rev().copied().collect();
-        while let Some(at) = open.pop() {
-            rows.push(at);
-            let branch = self.all.get(at).filter(|branch| branch.open);
-            let children = branch.and_then(|branch| branch.children.as_ref());
-            open.extend(children.into_iter().flatten().rev());
-        }
-        self.rows = rows;
-    }
-
-    /// How many rows are shown.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// A row.
-    pub fn row(&self, row: usize) -> Option<&Branch> {
-        self.all.get(*self.rows.get(row)?)
+    fn function(&self, row: Row) -> Option<&Function> {
+        self.tree.function(self.branch(row).function?)
     }
 
     /// The node of a row of a tree downwards.
-    pub fn node_of(&self, row: usize) -> Option<NodeId> {
-        match self.row(row)?.place {
+    pub fn node_of(&self, row: Row) -> Option<NodeId> {
+        match self.made.borrow()[row as usize].place {
             Place::Down(node) => Some(node),
             Place::Hot(_) | Place::Up(_) => None,
         }
     }
 
-    /// The row that one was opened from.
-    pub fn parent_of(&self, row: usize) -> Option<usize> {
-        let parent = self.row(row)?.parent?;
-        self.rows.iter().position(|&at| at == parent)
-    }
-
-    /// Shows or hides what is below a row.
-    pub fn set_open(&mut self, tree: &CallTree, row: usize, open: bool) {
-        if let Some(&at) = self.rows.get(row) {
-            self.open_at(tree, at, open);
-            self.refresh();
-        }
-    }
-
-    fn open_at(&mut self, tree: &CallTree, at: usize, open: bool) {
-        if open {
-            self.make_children(tree, at);
-        }
-        if let Some(branch) = self.all.get_mut(at) {
-            branch.open = open && !branch.leaf;
-        }
-    }
-
-    /// Opens a row, what has most samples below it, and so on, until more of them are a
-    /// function's own than any that it called has; returns the row of that.
-    pub fn open_hottest(&mut self, tree: &CallTree, row: usize) -> usize {
-        let Some(&first) = self.rows.get(row) else {
-            return row;
+    /// A row's children, those with most samples first.
+    fn children_of(&self, row: Row) -> Vec<Row> {
+        let place = {
+            let made = &self.made.borrow()[row as usize];
+            if let Some(children) = &made.children {
+                return children.clone();
+            }
+            made.place.clone()
         };
-        let mut at = first;
-        loop {
-            self.make_children(tree, at);
-            let Some(branch) = self.all.get(at) else {
-                break;
-            };
-            let hottest = branch.children.iter().flatten().next().copied();
-            let Some(next) = hottest else {
-                break;
-            };
-            let samples = |branch: &Branch| branch.total.unwrap_or(branch.own);
-            let below = self.all.get(next).map_or(0, samples);
-            let is_down = matches!(branch.place, Place::Down(_));
+        let children = match place {
+            Place::Down(node) => self.put_nodes(Some(row), node),
+            Place::Hot(function) => self.put_callers(row, &self.tree.own_of(function)),
+            Place::Up(through) => self.put_callers(row, &through),
+        };
+        let made = &mut self.made.borrow_mut()[row as usize];
+        made.branch.leaf = children.is_empty();
+        made.children = Some(children.clone());
+        children
+    }
+
+    fn put_callers(&self, row: Row, through: &[Through]) -> Vec<Row> {
+        let ways = self.tree.ways_to(through);
+        // Where nobody called any of them there is nothing to show.
+        if ways.iter().all(|way| way.caller.is_none()) {
+            return Vec::new();
+        }
+        let put = |way: vmscope_symbolizer::calls::Way| {
+            let leaf = way.caller.is_none();
+            let place = Place::Up(way.through);
+            self.put(Some(row), way.caller, (None, way.samples), place, leaf)
+        };
+        ways.into_iter().map(put).collect()
+    }
+
+    /// The first row.
+    pub fn first(&self) -> Option<Row> {
+        self.roots.first().copied()
+    }
+
+    /// A row of a tree upwards without callers above it.
+    pub fn root_of(&self, function: FunctionId) -> Option<Row> {
+        let mut roots = self.roots.iter().copied();
+        roots.find(|&row| self.branch(row).function == Some(function))
+    }
+
+    /// A row, the one with most samples below it, and so on, until more samples are a function's
+    /// own than any that it called has.
+    pub fn hottest_path(&self, row: Row) -> Vec<Row> {
+        let mut path = vec![row];
+        let mut at = row;
+        while let Some(next) = self.children_of(at).first().copied() {
+            let (branch, below) = (self.branch(at), self.branch(next));
+            let below = below.total.unwrap_or(below.own);
             // The first step is always taken: one asked for it.
-            if is_down && at != first && branch.own >= below {
+            if !self.up && at != row && branch.own >= below {
                 break;
             }
-            self.open_at(tree, at, true);
+            path.push(next);
             at = next;
         }
-        self.refresh();
-        self.rows
-            .iter()
-            .position(|&other| other == at)
-            .unwrap_or(row)
+        path
     }
 
-    /// The row at which the hottest path to a row begins: the first one up that has a
-    /// hotter neighbour, or is a root.
-    pub fn begin_of_path(&self, row: usize) -> usize {
-        let Some(&from) = self.rows.get(row) else {
-            return row;
-        };
-        let mut at = from;
-        while let Some(parent) = self.all.get(at).and_then(|branch| branch.parent) {
-            let children = self
-                .all
-                .get(parent)
-                .and_then(|above| above.children.as_ref());
-            let is_first = children.and_then(|children| children.first()) == Some(&at);
-            if !is_first && at != from {
+    /// The row at which the hottest path to a row begins: the first one up that has a hotter
+    /// neighbour, or is a root.
+    pub fn begin_of_path(&self, row: Row) -> Row {
+        let mut at = row;
+        while let Some(parent) = self.branch(at).parent {
+            let is_first = self.children_of(parent).first() == Some(&at);
+            if !is_first && at != row {
                 break;
             }
             at = parent;
@@ -250,104 +251,197 @@ impl Branches {
                 break;
             }
         }
-        self.rows
-            .iter()
-            .position(|&other| other == at)
-            .unwrap_or(row)
+        at
     }
 
-    /// Opens all above a node of a tree downwards, and returns its row.
-    pub fn reveal(&mut self, tree: &CallTree, node: NodeId) -> Option<usize> {
-        let mut found = None;
-        for step in tree.path(node) {
-            let children = match found {
-                None => &self.roots,
-                Some(at) => {
-                    self.open_at(tree, at, true);
-                    self.all.get(at)?.children.as_ref()?
-                }
+    /// The rows from a root down to a node.
+    pub fn path_to(&self, node: NodeId) -> Vec<Row> {
+        let mut path: Vec<Row> = Vec::new();
+        for step in self.tree.path(node) {
+            let children = match path.last() {
+                None => self.roots.clone(),
+                Some(&row) => self.children_of(row),
             };
-            // Children are in the order of their nodes.
-            let first = children
-                .first()
-                .and_then(|&first| match self.all.get(first)?.place {
-                    Place::Down(node) => Some(node),
-                    _ => None,
-                });
-            let index = step.checked_sub(first?)?;
-            found = children.get(index as usize).copied();
+            let found = children
+                .into_iter()
+                .find(|&row| self.node_of(row) == Some(step));
+            let Some(found) = found else {
+                break;
+            };
+            path.push(found);
         }
-        self.refresh();
-        self.rows.iter().position(|&at| Some(at) == found)
+        path
     }
 
-    /// The same tree over new counts: what was open is open, as far as it is still there.
-    /// Returns the row of what was in the row `selected`, or the nearest above it.
-    pub fn carried(
-        &self,
-        old_tree: &CallTree,
-        tree: &CallTree,
-        up: bool,
-        selected: usize,
-    ) -> (Self, usize) {
-        let mut new = Branches::of(tree, up);
-        let wanted = self.rows.get(selected).copied();
-        let mut chosen: Option<usize> = None;
-        // What was selected, and all that it was opened from: the innermost that is there
-        // counts.
-        let mut above = Vec::new();
-        let mut next = wanted;
-        while let Some(at) = next {
-            above.push(at);
-            next = self.all.get(at).and_then(|branch| branch.parent);
+    fn depth(&self, row: Row) -> u64 {
+        let parent = |row: &Row| self.branch(*row).parent;
+        std::iter::successors(Some(row), parent).skip(1).count() as u64
+    }
+}
+
+/// What is shown of branches.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    pub branches: &'a Branches,
+    /// By function, whether a search has found it; may be empty.
+    pub fits: &'a [bool],
+    /// All samples: what shares are of.
+    pub all: u64,
+}
+
+impl Page<'_> {
+    /// The number that a row is ordered by.
+    fn samples(&self, branch: Branch) -> u64 {
+        match branch.total {
+            Some(total) if !self.branches.up => total,
+            _ => branch.own,
         }
-        let mut pairs: Vec<(Option<usize>, Option<usize>)> = vec![(None, None)];
-        while let Some((old, fresh)) = pairs.pop() {
-            let children = |branches: &Branches, at: Option<usize>| match at {
-                None => branches.roots.clone(),
-                Some(at) => {
-                    let branch = branches.all.get(at);
-                    branch.and_then(|b| b.children.clone()).unwrap_or_default()
-                }
-            };
-            let fresh_children = children(&new, fresh);
-            let fresh_of: rustc_hash::FxHashMap<Option<FunctionId>, usize> = fresh_children
-                .iter()
-                .filter_map(|&at| Some((new.all.get(at)?.function, at)))
-                .collect();
-            for at in children(self, old) {
-                let Some(branch) = self.all.get(at) else {
-                    continue;
-                };
-                let is_above = above.contains(&at);
-                if !branch.open && !is_above {
-                    continue;
-                }
-                let function = match branch.function {
-                    None => None,
-                    Some(id) => {
-                        let found = old_tree.function(id).and_then(|f| tree.find(f));
-                        if found.is_none() {
-                            continue;
-                        }
-                        found
-                    }
-                };
-                let Some(&fresh) = fresh_of.get(&function) else {
-                    continue;
-                };
-                let depth = |at: usize| new.all.get(at).map_or(0, |branch| branch.depth);
-                if is_above && chosen.is_none_or(|chosen| depth(fresh) > depth(chosen)) {
-                    chosen = Some(fresh);
-                }
-                if branch.open {
-                    new.open_at(tree, fresh, true);
-                    pairs.push((Some(at), Some(fresh)));
-                }
+    }
+
+    fn is_found(&self, branch: Branch) -> bool {
+        let function = branch.function.map(|id| id as usize);
+        function.is_some_and(|id| self.fits.get(id) == Some(&true))
+    }
+}
+
+impl Rows for Page<'_> {
+    type Row = Row;
+    type Key = Key;
+
+    fn columns(&self, _width: u16) -> Vec<Column> {
+        let function = match self.branches.up {
+            true => "function, and who called it",
+            false => "function, and what it called",
+        };
+        let shown = if self.branches.up { SELF } else { TOTAL };
+        vec![
+            Column::right("", "depth", 0),
+            Column::right("total", "total", 7).sort(Sort::Down),
+            Column::left("", "", BAR).rank(3).sort(Sort::Like(shown)),
+            Column::right("self", "self", 7).sort(Sort::Down),
+            Column::right("samples", "samples", 9)
+                .rank(2)
+                .sort(Sort::Like(shown)),
+            Column::right("", "self samples", 0),
+            Column::left("", "region", 1),
+            Column::left(function, "function", 34).sort(Sort::Up),
+        ]
+    }
+
+    fn stretch(&self) -> usize {
+        FUNCTION
+    }
+
+    fn sorts(&self) -> Vec<usize> {
+        match self.branches.up {
+            true => vec![SELF, TOTAL, FUNCTION],
+            false => vec![TOTAL, SELF, FUNCTION],
+        }
+    }
+
+    fn is_tree(&self) -> bool {
+        true
+    }
+
+    fn indent(&self) -> usize {
+        1
+    }
+
+    fn children(&self, parent: Option<Row>) -> Vec<Row> {
+        match parent {
+            None => self.branches.roots.clone(),
+            Some(row) => self.branches.children_of(row),
+        }
+    }
+
+    fn can_open(&self, row: Row) -> bool {
+        !self.branches.branch(row).leaf
+    }
+
+    fn key(&self, row: Row) -> Key {
+        self.branches.branch(row).key
+    }
+
+    fn value(&self, row: Row, column: usize) -> Value {
+        let branch = self.branches.branch(row);
+        let function = self.branches.function(row);
+        let share = |samples: u64| Value::Share(ratio(samples, self.all));
+        match column {
+            DEPTH => Value::Count(self.branches.depth(row)),
+            TOTAL => branch.total.map_or(Value::Empty, share),
+            SELF => share(branch.own),
+            SAMPLES => branch.total.map_or(Value::Empty, Value::Count),
+            SELF_SAMPLES => Value::Count(branch.own),
+            REGION => {
+                let region = function.map(|one| one.region.map_or("thread", region_name));
+                Value::Text(region.unwrap_or_default().to_owned())
             }
+            FUNCTION => {
+                let name = |function: &Function| {
+                    let inlined = if function.inlined { " (inlined)" } else { "" };
+                    format!("{}{inlined}", words::full(function))
+                };
+                Value::Text(function.map_or_else(|| NOBODY.to_owned(), name))
+            }
+            _ => Value::Empty,
         }
-        new.refresh();
-        let row = new.rows.iter().position(|&at| Some(at) == chosen);
-        (new, row.unwrap_or(0))
+    }
+
+    fn sort_key(&self, row: Row, column: usize) -> SortKey {
+        let branch = self.branches.branch(row);
+        SortKey::Number(match column {
+            TOTAL => branch.total.unwrap_or(branch.own),
+            SELF => branch.own,
+            // Functions are in the order of their names; nobody is the last.
+            _ => branch.function.map_or(u64::MAX, u64::from),
+        })
+    }
+
+    fn cell(&self, row: Row, column: usize, room: &Room<'_>) -> Vec<Piece> {
+        let branch = self.branches.branch(row);
+        let function = self.branches.function(row);
+        let samples = self.samples(branch);
+        let top = self
+            .branches
+            .first()
+            .map(|first| self.branches.branch(first));
+        let top = top.map_or(0, |first| self.samples(first));
+        let heat = |samples: u64| Role::Heat(ratio(samples, top));
+        let share = |samples: u64| percent(ratio(samples, self.all));
+        let (role, text) = match column {
+            TOTAL => match branch.total {
+                Some(total) => (heat(total), share(total)),
+                None => (Role::Dim, String::new()),
+            },
+            BARS => (heat(samples), room.theme.bar(ratio(samples, self.all), BAR)),
+            SELF if branch.own == 0 => (heat(0), String::new()),
+            SELF => (heat(branch.own), share(branch.own)),
+            SAMPLES => (Role::Text, count(samples)),
+            REGION => (
+                function.map_or(Role::Dim, words::role),
+                function.map_or(' ', words::letter).to_string(),
+            ),
+            _ => {
+                let role = match self.is_found(branch) {
+                    true => Role::Match,
+                    false => Role::Text,
+                };
+                let name = function.map_or_else(
+                    || NOBODY.to_owned(),
+                    |function| words::short(function, room.width),
+                );
+                (role, name)
+            }
+        };
+        Piece::cell(role, text)
+    }
+
+    fn fits(&self, row: Row, _text: &mut Finder) -> bool {
+        self.is_found(self.branches.branch(row))
+    }
+
+    fn searched(&self, _row: Row) -> Vec<Row> {
+        // What is not expanded is found in the tree of calls itself.
+        Vec::new()
     }
 }

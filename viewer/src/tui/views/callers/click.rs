@@ -2,8 +2,7 @@
 
 use super::{Callers, Form, draw, flame};
 use crate::tui::views::{Act, Click, Cx, Press};
-use crate::tui::widgets::table;
-use vmscope_symbolizer::calls::CallTree;
+use crate::tui::widgets::data_table::Clicked;
 
 /// Rows that the wheel moves the graph by.
 const WHEEL: usize = 3;
@@ -42,32 +41,15 @@ impl Callers {
                 }
                 Vec::new()
             }
-            Form::Tree => self.click_tree(&tree, click, cx),
+            Form::Tree => self.click_tree(click, cx),
         }
     }
 
-    fn click_tree(&mut self, tree: &CallTree, click: Click, cx: &Cx<'_>) -> Vec<Act> {
+    fn click_tree(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
         let area = draw::rows(cx.area);
-        let (rows, height) = (self.branches.len(), table::height(area));
-        let is_wheel = matches!(click.what, Press::WheelUp | Press::WheelDown);
-        let line = click.at.y.checked_sub(area.y + 1);
-        let Some(line) = line.filter(|_| is_wheel || click.at.y < area.bottom()) else {
-            return Vec::new();
-        };
-        if !self.list.press(click.what, usize::from(line), rows, height) {
-            return Vec::new();
+        match self.with_table(cx, |table, page, _| table.click(click, page, area)) {
+            Some(Clicked::Row { twice: true, .. }) => self.open_method(cx),
+            _ => Vec::new(),
         }
-        let row = self.list.selected();
-        let column = usize::from(click.at.x.saturating_sub(area.x));
-        let width = usize::from(area.width);
-        if self.tree_look(tree, cx).is_sign(row, column, width) {
-            let open = self.branches.row(row).is_some_and(|branch| branch.open);
-            self.branches.set_open(tree, row, !open);
-            return Vec::new();
-        }
-        if click.what == Press::Double {
-            return self.open_method(cx);
-        }
-        Vec::new()
     }
 }

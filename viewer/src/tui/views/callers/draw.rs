@@ -1,6 +1,7 @@
 //! Drawing the view: what it is of, the graph or the tree, and what is selected.
 
-use super::{Callers, Form, flame, list, words};
+use super::branches::NOBODY;
+use super::{Callers, Form, around, flame, words};
 use crate::present::names::region_name;
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::text;
@@ -118,18 +119,6 @@ impl Callers {
         }
     }
 
-    pub(super) fn tree_look<'a>(&'a self, tree: &'a CallTree, cx: &Cx<'a>) -> list::Tree<'a> {
-        list::Tree {
-            theme: cx.theme,
-            tree,
-            branches: &self.branches,
-            up: self.up,
-            list: self.list,
-            fits: self.search.fits(),
-            all: self.all(),
-        }
-    }
-
     pub(super) fn do_draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         if cx.profile.trace.samples.times.is_empty() && cx.profile.time_buckets.forgotten() == 0 {
             return say(&no_samples(cx), cx, frame, area);
@@ -157,14 +146,18 @@ impl Callers {
         self.draw_head(tree, cx, frame, area);
         match self.form {
             Form::Flame => self.look(tree, cx).draw(frame, graph(area)),
-            Form::Tree => self.tree_look(tree, cx).draw(frame, rows(area)),
+            Form::Tree => {
+                if let Some(page) = self.page() {
+                    self.table.draw(&page, cx.theme, frame, rows(area));
+                }
+            }
         }
         let is_there = has_around(self.form, area);
         if let (Some(area), Some(function)) = (around(area).filter(|_| is_there), self.selected()) {
             let newest = self.around.answered().map(|(key, _)| &key.0);
             let is_newest = newest == tree.function(function);
             let is_of = self.around.get().filter(|_| is_newest);
-            list::around((tree, cx.theme, self.all()), function, is_of, frame, area);
+            around::draw((tree, cx.theme, self.all()), function, is_of, frame, area);
         }
         self.draw_detail(tree, cx, frame, area);
     }
@@ -285,13 +278,13 @@ impl Callers {
     }
 
     fn row_detail(&self, tree: &CallTree, native: bool) -> (String, String) {
-        let row = self.list.selected();
-        let Some(branch) = self.branches.row(row) else {
+        let row = self.table.selected().zip(self.branches.as_ref());
+        let Some(branch) = row.map(|(row, branches)| branches.branch(row)) else {
             return Default::default();
         };
         let name = self
             .named(tree, native)
-            .unwrap_or_else(|| list::NOBODY.to_owned());
+            .unwrap_or_else(|| NOBODY.to_owned());
         if let Some(node) = self.selected_node().and_then(|node| tree.node(node)) {
             let caller = tree.node(node.parent).filter(|_| node.depth > 1);
             return (name, words::numbers(node, caller, self.all()));

@@ -4,8 +4,7 @@
 use super::{Callers, Form, draw, words};
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::views::{Cx, Find};
-use crate::tui::widgets::search::{self, next_match};
-use crate::tui::widgets::table;
+use crate::tui::widgets::search;
 use std::sync::Arc;
 use vmscope_symbolizer::calls::{CallTree, CallsOf, NodeId};
 
@@ -15,8 +14,8 @@ pub struct Search {
     pattern: String,
     /// By function; empty where nothing is searched for.
     fits: Arc<Vec<bool>>,
-    /// Where it began: a node, and a row.
-    rows: search::Search<(NodeId, usize)>,
+    /// Where it began.
+    nodes: search::Search<NodeId>,
     /// Samples of stacks with a match.
     found: Fetched<(String, CallsOf, Stamp), u64>,
     ended: bool,
@@ -81,11 +80,9 @@ impl Callers {
             self.search.pattern.clear();
             self.search.fits = Arc::default();
         }
-        let now = (
-            self.selected_node().unwrap_or(CallTree::ROOT),
-            self.list.selected(),
-        );
-        let Some((origin, _)) = self.search.rows.begin(pattern, now) else {
+        let now = self.selected_node().unwrap_or(CallTree::ROOT);
+        let Some((origin, _)) = self.search.nodes.begin(pattern, now) else {
+            self.with_table(cx, |table, page, height| table.find("", find, page, height));
             return true;
         };
         let Some(tree) = self.shown.clone() else {
@@ -99,19 +96,13 @@ impl Callers {
             return false;
         }
         let fits = Arc::clone(&self.search.fits);
-        let fits_function = |function: u32| fits.get(function as usize) == Some(&true);
         if self.form == Form::Tree && self.up {
-            let found = next_match(self.branches.len(), origin.1, now.1, find, |row| {
-                let function = self.branches.row(row).and_then(|branch| branch.function);
-                function.is_some_and(fits_function)
+            let found = self.with_table(cx, |table, page, height| {
+                table.find(pattern, find, page, height)
             });
-            if let Some(row) = found {
-                let height = table::height(draw::rows(cx.area));
-                self.list.select(row, self.branches.len(), height);
-            }
-            return found.is_some();
+            return found == Some(true);
         }
-        let from = if find == Find::Here { origin.0 } else { now.0 };
+        let from = if find == Find::Here { origin } else { now };
         let behind = find != Find::Previous;
         let Some(node) = tree.matching(&fits, from, behind, find == Find::Here) else {
             return false;
@@ -121,12 +112,7 @@ impl Callers {
                 let height = draw::graph(cx.area).height.into();
                 self.flame.select(&tree, node, height);
             }
-            Form::Tree => {
-                let height = table::height(draw::rows(cx.area));
-                if let Some(row) = self.branches.reveal(&tree, node) {
-                    self.list.select(row, self.branches.len(), height);
-                }
-            }
+            Form::Tree => self.reveal(node, cx),
         }
         true
     }

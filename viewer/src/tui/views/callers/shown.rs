@@ -1,14 +1,11 @@
-//! All that the view shows, for copying and exporting.
+//! The flame graph for copying and exporting.
 
-use super::branches::Branches;
-use super::list::NOBODY;
 use super::words;
 use crate::export::frames::{field, mark};
 use crate::export::tree::LONGEST_NAME;
-use crate::present::document::{Chart, Table, Value, each};
-use crate::present::numbers::ratio;
+use crate::present::document::Chart;
 use vmscope_symbolizer::Stop;
-use vmscope_symbolizer::calls::{CallTree, Function, NodeId};
+use vmscope_symbolizer::calls::{CallTree, NodeId};
 
 /// Frames of fewer samples than this part of all stay with their callers: so many can't be
 /// told apart in a picture.
@@ -17,58 +14,6 @@ const NARROWEST: u64 = 10_000;
 /// The most text of collapsed stacks: where stacks of hostile depth have hostile names,
 /// narrow frames are left out earlier.
 const MOST_TEXT_BYTES: usize = 16 << 20;
-
-/// The rows of the tree, as far as it is opened.
-pub fn table(
-    tree: &CallTree,
-    branches: &Branches,
-    up: bool,
-    all: u64,
-    stop: &Stop,
-) -> Option<Table> {
-    let columns = [
-        ">depth",
-        ">total",
-        ">self",
-        ">samples",
-        ">self samples",
-        "region",
-        "function",
-    ];
-    let title = if up {
-        "functions by samples of their own, and who called them"
-    } else {
-        "functions and what they called"
-    };
-    let mut table = Table::new(title, &columns);
-    each(0..branches.len(), stop, |row| {
-        let Some(branch) = branches.row(row) else {
-            return;
-        };
-        let function = branch.function.and_then(|id| tree.function(id));
-        let share = |samples: u64| Value::Share(ratio(samples, all));
-        table.rows.push(vec![
-            Value::Count(branch.depth as u64),
-            branch.total.map_or(Value::Empty, share),
-            share(branch.own),
-            branch.total.map_or(Value::Empty, Value::Count),
-            Value::Count(branch.own),
-            Value::Text(function.map_or_else(String::new, region_of)),
-            Value::Text(function.map_or_else(|| NOBODY.to_owned(), named)),
-        ]);
-    })?;
-    Some(table)
-}
-
-fn named(function: &Function) -> String {
-    let inlined = if function.inlined { " (inlined)" } else { "" };
-    format!("{}{inlined}", words::full(function))
-}
-
-fn region_of(function: &Function) -> String {
-    let region = function.region.map(crate::present::names::region_name);
-    region.unwrap_or("thread").to_owned()
-}
 
 /// The stacks under a node, as lines that other tools read: with the names and marks that
 /// `vmscope export` writes. Returns how many samples a frame has at least.

@@ -61,7 +61,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
                     continue;
                 };
                 let prefix = match at == data.tree_column() && data.is_tree() {
-                    true => prefix(row.depth, row.open, width, theme),
+                    true => prefix((row.depth, data.indent()), row.open, width, theme),
                     false => String::new(),
                 };
                 let room = Room {
@@ -153,13 +153,18 @@ pub(super) fn fitting(columns: &[Column], stretch: usize, room: usize) -> Vec<(u
 }
 
 /// What stands before a name in a tree: its depth, and whether it is expanded.
-fn prefix(depth: usize, open: Option<bool>, room: usize, theme: &Theme) -> String {
+fn prefix(
+    (depth, indent): (usize, usize),
+    open: Option<bool>,
+    room: usize,
+    theme: &Theme,
+) -> String {
     let sign = match open {
         Some(true) => theme.sign("▾ ", "- "),
         Some(false) => theme.sign("▸ ", "+ "),
         None => "  ",
     };
-    let blanks = 2 * depth;
+    let blanks = indent * depth;
     if blanks <= room / 3 {
         return format!("{}{sign}", " ".repeat(blanks));
     }

@@ -1,7 +1,7 @@
 //! A table's search, the mouse in it, and the palette's lines for it.
 
 use super::drawn::fitted;
-use super::{DataTable, Rows, RowsOf, Sort};
+use super::{DataTable, Rows, RowsOf, Sort, place_of};
 use crate::tui::views::{Choice, Click, Find, Press};
 use crate::tui::widgets::search::{Finder, next_match};
 use ratatui::layout::Rect;
@@ -37,8 +37,8 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         let Some((origin, finder)) = self.search.begin(pattern, here) else {
             return true;
         };
-        let is_origin = |key: &Key| self.rows.iter().position(|row| data.key(row.row) == *key);
-        let origin = origin.as_ref().and_then(is_origin).unwrap_or(now);
+        let origin = origin.and_then(|key| place_of(&self.rows, data, &key));
+        let origin = origin.unwrap_or(now);
         let mut path = Vec::new();
         let found = next_match(count, origin, now, find, |at| {
             path.clear();
@@ -53,14 +53,10 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         };
         self.select(data, at, height);
         // The path goes from what was found up to the row that is collapsed.
-        if let Some(&inside) = path.first() {
+        if !path.is_empty() {
             let closed = self.selected().into_iter();
-            let outer: Vec<Row> = closed.chain(path.into_iter().skip(1)).collect();
-            for row in outer {
-                self.turn(data, row, true);
-            }
-            self.chosen = Some(data.key(inside));
-            self.arrange(data, height);
+            let path: Vec<Row> = closed.chain(path.into_iter().rev()).collect();
+            self.reveal(data, &path, height);
         }
         true
     }
@@ -92,7 +88,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         let row = self.selected_visible();
         let sign = row
             .filter(|row| row.open.is_some())
-            .map(|row| 2 * row.depth);
+            .map(|row| data.indent() * row.depth);
         if let (Some((column, from, _)), Some(sign)) = (at, sign)
             && *column == data.tree_column()
             && (from + sign..from + sign + 2).contains(&x)

@@ -171,6 +171,11 @@ pub trait Rows {
         false
     }
 
+    /// Columns of the terminal that a level of a tree is set in.
+    fn indent(&self) -> usize {
+        2
+    }
+
     /// Whether rows are expanded before anybody collapses them.
     fn is_open_at_first(&self) -> bool {
         false
