@@ -86,8 +86,8 @@ pub struct Addresses {
     pub total: u64,
     /// Those of them without an address: not running, doubtful, in memory that nobody told of.
     pub nowhere: u64,
-    /// Samples that only sums are left of: they are in none of these numbers.
-    pub forgotten: u64,
+    /// Samples of which only the total is known: they are in none of these numbers.
+    pub dropped: u64,
 }
 
 impl Stretch {
@@ -178,7 +178,7 @@ impl Addresses {
             stretches,
             total,
             nowhere: total.saturating_sub(placed),
-            forgotten: profile.time_buckets.forgotten(),
+            dropped: profile.time_buckets.dropped(),
         })
     }
 }

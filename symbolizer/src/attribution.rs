@@ -228,7 +228,7 @@ pub fn owner_errors(
     stop: &Stop,
     mut put: impl FnMut(u32, EntryId, Owner, &mut dyn FnMut(u32)),
 ) -> Option<Vec<f64>> {
-    let means = Means::new(total, groups).filter(|_| profile.time_buckets.forgotten() == 0);
+    let means = Means::new(total, groups).filter(|_| profile.time_buckets.dropped() == 0);
     let Some(mut means) = means else {
         return Some(Vec::new());
     };

@@ -57,7 +57,7 @@ pub fn profile_of_telling(
         site_of_place: Vec::new(),
         resolved_now: symbols,
         time_buckets: TimeBuckets::default(),
-        left: None,
+        omitted: None,
     };
     let separator = code::separator_of(&profile.trace).to_owned();
     let mut names = Names::new(inlined, usize::MAX, usize::MAX);

@@ -7,7 +7,8 @@
 //! The way of a sample: [`trace`] puts it into the address space and the code zone
 //! *as they were at its time* and keeps the place; [`symbols`] names the places;
 //! [`profile`] is what comes of it; [`summary`] counts it under a filter, by means of
-//! [`time_buckets`]; [`stacks`] with its callers, [`calls`] as a tree of them, [`compilers`] by what a compiler worked for,
+//! [`time_buckets`]; [`live`] does the same while the recording is made, with a window of samples
+//! ([`bounds`]); [`stacks`] with its callers, [`calls`] as a tree of them, [`compilers`] by what a compiler worked for,
 //! [`attribution`] by the method that each is for, [`matrix`] by that and by category; [`methods`] tells which entries are one method;
 //! [`annotate`] puts a method's samples beside its bytecodes or lines; [`addresses`] puts them
 //! where they fell, and [`zone`] tells what lay there.
@@ -25,6 +26,7 @@
 pub mod addresses;
 pub mod annotate;
 pub mod attribution;
+pub mod bounds;
 mod build;
 pub mod calls;
 pub mod compilers;
@@ -41,8 +43,9 @@ pub mod time_buckets;
 pub mod trace;
 pub mod zone;
 
+pub use bounds::{Bounds, Omitted};
 pub use build::{Making, profile_of, profile_of_telling};
-pub use live::{Bounds, Live};
+pub use live::Live;
 pub use profile::{Entry, EntryId, Profile, Region, Site, SiteId};
 pub use summary::{Filter, Only, Summary};
 pub use time_buckets::Stop;

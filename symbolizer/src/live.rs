@@ -4,12 +4,14 @@
 //! takes every record as it is told; [`Live::settle`] places and names the samples before
 //! a time until which everything is told. What a step costs goes by what is new. A map of
 //! code that is told after samples fell on it reaches those samples too: their places get
-//! other sites ([`Settled::renamed_from`]).
+//! other sites ([`Settled::renamed`]).
 //!
-//! What this can't do: a record that comes after its time was settled counts from then on
-//! only ([`Left::late`]); rules of interpreters count for samples that are settled after
-//! them. Where there is no room ([`Bounds`]), the oldest goes, and is counted ([`Left`]); of
-//! samples, the sums by time stay ([`crate::time_buckets`]).
+//! The samples of a rolling window are kept; of older ones a total stays
+//! ([`crate::time_buckets`]). Everything has a bound ([`Bounds`]), and what is omitted is
+//! counted ([`Omitted`]).
+//!
+//! A record that comes after its time was settled counts from then on only
+//! ([`Omitted::late`]). Rules of interpreters count for samples that are settled after them.
 //!
 //! Readers share the [`Profile`] behind a lock, which is held for writing only while a
 //! step puts in what is new: never while a file is read.
@@ -21,6 +23,7 @@ mod step;
 mod telling;
 mod threads;
 
+use crate::bounds::{Bounds, Omitted};
 use crate::build::Names;
 use crate::native::Binaries;
 use crate::profile::Profile;
@@ -34,8 +37,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 use threads::Folded;
 use vmscope_records::{
-    CollectionKey, DurationNs, MethodKey, ProcessKey, Record, Sample, SymbolOwner, ThreadKey,
-    TimeNs,
+    CollectionKey, MethodKey, ProcessKey, Record, Sample, SymbolOwner, ThreadKey, TimeNs,
 };
 
 /// So long a step waits for a moment without readers, before it keeps new ones out.
@@ -44,96 +46,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How often it looks.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// How much is kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// Single samples, 16 bytes each, and up to two time buckets of them more; of older ones, what
-    /// their time buckets sum up.
-    pub samples: usize,
-    /// Single samples no older than this.
-    pub age: DurationNs,
-    /// Cells of time buckets, 8 bytes each, a time bucket counted as [`BUCKET_CELLS`]; of more, the
-    /// time buckets without single samples are merged, the smallest first.
-    pub cells: usize,
-    /// Entries; what is new beyond that is an entry `(others)` of its region.
-    pub entries: usize,
-    /// Sites, likewise.
-    pub sites: usize,
-    /// Records of each of the kinds that are kept one by one (counters, collections …).
-    pub series: usize,
-    /// Threads that are over; of a quarter more, the oldest are summed up.
-    pub threads: usize,
-    /// Processes that are over; of an eighth more, the oldest are known by what they used
-    /// together.
-    pub processes: usize,
-    /// Pieces of code that are gone and have single samples; of more, the oldest samples go.
-    pub codes: usize,
-    /// What is known of code that is gone and has samples, in bytes; of more, the oldest
-    /// has no bytecodes any more but those that its samples have by then.
-    pub code: usize,
-    /// Readings of a thread's CPU time; of more, every other one of the older half goes. Of a
-    /// thread that ended before all single samples, the first and the last remain.
-    pub cpu_readings: usize,
-}
-
-/// What a time bucket takes beside its cells, in cells.
-pub const BUCKET_CELLS: usize = 16;
-
-impl Default for Bounds {
-    /// Ten minutes, but no more than two million samples (32 MiB); time buckets of 16 MiB, and
-    /// what makes as much of the rest.
-    fn default() -> Self {
-        Bounds {
-            samples: 1 << 21,
-            age: DurationNs(600_000_000_000),
-            cells: 1 << 21,
-            entries: 1 << 16,
-            sites: 1 << 17,
-            series: 1 << 16,
-            threads: 4096,
-            processes: 1 << 13,
-            codes: 1 << 15,
-            code: 64 << 20,
-            cpu_readings: 1024,
-        }
-    }
-}
-
-/// What was left out of a live profile, so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Left {
-    /// Single samples that were dropped, because they were old or too many: time buckets
-    /// still count them.
-    pub samples: u64,
-    /// Those of them whose sites had other names by the time more was known: they count
-    /// where they did.
-    pub misnamed: u64,
-    /// Times that two time buckets were merged for want of room.
-    pub merged: u64,
-    /// Records of series that were dropped for the same reason.
-    pub records: u64,
-    /// Times that an entry or site had no room, and became `(others)`.
-    pub names: u64,
-    /// Threads that were over and were summed up with others.
-    pub threads: u64,
-    /// Pieces of code that were gone and lost their bytecodes.
-    pub code: u64,
-    /// Records about times that were settled: samples of then know nothing of them.
-    pub late: u64,
-    /// Samples that came after their time was settled: they count as of then.
-    pub late_samples: u64,
-}
-
 /// What a step did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
     /// Samples that were added to the profile.
     pub samples: u64,
-    /// Single samples that were dropped at its end.
+    /// Samples that left the rolling window at its end.
     pub dropped: u64,
-    /// Samples from this one on, counted from the very first, may have other sites than
-    /// before: `renamed_from` − [`Left::samples`] is its index now.
-    pub renamed_from: Option<u64>,
+    /// Places that have other sites than before.
+    pub renamed: u64,
     /// Whether places have other numbers than before. Entries, sites and threads never
     /// have.
     pub renumbered: bool,
@@ -169,7 +90,7 @@ pub struct Live {
     stripped: FxHashSet<CodeIndex>,
     /// Interpreters may show at any place what they did not.
     is_shown_anew: bool,
-    left: Left,
+    omitted: Omitted,
 }
 
 /// What finds things in the profile.
@@ -177,9 +98,7 @@ pub struct Live {
 struct Index {
     places_of_code: FxHashMap<CodeIndex, Vec<u32>>,
     places_of_native: FxHashMap<SymbolOwner, Vec<u32>>,
-    /// The number of a sample, counted from the very first, before which none has this place.
-    first_of_place: Vec<u64>,
-    /// How many single samples of each place were dropped.
+    /// How many samples of each place were dropped.
     dropped_of_place: Vec<u32>,
     collections: FxHashMap<CollectionKey, u64>,
     compilations: FxHashMap<(ThreadKey, TimeNs, u64), u64>,
@@ -189,7 +108,7 @@ struct Index {
     /// Methods that were told since the last time that some were forgotten.
     fresh_methods: FxHashSet<MethodKey>,
     ended_processes: Vec<(TimeNs, ProcessKey)>,
-    /// How much code that is gone has single samples, if it was just counted.
+    /// How much dead code has samples, if it was just counted.
     gone_codes: usize,
     /// When what is not needed any more was last forgotten: how much there was.
     places_then: usize,
@@ -213,7 +132,7 @@ impl Live {
             site_of_place: Vec::new(),
             resolved_now: Vec::new(),
             time_buckets: TimeBuckets::default(),
-            left: Some(Left::default()),
+            omitted: Some(Omitted::default()),
         };
         let mut world = World::new(std::iter::empty(), Vec::new(), Interpreters::default());
         world.zones().note_missed();
@@ -239,7 +158,7 @@ impl Live {
             is_all_stale: false,
             stripped: FxHashSet::default(),
             is_shown_anew: false,
-            left: Left::default(),
+            omitted: Omitted::default(),
         }
     }
 
@@ -249,13 +168,13 @@ impl Live {
         &self.profile
     }
 
-    /// What was left out so far.
+    /// What was omitted so far.
     #[must_use]
-    pub fn left(&self) -> Left {
-        Left {
+    pub fn omitted(&self) -> Omitted {
+        Omitted {
             names: self.names.left_out,
-            late: self.left.late + self.growing.late,
-            ..self.left
+            late: self.omitted.late + self.growing.late,
+            ..self.omitted
         }
     }
 
@@ -291,11 +210,7 @@ impl Live {
         Settled {
             samples: first.samples + second.samples,
             dropped: first.dropped + second.dropped,
-            renamed_from: first
-                .renamed_from
-                .into_iter()
-                .chain(second.renamed_from)
-                .min(),
+            renamed: first.renamed + second.renamed,
             renumbered: first.renumbered || second.renumbered,
         }
     }
@@ -309,7 +224,7 @@ impl Live {
         let before = profile.trace.samples.times.len();
         self.place(&mut profile, until);
         let added = profile.trace.samples.times.len().saturating_sub(before);
-        let renamed_from = self.name(&mut profile, before);
+        let renamed = self.name(&mut profile);
         let Profile {
             trace,
             entries,
@@ -327,11 +242,11 @@ impl Live {
         let dropped = self.drop_oldest(&mut profile);
         self.fold_threads(&mut profile);
         let renumbered = self.forget(&mut profile);
-        profile.left = Some(self.left());
+        profile.omitted = Some(self.omitted());
         Settled {
             samples: added as u64,
             dropped,
-            renamed_from,
+            renamed,
             renumbered,
         }
     }

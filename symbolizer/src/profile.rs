@@ -1,6 +1,6 @@
 //! The profile: what all of vmscope's views and reports show.
 
-use crate::live::Left;
+use crate::bounds::Omitted;
 use crate::time_buckets::TimeBuckets;
 use crate::trace::Trace;
 use std::hash::{Hash, Hasher};
@@ -152,9 +152,9 @@ pub struct Profile {
     pub resolved_now: Vec<Symbols>,
     /// The samples summed up by time.
     pub time_buckets: TimeBuckets,
-    /// What a profile that grows with its recording had to leave out; `None` of one that was
-    /// made of a whole recording.
-    pub left: Option<Left>,
+    /// What a profile that grows with its recording omitted; `None` where it was made of a
+    /// whole recording.
+    pub omitted: Option<Omitted>,
 }
 
 impl Profile {

@@ -76,9 +76,6 @@ pub struct Summary {
     /// means; empty where there are too few samples, and unless they were
     /// asked for: see [`Summary::errors_by_entry`].
     pub errors: Vec<f64>,
-    /// Samples that are known by time buckets only and that the window's edges cut: each
-    /// time bucket was taken or left as a whole (see [`crate::time_buckets`]).
-    pub decided_whole: u64,
 }
 
 impl Summary {
@@ -146,7 +143,6 @@ impl Summary {
             after_last_cpu: 0,
             lost: lost(profile, filter, window),
             errors: Vec::new(),
-            decided_whole: counts.decided_whole,
         };
         summary.count_threads(profile, filter, &counts.threads, &late_by_thread);
         Some(summary)
@@ -259,7 +255,8 @@ fn process_cpu(profile: &Profile, kernel: bool) -> Option<f64> {
         .sum()
 }
 
-/// The time that the recording and the filter have in common.
+/// The time that the recording and the filter have in common. A window begins and ends where
+/// samples are kept.
 fn window(profile: &Profile, filter: &Filter) -> (TimeNs, TimeNs) {
     let trace = &profile.trace;
     let kept_from = trace
@@ -276,8 +273,9 @@ fn window(profile: &Profile, filter: &Filter) -> (TimeNs, TimeNs) {
         Some(end) => end.time,
         None => trace.ending.last_time.max(start),
     };
-    let from = filter.from.map_or(start, |from| from.max(start));
-    let to = filter.to.map_or(end, |to| to.min(end));
+    let kept_from = profile.time_buckets.kept_from().unwrap_or(start).max(start);
+    let from = filter.from.map_or(start, |from| from.max(kept_from));
+    let to = filter.to.map_or(end, |to| to.max(kept_from).min(end));
     (from, to.max(from))
 }
 

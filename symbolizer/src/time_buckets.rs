@@ -1,24 +1,23 @@
 //! Summaries by time: what makes any window of a long recording cheap to count.
 //!
-//! The samples, in time order, are cut into *time buckets* of [`BUCKET`]. A time bucket has its span of
-//! time and its samples summed up: cells (spot, count), ordered by thread, and by thread and
-//! region, which is what charts show. So many time buckets as [`FAN_OUT`] are summed up again in
-//! one of the next level, and so on. A window is the sum of few time buckets and of the single
-//! samples at its two edges: its count is exact, and costs what is different in it, not how
-//! long it is.
+//! The samples, in time order, are cut into *time buckets* of [`BUCKET`]. A time bucket sums its
+//! samples up: cells (spot, count), ordered by thread, and counts by thread and region, which
+//! charts show. [`FAN_OUT`] time buckets are summed up again in one of the next level, and so
+//! on. A window is the sum of few time buckets and of the single samples at its two edges: its
+//! count is exact, and costs what is different in it, not how long it is.
 //!
 //! A *spot* is a site, and whether an interpreter showed its method there: what a summary
-//! counts by. What happened inside a time bucket whose single samples were forgotten
-//! ([`TimeBuckets::forget_samples_before`]) is not known any more: at the edge of a window it
-//! counts whole when its middle lies in the window, and how many samples were decided
-//! like that is told.
+//! counts by.
+//!
+//! A growing profile keeps the samples of a rolling window. Older time buckets are dropped
+//! ([`TimeBuckets::drop_before`]); only their total stays. A filter counts that total, too,
+//! unless it has a beginning: windows begin and end where samples are kept.
 
 mod build;
 mod columns;
 mod count;
 mod cross;
 mod fold;
-mod merge;
 mod rename;
 mod selection;
 mod single;
@@ -41,6 +40,7 @@ pub(crate) use walk::Piece;
 use crate::profile::{Entry, EntryId, Region, Site, SiteId};
 use crate::trace::{Place, Samples, Trace};
 use std::ops::Range;
+use sums::Sums;
 use vmscope_records::{Exactness, TimeNs};
 
 /// Samples of a time bucket of the first level.
@@ -118,17 +118,15 @@ pub struct Sites<'a> {
     pub of_place: &'a [SiteId],
 }
 
-/// Samples summed up. They are counted from the first that was ever appended, also after
-/// older ones were forgotten.
+/// Samples summed up. They are numbered from the first that was ever appended, also after
+/// older ones were dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeBucket {
     /// The first sample.
     pub first: u64,
     /// The one behind the last.
     pub end: u64,
-    /// The first sample's time.
-    pub from: TimeNs,
-    /// The last one's.
+    /// The last one's time.
     pub to: TimeNs,
     /// By thread, ascending.
     runs: Box<[Run]>,
@@ -139,10 +137,6 @@ pub(crate) struct TimeBucket {
 }
 
 impl TimeBucket {
-    pub fn samples(&self) -> u64 {
-        self.end - self.first
-    }
-
     /// What there is of each thread, ascending.
     pub fn runs(&self) -> impl Iterator<Item = OfThread<'_>> + Clone {
         let (mut cell, mut region) = (0, 0);
@@ -168,15 +162,13 @@ impl TimeBucket {
         });
         cells.unwrap_or_default()
     }
-
-    fn middle(&self) -> TimeNs {
-        TimeNs(self.from.0 + self.to.since(self.from).0 / 2)
-    }
 }
 
 /// The samples of a profile, summed up by time.
 #[derive(Clone, Debug, Default)]
 pub struct TimeBuckets {
+    /// The samples that were dropped: one sum, and another where its counts would not fit.
+    totals: Vec<TimeBucket>,
     /// Each in time order without gaps. What is a boundary between two time buckets is one
     /// between two of the level below, too.
     levels: Vec<Vec<TimeBucket>>,
@@ -184,91 +176,117 @@ pub struct TimeBuckets {
     /// Of each site its spots, by [`Shown`].
     spots_of_site: Vec<[u32; 3]>,
     spot_of_place: Vec<u32>,
-    /// So many samples there are no single ones of.
-    forgotten: u64,
+    /// How many samples were dropped.
+    dropped: u64,
     /// The time of each thread's last sample in a time bucket.
     last_of_thread: Vec<TimeNs>,
 }
 
 impl TimeBuckets {
-    /// Takes the samples, places and sites that came since it was last called. Samples are
-    /// in time order; they make a time bucket as soon as there are enough of them, and are counted
-    /// one by one till then. Where the site of a place that was taken before is another now,
-    /// the live profile says so; the entry and the worth of a site never change, nor does
-    /// the region of an entry.
+    /// Takes the samples, places and sites that came since the last call. Samples are in time
+    /// order; they make a time bucket as soon as there are enough of them, and are counted one
+    /// by one till then. A place may get another site later (`rename`); the entry and the
+    /// exactness of a site never change, nor does the region of an entry.
     pub fn append(&mut self, trace: &Trace, sites: Sites) {
         self.take_places(trace, sites);
         self.take_samples(&trace.samples);
     }
 
-    /// Removes samples before `time` from `samples`, which are those that were appended,
-    /// and returns how many. Only whole time buckets' samples are removed; what they sum up
-    /// remains.
-    pub fn forget_samples_before(&mut self, samples: &mut Samples, time: TimeNs) -> u64 {
-        let more = self.droppable(time);
-        samples.forget(more);
-        self.forgotten += more as u64;
-        more as u64
+    /// Drops the time buckets that end before `time`, and their samples from `samples`, which
+    /// are those that were appended. Their total stays. Returns how many samples were dropped.
+    pub fn drop_before(&mut self, samples: &mut Samples, time: TimeNs) -> u64 {
+        let count = self.droppable(time);
+        if count == 0 {
+            return 0;
+        }
+        samples.drop_first(count);
+        self.dropped += count as u64;
+        let dropped = self.dropped;
+        let mut old = Vec::from_iter(self.totals.pop());
+        for (level, time_buckets) in self.levels.iter_mut().enumerate() {
+            let gone = time_buckets.partition_point(|bucket| bucket.first < dropped);
+            let gone = time_buckets.drain(..gone);
+            old.extend(gone.filter(|_| level == 0));
+        }
+        let (mut sums, spots) = (Sums::default(), self.spots.len());
+        match build::sum(&old, &mut sums, spots) {
+            Some(total) => self.totals.push(total),
+            None => {
+                let recent = old.split_off(1);
+                self.totals.extend(old);
+                self.totals.extend(build::sum(&recent, &mut sums, spots));
+            }
+        }
+        count as u64
     }
 
-    /// How many samples [`Self::forget_samples_before`] would remove.
+    /// How many samples [`Self::drop_before`] would drop.
     pub(crate) fn droppable(&self, time: TimeNs) -> usize {
         let time_buckets = self.levels.first().map_or(&[][..], Vec::as_slice);
-        let old = time_buckets.partition_point(|slice| slice.to < time);
-        let end = old.checked_sub(1).and_then(|last| time_buckets.get(last));
-        let more = end.map_or(0, |slice| slice.end.saturating_sub(self.forgotten));
-        usize::try_from(more).unwrap_or(usize::MAX)
+        let old = time_buckets.partition_point(|bucket| bucket.to < time);
+        let last = old.checked_sub(1).and_then(|last| time_buckets.get(last));
+        last.map_or(0, |bucket| self.index(bucket.end))
+    }
+
+    /// The index of a sample among those that are kept.
+    fn index(&self, sample: u64) -> usize {
+        // As many samples fit into memory.
+        usize::try_from(sample.saturating_sub(self.dropped)).unwrap_or(usize::MAX)
+    }
+
+    /// The indices of those samples of a range that are kept.
+    pub(crate) fn kept(&self, range: &Range<u64>) -> Range<usize> {
+        self.index(range.start)..self.index(range.end)
     }
 
     /// How many time buckets there are, on all levels, and cells in them.
     #[must_use]
     pub fn size(&self) -> (usize, usize) {
-        let all = || self.levels.iter().flatten();
-        (all().count(), all().map(|slice| slice.cells.len()).sum())
+        let all = || self.totals.iter().chain(self.levels.iter().flatten());
+        (all().count(), all().map(|bucket| bucket.cells.len()).sum())
     }
 
-    /// How many samples are known by their time buckets only.
+    /// How many samples were dropped: only their total is known.
     #[must_use]
-    pub fn forgotten(&self) -> u64 {
-        self.forgotten
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// How far back filters by time reach: the instant after the last sample that was dropped.
+    /// `None` where all samples are kept.
+    #[must_use]
+    pub fn kept_from(&self) -> Option<TimeNs> {
+        let last = self.totals.last()?;
+        Some(TimeNs(last.to.0.saturating_add(1)))
     }
 
     /// The time of each thread's last sample; threads without any may be missing.
     pub(crate) fn last_samples(&self, samples: &Samples) -> Vec<TimeNs> {
         let mut last = self.last_of_thread.clone();
-        let covered = self
-            .levels
-            .first()
-            .and_then(|time_buckets| time_buckets.last());
-        let covered = covered.map_or(0, |slice| slice.end) - self.forgotten;
-        let open = usize::try_from(covered).unwrap_or(usize::MAX)..;
+        let open = self.index(build::covered(&self.levels, 0))..;
         let times = samples.times.get(open.clone()).unwrap_or_default();
         let threads = samples.threads.get(open).unwrap_or_default();
         note_last(&mut last, times, threads);
         last
     }
 
-    /// Where among the single samples those of threads are that `is_wanted` says: ranges
-    /// that hold all of them, ascending. `count`: how many single samples there are.
+    /// Where among the samples those of threads are that `is_wanted` says: ranges that hold all
+    /// of them, ascending. `count`: how many samples are kept.
     pub(crate) fn ranges_of(
         &self,
         count: usize,
         is_wanted: impl Fn(u32) -> bool,
     ) -> Vec<Range<usize>> {
         let time_buckets = self.levels.first().map_or(&[][..], Vec::as_slice);
-        let from = time_buckets.partition_point(|slice| slice.end <= self.forgotten);
-        let time_buckets = time_buckets.get(from..).unwrap_or_default();
-        let index = |sample: u64| {
-            let index = usize::try_from(sample.saturating_sub(self.forgotten));
-            index.unwrap_or(usize::MAX).min(count)
-        };
-        let wanted = time_buckets.iter().filter(|slice| {
-            let mut threads = slice.runs.iter().map(|run| run.thread);
+        let wanted = time_buckets.iter().filter(|bucket| {
+            let mut threads = bucket.runs.iter().map(|run| run.thread);
             threads.any(&is_wanted)
         });
-        let mut ranges: Vec<_> = wanted.map(|one| index(one.first)..index(one.end)).collect();
+        let mut ranges: Vec<_> = wanted
+            .map(|bucket| self.index(bucket.first)..self.index(bucket.end))
+            .collect();
         // What is in no time bucket yet.
-        ranges.push(time_buckets.last().map_or(0, |slice| index(slice.end))..count);
+        ranges.push(time_buckets.last().map_or(0, |last| self.index(last.end))..count);
         ranges
     }
 

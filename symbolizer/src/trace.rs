@@ -215,17 +215,17 @@ impl Samples {
     }
 
     /// Removes the first ones, and gives their memory back as far as that is worth it.
-    pub(crate) fn forget(&mut self, count: usize) {
-        fn forget<T>(column: &mut Vec<T>, count: usize) {
+    pub(crate) fn drop_first(&mut self, count: usize) {
+        fn drop_first<T>(column: &mut Vec<T>, count: usize) {
             column.drain(..count.min(column.len()));
             if column.capacity() / 4 > column.len() {
                 column.shrink_to(column.len() * 2);
             }
         }
-        forget(&mut self.times, count);
-        forget(&mut self.threads, count);
-        forget(&mut self.places, count);
-        forget(&mut self.chains, count);
+        drop_first(&mut self.times, count);
+        drop_first(&mut self.threads, count);
+        drop_first(&mut self.places, count);
+        drop_first(&mut self.chains, count);
     }
 }
 

@@ -52,7 +52,7 @@ fn every_sample_has_its_address_or_is_counted() {
     recording.sample_in(80, THREAD, far, CpuMode::Kernel);
     let profile = recording.end(100).profile();
     let all = addresses(&profile, &Filter::default());
-    assert_eq!((all.total, all.nowhere, all.forgotten), (8, 2, 0));
+    assert_eq!((all.total, all.nowhere, all.dropped), (8, 2, 0));
     let kernel = 0xffff_ffff_8100_0000;
     assert_eq!(
         told(&all),

@@ -73,7 +73,7 @@ fn a_map_that_is_told_later_reaches_the_samples_before() {
     };
     live.take(Record::Constituent(Box::new(told)));
     let settled = live.settle(TimeNs(50), &NoFiles);
-    assert_eq!(settled.renamed_from, Some(0));
+    assert_eq!(settled.renamed, 2, "both places");
     assert_eq!(
         exactness(&live),
         [
@@ -81,7 +81,7 @@ fn a_map_that_is_told_later_reaches_the_samples_before() {
             (Exactness::Exact, None)
         ]
     );
-    assert_eq!(live.left().late, 0);
+    assert_eq!(live.omitted().late, 0);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn what_comes_too_late_is_counted_and_counts_from_then_on() {
     live.take(Record::Constituent(Box::new(code(3, 15, 0x3000, 0x3100))));
     live.finish(&NoFiles);
     assert_eq!(names(&live), ["m1", "(not mapped)", "m1", "m3"]);
-    assert_eq!(live.left().late, 2);
+    assert_eq!(live.omitted().late, 2);
 }
 
 /// Code that comes and goes for ever, at ever new addresses, each sampled a few times.
@@ -148,7 +148,7 @@ fn memory_is_bounded_however_long_it_goes_on() {
     for round in 0..300 {
         churn(&mut live, round);
     }
-    let left = live.left();
+    let left = live.omitted();
     assert_eq!((left.late, left.late_samples), (0, 0));
     assert!(left.names > 0);
     let profile = live.profile().read().unwrap();
@@ -170,7 +170,7 @@ fn memory_is_bounded_however_long_it_goes_on() {
         let key = (time.0 - 1005) / 1000 * 100 + (time.0 - 1005) % 1000 / 4 + 1;
         assert_eq!(entry.name, format!("m{}", key % 300));
     }
-    assert_eq!(profile.left, Some(left));
+    assert_eq!(profile.omitted, Some(left));
     // What was forgotten lies nowhere any more: all that is there has its name.
     let lives = Lives::of(&profile.trace);
     let code = |life: &Life| life.constituent(&profile.trace).unwrap().name.clone();
@@ -213,7 +213,7 @@ fn a_version_is_compared_with_what_is_kept_one_by_one() {
         churn(&mut live, round);
     }
     let profile = live.profile().read().unwrap();
-    assert!(profile.time_buckets.forgotten() > 0);
+    assert!(profile.time_buckets.dropped() > 0);
     let filter = Filter::default();
     let all = candidates(&profile, &filter);
     let subject = &all.first().unwrap().subject;
@@ -323,7 +323,6 @@ fn slices_that_grow_are_those_of_all_samples() {
         let small = Bounds {
             samples: 30_000,
             age: DurationNs(60_000),
-            cells: 6_000,
             ..Bounds::default()
         };
         let mut lives = [Bounds::default(), small].map(|bounds| Live::new(true, bounds));
@@ -341,7 +340,7 @@ fn slices_that_grow_are_those_of_all_samples() {
                 told.iter().for_each(|record| live.take(record.clone()));
                 if settles {
                     let settled = live.settle(TimeNs(until), &NoFiles);
-                    renamed += u64::from(settled.renamed_from.is_some());
+                    renamed += u64::from(settled.renamed > 0);
                 }
             }
             if number % 10 != 9 {
@@ -379,8 +378,8 @@ fn slices_that_grow_are_those_of_all_samples() {
                 }
                 let all = Counts::of(profile, &Filter::default(), &Stop::new()).unwrap();
                 let kept = profile.trace.samples.times.len() as u64;
-                assert_eq!(all.total, kept + live.left().samples);
-                if live.left().samples == 0 {
+                assert_eq!(all.total, kept + live.omitted().samples);
+                if live.omitted().samples == 0 {
                     let [own, fresh] = counts(profile, &Filter::default());
                     assert_eq!(own.0.sites, fresh.0.sites);
                     assert_eq!(own.1.entries, fresh.1.entries);
@@ -389,9 +388,9 @@ fn slices_that_grow_are_those_of_all_samples() {
         }
         assert!(renamed > 20, "{renamed}");
         let [whole, small] = &lives;
-        let left = small.left();
-        assert!(left.samples > 50_000 && left.merged > 0, "{left:?}");
-        assert_eq!(whole.left().samples, 0);
+        let left = small.omitted();
+        assert!(left.samples > 50_000, "{left:?}");
+        assert_eq!(whole.omitted().samples, 0);
         // Since the start all is known, but for what was renamed too late.
         let (whole, small) = (
             whole.profile().read().unwrap(),

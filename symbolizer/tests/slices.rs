@@ -198,84 +198,72 @@ fn columns_are_those_of_all_samples() {
                 }
             }
             assert_eq!(columns.samples, expected, "{filter:?}");
-            assert_eq!(columns.spread, 0);
-        }
-    }
-}
-
-/// The recording's samples come evenly: so does what is left of them, however narrow the
-/// columns are.
-fn assert_no_column_is_impossible(profile: &Profile) {
-    for columns in [10, 100, 2000] {
-        let what = ColumnsOf {
-            columns,
-            ..columns_of((0, END), By::Threads)
-        };
-        let chart = Columns::of(profile, &what, &Filter::default(), &Stop::new()).unwrap();
-        assert!(chart.spread > 0);
-        let all: u64 = chart.samples.iter().sum();
-        let mean = all as f64 / columns as f64;
-        // Single samples of the other half are as they are.
-        for column in 0..columns / 5 * 2 {
-            let here: u64 = chart.column(column).iter().sum();
-            // Each of five groups is rounded.
-            let far = (here as f64 - mean).abs() > mean * 0.2 + 5.0;
-            assert!(
-                !far,
-                "{here} in column {column} of {columns}, {mean} in the mean"
-            );
         }
     }
 }
 
 #[test]
-fn what_was_forgotten_is_still_counted_and_what_was_decided_is_told() {
+fn totals_stay_and_filters_by_time_reach_the_window() {
     let mut profile = profile();
-    let all = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
-    let before = profile.trace.samples.times.len() as u64;
-    let forgotten = profile
-        .time_buckets
-        .forget_samples_before(&mut profile.trace.samples, TimeNs(END / 2));
-    assert!(forgotten > 60_000 && forgotten.is_multiple_of(BUCKET as u64));
-    assert_eq!(profile.trace.samples.times.len() as u64, before - forgotten);
-    let sizes = profile.time_buckets.size();
-    loop {
-        assert_eq!(
-            Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap(),
-            all
-        );
-        // Two windows that meet have every sample once, wherever they do.
-        for at in [1, END / 7, END / 3, END / 2, END / 4 * 3] {
-            let part = |from: Option<u64>, to: Option<u64>| {
-                let filter = Filter {
-                    from: from.map(TimeNs),
-                    to: to.map(TimeNs),
-                    ..Filter::default()
-                };
-                Counts::of(&profile, &filter, &Stop::new()).unwrap()
-            };
-            let (left, right) = (part(None, Some(at)), part(Some(at), None));
-            assert_eq!(left.total + right.total, all.total);
-            assert_eq!(left.decided_whole, right.decided_whole);
-            let inside = (END / 10..END / 5 * 2).contains(&at);
-            assert!(!inside || left.decided_whole > 0);
-            assert!(at < END / 5 * 3 || left.decided_whole == 0);
-        }
-        let chart = columns_of((0, END), By::Threads);
-        let chart = Columns::of(&profile, &chart, &Filter::default(), &Stop::new()).unwrap();
-        assert_eq!(chart.samples.iter().sum::<u64>(), all.total);
-        assert_no_column_is_impossible(&profile);
-        // One at a time: it is whole after each.
-        let mut may = true;
-        let merged = profile
-            .time_buckets
-            .merge_oldest(|_| !std::mem::take(&mut may));
-        if merged == 0 {
-            break;
-        }
-        assert_eq!(merged, 1);
+    let everything = |profile: &Profile, filter: &Filter| {
+        let counts = Counts::of(profile, filter, &Stop::new()).unwrap();
+        (counts, Summary::of(profile, filter).entries)
+    };
+    let from_the_start: Vec<Filter> = (filters(&profile).into_iter())
+        .map(|filter| Filter {
+            from: None,
+            to: filter.to.filter(|to| to.0 >= END / 2),
+            ..filter
+        })
+        .collect();
+    let before: Vec<_> = from_the_start
+        .iter()
+        .map(|f| everything(&profile, f))
+        .collect();
+    let all = before[0].0.clone();
+    let samples = profile.trace.samples.times.len() as u64;
+    assert_eq!(profile.time_buckets.kept_from(), None);
+    let mut dropped = 0;
+    for until in [END / 3, END / 2] {
+        let samples = &mut profile.trace.samples;
+        dropped += profile.time_buckets.drop_before(samples, TimeNs(until));
+        assert_eq!(profile.time_buckets.dropped(), dropped);
     }
-    assert!(profile.time_buckets.size().0 < sizes.0 && profile.time_buckets.size().1 < sizes.1);
+    assert!(dropped > 60_000 && dropped.is_multiple_of(BUCKET as u64));
+    assert_eq!(profile.trace.samples.times.len() as u64, samples - dropped);
+    let kept_from = profile.time_buckets.kept_from().unwrap();
+    assert!(
+        (END / 5 * 2..END / 2).contains(&kept_from.0),
+        "{kept_from:?}"
+    );
+    // What has no beginning is as it was, but for the errors.
+    for (filter, before) in from_the_start.iter().zip(before) {
+        assert_eq!(everything(&profile, filter), before, "{filter:?}");
+    }
+    assert!(Summary::of(&profile, &Filter::default()).errors.is_empty());
+    for (by, groups) in [(By::Threads, 5), (By::Regions, Region::ALL.len())] {
+        let total = Columns::total(&profile, by, &Filter::default(), &Stop::new()).unwrap();
+        assert_eq!(total.len(), groups);
+        assert_eq!(total.iter().sum::<u64>(), samples);
+    }
+    // What has one counts the samples that are kept.
+    for filter in filters(&profile) {
+        if filter.from.is_none() {
+            continue;
+        }
+        let summary = Summary::of(&profile, &filter);
+        let taken: Vec<_> = taken(&profile, &filter).collect();
+        assert_eq!(summary.total, taken.len() as u64, "{filter:?}");
+        assert!(summary.window.0 >= kept_from, "{filter:?}");
+        assert_errors_are_of_batches(&profile, &filter, &summary);
+    }
+    for by in [By::Threads, By::Regions] {
+        let chart = columns_of((0, END), by);
+        let chart = Columns::of(&profile, &chart, &Filter::default(), &Stop::new()).unwrap();
+        assert_eq!(chart.samples.iter().sum::<u64>(), samples - dropped);
+        let first = (0..37).find(|&column| chart.column(column).iter().any(|&n| n > 0));
+        assert_eq!(first, Some((kept_from.0 * 37 / END) as usize));
+    }
     // It goes on growing.
     let Profile {
         trace,
@@ -301,37 +289,6 @@ fn what_was_forgotten_is_still_counted_and_what_was_decided_is_told() {
     let grown = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
     assert_eq!(grown.total, all.total + BUCKET as u64 * 20);
     assert_eq!(grown.threads[1], all.threads[1] + BUCKET as u64 * 20);
-}
-
-#[test]
-fn many_slices_are_merged_at_once() {
-    let mut profile = profile();
-    let all = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
-    let Profile {
-        trace,
-        time_buckets,
-        ..
-    } = &mut profile;
-    time_buckets.forget_samples_before(&mut trace.samples, TimeNs(END / 5 * 3));
-    let (before, cells) = time_buckets.size();
-    let mut last = (before, cells);
-    let merged = time_buckets.merge_oldest(|size| {
-        last = size;
-        size.0 <= before * 3 / 4
-    });
-    assert_eq!(time_buckets.size(), last, "what it is told is so");
-    assert!(merged > 1 && last.0 <= before * 3 / 4 && last.1 <= cells);
-    // No more than wished, but for what ended on several levels at once.
-    assert!(last.0 + 4 > before * 3 / 4, "{before} {last:?}");
-    let merged = time_buckets.merge_oldest(|_| false);
-    assert!(merged > 1);
-    assert_eq!(
-        time_buckets.merge_oldest(|_| false),
-        0,
-        "none is left to be merged"
-    );
-    let now = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
-    assert_eq!(now, all);
 }
 
 #[test]

@@ -30,7 +30,8 @@ fn span(from: u64, to: u64) -> Span {
 }
 
 fn counted(profile: &Profile, filter: &Filter, spans: &[Span]) -> Vec<InSpan> {
-    InSpan::of_spans(profile, filter, spans, &Stop::new()).unwrap()
+    let all = InSpan::of_spans(profile, filter, spans, &Stop::new()).unwrap();
+    all.into_iter().map(Option::unwrap).collect()
 }
 
 #[test]
@@ -86,6 +87,23 @@ fn a_span_honours_the_filter_and_its_thread() {
     let sum: u64 = by_thread.iter().map(InSpan::total).sum();
     assert_eq!(sum, whole.total());
     assert!(by_thread.iter().filter(|one| one.total() > 0).count() > 1);
+}
+
+#[test]
+fn a_span_before_the_window_is_not_known() {
+    let mut profile = java();
+    let spans = [span(11_640, 11_827), span(20_000, 20_100)];
+    let [old, recent] = [0, 1].map(|one| counted(&profile, &Filter::default(), &spans)[one]);
+    assert!(old.total() > 0 && recent.total() > 0);
+    let samples = &mut profile.trace.samples;
+    assert!(
+        profile
+            .time_buckets
+            .drop_before(samples, TimeNs(ms(15_000)))
+            > 0
+    );
+    let all = InSpan::of_spans(&profile, &Filter::default(), &spans, &Stop::new());
+    assert_eq!(all, Some(vec![None, Some(recent)]));
 }
 
 #[test]

@@ -24,12 +24,11 @@ use vmscope_records::recording::Reader;
 use vmscope_records::{EndReason, Module, ModuleKey, Pid, Symbols};
 use vmscope_sampler::session::{Outcome, Readers, Session, SessionOptions, TapEnded, tap};
 use vmscope_sampler::{EngineError, KernelEngine, KernelOptions, SamplingRate};
-use vmscope_symbolizer::live::Left;
 use vmscope_symbolizer::native::{
     Binaries, DebugFile, DebugFileRequest, FileBytes, ReadError, ResolveOptions, resolve_all,
 };
 use vmscope_symbolizer::symbols::Hits;
-use vmscope_symbolizer::{Bounds, Live, Profile, Summary, Trace, profile_of};
+use vmscope_symbolizer::{Bounds, Live, Omitted, Profile, Summary, Trace, profile_of};
 
 const STEP: Duration = Duration::from_millis(200);
 
@@ -248,7 +247,11 @@ fn a_live_profile_is_that_of_the_recording() {
     };
     assert_eq!(both.outcome.reason, EndReason::DurationOver);
     let whole = profile_at(&path, &both.files);
-    assert_eq!(both.live.left(), Left::default(), "nothing came too late");
+    assert_eq!(
+        both.live.omitted(),
+        Omitted::default(),
+        "nothing came too late"
+    );
     let live = both.live.profile().read().unwrap();
     assert!(
         live.trace.samples.times.len() > 500,
@@ -318,7 +321,7 @@ fn what_a_live_view_costs() {
         live.entries.len(),
         of(both.cpu.0),
         of(both.cpu.1),
-        both.live.left(),
+        both.live.omitted(),
         difference(&live, &whole),
     ));
     let end = live.trace.end.as_ref().unwrap();

@@ -136,7 +136,7 @@ impl Located {
     /// forgotten: what is said of versions is said of samples that are kept one by one.
     pub(super) fn origins(&self, profile: &Profile) -> Option<&FxHashMap<SiteId, Origin>> {
         let origins = self.origin_of_site.as_ref();
-        origins.filter(|_| profile.time_buckets.forgotten() == 0)
+        origins.filter(|_| profile.time_buckets.dropped() == 0)
     }
 
     /// The single samples of a selection that are the method's, in the order of time. `None`

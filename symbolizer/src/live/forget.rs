@@ -1,6 +1,6 @@
 //! What there is no room for, and what nothing needs any more.
 
-use super::{BUCKET_CELLS, Index, Live};
+use super::{Index, Live};
 use crate::profile::Profile;
 use crate::time_buckets::{BUCKET, Sites, TimeBuckets};
 use crate::trace::{ChainTree, Place, Trace};
@@ -23,8 +23,8 @@ const MANY_PROCESSES: usize = 256;
 const PROCESSES_OVER: ProcessKey = ProcessKey(u32::MAX - 1);
 
 impl Live {
-    /// Drops the single samples that are too old or too many, an eighth of them at a time,
-    /// so that moving the others costs little; and merges time buckets that are too many.
+    /// Drops the samples that are too old or too many, an eighth of them at a time, so that
+    /// moving the others costs little.
     pub(super) fn drop_oldest(&mut self, profile: &mut Profile) -> u64 {
         let Profile {
             trace,
@@ -50,12 +50,7 @@ impl Live {
             Some(&time) => self.drop_before(trace, time_buckets, time),
             None => self.drop_before(trace, time_buckets, TimeNs(u64::MAX)),
         };
-        self.left.samples += dropped;
-        let weight = |(time_buckets, cells): (usize, usize)| time_buckets * BUCKET_CELLS + cells;
-        if weight(time_buckets.size()) > self.bounds.cells {
-            let enough = self.bounds.cells / 8 * 7;
-            self.left.merged += time_buckets.merge_oldest(|size| weight(size) <= enough);
-        }
+        self.omitted.samples += dropped;
         dropped
     }
 
@@ -72,7 +67,7 @@ impl Live {
                 *slot = slot.saturating_add(1);
             }
         }
-        time_buckets.forget_samples_before(samples, time)
+        time_buckets.drop_before(samples, time)
     }
 
     /// Forgets what nothing needs any more, now and then. Returns whether places have new
@@ -103,10 +98,10 @@ impl Live {
     /// Keeps the series within their bound.
     fn trim(&mut self, trace: &mut Trace, time_buckets: &TimeBuckets) {
         let most = self.bounds.series;
-        let left = &mut self.left.records;
+        let records = &mut self.omitted.records;
         let mut excess = |len: usize| {
             let excess = if len > most + most / 8 { len - most } else { 0 };
-            *left += excess as u64;
+            *records += excess as u64;
             excess
         };
         let gone = excess(trace.counters.len());
@@ -134,14 +129,14 @@ impl Live {
                 .compilations
                 .retain(|_, number| *number >= dropped);
         }
-        *left += trace.code_events.keep_newest(2 * most);
+        *records += trace.code_events.keep_newest(2 * most);
         let kept_from = trace.samples.times.first().copied();
         for thread in &mut trace.threads {
             // Of one that ended before all that is kept one by one, what it used in all
             // remains: many threads are short, and more come for ever.
             let end = thread.end.as_ref().map(|end| end.time);
             let is_over = end.zip(kept_from).is_some_and(|(end, from)| end < from);
-            if is_over && time_buckets.forgotten() > 0 && thread.cpu.len() > 2 {
+            if is_over && time_buckets.dropped() > 0 && thread.cpu.len() > 2 {
                 let last = thread.cpu.len() - 1;
                 thread.cpu.swap(1, last);
                 thread.cpu.truncate(2);
@@ -199,7 +194,7 @@ impl Live {
             trace.processes.insert(key, process);
             trace.process_ends.insert(0, ProcessEnd { key, ..end });
         }
-        self.left.records += excess as u64;
+        self.omitted.records += excess as u64;
     }
 
     /// Leaves those places that samples which are kept, or their callers, have.
@@ -227,7 +222,7 @@ impl Live {
         }
         let mut numbers = vec![u32::MAX; used.len()];
         let mut places: Vec<Place> = Vec::new();
-        let (mut sites, mut firsts, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut sites, mut dropped) = (Vec::new(), Vec::new());
         for (at, _) in used.iter().enumerate().filter(|(_, used)| **used) {
             let Some(place) = trace.places.get(at) else {
                 continue;
@@ -237,7 +232,6 @@ impl Live {
             }
             places.push(*place);
             sites.extend(profile.site_of_place.get(at));
-            firsts.extend(self.index.first_of_place.get(at));
             dropped.extend(self.index.dropped_of_place.get(at));
         }
         let number = |place: u32| numbers.get(place as usize).copied().unwrap_or(u32::MAX);
@@ -250,7 +244,6 @@ impl Live {
             *node = known.unwrap_or(ChainTree::NONE);
         }
         profile.site_of_place = sites;
-        self.index.first_of_place = firsts;
         self.index.dropped_of_place = dropped;
         self.index.places_of_code.clear();
         self.index.places_of_native.clear();
@@ -320,7 +313,7 @@ impl Live {
                 all -= some;
                 trace.code.strip(code);
                 self.stripped.insert(code);
-                self.left.code += 1;
+                self.omitted.code += 1;
             }
         }
     }

@@ -17,25 +17,22 @@ fn native_of(place: Place) -> Option<(SymbolOwner, FileOffset)> {
 }
 
 impl Live {
-    /// Names the places of the samples from index `first_new` on, and again what has
-    /// become stale. Returns the first sample, counted from the very first, of which an
-    /// earlier answer may have changed.
-    pub(super) fn name(&mut self, profile: &mut Profile, first_new: usize) -> Option<u64> {
-        let number = self.left.samples + first_new as u64;
+    /// Names the new places, and the stale ones again. Returns how many places have other
+    /// spots than before.
+    pub(super) fn name(&mut self, profile: &mut Profile) -> u64 {
         let known = profile.site_of_place.len();
         let fresh = profile.trace.places.get(known..).unwrap_or_default();
         let fresh: Vec<(u32, Place)> = (u32::try_from(known).unwrap_or(u32::MAX)..)
             .zip(fresh.iter().copied())
             .collect();
         for (place, what) in &fresh {
-            self.index.first_of_place.push(number);
             self.index.dropped_of_place.push(0);
             self.index(*place, *what);
         }
         let stale = self.take_stale(profile);
         let shown_anew = std::mem::take(&mut self.is_shown_anew);
         if fresh.is_empty() && stale.is_empty() && !shown_anew {
-            return None;
+            return 0;
         }
         let separator = self.separator.as_deref().unwrap_or(".");
         let natives = &mut self.natives;
@@ -81,10 +78,9 @@ impl Live {
         let renamed = time_buckets.rename(trace, sites, changed.into_iter());
         for place in &renamed {
             let dropped = self.index.dropped_of_place.get(*place as usize);
-            self.left.misnamed += dropped.map_or(0, |&dropped| u64::from(dropped));
+            self.omitted.misnamed += dropped.map_or(0, |&dropped| u64::from(dropped));
         }
-        let first = |place: &u32| self.index.first_of_place.get(*place as usize).copied();
-        renamed.iter().filter_map(first).min()
+        renamed.len() as u64
     }
 
     /// Notes where a place is to be found again.

@@ -20,7 +20,7 @@ impl Live {
             let Some(sample) = self.waiting.pop_front() else {
                 break;
             };
-            self.left.late_samples += u64::from(sample.time < self.settled);
+            self.omitted.late_samples += u64::from(sample.time < self.settled);
             trace.disordered_samples += u64::from(sample.time < self.latest);
             self.latest = self.latest.max(sample.time);
             self.advance(trace, sample.time);

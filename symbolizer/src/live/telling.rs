@@ -23,9 +23,9 @@ impl Live {
                 Record::ThreadUpdate(ThreadUpdate { key, .. })
                 | Record::ThreadCpu(ThreadCpu { key, .. })
                 | Record::ThreadEnd(ThreadEnd { key, .. })
-                    if self.left.threads > 0 && trace.number_of(key).is_none() =>
+                    if self.omitted.threads > 0 && trace.number_of(key).is_none() =>
                 {
-                    self.left.late += 1;
+                    self.omitted.late += 1;
                 }
                 Record::ThreadUpdate(update) => updates.push(update),
                 Record::Constituent(constituent) => {
@@ -49,7 +49,7 @@ impl Live {
                     match at.and_then(|at| trace.collections.get_mut(at as usize)) {
                         Some(known) => *known = *collection,
                         None if number == next => trace.collections.push(*collection),
-                        None => self.left.records += 1,
+                        None => self.omitted.records += 1,
                     }
                 }
                 Record::Compilation(compilation) => self.tell_compilation(trace, *compilation),
@@ -77,7 +77,7 @@ impl Live {
                 }
                 Record::InterpreterRules(_) => {
                     interpreters_changed = true;
-                    self.left.late += u64::from(self.settled > TimeNs(0));
+                    self.omitted.late += u64::from(self.settled > TimeNs(0));
                     trace.take(record, &mut changes);
                 }
                 Record::Process(_) => {
@@ -95,7 +95,7 @@ impl Live {
         }
         trace.update_threads(updates, &mut changes);
         for (time, change) in changes {
-            self.left.late += u64::from(time < self.settled);
+            self.omitted.late += u64::from(time < self.settled);
             self.changes_told += 1;
             self.changes.insert((time, self.changes_told), change);
         }
@@ -154,7 +154,7 @@ impl Live {
             Some(known) if known.told_at() <= compilation.told_at() => *known = compilation,
             Some(_) => {}
             None if number == next => trace.compilations.push(compilation),
-            None => self.left.records += 1,
+            None => self.omitted.records += 1,
         }
     }
 

@@ -4,9 +4,9 @@ use super::*;
 use crate::native::{DebugFile, DebugFileRequest, FileBytes};
 use vmscope_records::{
     Avma, Chain, ChainFrame, Collection, Compilation, Constituent, ConstituentGone, ConstituentKey,
-    ConstituentKind, Counter, CounterMeaning, Cover, CpuMode, Exactness, Fact, GoneReason, Mapping,
-    Mark, Method, Module, PcMap, Pid, Position, Process, ProcessEnd, SpaceUse, Thread, ThreadCpu,
-    ThreadEnd, ThreadRole, Tid,
+    ConstituentKind, Counter, CounterMeaning, Cover, CpuMode, DurationNs, Exactness, Fact,
+    GoneReason, Mapping, Mark, Method, Module, PcMap, Pid, Position, Process, ProcessEnd, SpaceUse,
+    Thread, ThreadCpu, ThreadEnd, ThreadRole, Tid,
 };
 
 /// So long it goes on, and how often it is settled, in seconds.
@@ -41,7 +41,6 @@ fn bounds() -> Bounds {
     Bounds {
         samples: 20_000,
         age: DurationNs(600 * SECOND),
-        cells: 8_000,
         entries: 1_500,
         sites: 3_000,
         series: 1_500,
@@ -339,7 +338,7 @@ fn what_is_kept_of_a_session_without_end_levels_off() {
     // What came since the last time that some was forgotten is beside the bound.
     assert!(size("bytes of maps") <= Some(5_000_000), "{first:?}");
     // And what went is counted.
-    let left = live.left();
+    let left = live.omitted();
     assert!(left.threads > 20_000 && left.code > 1_000, "{left:?}");
     assert!(left.records > 20_000 && left.names > 0, "{left:?}");
     assert_eq!((left.late, left.late_samples), (0, 0));
@@ -392,5 +391,5 @@ fn code_that_is_gone_is_not_kept_for_ever_few_samples() {
         most = most.max(live.growing.len());
     }
     assert!(most < 8_000, "{most}");
-    assert!(live.left().samples > 50_000, "{:?}", live.left());
+    assert!(live.omitted().samples > 50_000, "{:?}", live.omitted());
 }

@@ -58,7 +58,7 @@ impl Live {
                 self.folded.left.push(at);
             }
         }
-        self.left.threads += into.len() as u64;
+        self.omitted.threads += into.len() as u64;
         time_buckets.fold_threads(&mut trace.samples, &into);
         self.world.forget_threads(&self.folded.left);
         self.last = LastThread::default();

@@ -23,7 +23,8 @@ const NONE: u32 = u32::MAX;
 /// group, or `None` for those of no group. Empty where there are too few samples to say;
 /// `None` when `stop` was wished before it was done.
 ///
-/// A time bucket without single samples is not divided: its batch is larger then.
+/// Of samples that were dropped only a total is known, which has no batches: a selection with
+/// those has no errors.
 pub(crate) fn batch_errors(
     profile: &Profile,
     selection: &Selection,
@@ -31,7 +32,8 @@ pub(crate) fn batch_errors(
     (total, count): (u64, usize),
     stop: &Stop,
 ) -> Option<Vec<f64>> {
-    let Some(means) = Means::new(total, count) else {
+    let has_dropped = selection.range.start < profile.time_buckets.dropped();
+    let Some(means) = Means::new(total, count).filter(|_| !has_dropped) else {
         return Some(Vec::new());
     };
     let groups = profile.time_buckets.by_spot(|id, spot| {
@@ -161,9 +163,8 @@ impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
         time_buckets.pieces_below(level, range, &mut |piece| {
             match piece {
                 Piece::TimeBucket(slice, level) => {
-                    let is_divided = slice.end > time_buckets.forgotten();
                     let room = self.means.size - self.means.filled;
-                    if !self.add(slice, if is_divided { room } else { u64::MAX }) {
+                    if !self.add(slice, room) {
                         self.take(level, slice.first..slice.end, stop)?;
                     }
                 }

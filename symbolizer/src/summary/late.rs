@@ -21,10 +21,9 @@ pub(super) fn by_thread(profile: &Profile, selection: &Selection) -> Vec<u64> {
     let Some(first) = with_late.min() else {
         return late;
     };
-    let forgotten = profile.time_buckets.forgotten();
-    let index = |sample: u64| usize::try_from(sample.saturating_sub(forgotten)).unwrap_or(0);
+    let kept = profile.time_buckets.kept(&selection.range);
     let from = samples.times.partition_point(|time| *time <= first);
-    let range = index(selection.range.start).max(from)..index(selection.range.end);
+    let range = kept.start.max(from)..kept.end;
     let times = samples.times.get(range.clone()).unwrap_or_default();
     let threads = samples.threads.get(range.clone()).unwrap_or_default();
     let places = samples.places.get(range).unwrap_or_default();

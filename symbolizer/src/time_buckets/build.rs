@@ -66,41 +66,39 @@ impl TimeBuckets {
 
     pub(super) fn take_samples(&mut self, samples: &Samples) {
         let spots = self.spots.len();
-        let before = covered(&self.levels, 0);
+        let before = covered(&self.levels, 0).max(self.dropped);
         let region_of_spot = self.regions();
         let maker = Maker {
             samples,
             spot_of_place: &self.spot_of_place,
             region_of_spot: &region_of_spot,
-            forgotten: self.forgotten,
+            dropped: self.dropped,
         };
         let levels = &mut self.levels;
-        let all = self.forgotten + samples.times.len() as u64;
+        let all = self.dropped + samples.times.len() as u64;
         let mut sums = Sums::default();
         let firsts = (before..all).step_by(BUCKET);
         if firsts.clone().count() >= MANY {
             // While the time buckets of one level are made, so are those of the others.
             thread::scope(|scope| {
                 let (sender, receiver) = sync_channel(MANY);
-                let make = move || maker.make(firsts, &mut |slice| sender.send(slice).is_ok());
+                let make = move || maker.make(firsts, &mut |bucket| sender.send(bucket).is_ok());
                 // Where there is no other thread, this one does all below.
                 let _ = thread::Builder::new().spawn_scoped(scope, make);
-                for slice in receiver {
-                    push(levels, 0, slice, &mut sums, spots);
+                for bucket in receiver {
+                    push(levels, 0, bucket, &mut sums, spots);
                 }
             });
         }
-        let rest = (covered(levels, 0)..all).step_by(BUCKET);
-        maker.make(rest, &mut |slice| {
-            push(levels, 0, slice, &mut sums, spots);
+        let rest = (covered(levels, 0).max(before)..all).step_by(BUCKET);
+        maker.make(rest, &mut |bucket| {
+            push(levels, 0, bucket, &mut sums, spots);
             true
         });
-        let index = |sample: u64| usize::try_from(sample.saturating_sub(self.forgotten));
-        if let (Ok(from), Ok(to)) = (index(before), index(covered(&self.levels, 0))) {
-            let times = samples.times.get(from..to).unwrap_or_default();
-            let threads = samples.threads.get(from..to).unwrap_or_default();
-            note_last(&mut self.last_of_thread, times, threads);
-        }
+        let summed = self.index(before)..self.index(covered(&self.levels, 0).max(before));
+        let times = samples.times.get(summed.clone()).unwrap_or_default();
+        let threads = samples.threads.get(summed).unwrap_or_default();
+        note_last(&mut self.last_of_thread, times, threads);
     }
 }
 
@@ -110,7 +108,7 @@ pub(super) struct Maker<'a> {
     pub samples: &'a Samples,
     pub spot_of_place: &'a [u32],
     pub region_of_spot: &'a [Region],
-    pub forgotten: u64,
+    pub dropped: u64,
 }
 
 impl Maker<'_> {
@@ -119,18 +117,18 @@ impl Maker<'_> {
     fn make(&self, firsts: impl Iterator<Item = u64>, put: &mut dyn FnMut(TimeBucket) -> bool) {
         let mut sums = Sums::default();
         for first in firsts {
-            let slice = self.slice(first, &mut sums);
-            if !slice.is_some_and(&mut *put) {
+            let bucket = self.bucket(first, &mut sums);
+            if !bucket.is_some_and(&mut *put) {
                 return;
             }
         }
     }
 
-    fn slice(&self, first: u64, sums: &mut Sums) -> Option<TimeBucket> {
+    fn bucket(&self, first: u64, sums: &mut Sums) -> Option<TimeBucket> {
         let end = first.checked_add(BUCKET as u64)?;
         let summed = self.sums(first..end, sums)?;
         let times = self.samples.times.get(self.range(first..end)?)?;
-        Some(summed.slice(first..end, (*times.first()?, *times.last()?)))
+        Some(summed.bucket(first..end, *times.last()?))
     }
 
     /// What samples are summed up to, counted from the very first; `None` where there are
@@ -145,26 +143,26 @@ impl Maker<'_> {
         Some(sums.of_samples(all, self.region_of_spot))
     }
 
-    /// Where samples are among the single ones; `None` where one was forgotten.
+    /// Where samples are among those that are kept; `None` where one was dropped.
     fn range(&self, range: Range<u64>) -> Option<Range<usize>> {
-        let index = |sample: u64| usize::try_from(sample.checked_sub(self.forgotten)?).ok();
+        let index = |sample: u64| usize::try_from(sample.checked_sub(self.dropped)?).ok();
         Some(index(range.start)?..index(range.end)?)
     }
 }
 
 /// Up to which sample a level's time buckets reach.
-fn covered(levels: &[Vec<TimeBucket>], level: usize) -> u64 {
+pub(super) fn covered(levels: &[Vec<TimeBucket>], level: usize) -> u64 {
     let last = levels
         .get(level)
         .and_then(|time_buckets| time_buckets.last());
-    last.map_or(0, |slice| slice.end)
+    last.map_or(0, |bucket| bucket.end)
 }
 
 /// Appends a time bucket to a level, and what becomes whole by it to those above.
 fn push(
     levels: &mut Vec<Vec<TimeBucket>>,
     level: usize,
-    slice: TimeBucket,
+    bucket: TimeBucket,
     sums: &mut Sums,
     spots: usize,
 ) {
@@ -175,8 +173,8 @@ fn push(
     let Some(time_buckets) = levels.get_mut(level) else {
         return;
     };
-    time_buckets.push(slice);
-    let from = time_buckets.partition_point(|slice| slice.first < above);
+    time_buckets.push(bucket);
+    let from = time_buckets.partition_point(|bucket| bucket.first < above);
     let children = time_buckets.get(from..).unwrap_or_default();
     if children.len() >= FAN_OUT
         && let Some(parent) = sum(children, sums, spots)
@@ -193,6 +191,6 @@ pub(super) fn sum(
 ) -> Option<TimeBucket> {
     let (first, last) = (time_buckets.first()?, time_buckets.last()?);
     u32::try_from(last.end - first.first).ok()?;
-    let summed = sums.of_slices(time_buckets, spots);
-    Some(summed.slice(first.first..last.end, (first.from, last.to)))
+    let summed = sums.of_buckets(time_buckets, spots);
+    Some(summed.bucket(first.first..last.end, last.to))
 }

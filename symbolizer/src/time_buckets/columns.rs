@@ -3,6 +3,7 @@
 use super::{OfThread, Piece, Selection, Stop, TimeBucket};
 use crate::profile::{Profile, Region};
 use crate::summary::Filter;
+use std::ops::Range;
 use vmscope_records::TimeNs;
 
 /// What to count in each column.
@@ -41,9 +42,6 @@ pub struct Columns {
     pub groups: usize,
     /// Column by column, each with all its groups.
     pub samples: Vec<u64>,
-    /// Samples in time buckets without single samples on which an edge of a column falls: each
-    /// group of such a time bucket counts as if it were spread evenly over its time.
-    pub spread: u64,
 }
 
 impl ColumnsOf<'_> {
@@ -62,7 +60,8 @@ impl ColumnsOf<'_> {
 }
 
 impl Columns {
-    /// Counts what `filter` takes, too; `None` when `stop` was wished before it was done.
+    /// Counts what `filter` takes, too, of the samples that are kept
+    /// ([`super::TimeBuckets::kept_from`]); `None` when `stop` came before the end.
     #[must_use]
     pub fn of(profile: &Profile, what: &ColumnsOf, filter: &Filter, stop: &Stop) -> Option<Self> {
         let time_buckets = &profile.time_buckets;
@@ -73,72 +72,29 @@ impl Columns {
         let mut columns = Columns {
             groups,
             samples: Vec::with_capacity(groups.saturating_mul(what.columns)),
-            spread: 0,
         };
         let taken = &selection.range;
-        let mut cut: Vec<&TimeBucket> = Vec::new();
-        // Up to which sample and from which on: between the two, an edge cuts a time bucket.
-        let mut at = |column| {
+        let at = |column| {
             let edge = time_buckets.edge(samples, what.edge(column));
-            let whole = edge
-                .decided
-                .and_then(|(first, _)| time_buckets.smallest_at(first));
-            cut.extend(whole);
-            let (to, from) = whole.map_or((edge.index, edge.index), |cut| (cut.first, cut.end));
-            (
-                to.clamp(taken.start, taken.end),
-                from.clamp(taken.start, taken.end),
-            )
+            edge.clamp(taken.start, taken.end)
         };
-        let (_, mut from) = at(0);
+        let mut from = at(0);
         for column in 0..what.columns {
-            let (to, next) = at(column + 1);
-            let mut counts = vec![0u64; groups];
-            time_buckets.pieces(from..to.max(from), &mut |piece| {
-                match piece {
-                    Piece::TimeBucket(slice, _) => grouping.add(slice, &mut counts),
-                    Piece::Samples(range) => profile.each_spot(range, |thread, spot| {
-                        grouping.put(thread, spot, &mut counts);
-                    }),
-                }
-                (!stop.is_stopped()).then_some(())
-            })?;
-            columns.samples.extend(counts);
-            from = next.max(from);
-        }
-        // Several edges may cut one.
-        cut.dedup_by_key(|slice| slice.first);
-        for slice in cut {
-            if taken.start <= slice.first && slice.end <= taken.end {
-                let mut counts = vec![0u64; groups];
-                grouping.add(slice, &mut counts);
-                columns.spread(what, slice, &counts);
-            }
+            let to = at(column + 1).max(from);
+            columns
+                .samples
+                .extend(grouping.count(profile, from..to, stop)?);
+            from = to;
         }
         Some(columns)
     }
 
-    /// Adds the groups of a time bucket of which only sums are known, as if each were spread evenly
-    /// over its time.
-    fn spread(&mut self, what: &ColumnsOf, slice: &TimeBucket, counts: &[u64]) {
-        self.spread += slice.samples();
-        let span = u128::from(slice.to.since(slice.from).0) + 1;
-        // How many of `count` are before a time, to the nearest.
-        let before = |time: TimeNs, count: u64| {
-            let part = u128::from(time.since(slice.from).0).min(span);
-            u64::try_from((u128::from(count) * part * 2 + span) / (span * 2)).unwrap_or(count)
-        };
-        for column in 0..what.columns {
-            let (from, to) = (what.edge(column), what.edge(column + 1));
-            if to <= slice.from || from > slice.to {
-                continue;
-            }
-            let first = column.saturating_mul(self.groups);
-            let slots = self.samples.iter_mut().skip(first).take(self.groups);
-            for (slot, &count) in slots.zip(counts) {
-                *slot += before(to, count) - before(from, count);
-            }
-        }
+    /// Counts all samples that `filter` takes, also those that are not kept, by group; `None`
+    /// when `stop` came before the end.
+    #[must_use]
+    pub fn total(profile: &Profile, by: By, filter: &Filter, stop: &Stop) -> Option<Vec<u64>> {
+        let selection = Selection::new(profile, filter);
+        Grouping::new(profile, &selection, by).count(profile, selection.range.clone(), stop)
     }
 
     /// With so many groups in place of all: the first of each so many summed up, and so on.
@@ -154,11 +110,7 @@ impl Columns {
             }
             samples.extend(sums);
         }
-        Columns {
-            groups,
-            samples,
-            spread: self.spread,
-        }
+        Columns { groups, samples }
     }
 
     /// The groups of a column; empty where there is no such column.
@@ -226,6 +178,21 @@ impl<'a> Grouping<'a> {
         }
     }
 
+    /// Counts a range of samples; `None` when `stop` came before the end.
+    fn count(&self, profile: &Profile, range: Range<u64>, stop: &Stop) -> Option<Vec<u64>> {
+        let mut counts = vec![0u64; self.groups];
+        profile.time_buckets.pieces(range, &mut |piece| {
+            match piece {
+                Piece::TimeBucket(bucket, _) => self.add(bucket, &mut counts),
+                Piece::Samples(range) => profile.each_spot(range, |thread, spot| {
+                    self.put(thread, spot, &mut counts);
+                }),
+            }
+            (!stop.is_stopped()).then_some(())
+        })?;
+        Some(counts)
+    }
+
     /// A thread's groups; `None` where it counts in none.
     fn of<'b>(&self, thread: u32, counts: &'b mut [u64]) -> Option<&'b mut [u64]> {
         let first = *self.of_thread.get(thread as usize)? as usize;
@@ -243,8 +210,8 @@ impl<'a> Grouping<'a> {
     }
 
     /// Counts what is taken of a time bucket.
-    fn add(&self, slice: &TimeBucket, counts: &mut [u64]) {
-        for run in slice.runs() {
+    fn add(&self, bucket: &TimeBucket, counts: &mut [u64]) {
+        for run in bucket.runs() {
             if let Some(counts) = self.of(run.thread, counts) {
                 self.add_run(&run, counts);
             }

@@ -17,9 +17,6 @@ pub struct Counts {
     pub interpreted: u64,
     /// In such interpreters, that did not.
     pub without_method: u64,
-    /// Samples in time buckets without single samples at the edges of the window: each time bucket was
-    /// taken or left as a whole.
-    pub decided_whole: u64,
     /// By [`Profile::entries`], and in each by [`vmscope_records::Exactness`].
     pub(crate) entries: Vec<[u64; 3]>,
 }
@@ -57,8 +54,8 @@ struct Sums {
 impl Sums {
     fn take(&mut self, profile: &Profile, selection: &Selection, piece: Piece) {
         match piece {
-            Piece::TimeBucket(slice, _) => {
-                for run in slice.runs() {
+            Piece::TimeBucket(bucket, _) => {
+                for run in bucket.runs() {
                     if !selection.takes_thread(run.thread) {
                         continue;
                     }
@@ -92,7 +89,6 @@ impl Sums {
             sites: vec![0; profile.sites.len()],
             entries: vec![[0; 3]; profile.entries.len()],
             threads: self.by_thread,
-            decided_whole: selection.decided_whole,
             ..Counts::default()
         };
         for ((&count, spot), id) in self.by_spot.iter().zip(&time_buckets.spots).zip(0..) {

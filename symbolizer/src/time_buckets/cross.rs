@@ -40,7 +40,7 @@ pub(crate) fn by_kind_of_thread(
     let (mut whole, mut single) = (Vec::new(), Vec::new());
     time_buckets.pieces(selection.range.clone(), &mut |piece| {
         match piece {
-            Piece::TimeBucket(slice, _) => whole.push(slice),
+            Piece::TimeBucket(bucket, _) => whole.push(bucket),
             Piece::Samples(range) => profile.each_spot(range, |thread, spot| {
                 if selection.takes_thread(thread) && selection.takes_spot(spot) {
                     single.push((kind_of(thread), spot));
@@ -73,9 +73,9 @@ pub(crate) fn by_kind_of_thread(
                 *sum += u64::from(count);
             }
         };
-        for slice in &whole {
+        for bucket in &whole {
             for &(_, thread) in of_kind {
-                selection.each_cell(slice.of_thread(thread), |cell| add(cell.spot, cell.count));
+                selection.each_cell(bucket.of_thread(thread), |cell| add(cell.spot, cell.count));
             }
         }
         while let Some((_, spot)) = single.next_if(|(of, _)| *of <= kind) {

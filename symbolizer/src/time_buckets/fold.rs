@@ -26,16 +26,17 @@ impl TimeBuckets {
             }
         }
         let (spots, mut sums) = (self.spots.len(), Sums::default());
-        for slice in self.levels.iter_mut().flatten() {
-            if !slice.runs.iter().any(|run| into.contains_key(&run.thread)) {
+        let all = self.levels.iter_mut().flatten().chain(&mut self.totals);
+        for bucket in all {
+            if !bucket.runs.iter().any(|run| into.contains_key(&run.thread)) {
                 continue;
             }
-            let folded = slice.runs().map(|run| OfThread {
+            let folded = bucket.runs().map(|run| OfThread {
                 thread: other(run.thread),
                 ..run
             });
             let summed = sums.of_runs(folded.collect(), spots);
-            slice.become_summed(summed);
+            bucket.become_summed(summed);
         }
     }
 }

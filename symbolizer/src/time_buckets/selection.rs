@@ -8,11 +8,8 @@ use std::ops::Range;
 /// A filter made ready for one profile.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
-    /// The samples in its window, counted from the first that was ever appended.
+    /// The samples in its window, numbered from the first that was ever appended.
     pub range: Range<u64>,
-    /// Samples in time buckets that stand at the edges of the window and were taken or left as
-    /// a whole.
-    pub decided_whole: u64,
     /// By thread; `None` for all.
     pub threads: Option<Vec<bool>>,
     /// By spot; `None` for all.
@@ -75,8 +72,7 @@ impl Few {
 impl Selection {
     pub fn new(profile: &Profile, filter: &Filter) -> Self {
         let time_buckets = &profile.time_buckets;
-        let (range, decided_whole) =
-            time_buckets.range_of(&profile.trace.samples, filter.from, filter.to);
+        let range = time_buckets.range_of(&profile.trace.samples, filter.from, filter.to);
         let count = profile.trace.threads.len();
         let threads = (!filter.takes_all_threads()).then(|| {
             let all = 0..u32::try_from(count).unwrap_or(u32::MAX);
@@ -86,7 +82,6 @@ impl Selection {
         let spots = mask.map(|mask| time_buckets.by_spot(|_, spot| mask.takes(spot.entry)));
         Selection {
             range,
-            decided_whole,
             threads,
             few: spots.as_deref().and_then(few),
             spots,
@@ -103,7 +98,6 @@ impl Selection {
             regions: None,
             threads: self.threads.clone(),
             range: self.range.clone(),
-            decided_whole: self.decided_whole,
         }
     }
 
@@ -115,7 +109,6 @@ impl Selection {
             few: None,
             range: self.range.clone(),
             threads: self.threads.clone(),
-            decided_whole: self.decided_whole,
         }
     }
 
@@ -173,8 +166,8 @@ impl Selection {
             .time_buckets
             .pieces(self.range.clone(), &mut |piece| {
                 match piece {
-                    Piece::TimeBucket(slice, _) => {
-                        for run in slice.runs().filter(|run| self.takes_thread(run.thread)) {
+                    Piece::TimeBucket(bucket, _) => {
+                        for run in bucket.runs().filter(|run| self.takes_thread(run.thread)) {
                             total += self.samples_of(&run).unwrap_or_else(|| {
                                 let mut samples = 0;
                                 self.each_cell(run.cells, |cell| samples += u64::from(cell.count));

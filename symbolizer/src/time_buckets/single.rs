@@ -1,23 +1,12 @@
 //! Single samples, one after the other: what sums by time do not tell apart, they do.
 
-use super::{Selection, Stop, TimeBuckets};
+use super::{Selection, Stop};
 use crate::profile::Profile;
 use crate::summary::Filter;
 use std::ops::Range;
 
 /// So many samples are looked at between two looks at [`Stop`].
 const BATCH: usize = 1 << 16;
-
-impl TimeBuckets {
-    /// Those of a selection's window that are kept one by one, by their index in the trace's.
-    fn single(&self, selection: &Selection, count: usize) -> Range<usize> {
-        let index = |sample: u64| {
-            let index = usize::try_from(sample.saturating_sub(self.forgotten));
-            index.unwrap_or(usize::MAX).min(count)
-        };
-        index(selection.range.start)..index(selection.range.end)
-    }
-}
 
 /// Hands the place of each single sample to `visit` that is in a selection's window, of its
 /// threads and at its spots, with its index, in the order of time. `None` when `stop` was
@@ -35,7 +24,7 @@ pub(crate) fn each_place(
         let taken = of_place.map(|&spot| spots.get(spot as usize) == Some(&true));
         taken.collect::<Vec<bool>>()
     });
-    let Range { start, end } = profile.time_buckets.single(selection, count);
+    let Range { start, end } = profile.time_buckets.kept(&selection.range);
     for from in (start..end).step_by(BATCH) {
         stop.look(from, count)?;
         let batch = from..(from + BATCH).min(end);

@@ -21,9 +21,6 @@ pub struct Span {
 pub struct InSpan {
     /// By region, as [`Region::ALL`] orders them.
     pub regions: [u64; Region::ALL.len()],
-    /// Samples in time buckets without single samples at the span's edges: each time bucket was taken
-    /// or left as a whole.
-    pub decided_whole: u64,
 }
 
 impl InSpan {
@@ -39,30 +36,32 @@ impl InSpan {
         self.regions.get(region as usize).copied().unwrap_or(0)
     }
 
-    /// Counts what `filter` takes in each of `spans`, in their order; `None` when `stop` was
-    /// wished before it was done. A span is found by bisection, and costs what is in it.
+    /// Counts the samples of each of `spans` that `filter` takes; `None` for a span that begins
+    /// before the samples that are kept. All is `None` when `stop` came before the end. A span
+    /// is found by bisection, and costs what is in it.
     #[must_use]
     pub fn of_spans(
         profile: &Profile,
         filter: &Filter,
         spans: &[Span],
         stop: &Stop,
-    ) -> Option<Vec<Self>> {
+    ) -> Option<Vec<Option<Self>>> {
         let time_buckets = &profile.time_buckets;
         let selection = Selection::new(profile, filter);
         let region_of_spot: Vec<Option<Region>> =
             time_buckets.by_spot(|id, spot| selection.takes_spot(id).then_some(spot.region));
+        let kept_from = time_buckets.kept_from().unwrap_or_default();
         let of_span = |span: &Span| {
+            if span.from < kept_from {
+                return Some(None);
+            }
             let samples = &profile.trace.samples;
-            let (range, decided_whole) =
+            let range =
                 time_buckets.range_of(samples, Some(span.from), Some(span.to.max(span.from)));
             let within = &selection.range;
             let range = range.start.clamp(within.start, within.end)
                 ..range.end.clamp(within.start, within.end);
-            let mut sum = InSpan {
-                decided_whole,
-                ..InSpan::default()
-            };
+            let mut sum = InSpan::default();
             let takes = |thread: u32| {
                 selection.takes_thread(thread) && span.thread.is_none_or(|one| one == thread)
             };
@@ -74,8 +73,8 @@ impl InSpan {
             let region_of = |spot: u32| region_of_spot.get(spot as usize).copied().flatten();
             time_buckets.pieces(range, &mut |piece| {
                 match piece {
-                    Piece::TimeBucket(slice, _) => {
-                        for run in slice.runs().filter(|run| takes(run.thread)) {
+                    Piece::TimeBucket(bucket, _) => {
+                        for run in bucket.runs().filter(|run| takes(run.thread)) {
                             if selection.is_of_regions() {
                                 selection.each_region(&run, &mut add);
                                 continue;
@@ -95,7 +94,7 @@ impl InSpan {
                 }
                 (!stop.is_stopped()).then_some(())
             })?;
-            Some(sum)
+            Some(Some(sum))
         };
         spans.iter().map(of_span).collect()
     }

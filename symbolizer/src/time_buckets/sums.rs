@@ -16,12 +16,11 @@ pub(super) struct Summed {
 }
 
 impl Summed {
-    /// The time bucket of these samples, of the time from the first one's to the last one's.
-    pub fn slice(self, samples: Range<u64>, (from, to): (TimeNs, TimeNs)) -> TimeBucket {
+    /// The time bucket of these samples; `to` is the last one's time.
+    pub fn bucket(self, samples: Range<u64>, to: TimeNs) -> TimeBucket {
         TimeBucket {
             first: samples.start,
             end: samples.end,
-            from,
             to,
             runs: self.runs,
             cells: self.cells,
@@ -93,7 +92,7 @@ impl Sums {
     }
 
     /// Sums up time buckets that follow one another.
-    pub fn of_slices(&mut self, time_buckets: &[TimeBucket], spots: usize) -> Summed {
+    pub fn of_buckets(&mut self, time_buckets: &[TimeBucket], spots: usize) -> Summed {
         self.of_runs(
             time_buckets.iter().flat_map(TimeBucket::runs).collect(),
             spots,

@@ -7,7 +7,7 @@ use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{Content, Module, Record, ThreadKey, TimeNs};
 use vmscope_symbolizer::live::Settled;
 use vmscope_symbolizer::native::{Binaries, DebugFile, DebugFileRequest, FileBytes};
-use vmscope_symbolizer::{Bounds, Entry, Live, Profile, Site, profile_of};
+use vmscope_symbolizer::{Bounds, Entry, Live, Omitted, Profile, Site, profile_of};
 
 /// No file can be had.
 pub struct NoFiles;
@@ -138,8 +138,8 @@ pub fn agree(bytes: &[u8], steps: usize) -> Result<(), String> {
         told_times(&records, steps)
     };
     let (live, _) = live_of(&records, &times, Bounds::default());
-    if live.left() != vmscope_symbolizer::live::Left::default() {
-        return Err(format!("{:?}", live.left()));
+    if live.omitted() != Omitted::default() {
+        return Err(format!("{:?}", live.omitted()));
     }
     let live = live
         .profile()

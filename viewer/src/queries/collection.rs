@@ -1,7 +1,6 @@
 //! One collection: its phases, its spaces, its samples by part and by thread.
 
 use super::collections::{Key, Row, parts_in_collector, threads_in_collector};
-use super::sample_count::SampleCount;
 use vmscope_records::{Collection, TimeNs};
 use vmscope_symbolizer::time_buckets::{InSpan, Span};
 use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary};
@@ -20,7 +19,7 @@ pub struct PhaseRow {
     pub length: Option<u64>,
     pub stops: bool,
     /// The samples in the collector meanwhile (on its thread, where it has one).
-    pub samples: Option<SampleCount>,
+    pub samples: Option<u64>,
 }
 
 /// What is inside a collection.
@@ -32,8 +31,11 @@ pub struct Inside {
     pub left_out: usize,
     pub parts: Vec<(String, u64)>,
     pub threads: Vec<(u32, String, u64)>,
-    /// All of its samples in the collector.
-    pub samples: Option<SampleCount>,
+    /// All of its samples in the collector; `None` where it was not observed from begin to end,
+    /// or began before the samples that are kept.
+    pub samples: Option<u64>,
+    /// Whether it began before the samples that are kept.
+    pub is_older: bool,
     pub spaces: Vec<vmscope_records::SpaceUse>,
 }
 
@@ -50,7 +52,9 @@ pub fn inside_of(profile: &Profile, filter: &Filter, key: Key, stop: &Stop) -> O
         spaces: one.spaces.clone(),
         ..Inside::default()
     };
-    if let (Some(from), Some(to)) = (one.begin, one.end) {
+    let kept_from = profile.time_buckets.kept_from().unwrap_or_default();
+    inside.is_older = one.begin.is_some_and(|begin| begin < kept_from);
+    if let (Some(from), Some(to)) = (one.begin.filter(|from| *from >= kept_from), one.end) {
         let narrowed = Filter {
             from: Some(filter.from.map_or(from, |other| other.max(from))),
             to: Some(filter.to.map_or(to, |other| other.min(to))),
@@ -60,7 +64,7 @@ pub fn inside_of(profile: &Profile, filter: &Filter, key: Key, stop: &Stop) -> O
         inside.parts = parts_in_collector(profile, &summary);
         inside.threads = threads_in_collector(profile, &narrowed, stop)?;
         let all = summary.regions.get(Region::Gc as usize).copied();
-        inside.samples = Some(SampleCount::of(all.unwrap_or(0), summary.decided_whole));
+        inside.samples = Some(all.unwrap_or(0));
     }
     Some(inside)
 }
@@ -116,7 +120,7 @@ fn phases_of(
             begin: phase.begin,
             length: ends.map(|(begin, end)| end.since(begin).0),
             stops: phase.stop_the_world,
-            samples: ends.map(|_| SampleCount::of(inside.of(Region::Gc), inside.decided_whole)),
+            samples: ends.and(*inside).map(|inside| inside.of(Region::Gc)),
         }
     });
     Some(rows.collect())

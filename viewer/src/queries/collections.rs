@@ -1,7 +1,6 @@
 //! The collections of a window: a row of each, the VMs' own counts, and the samples in
 //! collectors by part and by thread.
 
-use super::sample_count::SampleCount;
 use crate::queries::parts::parts_of;
 use crate::queries::vm::Vms;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -28,7 +27,7 @@ pub struct Row {
     /// Bytes used in all spaces that tell.
     pub before: Option<u64>,
     pub after: Option<u64>,
-    /// The samples between its begin and its end.
+    /// The samples between its begin and its end, where both are known and samples are kept.
     pub inside: Option<InSpan>,
 }
 
@@ -49,21 +48,14 @@ impl Row {
         (from < to).then_some((from, to))
     }
 
-    /// Samples inside it, where it was observed from begin to end.
-    pub fn samples(&self) -> Option<SampleCount> {
-        let inside = self.inside?;
-        Some(SampleCount::of(inside.total(), inside.decided_whole))
+    /// Samples inside it, where it was observed from begin to end and samples are kept.
+    pub fn samples(&self) -> Option<u64> {
+        self.inside.map(|inside| inside.total())
     }
 
     /// Those that are in the collector.
-    pub fn in_collector(&self) -> Option<SampleCount> {
-        let inside = self.inside?;
-        Some(SampleCount::of(inside.of(Region::Gc), inside.decided_whole))
-    }
-
-    /// Samples in sums over time that reach beyond one of its ends.
-    pub fn cut(&self) -> u64 {
-        self.inside.map_or(0, |inside| inside.decided_whole)
+    pub fn in_collector(&self) -> Option<u64> {
+        self.inside.map(|inside| inside.of(Region::Gc))
     }
 
     /// What of it was observed.
@@ -84,8 +76,6 @@ pub struct Collections {
     pub total: u64,
     /// See `total`.
     pub in_collector: u64,
-    /// How many of `total` are in sums over time that reach beyond an end of the window.
-    pub cut: u64,
     /// Whether the samples are of some threads or some code only: the collections are of
     /// whole processes.
     pub narrowed: bool,
@@ -113,11 +103,6 @@ pub struct Collections {
 }
 
 impl Collections {
-    /// Whether any number of samples here is decided by sums over time.
-    pub fn has_sums(&self) -> bool {
-        self.cut > 0 || self.rows.iter().any(|row| row.cut() > 0)
-    }
-
     /// The letter of a kind.
     pub fn letter(&self, kind: &str) -> char {
         let known = self.kinds.iter().find(|(name, ..)| name == kind);
@@ -186,7 +171,6 @@ pub fn counts(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'
     let processes = processes(profile, filter);
     let mut all = Collections {
         total: summary.total,
-        cut: summary.decided_whole,
         narrowed: filter.threads.is_some() || filter.only != Only::default(),
         in_collector: summary.regions[Region::Gc as usize],
         ..Collections::default()
@@ -290,7 +274,7 @@ fn rows_of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Row>> 
     let counts = InSpan::of_spans(profile, filter, &only, stop)?;
     for ((index, _), inside) in spans.into_iter().zip(counts) {
         if let Some(row) = rows.get_mut(index) {
-            row.inside = Some(inside);
+            row.inside = inside;
         }
     }
     Some(rows)

@@ -131,8 +131,8 @@ pub fn find(
         why: String::new(),
         annotation: Annotation::default(),
         versions: Vec::new(),
-        are_newest: profile.time_buckets.forgotten() > 0,
-        is_of_newest: origin.is_some() && profile.time_buckets.forgotten() > 0,
+        are_newest: profile.time_buckets.dropped() > 0,
+        is_of_newest: origin.is_some() && profile.time_buckets.dropped() > 0,
         cases: Vec::new(),
         machine_of: None,
         machine: Machine::default(),
@@ -246,7 +246,7 @@ fn why_not(profile: &Profile, entry: EntryId) -> String {
 }
 
 fn none_at_all(profile: &Profile) -> String {
-    if profile.trace.samples.times.is_empty() && profile.time_buckets.forgotten() == 0 {
+    if profile.trace.samples.times.is_empty() && profile.time_buckets.dropped() == 0 {
         return "No samples, no methods: this recording has none. `vmscope attach PID` or \
                 `vmscope record -- CMD` record some."
             .to_owned();

@@ -15,7 +15,6 @@ pub mod method;
 pub mod overview;
 pub mod parts;
 pub mod pauses;
-pub mod sample_count;
 pub mod threads;
 pub mod time_grid;
 pub mod timeline;

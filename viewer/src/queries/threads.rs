@@ -6,7 +6,7 @@ use crate::present::numbers::ratio;
 use rustc_hash::FxHashMap;
 use vmscope_records::{ThreadRole, TimeNs};
 use vmscope_symbolizer::summary::{Account, accounts};
-use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
+use vmscope_symbolizer::time_buckets::{By, Columns};
 use vmscope_symbolizer::{Filter, Profile, Region, Stop};
 
 /// The roles, in the order in which they are sorted and chosen.
@@ -74,17 +74,13 @@ impl Threads {
     pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
         let count = u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
         let of_thread: Vec<u32> = (0..count).collect();
-        let what = ColumnsOf {
-            window: (TimeNs(0), TimeNs(u64::MAX)),
-            columns: 1,
-            by: By::Rows {
-                of_thread: &of_thread,
-                rows: count,
-            },
+        let by = By::Rows {
+            of_thread: &of_thread,
+            rows: count,
         };
-        let columns = Columns::of(profile, &what, filter, stop)?;
+        let counts = Columns::total(profile, by, filter, stop)?;
         let accounts = accounts(profile, filter, stop)?;
-        let rows = columns.column(0).chunks(GROUPS);
+        let rows = counts.chunks(GROUPS);
         let threads = of_thread.into_iter().zip(&profile.trace.threads);
         let mut all = Threads::default();
         for (((thread, traced), counts), account) in threads.zip(rows).zip(accounts) {

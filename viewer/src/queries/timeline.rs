@@ -2,7 +2,6 @@
 
 use super::by_region::GROUPS;
 use super::time_grid::Grid;
-use vmscope_records::TimeNs;
 use vmscope_symbolizer::summary::promised_by_column;
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::{Filter, Profile, Stop};
@@ -151,14 +150,9 @@ pub struct Listed {
 impl Listed {
     /// Lists them. The filter is without the window: it says only until when is counted.
     pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
-        let what = ColumnsOf {
-            window: (TimeNs(0), TimeNs(u64::MAX)),
-            columns: 1,
-            by: By::Threads,
-        };
-        let counts = Columns::of(profile, &what, &filter.of_all_threads(), stop)?;
+        let counts = Columns::total(profile, By::Threads, &filter.of_all_threads(), stop)?;
         let is_in = |thread: u32| filter.takes_thread(thread);
-        let threads = (0u32..).zip(counts.column(0).iter().copied());
+        let threads = (0u32..).zip(counts);
         let mut threads: Vec<(u32, u64)> = threads.filter(|(_, samples)| *samples > 0).collect();
         threads
             .sort_by_key(|&(thread, samples)| (!is_in(thread), std::cmp::Reverse(samples), thread));

@@ -1,7 +1,7 @@
 //! What limits the truth of a report (TRUTH.md): said before anything else.
 
 mod exactness;
-mod left;
+mod omitted;
 mod resolution;
 
 pub(crate) use exactness::{Exact, exactness_of};
@@ -117,7 +117,7 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     delivery(profile, summary, &mut lines);
     tell_about(&mut lines, About::Delivery);
     resolution::tell(profile, summary, &mut lines);
-    left::tell(profile, summary, &mut lines);
+    omitted::tell(profile, &mut lines);
     tell_about(&mut lines, About::Resolution);
     modules(profile, summary, &mut lines);
     for limit in &profile.trace.limits {
@@ -156,7 +156,7 @@ fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
     let at = |time: TimeNs| format!("{:.1} s", time.since(start).as_secs_f64());
     match &trace.end {
         // It goes on.
-        None if profile.left.is_some() => {}
+        None if profile.omitted.is_some() => {}
         None => lines.push(TruthLine::new(
             None,
             format!(

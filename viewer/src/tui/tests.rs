@@ -178,12 +178,12 @@ fn what_takes_longer_than_a_second_is_answered_while_the_profile_grows() {
 
 #[test]
 fn what_is_left_out_lost_and_recorded_is_shown() {
-    use vmscope_symbolizer::live::Left;
+    use vmscope_symbolizer::Omitted;
     let mut profile = super::testing::profile(small());
-    profile.left = Some(Left {
+    profile.omitted = Some(Omitted {
         late: 7_043,
         late_samples: 12,
-        ..Left::default()
+        ..Omitted::default()
     });
     let state = super::live::LiveState {
         lost: 3,

@@ -24,7 +24,7 @@ use vmscope_records::{EndReason, Pid, TimeNs};
 use vmscope_sampler::session::{
     Outcome, Progress, Session, SessionOptions, Tap, TapEnded, now, tap,
 };
-use vmscope_symbolizer::live::{Bounds, Live};
+use vmscope_symbolizer::{Bounds, Live};
 
 /// How often the picture grows.
 const EVERY: Duration = Duration::from_secs(1);

@@ -229,7 +229,7 @@ impl View for Callers {
         let filter = cx.filters.filter().clone();
         // Of a recording the stacks are found once. A profile that grows has others with each
         // step, and often only the newest are wanted.
-        let grows = cx.profile.left.is_some();
+        let grows = cx.profile.omitted.is_some();
         let window = if grows {
             (filter.from, filter.to)
         } else {

@@ -34,7 +34,7 @@ pub fn no_samples(cx: &Cx<'_>) -> String {
 
 fn none_at_all(cx: &Cx<'_>) -> String {
     let trace = &cx.profile.trace;
-    if !trace.samples.times.is_empty() || cx.profile.time_buckets.forgotten() > 0 {
+    if !trace.samples.times.is_empty() || cx.profile.time_buckets.dropped() > 0 {
         return "There were no samples yet then.".to_owned();
     }
     if trace.end.is_none() {

@@ -176,9 +176,21 @@ impl Cx<'_> {
         }
     }
 
+    /// The time of which samples are kept: all, but for a live profile's older ones.
+    pub fn kept(&self) -> (TimeNs, TimeNs) {
+        let from = self.profile.time_buckets.kept_from();
+        let from = from.map_or(self.begin, |from| from.clamp(self.begin, self.end));
+        (from, self.end)
+    }
+
     /// The window that is shown: the one chosen, or all.
     pub fn window(&self) -> (TimeNs, TimeNs) {
         self.filters.window().unwrap_or((self.begin, self.end))
+    }
+
+    /// The window that charts of samples show: the one chosen, or all that is kept.
+    pub fn kept_window(&self) -> (TimeNs, TimeNs) {
+        self.filters.window().unwrap_or(self.kept())
     }
 
     /// Seconds since the recording's beginning.

@@ -151,7 +151,7 @@ impl View for Overview {
             }));
         }
         let filter = cx.filters.filter().clone();
-        let window = cx.window();
+        let window = cx.kept_window();
         let columns = usize::from(cx.area.width).saturating_sub(6).clamp(1, 1_000);
         // Where only the window grows, the columns are others, too: the stamp says that.
         let stamp: Stamp = cx.stamp;
@@ -239,8 +239,8 @@ impl View for Overview {
         }
         if places.compilers.height > 0 {
             let told = self.compilers.get().and_then(Option::as_ref);
-            let forgotten = cx.profile.time_buckets.forgotten();
-            vm::compilers(told, forgotten, &pane(places.compilers), frame);
+            let dropped = cx.profile.time_buckets.dropped();
+            vm::compilers(told, dropped, &pane(places.compilers), frame);
         }
         if places.figures.height > 0 {
             vm::vm_figures(digest, &pane(places.figures), frame);

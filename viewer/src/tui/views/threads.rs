@@ -131,7 +131,7 @@ impl Threads {
             };
             (page_key(&page, row), Arc::from(threads))
         });
-        let (from, to) = cx.window();
+        let (from, to) = cx.kept_window();
         Some(Asked {
             rows: rows.collect(),
             columns: Table::width_of(&page, ACTIVITY, cx.area.width)?,

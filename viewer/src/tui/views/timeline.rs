@@ -89,7 +89,8 @@ pub struct Timeline {
 impl Timeline {
     /// All that there is to be shown.
     fn bounds(cx: &Cx<'_>) -> (TimeNs, TimeNs) {
-        (cx.begin, TimeNs(cx.end.0.saturating_add(1)))
+        let (from, to) = cx.kept();
+        (from, TimeNs(to.0.saturating_add(1)))
     }
 
     fn lane_count(&self) -> usize {

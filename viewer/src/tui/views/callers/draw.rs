@@ -101,9 +101,9 @@ impl Callers {
             let chains = some(samples.truncated_chains, "chain", "chains");
             parts.push(format!("{chains} of the recording cut off"));
         }
-        let forgotten = cx.profile.time_buckets.forgotten();
-        if forgotten > 0 {
-            let older = some(forgotten, "older sample", "older samples");
+        let dropped = cx.profile.time_buckets.dropped();
+        if dropped > 0 {
+            let older = some(dropped, "older sample", "older samples");
             parts.push(format!("{older} not kept with callers"));
         }
         parts.join("; ")
@@ -120,7 +120,7 @@ impl Callers {
     }
 
     pub(super) fn do_draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        if cx.profile.trace.samples.times.is_empty() && cx.profile.time_buckets.forgotten() == 0 {
+        if cx.profile.trace.samples.times.is_empty() && cx.profile.time_buckets.dropped() == 0 {
             return say(&no_samples(cx), cx, frame, area);
         }
         if !self.has_chains(cx) {

@@ -1,9 +1,8 @@
 //! The lines above the table.
 
 use super::Collector;
-use crate::present::numbers::{count, percent, ratio};
+use crate::present::numbers::{count, percent, ratio, some};
 use crate::queries::collections::Collections;
-use crate::queries::sample_count::SampleCount;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::no_samples;
@@ -46,16 +45,9 @@ impl Collector {
             let text = format!(" {}", no_samples(cx));
             return pane.line(frame, 1, &[(Role::Dim, text)]);
         }
-        let told = SampleCount::of(all.in_collector, all.cut);
-        let of_all = told.number().map_or_else(String::new, |samples| {
-            format!(" ({})", percent(ratio(samples, all.total)))
-        });
-        let plural = if told == SampleCount::Exactly(1) {
-            ""
-        } else {
-            "s"
-        };
-        let samples = format!(" {} sample{plural} in the collector{of_all}", told.words());
+        let of_all = percent(ratio(all.in_collector, all.total));
+        let samples = some(all.in_collector, "sample", "samples");
+        let samples = format!(" {samples} in the collector ({of_all})");
         pane.line(
             frame,
             1,
@@ -64,10 +56,5 @@ impl Collector {
                 (Role::Dim, format!(": {parts}")),
             ],
         );
-        if all.has_sums() {
-            let text =
-                " ? ~ of older samples only sums over time are kept, longer than a collection";
-            pane.line(frame, 2, &[(Role::Warning, text.to_owned())]);
-        }
     }
 }

@@ -4,7 +4,6 @@ use crate::present::numbers::{brief, bytes_short, count, ratio};
 use crate::present::text;
 use crate::queries::collection::Inside;
 use crate::queries::collections::Row;
-use crate::queries::sample_count::SampleCount;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::pane::{Bit, Pane};
@@ -88,7 +87,7 @@ pub fn draw(
                 format!("+{}", brief(phase.since(row).0))
             });
         let length = phase.length.map_or_else(|| "?".to_owned(), brief);
-        let samples = phase.samples.map_or_else(String::new, SampleCount::words);
+        let samples = phase.samples.map_or_else(String::new, count);
         lines.push(vec![
             (Role::Text, format!(" {}", text::name(&label, name))),
             (Role::Dim, text::right(&begin, 10)),
@@ -100,17 +99,13 @@ pub fn draw(
         let text = format!(" ({} more phases are not shown)", inside.left_out);
         lines.push(vec![(Role::Dim, text)]);
     }
-    let total = inside.samples.and_then(SampleCount::number).unwrap_or(0);
-    if inside.samples == Some(SampleCount::Unknown) {
-        let text = " its samples are known by sums over longer times only".to_owned();
+    if inside.is_older {
+        let text = " it began before the samples that are kept".to_owned();
         lines.push(vec![(Role::Warning, text)]);
     }
+    let total = inside.samples.unwrap_or(0);
     if total > 0 {
-        let about = match inside.samples {
-            Some(SampleCount::About(_)) => "about these ",
-            _ => "",
-        };
-        let text = format!(" {about}samples in the collector, by part");
+        let text = " samples in the collector, by part".to_owned();
         lines.push(vec![(Role::Title, text)]);
         let parts = inside
             .parts

@@ -1,9 +1,8 @@
 //! The table of collections: its columns, and what each cell shows.
 
 use crate::present::document::Value;
-use crate::present::numbers::{brief, bytes_short, ratio};
+use crate::present::numbers::{brief, bytes_short, count, ratio};
 use crate::queries::collections::{Collections, Key, Row as Collection};
-use crate::queries::sample_count::SampleCount;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::views::Cx;
 use crate::tui::widgets::data_table::{Column, Piece, Room, Rows, Sort};
@@ -21,13 +20,12 @@ const AFTER: usize = 7;
 const HEAP: usize = 8;
 const SAMPLES: usize = 9;
 const IN_COLLECTOR: usize = 10;
-const IN_SUMS: usize = 11;
-const OBSERVED: usize = 12;
+const OBSERVED: usize = 11;
 
 /// Columns of the terminal that the bar of the heap has.
 const BAR: usize = 12;
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 12] = [
     Column::right("time", "time", 9).sort(Sort::Up),
     Column::right("duration", "duration", 9).sort(Sort::Down),
     Column::left("kind", "kind", 10).sort(Sort::Up),
@@ -47,9 +45,6 @@ const COLUMNS: [Column; 13] = [
         .rank(2)
         .sort(Sort::Down),
     Column::right("in GC", "in collector", 7).sort(Sort::Down),
-    // Samples in sums over time that reach beyond an end of the collection: each sum was counted
-    // as a whole or not at all.
-    Column::right("", "in sums", 0),
     Column::left("", "observed", 0).sort(Sort::Up),
 ];
 
@@ -93,9 +88,8 @@ impl<'a> Page<'a> {
     }
 }
 
-fn samples(count: Option<SampleCount>) -> Value {
-    let number = count.and_then(SampleCount::number);
-    number.map_or(Value::Empty, Value::Count)
+fn samples(count: Option<u64>) -> Value {
+    count.map_or(Value::Empty, Value::Count)
 }
 
 /// Nanoseconds as a value in seconds.
@@ -156,7 +150,6 @@ impl Rows for Page<'_> {
             AFTER => row.after.map_or(Value::Empty, Value::Bytes),
             SAMPLES => samples(row.samples()),
             IN_COLLECTOR => samples(row.in_collector()),
-            IN_SUMS => Value::Count(row.cut()),
             OBSERVED => word(row.seen()),
             _ => Value::Empty,
         }
@@ -165,7 +158,7 @@ impl Rows for Page<'_> {
     fn cell(&self, row: usize, column: usize, room: &Room<'_>) -> Vec<Piece> {
         let row = &self.all.rows[row];
         let or_blank =
-            |count: Option<SampleCount>| count.map_or_else(String::new, SampleCount::words);
+            |samples: Option<u64>| samples.map_or_else(String::new, count);
         let (role, text) = match column {
             TIME => (Role::Text, format!("{:.3}", self.cx.seconds(row.time))),
             DURATION => match row.length() {

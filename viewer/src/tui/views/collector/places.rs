@@ -20,9 +20,7 @@ pub(super) struct Places {
 
 impl Collector {
     pub(super) fn places(&self, area: Rect) -> Places {
-        let has_sums = self.all.get().is_some_and(Collections::has_sums);
-        let head = if has_sums { 3 } else { 2 };
-        let (head, rest) = below(area, head.min(area.height));
+        let (head, rest) = below(area, area.height.min(2));
         let top = match area.height {
             0..=15 => 0,
             16..=29 => 9,

@@ -7,7 +7,6 @@ use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
 use crate::queries::collection::Inside;
 use crate::queries::collections::{Collections, Row};
 use crate::queries::pauses::buckets;
-use crate::queries::sample_count::SampleCount;
 use crate::tui::views::Cx;
 
 /// Columns of the chart over time.
@@ -78,7 +77,7 @@ pub fn shown(
             ]);
         }
         parts.push(Part::Table(table));
-        if inside.samples.and_then(SampleCount::number).is_some() {
+        if inside.samples.is_some() {
             parts.extend(samples("Samples inside it", &inside.parts, &inside.threads));
         }
     }
@@ -88,9 +87,8 @@ pub fn shown(
     }
 }
 
-fn number(told: Option<SampleCount>) -> Value {
-    told.and_then(SampleCount::number)
-        .map_or(Value::Empty, Value::Count)
+fn number(samples: Option<u64>) -> Value {
+    samples.map_or(Value::Empty, Value::Count)
 }
 
 fn samples(title: &str, parts: &[(String, u64)], threads: &[(u32, String, u64)]) -> [Part; 2] {

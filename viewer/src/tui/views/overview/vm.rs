@@ -83,7 +83,7 @@ pub fn collector(digest: &Digest, pane: &Pane<'_>, frame: &mut Frame<'_>) {
 }
 
 /// Draws the compilers' busiest methods.
-pub fn compilers(told: Option<&Compilers>, forgotten: u64, pane: &Pane<'_>, frame: &mut Frame<'_>) {
+pub fn compilers(told: Option<&Compilers>, dropped: u64, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let one_line = pane.rows() == 1;
     let Some(told) = told else {
         let text = "what compilers work for is not told by this VM".to_owned();
@@ -95,7 +95,7 @@ pub fn compilers(told: Option<&Compilers>, forgotten: u64, pane: &Pane<'_>, fram
         return pane.line(frame, 1, &[(Role::Dim, format!(" {text}"))]);
     };
     // Older ones tell nothing of what was compiled.
-    let kept = if forgotten > 0 { " of those kept" } else { "" };
+    let kept = if dropped > 0 { " of those kept" } else { "" };
     let seen = format!(
         "{}{kept}, {} while a method was seen",
         some(told.samples, "sample", "samples"),

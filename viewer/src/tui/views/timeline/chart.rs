@@ -11,7 +11,7 @@ use crate::tui::views::empty::{no_samples, say};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
-use vmscope_records::{SampleClock, TimeNs};
+use vmscope_records::SampleClock;
 use vmscope_symbolizer::Region;
 
 /// What the height of the activity counts.
@@ -87,12 +87,6 @@ impl Timeline {
             _ => "- shows more of it",
         };
         format!("No samples from {from:.3} to {to:.3} s: {key}.")
-    }
-
-    /// Before which time only sums over time are known; `None` that all samples are.
-    pub(super) fn sums_until(cx: &Cx<'_>) -> Option<TimeNs> {
-        let first = cx.profile.trace.samples.times.first().copied();
-        (cx.profile.time_buckets.forgotten() > 0).then(|| first.unwrap_or(cx.end))
     }
 
     /// A column's samples by region; `None` where they are not known yet.

@@ -83,15 +83,11 @@ impl Timeline {
             let (x, style) = (x_of(layout, column), theme.style(role));
             put(frame.buffer_mut(), x, ruler, sign, style);
         };
-        let sums_until = Self::sums_until(cx);
         for column in 0..grid.columns {
-            let is_sum = sums_until.is_some_and(|until| grid.edge(column) < until);
             if inside(selection, column) {
                 sign(frame, column, ('≈', '~'), Role::Match);
             } else if inside(window, column) {
                 sign(frame, column, ('═', '='), Role::Chip);
-            } else if is_sum {
-                sign(frame, column, ('╌', '.'), Role::Warning);
             } else {
                 sign(frame, column, ('─', '-'), Role::Dim);
             }

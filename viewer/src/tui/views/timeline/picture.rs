@@ -28,16 +28,9 @@ pub(super) fn shown(view: &Timeline, cx: &Cx<'_>, stop: &Stop) -> Option<Documen
         let series: Vec<(String, Vec<f64>)> = series.collect();
         let is_any = |(_, values): &(String, Vec<f64>)| values.iter().any(|value| *value > 0.0);
         let (from, to) = (cx.seconds(grid.from), cx.seconds(grid.to));
-        let sums = match activity.columns.spread {
-            0 => String::new(),
-            cut => format!(
-                "; {} known by sums over time that reach beyond a column: they are spread evenly",
-                some(cut, "sample is", "samples are")
-            ),
-        };
         parts.push(Part::Chart(Chart::Stacked {
             title: format!(
-                "{} busy, by region: samples times their period, of {} columns{sums}",
+                "{} busy, by region: samples times their period, of {} columns",
                 chart::unit(cx),
                 grid.columns
             ),

@@ -246,21 +246,22 @@ fn where_nothing_is_shown_a_key_that_shows_more_is_told() {
 }
 
 #[test]
-fn sums_over_time_are_not_taken_for_single_samples() {
+fn the_timeline_is_of_the_samples_that_are_kept() {
     let mut profile = profile(java());
     let half = TimeNs(crate::recordings::screens::ms(15_000));
-    let time_buckets = &mut profile.time_buckets;
-    assert!(time_buckets.forget_samples_before(&mut profile.trace.samples, half) > 0);
+    let samples = &mut profile.trace.samples;
+    assert!(profile.time_buckets.drop_before(samples, half) > 0);
+    let begin = profile.trace.session.as_ref().map(|session| session.time);
+    let from = profile.time_buckets.kept_from().unwrap();
+    let from = from.since(begin.unwrap()).as_secs_f64();
     let mut driven = Driven::with_theme(profile, SIZES[1], crate::tui::testing::THEME);
     let screen = driven.keys("4<Home>").screen();
-    assert!(screen.contains("╌ sums"), "{screen}");
-    assert!(screen.contains("only sums over time are known"), "{screen}");
-    assert!(screen.contains("  ~"), "{screen}");
-    let screen = driven.keys("<End>").screen();
-    assert!(!screen.contains("only sums over time"), "{screen}");
+    assert!(screen.contains(&format!(" from {from:.0} s")), "{screen}");
+    // The first column is of the first samples that are kept.
+    assert!(screen.contains(&format!("{from:.3} s ")), "{screen}");
     driven.keys("y");
     let Some(Effect::Copy(text)) = driven.effects.pop() else {
         panic!("nothing is copied");
     };
-    assert!(text.contains("known by sums over time"), "{text}");
+    assert!(text.contains(&format!("{from:.3}")), "{text}");
 }

@@ -78,17 +78,10 @@ impl Timeline {
             let busy = samples as f64 * period as f64 / ns as f64;
             words += &format!("  {busy:.2} {}", unit(cx));
         }
-        let sums_until = Self::sums_until(cx).filter(|until| from < *until);
-        let about = if sums_until.is_some() { "~" } else { "" };
-        words += &format!("  {about}{}", some(samples, "sample", "samples"));
+        words += &format!("  {}", some(samples, "sample", "samples"));
         // CPU time is read some times a second: of less than a second little is known.
         if let Some(promised) = promised.filter(|_| ns >= 1_000_000_000) {
             words += &format!(" of ~{promised:.0} promised");
-        }
-        // Before what there may be no room for.
-        if let Some(until) = sums_until {
-            let until = cx.seconds(until);
-            words += &format!("  (before {until:.3} s only sums over time are known)");
         }
         let mut regions: Vec<(u64, Region)> = counts.iter().copied().zip(Region::ALL).collect();
         regions.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
@@ -135,8 +128,8 @@ impl Timeline {
             0 => String::new(),
             n => format!(" +{n} rows"),
         };
-        if Self::sums_until(cx).is_some() {
-            note += &format!(" {} sums", theme.sign("╌", "."));
+        if cx.profile.time_buckets.dropped() > 0 {
+            note += &format!(" from {:.0} s", cx.seconds(cx.kept().0));
         }
         let sizes = [(12, true), (12, false), (4, false)];
         let of_size = |(letters, shares): (usize, bool)| -> Vec<Span<'static>> {

@@ -155,8 +155,8 @@ impl Plot {
         if all.nowhere > 0 {
             text.push_str(&format!(", {} without an address", count(all.nowhere)));
         }
-        if all.forgotten > 0 {
-            text.push_str(&format!(", {} older ones not kept", count(all.forgotten)));
+        if all.dropped > 0 {
+            text.push_str(&format!(", {} older ones not kept", count(all.dropped)));
         }
         let room = chart(area).width + LEFT + RIGHT;
         let style = cx.theme.style(Role::Title);

@@ -1,34 +1,35 @@
-//! What a live profile had to leave out, and what of it is known by sums over time only.
+//! What a live profile omitted, and how far back its samples reach.
 
 use super::{About, TruthLine};
 use crate::present::numbers::some;
-use vmscope_symbolizer::{Profile, Summary};
+use vmscope_records::TimeNs;
+use vmscope_symbolizer::Profile;
 
 /// What helps against most of it: the file holds everything.
 const REMEDY: &str = "record with --output, and look at the file";
 
-/// Tells what was left out.
-pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
-    if summary.decided_whole > 0 {
-        let text = "are cut by the window's edges and known by sums over time only: each sum counts \
-                    as a whole or not at all";
-        lines.push(TruthLine::new(Some(summary.decided_whole), text, REMEDY));
-    }
-    let Some(left) = profile.left else {
+/// Tells what was omitted.
+pub(super) fn tell(profile: &Profile, lines: &mut Vec<TruthLine>) {
+    let Some(omitted) = profile.omitted else {
         return;
     };
+    if let Some(kept_from) = profile.time_buckets.kept_from() {
+        let session = profile.trace.session.as_ref();
+        let begin = session.map_or(TimeNs(0), |session| session.time);
+        let text = format!(
+            "are from before {:.1} s and only in totals: windows, charts, callers, addresses, \
+             versions of code and errors of shares reach back to then",
+            kept_from.since(begin).as_secs_f64()
+        );
+        lines.push(TruthLine::new(Some(omitted.samples), text, REMEDY));
+    }
     let samples = [
         (
-            left.samples,
-            "of the whole time are known by sums only: their callers, addresses and versions of \
-             code are not shown",
-        ),
-        (
-            left.misnamed,
+            omitted.misnamed,
             "of them count where they did before more was told of their code",
         ),
         (
-            left.late_samples,
+            omitted.late_samples,
             "came after their time was shown: they count as of then",
         ),
     ];
@@ -37,38 +38,32 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
     }
     let others = [
         (
-            left.late,
+            omitted.late,
             ("record", "records"),
             "told after their time was shown: samples of then know nothing of them",
             About::Resolution,
         ),
         (
-            left.names,
+            omitted.names,
             ("time", "times"),
             "a name or range had no room: it counts as `(others)`",
             About::Resolution,
         ),
         (
-            left.code,
+            omitted.code,
             ("piece of code", "pieces of code"),
             "that were gone lost their bytecodes for want of room: samples keep the names that \
              they had",
             About::Resolution,
         ),
         (
-            left.threads,
+            omitted.threads,
             ("thread", "threads"),
             "that were over are summed up as one of each role, the oldest first",
             About::Resolution,
         ),
         (
-            left.merged,
-            ("sum over time", "sums over time"),
-            "merged with others for want of room: windows that long ago have coarser edges",
-            About::Resolution,
-        ),
-        (
-            left.records,
+            omitted.records,
             ("record", "records"),
             "of counters, collections, compilations and the like dropped for want of room, \
              the oldest first",
