@@ -28,7 +28,7 @@ use crate::build::Names;
 use crate::native::Binaries;
 use crate::profile::Profile;
 use crate::time_buckets::{Sites, TimeBuckets};
-use crate::trace::{Change, Interpreters, LastThread, Trace, World};
+use crate::trace::{Change, Interpreters, Placing, Trace, World};
 use crate::zone::{CodeIndex, Growing};
 use natives::Natives;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -68,13 +68,11 @@ pub struct Live {
     /// What was told and is not in the profile yet.
     told: Vec<Record>,
     waiting: VecDeque<Sample>,
-    world: World,
+    placing: Placing,
     growing: Growing,
     /// Changes that are still to come, by time and the order in which they were told.
     changes: BTreeMap<(TimeNs, u64), Change>,
     changes_told: u64,
-    last: LastThread,
-    latest: TimeNs,
     settled: TimeNs,
     names: Names,
     /// Between class and method, once a constituent has shown it.
@@ -141,12 +139,10 @@ impl Live {
             bounds,
             told: Vec::new(),
             waiting: VecDeque::new(),
-            world,
+            placing: Placing::new(world),
             growing: Growing::default(),
             changes: BTreeMap::new(),
             changes_told: 0,
-            last: LastThread::default(),
-            latest: TimeNs(0),
             settled: TimeNs(0),
             names: Names::new(inlined, bounds.entries, bounds.sites),
             separator: None,

@@ -14,7 +14,7 @@ mod state;
 mod world;
 
 pub(crate) use interpreted::Interpreters;
-pub(crate) use place::LastThread;
+pub(crate) use place::{Placing, Upcoming};
 pub(crate) use state::Change;
 pub(crate) use world::World;
 

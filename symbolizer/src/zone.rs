@@ -17,13 +17,13 @@
 mod growing;
 mod history;
 mod inherited;
-mod lives;
 mod now;
 mod overlaps;
+mod residencies;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use growing::Growing;
-pub(crate) use history::{Code, CodeIndex, Layer, Stay, ZoneEvent};
-pub use lives::{Life, Lives, Presence, ZoneRange};
+pub(crate) use history::{Code, CodeIndex, Layer, Placement, ZoneEvent};
 pub(crate) use now::{Changed, Claim, Near, Zones};
+pub use residencies::{Presence, Residencies, Residency, ZoneRange};

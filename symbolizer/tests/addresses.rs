@@ -14,13 +14,13 @@ use vmscope_records::{
     Constituent, ConstituentKind, CpuMode, ProcessKey, ThreadKey, ThreadRole, TimeNs,
 };
 use vmscope_symbolizer::addresses::{Addresses, Layout, Owner};
-use vmscope_symbolizer::zone::{Lives, Presence};
+use vmscope_symbolizer::zone::{Presence, Residencies};
 use vmscope_symbolizer::{Filter, Only, Profile, Stop};
 
 const ZONE: u64 = 0x7f00_0000_0000;
 
 fn addresses(profile: &Profile, filter: &Filter) -> Addresses {
-    let layout = Layout::of(profile, Lives::of(&profile.trace));
+    let layout = Layout::of(profile, Residencies::of(&profile.trace));
     Addresses::of(profile, filter, &layout, &Stop::new()).unwrap()
 }
 
@@ -189,16 +189,16 @@ fn code_that_moved_has_the_address_that_it_had_then() {
     let zone = &all.stretches[0];
     assert_eq!(zone.count(ZONE + 0x10..ZONE + 0x11), 1);
     assert_eq!(zone.count(ZONE + 0x1010..ZONE + 0x1011), 2);
-    let lives = Lives::of(&profile.trace);
-    let zone = &lives.zones()[0];
-    assert_eq!(lives.compactions(zone), [(TimeNs(50), 1)]);
+    let residencies = Residencies::of(&profile.trace);
+    let zone = &residencies.zones()[0];
+    assert_eq!(residencies.compactions(zone), [(TimeNs(50), 1)]);
 }
 
 /// Start and presence of what is in the only zone at a time.
-fn at(lives: &Lives, time: u64) -> Vec<(u64, Presence)> {
-    let there = lives.at(&lives.zones()[0], TimeNs(time));
+fn at(residencies: &Residencies, time: u64) -> Vec<(u64, Presence)> {
+    let there = residencies.at(&residencies.zones()[0], TimeNs(time));
     there
-        .map(|(life, presence)| (life.start - ZONE, presence))
+        .map(|(residency, presence)| (residency.start - ZONE, presence))
         .collect()
 }
 
@@ -215,17 +215,25 @@ fn a_zone_is_told_as_it_was_at_a_time() {
     // Another is seen on half of the second, which nobody told to be gone.
     recording.constituent(code(3, 80, ZONE + 0x280, ZONE + 0x380));
     let profile = recording.end(100).profile();
-    let lives = Lives::of(&profile.trace);
-    assert_eq!(at(&lives, 10), [(0, There)]);
-    assert_eq!(at(&lives, 20), [(0, There), (0x200, Maybe)]);
-    assert_eq!(at(&lives, 30), [(0, There), (0x200, There)]);
-    assert_eq!(at(&lives, 55), [(0, Maybe), (0x200, There)]);
-    assert_eq!(at(&lives, 60), [(0x200, There)]);
-    assert_eq!(at(&lives, 80), [(0x280, There)]);
-    let zone = &lives.zones()[0];
-    let replaced: Vec<bool> = lives.in_zone(zone).iter().map(|l| l.replaced).collect();
+    let residencies = Residencies::of(&profile.trace);
+    assert_eq!(at(&residencies, 10), [(0, There)]);
+    assert_eq!(at(&residencies, 20), [(0, There), (0x200, Maybe)]);
+    assert_eq!(at(&residencies, 30), [(0, There), (0x200, There)]);
+    assert_eq!(at(&residencies, 55), [(0, Maybe), (0x200, There)]);
+    assert_eq!(at(&residencies, 60), [(0x200, There)]);
+    assert_eq!(at(&residencies, 80), [(0x280, There)]);
+    let zone = &residencies.zones()[0];
+    let replaced: Vec<bool> = residencies
+        .in_zone(zone)
+        .iter()
+        .map(|l| l.replaced)
+        .collect();
     assert_eq!(replaced, [false, true, false]);
-    let changes: Vec<u64> = lives.changes(zone).iter().map(|time| time.0).collect();
+    let changes: Vec<u64> = residencies
+        .changes(zone)
+        .iter()
+        .map(|time| time.0)
+        .collect();
     assert_eq!(changes, [0, 30, 60, 80]);
 }
 
@@ -251,8 +259,8 @@ fn heaps_far_apart_are_zones_of_their_own() {
         ..code(6, 0, ZONE + 0x3000_0000, ZONE + 0x3000_1000)
     });
     let profile = recording.end(100).profile();
-    let lives = Lives::of(&profile.trace);
-    let zones: Vec<(u32, u64, u64)> = lives
+    let residencies = Residencies::of(&profile.trace);
+    let zones: Vec<(u32, u64, u64)> = residencies
         .zones()
         .iter()
         .map(|zone| (zone.process.0, zone.start - ZONE, zone.end - ZONE))
@@ -274,16 +282,16 @@ fn the_made_up_jvm_has_all_its_samples() {
     let all = addresses(&profile, &Filter::default());
     let shown: u64 = all.stretches.iter().map(|stretch| stretch.samples()).sum();
     assert_eq!((all.total, shown + all.nowhere), (12_564, 12_564));
-    let lives = Lives::of(&profile.trace);
-    assert_eq!(lives.zones().len(), 1);
-    let zone = &lives.zones()[0];
+    let residencies = Residencies::of(&profile.trace);
+    assert_eq!(residencies.zones().len(), 1);
+    let zone = &residencies.zones()[0];
     let methods = |time_ms| {
-        let there = lives.at(zone, TimeNs(screens::ms(time_ms)));
-        let is_method = |life: &vmscope_symbolizer::zone::Life| {
-            let code = life.constituent(&profile.trace).unwrap();
+        let there = residencies.at(zone, TimeNs(screens::ms(time_ms)));
+        let is_method = |residency: &vmscope_symbolizer::zone::Residency| {
+            let code = residency.constituent(&profile.trace).unwrap();
             code.kind == ConstituentKind::Method
         };
-        there.filter(|(life, _)| is_method(life)).count()
+        there.filter(|(residency, _)| is_method(residency)).count()
     };
     assert_eq!(methods(1), 0);
     // Each of its 40 methods has one version at the end, at most.

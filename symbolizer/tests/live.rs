@@ -19,7 +19,7 @@ use vmscope_symbolizer::annotate::{
     ByMethod, Located, Taken, annotate_stoppable, candidates, versions,
 };
 use vmscope_symbolizer::time_buckets::{BUCKET, Counts, Sites, Stop, TimeBuckets};
-use vmscope_symbolizer::zone::{Life, Lives};
+use vmscope_symbolizer::zone::{Residencies, Residency};
 use vmscope_symbolizer::{Bounds, Filter, Live, Profile, Summary};
 
 #[test]
@@ -172,11 +172,14 @@ fn memory_is_bounded_however_long_it_goes_on() {
     }
     assert_eq!(profile.omitted, Some(left));
     // What was forgotten lies nowhere any more: all that is there has its name.
-    let lives = Lives::of(&profile.trace);
-    let code = |life: &Life| life.constituent(&profile.trace).unwrap().name.clone();
-    let nameless = lives.all().iter().filter(|life| code(life).is_empty());
+    let residencies = Residencies::of(&profile.trace);
+    let code = |residency: &Residency| residency.constituent(&profile.trace).unwrap().name.clone();
+    let nameless = residencies
+        .all()
+        .iter()
+        .filter(|residency| code(residency).is_empty());
     assert_eq!(nameless.count(), 0);
-    assert!(lives.all().len() < 30_000);
+    assert!(residencies.all().len() < 30_000);
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn a_number_that_is_used_again_is_not_taken_for_what_had_it() {
     for round in 0..10 {
         churn(&mut live, round);
     }
-    let old = Lives::of(&live.profile().read().unwrap().trace);
+    let old = Residencies::of(&live.profile().read().unwrap().trace);
     for round in 10..300 {
         churn(&mut live, round);
     }

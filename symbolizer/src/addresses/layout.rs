@@ -5,7 +5,7 @@ use crate::profile::Profile;
 use crate::summary::Filter;
 use crate::time_buckets::{Selection, Stop, each_place};
 use crate::trace::Place;
-use crate::zone::{Life, Lives};
+use crate::zone::{Residencies, Residency};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -37,14 +37,14 @@ impl Slot {
 /// The places of a profile by address, and what lay where when.
 #[derive(Debug, Default)]
 pub struct Layout {
-    /// All code's stays.
-    pub lives: Lives,
+    /// All code's several.
+    pub residencies: Residencies,
     /// By owner, and of each by address.
     slots: Vec<Slot>,
     owners: Vec<(Owner, Range<usize>, Zone)>,
-    /// The places in code that lay in several places, each with its stays in `stays`.
+    /// The places in code that lay in several places, each with its several in `several`.
     moving: FxHashMap<u32, Range<usize>>,
-    stays: Vec<Life>,
+    several: Vec<Residency>,
 }
 
 /// Where a place is.
@@ -58,28 +58,28 @@ enum Where {
 }
 
 /// Where a constituent lay.
-enum Stays<'a> {
-    One(&'a Life),
-    /// A part of [`Layout::stays`].
+enum ResidenciesOf<'a> {
+    One(&'a Residency),
+    /// A part of [`Layout::several`].
     Several(Range<usize>),
 }
 
 impl Layout {
-    /// Of a profile with its lives. Sorts all places: some tens of milliseconds for a hundred
+    /// Of a profile with its residencies. Sorts all places: some tens of milliseconds for a hundred
     /// thousand.
     #[must_use]
-    pub fn of(profile: &Profile, lives: Lives) -> Self {
-        let mut by_code: Vec<&Life> = lives.all().iter().collect();
-        by_code.sort_by_key(|life| life.code);
-        let mut of_code: FxHashMap<u32, Stays> = FxHashMap::default();
-        let mut stays: Vec<Life> = Vec::new();
+    pub fn of(profile: &Profile, residencies: Residencies) -> Self {
+        let mut by_code: Vec<&Residency> = residencies.all().iter().collect();
+        by_code.sort_by_key(|residency| residency.code);
+        let mut of_code: FxHashMap<u32, ResidenciesOf> = FxHashMap::default();
+        let mut several: Vec<Residency> = Vec::new();
         for same in by_code.chunk_by(|a, b| a.code == b.code) {
             match same {
-                [life] => of_code.insert(life.code, Stays::One(life)),
-                [life, ..] => {
-                    let from = stays.len();
-                    stays.extend(same.iter().copied());
-                    of_code.insert(life.code, Stays::Several(from..stays.len()))
+                [residency] => of_code.insert(residency.code, ResidenciesOf::One(residency)),
+                [residency, ..] => {
+                    let from = several.len();
+                    several.extend(same.iter().copied());
+                    of_code.insert(residency.code, ResidenciesOf::Several(from..several.len()))
                 }
                 [] => None,
             };
@@ -101,11 +101,15 @@ impl Layout {
                 Where::Module(module, address) => put(Owner::Module(module), address, NONE),
                 Where::Kernel(address) => put(Owner::Kernel(0), address, NONE),
                 Where::Code(code, offset) => match of_code.get(&code) {
-                    Some(Stays::One(life)) => {
-                        let owner = owner_of(&lives, life.process, life.start);
-                        put(owner, life.start.saturating_add(u64::from(offset)), code);
+                    Some(ResidenciesOf::One(residency)) => {
+                        let owner = owner_of(&residencies, residency.process, residency.start);
+                        put(
+                            owner,
+                            residency.start.saturating_add(u64::from(offset)),
+                            code,
+                        );
                     }
-                    Some(Stays::Several(range)) => {
+                    Some(ResidenciesOf::Several(range)) => {
                         moving.insert(id, range.clone());
                     }
                     None => {}
@@ -116,11 +120,11 @@ impl Layout {
         drop(of_code);
         owned.sort_unstable_by_key(|(owner, slot)| (*owner, slot.address, slot.entry, slot.code));
         let mut layout = Layout {
-            lives,
+            residencies,
             slots: owned.iter().map(|(_, slot)| *slot).collect(),
             owners: Vec::new(),
             moving,
-            stays,
+            several,
         };
         layout.take_owners(&owned);
         layout
@@ -136,8 +140,8 @@ impl Layout {
             from += same.len();
         }
         // Where code only moved through, there is no slot.
-        for life in &self.stays {
-            let owner = owner_of(&self.lives, life.process, life.start);
+        for residency in &self.several {
+            let owner = owner_of(&self.residencies, residency.process, residency.start);
             owners.entry(owner).or_default();
         }
         let owners = owners.into_iter();
@@ -150,7 +154,7 @@ impl Layout {
         let Owner::Zone(process, start) = owner else {
             return None;
         };
-        let mut zones = self.lives.zones().iter();
+        let mut zones = self.residencies.zones().iter();
         let zone = zones.find(|zone| zone.process == process && zone.start == start);
         zone.map(|zone| (zone.start, zone.end))
     }
@@ -182,7 +186,7 @@ impl Layout {
                 }
                 stands.push(Stand::of(
                     place,
-                    self.stays.get(range.clone()).unwrap_or_default(),
+                    self.several.get(range.clone()).unwrap_or_default(),
                 ));
             }
         }
@@ -208,7 +212,7 @@ impl Layout {
             };
             let entry = profile.time_buckets.entry_of_place(stand.place);
             for (&(start, process), &samples) in &stand.counts {
-                let owner = owner_of(&self.lives, process, start);
+                let owner = owner_of(&self.residencies, process, start);
                 moved.entry(owner).or_default().push(Point {
                     address: start.saturating_add(u64::from(offset)),
                     samples,
@@ -224,7 +228,7 @@ impl Layout {
 /// Where a place in code that moves lies, while samples are gone through in the order of time.
 struct Stand<'a> {
     place: u32,
-    stays: &'a [Life],
+    several: &'a [Residency],
     /// From when until when the code lies where it does.
     now: Range<TimeNs>,
     at: Option<(u64, ProcessKey)>,
@@ -232,10 +236,10 @@ struct Stand<'a> {
 }
 
 impl<'a> Stand<'a> {
-    fn of(place: u32, stays: &'a [Life]) -> Self {
+    fn of(place: u32, several: &'a [Residency]) -> Self {
         Stand {
             place,
-            stays,
+            several,
             now: TimeNs(0)..TimeNs(0),
             at: None,
             counts: FxHashMap::default(),
@@ -244,8 +248,8 @@ impl<'a> Stand<'a> {
 
     fn count(&mut self, time: TimeNs) {
         if !self.now.contains(&time) {
-            let changes = self.stays.iter();
-            let changes = changes.flat_map(|life| [Some(life.maybe), life.until]);
+            let changes = self.several.iter();
+            let changes = changes.flat_map(|residency| [Some(residency.maybe), residency.until]);
             let (mut from, mut to) = (TimeNs(0), TimeNs(u64::MAX));
             for change in changes.flatten() {
                 if change <= time {
@@ -255,8 +259,8 @@ impl<'a> Stand<'a> {
                 }
             }
             self.now = from..to;
-            let life = Lives::place_of(self.stays, time);
-            self.at = life.map(|life| (life.start, life.process));
+            let residency = Residencies::place_of(self.several, time);
+            self.at = residency.map(|residency| (residency.start, residency.process));
         }
         if let Some(at) = self.at {
             *self.counts.entry(at).or_default() += 1;
@@ -265,8 +269,8 @@ impl<'a> Stand<'a> {
 }
 
 /// The zone that an address of a process is in.
-fn owner_of(lives: &Lives, process: ProcessKey, address: u64) -> Owner {
-    let zones = lives.zones();
+fn owner_of(residencies: &Residencies, process: ProcessKey, address: u64) -> Owner {
+    let zones = residencies.zones();
     let after = zones.partition_point(|zone| (zone.process, zone.start) <= (process, address));
     let zone = after.checked_sub(1).and_then(|at| zones.get(at));
     let zone = zone.filter(|zone| zone.process == process && address < zone.end);

@@ -33,7 +33,7 @@ impl Live {
         } = profile;
         let times = &trace.samples.times;
         let count = times.len();
-        let horizon = self.latest.minus(self.bounds.age);
+        let horizon = self.placing.latest.minus(self.bounds.age);
         let old = times.partition_point(|time| *time < horizon);
         let mut excess = count.saturating_sub(self.bounds.samples).max(old);
         // As if code that is gone had its samples evenly: the oldest ones of as many.
@@ -163,7 +163,7 @@ impl Live {
         self.index.ended_processes = later;
         let over: Vec<_> = over;
         for (_, process) in over {
-            self.world.forget(process);
+            self.placing.world.forget(process);
         }
         let most = self.bounds.processes;
         let excess = trace.process_ends.len().saturating_sub(most);
@@ -250,7 +250,7 @@ impl Live {
         for (place, what) in (0..).zip(&places) {
             self.index(place, *what);
         }
-        self.world.replace_places(places.clone());
+        self.placing.world.replace_places(places.clone());
         trace.places = places;
         let sites = Sites {
             entries: &profile.entries,
@@ -265,8 +265,8 @@ impl Live {
     /// Constituents that are gone and have no kept sample lose all they have, and methods
     /// that nothing refers to.
     fn forget_code(&mut self, trace: &mut Trace) {
-        self.growing.forget_expected(self.world.zones());
-        let departed: Vec<CodeIndex> = self.growing.departed(self.world.zones());
+        self.growing.forget_expected(self.placing.world.zones());
+        let departed: Vec<CodeIndex> = self.growing.departed(self.placing.world.zones());
         let mut kept = Vec::new();
         for code in departed {
             if self.index.places_of_code.contains_key(&code) {

@@ -100,17 +100,23 @@ impl Live {
             self.changes.insert((time, self.changes_told), change);
         }
         let threads = &trace.threads;
-        self.world.know_threads(threads.len(), |index| {
+        self.placing.world.know_threads(threads.len(), |index| {
             let thread = threads.get(index).map(|thread| thread.thread.process);
             thread.unwrap_or(vmscope_records::ProcessKey(u32::MAX))
         });
         if interpreters_changed {
-            self.world.know_interpreters(Interpreters::new(trace));
+            self.placing
+                .world
+                .know_interpreters(Interpreters::new(trace));
             self.is_shown_anew = true;
         }
         codes.dedup();
-        self.growing
-            .update(self.world.zones(), &trace.code, &codes, self.settled);
+        self.growing.update(
+            self.placing.world.zones(),
+            &trace.code,
+            &codes,
+            self.settled,
+        );
     }
 
     /// A constituent, or what more is known of one: the places in it that were hit get

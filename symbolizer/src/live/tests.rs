@@ -286,8 +286,8 @@ fn sizes(live: &mut Live) -> Vec<(&'static str, usize)> {
         ("marks", trace.marks.len()),
         ("limits", trace.limits.len()),
         ("losses", trace.lost.len()),
-        ("address spaces", live.world.spaces()),
-        ("zones", live.world.zones().len()),
+        ("address spaces", live.placing.world.spaces()),
+        ("zones", live.placing.world.zones().len()),
         ("changes", live.changes.len()),
         (
             "places of code",

@@ -2,7 +2,7 @@
 
 use super::Live;
 use crate::profile::Profile;
-use crate::trace::{LastThread, NOBODY, Trace, TraceThread};
+use crate::trace::{NOBODY, Trace, TraceThread};
 use rustc_hash::FxHashMap;
 use vmscope_records::{DurationNs, ProcessKey, ThreadCpu, ThreadRole, TimeNs};
 
@@ -60,8 +60,8 @@ impl Live {
         }
         self.omitted.threads += into.len() as u64;
         time_buckets.fold_threads(&mut trace.samples, &into);
-        self.world.forget_threads(&self.folded.left);
-        self.last = LastThread::default();
+        self.placing.world.forget_threads(&self.folded.left);
+        self.placing.forget_last_thread();
     }
 }
 

@@ -8,7 +8,10 @@ use super::interpreted::Interpreters;
 use super::state::Change;
 use super::world::World;
 use super::{ChainTree, Trace, TraceError, Watch};
+use crate::zone::ZoneEvent;
 use std::io::{Read, Seek};
+use std::iter::Peekable;
+use std::vec::IntoIter;
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
     Avma, CallChain, Content, CpuMode, Limit, LimitKind, ProcessKey, Sample, ThreadKey, TimeNs,
@@ -31,17 +34,14 @@ impl Trace {
         let mut changes = changes.into_iter().peekable();
         let process_of = self.threads.iter().map(|thread| thread.thread.process);
         let interpreters = Interpreters::new(self);
-        let mut now = World::new(process_of, history.stays, interpreters);
+        let world = World::new(process_of, history.placements, interpreters);
+        let mut placing = Placing::new(world);
         if let Some(end) = self.end.as_ref().filter(|_| self.keep_samples) {
             // A sample takes a byte at least, whatever the recording says of itself.
             let (_, bytes) = reader.progress();
             let count = usize::try_from(end.samples.min(bytes)).unwrap_or(0);
             self.samples.expect(count);
         }
-        // When the next of both comes.
-        let mut next = TimeNs(0);
-        let mut last = LastThread::default();
-        let mut latest = TimeNs(0);
         each_item(reader, Content::SAMPLES, (1, watch), |content, item| {
             // What is not only samples was counted in the first pass.
             let first_seen = u64::from(content == Content::SAMPLES);
@@ -60,41 +60,15 @@ impl Trace {
             if self.keep_samples {
                 self.samples.reserve(batch.len());
             }
-            for part in batch.chunks(WARM) {
-                now.warm(last.process, part.iter().map(|sample| sample.pc));
-                for sample in part {
-                    self.disordered_samples += u64::from(sample.time < latest);
-                    latest = latest.max(sample.time);
-                    while next <= sample.time {
-                        let change = changes.peek().map(|(time, _)| *time);
-                        let event = zone_events.peek().map(|event| event.time);
-                        let Some(first) = change.into_iter().chain(event).min() else {
-                            next = TimeNs(u64::MAX);
-                            break;
-                        };
-                        if first > sample.time {
-                            next = first;
-                        } else if event == Some(first) {
-                            // First, because a fork hands on the code that is there.
-                            zone_events
-                                .next()
-                                .into_iter()
-                                .for_each(|event| now.zone(event));
-                        } else if let Some((_, change)) = changes.next() {
-                            self.bring_about(change, &mut now);
-                        }
-                    }
-                    self.place_sample(sample, &mut now, &mut last);
-                }
-            }
+            placing.place(self, &batch, &mut changes, &mut zone_events);
         })?;
-        self.tell_disinherited(now.disinherited(), latest);
-        self.places = now.into_places();
+        self.tell_disinherited(placing.world.disinherited(), placing.latest);
+        self.places = placing.world.into_places();
         Ok(())
     }
 
     /// Something changes.
-    pub(crate) fn bring_about(&self, change: Change, now: &mut World) {
+    fn bring_about(&self, change: Change, now: &mut World) {
         let holds = match &change {
             Change::Begin(process) => self.is_fork(process),
             Change::Map(mapping) => self.is_file_with_code(mapping),
@@ -103,7 +77,7 @@ impl Trace {
         now.change(change, holds);
     }
 
-    pub(crate) fn tell_disinherited(&mut self, processes: u64, time: TimeNs) {
+    fn tell_disinherited(&mut self, processes: u64, time: TimeNs) {
         if processes > 0 {
             self.limits.push(Limit {
                 time,
@@ -117,7 +91,7 @@ impl Trace {
         }
     }
 
-    pub(crate) fn place_sample(&mut self, sample: &Sample, now: &mut World, last: &mut LastThread) {
+    fn place_sample(&mut self, sample: &Sample, now: &mut World, last: &mut LastThread) {
         if last.key != Some(sample.thread) {
             last.key = Some(sample.thread);
             last.index = self.thread_number(sample.thread);
@@ -180,9 +154,116 @@ impl Trace {
     }
 }
 
+/// Places samples as they come: the world at their time.
+#[derive(Debug)]
+pub(crate) struct Placing {
+    pub world: World,
+    /// The time of the latest sample.
+    pub latest: TimeNs,
+    /// Nothing changes before this.
+    next: TimeNs,
+    last: LastThread,
+}
+
+/// What is to happen, by time. The recording's is known as a whole; a live one's grows.
+pub(crate) trait Upcoming<T> {
+    /// When the next of it happens.
+    fn next_time(&mut self) -> Option<TimeNs>;
+    /// Takes the next of it.
+    fn take_next(&mut self) -> Option<T>;
+}
+
+impl Upcoming<Change> for Peekable<IntoIter<(TimeNs, Change)>> {
+    fn next_time(&mut self) -> Option<TimeNs> {
+        self.peek().map(|(time, _)| *time)
+    }
+
+    fn take_next(&mut self) -> Option<Change> {
+        self.next().map(|(_, change)| change)
+    }
+}
+
+impl Upcoming<ZoneEvent> for Peekable<IntoIter<ZoneEvent>> {
+    fn next_time(&mut self) -> Option<TimeNs> {
+        self.peek().map(|event| event.time)
+    }
+
+    fn take_next(&mut self) -> Option<ZoneEvent> {
+        self.next()
+    }
+}
+
+impl Placing {
+    pub fn new(world: World) -> Self {
+        Placing {
+            world,
+            latest: TimeNs(0),
+            next: TimeNs(0),
+            last: LastThread::default(),
+        }
+    }
+
+    /// Adds samples to the trace, each where its address was at its time.
+    pub fn place(
+        &mut self,
+        trace: &mut Trace,
+        samples: &[Sample],
+        changes: &mut impl Upcoming<Change>,
+        events: &mut impl Upcoming<ZoneEvent>,
+    ) {
+        for part in samples.chunks(WARM) {
+            let addresses = part.iter().map(|sample| sample.pc);
+            self.world.warm(self.last.process, addresses);
+            for sample in part {
+                trace.disordered_samples += u64::from(sample.time < self.latest);
+                self.latest = self.latest.max(sample.time);
+                self.advance(trace, sample.time, changes, events);
+                trace.place_sample(sample, &mut self.world, &mut self.last);
+            }
+        }
+    }
+
+    /// Applies what happens until `time`, that included.
+    pub fn advance(
+        &mut self,
+        trace: &Trace,
+        time: TimeNs,
+        changes: &mut impl Upcoming<Change>,
+        events: &mut impl Upcoming<ZoneEvent>,
+    ) {
+        while self.next <= time {
+            let (change, event) = (changes.next_time(), events.next_time());
+            let Some(first) = change.into_iter().chain(event).min() else {
+                self.next = TimeNs(u64::MAX);
+                return;
+            };
+            if first > time {
+                self.next = first;
+            } else if event == Some(first) {
+                // First, because a fork hands on the code that is there.
+                if let Some(event) = events.take_next() {
+                    self.world.zone(event);
+                }
+            } else if let Some(change) = changes.take_next() {
+                trace.bring_about(change, &mut self.world);
+            }
+        }
+    }
+
+    /// More is known of what is to happen.
+    pub fn expect_more(&mut self) {
+        self.next = TimeNs(0);
+    }
+
+    /// Threads may have other numbers.
+    pub fn forget_last_thread(&mut self) {
+        self.last = LastThread::default();
+    }
+}
+
 /// Samples of one thread mostly come one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct LastThread {
+struct LastThread {
     key: Option<ThreadKey>,
     index: u32,
     process: ProcessKey,

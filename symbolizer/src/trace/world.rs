@@ -11,7 +11,7 @@ use super::near::Nearby;
 use super::places::Places;
 use super::state::Change;
 use crate::space::{Beginning, Mapped, Spaces};
-use crate::zone::{Changed, Claim, Layer, Stay, ZoneEvent, Zones};
+use crate::zone::{Changed, Claim, Layer, Placement, ZoneEvent, Zones};
 use vmscope_records::{Avma, CpuMode, InterpreterValue, ProcessKey, SampleDetail, TimeNs};
 
 /// Slots for the kernel's addresses, whose places never change: 2^10.
@@ -49,12 +49,12 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(
         process_of: impl Iterator<Item = ProcessKey>,
-        stays: Vec<Stay>,
+        placements: Vec<Placement>,
         interpreters: Interpreters,
     ) -> Self {
         World {
             spaces: Spaces::default(),
-            zones: Zones::new(stays),
+            zones: Zones::new(placements),
             interpreters,
             process_of: process_of.collect(),
             clock: 1,

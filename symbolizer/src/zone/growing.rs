@@ -1,36 +1,36 @@
 //! The history of code zones while it is being told.
 //!
 //! What is told of a constituent later (a move, its end) changes what was to happen to its
-//! stays; what has happened already stays as it was. An event of a time that is over
+//! placements; what has happened already placements as it was. An event of a time that is over
 //! is applied at once, and counted: samples of that time were placed without it.
 
-use super::history::{Code, CodeIndex, Layer, Stay, StayIndex, Step, Steps, ZoneEvent};
+use super::history::{Code, CodeIndex, Layer, Placement, PlacementIndex, Step, Steps, ZoneEvent};
 use super::now::Zones;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use vmscope_records::{ProcessKey, TimeNs};
 
-/// The events that are still to come, and what is known of each stay.
+/// The events that are still to come, and what is known of each placement.
 #[derive(Debug, Default)]
 pub(crate) struct Growing {
     /// By time, step, and the order in which their constituents were told: at equal times
     /// a whole recording is read in that order, too.
-    pending: BTreeMap<(TimeNs, Step, u64), StayIndex>,
-    /// Of each stay of the zones, what is to happen to it.
+    pending: BTreeMap<(TimeNs, Step, u64), PlacementIndex>,
+    /// Of each placement of the zones, what is to happen to it.
     plans: Vec<Plan>,
-    /// The stays of each constituent, in the order of its moves.
-    stays: FxHashMap<CodeIndex, Vec<StayIndex>>,
+    /// The placements of each constituent, in the order of its moves.
+    placements: FxHashMap<CodeIndex, Vec<PlacementIndex>>,
     /// Stays that may come before they are seen, as long as they have not come.
-    expected: FxHashMap<(ProcessKey, Layer), Vec<StayIndex>>,
+    expected: FxHashMap<(ProcessKey, Layer), Vec<PlacementIndex>>,
     /// Stays whose place may be used again.
-    free: Vec<StayIndex>,
+    free: Vec<PlacementIndex>,
     /// Constituents told so far, and their moves.
     told: u64,
     /// Events of times that were over.
     pub late: u64,
 }
 
-/// What is to happen to a stay, or has.
+/// What is to happen to a placement, or has.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plan {
     steps: Steps,
@@ -48,8 +48,8 @@ impl Growing {
         let mut changed: FxHashSet<(ProcessKey, Layer)> = FxHashSet::default();
         for &index in told {
             let mut number = 0;
-            let first = self.stays.get(&index).and_then(|all| all.first());
-            let first = first.and_then(|stay| self.plans.get(*stay as usize));
+            let first = self.placements.get(&index).and_then(|all| all.first());
+            let first = first.and_then(|placement| self.plans.get(*placement as usize));
             let order = match first {
                 Some(plan) => plan.order,
                 None => {
@@ -57,10 +57,16 @@ impl Growing {
                     self.told * MOVES
                 }
             };
-            code.each_stay_of(index, |stay, steps| {
+            code.each_placement_of(index, |placement, steps| {
                 let place = (index, number);
-                if self.plan(zones, place, order + number as u64, (stay, steps), settled) {
-                    changed.insert((stay.process, stay.layer));
+                if self.plan(
+                    zones,
+                    place,
+                    order + number as u64,
+                    (placement, steps),
+                    settled,
+                ) {
+                    changed.insert((placement.process, placement.layer));
                 }
                 number += 1;
             });
@@ -70,23 +76,23 @@ impl Growing {
         }
     }
 
-    /// Plans one stay; whether it may come before it is seen.
+    /// Plans one placement; whether it may come before it is seen.
     fn plan(
         &mut self,
         zones: &mut Zones,
         (code, number): (CodeIndex, usize),
         order: u64,
-        (stay, steps): (Stay, Steps),
+        (placement, steps): (Placement, Steps),
         settled: TimeNs,
     ) -> bool {
         let known = self
-            .stays
+            .placements
             .get(&code)
             .and_then(|all| all.get(number))
             .copied();
-        let plan = |index: StayIndex| self.plans.get(index as usize).copied();
+        let plan = |index: PlacementIndex| self.plans.get(index as usize).copied();
         let before = known.and_then(plan).unwrap_or_default();
-        let same = known.filter(|_| before.start == stay.start);
+        let same = known.filter(|_| before.start == placement.start);
         if let Some(old) = known {
             self.unplan(old, before);
             if same.is_none() && zones.is_there(old) {
@@ -97,7 +103,7 @@ impl Growing {
             }
         }
         let order = if same.is_some() { before.order } else { order };
-        let Some(index) = same.or_else(|| zones.add(stay, self.free.pop())) else {
+        let Some(index) = same.or_else(|| zones.add(placement, self.free.pop())) else {
             return false;
         };
         self.note(
@@ -107,13 +113,13 @@ impl Growing {
             Plan {
                 steps,
                 order,
-                start: stay.start,
+                start: placement.start,
             },
         );
         let fades = steps.at(Step::Fades);
         if same.is_some() {
             let is_firm = fades.is_some_and(|fades| fades >= settled);
-            zones.restate(index, stay.fades_at_once, is_firm);
+            zones.restate(index, placement.fades_at_once, is_firm);
         }
         let is_over = steps.at(Step::Leaves).is_some_and(|time| time < settled);
         for (time, step) in steps.iter() {
@@ -123,25 +129,28 @@ impl Growing {
             }
             if time < settled && step != Step::Fades {
                 // What samples' registers point to is told when one does.
-                let is_late = stay.layer == Layer::Code || zones.missed_in(&stay, time);
+                let is_late = placement.layer == Layer::Code || zones.missed_in(&placement, time);
                 self.late += u64::from(is_late);
                 // What is over, or has another in its place, does not come any more.
                 let comes = matches!(step, Step::Is | Step::MayBe);
-                if comes && (is_over || zones.is_superseded(&stay)) {
+                if comes && (is_over || zones.is_superseded(&placement)) {
                     continue;
                 }
             }
             self.pending.insert((time, step, order), index);
         }
-        if stay.maybe && same.is_none() {
-            let all = self.expected.entry((stay.process, stay.layer)).or_default();
+        if placement.maybe && same.is_none() {
+            let all = self
+                .expected
+                .entry((placement.process, placement.layer))
+                .or_default();
             all.push(index);
         }
-        stay.maybe && same.is_none()
+        placement.maybe && same.is_none()
     }
 
-    fn note(&mut self, code: CodeIndex, number: usize, index: StayIndex, plan: Plan) {
-        let all = self.stays.entry(code).or_default();
+    fn note(&mut self, code: CodeIndex, number: usize, index: PlacementIndex, plan: Plan) {
+        let all = self.placements.entry(code).or_default();
         match all.get_mut(number) {
             Some(slot) => *slot = index,
             None => all.push(index),
@@ -154,16 +163,16 @@ impl Growing {
         }
     }
 
-    fn unplan(&mut self, stay: StayIndex, plan: Plan) {
+    fn unplan(&mut self, placement: PlacementIndex, plan: Plan) {
         for (time, step) in plan.steps.iter() {
             let key = (time, step, plan.order);
-            if self.pending.get(&key) == Some(&stay) {
+            if self.pending.get(&key) == Some(&placement) {
                 self.pending.remove(&key);
             }
         }
     }
 
-    /// Tells a zone which stays may come before they are seen.
+    /// Tells a zone which placements may come before they are seen.
     fn expect(&mut self, zones: &mut Zones, place: (ProcessKey, Layer)) {
         let Some(mut all) = self.expected.remove(&place) else {
             return;
@@ -188,29 +197,34 @@ impl Growing {
 
     /// The next event.
     pub fn take_next(&mut self) -> Option<ZoneEvent> {
-        let ((time, step, _), stay) = self.pending.pop_first()?;
-        Some(ZoneEvent { time, step, stay })
+        let ((time, step, _), placement) = self.pending.pop_first()?;
+        Some(ZoneEvent {
+            time,
+            step,
+            placement,
+        })
     }
 
     /// Constituents of which nothing is there and nothing will come, as far as is told.
     pub fn departed(&self, zones: &Zones) -> Vec<CodeIndex> {
-        let mut needed: FxHashSet<StayIndex> = self.pending.values().copied().collect();
+        let mut needed: FxHashSet<PlacementIndex> = self.pending.values().copied().collect();
         needed.extend(zones.inherited());
-        let is_needed = |stay: &StayIndex| needed.contains(stay) || zones.is_there(*stay);
+        let is_needed =
+            |placement: &PlacementIndex| needed.contains(placement) || zones.is_there(*placement);
         let departed = self
-            .stays
+            .placements
             .iter()
-            .filter(|(_, stays)| !stays.iter().any(is_needed));
+            .filter(|(_, placements)| !placements.iter().any(is_needed));
         departed.map(|(code, _)| *code).collect()
     }
 
     /// Forgets a constituent that has [departed](Self::departed).
     pub fn forget(&mut self, code: CodeIndex) {
         self.free
-            .extend(self.stays.remove(&code).unwrap_or_default());
+            .extend(self.placements.remove(&code).unwrap_or_default());
     }
 
-    /// Forgets that stays were expected that have come or gone: before their places are
+    /// Forgets that placements were expected that have come or gone: before their places are
     /// used for others.
     pub fn forget_expected(&mut self, zones: &mut Zones) {
         let places: Vec<(ProcessKey, Layer)> = self.expected.keys().copied().collect();
@@ -222,6 +236,6 @@ impl Growing {
 
     /// How many constituents are known.
     pub fn len(&self) -> usize {
-        self.stays.len()
+        self.placements.len()
     }
 }

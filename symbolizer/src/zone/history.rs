@@ -9,8 +9,8 @@ use vmscope_records::{
 /// Index of a constituent in [`Code::constituents`].
 pub(crate) type CodeIndex = u32;
 
-/// Index of a stay in [`History::stays`].
-pub(crate) type StayIndex = u32;
+/// Index of a placement in [`History::placements`].
+pub(crate) type PlacementIndex = u32;
 
 /// All constituents of a recording, each once, with the newest that is known of it.
 #[derive(Debug, Default)]
@@ -48,9 +48,9 @@ impl Layer {
     }
 }
 
-/// A constituent's stay at one place; never empty.
+/// A constituent's placement at one place; never empty.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stay {
+pub(crate) struct Placement {
     pub code: CodeIndex,
     pub process: ProcessKey,
     pub layer: Layer,
@@ -65,7 +65,7 @@ pub(crate) struct Stay {
     pub fades_at_once: bool,
 }
 
-/// What happens to a stay. The order is the order at equal times: what was there
+/// What happens to a placement. The order is the order at equal times: what was there
 /// leaves before what is there comes, and only what has come can fade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
@@ -79,24 +79,24 @@ pub(crate) enum Step {
     MayBe,
 }
 
-/// A step of a stay at a time.
+/// A step of a placement at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ZoneEvent {
     pub time: TimeNs,
     pub step: Step,
-    pub stay: StayIndex,
+    pub placement: PlacementIndex,
 }
 
-/// All stays, and what happens to them.
+/// All placements, and what happens to them.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     /// In the order in which their constituents were told.
-    pub stays: Vec<Stay>,
+    pub placements: Vec<Placement>,
     /// In time order.
     pub events: Vec<ZoneEvent>,
 }
 
-/// The times of a stay.
+/// The times of a placement.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     /// From when on it may have been there.
@@ -109,15 +109,15 @@ struct Times {
     until: Option<TimeNs>,
 }
 
-/// What happens to a stay: each step once, in the order of their times.
+/// What happens to a placement: each step once, in the order of their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Steps {
     steps: [Option<(TimeNs, Step)>; 4],
 }
 
 impl Steps {
-    /// Of a stay with these times. Times that run backwards leave what is certain out.
-    fn of(times: Times) -> (Self, StayTimes) {
+    /// Of a placement with these times. Times that run backwards leave what is certain out.
+    fn of(times: Times) -> (Self, PlacementTimes) {
         let mut all = Steps::default();
         let mut slots = all.steps.iter_mut();
         let mut add = |time, step| {
@@ -142,7 +142,7 @@ impl Steps {
         if let Some(until) = times.until.filter(|&until| until > times.maybe) {
             add(until, Step::Leaves);
         }
-        let known = StayTimes {
+        let known = PlacementTimes {
             from: times.from,
             maybe,
             fades_at_once: fades == times.from,
@@ -166,25 +166,25 @@ impl Steps {
     }
 }
 
-/// What a stay says of its times itself.
-struct StayTimes {
+/// What a placement says of its times itself.
+struct PlacementTimes {
     from: TimeNs,
     maybe: bool,
     fades_at_once: bool,
 }
 
-/// Hands every stay of a constituent to `visit`, with what happens to it, by its moves
+/// Hands every placement of a constituent to `visit`, with what happens to it, by its moves
 /// (in the order of their times) and its end.
-fn each_stay(
+fn each_placement(
     (code, constituent): (CodeIndex, &Constituent),
     moves: &[&ConstituentMoved],
     gone: Option<&ConstituentGone>,
-    mut visit: impl FnMut(Stay, Steps),
+    mut visit: impl FnMut(Placement, Steps),
 ) {
     let size = constituent.end.0.saturating_sub(constituent.start.0);
     let mut put = |start: u64, times: Times| {
         let (steps, known) = Steps::of(times);
-        let stay = Stay {
+        let placement = Placement {
             code,
             process: constituent.process,
             layer: Layer::of(&constituent.kind),
@@ -194,8 +194,8 @@ fn each_stay(
             maybe: known.maybe,
             fades_at_once: known.fades_at_once,
         };
-        let is_empty = stay.start >= stay.end;
-        visit(stay, if is_empty { Steps::default() } else { steps });
+        let is_empty = placement.start >= placement.end;
+        visit(placement, if is_empty { Steps::default() } else { steps });
     };
     let mut start = constituent.start.0;
     let mut times = Times {
@@ -224,8 +224,8 @@ fn each_stay(
 }
 
 impl History {
-    fn put(&mut self, stay: Stay, steps: Steps) {
-        let Ok(index) = StayIndex::try_from(self.stays.len()) else {
+    fn put(&mut self, placement: Placement, steps: Steps) {
+        let Ok(index) = PlacementIndex::try_from(self.placements.len()) else {
             return;
         };
         if steps.is_empty() {
@@ -234,10 +234,10 @@ impl History {
         let event = |(time, step)| ZoneEvent {
             time,
             step,
-            stay: index,
+            placement: index,
         };
         self.events.extend(steps.iter().map(event));
-        self.stays.push(stay);
+        self.placements.push(placement);
     }
 }
 
@@ -287,32 +287,39 @@ impl Code {
         }
     }
 
-    /// All stays and events.
+    /// All placements and events.
     pub fn history(&self) -> History {
         let count = self.constituents.len();
         let mut history = History {
-            stays: Vec::with_capacity(count),
+            placements: Vec::with_capacity(count),
             events: Vec::with_capacity(count),
         };
         for (constituent, code) in self.constituents.iter().zip(0..) {
-            self.stays_of(code, constituent, |stay, steps| history.put(stay, steps));
+            self.placements_of(code, constituent, |placement, steps| {
+                history.put(placement, steps)
+            });
         }
         history.events.sort_unstable();
         history
     }
 
-    /// Hands every stay of one constituent to `visit`, as far as it is known.
-    pub fn each_stay_of(&self, code: CodeIndex, visit: impl FnMut(Stay, Steps)) {
+    /// Hands every placement of one constituent to `visit`, as far as it is known.
+    pub fn each_placement_of(&self, code: CodeIndex, visit: impl FnMut(Placement, Steps)) {
         if let Some(constituent) = self.constituents.get(code as usize) {
-            self.stays_of(code, constituent, visit);
+            self.placements_of(code, constituent, visit);
         }
     }
 
-    fn stays_of(&self, code: CodeIndex, constituent: &Constituent, visit: impl FnMut(Stay, Steps)) {
+    fn placements_of(
+        &self,
+        code: CodeIndex,
+        constituent: &Constituent,
+        visit: impl FnMut(Placement, Steps),
+    ) {
         let mut moves: Vec<&ConstituentMoved> =
             self.moves.get(&code).into_iter().flatten().collect();
         moves.sort_by_key(|moved| moved.time);
-        each_stay((code, constituent), &moves, self.gone.get(&code), visit);
+        each_placement((code, constituent), &moves, self.gone.get(&code), visit);
     }
 
     /// The index of a constituent.
@@ -331,7 +338,7 @@ impl Code {
         known.cases = Vec::new();
         known.map = PcMap::None;
         known.method = None;
-        // It has no stay any more either.
+        // It has no placement any more either.
         known.end = known.start;
         self.moves.remove(&code);
         self.gone.remove(&code);

@@ -3,7 +3,7 @@
 //! What a process hands on is copied once, however many children it has before that
 //! changes; what of it ends in a child is kept with the child.
 
-use super::history::StayIndex;
+use super::history::PlacementIndex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ pub(super) struct Piece {
     pub start: u64,
     /// The first address after it.
     pub end: u64,
-    pub stay: StayIndex,
+    pub placement: PlacementIndex,
 }
 
 /// What a process had when it forked.
@@ -95,10 +95,10 @@ impl Inherited {
         self.all.as_ref().map_or(0, |all| all.len())
     }
 
-    /// All stays that were inherited.
-    pub fn stays(&self) -> impl Iterator<Item = StayIndex> + '_ {
+    /// All placements that were inherited.
+    pub fn placements(&self) -> impl Iterator<Item = PlacementIndex> + '_ {
         let all = self.all.iter().flat_map(|all| &all.pieces);
-        all.map(|piece| piece.stay)
+        all.map(|piece| piece.placement)
     }
 
     /// What has not ended.
@@ -108,9 +108,9 @@ impl Inherited {
     }
 
     /// Who is at `address`.
-    pub fn find(&self, address: u64) -> Option<StayIndex> {
+    pub fn find(&self, address: u64) -> Option<PlacementIndex> {
         let piece = self.all.as_ref()?.at(address)?;
-        (!self.has_ended(address)).then_some(piece.stay)
+        (!self.has_ended(address)).then_some(piece.placement)
     }
 
     /// What overlaps `[start, end)` ends, all of it and for good. Returns the addresses

@@ -1,6 +1,6 @@
 //! The code zones of all processes at one time.
 
-use super::history::{CodeIndex, Layer, Stay, StayIndex, Step, ZoneEvent};
+use super::history::{CodeIndex, Layer, Placement, PlacementIndex, Step, ZoneEvent};
 use super::inherited::{Inherited, Piece, Snapshot};
 use super::overlaps::{Cover, Overlaps};
 use rustc_hash::FxHashMap;
@@ -37,7 +37,7 @@ pub(crate) struct Changed {
     pub end: u64,
 }
 
-/// What a stay is now.
+/// What a placement is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Absent,
@@ -52,8 +52,8 @@ enum State {
 /// The zones of all processes at one time.
 #[derive(Debug, Default)]
 pub(crate) struct Zones {
-    stays: Vec<Stay>,
-    /// Of each stay.
+    placements: Vec<Placement>,
+    /// Of each placement.
     states: Vec<State>,
     by_process: FxHashMap<(ProcessKey, Layer), Zone>,
     /// What forked processes have in all; what several share counts once.
@@ -98,7 +98,7 @@ impl Default for Limits {
 #[derive(Debug, Default)]
 struct Zone {
     /// What is there, by first address, not overlapping: its end, and which.
-    firm: BTreeMap<u64, (u64, StayIndex)>,
+    firm: BTreeMap<u64, (u64, PlacementIndex)>,
     /// What may have come already.
     maybe: Overlaps,
     /// What was there in its parent when it was forked, and where nothing of its own
@@ -109,20 +109,22 @@ struct Zone {
 }
 
 impl Zones {
-    /// Empty zones, for stays of which some may come before they are seen.
-    pub fn new(stays: Vec<Stay>) -> Self {
+    /// Empty zones, for placements of which some may come before they are seen.
+    pub fn new(placements: Vec<Placement>) -> Self {
         let mut ends: FxHashMap<(ProcessKey, Layer), Vec<u64>> = FxHashMap::default();
-        for stay in stays.iter().filter(|stay| stay.maybe) {
-            let ends = ends.entry((stay.process, stay.layer)).or_default();
-            ends.extend([stay.start, stay.end]);
+        for placement in placements.iter().filter(|placement| placement.maybe) {
+            let ends = ends
+                .entry((placement.process, placement.layer))
+                .or_default();
+            ends.extend([placement.start, placement.end]);
         }
         let zone = |ends| Zone {
             maybe: Overlaps::new(ends),
             ..Zone::default()
         };
         Zones {
-            states: vec![State::Absent; stays.len()],
-            stays,
+            states: vec![State::Absent; placements.len()],
+            placements,
             by_process: ends
                 .into_iter()
                 .map(|(place, ends)| (place, zone(ends)))
@@ -146,35 +148,42 @@ impl Zones {
         }
     }
 
-    /// Whether a sample of `time` or later looked in vain where a stay is.
-    pub fn missed_in(&self, stay: &Stay, time: TimeNs) -> bool {
-        let key = |address| (stay.process, stay.layer, address);
-        let there = self.missed.as_ref().filter(|_| stay.start < stay.end);
+    /// Whether a sample of `time` or later looked in vain where a placement is.
+    pub fn missed_in(&self, placement: &Placement, time: TimeNs) -> bool {
+        let key = |address| (placement.process, placement.layer, address);
+        let there = self
+            .missed
+            .as_ref()
+            .filter(|_| placement.start < placement.end);
         there.is_some_and(|missed| {
-            let mut there = missed.range(key(stay.start)..key(stay.end));
+            let mut there = missed.range(key(placement.start)..key(placement.end));
             there.any(|(_, missed)| *missed >= time)
         })
     }
 
-    /// Takes one more stay, at `slot` if that is not used any more. [`Zones::expect`] is to
+    /// Takes one more placement, at `slot` if that is not used any more. [`Zones::expect`] is to
     /// be called after the last of those that may come before they are seen.
-    pub fn add(&mut self, stay: Stay, slot: Option<StayIndex>) -> Option<StayIndex> {
+    pub fn add(
+        &mut self,
+        placement: Placement,
+        slot: Option<PlacementIndex>,
+    ) -> Option<PlacementIndex> {
         if let Some(slot) = slot {
-            *self.stays.get_mut(slot as usize)? = stay;
+            *self.placements.get_mut(slot as usize)? = placement;
             *self.states.get_mut(slot as usize)? = State::Absent;
             return Some(slot);
         }
-        let index = StayIndex::try_from(self.stays.len()).ok()?;
-        self.stays.push(stay);
+        let index = PlacementIndex::try_from(self.placements.len()).ok()?;
+        self.placements.push(placement);
         self.states.push(State::Absent);
         Some(index)
     }
 
-    /// More is known of a stay: whether it fades as soon as it is there. One that was
+    /// More is known of a placement: whether it fades as soon as it is there. One that was
     /// thought to fade since then and does not yet, as `is_firm` says, is firm.
-    pub fn restate(&mut self, index: StayIndex, fades_at_once: bool, is_firm: bool) {
-        if let Some(stay) = self.stays.get_mut(index as usize) {
-            stay.fades_at_once = fades_at_once;
+    pub fn restate(&mut self, index: PlacementIndex, fades_at_once: bool, is_firm: bool) {
+        if let Some(placement) = self.placements.get_mut(index as usize) {
+            placement.fades_at_once = fades_at_once;
         }
         if let Some(state @ State::Fading) = self.states.get_mut(index as usize)
             && is_firm
@@ -183,55 +192,63 @@ impl Zones {
         }
     }
 
-    /// From now on these stays of a process, and no others, may come before they are
+    /// From now on these placements of a process, and no others, may come before they are
     /// seen, or may have come.
-    pub fn expect(&mut self, process: ProcessKey, layer: Layer, stays: &[StayIndex]) {
+    pub fn expect(&mut self, process: ProcessKey, layer: Layer, placements: &[PlacementIndex]) {
         let zone = self.by_process.entry((process, layer)).or_default();
-        let known = |index: &StayIndex| Some((*index, *self.stays.get(*index as usize)?));
-        let stays: Vec<(StayIndex, Stay)> = stays.iter().filter_map(known).collect();
-        let ends = stays.iter().flat_map(|(_, stay)| [stay.start, stay.end]);
+        let known = |index: &PlacementIndex| Some((*index, *self.placements.get(*index as usize)?));
+        let placements: Vec<(PlacementIndex, Placement)> =
+            placements.iter().filter_map(known).collect();
+        let ends = placements
+            .iter()
+            .flat_map(|(_, placement)| [placement.start, placement.end]);
         zone.maybe = Overlaps::new(ends.collect());
-        for (index, stay) in stays {
+        for (index, placement) in placements {
             if self.states.get(index as usize) == Some(&State::Maybe) {
-                zone.maybe.add(stay.start, stay.end, index);
+                zone.maybe.add(placement.start, placement.end, index);
             }
         }
     }
 
-    /// Whether a stay may have come and was not seen yet.
-    pub fn is_maybe(&self, index: StayIndex) -> bool {
+    /// Whether a placement may have come and was not seen yet.
+    pub fn is_maybe(&self, index: PlacementIndex) -> bool {
         self.states.get(index as usize) == Some(&State::Maybe)
     }
 
-    /// Whether a stay is there, or may be.
-    pub fn is_there(&self, index: StayIndex) -> bool {
+    /// Whether a placement is there, or may be.
+    pub fn is_there(&self, index: PlacementIndex) -> bool {
         let state = self.states.get(index as usize);
         state.is_some_and(|state| *state != State::Absent)
     }
 
-    /// Whether something that came later lies where `stay` does.
-    pub fn is_superseded(&self, stay: &Stay) -> bool {
-        let Some(zone) = self.by_process.get(&(stay.process, stay.layer)) else {
+    /// Whether something that came later lies where `placement` does.
+    pub fn is_superseded(&self, placement: &Placement) -> bool {
+        let Some(zone) = self.by_process.get(&(placement.process, placement.layer)) else {
             return false;
         };
-        let before_end = zone.firm.range(..stay.end).rev();
-        let mut over = before_end.take_while(|(_, (end, _))| *end > stay.start);
+        let before_end = zone.firm.range(..placement.end).rev();
+        let mut over = before_end.take_while(|(_, (end, _))| *end > placement.start);
         over.any(|(_, (_, other))| {
-            let other = self.stays.get(*other as usize);
-            other.is_some_and(|other| other.from > stay.from)
+            let other = self.placements.get(*other as usize);
+            other.is_some_and(|other| other.from > placement.from)
         })
     }
 
-    /// All stays that forked processes have of their parents.
-    pub fn inherited(&self) -> impl Iterator<Item = StayIndex> + '_ {
-        let zones = self.by_process.values();
-        zones.flat_map(|zone| zone.inherited.stays())
+    /// Whether a placement may be gone as soon as it was seen.
+    pub fn fades_at_once(&self, index: PlacementIndex) -> bool {
+        self.placements[index as usize].fades_at_once
     }
 
-    /// How many zones and stays there are.
+    /// All placements that forked processes have of their parents.
+    pub fn inherited(&self) -> impl Iterator<Item = PlacementIndex> + '_ {
+        let zones = self.by_process.values();
+        zones.flat_map(|zone| zone.inherited.placements())
+    }
+
+    /// How many zones and placements there are.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.by_process.len() + self.stays.len()
+        self.by_process.len() + self.placements.len()
     }
 
     /// A process is over, and no sample of it will come: its zone goes.
@@ -241,8 +258,8 @@ impl Zones {
             let Some(zone) = self.by_process.remove(&(process, layer)) else {
                 continue;
             };
-            for (_, stay) in zone.firm.into_values() {
-                if let Some(state) = self.states.get_mut(stay as usize) {
+            for (_, placement) in zone.firm.into_values() {
+                if let Some(state) = self.states.get_mut(placement as usize) {
                     *state = State::Absent;
                 }
             }
@@ -257,14 +274,23 @@ impl Zones {
 
     /// Brings the zone forward by one event. Returns where that changed anything.
     pub fn apply(&mut self, event: ZoneEvent) -> Option<Changed> {
-        let index = event.stay;
-        let stay = *self.stays.get(index as usize)?;
+        self.apply_with(event, |_| {})
+    }
+
+    /// The same; hands what the event replaced to `replaced`.
+    pub fn apply_with(
+        &mut self,
+        event: ZoneEvent,
+        replaced: impl FnMut(PlacementIndex),
+    ) -> Option<Changed> {
+        let index = event.placement;
+        let placement = *self.placements.get(index as usize)?;
         let state = *self.states.get(index as usize)?;
         let zone = self
             .by_process
-            .entry((stay.process, stay.layer))
+            .entry((placement.process, placement.layer))
             .or_default();
-        let (mut start, mut end) = (stay.start, stay.end);
+        let (mut start, mut end) = (placement.start, placement.end);
         let next = match (event.step, state) {
             (Step::MayBe, State::Absent) => {
                 zone.maybe.add(start, end, index);
@@ -274,11 +300,17 @@ impl Zones {
                 if state == State::Maybe {
                     zone.maybe.remove(start, end, index);
                 }
-                (start, end) = put(&mut zone.firm, &mut self.states, &stay, index);
-                let (from, to) = zone.inherited.end(stay.start, stay.end);
+                (start, end) = put(
+                    &mut zone.firm,
+                    &mut self.states,
+                    &placement,
+                    index,
+                    replaced,
+                );
+                let (from, to) = zone.inherited.end(placement.start, placement.end);
                 (start, end) = (start.min(from), end.max(to));
                 zone.handed_on = Weak::new();
-                if stay.fades_at_once {
+                if placement.fades_at_once {
                     State::Fading
                 } else {
                     State::Firm
@@ -303,7 +335,7 @@ impl Zones {
         if event.step == Step::Fades && zone.maybe.is_empty() {
             return None;
         }
-        let Stay { process, layer, .. } = stay;
+        let Placement { process, layer, .. } = placement;
         Some(Changed {
             process,
             layer,
@@ -359,7 +391,11 @@ impl Zones {
         self.copied = self.copied.saturating_add(len);
         let zone = self.by_process.get_mut(&(process, layer))?;
         let firm = zone.firm.iter();
-        let firm = firm.map(|(&start, &(end, stay))| Piece { start, end, stay });
+        let firm = firm.map(|(&start, &(end, placement))| Piece {
+            start,
+            end,
+            placement,
+        });
         let all = Snapshot::of_both(zone.inherited.left(), firm, &self.living);
         if all.len() == 0 {
             return None;
@@ -410,14 +446,14 @@ impl Zones {
             let inherited = zone.inherited.end(start, end);
             (from, to) = (from.min(inherited.0), to.max(inherited.1));
             zone.handed_on = Weak::new();
-            while let Some((&first, &(last, stay))) = zone.firm.range(..end).next_back() {
+            while let Some((&first, &(last, placement))) = zone.firm.range(..end).next_back() {
                 // What came at that very time may have come after it.
-                let known = self.stays.get(stay as usize);
-                if last <= start || known.is_none_or(|stay| stay.from >= time) {
+                let known = self.placements.get(placement as usize);
+                if last <= start || known.is_none_or(|placement| placement.from >= time) {
                     break;
                 }
                 zone.firm.remove(&first);
-                if let Some(state) = self.states.get_mut(stay as usize) {
+                if let Some(state) = self.states.get_mut(placement as usize) {
                     *state = State::Absent;
                 }
                 (from, to) = (from.min(first), to.max(last));
@@ -448,17 +484,19 @@ impl Zones {
         };
         let firm = find(&zone.firm, address.0);
         let claim = self.claim(zone, firm, address);
-        let stay = firm.and_then(|firm| self.stays.get(firm as usize));
-        let near = stay.filter(|_| zone.maybe.is_empty()).map(|stay| Near {
-            code: stay.code,
-            start: stay.start,
-            end: stay.end,
-        });
+        let placement = firm.and_then(|firm| self.placements.get(firm as usize));
+        let near = placement
+            .filter(|_| zone.maybe.is_empty())
+            .map(|placement| Near {
+                code: placement.code,
+                start: placement.start,
+                end: placement.end,
+            });
         (claim, near)
     }
 
     /// Who claims an address at which `firm` is.
-    fn claim(&self, zone: &Zone, firm: Option<StayIndex>, address: Avma) -> Option<Claim> {
+    fn claim(&self, zone: &Zone, firm: Option<PlacementIndex>, address: Avma) -> Option<Claim> {
         let one = match firm {
             Some(firm) => {
                 let fades = self.states.get(firm as usize) == Some(&State::Fading);
@@ -473,39 +511,41 @@ impl Zones {
                 Cover::One(_) | Cover::Several => return Some(Claim::Doubtful),
             },
         };
-        let stay = self.stays.get(one as usize)?;
-        let offset = u32::try_from(address.0.checked_sub(stay.start)?).ok()?;
-        Some(Claim::One(stay.code, offset))
+        let placement = self.placements.get(one as usize)?;
+        let offset = u32::try_from(address.0.checked_sub(placement.start)?).ok()?;
+        Some(Claim::One(placement.code, offset))
     }
 }
 
 /// Which of these ranges `address` lies in.
-fn find(ranges: &BTreeMap<u64, (u64, StayIndex)>, address: u64) -> Option<StayIndex> {
-    let (_, &(end, stay)) = ranges.range(..=address).next_back()?;
-    (address < end).then_some(stay)
+fn find(ranges: &BTreeMap<u64, (u64, PlacementIndex)>, address: u64) -> Option<PlacementIndex> {
+    let (_, &(end, placement)) = ranges.range(..=address).next_back()?;
+    (address < end).then_some(placement)
 }
 
-/// Puts a stay into a zone. Whatever it overlaps is not there any more, told or not:
+/// Puts a placement into a zone. Whatever it overlaps is not there any more, told or not:
 /// half a method is no method. Returns the addresses that this concerns.
 fn put(
-    zone: &mut BTreeMap<u64, (u64, StayIndex)>,
+    zone: &mut BTreeMap<u64, (u64, PlacementIndex)>,
     states: &mut [State],
-    stay: &Stay,
-    index: StayIndex,
+    placement: &Placement,
+    index: PlacementIndex,
+    mut replaced: impl FnMut(PlacementIndex),
 ) -> (u64, u64) {
-    let (mut start, mut end) = (stay.start, stay.end);
+    let (mut start, mut end) = (placement.start, placement.end);
     // From the last that begins before the end backwards, as far as they reach in.
-    while let Some((&from, &(to, other))) = zone.range(..stay.end).next_back() {
-        if to <= stay.start {
+    while let Some((&from, &(to, other))) = zone.range(..placement.end).next_back() {
+        if to <= placement.start {
             break;
         }
         zone.remove(&from);
         if let Some(state) = states.get_mut(other as usize) {
             *state = State::Absent;
         }
+        replaced(other);
         start = start.min(from);
         end = end.max(to);
     }
-    zone.insert(stay.start, (stay.end, index));
+    zone.insert(placement.start, (placement.end, index));
     (start, end)
 }

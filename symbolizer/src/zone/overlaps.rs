@@ -6,7 +6,7 @@
 //! and stops there. Adding, removing and asking cost the logarithm of their number,
 //! however much they overlap.
 
-use super::history::StayIndex;
+use super::history::PlacementIndex;
 
 /// A set of ranges.
 #[derive(Debug, Default)]
@@ -23,14 +23,14 @@ pub(super) struct Overlaps {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: u64,
-    stays: u64,
+    placements: u64,
 }
 
 /// Who covers an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cover {
     Nobody,
-    One(StayIndex),
+    One(PlacementIndex),
     Several,
 }
 
@@ -48,10 +48,10 @@ impl Overlaps {
         self.len == 0
     }
 
-    pub fn add(&mut self, start: u64, end: u64, stay: StayIndex) {
+    pub fn add(&mut self, start: u64, end: u64, placement: PlacementIndex) {
         let one = Sum {
             count: 1,
-            stays: u64::from(stay),
+            placements: u64::from(placement),
         };
         self.put(start, one);
         self.put(end, one.negated());
@@ -59,10 +59,10 @@ impl Overlaps {
     }
 
     /// Removes a range that was added.
-    pub fn remove(&mut self, start: u64, end: u64, stay: StayIndex) {
+    pub fn remove(&mut self, start: u64, end: u64, placement: PlacementIndex) {
         let one = Sum {
             count: 1,
-            stays: u64::from(stay),
+            placements: u64::from(placement),
         };
         self.put(start, one.negated());
         self.put(end, one);
@@ -79,9 +79,9 @@ impl Overlaps {
             sum = sum.plus(*part);
             index &= index - 1;
         }
-        match (sum.count, StayIndex::try_from(sum.stays)) {
+        match (sum.count, PlacementIndex::try_from(sum.placements)) {
             (0, _) => Cover::Nobody,
-            (1, Ok(stay)) => Cover::One(stay),
+            (1, Ok(placement)) => Cover::One(placement),
             _ => Cover::Several,
         }
     }
@@ -102,14 +102,14 @@ impl Sum {
     fn plus(self, other: Sum) -> Sum {
         Sum {
             count: self.count.wrapping_add(other.count),
-            stays: self.stays.wrapping_add(other.stays),
+            placements: self.placements.wrapping_add(other.placements),
         }
     }
 
     fn negated(self) -> Sum {
         Sum {
             count: self.count.wrapping_neg(),
-            stays: self.stays.wrapping_neg(),
+            placements: self.placements.wrapping_neg(),
         }
     }
 }
@@ -123,19 +123,19 @@ mod tests {
         #[test]
         fn it_agrees_with_scanning(
             ranges in prop::collection::vec((0u64..50, 1u64..20), 1..40),
-            stays in prop::collection::vec(any::<bool>(), 40),
+            placements in prop::collection::vec(any::<bool>(), 40),
         ) {
             let ends = |&(start, size): &(u64, u64)| [start, start + size];
             let mut set = Overlaps::new(ranges.iter().flat_map(ends).collect());
             for (&(start, size), number) in ranges.iter().zip(0..) {
                 set.add(start, start + size, number);
             }
-            for ((&(start, size), number), stay) in ranges.iter().zip(0..).zip(&stays) {
-                if !stay {
+            for ((&(start, size), number), placement) in ranges.iter().zip(0..).zip(&placements) {
+                if !placement {
                     set.remove(start, start + size, number);
                 }
             }
-            let left = || ranges.iter().zip(0u32..).zip(&stays).filter(|(_, stay)| **stay);
+            let left = || ranges.iter().zip(0u32..).zip(&placements).filter(|(_, placement)| **placement);
             prop_assert_eq!(set.is_empty(), left().count() == 0);
             for address in 0..80 {
                 let covering: Vec<u32> = left()

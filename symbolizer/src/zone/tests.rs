@@ -39,7 +39,7 @@ fn gone(key: u64, last_seen: u64, time: u64) -> ConstituentGone {
 /// Who is at `address` at `time`: the key, `None`, or doubt.
 fn who(code: &Code, time: u64, address: u64) -> Result<Option<u64>, ()> {
     let history = code.history();
-    let mut zones = Zones::new(history.stays);
+    let mut zones = Zones::new(history.placements);
     for event in history.events {
         if event.time.0 <= time {
             zones.apply(event);
@@ -193,7 +193,7 @@ fn a_zone_tells_where_it_changed() {
     code.seen(constituent(2, 20, None, 150, 250));
     code.gone(gone(1, 30, 40));
     let history = code.history();
-    let mut zones = Zones::new(history.stays);
+    let mut zones = Zones::new(history.placements);
     let changed: Vec<_> = (history.events.into_iter())
         .map(|event| zones.apply(event).map(|at| (at.start, at.end)))
         .collect();
@@ -208,7 +208,7 @@ const fn key(key: u32) -> ProcessKey {
 /// The zones when all of `code` is there.
 fn zones(code: &Code) -> Zones {
     let history = code.history();
-    let mut zones = Zones::new(history.stays);
+    let mut zones = Zones::new(history.placements);
     for event in history.events {
         zones.apply(event);
     }
@@ -224,7 +224,7 @@ fn what_a_fork_hands_on_does_not_overlap() {
         ..constituent(2, 20, None, 150, 160)
     });
     let history = code.history();
-    let mut zones = Zones::new(history.stays);
+    let mut zones = Zones::new(history.placements);
     zones.apply(history.events[0]);
     zones.fork(PROCESS, key(2));
     let changed = zones.apply(history.events[1]);
@@ -277,7 +277,7 @@ fn what_forks_take_is_bounded_and_given_back_and_refusals_are_counted() {
         code.seen(constituent(number, since, None, start, start + 50));
     }
     let history = code.history();
-    let mut zones = Zones::new(history.stays).limited(Limits {
+    let mut zones = Zones::new(history.placements).limited(Limits {
         living: 25,
         copied: 55,
     });

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
 use vmscope_symbolizer::addresses::{Addresses, Layout, Owner};
-use vmscope_symbolizer::zone::{Life, Lives, Presence, ZoneRange};
+use vmscope_symbolizer::zone::{Presence, Residencies, Residency, ZoneRange};
 use vmscope_symbolizer::{Profile, Stop};
 
 /// A profile's code zones with the samples at their addresses: what the map and the plot are
@@ -122,13 +122,13 @@ pub struct Cells {
 }
 
 /// The zone that is wanted.
-pub fn zone_of(lives: &Lives, zone: (ProcessKey, u64)) -> Option<&ZoneRange> {
-    let mut zones = lives.zones().iter();
+pub fn zone_of(residencies: &Residencies, zone: (ProcessKey, u64)) -> Option<&ZoneRange> {
+    let mut zones = residencies.zones().iter();
     zones.find(|one| (one.process, one.start) == zone)
 }
 
-fn is_free(profile: &Profile, life: &Life) -> bool {
-    let code = life.constituent(&profile.trace);
+fn is_free(profile: &Profile, residency: &Residency) -> bool {
+    let code = residency.constituent(&profile.trace);
     code.is_none_or(|code| code.kind == ConstituentKind::Free)
 }
 
@@ -140,7 +140,7 @@ impl Cells {
         wanted: &Wanted,
         stop: &Stop,
     ) -> Option<Self> {
-        let Some(zone) = zone_of(&ground.layout.lives, wanted.zone) else {
+        let Some(zone) = zone_of(&ground.layout.residencies, wanted.zone) else {
             return Some(Cells::default());
         };
         let mut cells = Cells {
@@ -148,9 +148,9 @@ impl Cells {
             line: vec![0; wanted.line.2],
             ..Cells::default()
         };
-        let all = ground.layout.lives.at(zone, wanted.time);
+        let all = ground.layout.residencies.at(zone, wanted.time);
         let (told_free, there): (Vec<_>, Vec<_>) =
-            all.partition(|(life, _)| is_free(profile, life));
+            all.partition(|(residency, _)| is_free(profile, residency));
         let kinds = cells.total(profile, &there);
         cells.space(zone, &there, &told_free, wanted);
         if stop.is_stopped() {
@@ -162,11 +162,11 @@ impl Cells {
     }
 
     /// Counts by sort. Returns the index of each constituent's.
-    fn total(&mut self, profile: &Profile, there: &[(&Life, Presence)]) -> Vec<usize> {
+    fn total(&mut self, profile: &Profile, there: &[(&Residency, Presence)]) -> Vec<usize> {
         let mut by_kind: FxHashMap<CodeKind, usize> = FxHashMap::default();
         let mut kinds = Vec::with_capacity(there.len());
-        for (life, presence) in there {
-            let code = life.constituent(&profile.trace);
+        for (residency, presence) in there {
+            let code = residency.constituent(&profile.trace);
             let kind = CodeKind {
                 kind: code.map_or(ConstituentKind::Stub, |code| code.kind.clone()),
                 tier: code.map_or_else(String::new, |code| code.tier.clone()),
@@ -185,7 +185,7 @@ impl Cells {
             if let Some(total) = self.totals.get_mut(index) {
                 total.count += 1;
                 // Sizes are the recording's, and what may be there overlaps freely.
-                total.bytes = total.bytes.saturating_add(life.size());
+                total.bytes = total.bytes.saturating_add(residency.size());
             }
             self.maybe += u64::from(*presence == Presence::Maybe);
             kinds.push(index);
@@ -217,24 +217,27 @@ impl Cells {
     fn space(
         &mut self,
         zone: &ZoneRange,
-        there: &[(&Life, Presence)],
-        told_free: &[(&Life, Presence)],
+        there: &[(&Residency, Presence)],
+        told_free: &[(&Residency, Presence)],
         wanted: &Wanted,
     ) {
         let mut end = zone.start;
         let mut gaps = Vec::new();
-        for (life, _) in there {
-            gaps.push((end, life.start));
-            end = end.max(life.end);
+        for (residency, _) in there {
+            gaps.push((end, residency.start));
+            end = end.max(residency.end);
         }
         gaps.push((end, zone.end));
         gaps.retain(|(from, to)| from < to);
-        let mut free = told_free.iter().map(|(life, _)| *life).peekable();
+        let mut free = told_free.iter().map(|(residency, _)| *residency).peekable();
         for (mut from, to) in gaps {
             while from < to {
-                while free.next_if(|life| life.end <= from).is_some() {}
-                let next = free.peek().map_or((to, to), |life| {
-                    (life.start.clamp(from, to), life.end.clamp(from, to))
+                while free.next_if(|residency| residency.end <= from).is_some() {}
+                let next = free.peek().map_or((to, to), |residency| {
+                    (
+                        residency.start.clamp(from, to),
+                        residency.end.clamp(from, to),
+                    )
                 });
                 if from < next.0 {
                     self.untold.add(next.0 - from);
@@ -275,7 +278,7 @@ impl Cells {
         &mut self,
         ground: &ZoneSamples,
         wanted: &Wanted,
-        there: &[(&Life, Presence)],
+        there: &[(&Residency, Presence)],
         kinds: &[usize],
         stop: &Stop,
     ) -> Option<()> {
@@ -283,18 +286,21 @@ impl Cells {
         let mut stretches = ground.addresses.stretches.iter();
         let stretch = stretches.find(|one| one.owner == Owner::Zone(process, start));
         let mut most = vec![0u64; wanted.cells];
-        for (&(life, presence), &sort) in there.iter().zip(kinds) {
+        for (&(residency, presence), &sort) in there.iter().zip(kinds) {
             // Each may lie on all cells.
             if stop.is_stopped() {
                 return None;
             }
-            let range = Self::range(wanted, life.start, life.end);
+            let range = Self::range(wanted, residency.start, residency.end);
             for at in range {
                 let from = wanted
                     .first
                     .saturating_add(wanted.bytes.saturating_mul(at as u64));
                 let to = from.saturating_add(wanted.bytes);
-                let bytes = life.end.min(to).saturating_sub(life.start.max(from));
+                let bytes = residency
+                    .end
+                    .min(to)
+                    .saturating_sub(residency.start.max(from));
                 let (Some(cell), Some(most)) = (self.cells.get_mut(at), most.get_mut(at)) else {
                     continue;
                 };
@@ -305,10 +311,10 @@ impl Cells {
                     cell.sort = Some(sort);
                 }
             }
-            let points = stretch.map_or(&[][..], |one| one.points(life.start..life.end));
+            let points = stretch.map_or(&[][..], |one| one.points(residency.start..residency.end));
             for point in points
                 .iter()
-                .filter(|point| point.code() == Some(life.code))
+                .filter(|point| point.code() == Some(residency.code))
             {
                 if let Some(total) = self.totals.get_mut(sort) {
                     total.samples += point.samples;
@@ -337,11 +343,14 @@ impl Cells {
                 .unwrap_or(usize::MAX)
                 .min(columns.saturating_sub(1))
         };
-        for life in ground.layout.lives.in_zone(zone) {
-            if is_free(profile, life) {
+        for residency in ground.layout.residencies.in_zone(zone) {
+            if is_free(profile, residency) {
                 continue;
             }
-            for time in [Some(life.from), life.until].into_iter().flatten() {
+            for time in [Some(residency.from), residency.until]
+                .into_iter()
+                .flatten()
+            {
                 // What was there when it began did not come.
                 if from < time
                     && time <= to
@@ -353,19 +362,22 @@ impl Cells {
             let Some(before) = wanted.before else {
                 continue;
             };
-            let (was, is) = (life.at(before).is_some(), life.at(wanted.time).is_some());
+            let (was, is) = (
+                residency.at(before).is_some(),
+                residency.at(wanted.time).is_some(),
+            );
             if was == is {
                 continue;
             }
             self.came += u64::from(is);
             self.went += u64::from(was);
-            let range = Self::range(wanted, life.start, life.end);
+            let range = Self::range(wanted, residency.start, residency.end);
             for cell in self.cells.get_mut(range).into_iter().flatten() {
                 cell.came |= is;
                 cell.went |= was;
             }
         }
-        let compactions = ground.layout.lives.compactions(zone);
+        let compactions = ground.layout.residencies.compactions(zone);
         let until = compactions.partition_point(|(time, _)| *time <= wanted.time);
         let last = until.checked_sub(1).and_then(|at| compactions.get(at));
         self.compactions = (until as u64, last.map(|(time, _)| *time));

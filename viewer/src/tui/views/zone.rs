@@ -24,7 +24,7 @@ use ratatui::layout::Rect;
 use std::sync::Arc;
 use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::addresses::{Addresses, Layout};
-use vmscope_symbolizer::zone::Lives;
+use vmscope_symbolizer::zone::Residencies;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -73,7 +73,7 @@ impl Zone {
         let known = known.map(|ground| Arc::clone(&ground.layout));
         let known = known.filter(|_| self.layout_of == Some(cx.stamp.profile));
         self.fetched.ask((), cx.stamp, move |profile, stop| {
-            let make = || Arc::new(Layout::of(profile, Lives::of(&profile.trace)));
+            let make = || Arc::new(Layout::of(profile, Residencies::of(&profile.trace)));
             let layout = known.unwrap_or_else(make);
             let addresses = Addresses::of(profile, &filter, &layout, stop)?;
             Some((layout, Arc::new(addresses)))

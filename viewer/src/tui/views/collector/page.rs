@@ -157,8 +157,7 @@ impl Rows for Page<'_> {
 
     fn cell(&self, row: usize, column: usize, room: &Room<'_>) -> Vec<Piece> {
         let row = &self.all.rows[row];
-        let or_blank =
-            |samples: Option<u64>| samples.map_or_else(String::new, count);
+        let or_blank = |samples: Option<u64>| samples.map_or_else(String::new, count);
         let (role, text) = match column {
             TIME => (Role::Text, format!("{:.3}", self.cx.seconds(row.time))),
             DURATION => match row.length() {

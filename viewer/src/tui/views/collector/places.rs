@@ -1,7 +1,6 @@
 //! Where the parts of the view are.
 
 use super::{Collector, Form};
-use crate::queries::collections::Collections;
 use crate::tui::widgets::pane::{below, beside};
 use ratatui::layout::Rect;
 

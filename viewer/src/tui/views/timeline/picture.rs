@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::present::document::each;
-use crate::present::numbers::some;
 use crate::queries::by_region::period_ns;
 
 /// The chart and the tables of what is shown.

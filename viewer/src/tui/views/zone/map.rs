@@ -11,7 +11,7 @@ use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::views::Cx;
 use crate::tui::widgets::search::Search;
 use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
-use vmscope_symbolizer::zone::{Life, ZoneRange};
+use vmscope_symbolizer::zone::{Residency, ZoneRange};
 
 /// The map.
 #[derive(Clone, Debug, Default)]
@@ -37,10 +37,10 @@ impl Map {
     pub fn zone<'a>(&self, ground: &'a ZoneSamples) -> Option<&'a ZoneRange> {
         let chosen = self
             .zone
-            .and_then(|zone| zone_of(&ground.layout.lives, zone));
+            .and_then(|zone| zone_of(&ground.layout.residencies, zone));
         chosen.or_else(|| {
             let samples = |zone: &ZoneRange| map_drawn::samples_of(zone, ground);
-            let zones = ground.layout.lives.zones().iter();
+            let zones = ground.layout.residencies.zones().iter();
             zones.max_by_key(|zone| (samples(zone), zone.end - zone.start))
         })
     }
@@ -117,7 +117,7 @@ impl Map {
     }
 
     /// What lies in the cursor's cell, by address.
-    pub fn here<'a>(&self, ground: &'a ZoneSamples, cx: &Cx<'_>) -> Vec<&'a Life> {
+    pub fn here<'a>(&self, ground: &'a ZoneSamples, cx: &Cx<'_>) -> Vec<&'a Residency> {
         let Some(zone) = self.zone(ground) else {
             return Vec::new();
         };
@@ -126,22 +126,27 @@ impl Map {
         let end = start.saturating_add(grid.bytes);
         let there = ground
             .layout
-            .lives
+            .residencies
             .at(zone, self.drawn_time(zone, &grid, cx));
-        let here = there.filter(|(life, _)| life.start < end && start < life.end);
-        here.map(|(life, _)| life)
-            .filter(|life| {
-                let code = life.constituent(&cx.profile.trace);
+        let here = there.filter(|(residency, _)| residency.start < end && start < residency.end);
+        here.map(|(residency, _)| residency)
+            .filter(|residency| {
+                let code = residency.constituent(&cx.profile.trace);
                 code.is_some_and(|code| code.kind != ConstituentKind::Free)
             })
             .collect()
     }
 
     /// The constituent with most samples in the cursor's cell, else the largest.
-    pub fn chosen<'a>(&self, ground: &'a ZoneSamples, cx: &Cx<'_>) -> Option<&'a Life> {
+    pub fn chosen<'a>(&self, ground: &'a ZoneSamples, cx: &Cx<'_>) -> Option<&'a Residency> {
         let here = self.here(ground, cx);
         let zone = self.zone(ground)?;
-        let key = |life: &&&Life| (map_drawn::samples_in(zone, life, ground), life.size());
+        let key = |residency: &&&Residency| {
+            (
+                map_drawn::samples_in(zone, residency, ground),
+                residency.size(),
+            )
+        };
         here.iter().max_by_key(key).copied()
     }
 

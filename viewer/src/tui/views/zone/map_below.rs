@@ -103,11 +103,11 @@ impl Map {
         } else {
             String::new()
         };
-        let Some((zone, life)) = self.zone(ground).zip(self.chosen(ground, cx)) else {
+        let Some((zone, residency)) = self.zone(ground).zip(self.chosen(ground, cx)) else {
             let what = self.gap(ground, cx);
             return (format!(" {what}{changed}"), String::new());
         };
-        let Some(code) = life.constituent(&cx.profile.trace) else {
+        let Some(code) = residency.constituent(&cx.profile.trace) else {
             return (String::new(), String::new());
         };
         let others = self.here(ground, cx).len().saturating_sub(1);
@@ -127,21 +127,25 @@ impl Map {
             format!(" {}", code.tier)
         };
         let first = format!(" {called}: {}{tier}{more}{changed}", kind_of(&code.kind));
-        let samples = samples_in(zone, life, ground);
-        let since = if life.from <= cx.begin {
+        let samples = samples_in(zone, residency, ground);
+        let since = if residency.from <= cx.begin {
             "since before the beginning".to_owned()
         } else {
-            let age = of.time.since(life.from).as_secs_f64();
-            format!("since {:.3} s (for {age:.3} s)", cx.seconds(life.from))
+            let age = of.time.since(residency.from).as_secs_f64();
+            format!("since {:.3} s (for {age:.3} s)", cx.seconds(residency.from))
         };
-        let until = life.until.map_or_else(String::new, |until| {
-            let how = if life.replaced { "replaced" } else { "gone" };
+        let until = residency.until.map_or_else(String::new, |until| {
+            let how = if residency.replaced {
+                "replaced"
+            } else {
+                "gone"
+            };
             format!(", {how} at {:.3} s", cx.seconds(until))
         });
         let second = format!(
             " {:#x} +{}, {}, {}, {since}{until}",
-            life.start,
-            bytes(life.size()),
+            residency.start,
+            bytes(residency.size()),
             some(samples, "sample", "samples"),
             percent(ratio(samples, ground.addresses.total)),
         );

@@ -27,7 +27,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use vmscope_records::ConstituentKind;
 use vmscope_symbolizer::addresses::Owner;
-use vmscope_symbolizer::zone::{Life, ZoneRange};
+use vmscope_symbolizer::zone::{Residency, ZoneRange};
 
 /// Said where there is no zone.
 pub const NO_ZONE: &str = "This recording has no code zone: nothing told what is in generated \
@@ -47,14 +47,14 @@ pub fn samples_of(zone: &ZoneRange, ground: &ZoneSamples) -> u64 {
 }
 
 /// The samples of a constituent at its place.
-pub fn samples_in(zone: &ZoneRange, life: &Life, ground: &ZoneSamples) -> u64 {
+pub fn samples_in(zone: &ZoneRange, residency: &Residency, ground: &ZoneSamples) -> u64 {
     let owner = Owner::Zone(zone.process, zone.start);
     let mut stretches = ground.addresses.stretches.iter();
     let Some(stretch) = stretches.find(|one| one.owner == owner) else {
         return 0;
     };
-    let points = stretch.points(life.start..life.end).iter();
-    let own = points.filter(|point| point.code() == Some(life.code));
+    let points = stretch.points(residency.start..residency.end).iter();
+    let own = points.filter(|point| point.code() == Some(residency.code));
     own.map(|point| point.samples).sum()
 }
 
@@ -97,7 +97,7 @@ impl Map {
         buffer: &mut Buffer,
         (area, places): (Rect, &Places),
     ) {
-        let zones = ground.layout.lives.zones().len();
+        let zones = ground.layout.residencies.zones().len();
         let of = if zones > 1 {
             format!(" of {zones} (b: next)")
         } else {
@@ -105,7 +105,7 @@ impl Map {
         };
         let text = format!(
             " {}{of}: {:#x} +{}, 1 cell = {}",
-            names::of_zone(zone.process, zone.start, &ground.layout.lives, cx),
+            names::of_zone(zone.process, zone.start, &ground.layout.residencies, cx),
             zone.start,
             bytes(zone.end - zone.start),
             bytes(grid.bytes),

@@ -4,13 +4,13 @@ use crate::tui::views::Cx;
 use vmscope_records::ProcessKey;
 use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::addresses::{Owner, Stretch};
-use vmscope_symbolizer::zone::Lives;
+use vmscope_symbolizer::zone::Residencies;
 
 /// From here on, x86-64's kernel has its modules.
 const KERNEL_MODULES: u64 = 0xffff_ffff_a000_0000;
 
 /// What a stretch is called.
-pub fn of_stretch(stretch: &Stretch, lives: &Lives, cx: &Cx<'_>) -> String {
+pub fn of_stretch(stretch: &Stretch, residencies: &Residencies, cx: &Cx<'_>) -> String {
     match stretch.owner {
         Owner::Module(module) => {
             let module = cx.profile.trace.modules.get(&module);
@@ -19,7 +19,7 @@ pub fn of_stretch(stretch: &Stretch, lives: &Lives, cx: &Cx<'_>) -> String {
         }
         Owner::Kernel(start) if start >= KERNEL_MODULES => "[kernel: modules]".to_owned(),
         Owner::Kernel(_) => "[kernel]".to_owned(),
-        Owner::Zone(process, start) => of_zone(process, start, lives, cx),
+        Owner::Zone(process, start) => of_zone(process, start, residencies, cx),
     }
 }
 
@@ -32,14 +32,22 @@ pub fn short(name: &str) -> &str {
 
 /// What a code zone is called: with its number where there are several, and its process
 /// where several have one.
-pub fn of_zone(process: ProcessKey, start: u64, lives: &Lives, cx: &Cx<'_>) -> String {
+pub fn of_zone(process: ProcessKey, start: u64, residencies: &Residencies, cx: &Cx<'_>) -> String {
     let mut name = "code zone".to_owned();
-    let of_process = || lives.zones().iter().filter(|zone| zone.process == process);
+    let of_process = || {
+        residencies
+            .zones()
+            .iter()
+            .filter(|zone| zone.process == process)
+    };
     if of_process().count() > 1 {
         let before = of_process().filter(|zone| zone.start < start).count();
         name.push_str(&format!(" {}", before + 1));
     }
-    if lives.zones().iter().any(|zone| zone.process != process)
+    if residencies
+        .zones()
+        .iter()
+        .any(|zone| zone.process != process)
         && let Some(process) = cx.profile.trace.processes.get(&process)
     {
         name.push_str(&format!(" of {}", process.pid));

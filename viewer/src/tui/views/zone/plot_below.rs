@@ -112,7 +112,7 @@ impl Plot {
             text.push_str(&format!(", {share} in {}", names::of_entry(entry, cx)));
         }
         if let Some(stretch) = stretch {
-            let range = names::of_stretch(stretch, &ground.layout.lives, cx);
+            let range = names::of_stretch(stretch, &ground.layout.residencies, cx);
             text.push_str(&format!(" ({range})"));
         }
         text
@@ -143,7 +143,7 @@ fn draw_labels(
             continue;
         };
         let share = ratio(samples, ground.addresses.total) * 100.0;
-        let whole = names::of_stretch(stretch, &ground.layout.lives, cx);
+        let whole = names::of_stretch(stretch, &ground.layout.residencies, cx);
         let short = names::short(&whole);
         let brief = format!("{short} {share:.0}%");
         let texts = [

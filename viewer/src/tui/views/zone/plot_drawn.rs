@@ -245,7 +245,10 @@ impl Plot {
             let share = ratio(stretch.samples(), all.total);
             vec![
                 Cell::of(role, if is_in { "+" } else { "-" }),
-                Cell::of(role, names::of_stretch(stretch, &ground.layout.lives, cx)),
+                Cell::of(
+                    role,
+                    names::of_stretch(stretch, &ground.layout.residencies, cx),
+                ),
                 Cell::of(role, bytes(stretch.size())),
                 Cell::of(role, count(stretch.samples())),
                 Cell::of(Role::Heat(share), percent(share)),

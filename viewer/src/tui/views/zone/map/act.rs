@@ -10,7 +10,7 @@ use crate::tui::views::{Act, Choice, Click, Cx, Find, Press};
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::profile::EntryKind;
-use vmscope_symbolizer::zone::{Life, ZoneRange};
+use vmscope_symbolizer::zone::{Residency, ZoneRange};
 
 /// Steps through the whole time.
 const STEPS: u64 = 50;
@@ -27,8 +27,8 @@ const FIRST_ZONE: u16 = 10;
 
 impl Map {
     /// The entry of a constituent's own samples; `None` where it has none.
-    fn entry(life: &Life, cx: &Cx<'_>) -> Option<EntryId> {
-        let code = life.constituent(&cx.profile.trace)?;
+    fn entry(residency: &Residency, cx: &Cx<'_>) -> Option<EntryId> {
+        let code = residency.constituent(&cx.profile.trace)?;
         let kind = EntryKind::Code(code.kind.clone());
         let entries = cx.profile.entries.iter().zip(0..);
         let mut fitting = entries.filter(|(entry, _)| {
@@ -43,10 +43,10 @@ impl Map {
         cx: &Cx<'_>,
         then: impl Fn(EntryId) -> Act,
     ) -> Vec<Act> {
-        let Some(life) = self.chosen(ground, cx) else {
+        let Some(residency) = self.chosen(ground, cx) else {
             return vec![Act::Say(format!("this is {}", self.gap(ground, cx)))];
         };
-        let entry = Self::entry(life, cx);
+        let entry = Self::entry(residency, cx);
         vec![entry.map_or_else(
             || Act::Say("no sample fell on it, so there is nothing to open".to_owned()),
             then,
@@ -59,8 +59,8 @@ impl Map {
         };
         let now = self.time(cx);
         let to = if self.by_changes {
-            let lives = ground.layout.lives.in_zone(zone).iter();
-            let times = lives.flat_map(|life| [Some(life.from), life.until]);
+            let residencies = ground.layout.residencies.in_zone(zone).iter();
+            let times = residencies.flat_map(|residency| [Some(residency.from), residency.until]);
             let times = times.flatten();
             let inside = times.filter(|time| (cx.begin..=cx.end).contains(time));
             if back {
@@ -87,7 +87,7 @@ impl Map {
     }
 
     fn next_zone(&mut self, back: bool, ground: &ZoneSamples) {
-        let zones = ground.layout.lives.zones();
+        let zones = ground.layout.residencies.zones();
         let shown = self.zone(ground);
         let now = zones.iter().position(|zone| Some(zone) == shown);
         let count = zones.len().max(1);
@@ -147,7 +147,7 @@ impl Map {
             Command::GroupBack => self.next_zone(true, ground),
             Command::Own(number) => {
                 let at = usize::from(number.saturating_sub(FIRST_ZONE));
-                self.choose(ground.layout.lives.zones().get(at));
+                self.choose(ground.layout.residencies.zones().get(at));
             }
             Command::NextHot => self.hot(&zone, &grid, false, cx),
             Command::PreviousHot => self.hot(&zone, &grid, true, cx),
@@ -235,18 +235,18 @@ impl Map {
             self.at = if is_in { Some(address) } else { self.at };
             return is_in;
         }
-        let there: Vec<&Life> = (ground.layout.lives.at(zone, self.time(cx)))
-            .map(|(life, _)| life)
+        let there: Vec<&Residency> = (ground.layout.residencies.at(zone, self.time(cx)))
+            .map(|(residency, _)| residency)
             .collect();
         let at = self.at.unwrap_or(zone.start);
-        let now = there.partition_point(|life| life.start <= at);
+        let now = there.partition_point(|residency| residency.start <= at);
         let now = now.saturating_sub(1);
         let found = (self.search).find(pattern, find, there.len(), now, |row, text| {
             let code = there.get(row);
-            let code = code.and_then(|life| life.constituent(&cx.profile.trace));
+            let code = code.and_then(|residency| residency.constituent(&cx.profile.trace));
             code.is_some_and(|code| text.is_in(&code.name))
         });
-        found.select(|row| self.at = there.get(row).map(|life| life.start))
+        found.select(|row| self.at = there.get(row).map(|residency| residency.start))
     }
 
     pub fn choices(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Choice> {
@@ -267,8 +267,8 @@ impl Map {
         ];
         // A palette has no room for more, nor have the numbers.
         let numbers = FIRST_ZONE..FIRST_ZONE + MAX_CHOICES;
-        for (zone, number) in ground.layout.lives.zones().iter().zip(numbers) {
-            let name = names::of_zone(zone.process, zone.start, &ground.layout.lives, cx);
+        for (zone, number) in ground.layout.residencies.zones().iter().zip(numbers) {
+            let name = names::of_zone(zone.process, zone.start, &ground.layout.residencies, cx);
             choices.push(choice(number, format!("map of {name}")));
         }
         choices

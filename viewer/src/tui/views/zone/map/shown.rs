@@ -46,25 +46,25 @@ impl Map {
             "name", "kind", "tier", "from", "to", ">bytes", ">since", ">samples",
         ];
         let mut table = Table::new("", &heads);
-        for (life, _) in ground.layout.lives.at(zone, time) {
+        for (residency, _) in ground.layout.residencies.at(zone, time) {
             if stop.is_stopped() {
                 return None;
             }
-            let Some(code) = life.constituent(&cx.profile.trace) else {
+            let Some(code) = residency.constituent(&cx.profile.trace) else {
                 continue;
             };
             table.rows.push(vec![
                 Value::Text(code.name.clone()),
                 Value::Text(map_drawn::kind_of(&code.kind)),
                 Value::Text(code.tier.clone()),
-                Value::Text(format!("{:#x}", life.start)),
-                Value::Text(format!("{:#x}", life.end)),
-                Value::Bytes(life.size()),
-                Value::Seconds(cx.seconds(life.from)),
-                Value::Count(map_drawn::samples_in(zone, life, ground)),
+                Value::Text(format!("{:#x}", residency.start)),
+                Value::Text(format!("{:#x}", residency.end)),
+                Value::Bytes(residency.size()),
+                Value::Seconds(cx.seconds(residency.from)),
+                Value::Count(map_drawn::samples_in(zone, residency, ground)),
             ]);
         }
-        let name = names::of_zone(zone.process, zone.start, &ground.layout.lives, cx);
+        let name = names::of_zone(zone.process, zone.start, &ground.layout.residencies, cx);
         Some(Document {
             title: format!("The {name} at {:.3} s", cx.seconds(time)),
             parts: vec![Part::Table(kinds), Part::Table(table)],

@@ -229,7 +229,7 @@ impl Plot {
         // A palette has no room for more, nor have the numbers.
         let numbers = FIRST_STRETCH..FIRST_STRETCH + MAX_CHOICES;
         for (stretch, number) in ground.addresses.stretches.iter().zip(numbers) {
-            let name = names::of_stretch(stretch, &ground.layout.lives, cx);
+            let name = names::of_stretch(stretch, &ground.layout.residencies, cx);
             let what = if self.includes(stretch.owner) {
                 "leave out"
             } else {

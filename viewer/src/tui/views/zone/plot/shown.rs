@@ -19,7 +19,7 @@ impl Plot {
             let line = integral.filter_map(|(share, bar)| bar.as_ref().map(|_| share));
             let labels = columns.pieces.iter().filter_map(|piece| {
                 let stretch = all.stretches.get(piece.stretch)?;
-                Some(names::of_stretch(stretch, &ground.layout.lives, cx))
+                Some(names::of_stretch(stretch, &ground.layout.residencies, cx))
             });
             #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
             parts.push(Part::Chart(Chart::Histogram {
@@ -58,7 +58,7 @@ impl Plot {
                 "no"
             };
             table.rows.push(vec![
-                Value::Text(names::of_stretch(stretch, &ground.layout.lives, cx)),
+                Value::Text(names::of_stretch(stretch, &ground.layout.residencies, cx)),
                 Value::Text(included.to_owned()),
                 Value::Text(format!("{:#x}", stretch.start)),
                 Value::Text(format!("{:#x}", stretch.end)),

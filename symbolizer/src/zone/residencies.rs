@@ -2,10 +2,11 @@
 //! as they were at any time.
 //!
 //! Placing samples goes through the same steps once and forgets them; here they are kept.
-//! A forked process's code that is its parent's is not among its lives: it was told once,
+//! A forked process's code that is its parent's is not among its residencies: it was told once,
 //! of the parent.
 
-use super::history::{Layer, Step};
+use super::history::{History, Layer, Placement, Step};
+use super::now::Zones;
 use crate::trace::Trace;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -19,11 +20,11 @@ const ONE_ZONE: u64 = 1 << 20;
 /// Forks of forks of forks are followed so far.
 const MAX_FORKS: usize = 64;
 
-/// A constituent's stay at one place.
+/// A constituent's placement at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct Residency {
     /// Which constituent: for [`Trace::constituent`], of the profile it was made of. In a live
-    /// one the number may be another's later: [`Life::constituent`].
+    /// one the number may be another's later: [`Residency::constituent`].
     pub code: u32,
     /// The same, for ever.
     pub key: ConstituentKey,
@@ -70,20 +71,20 @@ pub struct ZoneRange {
     /// that it handed on are counted in this zone.
     pub forks: u32,
     /// Whether its process was forked itself: what its parent handed on is not among its
-    /// lives.
+    /// residencies.
     pub is_forked: bool,
-    /// Its part of [`Lives::all`].
-    lives: Range<usize>,
+    /// Its part of [`Residencies::all`].
+    residencies: Range<usize>,
 }
 
-/// All lives of a recording's executable code, and the zones that they are in.
+/// All residencies of a recording's executable code, and the zones that they are in.
 #[derive(Clone, Debug, Default)]
-pub struct Lives {
-    all: Vec<Life>,
+pub struct Residencies {
+    all: Vec<Residency>,
     zones: Vec<ZoneRange>,
 }
 
-impl Life {
+impl Residency {
     /// The constituent, unless it was forgotten since this was worked out.
     #[must_use]
     pub fn constituent<'a>(&self, trace: &'a Trace) -> Option<&'a Constituent> {
@@ -112,14 +113,21 @@ impl Life {
     }
 }
 
-impl Lives {
-    /// Of a recording. Sorts all stays: some tens of milliseconds for a hundred thousand.
+impl Residencies {
+    /// Of a recording. Sorts all placements: some tens of milliseconds for a hundred thousand.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
-        let mut all = ended(trace);
-        all.sort_by_key(|life| (life.process, life.start, life.from, life.code));
+        let mut all = residencies(trace);
+        all.sort_by_key(|residency| {
+            (
+                residency.process,
+                residency.start,
+                residency.from,
+                residency.code,
+            )
+        });
         let zones = zones(trace, &all);
-        Lives { all, zones }
+        Residencies { all, zones }
     }
 
     /// The zones, by process and address.
@@ -128,16 +136,16 @@ impl Lives {
         &self.zones
     }
 
-    /// All lives, by process and address.
+    /// All residencies, by process and address.
     #[must_use]
-    pub fn all(&self) -> &[Life] {
+    pub fn all(&self) -> &[Residency] {
         &self.all
     }
 
-    /// All lives in a zone, by address.
+    /// All residencies in a zone, by address.
     #[must_use]
-    pub fn in_zone(&self, zone: &ZoneRange) -> &[Life] {
-        self.all.get(zone.lives.clone()).unwrap_or_default()
+    pub fn in_zone(&self, zone: &ZoneRange) -> &[Residency] {
+        self.all.get(zone.residencies.clone()).unwrap_or_default()
     }
 
     /// What was in a zone at a time, by address.
@@ -145,17 +153,17 @@ impl Lives {
         &'a self,
         zone: &ZoneRange,
         time: TimeNs,
-    ) -> impl Iterator<Item = (&'a Life, Presence)> + use<'a> {
-        let lives = self.in_zone(zone).iter();
-        lives.filter_map(move |life| Some((life, life.at(time)?)))
+    ) -> impl Iterator<Item = (&'a Residency, Presence)> + use<'a> {
+        let residencies = self.in_zone(zone).iter();
+        residencies.filter_map(move |residency| Some((residency, residency.at(time)?)))
     }
 
     /// The times at which something came into a zone or went, ascending, each once.
     #[must_use]
     pub fn changes(&self, zone: &ZoneRange) -> Vec<TimeNs> {
-        let lives = self.in_zone(zone).iter();
-        let mut times: Vec<TimeNs> = lives
-            .flat_map(|life| [Some(life.from), life.until])
+        let residencies = self.in_zone(zone).iter();
+        let mut times: Vec<TimeNs> = residencies
+            .flat_map(|residency| [Some(residency.from), residency.until])
             .flatten()
             .collect();
         times.sort_unstable();
@@ -168,19 +176,25 @@ impl Lives {
     #[must_use]
     pub fn compactions(&self, zone: &ZoneRange) -> Vec<(TimeNs, u64)> {
         let mut times: BTreeMap<TimeNs, u64> = BTreeMap::new();
-        for life in self.in_zone(zone).iter().filter(|life| life.moved) {
-            *times.entry(life.from).or_default() += 1;
+        for residency in self
+            .in_zone(zone)
+            .iter()
+            .filter(|residency| residency.moved)
+        {
+            *times.entry(residency.from).or_default() += 1;
         }
         times.into_iter().collect()
     }
 
     /// Where a constituent lay at a time; of several times that it was somewhere, the one
     /// that began last.
-    pub(crate) fn place_of(lives: &[Life], time: TimeNs) -> Option<&Life> {
-        let there = lives.iter().filter(|life| life.at(time).is_some());
+    pub(crate) fn place_of(residencies: &[Residency], time: TimeNs) -> Option<&Residency> {
+        let there = residencies
+            .iter()
+            .filter(|residency| residency.at(time).is_some());
         there
-            .max_by_key(|life| life.from)
-            .or_else(|| lives.iter().min_by_key(|life| life.from))
+            .max_by_key(|residency| residency.from)
+            .or_else(|| residencies.iter().min_by_key(|residency| residency.from))
     }
 }
 
@@ -211,119 +225,103 @@ fn forks(trace: &Trace) -> FxHashMap<ProcessKey, u32> {
     forks
 }
 
-/// All stays with their ends, told or not: whatever other code is seen on is not there any
-/// more.
-fn ended(trace: &Trace) -> Vec<Life> {
-    let history = trace.code.history();
+/// All residencies of executable code, with their ends, told or not: the zones are brought
+/// forward through all events, and other code in the same place ends what was there.
+fn residencies(trace: &Trace) -> Vec<Residency> {
+    let History { placements, events } = trace.code.history();
     let mut before = None;
-    let mut lives: Vec<Option<Life>> = Vec::with_capacity(history.stays.len());
-    for stay in &history.stays {
-        let moved = before == Some(stay.code);
-        before = Some(stay.code);
-        let constituent = trace.constituent(stay.code);
-        let code = constituent.filter(|_| stay.layer == Layer::Code);
-        lives.push(code.map(|code| Life {
-            code: stay.code,
+    let of_placement = |placement: &Placement| {
+        let moved = before.replace(placement.code) == Some(placement.code);
+        let constituent = trace.constituent(placement.code);
+        let code = constituent.filter(|_| placement.layer == Layer::Code);
+        code.map(|code| Residency {
+            code: placement.code,
             key: code.key,
-            process: stay.process,
-            start: stay.start,
-            end: stay.end,
-            maybe: stay.from,
-            from: stay.from,
+            process: placement.process,
+            start: placement.start,
+            end: placement.end,
+            maybe: placement.from,
+            from: placement.from,
             fades: None,
             until: None,
             replaced: false,
             moved,
-        }));
-    }
-    let mut firm: FxHashMap<ProcessKey, BTreeMap<u64, u32>> = FxHashMap::default();
-    for event in &history.events {
-        let index = event.stay as usize;
-        let Some(Some(life)) = lives.get_mut(index) else {
+        })
+    };
+    let mut all: Vec<Option<Residency>> = placements.iter().map(of_placement).collect();
+    let mut zones = Zones::new(placements);
+    for event in events {
+        zones.apply_with(event, |other| {
+            if let Some(other) = &mut all[other as usize] {
+                other.until = Some(event.time);
+                other.replaced = true;
+            }
+        });
+        let residency = all[event.placement as usize].as_mut();
+        // What ended before needs no more.
+        let Some(residency) = residency.filter(|one| one.until.is_none()) else {
             continue;
         };
-        // Who ended before needs no more.
-        if life.until.is_some() {
-            continue;
-        }
-        let here = firm.entry(life.process).or_default();
         match event.step {
-            Step::MayBe => life.maybe = event.time,
-            Step::Fades => life.fades = Some(event.time),
+            Step::MayBe => residency.maybe = event.time,
+            Step::Is => {}
+            Step::Fades => residency.fades = Some(event.time),
             Step::Leaves => {
-                let at_once = history.stays.get(index).is_some_and(|s| s.fades_at_once);
-                if at_once {
-                    life.fades = Some(life.from);
+                if zones.fades_at_once(event.placement) {
+                    residency.fades = Some(residency.from);
                 }
-                life.until = Some(event.time);
-                if here.get(&life.start) == Some(&event.stay) {
-                    here.remove(&life.start);
-                }
-            }
-            Step::Is => {
-                let (start, end) = (life.start, life.end);
-                while let Some((&from, &other)) = here.range(..end).next_back() {
-                    let Some(Some(other)) = lives.get_mut(other as usize) else {
-                        break;
-                    };
-                    if other.end <= start {
-                        break;
-                    }
-                    other.until = Some(event.time);
-                    other.replaced = true;
-                    here.remove(&from);
-                }
-                here.insert(start, event.stay);
+                residency.until = Some(event.time);
             }
         }
     }
-    lives.into_iter().flatten().collect()
+    all.into_iter().flatten().collect()
 }
 
-/// The zones that these lives, by process and address, are in: the memory around them, as
+/// The zones that these residencies, by process and address, are in: the memory around them, as
 /// far as that was told.
-fn zones(trace: &Trace, all: &[Life]) -> Vec<ZoneRange> {
+fn zones(trace: &Trace, all: &[Residency]) -> Vec<ZoneRange> {
     let mut zones: Vec<ZoneRange> = Vec::new();
-    let told = |life: &Life| {
-        let code = trace.constituent(life.code);
+    let told = |residency: &Residency| {
+        let code = trace.constituent(residency.code);
         code.is_some_and(|code| code.kind != ConstituentKind::Free)
     };
     let mut pieces: Vec<(u64, u64)> = Vec::new();
     let mut of_process = None;
     let forks = forks(trace);
-    for (life, index) in all.iter().zip(0..) {
-        if of_process != Some(life.process) {
-            of_process = Some(life.process);
-            let memory = trace.extents.anonymous(life.process);
+    for (residency, index) in all.iter().zip(0..) {
+        if of_process != Some(residency.process) {
+            of_process = Some(residency.process);
+            let memory = trace.extents.anonymous(residency.process);
             pieces = memory.map(|(start, end)| (start.0, end.0)).collect();
         }
-        let (mut start, mut end) = (life.start, life.end);
-        let after = pieces.partition_point(|(from, _)| *from <= life.start);
+        let (mut start, mut end) = (residency.start, residency.end);
+        let after = pieces.partition_point(|(from, _)| *from <= residency.start);
         let around = after.checked_sub(1).and_then(|at| pieces.get(at));
-        if let Some(&(from, to)) = around.filter(|(_, to)| life.start < *to) {
+        if let Some(&(from, to)) = around.filter(|(_, to)| residency.start < *to) {
             (start, end) = (from, end.max(to));
         }
         match zones.last_mut() {
             Some(zone)
-                if zone.process == life.process && start <= zone.end.saturating_add(ONE_ZONE) =>
+                if zone.process == residency.process
+                    && start <= zone.end.saturating_add(ONE_ZONE) =>
             {
                 zone.end = zone.end.max(end);
-                zone.lives.end = index + 1;
+                zone.residencies.end = index + 1;
             }
             _ => zones.push(ZoneRange {
-                process: life.process,
+                process: residency.process,
                 start,
                 end,
-                forks: forks.get(&life.process).copied().unwrap_or(0),
-                is_forked: is_forked(trace, life.process),
-                lives: index..index + 1,
+                forks: forks.get(&residency.process).copied().unwrap_or(0),
+                is_forked: is_forked(trace, residency.process),
+                residencies: index..index + 1,
             }),
         }
     }
     // Free space alone is no zone.
     zones.retain(|zone| {
-        let lives = all.get(zone.lives.clone()).unwrap_or_default();
-        lives.iter().any(told)
+        let residencies = all.get(zone.residencies.clone()).unwrap_or_default();
+        residencies.iter().any(told)
     });
     zones
 }
