@@ -1,20 +1,19 @@
 //! A profile that grows while its recording is made.
 //!
-//! It is the same function as that from a whole recording, taken in steps: [`Live::take`]
-//! takes every record as it is told; [`Live::settle`] places and names the samples before
-//! a time until which everything is told. What a step costs goes by what is new. A map of
-//! code that is told after samples fell on it reaches those samples too: their places get
-//! other sites ([`Settled::renamed`]).
+//! The profile of a recording, computed in steps: [`Live::take`] takes each record,
+//! [`Live::settle`] places and names all samples before a time. All earlier records must be
+//! taken by then. The cost of a step grows with the new samples alone. A late map of code
+//! also changes older samples: their places get other sites ([`Settled::renamed`]).
 //!
-//! The samples of a rolling window are kept; of older ones a total stays
-//! ([`crate::time_buckets`]). Everything has a bound ([`Bounds`]), and what is omitted is
-//! counted ([`Omitted`]).
+//! The profile keeps the samples of a rolling window, and a total of older ones
+//! ([`crate::time_buckets`]). All data have bounds ([`Bounds`]); omissions are counted
+//! ([`Omitted`]).
 //!
-//! A record that comes after its time was settled counts from then on only
-//! ([`Omitted::late`]). Rules of interpreters count for samples that are settled after them.
+//! A record after its settled time changes later samples only ([`Omitted::late`]); so do an
+//! interpreter's rules.
 //!
-//! Readers share the [`Profile`] behind a lock, which is held for writing only while a
-//! step puts in what is new: never while a file is read.
+//! Readers share the [`Profile`] behind a lock. A step writes under the lock, but never reads
+//! files under it.
 
 mod forget;
 mod naming;
@@ -40,23 +39,22 @@ use vmscope_records::{
     CollectionKey, MethodKey, ProcessKey, Record, Sample, SymbolOwner, ThreadKey, TimeNs,
 };
 
-/// So long a step waits for a moment without readers, before it keeps new ones out.
+/// A step waits this long for a pause between readers; then it blocks new readers.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often it looks.
+/// The interval of its attempts.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// Samples that were added to the profile.
+    /// The number of new samples in the profile.
     pub samples: u64,
-    /// Samples that left the rolling window at its end.
+    /// The number of samples that left the rolling window.
     pub dropped: u64,
-    /// Places that have other sites than before.
+    /// The number of known places with new sites.
     pub renamed: u64,
-    /// Whether places have other numbers than before. Entries, sites and threads never
-    /// have.
+    /// Whether places have new indices. Entries, sites and threads keep theirs.
     pub renumbered: bool,
 }
 
@@ -65,58 +63,57 @@ pub struct Settled {
 pub struct Live {
     profile: Arc<RwLock<Profile>>,
     bounds: Bounds,
-    /// What was told and is not in the profile yet.
+    /// Records for the next step.
     told: Vec<Record>,
     waiting: VecDeque<Sample>,
     placing: Placing,
     growing: Growing,
-    /// Changes that are still to come, by time and the order in which they were told.
+    /// Pending changes, by time and recording order.
     changes: BTreeMap<(TimeNs, u64), Change>,
     changes_told: u64,
     settled: TimeNs,
     names: Names,
-    /// Between class and method, once a constituent has shown it.
+    /// The separator of class and method, once a constituent has shown it.
     separator: Option<String>,
     natives: Natives,
     index: Index,
     folded: Folded,
-    /// What is to be named again: constituents, all of a module, all of the VM's code.
+    /// Stale names: of constituents, of modules, of everything.
     stale_code: FxHashSet<CodeIndex>,
     stale_natives: FxHashSet<SymbolOwner>,
     is_all_stale: bool,
-    /// Code that is gone and whose bytecodes were forgotten: its places keep their names.
+    /// Dead code without maps: its places keep their names.
     stripped: FxHashSet<CodeIndex>,
-    /// Interpreters may show at any place what they did not.
+    /// Interpreters may show methods at other places than before.
     is_shown_anew: bool,
     omitted: Omitted,
 }
 
-/// What finds things in the profile.
+/// Indices into the profile.
 #[derive(Debug, Default)]
 struct Index {
     places_of_code: FxHashMap<CodeIndex, Vec<u32>>,
     places_of_native: FxHashMap<SymbolOwner, Vec<u32>>,
-    /// How many samples of each place were dropped.
+    /// Dropped samples by place.
     dropped_of_place: Vec<u32>,
     collections: FxHashMap<CollectionKey, u64>,
     compilations: FxHashMap<(ThreadKey, TimeNs, u64), u64>,
-    /// How many of both were dropped.
+    /// Numbers of dropped collections and compilations.
     collections_dropped: u64,
     compilations_dropped: u64,
-    /// Methods that were told since the last time that some were forgotten.
+    /// New methods since the last cleanup.
     fresh_methods: FxHashSet<MethodKey>,
     ended_processes: Vec<(TimeNs, ProcessKey)>,
-    /// How much dead code has samples, if it was just counted.
+    /// Dead pieces of code with samples, as of the last cleanup; 0 once used.
     gone_codes: usize,
-    /// When what is not needed any more was last forgotten: how much there was.
+    /// Places and constituents after the last cleanup.
     places_then: usize,
     codes_then: usize,
 }
 
 impl Live {
-    /// An empty profile. With `inlined`, lines and inlined functions of native code are
-    /// asked for, and a sample in one belongs to that; that reads debug information, which
-    /// can be large.
+    /// An empty profile. With `inlined`, samples in inlined native functions count for these,
+    /// and native code has lines: that reads debug information, which can be large.
     #[must_use]
     pub fn new(inlined: bool, bounds: Bounds) -> Self {
         let trace = Trace {
@@ -158,13 +155,13 @@ impl Live {
         }
     }
 
-    /// The profile, for those who show it: always whole, as of the last step.
+    /// The profile as of the last step, for views.
     #[must_use]
     pub fn profile(&self) -> &Arc<RwLock<Profile>> {
         &self.profile
     }
 
-    /// What was omitted so far.
+    /// The omissions so far.
     #[must_use]
     pub fn omitted(&self) -> Omitted {
         Omitted {
@@ -174,14 +171,14 @@ impl Live {
         }
     }
 
-    /// Until when everything is settled.
+    /// The end of the settled time.
     #[must_use]
     pub fn settled(&self) -> TimeNs {
         self.settled
     }
 
-    /// Takes a record of any kind, in the order of the recording. It shows with the next
-    /// step; a sample with the first that is after it.
+    /// Takes a record of any kind, in recording order. The next step applies it; samples wait
+    /// for a step that reaches their time.
     pub fn take(&mut self, record: Record) {
         match record {
             Record::Sample(sample) => self.waiting.push_back(sample),
@@ -189,16 +186,15 @@ impl Live {
         }
     }
 
-    /// A step: places and names all samples taken before `until`, until which all that is
-    /// known has been told. Native functions that were hit in the step before get their
-    /// names from the files that `binaries` gives, each as often as reading it costs two
-    /// hundredths of a processor at first, and a thousandth later.
+    /// One step: places and names all samples before `until`; all records before that time
+    /// must be taken. Reads symbols of native functions from the files of `binaries`: each
+    /// file may use 2 % of a processor at first, 0.1 % later.
     pub fn settle(&mut self, until: TimeNs, binaries: &dyn Binaries) -> Settled {
         let found = self.natives.resolve(&self.profile, binaries, false);
         self.step(until, found)
     }
 
-    /// The recording is over: everything is settled and has its names.
+    /// Ends the recording: settles and names everything.
     pub fn finish(&mut self, binaries: &dyn Binaries) -> Settled {
         let first = self.settle(TimeNs(u64::MAX), binaries);
         let found = self.natives.resolve(&self.profile, binaries, true);
@@ -248,14 +244,14 @@ impl Live {
     }
 }
 
-/// The profile for writing. Who waits for it lets no more readers in: one long answer would
-/// hold up those who only draw. So for [`PATIENCE`] it is taken between two readers.
+/// Locks the profile for writing. A waiting writer blocks new readers, so that one long query
+/// would stop all drawing. Therefore it only tries between readers, up to [`PATIENCE`].
 fn write(profile: &RwLock<Profile>) -> RwLockWriteGuard<'_, Profile> {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
         match profile.try_write() {
             Ok(profile) => return profile,
-            // A panic of a reader leaves it as it was.
+            // A reader's panic leaves the profile intact.
             Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
         }

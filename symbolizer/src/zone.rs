@@ -1,15 +1,15 @@
-//! The code zone, as it was at a time (DESIGN.md §5, TRUTH.md §7).
+//! The code zone at the time of a sample (DESIGN.md §5, TRUTH.md §7).
 //!
-//! An adapter that polls knows of a constituent that it was there from one look
-//! ([`Constituent::since`]) to another ([`ConstituentGone::last_seen`]); around
-//! those it *may* have been there. A sample that only one constituent can claim is
-//! given to it; one that two can claim is doubtful and given to nobody.
+//! An adapter that polls sees a constituent from one poll ([`Constituent::since`]) to another
+//! ([`ConstituentGone::last_seen`]); shortly before and after, the constituent *may* be
+//! present. If only one constituent can claim a sample, it gets the sample. If two can, the
+//! sample is doubtful and counts for neither.
 //!
-//! The zone is brought forward in time, so a lookup costs the same however often
-//! addresses were reused, and memory grows with the constituents alone.
+//! The zone moves forward in time: a lookup costs the same however often addresses were
+//! reused, and memory grows with the constituents alone.
 //!
-//! Bytecodes and objects of methods are data: they have zones of their own
-//! (`Layer`), so that no pc is in them and code may lie where they do.
+//! Bytecodes and method objects are data. They have layers of their own (`Layer`): a pc never
+//! hits data, and code may have the same addresses.
 //!
 //! [`Constituent::since`]: vmscope_records::Constituent::since
 //! [`ConstituentGone::last_seen`]: vmscope_records::ConstituentGone::last_seen

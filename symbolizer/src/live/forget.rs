@@ -1,4 +1,4 @@
-//! What there is no room for, and what nothing needs any more.
+//! Bounded memory: drops old samples and everything that only they need.
 
 use super::{Index, Live};
 use crate::profile::Profile;
@@ -10,21 +10,21 @@ use vmscope_records::{
     Counter, DurationNs, Lost, Method, MethodKey, Process, ProcessEnd, ProcessKey, TimeNs,
 };
 
-/// Forgetting places pays from so many on that are new.
+/// A cleanup of places pays from so many new ones on.
 const MANY_PLACES: usize = 8192;
 
-/// And code, which is large.
+/// A cleanup of code pays from so many new pieces on: they are large.
 const MANY_CODES: usize = 2048;
 
-/// And address spaces of processes that are over.
+/// A cleanup of address spaces pays from so many ended processes on.
 const MANY_PROCESSES: usize = 256;
 
-/// What stands for processes that are over and were forgotten.
+/// The key of the sum of forgotten processes.
 const PROCESSES_OVER: ProcessKey = ProcessKey(u32::MAX - 1);
 
 impl Live {
-    /// Drops the samples that are too old or too many, an eighth of them at a time, so that
-    /// moving the others costs little.
+    /// Drops samples beyond the bounds of age and number, an eighth of all at a time: moving
+    /// the others then costs little.
     pub(super) fn drop_oldest(&mut self, profile: &mut Profile) -> u64 {
         let Profile {
             trace,
@@ -36,7 +36,7 @@ impl Live {
         let horizon = self.placing.latest.minus(self.bounds.age);
         let old = times.partition_point(|time| *time < horizon);
         let mut excess = count.saturating_sub(self.bounds.samples).max(old);
-        // As if code that is gone had its samples evenly: the oldest ones of as many.
+        // Assumes that samples in dead code are spread evenly over time.
         let gone = std::mem::take(&mut self.index.gone_codes);
         if gone > self.bounds.codes {
             let many = gone - self.bounds.codes / 8 * 7;
@@ -61,7 +61,7 @@ impl Live {
         time: TimeNs,
     ) -> u64 {
         let samples = &mut trace.samples;
-        // Whose they were is to be known if more is told of their places.
+        // A later name of their places counts them as misnamed.
         for place in samples.places.iter().take(time_buckets.droppable(time)) {
             if let Some(slot) = self.index.dropped_of_place.get_mut(*place as usize) {
                 *slot = slot.saturating_add(1);
@@ -70,8 +70,7 @@ impl Live {
         time_buckets.drop_before(samples, time)
     }
 
-    /// Forgets what nothing needs any more, now and then. Returns whether places have new
-    /// numbers.
+    /// Cleans up now and then. Returns whether places have new indices.
     pub(super) fn forget(&mut self, profile: &mut Profile) -> bool {
         self.trim(&mut profile.trace, &profile.time_buckets);
         if self.index.ended_processes.len() >= MANY_PROCESSES {
@@ -95,7 +94,7 @@ impl Live {
         true
     }
 
-    /// Keeps the series within their bound.
+    /// Drops records of series beyond their bound.
     fn trim(&mut self, trace: &mut Trace, time_buckets: &TimeBuckets) {
         let most = self.bounds.series;
         let records = &mut self.omitted.records;
@@ -132,8 +131,8 @@ impl Live {
         *records += trace.code_events.keep_newest(2 * most);
         let kept_from = trace.samples.times.first().copied();
         for thread in &mut trace.threads {
-            // Of one that ended before all that is kept one by one, what it used in all
-            // remains: many threads are short, and more come for ever.
+            // A thread that ended before the window keeps its total CPU time only: short
+            // threads may come without end.
             let end = thread.end.as_ref().map(|end| end.time);
             let is_over = end.zip(kept_from).is_some_and(|(end, from)| end < from);
             if is_over && time_buckets.dropped() > 0 && thread.cpu.len() > 2 {
@@ -145,7 +144,7 @@ impl Live {
             if thread.cpu.len() > self.bounds.cpu_readings.max(4) {
                 let half = thread.cpu.len() / 2;
                 let mut at = 0;
-                // The first stays: what was used since then goes by it.
+                // The first reading is the base of all later ones.
                 thread.cpu.retain(|_| {
                     at += 1;
                     at > half || at % 2 == 1
@@ -154,7 +153,7 @@ impl Live {
         }
     }
 
-    /// Processes that are over have no zone any more, and the oldest no account.
+    /// Drops the zones of ended processes, and sums the oldest processes up.
     fn forget_processes(&mut self, trace: &mut Trace) {
         let settled = self.settled;
         let (over, later) = std::mem::take(&mut self.index.ended_processes)
@@ -175,7 +174,7 @@ impl Live {
         let first = ends.first().and_then(|end| trace.processes.get(&end.key));
         let first = first.cloned();
         trace.forget_processes(&gone);
-        // What they used stays known: it promised samples.
+        // Their CPU time promised samples.
         let sum = ends.into_iter().reduce(|sum, end| ProcessEnd {
             time: sum.time.max(end.time),
             cpu: add(sum.cpu, end.cpu),
@@ -197,7 +196,7 @@ impl Live {
         self.omitted.records += excess as u64;
     }
 
-    /// Leaves those places that samples which are kept, or their callers, have.
+    /// Drops places without samples or callers in the window.
     fn forget_places(&mut self, profile: &mut Profile) {
         let trace = &mut profile.trace;
         let mut used = vec![false; trace.places.len()];
@@ -262,8 +261,7 @@ impl Live {
         self.names.forget();
     }
 
-    /// Constituents that are gone and have no kept sample lose all they have, and methods
-    /// that nothing refers to.
+    /// Drops dead constituents without samples in the window, and methods without references.
     fn forget_code(&mut self, trace: &mut Trace) {
         self.growing.forget_expected(self.placing.world.zones());
         let departed: Vec<CodeIndex> = self.growing.departed(self.placing.world.zones());
@@ -290,7 +288,7 @@ impl Live {
         self.names.forget_methods(|key| !methods.contains_key(&key));
     }
 
-    /// Of what is known of code that is gone and has samples, keeps what there is room for.
+    /// Drops the maps of the oldest dead code with samples, down to the bound.
     fn strip_code(&mut self, trace: &mut Trace, mut departed: Vec<CodeIndex>) {
         let bytes = |trace: &Trace, code: CodeIndex| {
             let known = trace.constituent(code);
@@ -323,8 +321,7 @@ fn add(sum: Option<DurationNs>, one: Option<DurationNs>) -> Option<DurationNs> {
     Some(DurationNs(sum?.0.saturating_add(one?.0)))
 }
 
-/// Removes of the first `count` values those that are not a counter's first: what grew
-/// since the beginning goes by it.
+/// Removes the first `count` values, except each counter's first one: totals start from it.
 fn keep_firsts(counters: &mut Vec<Counter>, count: usize) {
     if count == 0 {
         return;
@@ -342,8 +339,7 @@ fn keep_firsts(counters: &mut Vec<Counter>, count: usize) {
     });
 }
 
-/// Makes one record of those of the first `count` that are of one stream, reason and
-/// thread: how much was lost in all stays known.
+/// Sums the first `count` records up by stream, reason and thread: total losses remain known.
 fn sum_up(lost: &mut Vec<Lost>, count: usize) {
     let mut sums: Vec<Lost> = Vec::new();
     for one in lost.drain(..count.min(lost.len())) {

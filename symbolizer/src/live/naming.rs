@@ -1,4 +1,4 @@
-//! Places get their sites: new ones, and those of which more is known now.
+//! Names new places, and names known places again after new records.
 
 use super::Live;
 use crate::build::name_places;
@@ -7,7 +7,7 @@ use crate::time_buckets::Sites;
 use crate::trace::Place;
 use vmscope_records::{FileOffset, SymbolOwner, Symbols};
 
-/// Which native function a place asks for.
+/// The native address of a place.
 fn native_of(place: Place) -> Option<(SymbolOwner, FileOffset)> {
     match place {
         Place::Native(module, offset) => Some((SymbolOwner::Module(module), offset)),
@@ -17,8 +17,7 @@ fn native_of(place: Place) -> Option<(SymbolOwner, FileOffset)> {
 }
 
 impl Live {
-    /// Names the new places, and the stale ones again. Returns how many places have other
-    /// spots than before.
+    /// Names new and stale places. Returns the number of known places with new sites.
     pub(super) fn name(&mut self, profile: &mut Profile) -> u64 {
         let known = profile.site_of_place.len();
         let fresh = profile.trace.places.get(known..).unwrap_or_default();
@@ -83,7 +82,7 @@ impl Live {
         renamed.len() as u64
     }
 
-    /// Notes where a place is to be found again.
+    /// Adds a place to the indices by code and by native owner.
     pub(super) fn index(&mut self, place: u32, what: Place) {
         let mut of_code = |code| {
             let places = self.index.places_of_code.entry(code).or_default();
@@ -110,7 +109,7 @@ impl Live {
         }
     }
 
-    /// The known places that are to be named again.
+    /// Takes the known places with stale names.
     fn take_stale(&mut self, profile: &Profile) -> Vec<(u32, Place)> {
         let known = profile.site_of_place.len();
         let places = profile.trace.places.iter().copied();
@@ -143,7 +142,7 @@ impl Live {
         stale.filter(|(_, place)| !keeps_name(place)).collect()
     }
 
-    /// Takes native functions that were found in files.
+    /// Takes symbols that were found in files.
     pub(super) fn put_symbols(&mut self, profile: &mut Profile, found: Vec<Symbols>) {
         for symbols in found {
             self.stale_natives.insert(symbols.owner);

@@ -1,4 +1,4 @@
-//! Native functions that were hit and are not known yet.
+//! Native functions with samples and without symbols yet.
 
 use crate::native::{Binaries, ResolveOptions, resolve_all, resolve_kernel};
 use crate::profile::Profile;
@@ -7,32 +7,32 @@ use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use vmscope_records::{Avma, FileOffset, SymbolOwner, Symbols};
 
-/// Resolving the functions of a file that took t is followed by a pause of at least this many
-/// t, after the first time; after each other, of four times as many …
+/// Resolving a file in time t is followed by a pause of this many t at least. Each later pause
+/// is four times as long …
 const FIRST_PAUSE_FACTOR: u32 = 50;
 
-/// … up to so many. When a function gets its name depends on that, which it gets does not.
+/// … up to this many t. The pauses delay names, and never change them.
 const PAUSE_FACTOR: u32 = 1000;
 
-/// No pause is longer. Debug information that takes half a second to read is read anew for
-/// each new function.
+/// The longest pause. Each resolving reads a file's debug information again, which may take
+/// half a second.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// So many addresses are kept in mind that were asked for.
+/// The most addresses that are remembered as resolved.
 const MAX_ASKED: usize = 1 << 20;
 
-/// What is to be asked of files.
+/// Addresses to resolve in files.
 #[derive(Debug)]
 pub(super) struct Natives {
     pub lines: bool,
     wanted: FxHashMap<SymbolOwner, Vec<FileOffset>>,
     asked: FxHashSet<(SymbolOwner, FileOffset)>,
-    /// Those whose symbols the recording holds.
+    /// Owners with symbols in the recording.
     told: FxHashSet<SymbolOwner>,
     paces: FxHashMap<SymbolOwner, Pace>,
 }
 
-/// When a file may be asked again.
+/// When a file may be resolved again.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     not_before: Instant,
@@ -40,7 +40,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// After it was asked for the first time, or was asked again, which took so long.
+    /// The pace after one more resolving.
     fn after(before: Option<Pace>, now: Instant, took: Duration) -> Pace {
         let factor = before.map_or(FIRST_PAUSE_FACTOR, |pace| {
             pace.factor.saturating_mul(4).min(PAUSE_FACTOR)
@@ -64,16 +64,16 @@ impl Natives {
         }
     }
 
-    /// The recording holds these.
+    /// Takes symbols of the recording.
     pub fn told(&mut self, symbols: &Symbols) {
-        // What could not be read when it was recorded may be readable here.
+        // A file that the recorder could not read may be readable here.
         if !symbols.functions.is_empty() {
             self.told.insert(symbols.owner);
             self.wanted.remove(&symbols.owner);
         }
     }
 
-    /// A place was hit whose function is not known; it is asked for once.
+    /// Wants the function at an address, once.
     pub fn want(&mut self, owner: SymbolOwner, at: FileOffset) {
         if self.told.contains(&owner) || self.asked.len() >= MAX_ASKED {
             return;
@@ -83,7 +83,7 @@ impl Natives {
         }
     }
 
-    /// Places were forgotten: what is hit again may be asked for again.
+    /// Forgets resolved addresses, after places were dropped.
     pub fn forget_asked(&mut self) {
         let waiting = self.wanted.iter();
         self.asked = waiting
@@ -91,8 +91,8 @@ impl Natives {
             .collect();
     }
 
-    /// Asks for what is wanted of those files for which it is not too soon; of all where it is
-    /// `urgent`.
+    /// Resolves the wanted addresses of all files whose pause is over; with `urgent`, of all
+    /// files.
     pub fn resolve(
         &mut self,
         profile: &RwLock<Profile>,
@@ -125,7 +125,7 @@ impl Natives {
         found
     }
 
-    /// What a file says of some of its addresses, ascending.
+    /// The symbols at ascending addresses of a file.
     fn symbols_of(
         &self,
         owner: SymbolOwner,

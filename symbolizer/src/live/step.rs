@@ -1,4 +1,4 @@
-//! The samples of a step, each put where its address was at its time.
+//! Placing the samples of a step.
 
 use super::Live;
 use crate::profile::Profile;
@@ -28,12 +28,11 @@ impl Upcoming<ZoneEvent> for Growing {
 }
 
 impl Live {
-    /// Places all samples that wait and were taken before `until`, with what changes applied
-    /// as its time comes.
+    /// Places all waiting samples before `until`, and applies all changes before it.
     pub(super) fn place(&mut self, profile: &mut Profile, until: TimeNs) {
         let trace = &mut profile.trace;
         let first = trace.samples.times.len();
-        // Only the end takes those of the last instant.
+        // The last step includes the last instant.
         let is_settled = |sample: &Sample| sample.time < until || until == TimeNs(u64::MAX);
         let count = self
             .waiting
@@ -47,7 +46,7 @@ impl Live {
         self.placing.expect_more();
         self.placing.place(trace, &samples, changes, growing);
         trace.samples.put_in_order_from(first);
-        // What is told until then has happened.
+        // Changes after the last sample, too.
         if let Some(last) = until.0.checked_sub(1) {
             self.placing.advance(trace, TimeNs(last), changes, growing);
         }

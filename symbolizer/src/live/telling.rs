@@ -1,4 +1,4 @@
-//! What is told beside samples goes into the trace.
+//! Records other than samples go into the trace.
 
 use super::Live;
 use crate::profile::Profile;
@@ -10,7 +10,7 @@ use vmscope_records::{
 };
 
 impl Live {
-    /// Takes what was told since the last step.
+    /// Applies the records since the last step.
     pub(super) fn tell(&mut self, profile: &mut Profile) {
         let trace = &mut profile.trace;
         let mut changes = Vec::new();
@@ -19,7 +19,7 @@ impl Live {
         let mut interpreters_changed = false;
         for record in std::mem::take(&mut self.told) {
             match record {
-                // One that was summed up with others is not to come again.
+                // A thread that was summed up does not come back.
                 Record::ThreadUpdate(ThreadUpdate { key, .. })
                 | Record::ThreadCpu(ThreadCpu { key, .. })
                 | Record::ThreadEnd(ThreadEnd { key, .. })
@@ -119,8 +119,7 @@ impl Live {
         );
     }
 
-    /// A constituent, or what more is known of one: the places in it that were hit get
-    /// other names.
+    /// Takes a record of a constituent. Places in a known constituent get new names.
     fn tell_code(&mut self, trace: &mut Trace, constituent: Constituent) -> Option<CodeIndex> {
         let key = constituent.key;
         if let Some(code) = trace.code.index_of(key) {
@@ -135,7 +134,7 @@ impl Live {
             && let Some(between) = crate::build::code::separator_in(trace, constituent)
         {
             self.separator = Some(between.to_owned());
-            // Until now it was taken for a full stop.
+            // Until now names had a full stop instead.
             self.is_all_stale |= between != ".";
         }
         Some(code)
@@ -145,7 +144,7 @@ impl Live {
         self.index.fresh_methods.insert(method.key);
         let old = trace.methods.get(&method.key);
         let named = |m: &Method| (m.class.clone(), m.name.clone(), m.file.clone(), m.line);
-        // Told again, it has more to say mostly: a listing.
+        // A second record mostly adds a listing.
         self.is_all_stale |=
             old.is_some_and(|old| named(old) != named(&method) || old.lines != method.lines);
         trace.methods.insert(method.key, method);
@@ -164,7 +163,7 @@ impl Live {
         }
     }
 
-    /// The methods that a constituent refers to.
+    /// All methods of a constituent.
     pub(super) fn methods_of(constituent: &Constituent) -> impl Iterator<Item = MethodKey> + '_ {
         let chains = match &constituent.map {
             vmscope_records::PcMap::Covers { chains, .. } => chains.as_slice(),

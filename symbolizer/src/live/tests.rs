@@ -1,4 +1,4 @@
-//! A session without end: whatever it does, what is kept of it levels off.
+//! A session without end: its memory levels off.
 
 use super::*;
 use crate::native::{DebugFile, DebugFileRequest, FileBytes};
@@ -9,7 +9,7 @@ use vmscope_records::{
     Thread, ThreadCpu, ThreadEnd, ThreadRole, Tid,
 };
 
-/// So long it goes on, and how often it is settled, in seconds.
+/// The length of the session in hours, and of a step in seconds.
 const HOURS: u64 = 6;
 const EVERY: u64 = 2;
 
@@ -17,7 +17,7 @@ const SECOND: u64 = 1_000_000_000;
 const MAIN: ProcessKey = ProcessKey(1);
 const WORKER: ThreadKey = ThreadKey(0);
 
-/// Methods live for so many steps.
+/// The lifetime of a method in steps.
 const LIFE: u64 = 100;
 
 struct NoFiles;
@@ -36,7 +36,7 @@ impl Binaries for NoFiles {
     }
 }
 
-/// Small, so that all of them are met in the first hours.
+/// Small bounds, reached within the first hours.
 fn bounds() -> Bounds {
     Bounds {
         samples: 20_000,
@@ -84,7 +84,7 @@ fn sample(thread: ThreadKey, time: TimeNs, pc: u64) -> Record {
     })
 }
 
-/// Where the code of a step's method is: addresses are used again.
+/// The address of a step's method: later methods reuse it.
 fn place(step: u64) -> u64 {
     0x10_0000 + step % (2 * LIFE) * 0x1000
 }
@@ -137,7 +137,7 @@ fn method(step: u64, time: TimeNs) -> [Record; 2] {
     ]
 }
 
-/// What happens in a step that begins at `time`.
+/// One step that begins at `time`.
 fn step(live: &mut Live, step: u64, time: TimeNs) {
     let at = |ms: u64| TimeNs(time.0 + ms * 1_000_000);
     method(step, at(1))
@@ -151,7 +151,7 @@ fn step(live: &mut Live, step: u64, time: TimeNs) {
             reason: GoneReason::Unloaded,
         }));
     }
-    // Threads that live for a moment, one of them a collector's.
+    // Short threads, one of them a collector's.
     for n in 1..=3 {
         let key = ThreadKey(u32::try_from(step * 3 + n).unwrap());
         let role = [ThreadRole::Mutator, ThreadRole::Collector][usize::from(n == 3)];
@@ -176,7 +176,7 @@ fn step(live: &mut Live, step: u64, time: TimeNs) {
         cpu: DurationNs(step * 10_000_000),
         cpu_user: None,
     }));
-    // A process that is over soon, with memory of its own.
+    // A short process with memory of its own.
     let child = ProcessKey(u32::try_from(step + 10).unwrap());
     live.take(process(child, Some(MAIN), at(300)));
     live.take(Record::Mapping(Mapping {
@@ -239,7 +239,7 @@ fn step(live: &mut Live, step: u64, time: TimeNs) {
     live.settle(TimeNs(time.0 + EVERY * SECOND), &NoFiles);
 }
 
-/// How much there is of all that is kept.
+/// The sizes of all data.
 fn sizes(live: &mut Live) -> Vec<(&'static str, usize)> {
     let profile = Arc::clone(&live.profile);
     let profile = profile.read().unwrap();
@@ -302,7 +302,7 @@ fn what_is_kept_of_a_session_without_end_levels_off() {
     live.take(process(MAIN, None, TimeNs(0)));
     live.take(thread(WORKER, MAIN, ThreadRole::Mutator, TimeNs(0)));
     let steps = HOURS * 3600 / EVERY;
-    // The most there was in each half, as of the ends of many steps.
+    // The greatest sizes in each half of the session.
     let (mut first, mut second) = (Vec::new(), Vec::new());
     for number in 1..=steps {
         step(&mut live, number, TimeNs(number * EVERY * SECOND));
@@ -335,9 +335,9 @@ fn what_is_kept_of_a_session_without_end_levels_off() {
             .map(|all| all.1)
     };
     assert!(size("threads") <= Some(500 + 2 * 125 + 20), "{first:?}");
-    // What came since the last time that some was forgotten is beside the bound.
+    // New maps since the last cleanup come on top of the bound.
     assert!(size("bytes of maps") <= Some(5_000_000), "{first:?}");
-    // And what went is counted.
+    // Omissions are counted.
     let left = live.omitted();
     assert!(left.threads > 20_000 && left.code > 1_000, "{left:?}");
     assert!(left.records > 20_000 && left.names > 0, "{left:?}");
@@ -345,7 +345,7 @@ fn what_is_kept_of_a_session_without_end_levels_off() {
     all_is_still_counted(&live, steps);
 }
 
-/// Nothing of a thread that was summed up is lost but who it was.
+/// A summed-up thread keeps its samples, CPU time and role.
 fn all_is_still_counted(live: &Live, steps: u64) {
     let profile = &*live.profile.read().unwrap();
     let summary = crate::Summary::of(profile, &crate::Filter::default());
@@ -362,7 +362,7 @@ fn all_is_still_counted(live: &Live, steps: u64) {
     assert_eq!(of_role(ThreadRole::Collector), (steps, steps * 1_000_000));
     let (samples, cpu) = of_role(ThreadRole::Mutator);
     assert_eq!(samples, steps * 12);
-    // What the worker used after the last sample is not in the window.
+    // The worker's CPU time after the last sample is outside the window.
     let all = steps * (2_000_000 + 10_000_000);
     assert!(cpu.abs_diff(all) < 10_000_000, "{cpu} of {all}");
     let over = profile.trace.threads.iter();
@@ -373,7 +373,7 @@ fn all_is_still_counted(live: &Live, steps: u64) {
     assert_eq!(over.len(), 2, "one of each role");
 }
 
-/// Where more code is gone than is kept, its samples go before their time.
+/// With too much dead code in the window, samples go early.
 #[test]
 fn code_that_is_gone_is_not_kept_for_ever_few_samples() {
     let bounds = Bounds {

@@ -1,4 +1,4 @@
-//! Threads that are over: beyond some thousand of them, the oldest are summed up.
+//! Ended threads: beyond a bound, the oldest are summed up by role.
 
 use super::Live;
 use crate::profile::Profile;
@@ -6,29 +6,29 @@ use crate::trace::{NOBODY, Trace, TraceThread};
 use rustc_hash::FxHashMap;
 use vmscope_records::{DurationNs, ProcessKey, ThreadCpu, ThreadRole, TimeNs};
 
-/// The threads that are over and were summed up, by role: what they are one thread of.
+/// The sums of ended threads, one for each role.
 #[derive(Debug, Default)]
 pub(super) struct Folded {
     by_role: FxHashMap<ThreadRole, Sum>,
-    /// Places that were left by those summed up last: who shows the profile may still take
-    /// them for theirs, so they are nobody's until the next time.
+    /// Free indices of the threads that were summed up last. Views may still refer to them, so
+    /// new threads get them only after the next time.
     left: Vec<u32>,
 }
 
-/// Threads that were summed up.
+/// A sum of ended threads.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
-    /// Where in the trace their sum is.
+    /// The index of the sum in the trace.
     at: u32,
     threads: u64,
     cpu: u64,
-    /// `None` where it is not known of all of them.
+    /// `None` unless it is known of all threads.
     cpu_user: Option<u64>,
 }
 
 impl Live {
-    /// Sums up the oldest threads that are over, where there are too many, with all their
-    /// samples. Nothing of theirs is lost but who was who.
+    /// Sums the oldest ended threads up, if there are too many, with all their samples. Only
+    /// their names are lost.
     pub(super) fn fold_threads(&mut self, profile: &mut Profile) {
         let Profile {
             trace,
@@ -66,8 +66,8 @@ impl Live {
 }
 
 impl Folded {
-    /// Adds a thread of `trace`, which ended at `time`, to the sum of its role, and empties
-    /// its place. Returns where the sum is.
+    /// Moves a thread of `trace`, which ended at `time`, into the sum of its role. Returns the
+    /// index of the sum.
     fn take(&mut self, trace: &mut Trace, at: u32, time: TimeNs) -> Option<u32> {
         let slot = trace.threads.get_mut(at as usize)?;
         let thread = std::mem::replace(slot, TraceThread::unknown(NOBODY));
@@ -98,8 +98,7 @@ impl Folded {
         if all.thread.process != thread.thread.process {
             all.thread.process = ProcessKey(u32::MAX);
         }
-        // They come by the times of their ends: what they used in a window is known as
-        // well as when they ended.
+        // Threads come in the order of their ends: their CPU time counts as of their end.
         let cpu = ThreadCpu {
             key: NOBODY,
             time,

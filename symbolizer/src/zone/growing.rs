@@ -1,8 +1,8 @@
-//! The history of code zones while it is being told.
+//! The history of code zones while a recording is made.
 //!
-//! What is told of a constituent later (a move, its end) changes what was to happen to its
-//! placements; what has happened already placements as it was. An event of a time that is over
-//! is applied at once, and counted: samples of that time were placed without it.
+//! A later record of a constituent (a move, an end) changes the pending events of its
+//! placements; applied events remain. An event of a settled time is applied at once and
+//! counted: samples of that time were placed without it.
 
 use super::history::{Code, CodeIndex, Layer, Placement, PlacementIndex, Step, Steps, ZoneEvent};
 use super::now::Zones;
@@ -10,27 +10,27 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use vmscope_records::{ProcessKey, TimeNs};
 
-/// The events that are still to come, and what is known of each placement.
+/// The pending events and the known placements.
 #[derive(Debug, Default)]
 pub(crate) struct Growing {
-    /// By time, step, and the order in which their constituents were told: at equal times
-    /// a whole recording is read in that order, too.
+    /// By time, kind, and the order of the constituents' records: a finished recording has the
+    /// same order at equal times.
     pending: BTreeMap<(TimeNs, Step, u64), PlacementIndex>,
-    /// Of each placement of the zones, what is to happen to it.
+    /// The events of each placement.
     plans: Vec<Plan>,
     /// The placements of each constituent, in the order of its moves.
     placements: FxHashMap<CodeIndex, Vec<PlacementIndex>>,
-    /// Stays that may come before they are seen, as long as they have not come.
+    /// Placements that may come before an adapter sees them, and have not come yet.
     expected: FxHashMap<(ProcessKey, Layer), Vec<PlacementIndex>>,
-    /// Stays whose place may be used again.
+    /// Free placement indices.
     free: Vec<PlacementIndex>,
-    /// Constituents told so far, and their moves.
+    /// Counts the constituents.
     told: u64,
-    /// Events of times that were over.
+    /// Events of settled times.
     pub late: u64,
 }
 
-/// What is to happen to a placement, or has.
+/// The events of a placement, pending or applied.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plan {
     steps: Steps,
@@ -38,12 +38,12 @@ struct Plan {
     start: u64,
 }
 
-/// Moves of one constituent that keep their order among those of others.
+/// So many moves of one constituent keep their order among the moves of others.
 const MOVES: u64 = 1 << 16;
 
 impl Growing {
-    /// Takes what is known of the constituents that were `told`, in the order in which
-    /// that happened. All events before `settled` were applied.
+    /// Takes the records of the `told` constituents, in recording order. All events before
+    /// `settled` were applied.
     pub fn update(&mut self, zones: &mut Zones, code: &Code, told: &[CodeIndex], settled: TimeNs) {
         let mut changed: FxHashSet<(ProcessKey, Layer)> = FxHashSet::default();
         for &index in told {
@@ -76,7 +76,7 @@ impl Growing {
         }
     }
 
-    /// Plans one placement; whether it may come before it is seen.
+    /// Plans one placement. Returns whether it is new and may come before an adapter sees it.
     fn plan(
         &mut self,
         zones: &mut Zones,
@@ -96,7 +96,7 @@ impl Growing {
         if let Some(old) = known {
             self.unplan(old, before);
             if same.is_none() && zones.is_there(old) {
-                // Its moves were told in another order.
+                // The moves came in another order.
                 self.late += 1;
                 self.pending
                     .insert((settled, Step::Leaves, before.order), old);
@@ -128,10 +128,10 @@ impl Growing {
                 continue;
             }
             if time < settled && step != Step::Fades {
-                // What samples' registers point to is told when one does.
+                // Adapters emit data records when a sample's register points to the data.
                 let is_late = placement.layer == Layer::Code || zones.missed_in(&placement, time);
                 self.late += u64::from(is_late);
-                // What is over, or has another in its place, does not come any more.
+                // Code that is over or replaced comes no more.
                 let comes = matches!(step, Step::Is | Step::MayBe);
                 if comes && (is_over || zones.is_superseded(&placement)) {
                     continue;
@@ -172,7 +172,7 @@ impl Growing {
         }
     }
 
-    /// Tells a zone which placements may come before they are seen.
+    /// Updates a zone's list of placements that may come before an adapter sees them.
     fn expect(&mut self, zones: &mut Zones, place: (ProcessKey, Layer)) {
         let Some(mut all) = self.expected.remove(&place) else {
             return;
@@ -190,7 +190,7 @@ impl Growing {
         self.expected.insert(place, all);
     }
 
-    /// When the next event is.
+    /// The time of the next event.
     pub fn next_time(&self) -> Option<TimeNs> {
         self.pending.first_key_value().map(|((time, ..), _)| *time)
     }
@@ -205,7 +205,7 @@ impl Growing {
         })
     }
 
-    /// Constituents of which nothing is there and nothing will come, as far as is told.
+    /// Constituents without present code and without pending events.
     pub fn departed(&self, zones: &Zones) -> Vec<CodeIndex> {
         let mut needed: FxHashSet<PlacementIndex> = self.pending.values().copied().collect();
         needed.extend(zones.inherited());
@@ -224,8 +224,8 @@ impl Growing {
             .extend(self.placements.remove(&code).unwrap_or_default());
     }
 
-    /// Forgets that placements were expected that have come or gone: before their places are
-    /// used for others.
+    /// Drops expected placements that have come or gone, before other placements get their
+    /// indices.
     pub fn forget_expected(&mut self, zones: &mut Zones) {
         let places: Vec<(ProcessKey, Layer)> = self.expected.keys().copied().collect();
         for place in places {
@@ -234,7 +234,7 @@ impl Growing {
         self.expected.retain(|_, all| !all.is_empty());
     }
 
-    /// How many constituents are known.
+    /// The number of known constituents.
     pub fn len(&self) -> usize {
         self.placements.len()
     }

@@ -1,4 +1,4 @@
-//! What happened to the code zones of a recording, in the order of its times.
+//! The events of a recording's code zones, in time order.
 
 use rustc_hash::FxHashMap;
 use vmscope_records::{
@@ -12,31 +12,31 @@ pub(crate) type CodeIndex = u32;
 /// Index of a placement in [`History::placements`].
 pub(crate) type PlacementIndex = u32;
 
-/// All constituents of a recording, each once, with the newest that is known of it.
+/// All constituents of a recording: the newest record of each.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     pub constituents: Vec<Constituent>,
     by_key: FxHashMap<ConstituentKey, CodeIndex>,
     moves: FxHashMap<CodeIndex, Vec<ConstituentMoved>>,
     gone: FxHashMap<CodeIndex, ConstituentGone>,
-    /// Indices that are nobody's any more.
+    /// Free indices.
     free: Vec<CodeIndex>,
 }
 
-/// What an address is asked for: the same memory may hold a constituent of each, and none
-/// of them takes another's place.
+/// A zone has three layers: one address may hold a constituent in each layer, and a new
+/// constituent replaces older ones of its own layer only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Layer {
-    /// What executes.
+    /// Executable code.
     Code,
     /// Bytecodes that an interpreter reads.
     Bytecodes,
-    /// A VM's objects of methods.
+    /// A VM's method objects.
     Methods,
 }
 
 impl Layer {
-    /// All of them.
+    /// All layers.
     pub const ALL: [Layer; 3] = [Layer::Code, Layer::Bytecodes, Layer::Methods];
 
     fn of(kind: &ConstituentKind) -> Self {
@@ -48,38 +48,38 @@ impl Layer {
     }
 }
 
-/// A constituent's placement at one place; never empty.
+/// A constituent at one range of addresses; never empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
     pub code: CodeIndex,
     pub process: ProcessKey,
     pub layer: Layer,
     pub start: u64,
-    /// The first address after it.
+    /// End address, exclusive.
     pub end: u64,
-    /// From when on it was there.
+    /// The first time that an adapter saw it.
     pub from: TimeNs,
-    /// Whether it may have been there before it was seen.
+    /// Whether the code may have come before an adapter saw it.
     pub maybe: bool,
-    /// Whether it may be gone as soon as it was seen.
+    /// Whether the code may have gone right after an adapter saw it.
     pub fades_at_once: bool,
 }
 
-/// What happens to a placement. The order is the order at equal times: what was there
-/// leaves before what is there comes, and only what has come can fade.
+/// A kind of zone event. Events of equal times happen in this order: old code leaves before
+/// new code comes, and only present code fades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
-    /// It is not there any more.
+    /// The code is gone.
     Leaves,
-    /// From here on it is there.
+    /// The code is present.
     Is,
-    /// From here on it may be gone.
+    /// The code may be gone.
     Fades,
-    /// From here on it may be there.
+    /// The code may be present.
     MayBe,
 }
 
-/// A step of a placement at a time.
+/// An event of a placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ZoneEvent {
     pub time: TimeNs,
@@ -87,36 +87,36 @@ pub(crate) struct ZoneEvent {
     pub placement: PlacementIndex,
 }
 
-/// All placements, and what happens to them.
+/// All placements and their events.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// In the order in which their constituents were told.
+    /// In the order of their constituents' records.
     pub placements: Vec<Placement>,
     /// In time order.
     pub events: Vec<ZoneEvent>,
 }
 
-/// The times of a placement.
+/// When a placement begins and ends.
 #[derive(Clone, Copy, Debug)]
 struct Times {
-    /// From when on it may have been there.
+    /// Earliest time at which the code may have been present.
     maybe: TimeNs,
-    /// From when on it was.
+    /// Earliest time at which the code was certainly present.
     from: TimeNs,
-    /// From when on it may be gone; `None` where its end is not told.
+    /// Latest time at which the code was certainly present; `None` without a record of its end.
     fades: Option<TimeNs>,
-    /// When it is gone.
+    /// Earliest time at which the code was certainly gone.
     until: Option<TimeNs>,
 }
 
-/// What happens to a placement: each step once, in the order of their times.
+/// The events of a placement: each kind once, in time order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Steps {
     steps: [Option<(TimeNs, Step)>; 4],
 }
 
 impl Steps {
-    /// Of a placement with these times. Times that run backwards leave what is certain out.
+    /// Makes the events of a placement. Times that contradict each other drop the certain events.
     fn of(times: Times) -> (Self, PlacementTimes) {
         let mut all = Steps::default();
         let mut slots = all.steps.iter_mut();
@@ -130,8 +130,8 @@ impl Steps {
         if maybe {
             add(times.maybe, Step::MayBe);
         }
-        // Code whose end is not told ends when other code is seen in its place,
-        // and that may have been so since it may be there.
+        // Without a record of its end, code ends when other code appears at its addresses.
+        // The other code may have come as soon as it may be present.
         let fades = times.fades.unwrap_or(times.from).max(times.from);
         if !ended_by(times.from) {
             add(times.from, Step::Is);
@@ -150,31 +150,31 @@ impl Steps {
         (all, known)
     }
 
-    /// The steps.
+    /// All events.
     pub fn iter(&self) -> impl Iterator<Item = (TimeNs, Step)> + '_ {
         self.steps.iter().flatten().copied()
     }
 
-    /// Whether there is none.
+    /// Whether the placement has no events.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
 
-    /// When it is there, or may be gone, or leaves.
+    /// The time of an event.
     pub fn at(&self, step: Step) -> Option<TimeNs> {
         self.iter().find(|(_, s)| *s == step).map(|(time, _)| time)
     }
 }
 
-/// What a placement says of its times itself.
+/// The times that a placement itself holds.
 struct PlacementTimes {
     from: TimeNs,
     maybe: bool,
     fades_at_once: bool,
 }
 
-/// Hands every placement of a constituent to `visit`, with what happens to it, by its moves
-/// (in the order of their times) and its end.
+/// Hands every placement of a constituent with its events to `visit`. `moves` are in time
+/// order.
 fn each_placement(
     (code, constituent): (CodeIndex, &Constituent),
     moves: &[&ConstituentMoved],
@@ -242,11 +242,11 @@ impl History {
 }
 
 impl Code {
-    /// Takes a constituent, or what more is known of one.
+    /// Takes a record of a constituent, new or known.
     pub fn seen(&mut self, constituent: Constituent) {
         if let Some(&index) = self.by_key.get(&constituent.key) {
             if let Some(known) = self.constituents.get_mut(index as usize) {
-                // It was there since it was first seen, at the place it had then.
+                // The first record has the first time and address.
                 let (since, absent_at) = (known.since, known.absent_at);
                 let (start, end) = (known.start, known.end);
                 *known = Constituent {
@@ -273,14 +273,14 @@ impl Code {
         self.constituents.push(constituent);
     }
 
-    /// Takes a move.
+    /// Takes a record of a move.
     pub fn moved(&mut self, moved: ConstituentMoved) {
         if let Some(&index) = self.by_key.get(&moved.key) {
             self.moves.entry(index).or_default().push(moved);
         }
     }
 
-    /// Takes an end.
+    /// Takes a record of an end.
     pub fn gone(&mut self, gone: ConstituentGone) {
         if let Some(&index) = self.by_key.get(&gone.key) {
             self.gone.insert(index, gone);
@@ -303,7 +303,7 @@ impl Code {
         history
     }
 
-    /// Hands every placement of one constituent to `visit`, as far as it is known.
+    /// Hands every known placement of one constituent to `visit`.
     pub fn each_placement_of(&self, code: CodeIndex, visit: impl FnMut(Placement, Steps)) {
         if let Some(constituent) = self.constituents.get(code as usize) {
             self.placements_of(code, constituent, visit);
@@ -327,7 +327,7 @@ impl Code {
         self.by_key.get(&key).copied()
     }
 
-    /// Forgets a constituent, whose index may be another's from now on.
+    /// Forgets a constituent. Another constituent may get its index.
     pub fn forget(&mut self, code: CodeIndex) {
         let Some(known) = self.constituents.get_mut(code as usize) else {
             return;
@@ -338,14 +338,14 @@ impl Code {
         known.cases = Vec::new();
         known.map = PcMap::None;
         known.method = None;
-        // It has no placement any more either.
+        // An empty range has no placement.
         known.end = known.start;
         self.moves.remove(&code);
         self.gone.remove(&code);
         self.free.push(code);
     }
 
-    /// Forgets which bytecodes a constituent's code is of.
+    /// Forgets the map and the method of a constituent.
     pub fn strip(&mut self, code: CodeIndex) {
         if let Some(known) = self.constituents.get_mut(code as usize) {
             known.map = PcMap::None;
@@ -353,12 +353,12 @@ impl Code {
         }
     }
 
-    /// Forgets what only finding constituents needs; when code moved and went, views show.
+    /// Drops the index by key. Views still need moves and ends.
     pub fn forget_keys(&mut self) {
         self.by_key = FxHashMap::default();
     }
 
-    /// The end of a constituent, where it is told.
+    /// The record of a constituent's end, if the recording has one.
     pub fn gone_of(&self, code: CodeIndex) -> Option<&ConstituentGone> {
         self.gone.get(&code)
     }

@@ -1,34 +1,34 @@
-//! The code that a forked process has of its parent.
+//! Code that a forked process inherits from its parent.
 //!
-//! What a process hands on is copied once, however many children it has before that
-//! changes; what of it ends in a child is kept with the child.
+//! Children share one snapshot of the parent's code until the parent's code changes. Each
+//! child keeps its own list of ended ranges.
 
 use super::history::PlacementIndex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Code at a place.
+/// Code at a range of addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub start: u64,
-    /// The first address after it.
+    /// End address, exclusive.
     pub end: u64,
     pub placement: PlacementIndex,
 }
 
-/// What a process had when it forked.
+/// The code of a process at a fork.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     /// Ascending, not overlapping.
     pieces: Vec<Piece>,
-    /// How many pieces all snapshots have that somebody needs.
+    /// The number of pieces in all live snapshots.
     living: Arc<AtomicUsize>,
 }
 
 impl Snapshot {
-    /// Two sets of pieces, each ascending, none overlapping another; counted in
-    /// `living` while the snapshot is there.
+    /// Merges two sets of pieces, each ascending, without overlaps. `living` counts the pieces
+    /// while the snapshot is alive.
     pub fn of_both(
         left: impl Iterator<Item = Piece>,
         right: impl Iterator<Item = Piece>,
@@ -56,7 +56,7 @@ impl Snapshot {
         self.pieces.len()
     }
 
-    /// The piece that `address` lies in.
+    /// The piece around `address`.
     fn at(&self, address: u64) -> Option<&Piece> {
         let after = self.pieces.partition_point(|piece| piece.start <= address);
         let piece = self.pieces.get(after.checked_sub(1)?)?;
@@ -70,12 +70,11 @@ impl Drop for Snapshot {
     }
 }
 
-/// What a process has of its parent now.
+/// The code that a process still has from its parent.
 #[derive(Debug, Default)]
 pub(super) struct Inherited {
     all: Option<Arc<Snapshot>>,
-    /// Addresses whose pieces have ended, start to end, neither overlapping nor
-    /// touching.
+    /// Ranges of ended pieces, start to end, disjoint and not adjacent.
     ended: BTreeMap<u64, u64>,
 }
 
@@ -85,36 +84,36 @@ impl Inherited {
         Inherited { all, ended }
     }
 
-    /// Everything that was inherited, if nothing of it has ended.
+    /// The whole snapshot, if no piece has ended.
     pub fn whole(&self) -> Option<&Arc<Snapshot>> {
         self.all.as_ref().filter(|_| self.ended.is_empty())
     }
 
-    /// How many pieces were inherited.
+    /// The number of inherited pieces.
     pub fn len(&self) -> usize {
         self.all.as_ref().map_or(0, |all| all.len())
     }
 
-    /// All placements that were inherited.
+    /// All inherited placements.
     pub fn placements(&self) -> impl Iterator<Item = PlacementIndex> + '_ {
         let all = self.all.iter().flat_map(|all| &all.pieces);
         all.map(|piece| piece.placement)
     }
 
-    /// What has not ended.
+    /// The pieces that have not ended.
     pub fn left(&self) -> impl Iterator<Item = Piece> + '_ {
         let all = self.all.iter().flat_map(|all| &all.pieces);
         all.filter(|piece| !self.has_ended(piece.start)).copied()
     }
 
-    /// Who is at `address`.
+    /// The placement at `address`.
     pub fn find(&self, address: u64) -> Option<PlacementIndex> {
         let piece = self.all.as_ref()?.at(address)?;
         (!self.has_ended(address)).then_some(piece.placement)
     }
 
-    /// What overlaps `[start, end)` ends, all of it and for good. Returns the addresses
-    /// that this concerns.
+    /// Ends all pieces that overlap `[start, end)`, whole and for ever. Returns the changed
+    /// range of addresses.
     pub fn end(&mut self, start: u64, end: u64) -> (u64, u64) {
         let Some(all) = self.all.as_ref().filter(|_| start < end) else {
             return (start, end);

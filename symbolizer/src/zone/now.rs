@@ -1,4 +1,4 @@
-//! The code zones of all processes at one time.
+//! The code zones of all processes at one time, moved forward event by event.
 
 use super::history::{CodeIndex, Layer, Placement, PlacementIndex, Step, ZoneEvent};
 use super::inherited::{Inherited, Piece, Snapshot};
@@ -9,43 +9,43 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use vmscope_records::{Avma, ProcessKey, TimeNs};
 
-/// Who claims an address.
+/// The owner of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// One constituent; the offset from its start.
+    /// One constituent, and the offset from its start.
     One(CodeIndex, u32),
-    /// Two that can't both have been there.
+    /// Two constituents that exclude each other.
     Doubtful,
 }
 
-/// A constituent that has a range of addresses to itself.
+/// A constituent without rivals in a range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Near {
     pub code: CodeIndex,
     pub start: u64,
-    /// The first address after it.
+    /// End address, exclusive.
     pub end: u64,
 }
 
-/// Addresses of a process whose claims are not what they were.
+/// A range of addresses whose claims changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
     pub process: ProcessKey,
     pub layer: Layer,
     pub start: u64,
-    /// The first address after them.
+    /// End address, exclusive.
     pub end: u64,
 }
 
-/// What a placement is now.
+/// The present state of a placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Absent,
-    /// It may have come already.
+    /// The code may be present.
     Maybe,
-    /// It is there.
+    /// The code is present.
     Firm,
-    /// It was there, and may be gone.
+    /// The code was present and may be gone.
     Fading,
 }
 
@@ -53,35 +53,34 @@ enum State {
 #[derive(Debug, Default)]
 pub(crate) struct Zones {
     placements: Vec<Placement>,
-    /// Of each placement.
+    /// By placement.
     states: Vec<State>,
     by_process: FxHashMap<(ProcessKey, Layer), Zone>,
-    /// What forked processes have in all; what several share counts once.
+    /// The number of pieces in all snapshots; shared snapshots count once.
     living: Arc<AtomicUsize>,
-    /// How much was copied for forks so far.
+    /// The number of pieces copied for forks so far.
     copied: usize,
-    /// Forks that handed nothing on, because it was too much.
+    /// The number of forks whose snapshot exceeded the limits.
     refused: u64,
-    /// Processes that ended: what they inherited goes when there is no room.
+    /// Ended processes, which lose their inherited code when room runs out.
     ended: Vec<ProcessKey>,
-    /// What was looked up last and not found; kept only where more is told later.
+    /// Failed lookups of data; only a live profile needs them.
     missed: Option<Missed>,
     limits: Limits,
 }
 
-/// Addresses of data that were looked up in vain, and when last.
+/// Addresses of failed lookups, with the time of the last one.
 type Missed = BTreeMap<(ProcessKey, Layer, u64), TimeNs>;
 
-/// So many are kept; then they are forgotten, and what is told of them counts as in time.
+/// With more failed lookups the list starts anew; late records of the old ones count as in time.
 const MAX_MISSED: usize = 1 << 16;
 
-/// What forks may take, in pieces of code: a hostile recording may fork as often as it
-/// likes.
+/// Limits of inherited code, in pieces: a hostile recording may have any number of forks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// At one time: 24 bytes each.
+    /// Pieces at one time, 24 bytes each.
     pub living: usize,
-    /// Over the whole recording: some nanoseconds each.
+    /// Pieces over the whole recording, some nanoseconds each.
     pub copied: usize,
 }
 
@@ -97,19 +96,18 @@ impl Default for Limits {
 /// The zone of a process at one time.
 #[derive(Debug, Default)]
 struct Zone {
-    /// What is there, by first address, not overlapping: its end, and which.
+    /// Present code by start address, without overlaps: end address and placement.
     firm: BTreeMap<u64, (u64, PlacementIndex)>,
-    /// What may have come already.
+    /// Code that may be present.
     maybe: Overlaps,
-    /// What was there in its parent when it was forked, and where nothing of its own
-    /// has been.
+    /// Code inherited from the parent, without the ranges that own code replaced.
     inherited: Inherited,
-    /// What it handed on at its last fork, as long as that is what it has.
+    /// The snapshot of its last fork, while its code is unchanged.
     handed_on: Weak<Snapshot>,
 }
 
 impl Zones {
-    /// Empty zones, for placements of which some may come before they are seen.
+    /// Empty zones for these placements.
     pub fn new(placements: Vec<Placement>) -> Self {
         let mut ends: FxHashMap<(ProcessKey, Layer), Vec<u64>> = FxHashMap::default();
         for placement in placements.iter().filter(|placement| placement.maybe) {
@@ -133,12 +131,12 @@ impl Zones {
         }
     }
 
-    /// From now on, notes what is looked up in vain: see [`Zones::missed_in`].
+    /// Starts noting failed lookups: see [`Zones::missed_in`].
     pub fn note_missed(&mut self) {
         self.missed.get_or_insert_default();
     }
 
-    /// Nothing was found there for a sample of that time.
+    /// Notes a failed lookup for a sample of that time.
     pub fn miss(&mut self, process: ProcessKey, layer: Layer, address: Avma, time: TimeNs) {
         if let Some(missed) = &mut self.missed {
             if missed.len() >= MAX_MISSED {
@@ -148,7 +146,7 @@ impl Zones {
         }
     }
 
-    /// Whether a sample of `time` or later looked in vain where a placement is.
+    /// Whether a lookup in this range failed for a sample of `time` or later.
     pub fn missed_in(&self, placement: &Placement, time: TimeNs) -> bool {
         let key = |address| (placement.process, placement.layer, address);
         let there = self
@@ -161,8 +159,8 @@ impl Zones {
         })
     }
 
-    /// Takes one more placement, at `slot` if that is not used any more. [`Zones::expect`] is to
-    /// be called after the last of those that may come before they are seen.
+    /// Adds a placement, at the free index `slot` if given. After the last placement that may
+    /// come before an adapter sees it, call [`Zones::expect`].
     pub fn add(
         &mut self,
         placement: Placement,
@@ -179,8 +177,8 @@ impl Zones {
         Some(index)
     }
 
-    /// More is known of a placement: whether it fades as soon as it is there. One that was
-    /// thought to fade since then and does not yet, as `is_firm` says, is firm.
+    /// Updates whether a placement fades at once. With `is_firm`, a fading placement becomes
+    /// firm again.
     pub fn restate(&mut self, index: PlacementIndex, fades_at_once: bool, is_firm: bool) {
         if let Some(placement) = self.placements.get_mut(index as usize) {
             placement.fades_at_once = fades_at_once;
@@ -192,8 +190,7 @@ impl Zones {
         }
     }
 
-    /// From now on these placements of a process, and no others, may come before they are
-    /// seen, or may have come.
+    /// Replaces the list of placements that may come before an adapter sees them.
     pub fn expect(&mut self, process: ProcessKey, layer: Layer, placements: &[PlacementIndex]) {
         let zone = self.by_process.entry((process, layer)).or_default();
         let known = |index: &PlacementIndex| Some((*index, *self.placements.get(*index as usize)?));
@@ -210,18 +207,18 @@ impl Zones {
         }
     }
 
-    /// Whether a placement may have come and was not seen yet.
+    /// Whether a placement may be present without being seen yet.
     pub fn is_maybe(&self, index: PlacementIndex) -> bool {
         self.states.get(index as usize) == Some(&State::Maybe)
     }
 
-    /// Whether a placement is there, or may be.
+    /// Whether a placement is or may be present.
     pub fn is_there(&self, index: PlacementIndex) -> bool {
         let state = self.states.get(index as usize);
         state.is_some_and(|state| *state != State::Absent)
     }
 
-    /// Whether something that came later lies where `placement` does.
+    /// Whether newer code overlaps `placement`.
     pub fn is_superseded(&self, placement: &Placement) -> bool {
         let Some(zone) = self.by_process.get(&(placement.process, placement.layer)) else {
             return false;
@@ -234,24 +231,24 @@ impl Zones {
         })
     }
 
-    /// Whether a placement may be gone as soon as it was seen.
+    /// Whether a placement may be gone right after an adapter saw it.
     pub fn fades_at_once(&self, index: PlacementIndex) -> bool {
         self.placements[index as usize].fades_at_once
     }
 
-    /// All placements that forked processes have of their parents.
+    /// All inherited placements of forked processes.
     pub fn inherited(&self) -> impl Iterator<Item = PlacementIndex> + '_ {
         let zones = self.by_process.values();
         zones.flat_map(|zone| zone.inherited.placements())
     }
 
-    /// How many zones and placements there are.
+    /// The number of zones and placements.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.by_process.len() + self.placements.len()
     }
 
-    /// A process is over, and no sample of it will come: its zone goes.
+    /// Drops the zone of an ended process, which gets no more samples.
     pub fn forget(&mut self, process: ProcessKey) {
         self.ended.retain(|ended| *ended != process);
         for layer in Layer::ALL {
@@ -272,12 +269,12 @@ impl Zones {
         Zones { limits, ..self }
     }
 
-    /// Brings the zone forward by one event. Returns where that changed anything.
+    /// Applies one event. Returns the changed range of addresses.
     pub fn apply(&mut self, event: ZoneEvent) -> Option<Changed> {
         self.apply_with(event, |_| {})
     }
 
-    /// The same; hands what the event replaced to `replaced`.
+    /// Applies one event and hands the replaced placements to `replaced`.
     pub fn apply_with(
         &mut self,
         event: ZoneEvent,
@@ -331,7 +328,7 @@ impl Zones {
         if let Some(slot) = self.states.get_mut(index as usize) {
             *slot = next;
         }
-        // What fades is doubtful only where something else may be.
+        // Fading code is doubtful only if other code may be present.
         if event.step == Step::Fades && zone.maybe.is_empty() {
             return None;
         }
@@ -344,9 +341,8 @@ impl Zones {
         })
     }
 
-    /// `child` is forked: it has the code that `parent` has now. Code of which more is not
-    /// known than that it may be there is not handed on; code of which more is not known
-    /// than that it may be gone is.
+    /// Gives the forked `child` the code of `parent`: present and fading code, but not code that
+    /// only may be present.
     pub fn fork(&mut self, parent: ProcessKey, child: ProcessKey) {
         for layer in Layer::ALL {
             let Some(all) = self.snapshot(parent, layer) else {
@@ -355,14 +351,14 @@ impl Zones {
             let zone = self.by_process.entry((child, layer)).or_default();
             zone.inherited = Inherited::new(all);
             zone.handed_on = Weak::new();
-            // What it is told to have had before that is not its parent's.
+            // The child's own earlier code is not inherited.
             for (&start, &(end, _)) in &zone.firm {
                 zone.inherited.end(start, end);
             }
         }
     }
 
-    /// What a process hands on now; `None` if that is nothing, or too much.
+    /// A snapshot of a process's code; `None` for no code or too much of it.
     fn snapshot(&mut self, process: ProcessKey, layer: Layer) -> Option<Arc<Snapshot>> {
         let zone = self.by_process.get(&(process, layer))?;
         if let Some(known) = zone.handed_on.upgrade() {
@@ -411,7 +407,7 @@ impl Zones {
             && fits(self.copied, self.limits.copied)
     }
 
-    /// `process` has nothing of its parent any more: it replaced its program.
+    /// Drops the inherited code of a process that executed another program.
     pub fn disinherit(&mut self, process: ProcessKey) {
         for layer in Layer::ALL {
             if let Some(zone) = self.by_process.get_mut(&(process, layer)) {
@@ -421,8 +417,8 @@ impl Zones {
         }
     }
 
-    /// `process` ended. A sample of it that comes late still finds what it had, as long
-    /// as there is room for that.
+    /// Notes the end of a process. Late samples still find its inherited code, as long as there
+    /// is room.
     pub fn end(&mut self, process: ProcessKey) {
         let mut zones = (Layer::ALL.iter()).filter_map(|&l| self.by_process.get(&(process, l)));
         if zones.any(|zone| zone.inherited.len() > 0) {
@@ -430,8 +426,8 @@ impl Zones {
         }
     }
 
-    /// At `time` a file was mapped to `[start, end)`: code that was there is not there any
-    /// more, told or not. Returns the addresses that this concerns.
+    /// Maps a file to `[start, end)` at `time`, which ends all older code there. Returns the
+    /// changed range of addresses.
     pub fn cover(
         &mut self,
         process: ProcessKey,
@@ -447,7 +443,7 @@ impl Zones {
             (from, to) = (from.min(inherited.0), to.max(inherited.1));
             zone.handed_on = Weak::new();
             while let Some((&first, &(last, placement))) = zone.firm.range(..end).next_back() {
-                // What came at that very time may have come after it.
+                // Code of the very same time may be newer than the mapping.
                 let known = self.placements.get(placement as usize);
                 if last <= start || known.is_none_or(|placement| placement.from >= time) {
                     break;
@@ -462,17 +458,17 @@ impl Zones {
         (from, to)
     }
 
-    /// How many forks handed nothing on because it was too much.
+    /// The number of forks whose snapshot exceeded the limits.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Who claims `address` in `process` now.
+    /// The present owner of an address.
     pub fn lookup(&self, process: ProcessKey, layer: Layer, address: Avma) -> Option<Claim> {
         self.lookup_near(process, layer, address).0
     }
 
-    /// The same, and the constituent whose all addresses there are, if there is one.
+    /// The present owner of an address, and the constituent without rivals around it.
     pub fn lookup_near(
         &self,
         process: ProcessKey,
@@ -495,7 +491,7 @@ impl Zones {
         (claim, near)
     }
 
-    /// Who claims an address at which `firm` is.
+    /// The owner of an address with `firm` code at it.
     fn claim(&self, zone: &Zone, firm: Option<PlacementIndex>, address: Avma) -> Option<Claim> {
         let one = match firm {
             Some(firm) => {
@@ -517,14 +513,14 @@ impl Zones {
     }
 }
 
-/// Which of these ranges `address` lies in.
+/// The range around `address`.
 fn find(ranges: &BTreeMap<u64, (u64, PlacementIndex)>, address: u64) -> Option<PlacementIndex> {
     let (_, &(end, placement)) = ranges.range(..=address).next_back()?;
     (address < end).then_some(placement)
 }
 
-/// Puts a placement into a zone. Whatever it overlaps is not there any more, told or not:
-/// half a method is no method. Returns the addresses that this concerns.
+/// Puts a placement into a zone and removes all code that it overlaps: half a method is no
+/// method. Returns the changed range of addresses.
 fn put(
     zone: &mut BTreeMap<u64, (u64, PlacementIndex)>,
     states: &mut [State],
@@ -533,7 +529,7 @@ fn put(
     mut replaced: impl FnMut(PlacementIndex),
 ) -> (u64, u64) {
     let (mut start, mut end) = (placement.start, placement.end);
-    // From the last that begins before the end backwards, as far as they reach in.
+    // Backwards from the last overlapping range.
     while let Some((&from, &(to, other))) = zone.range(..placement.end).next_back() {
         if to <= placement.start {
             break;

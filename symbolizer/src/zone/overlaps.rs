@@ -1,32 +1,31 @@
-//! How many of a set of overlapping ranges cover an address, and which one where it is
-//! one.
+//! A set of overlapping ranges: counts the ranges around an address, and finds the range if
+//! it is the only one.
 //!
-//! All ranges that will ever be in the set are known beforehand, so their ends are
-//! numbered, and a binary indexed tree (Fenwick, 1994) over the ends holds what begins
-//! and stops there. Adding, removing and asking cost the logarithm of their number,
-//! however much they overlap.
+//! All possible ranges are known beforehand, so their ends are numbered. A binary indexed tree
+//! (Fenwick, 1994) over the ends sums the beginnings and ends up. Adding, removing and lookup
+//! take logarithmic time, whatever the overlaps.
 
 use super::history::PlacementIndex;
 
 /// A set of ranges.
 #[derive(Debug, Default)]
 pub(super) struct Overlaps {
-    /// All ends, ascending, each once.
+    /// All ends, ascending, without duplicates.
     ends: Vec<u64>,
     /// The tree: `tree[i]` is the sum over the ends `i - (i & -i) .. i`, 1-based.
     tree: Vec<Sum>,
-    /// How many ranges are in the set now.
+    /// The number of ranges in the set.
     len: usize,
 }
 
-/// How many ranges, and the sum of their numbers: of one range, its number.
+/// A number of ranges and the sum of their indices: for one range, its index.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: u64,
     placements: u64,
 }
 
-/// Who covers an address.
+/// The ranges around an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cover {
     Nobody,
@@ -35,7 +34,7 @@ pub(super) enum Cover {
 }
 
 impl Overlaps {
-    /// The empty set, to which ranges with these ends can be added.
+    /// An empty set for ranges with these ends.
     pub fn new(mut ends: Vec<u64>) -> Self {
         ends.sort_unstable();
         ends.dedup();
@@ -58,7 +57,7 @@ impl Overlaps {
         self.len += 1;
     }
 
-    /// Removes a range that was added.
+    /// Removes a range of the set.
     pub fn remove(&mut self, start: u64, end: u64, placement: PlacementIndex) {
         let one = Sum {
             count: 1,

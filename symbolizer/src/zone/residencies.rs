@@ -1,9 +1,8 @@
-//! What lay where, from when to when: the code zones of a whole recording, to be looked at
-//! as they were at any time.
+//! Residencies: which code lay at which addresses, from when to when. Views show the code
+//! zones of any time.
 //!
-//! Placing samples goes through the same steps once and forgets them; here they are kept.
-//! A forked process's code that is its parent's is not among its residencies: it was told once,
-//! of the parent.
+//! The same sweep places samples (`zone/now.rs`); here its events are kept. Code that a forked
+//! process inherits is a residency of the parent only.
 
 use super::history::{History, Layer, Placement, Step};
 use super::now::Zones;
@@ -13,71 +12,69 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use vmscope_records::{Constituent, ConstituentKey, ConstituentKind, ProcessKey, TimeNs};
 
-/// Memory with code no further apart than this is one zone: V8's pages are; HotSpot's three
-/// heaps, each at the beginning of what is reserved for it, are not.
+/// Code with smaller gaps than this is one zone: V8's pages are one zone. HotSpot's three
+/// heaps have large reserved gaps between them: three zones.
 const ONE_ZONE: u64 = 1 << 20;
 
-/// Forks of forks of forks are followed so far.
+/// So many generations of forks count.
 const MAX_FORKS: usize = 64;
 
-/// A constituent's placement at one place.
+/// A constituent at one range of addresses, from its beginning to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Residency {
-    /// Which constituent: for [`Trace::constituent`], of the profile it was made of. In a live
-    /// one the number may be another's later: [`Residency::constituent`].
+    /// The constituent's index for [`Trace::constituent`]. A live profile may give the index to
+    /// another constituent later: [`Residency::constituent`] checks that.
     pub code: u32,
-    /// The same, for ever.
+    /// The constituent's key, which is never reused.
     pub key: ConstituentKey,
-    /// In whose zone.
+    /// The process that owns the zone.
     pub process: ProcessKey,
-    /// First address.
+    /// Start address.
     pub start: u64,
-    /// First address after it.
+    /// End address, exclusive.
     pub end: u64,
-    /// From when on it may have been there.
+    /// Earliest time at which the code may have been present.
     pub maybe: TimeNs,
-    /// From when on it was there.
+    /// Earliest time at which the code was certainly present.
     pub from: TimeNs,
-    /// From when on it may be gone, where that is before it was seen gone.
+    /// Time from which the code may be gone, if it is before `until`.
     pub fades: Option<TimeNs>,
-    /// From when on it was not there any more; `None` that it stayed to the end, as far as is
-    /// known.
+    /// Time from which the code is gone; `None` for code without a known end.
     pub until: Option<TimeNs>,
-    /// Whether it ended because other code was seen in its place, and was not told to be gone.
+    /// Whether other code replaced it before the recording told its end.
     pub replaced: bool,
-    /// Whether it came here from another place.
+    /// Whether a code compaction moved it to this range.
     pub moved: bool,
 }
 
-/// Whether something was there at a time.
+/// How certain the presence of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It was.
+    /// The code was present.
     There,
-    /// It may have come already, or may be gone.
+    /// The code may be late or gone.
     Maybe,
 }
 
 /// The addresses of one zone, over the whole recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneRange {
-    /// Whose.
+    /// The process that owns the zone.
     pub process: ProcessKey,
-    /// First address.
+    /// Start address.
     pub start: u64,
-    /// First address after it.
+    /// End address, exclusive.
     pub end: u64,
-    /// How many processes were forked from its own, and from those: their samples in code
-    /// that it handed on are counted in this zone.
+    /// The number of its process's forks and their forks. Their samples in inherited code count
+    /// in this zone.
     pub forks: u32,
-    /// Whether its process was forked itself: what its parent handed on is not among its
-    /// residencies.
+    /// Whether its process was forked. Inherited code has no residencies here.
     pub is_forked: bool,
-    /// Its part of [`Residencies::all`].
+    /// The zone's range in [`Residencies::all`].
     residencies: Range<usize>,
 }
 
-/// All residencies of a recording's executable code, and the zones that they are in.
+/// All residencies of a recording's executable code, by zone.
 #[derive(Clone, Debug, Default)]
 pub struct Residencies {
     all: Vec<Residency>,
@@ -85,14 +82,14 @@ pub struct Residencies {
 }
 
 impl Residency {
-    /// The constituent, unless it was forgotten since this was worked out.
+    /// The constituent; `None` if the live profile dropped it in the meantime.
     #[must_use]
     pub fn constituent<'a>(&self, trace: &'a Trace) -> Option<&'a Constituent> {
         let known = trace.constituent(self.code);
         known.filter(|known| known.key == self.key)
     }
 
-    /// Whether it was there at `time`; `None` that it was not.
+    /// Its presence at `time`; `None` for absent code.
     #[must_use]
     pub fn at(&self, time: TimeNs) -> Option<Presence> {
         if time < self.maybe || self.until.is_some_and(|until| until <= time) {
@@ -106,7 +103,7 @@ impl Residency {
         })
     }
 
-    /// Its bytes.
+    /// Its size in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.end - self.start
@@ -114,7 +111,7 @@ impl Residency {
 }
 
 impl Residencies {
-    /// Of a recording. Sorts all placements: some tens of milliseconds for a hundred thousand.
+    /// Sweeps through a recording: some tens of milliseconds for a hundred thousand placements.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
         let mut all = residencies(trace);
@@ -148,7 +145,7 @@ impl Residencies {
         self.all.get(zone.residencies.clone()).unwrap_or_default()
     }
 
-    /// What was in a zone at a time, by address.
+    /// The residencies of a zone at `time`, by address.
     pub fn at<'a>(
         &'a self,
         zone: &ZoneRange,
@@ -158,7 +155,7 @@ impl Residencies {
         residencies.filter_map(move |residency| Some((residency, residency.at(time)?)))
     }
 
-    /// The times at which something came into a zone or went, ascending, each once.
+    /// The times at which code of a zone came or went, ascending, without duplicates.
     #[must_use]
     pub fn changes(&self, zone: &ZoneRange) -> Vec<TimeNs> {
         let residencies = self.in_zone(zone).iter();
@@ -171,8 +168,7 @@ impl Residencies {
         times
     }
 
-    /// The times at which code was seen at a new place in a zone, ascending, with how many
-    /// pieces that were.
+    /// The times of a zone's code compactions, ascending, each with the number of moved pieces.
     #[must_use]
     pub fn compactions(&self, zone: &ZoneRange) -> Vec<(TimeNs, u64)> {
         let mut times: BTreeMap<TimeNs, u64> = BTreeMap::new();
@@ -186,8 +182,7 @@ impl Residencies {
         times.into_iter().collect()
     }
 
-    /// Where a constituent lay at a time; of several times that it was somewhere, the one
-    /// that began last.
+    /// The residency of a constituent at a time: of several, the latest.
     pub(crate) fn place_of(residencies: &[Residency], time: TimeNs) -> Option<&Residency> {
         let there = residencies
             .iter()
@@ -203,8 +198,8 @@ fn is_forked(trace: &Trace, process: ProcessKey) -> bool {
     process.is_some_and(|process| trace.is_fork(process))
 }
 
-/// Of each process how many were forked from it, and from those. Those that became another
-/// program have nothing of it.
+/// The number of forks of each process, with their forks. Processes that executed another
+/// program don't count.
 fn forks(trace: &Trace) -> FxHashMap<ProcessKey, u32> {
     let all = || trace.processes.values();
     let became = all().filter(|process| process.parent.is_some() && !trace.is_fork(process));
@@ -212,7 +207,7 @@ fn forks(trace: &Trace) -> FxHashMap<ProcessKey, u32> {
     let mut forks = FxHashMap::default();
     for process in all().filter(|process| !gone.contains(&process.key)) {
         let mut child = Some(process).filter(|process| trace.is_fork(process));
-        // A recording may tell of parents in a circle.
+        // A recording may have a cycle of parents.
         for _ in 0..MAX_FORKS {
             let Some(parent) = child.and_then(|child| child.parent) else {
                 break;
@@ -225,8 +220,8 @@ fn forks(trace: &Trace) -> FxHashMap<ProcessKey, u32> {
     forks
 }
 
-/// All residencies of executable code, with their ends, told or not: the zones are brought
-/// forward through all events, and other code in the same place ends what was there.
+/// All residencies of executable code: brings the zones forward through all events. Code ends
+/// with its own event or with the event of code that replaces it.
 fn residencies(trace: &Trace) -> Vec<Residency> {
     let History { placements, events } = trace.code.history();
     let mut before = None;
@@ -258,7 +253,7 @@ fn residencies(trace: &Trace) -> Vec<Residency> {
             }
         });
         let residency = all[event.placement as usize].as_mut();
-        // What ended before needs no more.
+        // Replaced code has no later events.
         let Some(residency) = residency.filter(|one| one.until.is_none()) else {
             continue;
         };
@@ -277,8 +272,8 @@ fn residencies(trace: &Trace) -> Vec<Residency> {
     all.into_iter().flatten().collect()
 }
 
-/// The zones that these residencies, by process and address, are in: the memory around them, as
-/// far as that was told.
+/// The zones of residencies, which are sorted by process and address. A zone includes the
+/// mapped memory around its code.
 fn zones(trace: &Trace, all: &[Residency]) -> Vec<ZoneRange> {
     let mut zones: Vec<ZoneRange> = Vec::new();
     let told = |residency: &Residency| {
@@ -318,7 +313,7 @@ fn zones(trace: &Trace, all: &[Residency]) -> Vec<ZoneRange> {
             }),
         }
     }
-    // Free space alone is no zone.
+    // A zone needs more than free space.
     zones.retain(|zone| {
         let residencies = all.get(zone.residencies.clone()).unwrap_or_default();
         residencies.iter().any(told)
