@@ -1,5 +1,5 @@
-//! The state of the terminal UI and how events change it: [`update`] is a pure function
-//! of state, profile and event; what is to be done outside, it returns.
+//! State of the terminal UI. [`update`] is a pure function of state, profile and event; it returns
+//! effects for the outside.
 
 mod asking;
 mod commands;
@@ -28,72 +28,72 @@ use std::time::Duration;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::{EntryId, Profile};
 
-/// How far opening has come.
+/// Progress of opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It goes on; what it is at, once that is told.
+    /// Under way, with the current step.
     Opening(Option<Loading>),
-    /// It can't be opened; why.
+    /// Failed, with the reason.
     Failed(String),
-    /// It is open.
+    /// Open.
     Open,
 }
 
-/// The state.
+/// State of the terminal UI.
 pub struct App {
-    /// How far opening has come.
+    /// Progress of opening.
     pub(super) stage: Stage,
-    /// What is shown: a file's name, a process.
+    /// Name of the recording or process.
     pub(super) name: String,
-    /// Columns and rows of the terminal.
+    /// Terminal size: columns, rows.
     pub(super) size: (u16, u16),
-    /// What the terminal can show.
+    /// Terminal capabilities.
     pub(super) theme: Theme,
-    /// What keys mean.
+    /// Current meaning of keys.
     pub(super) mode: Mode,
-    /// Which view is shown.
+    /// Current view.
     pub(super) current: ViewId,
-    /// The filters.
+    /// Filters.
     pub(super) filters: FilterState,
-    /// What was said last.
+    /// Last message.
     pub(super) message: String,
-    /// What is wrong with the recording as a whole; may be empty.
+    /// Warning about the recording as a whole; may be empty.
     pub(super) banner: String,
-    /// Of a running process.
+    /// State of a running process.
     pub(super) live: Option<LiveState>,
-    /// Whether the picture is held.
+    /// Whether the picture is paused.
     pub(super) paused: bool,
-    /// How many seconds are shown of a running process; `None` for all.
+    /// Seconds shown of a running process; `None` for all.
     pub(super) span: Option<u64>,
-    /// What the breadcrumb is made of, where it was drawn for the profile as it is now.
+    /// Breadcrumb of the current profile.
     pub(super) crumbs: Vec<screen::Crumb>,
     views: Vec<(ViewId, Box<dyn View>)>,
     subject: Option<EntryId>,
     pattern: String,
     history: History,
     summary: Fetched<(), Summed>,
-    /// Counts the profile's growth, as far as it was asked about.
+    /// Version of the profile, as asked about.
     generation: u64,
-    /// Whether it has grown since.
+    /// Whether the profile has grown since.
     has_grown: bool,
-    /// What answers have taken that is not paid off yet: see `following::PAID`.
+    /// CPU time of answers still to be amortized: see `following::PAID`.
     debt: Duration,
     bounds: (TimeNs, TimeNs),
     tickets: u64,
     running: FxHashMap<Slot, Running>,
-    /// What was stopped before it was worked out anew.
+    /// Slots whose work was stopped before a new answer.
     older: FxHashSet<Slot>,
     last_click: Option<(Position, u64)>,
-    /// What is copied, and what is written to a file, by their numbers.
+    /// Clipboard text and file contents under way, by number.
     copied: Fetched<u64, making::Made>,
     exported: Fetched<u64, making::Made>,
-    /// Files that were written.
+    /// Number of files written.
     exports: u32,
-    /// Whether quitting was asked for just now, and would lose something.
+    /// Whether the user was warned that quitting loses samples.
     quit_asked: bool,
-    /// Whether what was recorded was saved.
+    /// Whether the recording is saved.
     is_saved: bool,
-    /// Whether a button is held that was pressed in the view.
+    /// Whether a mouse button pressed in the view is held.
     held_button: bool,
 }
 
@@ -107,7 +107,7 @@ impl std::fmt::Debug for App {
 }
 
 impl App {
-    /// Before anything is open.
+    /// State before opening.
     pub fn new(name: String, theme: Theme, size: (u16, u16)) -> Self {
         App {
             stage: Stage::Opening(None),
@@ -145,7 +145,7 @@ impl App {
         }
     }
 
-    /// The same for a running process.
+    /// State for a running process.
     pub fn following(self, live: LiveState) -> Self {
         App {
             live: Some(live),
@@ -153,12 +153,12 @@ impl App {
         }
     }
 
-    /// Whether time has to be told: something goes on that is shown.
+    /// Whether the screen needs ticks: visible work is under way.
     pub fn is_busy(&self) -> bool {
         matches!(self.stage, Stage::Opening(_)) || !self.running.is_empty()
     }
 
-    /// Why nothing could be opened.
+    /// Reason of a failed opening.
     pub fn failure(&self) -> Option<&str> {
         match &self.stage {
             Stage::Failed(why) => Some(why),
@@ -166,17 +166,17 @@ impl App {
         }
     }
 
-    /// Whether an answer is being waited for.
+    /// Whether an answer is due.
     pub fn is_pending(&self) -> bool {
         self.summary.is_pending() || self.view().is_some_and(|view| view.is_pending())
     }
 
-    /// The samples that are shown, as far as they are counted.
+    /// Number of samples under the filters, once counted.
     pub(super) fn total(&self) -> Option<u64> {
         self.summary.get().map(|summed| summed.summary.total)
     }
 
-    /// How many things limit the truth of them.
+    /// Number of limits on the accuracy.
     pub(super) fn limits(&self) -> usize {
         self.summary.get().map_or(0, |summed| summed.limits)
     }
@@ -186,7 +186,7 @@ impl App {
         of_current.map(|(_, view)| view.as_ref())
     }
 
-    /// What views are given.
+    /// Context for views.
     pub(super) fn cx<'a>(&'a self, profile: &'a Profile) -> Cx<'a> {
         Cx {
             profile,
@@ -212,7 +212,7 @@ impl App {
         }
     }
 
-    /// Calls the current view with what views are given.
+    /// Calls the current view with its context.
     fn with_view<T>(
         &mut self,
         profile: &Profile,
@@ -228,7 +228,7 @@ impl App {
         call: impl FnOnce(&mut dyn View, &Cx<'_>) -> T,
     ) -> Option<T> {
         let at = self.views.iter().position(|(other, _)| *other == id)?;
-        // Taken out meanwhile: what it is given borrows the rest.
+        // The context borrows the rest of the state, so the view leaves the list meanwhile.
         let (id, mut view) = self.views.swap_remove(at);
         let result = call(view.as_mut(), &self.cx(profile));
         self.views.push((id, view));
@@ -236,7 +236,7 @@ impl App {
     }
 }
 
-/// Takes an event. `profile` is there once the recording is open.
+/// Handles an event. `profile` exists once the recording is open.
 pub fn update(app: &mut App, profile: Option<&Profile>, event: Event) -> Vec<Effect> {
     let mut effects = Vec::new();
     match event {
@@ -266,7 +266,7 @@ pub fn update(app: &mut App, profile: Option<&Profile>, event: Event) -> Vec<Eff
         Event::Live(news) => app.live_news(profile, news),
         Event::Source(name, source) => {
             if let Some(profile) = profile {
-                // The method's view alone shows any.
+                // Source files belong to the method view alone.
                 app.with_view_of(ViewId::Method, profile, |view, cx| {
                     view.source(&name, source, cx);
                 });

@@ -1,5 +1,4 @@
-//! What comes in, and what goes out: all that happens to the terminal UI is an [`Event`];
-//! all that it does beside changing itself is an [`Effect`], carried out outside.
+//! Input and output of the terminal UI: an [`Event`] comes in, an [`Effect`] goes out.
 
 use super::jobs::{Done, Job};
 use super::live::{LiveNews, LiveOrder};
@@ -8,61 +7,61 @@ use crate::report::Loading;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use std::path::PathBuf;
 
-/// What happens.
+/// Input.
 #[derive(Debug)]
 pub enum Event {
-    /// A key was pressed.
+    /// Key press.
     Key(KeyEvent),
-    /// The mouse moved or a button was pressed; when, in milliseconds since the start.
+    /// Mouse event, with milliseconds since the start.
     Mouse(MouseEvent, u64),
-    /// The terminal has so many columns and rows now.
+    /// New terminal size: columns, rows.
     Resize(u16, u16),
-    /// Text was pasted.
+    /// Pasted text.
     Paste(String),
-    /// A job is finished.
+    /// Finished job.
     Done(Done),
-    /// What opening the recording is at.
+    /// Progress of opening.
     Opening(Loading),
-    /// The recording is open: what there is to be shown.
+    /// The recording is open.
     Opened,
-    /// It can't be opened.
+    /// Opening failed, with the reason.
     Failed(String),
-    /// Something of a running process.
+    /// News of a running process.
     Live(LiveNews),
-    /// How an effect went, in a sentence.
+    /// Result of an effect, as a sentence.
     Said(String),
-    /// A source file that was asked for, or a sentence why there is none.
+    /// Requested source file, or a sentence about its absence.
     Source(String, Result<Source, String>),
-    /// What was recorded is saved, or not: in a sentence.
+    /// Result of saving, as a sentence.
     Saved(Result<String, String>),
-    /// A tenth of a second passed, while something is going on.
+    /// Tick: 0.1 s passed during visible work.
     Tick,
-    /// Nothing can be read from the terminal any more.
+    /// End of the terminal's input.
     TerminalGone,
 }
 
-/// What is to be done outside.
+/// Output.
 #[derive(Debug)]
 pub enum Effect {
-    /// Work it out, off the drawing thread.
+    /// Run a job off the drawing thread.
     Work(Job),
     /// Put a text into the terminal's clipboard.
     Copy(String),
-    /// Write a file, readable by its user alone; what is there already is not replaced.
+    /// Write a new file with mode 0600; existing files stay.
     Write(PathBuf, Vec<u8>),
-    /// Read a source file, by its name in the recording.
+    /// Read a source file, by its recorded name.
     ReadSource {
-        /// Its name.
+        /// Recorded name.
         name: String,
-        /// When the recording began, in nanoseconds since 1970: whether it was changed since.
+        /// Start of the recording in nanoseconds since 1970, to detect later changes.
         recorded_ns: u64,
     },
-    /// For the session of a running process.
+    /// Order for the session of a running process.
     Live(LiveOrder),
-    /// Give the terminal back and stop.
+    /// Suspend: give the terminal back and stop.
     Suspend,
     /// Draw the whole screen anew.
     Redraw,
-    /// The end.
+    /// Quit.
     Quit,
 }

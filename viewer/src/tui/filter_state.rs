@@ -1,98 +1,97 @@
-//! What is looked at: the filters that all views honour, and their names for the
-//! breadcrumb, where each can be removed.
+//! Filters of all views, with their names for the breadcrumb.
 
 use crate::present::names::region_name;
 use rustc_hash::FxHashSet;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region};
 
-/// The filters of all views.
+/// Filters of all views.
 #[derive(Clone, Debug, Default)]
 pub struct FilterState {
-    /// As chosen.
+    /// User's choice.
     chosen: Filter,
-    /// What the picture of a running process is held at.
+    /// End of a paused picture.
     held: Option<TimeNs>,
-    /// Both together.
+    /// Effective filter: choice and pause.
     filter: Filter,
-    /// In the order in which they came.
+    /// Kinds of filters, oldest first.
     kinds: Vec<Kind>,
     version: u64,
 }
 
-/// A filter that can be removed by itself.
+/// Kind of filter, removable by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A window of time.
+    /// Time window.
     Window,
-    /// Some threads.
+    /// Threads.
     Threads,
-    /// Some regions.
+    /// Regions.
     Regions,
-    /// Some modules or classes.
+    /// Modules or classes.
     Modules,
-    /// Some tiers.
+    /// Tiers.
     Tiers,
-    /// Entries whose names have something in them.
+    /// Parts of entry names.
     Names,
-    /// Some entries.
+    /// Entries.
     Entries,
 }
 
-/// A change of the filters. An empty list is all.
+/// Change of the filters. An empty list selects everything.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FilterChange {
-    /// Only from the first instant to before the second; `None` for all.
+    /// Window from the first instant up to, without, the second; `None` for all.
     Window(Option<(TimeNs, TimeNs)>),
-    /// Only these threads, by index in the trace; `None` for all.
+    /// Included threads, by trace index; `None` for all.
     Threads(Option<FxHashSet<u32>>),
-    /// All threads but these, those that begin later, too.
+    /// Excluded threads; later threads are included.
     WithoutThreads(FxHashSet<u32>),
-    /// Only these regions.
+    /// Included regions.
     Regions(Vec<Region>),
-    /// Only these modules or classes.
+    /// Included modules or classes.
     Modules(Vec<String>),
-    /// Only these tiers.
+    /// Included tiers.
     Tiers(Vec<String>),
-    /// Only entries with one of these in their names.
+    /// Included parts of entry names.
     Names(Vec<String>),
-    /// Only these entries.
+    /// Included entries.
     Entries(Vec<EntryId>),
-    /// Without the newest filter.
+    /// Removes the newest filter.
     DropNewest,
-    /// Without that one.
+    /// Removes one kind of filter.
     Drop(Kind),
-    /// Without any.
+    /// Removes all filters.
     DropAll,
 }
 
 impl FilterState {
-    /// The filter.
+    /// Effective filter.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// Changes with every change.
+    /// Version, different after every change.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Whether everything is shown.
+    /// Whether no filter is set.
     pub fn is_open(&self) -> bool {
         self.kinds.is_empty()
     }
 
-    /// The filters, in the order in which they came.
+    /// Kinds of filters, oldest first.
     pub fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
 
-    /// The window that is chosen.
+    /// Chosen window.
     pub fn window(&self) -> Option<(TimeNs, TimeNs)> {
         Some((self.chosen.from?, self.chosen.to?))
     }
 
-    /// The filter whatever its window is, up to what the picture is held at.
+    /// Filter without window, up to a pause.
     pub fn any_time(&self) -> Filter {
         Filter {
             from: None,
@@ -101,7 +100,7 @@ impl FilterState {
         }
     }
 
-    /// Changes the filters; whether that changed anything.
+    /// Applies a change; returns `false` for a change without effect.
     pub fn narrow(&mut self, narrow: FilterChange) -> bool {
         let mut filter = self.chosen.clone();
         let kind = match narrow {
@@ -162,8 +161,7 @@ impl FilterState {
         true
     }
 
-    /// Shows nothing that comes later than that, or all again. That is no filter of the
-    /// user's: what is chosen stays.
+    /// Hides everything after an instant, or ends that. The user's choice stays.
     pub fn hold(&mut self, until: Option<TimeNs>) {
         self.held = until;
         self.set(self.chosen.clone());
@@ -179,8 +177,7 @@ impl FilterState {
         self.version += 1;
     }
 
-    /// Drops threads that are no more what they were when they were chosen, as `is_gone` says
-    /// by their index in the trace; whether there were any.
+    /// Removes threads that `is_gone` reports, by trace index; returns whether any were removed.
     pub fn drop_threads(&mut self, is_gone: impl Fn(u32) -> bool) -> bool {
         let chosen = self.chosen.threads.iter().flatten();
         let mut all = chosen.chain(&self.chosen.without);
@@ -201,13 +198,13 @@ impl FilterState {
         self.narrow(narrow)
     }
 
-    /// Goes back to filters that were there before.
+    /// Restores earlier filters.
     pub fn restore(&mut self, older: FilterState) {
         self.kinds = older.kinds;
         self.set(older.chosen);
     }
 
-    /// What a filter is called in the breadcrumb; `begin` is what times are counted from.
+    /// Breadcrumb label of a filter; times count from `begin`.
     pub fn label(&self, kind: Kind, profile: &Profile, begin: TimeNs) -> String {
         let only = &self.chosen.only;
         let thread_name = |thread: u32| {
@@ -240,7 +237,7 @@ impl FilterState {
     }
 }
 
-/// `what first`, and how many more there are.
+/// `what first`, plus the number of further names.
 fn listed<'a>(what: &str, mut names: impl Iterator<Item = &'a str>) -> String {
     let first = names.next().unwrap_or("nothing");
     let more = names.count();
@@ -253,7 +250,7 @@ fn listed<'a>(what: &str, mut names: impl Iterator<Item = &'a str>) -> String {
 }
 
 impl Kind {
-    /// The change that removes it.
+    /// Change that removes this kind.
     fn none(self) -> FilterChange {
         match self {
             Kind::Window => FilterChange::Window(None),

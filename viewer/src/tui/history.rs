@@ -1,36 +1,36 @@
-//! What was shown before: back and forward.
+//! History of places: back and forward.
 
 use super::filter_state::FilterState;
 use super::views::ViewId;
 use vmscope_symbolizer::EntryId;
 
-/// So many steps are remembered.
+/// Maximum number of steps.
 const MAX_STEPS: usize = 200;
 
-/// What was shown.
+/// Place in the history.
 #[derive(Clone, Debug)]
 pub struct Spot {
-    /// Which view.
+    /// View.
     pub view: ViewId,
-    /// With which filters.
+    /// Filters.
     pub filters: FilterState,
-    /// Which entry was open.
+    /// Open entry.
     pub subject: Option<EntryId>,
-    /// How many seconds of a running process the window follows, if it does.
+    /// Span in seconds that the window follows; `None` for a fixed window.
     pub span: Option<u64>,
 }
 
-/// The steps before and after what is shown now.
+/// Steps before and after the current place.
 #[derive(Debug, Default)]
 pub struct History {
     before: Vec<Spot>,
     after: Vec<Spot>,
-    /// How often something was left.
+    /// Number of departures.
     left: u64,
 }
 
 impl History {
-    /// `now` is about to be left for something new.
+    /// Records place `now` before a new one.
     pub fn leave(&mut self, now: Spot) {
         self.after.clear();
         if self.before.len() >= MAX_STEPS {
@@ -40,32 +40,32 @@ impl History {
         self.left += 1;
     }
 
-    /// How often something was left so far.
+    /// Number of departures so far.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// Makes one step of all since `left`: they came of one command.
+    /// Merges all steps since `left`, which one command made.
     pub fn join(&mut self, left: u64) {
         let more = self.left.saturating_sub(left).saturating_sub(1);
         let more = usize::try_from(more).unwrap_or(usize::MAX);
         self.before.truncate(self.before.len().saturating_sub(more));
     }
 
-    /// The filters of all steps.
+    /// Filters of all steps.
     pub fn lenses(&mut self) -> impl Iterator<Item = &mut FilterState> {
         let steps = self.before.iter_mut().chain(&mut self.after);
         steps.map(|spot| &mut spot.filters)
     }
 
-    /// Goes back from `now`; `None` at the beginning.
+    /// Step back from `now`; `None` at the beginning.
     pub fn back(&mut self, now: Spot) -> Option<Spot> {
         let spot = self.before.pop()?;
         self.after.push(now);
         Some(spot)
     }
 
-    /// Goes forward from `now`; `None` at the end.
+    /// Step forward from `now`; `None` at the end.
     pub fn forward(&mut self, now: Spot) -> Option<Spot> {
         let spot = self.after.pop()?;
         self.before.push(now);

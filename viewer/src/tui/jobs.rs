@@ -1,5 +1,4 @@
-//! Work that takes longer than a keystroke may: done off the drawing thread, the newest
-//! question of each kind alone, the one before it stopped.
+//! Work off the drawing thread. A new question of one kind stops the previous one.
 
 use super::views::ViewId;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,26 +7,26 @@ use std::time::Duration;
 use vmscope_symbolizer::Profile;
 pub use vmscope_symbolizer::Stop;
 
-/// Whom an answer is for.
+/// Recipient of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Slot {
-    /// The summary, which all views show.
+    /// Summary, shared by all views.
     Summary,
-    /// A view, and which of its questions.
+    /// A view's question.
     View(ViewId, QuestionId),
-    /// What is shown, as text to be copied.
+    /// Text for the clipboard.
     Copy,
-    /// What is shown, for a file.
+    /// File export.
     Export,
 }
 
 impl Slot {
-    /// Whether it is something that a screen shows.
+    /// Whether a screen shows the answer.
     pub fn is_of_screen(self) -> bool {
         !matches!(self, Slot::Copy | Slot::Export)
     }
 
-    /// Whether it is something that is on the screen while that view is.
+    /// Whether the screen of a view shows the answer.
     pub fn is_shown_in(self, view: ViewId) -> bool {
         match self {
             Slot::Summary => true,
@@ -36,7 +35,7 @@ impl Slot {
         }
     }
 
-    /// What is worked out, in words that something may follow: `counting samples`.
+    /// Name of the work, as the start of a sentence: `counting samples`.
     pub fn words(self) -> String {
         match self {
             Slot::Summary => "counting samples".to_owned(),
@@ -47,34 +46,33 @@ impl Slot {
     }
 }
 
-/// Which of all questions: the newest one with an id replaces those before it.
+/// Identity of a question: a newer question with the same id replaces an older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QuestionId(u32);
 
 impl QuestionId {
-    /// One that nobody has.
+    /// Unused id.
     fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         QuestionId(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-/// The work: a pure function of the profile. Where it takes long, it looks at [`Stop`] each
-/// millisecond or so, and gives up when that was wished. It puts its answer where the question's
-/// [`Fetched`] finds it, and returns whether there is one.
+/// Pure function of the profile. Long work checks [`Stop`] about once a millisecond. The answer
+/// goes to the question's [`Fetched`]; the result says whether an answer exists.
 pub type Work = Box<dyn FnOnce(&Profile, &Stop) -> bool + Send>;
 
-/// A question to be worked out.
+/// Question under way.
 pub struct Job {
-    /// Whom the answer is for.
+    /// Recipient of the answer.
     pub slot: Slot,
-    /// The question.
+    /// Question.
     pub question: QuestionId,
-    /// Its number: the newest of a slot counts.
+    /// Sequence number: the newest job of a slot wins.
     pub ticket: u64,
-    /// Ends it early.
+    /// Stop flag.
     pub stop: Stop,
-    /// What is to be done.
+    /// Work.
     pub work: Work,
 }
 
@@ -85,7 +83,7 @@ impl std::fmt::Debug for Job {
 }
 
 impl Job {
-    /// Works it out.
+    /// Runs the work.
     pub fn run(self, profile: &Profile) -> Done {
         let is_answered = !self.stop.is_stopped() && (self.work)(profile, &self.stop);
         Done {
@@ -98,35 +96,35 @@ impl Job {
     }
 }
 
-/// A finished job.
+/// Finished job.
 #[derive(Debug)]
 pub struct Done {
-    /// Whom the answer is for.
+    /// Recipient of the answer.
     pub slot: Slot,
-    /// The question.
+    /// Question.
     pub question: QuestionId,
-    /// The job's number.
+    /// Sequence number.
     pub ticket: u64,
-    /// Whether there is an answer: not where the job was stopped.
+    /// Whether an answer exists: `false` after a stop.
     pub is_answered: bool,
-    /// How long it took; nothing where nobody measured that.
+    /// Duration; zero for unmeasured work.
     pub took: Duration,
 }
 
-/// What a question was asked about: the version of the filters and of the profile.
+/// Versions of filters and profile behind a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// Of the filters.
+    /// Version of the filters.
     pub filters: u64,
-    /// Of the profile: it grows in the live view.
+    /// Version of the profile, which grows in the live view.
     pub profile: u64,
 }
 
-/// A question that a view has, not yet a job.
+/// Question of a view, before it becomes a job.
 pub struct Question {
-    /// Which one.
+    /// Identity.
     pub id: QuestionId,
-    /// What is to be done.
+    /// Work.
     pub work: Work,
 }
 
@@ -136,18 +134,18 @@ impl std::fmt::Debug for Question {
     }
 }
 
-/// Something that is worked out again whenever `K` or what it was asked about changes.
-/// Until the new answer is there, the old one is shown. Clones share it.
+/// Answer to a question about `K`, renewed after every change of key, filters or profile. The old
+/// answer stays until the new one arrives. Clones share the answer.
 #[derive(Debug)]
 pub struct Fetched<K, T> {
     id: QuestionId,
     asked: Option<(K, Stamp)>,
-    /// What `value` is of.
+    /// Key and stamp of `value`.
     answered: Option<(K, Stamp)>,
-    /// A question that no answer will come to: it was stopped.
+    /// Question that was stopped: no answer will arrive.
     closed: Option<(K, Stamp)>,
     value: Option<Arc<T>>,
-    /// Where the newest question's work puts its answer: each question has a place of its own.
+    /// Mailbox of the newest question; every question has its own.
     arriving: Arc<Mutex<Option<T>>>,
 }
 
@@ -178,7 +176,7 @@ impl<K, T> Default for Fetched<K, T> {
 }
 
 impl<K: PartialEq + Clone, T: Send + 'static> Fetched<K, T> {
-    /// The question, unless the same was asked before.
+    /// Asks a question; `None` for the question asked before.
     pub fn ask(
         &mut self,
         key: K,
@@ -201,8 +199,8 @@ impl<K: PartialEq + Clone, T: Send + 'static> Fetched<K, T> {
         Some(Question { id: self.id, work })
     }
 
-    /// Takes the answer to the newest question, where that is the one which has ended; whether
-    /// there is a new answer. Where it was stopped, the answer before it stays.
+    /// Receives the answer after question `ended` finished. Returns `true` for a new answer; a
+    /// stopped question keeps the previous answer.
     pub fn take(&mut self, ended: QuestionId) -> bool {
         if ended != self.id {
             return false;
@@ -211,7 +209,7 @@ impl<K: PartialEq + Clone, T: Send + 'static> Fetched<K, T> {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let Some(value) = arrived else {
-            // Stopped for a newer question, which has been asked since; or there is none.
+            // Stopped by a newer question, or by the user.
             self.closed.clone_from(&self.asked);
             return false;
         };
@@ -220,22 +218,22 @@ impl<K: PartialEq + Clone, T: Send + 'static> Fetched<K, T> {
         true
     }
 
-    /// Removes the newest answer, where nobody else has it.
+    /// Removes and returns the newest answer, unless a clone shares it.
     pub fn remove(&mut self) -> Option<T> {
         self.value.take().and_then(Arc::into_inner)
     }
 
-    /// The newest answer, which may be to an older question.
+    /// Newest answer, possibly to an older question.
     pub fn get(&self) -> Option<&T> {
         self.value.as_deref()
     }
 
-    /// What the newest answer was asked about.
+    /// Key and stamp of the newest answer.
     pub fn answered(&self) -> Option<&(K, Stamp)> {
         self.answered.as_ref()
     }
 
-    /// Whether an answer is being waited for.
+    /// Whether an answer is due.
     pub fn is_pending(&self) -> bool {
         self.asked != self.answered && self.asked != self.closed
     }

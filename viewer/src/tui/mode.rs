@@ -1,42 +1,42 @@
-//! What keys mean at the moment: the view's, or a line that is being typed.
+//! Current meaning of keys: commands of the view, or text input.
 
 use super::palette::Palette;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_input::{Input, InputRequest};
 
-/// What keys mean.
+/// Meaning of keys.
 #[derive(Debug, Default)]
 pub enum Mode {
-    /// They are the view's.
+    /// Commands of the view.
     #[default]
     Normal,
-    /// The keys are shown, from that line on.
+    /// Help, from a given line.
     Help(usize),
-    /// A search is typed.
+    /// Typing a search.
     Search(Input),
-    /// A line of the palette is chosen.
+    /// Choosing a palette line.
     Palette(Palette),
-    /// An answer to a question of ours is typed.
+    /// Typing input for a prompt.
     Ask(Ask, Input),
 }
 
-/// What is asked for in a line of its own.
+/// Kind of prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// The file to export to; its extension is the format.
+    /// Export file; the extension names the format.
     Export,
-    /// The text of a mark.
+    /// Text of a mark.
     Mark,
-    /// The file to save a recording in.
+    /// File for saving a recording.
     Save,
-    /// A window, in seconds: `FROM-TO`.
+    /// Window in seconds: `FROM-TO`.
     Window,
-    /// What names have in them.
+    /// Parts of names.
     Names,
 }
 
 impl Ask {
-    /// What stands before the line.
+    /// Label of the prompt.
     pub const fn prompt(self) -> &'static str {
         match self {
             Ask::Export => "export to (.txt .csv .json .svg): ",
@@ -48,20 +48,20 @@ impl Ask {
     }
 }
 
-/// What a key does to a line.
+/// Effect of a key on a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edited {
-    /// It is changed, or its cursor moved.
+    /// Changed text or cursor.
     Changed,
-    /// It is finished.
+    /// Finished.
     Entered,
-    /// It is given up.
+    /// Cancelled.
     Cancelled,
-    /// Nothing.
+    /// No effect.
     Ignored,
 }
 
-/// Edits a line as shells do.
+/// Edits a line with shell keys.
 pub fn edit(input: &mut Input, key: &KeyEvent) -> Edited {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let request = match key.code {
@@ -86,7 +86,7 @@ pub fn edit(input: &mut Input, key: &KeyEvent) -> Edited {
     Edited::Changed
 }
 
-/// Puts pasted text into a line, without what ends lines.
+/// Inserts pasted text without line ends.
 pub fn paste(input: &mut Input, text: &str) {
     for c in text.chars().filter(|c| !c.is_control()).take(1000) {
         input.handle(InputRequest::InsertChar(c));

@@ -1,4 +1,4 @@
-//! Work that takes longer than a keystroke may: asked, answered, told of and stopped.
+//! Jobs: questions, answers, progress, stopping.
 
 use super::App;
 use crate::queries::truth::truth_of;
@@ -7,39 +7,39 @@ use crate::tui::jobs::{Done, Job, Question, QuestionId, Slot, Stop};
 use std::sync::Arc;
 use vmscope_symbolizer::{Profile, Summary};
 
-/// What goes on for so many ticks, a tenth of a second each, is told of.
+/// Ticks (0.1 s each) before progress is shown.
 const SLOW_TICKS: u32 = 4;
 
-/// The summary of what is shown, and how many things limit its truth.
+/// Summary under the filters, with its number of limits.
 #[derive(Debug)]
 pub(super) struct Summed {
-    /// The summary.
+    /// Summary.
     pub summary: Arc<Summary>,
-    /// The limits: counting them takes long, too.
+    /// Number of limits: counting takes long, too.
     pub limits: usize,
 }
 
-/// A job that goes on.
+/// Job under way.
 #[derive(Debug)]
 pub(super) struct Running {
     ticket: u64,
-    /// Ends it.
+    /// Stop flag.
     pub stop: Stop,
-    /// For how many ticks it has gone on.
+    /// Age in ticks.
     ticks: u32,
 }
 
-/// Work that takes long, as its user is told of it.
+/// Progress of long work, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slow {
-    /// What is worked out.
+    /// Recipient of the answer.
     pub slot: Slot,
-    /// How far it is: so much of so much; 0 of 0 where that is not known.
+    /// Done and total; 0 of 0 for unknown progress.
     pub told: (u64, u64),
 }
 
 impl App {
-    /// What is shown that takes long: the one that has gone on for longest.
+    /// Progress of the oldest long job on the screen.
     pub fn slow(&self) -> Option<Slow> {
         let slow = self.running.iter().filter(|(slot, running)| {
             let is_awaited = slot.is_shown_in(self.current) || !slot.is_of_screen();
@@ -52,17 +52,17 @@ impl App {
         })
     }
 
-    /// Whether something that is shown was stopped before it was worked out anew.
+    /// Whether the screen shows an answer whose renewal was stopped.
     pub fn is_older(&self) -> bool {
         self.older.iter().any(|slot| slot.is_shown_in(self.current))
     }
 
-    /// Time passed.
+    /// Handles a tick.
     pub(super) fn tick(&mut self) {
         self.running.values_mut().for_each(|one| one.ticks += 1);
     }
 
-    /// Stops all that goes on; what is to be said of that, if anything did.
+    /// Stops all jobs; returns a message, or an empty one without jobs.
     pub(super) fn stop_all(&mut self) -> &'static str {
         self.running.values().for_each(|one| one.stop.stop());
         if self.running.keys().any(|slot| slot.is_of_screen()) {
@@ -76,7 +76,7 @@ impl App {
         }
     }
 
-    /// Asks anew for what was stopped.
+    /// Renews stopped questions.
     pub(super) fn ask_again(&mut self) {
         if !self.older.is_empty() {
             self.older.clear();
@@ -84,7 +84,7 @@ impl App {
         }
     }
 
-    /// A job is finished.
+    /// Handles a finished job.
     pub(super) fn done(
         &mut self,
         profile: Option<&Profile>,
@@ -104,17 +104,17 @@ impl App {
         }
         let is_given_up = running.stop.is_stopped() && !done.slot.is_of_screen();
         self.running.remove(&done.slot);
-        // That nothing is written was said already.
+        // The stop message already says that nothing is written.
         if !is_given_up {
             self.answered(profile, done.slot, done.question, effects);
         }
         if !is_answered {
-            // Asked again, there may be no answer either: it must not hold up others.
+            // A repeated question may fail again: it must not hold up others.
             self.grow(profile);
         }
     }
 
-    /// Asks what is not known yet.
+    /// Asks for missing answers.
     pub(super) fn ask(&mut self, profile: &Profile, effects: &mut Vec<Effect>) {
         let (stamp, filter) = (self.stamp(), self.filters.filter().clone());
         let summary = self.summary.ask((), stamp, move |profile, stop| {
@@ -134,7 +134,7 @@ impl App {
         effects.extend(wanted.into_iter().flatten());
     }
 
-    /// Starts a job; the older one of the same kind is not wanted any more.
+    /// Starts a job and stops its predecessor in the slot.
     pub(super) fn start(&mut self, slot: Slot, question: Question, effects: &mut Vec<Effect>) {
         self.tickets += 1;
         let stop = Stop::default();

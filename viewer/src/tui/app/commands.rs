@@ -1,4 +1,4 @@
-//! What commands do that are not the view's own.
+//! Commands of the whole UI.
 
 use super::App;
 use crate::present::encode::Format;
@@ -17,15 +17,15 @@ use tui_input::Input;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::{Profile, Region};
 
-/// How many seconds of a running process are shown, in the order of the key's presses;
-/// after them, all since the start.
+/// Spans of a running process in seconds, in the order of key presses; the whole session comes
+/// last.
 const SPANS: [u64; 4] = [10, 30, 60, 300];
 
-/// So many threads are lines of the palette; the threads' view has all.
+/// Maximum number of threads in the palette; the threads view lists all.
 const MAX_THREAD_ITEMS: usize = 200;
 
 impl App {
-    /// Does what a command asks for.
+    /// Executes a command.
     pub(super) fn command(
         &mut self,
         profile: Option<&Profile>,
@@ -92,7 +92,7 @@ impl App {
                 self.mode = Mode::Ask(Ask::Save, Input::new("top.vmscope".to_owned()));
             }
             Command::Span if self.live.is_some() => self.next_span(),
-            // One press ends one thing: first what takes long, as far as that is told.
+            // One press ends one thing: long work with visible progress first.
             Command::Cancel if self.slow().is_some() => {
                 self.message = self.stop_all().to_owned();
             }
@@ -126,7 +126,7 @@ impl App {
         self.follow_span();
     }
 
-    /// Quits; where that loses what was recorded, when it is asked for again.
+    /// Quits; with an unsaved recording, at the second request.
     fn quit(&mut self, effects: &mut Vec<Effect>) {
         let live = self.live.as_ref();
         let is_lost = live.is_some_and(|live| live.output.is_empty()) && !self.is_saved;
@@ -192,7 +192,7 @@ impl App {
         }
     }
 
-    /// The lines of the palette.
+    /// Lines of the palette.
     fn items(&self, profile: &Profile) -> Vec<Item> {
         let own = self.view().map_or(&[][..], |view| view.bindings());
         let live = if self.live.is_some() { LIVE } else { &[] };

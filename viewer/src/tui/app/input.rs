@@ -1,4 +1,4 @@
-//! Keys, the mouse and pasted text: what they mean where.
+//! Keys, mouse and pasted text.
 
 use super::{App, Stage, open};
 use crate::tui::event::Effect;
@@ -12,11 +12,11 @@ use ratatui::crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKin
 use ratatui::layout::{Position, Rect};
 use vmscope_symbolizer::Profile;
 
-/// Two clicks at one place within so many milliseconds are a double one.
+/// Maximum delay of a double click, in milliseconds.
 const DOUBLE_CLICK_MS: u64 = 400;
 
 impl App {
-    /// Takes a key.
+    /// Handles a key.
     pub(super) fn key(
         &mut self,
         profile: Option<&Profile>,
@@ -33,7 +33,7 @@ impl App {
                     Some(command) if self.stage == Stage::Open => {
                         self.command(profile, command, effects);
                     }
-                    // There is nothing yet that can be lost, or done.
+                    // Before opening, quitting loses nothing.
                     Some(Command::Quit | Command::Cancel) => effects.push(Effect::Quit),
                     Some(Command::Suspend) => effects.push(Effect::Suspend),
                     Some(Command::Redraw) => effects.push(Effect::Redraw),
@@ -64,7 +64,7 @@ impl App {
         }
     }
 
-    /// Takes text that is pasted.
+    /// Handles pasted text.
     pub(super) fn pasted(&mut self, profile: Option<&Profile>, text: &str) {
         match &mut self.mode {
             Mode::Search(input) => {
@@ -81,13 +81,13 @@ impl App {
         }
     }
 
-    /// Searches in the view for what is typed so far.
+    /// Searches the view for the pattern typed so far.
     fn search(&mut self, profile: Option<&Profile>, pattern: &str) {
         self.pattern = pattern.to_owned();
         self.find(profile, Find::Here);
     }
 
-    /// Goes to what is searched for.
+    /// Selects a match.
     pub(super) fn find(&mut self, profile: Option<&Profile>, find: Find) {
         let pattern = self.pattern.clone();
         let Some(profile) = profile else {
@@ -101,7 +101,7 @@ impl App {
         };
     }
 
-    /// Takes the mouse; `at_ms` is when.
+    /// Handles a mouse event at `at_ms` milliseconds.
     pub(super) fn mouse(&mut self, profile: Option<&Profile>, mouse: MouseEvent, at_ms: u64) {
         let at = Position::new(mouse.column, mouse.row);
         let what = match mouse.kind {
@@ -136,7 +136,7 @@ impl App {
         }
         let body: Rect = screen::body(self);
         let is_inside = body.contains(at);
-        // What began in the view ends there, wherever the mouse has gone.
+        // A drag that began in the view ends there, even with the mouse outside.
         let goes_on = was_held && matches!(what, Press::Drag | Press::Up) && !body.is_empty();
         self.held_button = match what {
             Press::Down | Press::Double => is_inside,
@@ -154,7 +154,7 @@ impl App {
         }
     }
 
-    /// What was typed as an answer to a question of ours.
+    /// Handles typed input for a prompt.
     fn told(&mut self, profile: Option<&Profile>, ask: Ask, text: &str, effects: &mut Vec<Effect>) {
         let Some(profile) = profile else {
             return;

@@ -1,5 +1,5 @@
-//! What is shown, for others: copied, or written to a file. Both take long where there are
-//! a hundred thousand rows, and are made elsewhere, from a copy of the view.
+//! Copying and exporting. Both take long with 100,000 rows, so a copy of the view makes the
+//! document on a worker.
 
 use super::App;
 use crate::present::document::Document;
@@ -11,23 +11,23 @@ use std::path::PathBuf;
 use tui_input::Input;
 use vmscope_symbolizer::{Profile, Stop};
 
-/// What was made.
+/// Result.
 #[derive(Debug)]
 pub(super) enum Made {
-    /// A text to be copied.
+    /// Text for the clipboard.
     Text(String),
-    /// A file's bytes, or a sentence why there are none.
+    /// Bytes of a file, or a reason for their absence.
     File(PathBuf, Result<Vec<u8>, String>),
 }
 
 impl App {
-    /// Copies what is shown.
+    /// Copies the view as text.
     pub(super) fn copy(&mut self, profile: &Profile, effects: &mut Vec<Effect>) {
         let make = |shown: &Document, stop: &Stop| text_of(shown, stop).map(Made::Text);
         self.make(profile, Slot::Copy, make, effects);
     }
 
-    /// Writes what is shown to a file whose extension is the format.
+    /// Exports the view; the file extension names the format.
     pub(super) fn export_to(&mut self, profile: &Profile, name: &str, effects: &mut Vec<Effect>) {
         let path = PathBuf::from(name);
         let Some(format) = Format::of(&path) else {
@@ -66,7 +66,7 @@ impl App {
         }
     }
 
-    /// It is made, or was stopped.
+    /// Handles a finished copy or export.
     pub(super) fn made(&mut self, question: QuestionId, effects: &mut Vec<Effect>) {
         for made in [&mut self.copied, &mut self.exported] {
             made.take(question);
@@ -82,7 +82,7 @@ impl App {
         }
     }
 
-    /// A name for the next export, which is not that of the one before.
+    /// Unused name for the next export.
     pub(super) fn export_name(&self, format: Format) -> String {
         let name = self.current.name().to_lowercase().replace(' ', "-");
         match self.exports {
@@ -91,7 +91,7 @@ impl App {
         }
     }
 
-    /// Asks for the file to export to.
+    /// Prompts for the export file.
     pub(super) fn ask_export(&mut self, format: Format) {
         self.mode = Mode::Ask(Ask::Export, Input::new(self.export_name(format)));
     }

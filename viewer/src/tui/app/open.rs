@@ -1,4 +1,4 @@
-//! When a recording has been opened, or has grown.
+//! Handling an opened or grown recording.
 
 use super::{App, Stage};
 use crate::report::beginning;
@@ -7,7 +7,7 @@ use vmscope_records::{DurationNs, EndReason, TimeNs};
 use vmscope_symbolizer::Profile;
 
 impl App {
-    /// The recording is open.
+    /// Handles the opened recording.
     pub(super) fn open(&mut self, profile: &Profile) {
         self.stage = Stage::Open;
         self.generation += 1;
@@ -18,18 +18,18 @@ impl App {
     }
 }
 
-/// When what is shown begins and ends.
+/// First and last instant shown.
 pub(super) fn bounds(profile: &Profile, until: Option<TimeNs>) -> (TimeNs, TimeNs) {
     let trace = &profile.trace;
     let begin = beginning(profile);
     let told = trace.end.as_ref().map(|end| end.time);
     let last_sample = trace.samples.times.last().copied().unwrap_or(begin);
-    // What is at the end belongs to it; of a running process, what is settled alone is shown.
+    // The last instant is included; a running process ends at its settled time.
     let end = until.unwrap_or_else(|| told.unwrap_or(trace.ending.last_time).max(last_sample));
     (begin, end.max(begin.plus(DurationNs(1))))
 }
 
-/// What is wrong with a recording as a whole; empty where nothing is.
+/// Warning about the recording as a whole; may be empty.
 pub(super) fn banner(profile: &Profile, live: Option<&LiveState>) -> String {
     if let Some(live) = live {
         return live.ended.clone();
@@ -58,7 +58,7 @@ pub(super) fn banner(profile: &Profile, live: Option<&LiveState>) -> String {
     }
 }
 
-/// A window as it is typed: `1.5-3`, `1.5 3`, seconds from the beginning.
+/// Parses a typed window: `1.5-3`, `1.5 3`, in seconds from the beginning.
 pub(super) fn parse_window(text: &str, bounds: (TimeNs, TimeNs)) -> Option<(TimeNs, TimeNs)> {
     let text = text.trim();
     let at = text.find(|c: char| matches!(c, '-' | ',') || c.is_whitespace())?;

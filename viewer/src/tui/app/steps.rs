@@ -1,4 +1,4 @@
-//! From one view or filter to another: what views ask for, and what can be gone back to.
+//! Steps between views and filters; requests of views.
 
 use super::App;
 use crate::tui::filter_state::FilterChange;
@@ -6,7 +6,7 @@ use crate::tui::history::Spot;
 use crate::tui::views::{Act, ViewId};
 
 impl App {
-    /// What is shown now, to be gone back to.
+    /// Current place in the history.
     pub(super) fn spot(&self) -> Spot {
         Spot {
             view: self.current,
@@ -16,7 +16,7 @@ impl App {
         }
     }
 
-    /// Shows what was shown before; where nothing was, says `none`.
+    /// Goes to an earlier or later place; without one, shows `none`.
     pub(super) fn restore(&mut self, spot: Option<Spot>, none: &str) {
         match spot {
             Some(spot) => {
@@ -30,7 +30,7 @@ impl App {
         }
     }
 
-    /// Does what a view wants done.
+    /// Executes a view's request.
     pub(super) fn acts(&mut self, acts: Vec<Act>) {
         let left = self.history.left();
         for act in acts {
@@ -62,7 +62,7 @@ impl App {
         let window = self.filters.window();
         if self.filters.narrow(narrow) {
             self.history.leave(before);
-            // Another window is one that does not move along.
+            // A chosen window no longer follows the process.
             if self.filters.window() != window {
                 self.span = None;
             }

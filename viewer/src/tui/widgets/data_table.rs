@@ -1,9 +1,7 @@
-//! The table of every view: flat or a tree, sorted, searched, copied and exported.
-//!
-//! A view's data implements [`Rows`]: its columns, its rows, and one value for each cell.
-//! The text on the screen, the sort key and the exported cell derive from that value.
-//! [`DataTable`] is the state of one such table: order, expanded rows, selection, search.
-//! Only rows on the screen are formatted: a list may have a hundred thousand.
+//! Tree-table widget of every view. A view's data implements [`Rows`]: columns, rows, one value per
+//! cell. Screen text, sort key and exported cell derive from that value. [`DataTable`] is the
+//! widget's state: order, expanded rows, selection, search. It formats visible rows only: some
+//! lists have 100,000 rows.
 
 mod drawn;
 mod input;
@@ -25,29 +23,29 @@ use rustc_hash::FxHashSet;
 use std::hash::Hash;
 use vmscope_symbolizer::Stop;
 
-/// Rows with at least this share of all samples are hot.
+/// Minimum share of all samples that makes a row hot.
 pub const HOT: f64 = 0.01;
 
-/// A row that is not hidden in a collapsed one.
+/// A row outside collapsed rows.
 #[derive(Clone, Copy, Debug)]
 struct Visible<Row> {
     row: Row,
     depth: usize,
-    /// Whether it is expanded; `None` where it can't be.
+    /// Expanded or collapsed; `None` for a row without children.
     open: Option<bool>,
 }
 
-/// The state of a table.
+/// State of a table.
 #[derive(Clone, Debug)]
 pub struct DataTable<Row, Key> {
-    /// The column and whether its order is reversed; `None` before anybody chose.
+    /// Sort column, and whether the order is reversed; `None` for the initial order.
     sort: Option<(usize, bool)>,
-    /// Rows that are not as all are at first: see [`Rows::is_open_at_first`].
+    /// Rows expanded against [`Rows::is_open_at_first`], or collapsed against it.
     turned: FxHashSet<Key>,
     rows: Vec<Visible<Row>>,
     list: ListState,
-    /// The row that was selected by its user, which stays so when the order changes, and the rows
-    /// around it: where it is gone, the innermost that is left is selected.
+    /// Keys of the row that the user selected and of its ancestors, innermost first. After new data
+    /// the first key still present is selected.
     chosen: Vec<Key>,
     search: Search<Option<Key>>,
 }
@@ -66,22 +64,22 @@ impl<Row, Key> Default for DataTable<Row, Key> {
 }
 
 impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
-    /// How many rows an area shows: all lines but the heading.
+    /// Number of rows that fit an area: its lines without the heading.
     pub fn height(area: Rect) -> usize {
         usize::from(area.height.saturating_sub(1))
     }
 
-    /// How many rows are not hidden.
+    /// Number of visible rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no row.
+    /// Whether the table has no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The row that is selected.
+    /// The selected row.
     pub fn selected(&self) -> Option<Row> {
         let at = self.list.selected().min(self.rows.len().saturating_sub(1));
         self.rows.get(at).map(|row| row.row)
@@ -92,31 +90,31 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         data.can_open(row) && self.is_open(data, row)
     }
 
-    /// How wide a column is on a screen; `None` where it is left out.
+    /// Width of a column on a screen; `None` for a column left out.
     pub fn width_of(data: &impl RowsOf<Row, Key>, column: usize, width: u16) -> Option<usize> {
         let mut on = fitted(data, width).into_iter();
         let found = on.find(|(at, ..)| *at == column);
         found.map(|(.., width)| width)
     }
 
-    /// The rows on the screen.
+    /// Rows on the screen.
     pub fn on_screen(&self, height: usize) -> impl Iterator<Item = Row> {
         let top = self.list.top(self.rows.len(), height);
         self.rows.iter().skip(top).take(height).map(|row| row.row)
     }
 
-    /// The rows that are not hidden.
+    /// Rows outside collapsed rows.
     pub fn visible(&self) -> impl ExactSizeIterator<Item = Row> {
         self.rows.iter().map(|row| row.row)
     }
 
-    /// The column that the table is sorted by, and whether that order is reversed.
+    /// Sort column, and whether the order is reversed.
     pub fn sorted(&self, data: &impl RowsOf<Row, Key>) -> (usize, bool) {
         let first = || (data.sorts().first().copied().unwrap_or(0), false);
         self.sort.unwrap_or_else(first)
     }
 
-    /// What the breadcrumb says of the order; empty for that of the beginning.
+    /// Breadcrumb text for the order; empty for the initial order.
     pub fn crumb(&self, data: &impl RowsOf<Row, Key>) -> String {
         let (column, reversed) = self.sorted(data);
         if !reversed && data.sorts().first() == Some(&column) {
@@ -128,7 +126,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         format!("sorted by {name}{reversed}")
     }
 
-    /// Takes new data, or the same after a change of order: sorts, and keeps what is selected.
+    /// Sorts new data, or the same data in a new order; the selection stays.
     pub fn arrange(&mut self, data: &impl RowsOf<Row, Key>, height: usize) {
         let mut rows = Vec::new();
         self.walk(data, |row| self.is_open(data, row), |row| rows.push(row));
@@ -138,7 +136,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         self.list.keep(at, self.rows.len(), height);
     }
 
-    /// All rows in their order, expanded or not.
+    /// All rows in table order, with children of collapsed rows.
     pub fn all(&self, data: &impl RowsOf<Row, Key>) -> Vec<Row> {
         let mut rows = Vec::new();
         self.walk(data, |_| true, |row| rows.push(row.row));
@@ -150,7 +148,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         data.is_open_at_first() != is_turned
     }
 
-    /// Goes through the rows in their order.
+    /// Visits rows in table order.
     fn walk(
         &self,
         data: &impl RowsOf<Row, Key>,
@@ -165,7 +163,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
             };
             let open = data.can_open(row).then(|| is_open(row));
             let inner = (open == Some(true)).then(|| self.ordered(data, Some(row)));
-            // Some data finds out only then that there is nothing below a row.
+            // Lazy data learns about missing children when they are asked for.
             let open = open.filter(|_| data.can_open(row));
             let depth = levels.len() - 1;
             put(Visible { row, depth, open });
@@ -173,7 +171,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         }
     }
 
-    /// The rows below a row, sorted.
+    /// Children of a row, sorted.
     fn ordered(&self, data: &impl RowsOf<Row, Key>, parent: Option<Row>) -> Vec<Row> {
         let rows = data.children(parent);
         if parent.is_some_and(|parent| data.keeps_order(parent)) {
@@ -189,7 +187,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
             .into_iter()
             .map(|row| (data.sort_key(row, column), row));
         let mut keyed: Vec<(SortKey, Row)> = keyed.collect();
-        // What is equal keeps its order.
+        // The sort is stable: equal rows keep the data's order.
         if (sort == Sort::Down) == reversed {
             keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
         } else {
@@ -215,7 +213,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         self.chosen = around.map(|row| data.key(row.row)).collect();
     }
 
-    /// Expands the rows of a path but the last one, and selects that.
+    /// Expands all rows of a path except the last, and selects the last.
     pub fn reveal(&mut self, data: &impl RowsOf<Row, Key>, path: &[Row], height: usize) {
         if let Some((last, around)) = path.split_last() {
             around.iter().for_each(|row| self.turn(data, *row, true));
@@ -225,14 +223,14 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         }
     }
 
-    /// Selects the row of that key, where it is not hidden.
+    /// Selects a visible row by key.
     pub fn select_key(&mut self, data: &impl RowsOf<Row, Key>, key: &Key, height: usize) {
         if let Some(at) = place_of(&self.rows, data, key) {
             self.select(data, at, height);
         }
     }
 
-    /// Selects the row of that key as soon as it is there.
+    /// Selects a row by key, once the data contains it.
     pub fn expect(&mut self, key: Key) {
         self.chosen = vec![key];
     }
@@ -248,8 +246,8 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         self.arrange(data, height);
     }
 
-    /// Does what a command asks for, where it is one that tables know: moving, sorting,
-    /// expanding, the next hot row. Whether it is.
+    /// Executes a table command: move, sort, expand, collapse, next hot row. Returns `false` for
+    /// other commands.
     pub fn act(&mut self, command: Command, data: &impl RowsOf<Row, Key>, height: usize) -> bool {
         if self.list.act(command, self.rows.len(), height) {
             self.note_chosen(data);
@@ -276,7 +274,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         true
     }
 
-    /// Expands or collapses the selected row; whether it can be.
+    /// Expands or collapses the selected row; returns `false` for a row without children.
     pub fn toggle(&mut self, data: &impl RowsOf<Row, Key>, height: usize) -> bool {
         let open = self.selected_visible().and_then(|row| row.open);
         if let Some(open) = open {
@@ -310,7 +308,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         }
     }
 
-    /// Expands the selected row, or selects the first one below it.
+    /// Expands the selected row; moves into an expanded row.
     fn open(&mut self, data: &impl RowsOf<Row, Key>, height: usize) {
         match self.selected_visible().and_then(|row| row.open) {
             Some(true) => self.select(data, self.list.selected() + 1, height),
@@ -318,7 +316,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         }
     }
 
-    /// Collapses the selected row, or selects the one that it is in.
+    /// Collapses the selected row; moves from a collapsed row to its parent.
     fn close(&mut self, data: &impl RowsOf<Row, Key>, height: usize) {
         let Some(row) = self.selected_visible() else {
             return;
@@ -333,8 +331,8 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         }
     }
 
-    /// Collapses all rows, and expands those that are hot where `share` is given: see
-    /// [`Rows::share`].
+    /// Expands rows with at least `share` ([`Rows::share`]) and collapses all others; `None`
+    /// collapses every row.
     pub fn set_all(&mut self, data: &impl RowsOf<Row, Key>, share: Option<f64>, height: usize) {
         if self.chosen.is_empty() {
             self.note_chosen(data);
@@ -362,7 +360,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         }
     }
 
-    /// Rows as a table for copying and exporting; `None` where it was stopped.
+    /// Table of rows for copying and exporting; `None` after a stop.
     pub fn export(
         data: &impl RowsOf<Row, Key>,
         rows: impl ExactSizeIterator<Item = Row>,

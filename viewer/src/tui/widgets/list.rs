@@ -1,13 +1,12 @@
-//! A list that can be walked: which row is selected, and which is the first on the
-//! screen. It knows how many rows there are, not what they are.
+//! Cursor of a list: selected row and first visible row. The list's contents stay with its owner.
 
 use crate::tui::keys::Command;
 use crate::tui::views::Press;
 
-/// Rows that the wheel moves by.
+/// Rows per wheel step.
 const WHEEL: usize = 3;
 
-/// Where in a list one is.
+/// Selected row and first visible row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListState {
     selected: usize,
@@ -15,18 +14,18 @@ pub struct ListState {
 }
 
 impl ListState {
-    /// The row that is selected; it may be behind the end of a list that became shorter.
+    /// Selected row; may exceed a list that became shorter.
     pub fn selected(&self) -> usize {
         self.selected
     }
 
-    /// The first row on a screen of `height` rows of a list of `rows`. Pure: the same
-    /// whenever it is drawn.
+    /// First visible row of a list with `rows` rows on a screen of `height` rows. Pure function of
+    /// the state.
     pub fn top(&self, rows: usize, height: usize) -> usize {
         let selected = self.selected.min(rows.saturating_sub(1));
         let height = height.max(1);
         let most = rows.saturating_sub(height);
-        // As little away from where it was as shows the selected row.
+        // Smallest scroll that shows the selected row.
         let top = self
             .top
             .min(selected)
@@ -40,13 +39,13 @@ impl ListState {
         self.top = self.top(rows, height);
     }
 
-    /// Keeps what was selected so, in a list that has become another: it is at `found` now.
-    /// Where it is gone, what has come to its place is selected.
+    /// Keeps the selection after a change of the list: `found` is its new index. Without one, the
+    /// row at the old index is selected.
     pub fn keep(&mut self, found: Option<usize>, rows: usize, height: usize) {
         self.select(found.unwrap_or(self.selected), rows, height);
     }
 
-    /// Moves as a command says; whether it is one that moves.
+    /// Executes a move command; `false` for other commands.
     pub fn act(&mut self, command: Command, rows: usize, height: usize) -> bool {
         let now = self.selected.min(rows.saturating_sub(1));
         let page = height.saturating_sub(1).max(1);
@@ -66,8 +65,7 @@ impl ListState {
         true
     }
 
-    /// Takes a click on the `line`th line of the list on the screen, or the wheel; whether
-    /// it selects a row.
+    /// Handles a click on visible line `line`, or the wheel; returns `true` after a selection.
     pub fn press(&mut self, press: Press, line: usize, rows: usize, height: usize) -> bool {
         match press {
             Press::WheelUp => {

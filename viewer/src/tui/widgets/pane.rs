@@ -1,4 +1,4 @@
-//! Lines in a rectangle: what views that are made of several parts are drawn with.
+//! Lines of text in a rectangle, for views with several parts.
 
 use crate::present::text;
 use crate::tui::theme::{Role, Theme};
@@ -6,35 +6,35 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// A rectangle with the theme it is drawn in.
+/// Rectangle with its theme.
 #[derive(Clone, Copy, Debug)]
 pub struct Pane<'a> {
-    /// What the terminal can show.
+    /// Terminal capabilities.
     pub theme: &'a Theme,
-    /// Where it is.
+    /// Position and size.
     pub area: Rect,
 }
 
-/// A piece of a line: text and what it is.
+/// Piece of a line: style and text.
 pub type Bit = (Role, String);
 
 impl Pane<'_> {
-    /// How many columns it has.
+    /// Width in columns.
     pub fn columns(&self) -> usize {
         usize::from(self.area.width)
     }
 
-    /// How many rows it has.
+    /// Height in rows.
     pub fn rows(&self) -> usize {
         usize::from(self.area.height)
     }
 
-    /// Writes a line, cut off where the pane ends; lines outside of it are left out.
+    /// Writes a line, cut at the pane's edge; skips lines outside the pane.
     pub fn line(&self, frame: &mut Frame<'_>, row: usize, bits: &[Bit]) {
         self.marked(frame, row, bits, false);
     }
 
-    /// The same, marked as selected where it is.
+    /// Writes a line, marked if selected.
     pub fn marked(&self, frame: &mut Frame<'_>, row: usize, bits: &[Bit], selected: bool) {
         let Some(at) = self.row(row) else {
             return;
@@ -61,7 +61,7 @@ impl Pane<'_> {
         frame.render_widget(line, at);
     }
 
-    /// Writes its heading in its first row, with a remark behind it.
+    /// Writes a heading and a remark in the first row.
     pub fn heading(&self, frame: &mut Frame<'_>, title: &str, remark: &str) {
         let bits = [
             (Role::Title, title.to_owned()),
@@ -80,7 +80,7 @@ impl Pane<'_> {
     }
 }
 
-/// An area cut in two: so many columns to the left, a blank one, the rest.
+/// Splits an area: left part of a given width, a blank column, right part.
 pub fn beside(area: Rect, columns: u16) -> (Rect, Rect) {
     let left = columns.min(area.width);
     let right = (left + 2).min(area.width);
@@ -97,7 +97,7 @@ pub fn beside(area: Rect, columns: u16) -> (Rect, Rect) {
     )
 }
 
-/// An area cut in two: so many rows above, the rest.
+/// Splits an area: top part of a given height, bottom part.
 pub fn below(area: Rect, rows: u16) -> (Rect, Rect) {
     let above = rows.min(area.height);
     (

@@ -1,11 +1,10 @@
-//! Incremental search in rows: where it began, what is looked for, and the next row that
-//! has it.
+//! Incremental search in rows: origin, pattern, next match.
 
 use crate::tui::views::Find;
 use memchr::memmem;
 
-/// A search, from when it is begun until an empty pattern ends it. `Origin` is what a view
-/// finds again where it began, though rows come and go meanwhile.
+/// Search under way, until an empty pattern ends it. `Origin` identifies the start row across
+/// changes of the list.
 #[derive(Clone, Debug)]
 pub struct Search<Origin = usize> {
     origin: Option<Origin>,
@@ -22,8 +21,8 @@ impl<Origin> Default for Search<Origin> {
 }
 
 impl<Origin: Clone> Search<Origin> {
-    /// Takes the pattern: the newest one is looked for from where the first one was asked
-    /// for. `None` where it is empty, which ends the search.
+    /// Starts or continues a search: every pattern searches from the first pattern's origin. `None`
+    /// for an empty pattern, which ends the search.
     pub fn begin(&mut self, pattern: &str, now: Origin) -> Option<(Origin, &mut Finder)> {
         self.finder = Finder::new(pattern);
         if pattern.is_empty() {
@@ -34,7 +33,7 @@ impl<Origin: Clone> Search<Origin> {
         Some((origin, &mut self.finder))
     }
 
-    /// The next pattern is looked for from where one is then.
+    /// The next pattern starts from the current row.
     pub fn forget_origin(&mut self) {
         self.origin = None;
     }
@@ -169,7 +168,7 @@ mod tests {
     fn typing_looks_from_where_it_began_and_keys_from_where_one_is() {
         let mut search = Search::default();
         assert_eq!(find(&mut search, "o", Find::Here, 1), Found::At(1));
-        // The selection has moved; what is typed is not looked for from there.
+        // Typing ignores moves of the selection.
         assert_eq!(find(&mut search, "or", Find::Here, 4), Found::At(2));
         assert_eq!(find(&mut search, "or", Find::Next, 2), Found::At(0));
         assert_eq!(find(&mut search, "or", Find::Previous, 0), Found::At(2));

@@ -1,4 +1,4 @@
-//! A table on the screen.
+//! Drawing a table.
 
 use super::{Column, DataTable, Room, Rows, RowsOf, Sort};
 use crate::present::text;
@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use std::hash::Hash;
 
 impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
-    /// Draws it.
+    /// Draws the table.
     pub fn draw(
         &self,
         data: &impl RowsOf<Row, Key>,
@@ -74,7 +74,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
                     one.text = set(&format!("{prefix}{}", one.text), width, column.right);
                 }
                 let used: usize = cell.iter().map(|piece| text::width(&piece.text)).sum();
-                // What is selected is marked as a whole, whatever its pieces are.
+                // The selection style covers whole rows, over the style of each piece.
                 let styled = cell.into_iter().map(|piece| {
                     let style = theme.style(piece.role);
                     let style = if index == selected {
@@ -94,8 +94,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         }
     }
 
-    /// The column on the screen that shows what the table is sorted by, and whether its greatest
-    /// values come first.
+    /// Visible column that shows the sort order, and whether greatest values come first.
     fn marked(
         &self,
         data: &impl RowsOf<Row, Key>,
@@ -116,7 +115,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
     }
 }
 
-/// The columns on a screen: index, distance from the left, width.
+/// Visible columns: index, distance from the left, width.
 pub(super) fn fitted<D: Rows>(data: &D, width: u16) -> Vec<(usize, usize, usize)> {
     let mut from = 0;
     let columns = data.columns(width);
@@ -129,7 +128,7 @@ pub(super) fn fitted<D: Rows>(data: &D, width: u16) -> Vec<(usize, usize, usize)
     placed.collect()
 }
 
-/// The columns that fit, with their widths; `stretch` takes the room that is left.
+/// Columns that fit `room`, with widths; column `stretch` takes spare width.
 pub(super) fn fitting(columns: &[Column], stretch: usize, room: usize) -> Vec<(usize, usize)> {
     let on_screen = columns.iter().enumerate();
     let on_screen = on_screen.filter(|(_, column)| column.width > 0);
@@ -152,7 +151,7 @@ pub(super) fn fitting(columns: &[Column], stretch: usize, room: usize) -> Vec<(u
     widths.collect()
 }
 
-/// What stands before a name in a tree: its depth, and whether it is expanded.
+/// Prefix of a name in a tree: indent and sign.
 fn prefix(
     (depth, indent): (usize, usize),
     open: Option<bool>,
@@ -168,7 +167,7 @@ fn prefix(
     if blanks <= room / 3 {
         return format!("{}{sign}", " ".repeat(blanks));
     }
-    // Where there is no room for the indent, the depth stands as a number.
+    // Deep rows show their depth as a number instead of an indent.
     let depth = depth.to_string();
     let blanks = (room / 3).saturating_sub(depth.len() + 1);
     format!("{}{depth}:{sign}", " ".repeat(blanks))
@@ -182,7 +181,7 @@ fn set(text: &str, width: usize, right: bool) -> String {
     }
 }
 
-/// Draws a line about what is selected below a table, and returns the table's area.
+/// Draws a line below a table; returns the table's area.
 pub fn footer(words: &str, theme: &Theme, frame: &mut Frame<'_>, area: Rect) -> Rect {
     let words = text::line(&format!(" {words}"), usize::from(area.width));
     let bottom = Rect {
@@ -194,7 +193,7 @@ pub fn footer(words: &str, theme: &Theme, frame: &mut Frame<'_>, area: Rect) -> 
     above_footer(area)
 }
 
-/// The area of a table that has a line below it.
+/// Area of a table above its bottom line.
 pub fn above_footer(area: Rect) -> Rect {
     Rect {
         height: area.height.saturating_sub(1),

@@ -1,4 +1,4 @@
-//! A table's search, the mouse in it, and the palette's lines for it.
+//! Search, mouse and palette lines of a table.
 
 use super::drawn::fitted;
 use super::{DataTable, Rows, RowsOf, Sort, place_of};
@@ -7,23 +7,23 @@ use crate::tui::widgets::search::{Finder, next_match};
 use ratatui::layout::Rect;
 use std::hash::Hash;
 
-/// What a click did.
+/// Effect of a click.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clicked {
-    /// It was in no row, or is used up.
+    /// No row was selected.
     Nothing,
-    /// It selected a row.
+    /// A row was selected.
     Row {
-        /// The column of the table, where it is on one.
+        /// Column index; `None` beside all columns.
         column: Option<usize>,
-        /// Whether it was a double click.
+        /// Double click.
         twice: bool,
     },
 }
 
 impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
-    /// Searches in all rows, and expands what hides the one that is found. Whether there is
-    /// one; an empty pattern ends the search.
+    /// Searches all rows and expands ancestors of the match. Returns `false` without a match; an
+    /// empty pattern ends the search.
     pub fn find(
         &mut self,
         pattern: &str,
@@ -52,7 +52,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
             return false;
         };
         self.select(data, at, height);
-        // The path goes from what was found up to the row that is collapsed.
+        // `path` runs from the match up to the collapsed row.
         if !path.is_empty() {
             let closed = self.selected().into_iter();
             let path: Vec<Row> = closed.chain(path.into_iter().rev()).collect();
@@ -61,7 +61,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         true
     }
 
-    /// Takes the mouse; `area` is that of the table.
+    /// Handles a mouse event; `area` is the table's area.
     pub fn click(&mut self, click: Click, data: &impl RowsOf<Row, Key>, area: Rect) -> Clicked {
         let height = Self::height(area);
         let x = usize::from(click.at.x.saturating_sub(area.x));
@@ -70,7 +70,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
             .iter()
             .find(|(_, from, width)| (*from..=from + width).contains(&x));
         let Some(line) = click.at.y.checked_sub(area.y + 1).map(usize::from) else {
-            // The second press of a double click would turn the order back.
+            // The second press of a double click would reverse the order again.
             if let (Press::Down, Some((column, ..))) = (click.what, at) {
                 self.click_heading(data, *column, height);
             }
@@ -115,8 +115,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         self.sort_by(data, (column, now == column && !reversed), height);
     }
 
-    /// The palette's lines for the order, each with its column; `first` is the number of the
-    /// first one.
+    /// Palette lines for sort columns, numbered from `first`.
     pub fn choices(data: &impl RowsOf<Row, Key>, first: u16) -> Vec<Choice> {
         let columns = data.columns(u16::MAX);
         let sorts = data.sorts().into_iter().zip(first..);
@@ -130,7 +129,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         lines.collect()
     }
 
-    /// Does what the palette's line of that place in [`DataTable::choices`] says.
+    /// Executes a palette line, given by index in [`DataTable::choices`].
     pub fn choose(&mut self, data: &impl RowsOf<Row, Key>, line: u16, height: usize) {
         if let Some(&column) = data.sorts().get(usize::from(line)) {
             self.sort_by(data, (column, false), height);
@@ -138,8 +137,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
     }
 }
 
-/// Looks in the rows below a collapsed one; `path` is what was found and the rows around it,
-/// innermost first.
+/// Searches below a collapsed row; `path` receives the match and its ancestors, innermost first.
 fn hidden<D: Rows>(data: &D, row: D::Row, text: &mut Finder, path: &mut Vec<D::Row>) -> bool {
     for inner in data.searched(row) {
         if data.fits(inner, text) {

@@ -1,20 +1,20 @@
-//! What a table shows: columns, rows, cells.
+//! Data of a table: columns, rows, cells.
 
 use crate::present::document::Value;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::search::Finder;
 use std::hash::Hash;
 
-/// Whether and how a column sorts.
+/// Sort direction of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// It does not.
+    /// Not sortable.
     No,
-    /// The smallest first.
+    /// Smallest value first.
     Up,
-    /// The greatest first.
+    /// Greatest value first.
     Down,
-    /// As the column with this index does: both show the same figure.
+    /// Sorts by another column, given by index, that shows the same figure.
     Like(usize),
 }
 
@@ -23,21 +23,21 @@ pub enum Sort {
 pub struct Column {
     /// Heading on the screen.
     pub title: &'static str,
-    /// Name in exports and in the palette; empty for a column that is only drawn.
+    /// Name in exports and palette; empty for a screen-only column.
     pub name: &'static str,
-    /// Width in columns of the terminal, the least for a column that stretches; 0 for a column
-    /// that is only exported.
+    /// Width in terminal columns (minimum width of the stretched column); 0 for an export-only
+    /// column.
     pub width: usize,
-    /// Whether its cells are set flush right.
+    /// Right alignment.
     pub right: bool,
-    /// Narrow screens leave out the columns with the greatest rank first, those of rank 0 never.
+    /// Narrow screens drop columns with the highest rank first, rank 0 never.
     pub rank: u8,
-    /// How it sorts.
+    /// Sort direction.
     pub sort: Sort,
 }
 
 impl Column {
-    /// A column that is set flush left, on every screen, and does not sort.
+    /// Left-aligned column without sorting, shown on every screen.
     pub const fn left(title: &'static str, name: &'static str, width: usize) -> Self {
         Column {
             title,
@@ -49,7 +49,7 @@ impl Column {
         }
     }
 
-    /// The same, set flush right.
+    /// Right-aligned column without sorting, shown on every screen.
     pub const fn right(title: &'static str, name: &'static str, width: usize) -> Self {
         Column {
             right: true,
@@ -57,36 +57,36 @@ impl Column {
         }
     }
 
-    /// The same, left out of narrow screens by its rank.
+    /// Sets the rank.
     pub const fn rank(self, rank: u8) -> Self {
         Column { rank, ..self }
     }
 
-    /// The same, sorting.
+    /// Sets the sort direction.
     pub const fn sort(self, sort: Sort) -> Self {
         Column { sort, ..self }
     }
 }
 
-/// What rows are ordered by.
+/// Sort key of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SortKey {
-    /// A number, or the rank of a text among all texts of its column.
+    /// Number, or rank of a text among all texts of the column.
     Number(u64),
-    /// A text, of tables with few rows.
+    /// Text, for tables with few rows.
     Text(String),
 }
 
 impl SortKey {
-    /// The key of a number that is not whole.
+    /// Key of a floating-point number.
     pub fn of_float(value: f64) -> Self {
         let bits = value.to_bits();
-        // The order of floats as integers, by their sign (IEEE 754 totalOrder).
+        // Integer with the same order as the float (IEEE 754 totalOrder).
         let sign = 1 << 63;
         SortKey::Number(if bits & sign == 0 { bits | sign } else { !bits })
     }
 
-    /// The key of a value.
+    /// Key of a value.
     pub fn of(value: &Value) -> Self {
         match value {
             Value::Empty => SortKey::Number(0),
@@ -97,17 +97,17 @@ impl SortKey {
     }
 }
 
-/// A piece of a cell, in one style.
+/// Part of a cell, in one style.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
-    /// The text.
+    /// Text.
     pub text: String,
-    /// How it is drawn.
+    /// Style.
     pub role: Role,
 }
 
 impl Piece {
-    /// A cell of one piece: its text is cut or padded to the column.
+    /// Cell of one piece; the table cuts or pads it to the column.
     pub fn cell(role: Role, text: impl Into<String>) -> Vec<Self> {
         vec![Piece {
             text: text.into(),
@@ -116,106 +116,103 @@ impl Piece {
     }
 }
 
-/// Where a cell is drawn.
+/// Space for a cell on the screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Room<'a> {
-    /// What the terminal can show.
+    /// Terminal capabilities.
     pub theme: &'a Theme,
-    /// Columns of the terminal that the cell has; in the tree column those behind the sign.
+    /// Width in terminal columns, without a tree's indent and sign.
     pub width: usize,
-    /// The columns of the table that are on the screen.
+    /// Indices of visible columns.
     pub columns: &'a [usize],
 }
 
 impl Room<'_> {
-    /// Whether a column of the table is on the screen: then others need not repeat it.
+    /// Whether the screen shows a column, so that other columns need not repeat it.
     pub fn has(&self, column: usize) -> bool {
         self.columns.contains(&column)
     }
 }
 
-/// The data of a table.
+/// Data of a table.
 pub trait Rows {
-    /// A row of this data.
+    /// Handle of a row, valid for this data.
     type Row: Copy;
-    /// What a row is called in every answer to the same question: it stays selected and
-    /// expanded by this.
+    /// Identity of a row across answers: selection and expansion go by it.
     type Key: Clone + Eq + Hash;
 
-    /// The columns of a screen with so many columns. Their number and order are the same for
-    /// every width.
+    /// Columns for a screen of `width` terminal columns. Count and order never depend on the width.
     fn columns(&self, width: u16) -> Vec<Column>;
 
-    /// The column that takes the room that the others leave.
+    /// Index of the column that takes spare width.
     fn stretch(&self) -> usize;
 
-    /// The columns to sort by, in the order in which a key goes through them; the first one is
-    /// the order at the beginning.
+    /// Sortable columns in the order of key presses; the first defines the initial order.
     fn sorts(&self) -> Vec<usize>;
 
-    /// The column of the name, with indent and sign in a tree.
+    /// Index of the name column; a tree shows indent and sign there.
     fn tree_column(&self) -> usize {
         self.stretch()
     }
 
-    /// The rows below a row, or the outermost ones, in the order of what is equal.
+    /// Children of a row, or top-level rows; the order breaks ties.
     fn children(&self, parent: Option<Self::Row>) -> Vec<Self::Row>;
 
-    /// Whether a row has rows below it.
+    /// Whether a row has children.
     fn can_open(&self, _row: Self::Row) -> bool {
         false
     }
 
-    /// Whether any row can have rows below it.
+    /// Whether any row has children.
     fn is_tree(&self) -> bool {
         false
     }
 
-    /// Columns of the terminal that a level of a tree is set in.
+    /// Indent per tree level, in terminal columns.
     fn indent(&self) -> usize {
         2
     }
 
-    /// Whether rows are expanded before anybody collapses them.
+    /// Whether rows start expanded.
     fn is_open_at_first(&self) -> bool {
         false
     }
 
-    /// Whether the rows below this one keep their order, whatever the table is sorted by.
+    /// Whether children of this row ignore the sort column.
     fn keeps_order(&self, _parent: Self::Row) -> bool {
         false
     }
 
-    /// A row's key.
+    /// Key of a row.
     fn key(&self, row: Self::Row) -> Self::Key;
 
-    /// A cell's value.
+    /// Value of a cell.
     fn value(&self, row: Self::Row, column: usize) -> Value;
 
-    /// What a row is ordered by.
+    /// Sort key of a row.
     fn sort_key(&self, row: Self::Row, column: usize) -> SortKey {
         SortKey::of(&self.value(row, column))
     }
 
-    /// A cell on the screen. One piece is cut or padded to the room; several are drawn as they
-    /// are.
+    /// Cell on the screen. A single piece is cut or padded to the width; several pieces are drawn
+    /// unchanged.
     fn cell(&self, row: Self::Row, column: usize, room: &Room<'_>) -> Vec<Piece>;
 
-    /// Whether a row has what is searched for.
+    /// Whether a row matches a search.
     fn fits(&self, row: Self::Row, text: &mut Finder) -> bool;
 
-    /// The rows below a collapsed row that a search goes through.
+    /// Children of a collapsed row that a search visits.
     fn searched(&self, row: Self::Row) -> Vec<Self::Row> {
         self.children(Some(row))
     }
 
-    /// A row's share of all samples, 0 to 1.
+    /// Share of all samples, 0 to 1.
     fn share(&self, _row: Self::Row) -> f64 {
         0.0
     }
 }
 
-/// The data of a table with rows and keys of these types.
+/// Data with given row and key types.
 pub trait RowsOf<Row, Key>: Rows<Row = Row, Key = Key> {}
 
 impl<D: Rows> RowsOf<D::Row, D::Key> for D {}
