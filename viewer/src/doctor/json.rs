@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::facts::{Capability, Facts, Limit, MachineFacts, PerfProbe, ProcessFacts, Setting, Vms};
 use super::modules::{Dwarf, FileState, ModuleRow};
 use super::text::{mark_word, module_mark};
-use super::verdict::{Group, Verdict};
+use super::verdict::Verdict;
+use super::verdict::row::Group;
 use vm::VmJson;
 
 /// Raised when a field changes its meaning or goes; new fields come without.

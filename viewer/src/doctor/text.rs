@@ -16,7 +16,8 @@ use textwrap::{Options, WordSplitter, wrap};
 
 use super::facts::Facts;
 use super::modules::{Dwarf, FileState, ModuleRow};
-use super::verdict::{Group, Mark, Row, Verdict};
+use super::verdict::Verdict;
+use super::verdict::row::{Group, Mark, Row};
 
 const WIDTH: usize = 80;
 /// Columns of mark, what and found, each with the blank that ends it.

@@ -1,51 +1,15 @@
 //! From facts to rows: a pure function. What can be sampled, what can't, and the one
 //! thing to do about it, said only where it would help *here*.
 
+mod kernel;
 mod machine;
 mod perf;
 mod process;
 mod rights;
+pub mod row;
 
-use super::facts::{Facts, MachineFacts};
-
-/// How good a row's news is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// Nothing is lost.
-    Ok,
-    /// It works, and something is lost.
-    Limited,
-    /// It does not work.
-    No,
-}
-
-/// What a row is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
-    /// This machine, and who runs vmscope.
-    Machine,
-    /// The process asked about.
-    Process,
-}
-
-/// A row of doctor's table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Stable name, for JSON.
-    pub id: &'static str,
-    /// What it is about.
-    pub group: Group,
-    /// How good its news is.
-    pub mark: Mark,
-    /// What was looked at, in the words of the kernel where it has any.
-    pub what: String,
-    /// What was found there.
-    pub found: String,
-    /// What that means for sampling.
-    pub meaning: String,
-    /// The one thing to do, where something is to be done and would help here.
-    pub todo: Option<String>,
-}
+use super::facts::Facts;
+use row::Row;
 
 /// All rows, and whether the default recording would work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +27,7 @@ pub struct Verdict {
 pub fn decide(facts: &Facts) -> Verdict {
     let mut rows = machine::rows(&facts.machine, facts.perf.as_ref());
     let user = perf::can_sample_user(&facts.machine, facts.perf.as_ref());
-    let mut works = user && !machine::kernel_too_old(&facts.machine);
+    let mut works = user && !kernel::too_old(&facts.machine);
     let mut what = String::from("`vmscope record -- COMMAND`");
     if let Some(target) = &facts.process {
         let probe = facts.process_perf.as_ref();
@@ -81,46 +45,6 @@ pub fn decide(facts: &Facts) -> Verdict {
         works,
         summary,
         rows,
-    }
-}
-
-/// Builds a row; with [`Row::todo`], the thing to do.
-fn row(
-    id: &'static str,
-    group: Group,
-    mark: Mark,
-    what: &str,
-    found: impl Into<String>,
-    meaning: impl Into<String>,
-) -> Row {
-    let (what, found, meaning) = (what.to_owned(), found.into(), meaning.into());
-    Row {
-        id,
-        group,
-        mark,
-        what,
-        found,
-        meaning,
-        todo: None,
-    }
-}
-
-impl Row {
-    fn todo(mut self, todo: impl Into<String>) -> Self {
-        self.todo = Some(todo.into());
-        self
-    }
-}
-
-/// A command as it is to be typed by who runs vmscope, and where: root in a container
-/// has no say over the machine's settings.
-fn as_admin(machine: &MachineFacts, command: &str) -> String {
-    if machine.confined() {
-        format!("on the container's host: sudo {command}")
-    } else if machine.uid == 0 {
-        command.to_owned()
-    } else {
-        format!("sudo {command}")
     }
 }
 

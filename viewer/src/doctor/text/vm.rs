@@ -12,7 +12,7 @@
 //! ```
 
 use super::super::facts::{PerfProbe, ProcessFacts, Trouble, VmFacts, VmReading, Vms};
-use super::super::verdict::Mark;
+use super::super::verdict::row::Mark;
 use super::{heading, mark_word, push_wrapped};
 use crate::present::numbers::some;
 

@@ -4,9 +4,8 @@
 use nix::errno::Errno;
 
 use super::super::facts::{Capability, MachineFacts, PerfProbe, Setting};
-use super::machine::{found, machine_row};
 use super::rights::container_grant;
-use super::{Mark, Row, as_admin};
+use super::row::{Mark, Row, as_admin, found, machine_row};
 
 /// The kernel's own default for `perf_event_mlock_kb`: a ring of 512 KiB for each CPU,
 /// and its head page.

@@ -4,7 +4,7 @@ use nix::errno::Errno;
 
 use super::super::facts::{Existence, MachineFacts, PerfProbe, ProcessFacts, Reading};
 use super::rights::{followable, limit_text};
-use super::{Group, Mark, Row, as_admin, row};
+use super::row::{Group, Mark, Row, as_admin, row};
 
 pub(super) fn rows(
     machine: &MachineFacts,

@@ -1,8 +1,8 @@
 //! The rows about what the caller may do: ptrace, capabilities, priorities, descriptors.
 
 use super::super::facts::{Capability, Limit, MachineFacts, Setting};
-use super::machine::{PERFMON_KERNEL, found, machine_row, release};
-use super::{Mark, Row, as_admin};
+use super::kernel::{PERFMON_KERNEL, release};
+use super::row::{Mark, Row, as_admin, found, machine_row};
 
 pub(super) fn ptrace_scope(machine: &MachineFacts) -> Row {
     let make = |mark, meaning: &str| {

@@ -1,8 +1,9 @@
 use nix::errno::Errno;
 
+use super::row::Mark;
 use super::*;
 use crate::doctor::facts::{
-    Capabilities, Existence, Limit, PerfProbe, ProcessFacts, Reading, Setting, Vms,
+    Capabilities, Existence, Limit, MachineFacts, PerfProbe, ProcessFacts, Reading, Setting, Vms,
 };
 
 /// An ordinary user on an ordinary machine.

@@ -11,6 +11,7 @@ pub(crate) mod vm;
 
 use super::options::ReportOptions;
 use anyhow::Result;
+use ratatui::crossterm::terminal::window_size;
 use rustc_hash::FxHashSet;
 use std::io::Write;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Summary};
@@ -102,7 +103,9 @@ pub(super) fn write(
 
 /// The columns of a page: those asked for, else the terminal's, else 100.
 pub(crate) fn width(asked: Option<u16>) -> usize {
-    let terminal = || terminal_size::terminal_size().map(|(columns, _)| columns.0);
+    // `crossterm::terminal::size` would run `tput` where there is no terminal.
+    let terminal = || window_size().ok().map(|size| size.columns);
+    let terminal = || terminal().filter(|columns| *columns > 0);
     usize::from(asked.or_else(terminal).unwrap_or(100)).max(MIN_WIDTH)
 }
 
