@@ -85,7 +85,7 @@ fn summary(bencher: Bencher, kind: &str) {
     let profile = profile(kind);
     bencher
         .counter(ItemsCount::new(SAMPLES))
-        .bench(|| Summary::of(divan::black_box(&profile), &Filter::default()));
+        .bench(|| Summary::with_errors(divan::black_box(&profile), &Filter::default()));
 }
 
 /// `Summary::of` one thread in half of the time.
@@ -101,7 +101,7 @@ fn summary_of_a_part(bencher: Bencher, kind: &str) {
     };
     bencher
         .counter(ItemsCount::new(SAMPLES))
-        .bench(|| Summary::of(divan::black_box(&profile), &filter));
+        .bench(|| Summary::with_errors(divan::black_box(&profile), &filter));
 }
 
 /// From the file to the counts.
@@ -109,5 +109,5 @@ fn summary_of_a_part(bencher: Bencher, kind: &str) {
 fn end_to_end(bencher: Bencher, kind: &str) {
     bencher
         .counter(ItemsCount::new(SAMPLES))
-        .bench(|| Summary::of(&profile(kind), &Filter::default()));
+        .bench(|| Summary::with_errors(&profile(kind), &Filter::default()));
 }

@@ -24,7 +24,7 @@ use recordings::shapes::long::{self, Popularity};
 use recordings::shapes::{PERIOD, THREADS};
 use std::sync::{Arc, LazyLock};
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
+use vmscope_symbolizer::annotate::{Annotation, Choice, candidates, choose};
 use vmscope_symbolizer::calls::{CallTree, CallsOf, StackIndex};
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::{Filter, Profile, Stop, Summary, profile_of};
@@ -91,7 +91,7 @@ fn open_and_summary(bencher: Bencher, kind: &str) {
     let bytes = bytes_of(kind);
     bencher.bench(|| {
         let profile = profile_of(read(divan::black_box(bytes)).unwrap(), Vec::new(), true);
-        let summary = Summary::of_stoppable(&profile, &Filter::default(), &Stop::new());
+        let summary = Summary::of(&profile, &Filter::default(), &Stop::new());
         (profile, summary)
     });
 }
@@ -102,7 +102,7 @@ fn summary<const UNIFORM: bool>(bencher: Bencher, change: &str) {
     let profile = profile(if UNIFORM { "uniform" } else { "zipf" });
     let filter = filter(change, END);
     let stop = Stop::new();
-    bencher.bench(|| Summary::of_stoppable(divan::black_box(profile), &filter, &stop));
+    bencher.bench(|| Summary::of(divan::black_box(profile), &filter, &stop));
 }
 
 /// The errors of all shares.
@@ -141,7 +141,7 @@ fn annotation<const UNIFORM: bool>(bencher: Bencher) {
     let Choice::One(subject) = choose(profile, &candidates(profile, &filter), None) else {
         panic!("there are methods");
     };
-    bencher.bench(|| annotate(divan::black_box(profile), &filter, &subject));
+    bencher.bench(|| Annotation::of(divan::black_box(profile), &filter, &subject));
 }
 
 /// Finding all stacks, once.

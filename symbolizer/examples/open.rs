@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vmscope_records::TimeNs;
 use vmscope_records::recording::Reader;
-use vmscope_symbolizer::annotate::{Choice, annotate, candidates, choose};
+use vmscope_symbolizer::annotate::{Annotation, Choice, candidates, choose};
 use vmscope_symbolizer::calls::{CallTree, CallsOf, StackIndex};
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf, Counts, by_thread};
 use vmscope_symbolizer::{Filter, Profile, Stop, Summary, Trace, profile_of};
@@ -40,7 +40,7 @@ fn main() {
     let everything = Filter::default();
     let stop = Stop::new();
     let summary = once("first summary", || {
-        Summary::of_stoppable(&profile, &everything, &stop).unwrap()
+        Summary::of(&profile, &everything, &stop).unwrap()
     });
     println!("{:30} wall {:?}", "", begin.elapsed());
     let (time_buckets, cells) = profile.time_buckets.size();
@@ -67,7 +67,7 @@ fn keys(profile: &Profile) {
     for change in CHANGES {
         let filter = filter(change, end);
         often(&format!("summary, {change}"), || {
-            Summary::of_stoppable(profile, &filter, &stop)
+            Summary::of(profile, &filter, &stop)
         });
     }
     for change in CHANGES {
@@ -100,7 +100,7 @@ fn keys(profile: &Profile) {
         panic!("there are methods");
     };
     often("candidates", || candidates(profile, &filter));
-    often("annotation", || annotate(profile, &filter, &subject));
+    often("annotation", || Annotation::of(profile, &filter, &subject));
 }
 
 /// What a key changes among callers.

@@ -195,20 +195,14 @@ impl<'a> Timelines<'a> {
 }
 
 impl Compilers {
-    /// Counts; `None` where no compilation is told at all.
+    /// Counts the compilers' samples under a filter; `None` if the recording has no
+    /// compilations, or `stop` was requested first.
     #[must_use]
-    pub fn of(profile: &Profile, filter: &Filter) -> Option<Self> {
-        if profile.trace.compilations.is_empty() {
+    pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
+        let trace = &profile.trace;
+        if trace.compilations.is_empty() {
             return None;
         }
-        Self::of_stoppable(profile, filter, &Stop::new())
-    }
-
-    /// Counts; `None` when `stop` was wished before it was done. Where no compilation is
-    /// told, there is none in it.
-    #[must_use]
-    pub fn of_stoppable(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
-        let trace = &profile.trace;
         let lines = Timelines::of(trace);
 
         let mut compilers = Compilers::default();

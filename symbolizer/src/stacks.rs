@@ -91,39 +91,29 @@ impl StackTree {
 
 /// Hands every sample that the filter takes to `visit`, in the order of the recording,
 /// and returns the tree that their nodes are of.
-pub fn each_stack(profile: &Profile, filter: &Filter, visit: impl FnMut(StackSample)) -> StackTree {
-    each_stack_stoppable(profile, filter, &Stop::new(), visit).unwrap_or_default()
-}
-
-/// The same; `None` when `stop` was wished before it was done.
-pub fn each_stack_stoppable(
+pub fn each_stack(
     profile: &Profile,
     filter: &Filter,
-    stop: &Stop,
     mut visit: impl FnMut(StackSample),
-) -> Option<StackTree> {
+) -> StackTree {
     let mut walker = Walker::new(profile);
-    each_taken(profile, filter, stop, |taken| {
+    let stop = Stop::new();
+    let done = each_taken(profile, filter, &stop, |taken| {
         let node = walker.node(taken.chain, taken.place);
         visit(StackSample {
             time: taken.time,
             thread: taken.thread,
             node,
         });
-    })?;
-    Some(walker.tree)
+    });
+    debug_assert!(done.is_some(), "nobody else holds the stop");
+    walker.tree
 }
 
-/// Counts the samples that the filter takes by thread and stack, in the order of each
-/// one's first sample. Takes memory by distinct stacks, not by samples.
+/// Counts the filter's samples by thread and stack, in the order of first samples. Memory
+/// grows with distinct stacks, not with samples. `None` if `stop` was requested first.
 #[must_use]
-pub fn count_stacks(profile: &Profile, filter: &Filter) -> (StackTree, Vec<StackCount>) {
-    count_stacks_stoppable(profile, filter, &Stop::new()).unwrap_or_default()
-}
-
-/// The same; `None` when `stop` was wished before it was done.
-#[must_use]
-pub fn count_stacks_stoppable(
+pub fn count_stacks(
     profile: &Profile,
     filter: &Filter,
     stop: &Stop,

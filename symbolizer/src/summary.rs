@@ -79,11 +79,12 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Counts, with the errors of shares.
+    /// Counts the samples of a filter and estimates the errors of the entries' shares.
     #[must_use]
-    pub fn of(profile: &Profile, filter: &Filter) -> Self {
+    pub fn with_errors(profile: &Profile, filter: &Filter) -> Self {
+        // Nobody else holds this stop: both computations complete.
         let stop = Stop::new();
-        let mut summary = Self::of_stoppable(profile, filter, &stop).unwrap_or_default();
+        let mut summary = Self::of(profile, filter, &stop).unwrap_or_default();
         let errors = Self::errors_by_entry(profile, filter, &stop);
         summary.errors = errors.unwrap_or_default();
         summary
@@ -100,10 +101,10 @@ impl Summary {
         errors::batch_errors(profile, &selection, entry_of, size, stop)
     }
 
-    /// Counts; the errors of shares remain to be found by
-    /// [`Summary::errors_by_entry`]. `None` when `stop` was wished before it was done.
+    /// Counts the samples of a filter; [`Summary::errors`] stays empty, for
+    /// [`Summary::errors_by_entry`] to fill. `None` if `stop` was requested first.
     #[must_use]
-    pub fn of_stoppable(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
+    pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
         let selection = Selection::new(profile, filter);
         let counts = Counts::of_selection(profile, &selection, stop)?;
         let late_by_thread = late::by_thread(profile, &selection);

@@ -17,8 +17,8 @@ use vmscope_records::{
 };
 use vmscope_symbolizer::annotate::{
     Annotation, ByMethod, Candidate, Choice, Inlined, Listed, Located, MAX_DEPTH, Origin, Row,
-    Spot, Taken, annotate, annotate_stoppable, calls, candidates, choose, hottest, hottest_method,
-    machine_code, sides, versions,
+    Spot, Taken, annotate, calls, candidates, choose, hottest, hottest_method, machine_code, sides,
+    versions,
 };
 use vmscope_symbolizer::{Filter, Profile, Stop, Summary, profile_of};
 
@@ -51,7 +51,7 @@ fn first_are_the_hottest(profile: &Profile, filter: &Filter, all: &[Candidate]) 
 /// Every candidate of a profile: its samples are in its rows, each once, and its own add up
 /// to those of all entries that have a name.
 fn adds_up(profile: &Profile, filter: &Filter) {
-    let summary = Summary::of(profile, filter);
+    let summary = Summary::with_errors(profile, filter);
     let all = candidates(profile, filter);
     first_are_the_hottest(profile, filter, &all);
     let named = (0u32..).zip(&summary.entries);
@@ -59,7 +59,7 @@ fn adds_up(profile: &Profile, filter: &Filter) {
     let own: u64 = all.iter().map(|candidate| candidate.own).sum();
     assert_eq!(own, named.map(|(_, samples)| samples).sum::<u64>());
     for candidate in &all {
-        let annotation = annotate(profile, filter, &candidate.subject);
+        let annotation = Annotation::of(profile, filter, &candidate.subject);
         assert_eq!(annotation.name, candidate.name);
         assert_eq!(annotation.total, summary.total);
         assert_eq!(
@@ -132,7 +132,7 @@ fn the(profile: &Profile, name: &str) -> Annotation {
     let filter = Filter::default();
     let all = candidates(profile, &filter);
     match choose(profile, &all, Some(name)) {
-        Choice::One(subject) => annotate(profile, &filter, &subject),
+        Choice::One(subject) => Annotation::of(profile, &filter, &subject),
         other => panic!("{name}: {other:?}"),
     }
 }
@@ -268,7 +268,7 @@ fn names_mean_what_they_say() {
         panic!("there is one");
     };
     assert_eq!(
-        annotate(&profile, &Filter::default(), &hottest).name,
+        Annotation::of(&profile, &Filter::default(), &hottest).name,
         "A.inner()V"
     );
 }
@@ -460,7 +460,7 @@ fn every_sample_of_a_method_is_of_one_version() {
         assert_eq!(samples, candidate.all, "{}", candidate.label);
         for version in &all {
             let origin = Some(version.origin);
-            let of_one = annotate_stoppable(&taken, &located, origin, &stop).unwrap();
+            let of_one = annotate(&taken, &located, origin, &stop).unwrap();
             assert_eq!(of_one.all.samples(), version.samples, "{version:?}");
             if let Origin::Code(code) = version.origin {
                 let pieces = machine_code(&profile, subject, &[code]).remove(0);
@@ -504,7 +504,7 @@ fn versions_side_by_side_add_up_place_by_place() {
     let taken = Taken::of(&profile, &filter);
     for candidate in candidates(&profile, &filter).iter().filter(|c| c.method) {
         let subject = &candidate.subject;
-        let all = annotate(&profile, &filter, subject);
+        let all = Annotation::of(&profile, &filter, subject);
         let located = Located::of(&profile, &ByMethod::of(&profile), subject);
         let versions = versions(&taken, &located, &stop).unwrap();
         let wanted: Vec<Origin> = versions.iter().map(|version| version.origin).collect();
@@ -517,7 +517,7 @@ fn versions_side_by_side_add_up_place_by_place() {
             assert_eq!(side.total, all.total);
             // One by one they are the same.
             let origin = Some(version.origin);
-            let alone = annotate_stoppable(&taken, &located, origin, &stop).unwrap();
+            let alone = annotate(&taken, &located, origin, &stop).unwrap();
             assert_eq!(format!("{:?}", alone.rows), format!("{:?}", side.rows));
             assert_eq!(alone.error, side.error);
             several += usize::from(version.samples > 320 && versions.len() > 2);

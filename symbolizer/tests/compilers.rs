@@ -10,8 +10,8 @@ mod recordings;
 
 use recordings::{Draw, PROCESS, PROGRAM_AT, Recording, THREAD};
 use vmscope_records::{Compilation, Record, ThreadKey, ThreadRole, TimeNs};
-use vmscope_symbolizer::Filter;
 use vmscope_symbolizer::compilers::{Compilers, MAX_METHODS};
+use vmscope_symbolizer::{Filter, Stop};
 
 const C2: ThreadKey = ThreadKey(2);
 const C1: ThreadKey = ThreadKey(3);
@@ -44,7 +44,7 @@ fn tell(recording: &mut Recording, one: Compilation) {
 }
 
 fn counted(recording: &Recording, filter: &Filter) -> Compilers {
-    Compilers::of(&recording.profile(), filter).unwrap()
+    Compilers::of(&recording.profile(), filter, &Stop::new()).unwrap()
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn where_nothing_is_told_nothing_is_counted() {
     let mut recording = recording();
     recording.sample(5, C2, PROGRAM_AT);
     assert_eq!(
-        Compilers::of(&recording.profile(), &Filter::default()),
+        Compilers::of(&recording.profile(), &Filter::default(), &Stop::new()),
         None
     );
 }
@@ -207,11 +207,12 @@ fn it_is_as_asking_each_compilation_about_each_sample() {
 #[test]
 fn counting_can_be_stopped() {
     let mut recording = recording();
-    recording.sample(1, recordings::THREAD, recordings::PROGRAM_AT);
+    tell(&mut recording, seen(C2, 1, "A.a", 100, 500));
+    recording.sample(200, C2, PROGRAM_AT);
     let profile = recording.profile();
-    let stop = vmscope_symbolizer::Stop::new();
+    let stop = Stop::new();
     let filter = Filter::default();
-    assert!(Compilers::of_stoppable(&profile, &filter, &stop).is_some());
+    assert!(Compilers::of(&profile, &filter, &stop).is_some());
     stop.stop();
-    assert!(Compilers::of_stoppable(&profile, &filter, &stop).is_none());
+    assert!(Compilers::of(&profile, &filter, &stop).is_none());
 }

@@ -92,7 +92,7 @@ fn samples_after_the_last_reading_count_as_promised() {
     let trace = Trace::read(&mut reader).expect("a recording");
     let profile = profile_of(trace, Vec::new(), true);
 
-    let all = Summary::of(&profile, &Filter::default());
+    let all = Summary::with_errors(&profile, &Filter::default());
     assert_eq!((all.total, all.after_last_cpu), (149, 50));
     assert_eq!(all.promised, Some(150.0));
     // What is only asked about the time before knows nothing of it.
@@ -100,7 +100,7 @@ fn samples_after_the_last_reading_count_as_promised() {
         to: Some(TimeNs(100 * PERIOD)),
         ..Filter::default()
     };
-    let before = Summary::of(&profile, &before);
+    let before = Summary::with_errors(&profile, &before);
     assert_eq!((before.total, before.after_last_cpu), (99, 0));
     assert_eq!(before.promised, Some(100.0));
 }

@@ -15,9 +15,7 @@ use vmscope_records::{
     Avma, BoundaryRule, BytecodePc, Constituent, CpuMode, DurationNs, Exactness, PcMap, Record,
     Sample, ThreadKey, ThreadRole, TimeNs,
 };
-use vmscope_symbolizer::annotate::{
-    ByMethod, Located, Taken, annotate_stoppable, candidates, versions,
-};
+use vmscope_symbolizer::annotate::{ByMethod, Located, Taken, annotate, candidates, versions};
 use vmscope_symbolizer::time_buckets::{BUCKET, Counts, Sites, Stop, TimeBuckets};
 use vmscope_symbolizer::zone::{Residencies, Residency};
 use vmscope_symbolizer::{Bounds, Filter, Live, Profile, Summary};
@@ -224,9 +222,9 @@ fn a_version_is_compared_with_what_is_kept_one_by_one() {
     let stop = Stop::new();
     let taken = Taken::of(&profile, &filter);
     let origin = Some(versions(&taken, &located, &stop).unwrap()[0].origin);
-    let of_one = annotate_stoppable(&taken, &located, origin, &stop).unwrap();
+    let of_one = annotate(&taken, &located, origin, &stop).unwrap();
     assert_eq!(of_one.total, profile.trace.samples.times.len() as u64);
-    let of_all = annotate_stoppable(&taken, &located, None, &stop).unwrap();
+    let of_all = annotate(&taken, &located, None, &stop).unwrap();
     assert_eq!(of_all.total, 60 * 300);
 }
 
@@ -291,7 +289,7 @@ fn counts(profile: &mut Profile, filter: &Filter) -> [(Counts, Summary); 2] {
     let count = |profile: &Profile| {
         let mut counts = Counts::of(profile, filter, &Stop::new()).unwrap();
         counts.sites.resize(profile.sites.len(), 0);
-        (counts, Summary::of(profile, filter))
+        (counts, Summary::with_errors(profile, filter))
     };
     let own = count(profile);
     let mut fresh = TimeBuckets::default();
@@ -309,7 +307,7 @@ fn counts(profile: &mut Profile, filter: &Filter) -> [(Counts, Summary); 2] {
 
 /// By name and tier, how many samples there are since the start.
 fn totals(profile: &Profile) -> std::collections::BTreeMap<String, u64> {
-    let summary = Summary::of(profile, &Filter::default());
+    let summary = Summary::with_errors(profile, &Filter::default());
     let mut totals = std::collections::BTreeMap::new();
     for (entry, samples) in profile.entries.iter().zip(summary.entries) {
         *totals.entry(entry.name.clone()).or_insert(0) += samples;

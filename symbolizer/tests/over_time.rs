@@ -49,7 +49,7 @@ fn rows_of_threads_add_up() {
             threads: Some(threads.into_iter().collect()),
             ..Filter::default()
         };
-        let expected = Summary::of(&profile, &filter);
+        let expected = Summary::with_errors(&profile, &filter);
         let mut regions = [0; Region::ALL.len()];
         for column in 0..what.columns {
             let of_row = &columns.column(column)[row * groups..(row + 1) * groups];

@@ -55,7 +55,7 @@ fn sum(all: &[Owned], fits: impl Fn(&Owner) -> bool) -> u64 {
 fn every_sample_has_an_owner_or_none() {
     let profile = java();
     for filter in filters() {
-        let summary = Summary::of(&profile, &filter);
+        let summary = Summary::with_errors(&profile, &filter);
         let all = owners(&profile, &filter, &Stop::new()).unwrap();
         let mut entries = vec![0; profile.entries.len()];
         for one in &all {
@@ -67,7 +67,7 @@ fn every_sample_has_an_owner_or_none() {
         }
         assert_eq!(entries, summary.entries, "{filter:?}");
         // What the compilers worked for is told the same elsewhere.
-        let compilers = Compilers::of(&profile, &filter).unwrap();
+        let compilers = Compilers::of(&profile, &filter, &Stop::new()).unwrap();
         assert_eq!(
             sum(&all, |o| matches!(o, Owner::Compiled(_))),
             compilers.told
@@ -82,7 +82,7 @@ fn errors_are_of_the_same_samples() {
     let profile = java();
     let stop = Stop::new();
     for filter in filters() {
-        let summary = Summary::of(&profile, &filter);
+        let summary = Summary::with_errors(&profile, &filter);
         let size = (summary.total, profile.entries.len());
         let mut counted: BTreeMap<(u32, Owner), u64> = BTreeMap::new();
         let errors = owner_errors(&profile, &filter, size, &stop, |_, entry, owner, put| {

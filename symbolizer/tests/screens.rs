@@ -15,7 +15,7 @@ use screens_support::{all, between, constituents, depths, lives, profile, record
 use std::collections::BTreeMap;
 use vmscope_records::{Collection, GoneReason, Record, ThreadRole, TimeNs};
 use vmscope_symbolizer::compilers::Compilers;
-use vmscope_symbolizer::{Filter, Region};
+use vmscope_symbolizer::{Filter, Region, Stop};
 
 #[test]
 fn java() {
@@ -210,7 +210,7 @@ fn javas_mutators_have_callers_and_its_compilers_work() {
             .sum::<u64>()
     };
     assert_eq!([1, 2, 3, 4].map(inlined), [558, 106, 13, 0]);
-    let compilers = Compilers::of(&profile, &Filter::default()).unwrap();
+    let compilers = Compilers::of(&profile, &Filter::default(), &Stop::new()).unwrap();
     assert_eq!((compilers.samples, compilers.told), (2_083, 1_213));
     assert_eq!(
         (compilers.between, compilers.unseen, compilers.doubtful),

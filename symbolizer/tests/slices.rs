@@ -122,7 +122,7 @@ fn counts_are_those_of_all_samples() {
         assert_eq!(counts.sites, sites, "{filter:?}");
         assert_eq!(counts.threads, threads, "{filter:?}");
         assert_eq!(counts.total, sites.iter().sum::<u64>(), "{filter:?}");
-        let summary = Summary::of(&profile, &filter);
+        let summary = Summary::with_errors(&profile, &filter);
         assert_eq!(summary.sites, sites, "{filter:?}");
         assert_eq!(summary.entries.iter().sum::<u64>(), counts.total);
         assert_eq!(summary.quality.total(), counts.total);
@@ -207,7 +207,7 @@ fn totals_stay_and_filters_by_time_reach_the_window() {
     let mut profile = profile();
     let everything = |profile: &Profile, filter: &Filter| {
         let counts = Counts::of(profile, filter, &Stop::new()).unwrap();
-        (counts, Summary::of(profile, filter).entries)
+        (counts, Summary::with_errors(profile, filter).entries)
     };
     let from_the_start: Vec<Filter> = (filters(&profile).into_iter())
         .map(|filter| Filter {
@@ -240,7 +240,11 @@ fn totals_stay_and_filters_by_time_reach_the_window() {
     for (filter, before) in from_the_start.iter().zip(before) {
         assert_eq!(everything(&profile, filter), before, "{filter:?}");
     }
-    assert!(Summary::of(&profile, &Filter::default()).errors.is_empty());
+    assert!(
+        Summary::with_errors(&profile, &Filter::default())
+            .errors
+            .is_empty()
+    );
     for (by, groups) in [(By::Threads, 5), (By::Regions, Region::ALL.len())] {
         let total = Columns::total(&profile, by, &Filter::default(), &Stop::new()).unwrap();
         assert_eq!(total.len(), groups);
@@ -251,7 +255,7 @@ fn totals_stay_and_filters_by_time_reach_the_window() {
         if filter.from.is_none() {
             continue;
         }
-        let summary = Summary::of(&profile, &filter);
+        let summary = Summary::with_errors(&profile, &filter);
         let taken: Vec<_> = taken(&profile, &filter).collect();
         assert_eq!(summary.total, taken.len() as u64, "{filter:?}");
         assert!(summary.window.0 >= kept_from, "{filter:?}");
@@ -296,7 +300,7 @@ fn what_is_stopped_gives_nothing() {
     let profile = profile();
     let stop = Stop::new();
     stop.clone().stop();
-    assert!(Summary::of_stoppable(&profile, &Filter::default(), &stop).is_none());
+    assert!(Summary::of(&profile, &Filter::default(), &stop).is_none());
     let what = columns_of((0, END), By::Threads);
     assert!(Columns::of(&profile, &what, &Filter::default(), &stop).is_none());
 }

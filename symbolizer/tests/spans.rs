@@ -55,7 +55,7 @@ fn a_span_has_what_the_summary_of_its_window_has() {
             to: Some(one.to),
             ..Filter::default()
         };
-        let summary = Summary::of(&profile, &filter);
+        let summary = Summary::with_errors(&profile, &filter);
         assert_eq!(in_span.regions, summary.regions, "{one:?}");
         assert_eq!(in_span.total(), summary.total);
     }

@@ -7,7 +7,7 @@ use vmscope_records::{
     Avma, CallChain, CpuMode, Record, Sample, SampleDetail, ThreadKey, ThreadRole, TimeNs,
 };
 use vmscope_symbolizer::stacks::{StackTree, count_stacks, each_stack};
-use vmscope_symbolizer::{Filter, Profile};
+use vmscope_symbolizer::{Filter, Profile, Stop};
 
 const ZONE: u64 = 0x1000_0000;
 const OTHER: ThreadKey = ThreadKey(2);
@@ -61,7 +61,7 @@ fn names(profile: &Profile, tree: &StackTree, node: u32) -> Vec<String> {
 #[test]
 fn equal_stacks_are_counted_together() {
     let profile = profile();
-    let (tree, counts) = count_stacks(&profile, &Filter::default());
+    let (tree, counts) = count_stacks(&profile, &Filter::default(), &Stop::new()).unwrap();
     let read: Vec<(u32, Vec<String>, u64)> = counts
         .iter()
         .map(|count| {

@@ -63,7 +63,7 @@ fn only(thread: u32) -> Filter {
 }
 
 fn promised(profile: &Profile, filter: &Filter) -> Option<u64> {
-    Summary::of(profile, filter)
+    Summary::with_errors(profile, filter)
         .promised
         .map(|n| n.round() as u64)
 }
@@ -91,7 +91,7 @@ fn a_threads_cpu_time_is_what_promises_samples() {
     assert_eq!(promised(&profile, &window(40_000, 60_000)), Some(30));
     assert_eq!(promised(&profile, &window(90_000, 900_000)), Some(20));
     assert_eq!(promised(&profile, &window(900_000, 990_000)), Some(0));
-    let threads = Summary::of(&profile, &window(0, 10_000)).threads;
+    let threads = Summary::with_errors(&profile, &window(0, 10_000)).threads;
     assert_eq!(threads.len(), 1, "one had not begun: {threads:?}");
 }
 
@@ -104,7 +104,7 @@ fn where_the_kernel_is_excluded_user_time_promises() {
     })));
     let profile = recording.profile();
     assert_eq!(promised(&profile, &Filter::default()), Some(125));
-    let summary = Summary::of(&profile, &Filter::default());
+    let summary = Summary::with_errors(&profile, &Filter::default());
     let shown: Vec<_> = summary.threads.iter().map(|thread| thread.cpu).collect();
     assert_eq!(
         shown[0],
@@ -121,7 +121,7 @@ fn what_is_not_known_is_not_promised() {
         .put(thread_end(THREAD, 100_000, true, 100_000, None))
         .sample(5, OTHER, PROGRAM_AT)
         .end(100_000);
-    let summary = Summary::of(&recording.profile(), &Filter::default());
+    let summary = Summary::with_errors(&recording.profile(), &Filter::default());
     assert_eq!(summary.promised, Some(100.0));
     assert_eq!(summary.threads_without_cpu, 1);
     let nothing = Recording::of("native").profile();
@@ -156,7 +156,7 @@ fn where_only_the_newest_is_kept_only_that_is_promised() {
             remedy: String::new(),
         }));
     let profile = recording.profile();
-    let summary = Summary::of(&profile, &Filter::default());
+    let summary = Summary::with_errors(&profile, &Filter::default());
     assert_eq!(summary.window, (TimeNs(60_000), TimeNs(100_000)));
     assert_eq!(promised(&profile, &Filter::default()), Some(80));
 }
@@ -225,13 +225,13 @@ fn losses_count_in_their_window_and_for_their_thread() {
             Stream::Samples,
         ));
     let profile = recording.profile();
-    let count = |filter: &Filter| Summary::of(&profile, filter).lost;
+    let count = |filter: &Filter| Summary::with_errors(&profile, filter).lost;
     assert_eq!(count(&Filter::default()), 11);
     assert_eq!(count(&window(100, 200)), 0);
     assert_eq!(count(&window(15, 30_000)), 11);
     assert_eq!(count(&only(1)), 1, "the loss of another thread is not its");
     recording.put(lost(0, 9, u64::MAX, None, ring, Stream::Samples));
-    let summary = Summary::of(&recording.profile(), &Filter::default());
+    let summary = Summary::with_errors(&recording.profile(), &Filter::default());
     assert_eq!(summary.lost, u64::MAX);
 }
 
@@ -270,7 +270,7 @@ fn filters_agree_with_counting_by_hand() {
             to,
             ..Filter::default()
         };
-        let summary = Summary::of(&profile, &filter);
+        let summary = Summary::with_errors(&profile, &filter);
         let taken: Vec<_> = samples
             .iter()
             .filter(|(time, thread, _)| {
@@ -306,7 +306,7 @@ fn share_and_error(samples: usize, mut in_a: impl FnMut(usize) -> bool) -> (f64,
         recording.sample(index as u64, THREAD, PROGRAM_AT + at);
     }
     let profile = recording.profile();
-    let summary = Summary::of(&profile, &Filter::default());
+    let summary = Summary::with_errors(&profile, &Filter::default());
     let a = profile.entries.iter().position(|e| e.name == "a").unwrap();
     (summary.share(summary.entries[a]), summary.errors[a])
 }
@@ -366,6 +366,6 @@ fn too_few_samples_have_no_error() {
     for time in 0..319 {
         recording.sample(time, THREAD, PROGRAM_AT);
     }
-    let summary = Summary::of(&recording.profile(), &Filter::default());
+    let summary = Summary::with_errors(&recording.profile(), &Filter::default());
     assert!(summary.errors.is_empty());
 }

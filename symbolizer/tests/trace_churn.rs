@@ -285,7 +285,7 @@ proptest! {
             Filter::default(),
             Filter { from: Some(TimeNs(300)), to: Some(TimeNs(700)), ..Filter::default() },
         ] {
-            let summary = Summary::of(&profile, &filter);
+            let summary = Summary::with_errors(&profile, &filter);
             let naive = run.samples.iter().filter(|(time, _)| {
                 filter.from.is_none_or(|from| *time >= from.0) && filter.to.is_none_or(|to| *time < to.0)
             });

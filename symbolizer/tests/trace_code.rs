@@ -220,7 +220,7 @@ fn exactness_is_what_the_map_is_worth() {
             Exactness::Exact,
         ]
     );
-    let summary = Summary::of(&profile, &Filter::default());
+    let summary = Summary::with_errors(&profile, &Filter::default());
     let quality = summary.quality;
     assert_eq!(
         (quality.exact, quality.approximate, quality.method_only),
@@ -280,7 +280,7 @@ fn tiers_of_a_method_are_entries_of_their_own() {
     for key in 1..4 {
         recording.sample(1, THREAD, 0x9010 + key * 0x100);
     }
-    let summary = Summary::of(&recording.profile(), &Filter::default());
+    let summary = Summary::with_errors(&recording.profile(), &Filter::default());
     assert_eq!(summary.entries, [1, 2]);
 }
 
@@ -324,7 +324,7 @@ fn what_two_may_claim_is_nobodys() {
         names(&profile),
         ["m1", "(doubtful: code changed)", "m1", "m2", "(not mapped)"]
     );
-    let quality = Summary::of(&profile, &Filter::default()).quality;
+    let quality = Summary::with_errors(&profile, &Filter::default()).quality;
     assert_eq!((quality.doubtful, quality.unresolved), (1, 1));
 }
 
@@ -358,5 +358,5 @@ fn what_lies_is_not_believed() {
         recording.sample(u64::MAX - pc, THREAD, pc);
     }
     let profile = recording.profile();
-    assert_eq!(Summary::of(&profile, &Filter::default()).total, 5);
+    assert_eq!(Summary::with_errors(&profile, &Filter::default()).total, 5);
 }

@@ -191,7 +191,7 @@ fn the_first_source_that_shows_something_counts() {
     assert_eq!(entry.kind, EntryKind::Code(ConstituentKind::Method));
     assert_eq!((&*entry.module, entry.line), ("A", Some(3)));
 
-    let summary = Summary::of(&profile, &Filter::default());
+    let summary = Summary::with_errors(&profile, &Filter::default());
     let quality = summary.quality;
     assert_eq!((quality.interpreted, quality.without_method), (5, 1));
     assert_eq!((quality.exact, quality.approximate), (4, 2));
@@ -217,7 +217,7 @@ fn samples_elsewhere_are_what_their_pc_says() {
         profile.entries[site_of(&profile, 0).entry as usize].tier,
         "C1"
     );
-    let quality = Summary::of(&profile, &Filter::default()).quality;
+    let quality = Summary::with_errors(&profile, &Filter::default()).quality;
     assert_eq!((quality.interpreted, quality.without_method), (0, 1));
 }
 
@@ -269,7 +269,7 @@ fn addresses_of_unloaded_bytecodes_are_somebody_elses_or_doubtful() {
         .concat()
     );
     assert_eq!(site_of(&profile, 7).from, Some(BytecodePc(8)));
-    let quality = Summary::of(&profile, &Filter::default()).quality;
+    let quality = Summary::with_errors(&profile, &Filter::default()).quality;
     assert_eq!(quality.doubtful, 1);
 }
 

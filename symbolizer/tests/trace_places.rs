@@ -20,7 +20,7 @@ use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Filter, Profile, Region, Summary, Trace, TraceError};
 
 fn regions(profile: &Profile) -> Vec<(Region, u64)> {
-    let summary = Summary::of(profile, &Filter::default());
+    let summary = Summary::with_errors(profile, &Filter::default());
     let all = Region::ALL.into_iter().zip(summary.regions);
     all.filter(|(_, samples)| *samples > 0).collect()
 }
@@ -394,7 +394,7 @@ fn every_kind_of_place_has_its_region() {
             (Region::Unknown, 2),
         ]
     );
-    let quality = Summary::of(&profile, &Filter::default()).quality;
+    let quality = Summary::with_errors(&profile, &Filter::default()).quality;
     assert_eq!(quality.unresolved, 6, "{quality:?}");
 }
 
@@ -404,7 +404,7 @@ fn a_thread_that_was_never_told_of_is_counted() {
     recording.sample(1, ThreadKey(77), PROGRAM_AT);
     let profile = recording.profile();
     assert_eq!(names(&profile), ["(not mapped)"]);
-    let summary = Summary::of(&profile, &Filter::default());
+    let summary = Summary::with_errors(&profile, &Filter::default());
     assert_eq!((summary.total, summary.threads[0].samples), (1, 1));
 }
 
@@ -483,7 +483,7 @@ fn without_a_session_there_is_nothing_to_report_on() {
 fn a_recording_without_samples_or_end_is_a_profile_of_nothing() {
     let profile = Recording::of("native").profile();
     assert!(profile.trace.end.is_none() && profile.entries.is_empty());
-    let summary = Summary::of(&profile, &Filter::default());
+    let summary = Summary::with_errors(&profile, &Filter::default());
     assert_eq!((summary.total, summary.vm), (0, 0));
     assert!(summary.errors.is_empty() && summary.threads.is_empty());
     assert_eq!(summary.share(0), 0.0);

@@ -212,7 +212,7 @@ fn profile_at(path: &Path, files: &Files) -> Profile {
 
 /// Samples by region, name and tier.
 fn totals(profile: &Profile) -> BTreeMap<(String, String, String), u64> {
-    let summary = Summary::of(profile, &Default::default());
+    let summary = Summary::with_errors(profile, &Default::default());
     let mut totals = BTreeMap::new();
     for (entry, &samples) in profile.entries.iter().zip(&summary.entries) {
         let key = (

@@ -7,7 +7,7 @@ use std::io::Cursor;
 use vmscope_records::TimeNs;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::compilers::Compilers;
-use vmscope_symbolizer::{Filter, Summary, Trace, profile_of};
+use vmscope_symbolizer::{Filter, Stop, Summary, Trace, profile_of};
 
 /// The polynomial of the format's checksums (CRC-32 of IEEE 802.3), bit by bit: the
 /// inputs are small.
@@ -58,7 +58,7 @@ fuzz_target!(|bytes: &[u8]| {
         ..Filter::default()
     };
     for filter in [Filter::default(), part] {
-        let summary = Summary::of(&profile, &filter);
+        let summary = Summary::with_errors(&profile, &filter);
         assert!(summary.total <= samples);
         assert_eq!(summary.sites.iter().sum::<u64>(), summary.total);
         assert_eq!(summary.entries.iter().sum::<u64>(), summary.total);
@@ -66,12 +66,12 @@ fuzz_target!(|bytes: &[u8]| {
         let of_threads: u64 = summary.threads.iter().map(|thread| thread.samples).sum();
         assert_eq!(of_threads, summary.total);
         assert!(summary.window.0 <= summary.window.1);
-        if let Some(compilers) = Compilers::of(&profile, &filter) {
+        if let Some(compilers) = Compilers::of(&profile, &filter, &Stop::new()) {
             let nobodys = compilers.between + compilers.unseen + compilers.doubtful;
             assert_eq!(compilers.told + nobodys, compilers.samples);
             let listed: u64 = compilers.methods.iter().map(|method| method.samples).sum();
             assert_eq!(listed + compilers.left_out.1, compilers.told);
         }
     }
-    assert_eq!(Summary::of(&profile, &Filter::default()).total, samples);
+    assert_eq!(Summary::with_errors(&profile, &Filter::default()).total, samples);
 });

@@ -1,6 +1,6 @@
 //! The tree of a method's places and of what was inlined at each.
 
-use super::find::subject_of;
+use super::subject::subject_of;
 use super::{Inlined, MAX_DEPTH, Row, Spot, Subject, Tally, frames};
 use crate::profile::{EntryKind, Frame, Profile, Site};
 use rustc_hash::FxHashMap;

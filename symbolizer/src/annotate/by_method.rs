@@ -1,7 +1,7 @@
 //! Which methods the samples of each site are of: the same under every filter.
 
-use super::find::{Subject, named_entry, subject_of};
 use super::frames;
+use super::subject::{Subject, named_entry, subject_of};
 use crate::profile::{Entry, EntryKind, Frame, Profile, Site, SiteId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;

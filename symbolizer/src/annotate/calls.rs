@@ -4,10 +4,10 @@
 //! (recursion), each of its callers and callees counts once for that stack.
 
 use super::Subject;
-use super::find::{depth_of, subject_of};
 use super::frames;
+use super::subject::{depth_of, subject_of};
 use crate::profile::{Frame, Profile, Region, SiteId};
-use crate::stacks::count_stacks_stoppable;
+use crate::stacks::count_stacks;
 use crate::summary::Filter;
 use crate::time_buckets::{Counts, Stop};
 use rustc_hash::FxHashMap;
@@ -74,7 +74,7 @@ pub fn calls(profile: &Profile, filter: &Filter, chosen: &Subject, stop: &Stop) 
         }
         return Some(counter.into_calls());
     }
-    let (tree, counts) = count_stacks_stoppable(profile, filter, stop)?;
+    let (tree, counts) = count_stacks(profile, filter, stop)?;
     // Whether a node or one that it was called from has the method.
     let mut on_path: Vec<bool> = Vec::with_capacity(tree.nodes().len());
     for node in tree.nodes() {

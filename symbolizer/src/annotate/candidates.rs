@@ -1,7 +1,7 @@
 //! Which methods have samples.
 
 use super::by_method::Known;
-use super::find::{Subject, method_of, subject_of};
+use super::subject::{Subject, method_of, subject_of};
 use super::{ByMethod, Taken};
 use crate::build::code::{full_name, separator_of};
 use crate::profile::Profile;

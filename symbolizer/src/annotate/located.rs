@@ -1,6 +1,7 @@
 //! Where in a profile a method is: its sites and its places, the same under every filter.
 
-use super::find::{are_namesakes, depth_of, method_of};
+use super::find::are_namesakes;
+use super::subject::{depth_of, method_of};
 use super::{ByMethod, Origin, Subject};
 use crate::profile::{Profile, SiteId};
 use crate::time_buckets::{Selection, Stop, each_place};

@@ -2,7 +2,8 @@
 //! what no sample fell on.
 
 use super::body::spot_in_code;
-use super::find::{are_namesakes, method_of};
+use super::find::are_namesakes;
+use super::subject::method_of;
 use super::{MAX_DEPTH, Spot, Subject};
 use crate::profile::Profile;
 use rustc_hash::FxHashMap;

@@ -10,16 +10,18 @@ mod gather;
 mod located;
 mod machine;
 mod sides;
+mod subject;
 mod taken;
 mod versions;
 
 pub use by_method::ByMethod;
 pub use calls::{Call, Calls, calls};
 pub use candidates::{Candidate, candidates, hottest, hottest_method};
-pub use find::{Choice, Subject, choose, entries_of_subject, subject_of_entry};
+pub use find::{Choice, choose};
 pub use located::Located;
 pub use machine::{Piece, Step, machine_code};
 pub use sides::sides;
+pub use subject::{Subject, entries_of_subject, subject_of_entry};
 pub use taken::Taken;
 pub use versions::{Origin, Version, versions};
 
@@ -226,20 +228,12 @@ pub struct Annotation {
     pub too_deep: u64,
 }
 
-/// Gathers the samples of a method that `filter` takes, wherever it ran: in code of its
-/// own of every tier, interpreted, and inlined. Where it was inlined into itself, the
-/// innermost counts.
+/// Gathers the samples of a method wherever it ran: in its own code of every tier,
+/// interpreted, and inlined. For a method inlined into itself, the innermost frame counts.
+/// With an `origin`, only that one of the method's [`versions`] counts. `None` if `stop`
+/// was requested first.
 #[must_use]
-pub fn annotate(profile: &Profile, filter: &Filter, chosen: &Subject) -> Annotation {
-    let located = Located::of(profile, &ByMethod::of(profile), chosen);
-    let taken = Taken::of(profile, filter);
-    annotate_stoppable(&taken, &located, None, &Stop::new()).unwrap_or_default()
-}
-
-/// The same of what a filter takes; `origin`: of one of its [`versions`] alone. `None` when `stop` was wished
-/// before it was done.
-#[must_use]
-pub fn annotate_stoppable(
+pub fn annotate(
     taken: &Taken,
     located: &Located,
     origin: Option<Origin>,
@@ -254,10 +248,19 @@ pub fn annotate_stoppable(
 }
 
 impl Annotation {
+    /// Gathers a method's samples under a filter: [`annotate`] in one call, for a single
+    /// method and filter.
+    #[must_use]
+    pub fn of(profile: &Profile, filter: &Filter, chosen: &Subject) -> Self {
+        let located = Located::of(profile, &ByMethod::of(profile), chosen);
+        let taken = Taken::of(profile, filter);
+        annotate(&taken, &located, None, &Stop::new()).unwrap_or_default()
+    }
+
     /// Adds what is known of the method beside its samples.
     fn describe(&mut self, profile: &Profile, chosen: &Subject) {
-        self.name = find::name_of(profile, chosen);
-        let Some(method) = find::method_of(profile, chosen) else {
+        self.name = subject::name_of(profile, chosen);
+        let Some(method) = subject::method_of(profile, chosen) else {
             self.file = main_file(&self.rows);
             return;
         };

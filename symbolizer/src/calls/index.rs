@@ -72,20 +72,6 @@ pub(super) struct OfThread {
 }
 
 impl StackIndex {
-    /// Finds the stacks of the samples of a window, where one is given: for the filters that
-    /// take no others. `None` when `stop` was wished before it was done.
-    #[must_use]
-    pub fn of(
-        profile: &Profile,
-        from: Option<TimeNs>,
-        to: Option<TimeNs>,
-        stop: &Stop,
-    ) -> Option<Self> {
-        let mut index = super::stacks::index(profile, range(profile, from, to), stop)?;
-        index.window = (from, to);
-        Some(index)
-    }
-
     /// How many distinct stacks there are, each with all that it begins with.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -174,7 +160,7 @@ impl StackIndex {
 }
 
 /// The samples of a window by their numbers.
-fn range(profile: &Profile, from: Option<TimeNs>, to: Option<TimeNs>) -> Range<usize> {
+pub(super) fn range(profile: &Profile, from: Option<TimeNs>, to: Option<TimeNs>) -> Range<usize> {
     let times = &profile.trace.samples.times;
     let index = |time| times.partition_point(|at| *at < time);
     let first = from.map_or(0, index);

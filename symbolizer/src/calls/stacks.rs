@@ -4,13 +4,14 @@
 //! and then of the same thread, so that a small table tells what is new among them.
 
 use super::functions::Met;
-use super::index::{Context, Kind, LOOK_EVERY, OfThread, StackIndex};
+use super::index::{Context, Kind, LOOK_EVERY, OfThread, StackIndex, range};
 use super::{CallTree, FunctionId, NodeId, id_of};
 use crate::profile::{EntryId, Profile, SiteId};
 use crate::time_buckets::Stop;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::ops::Range;
+use vmscope_records::TimeNs;
 
 /// No number.
 const NONE: u32 = u32::MAX;
@@ -18,7 +19,24 @@ const NONE: u32 = u32::MAX;
 /// Parts of the work, each of as many steps as there are samples, as is told.
 const PARTS: usize = 4;
 
-pub(super) fn index(profile: &Profile, samples: Range<usize>, stop: &Stop) -> Option<StackIndex> {
+impl StackIndex {
+    /// Indexes the stacks of the samples from `from` up to before `to`; an absent bound means
+    /// the recording's begin or end. The index serves the filters that take no sample outside
+    /// that window. `None` if `stop` was requested first.
+    #[must_use]
+    pub fn of(
+        profile: &Profile,
+        from: Option<TimeNs>,
+        to: Option<TimeNs>,
+        stop: &Stop,
+    ) -> Option<Self> {
+        let mut index = index(profile, range(profile, from, to), stop)?;
+        index.window = (from, to);
+        Some(index)
+    }
+}
+
+fn index(profile: &Profile, samples: Range<usize>, stop: &Stop) -> Option<StackIndex> {
     let all = samples.len();
     let tell = |part: usize, done: usize| stop.look(part * all + done, PARTS * all);
     let mut paths = Paths::new(profile);

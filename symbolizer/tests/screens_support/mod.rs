@@ -27,7 +27,7 @@ pub fn records(file: &[u8]) -> Vec<Record> {
 }
 
 pub fn all(profile: &Profile) -> Summary {
-    Summary::of(profile, &Filter::default())
+    Summary::with_errors(profile, &Filter::default())
 }
 
 pub fn between(profile: &Profile, from_ms: u64, to_ms: u64) -> Summary {
@@ -36,7 +36,7 @@ pub fn between(profile: &Profile, from_ms: u64, to_ms: u64) -> Summary {
         to: Some(TimeNs(ms(to_ms))),
         ..Filter::default()
     };
-    Summary::of(profile, &filter)
+    Summary::with_errors(profile, &filter)
 }
 
 /// The regions that have samples.

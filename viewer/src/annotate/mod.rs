@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use vmscope_symbolizer::annotate::{Candidate, Choice, annotate, candidates, choose};
+use vmscope_symbolizer::annotate::{Annotation, Candidate, Choice, candidates, choose};
 use vmscope_symbolizer::{Filter, Summary};
 
 /// How many candidates an error names.
@@ -106,11 +106,11 @@ pub fn run(args: &AnnotateArgs, out: &mut dyn Write) -> Result<()> {
             listed(&all)
         ),
     };
-    let annotation = annotate(&profile, &filter, &subject);
+    let annotation = Annotation::of(&profile, &filter, &subject);
     if args.json {
         json::write(&profile, &annotation, out)
     } else {
-        let summary = Summary::of(&profile, &filter);
+        let summary = Summary::with_errors(&profile, &filter);
         text::write(&profile, &summary, &filter, &annotation, args, out)
     }
 }

@@ -99,7 +99,7 @@ pub fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<()> {
     output.check(args.force)?;
     let profile = load_profile(&args.file, !args.no_inline)?;
     let filter = args.narrow.filter(&profile, args.until)?;
-    let summary = Summary::of(&profile, &filter);
+    let summary = Summary::with_errors(&profile, &filter);
     if summary.total == 0 {
         bail!("there is nothing to export: no samples are in that part of the recording");
     }

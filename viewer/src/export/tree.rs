@@ -6,7 +6,7 @@ use super::frames::{Frame, FrameText, field, frames_of, mark};
 use super::{Export, who};
 use rustc_hash::FxHashMap;
 use vmscope_symbolizer::stacks::{StackCount, StackTree, count_stacks};
-use vmscope_symbolizer::{Region, SiteId};
+use vmscope_symbolizer::{Region, SiteId, Stop};
 
 /// A name longer than this is shortened in its middle.
 pub(crate) const LONGEST_NAME: usize = 1000;
@@ -53,7 +53,8 @@ pub(super) struct LabelTree {
 impl LabelTree {
     /// The tree of all samples that are exported.
     pub(super) fn of(export: &Export<'_>, style: Style) -> Self {
-        let (stacks, counts) = count_stacks(export.profile, export.filter);
+        let (stacks, counts) =
+            count_stacks(export.profile, export.filter, &Stop::new()).unwrap_or_default();
         let mut builder = Builder {
             export,
             style,

@@ -60,7 +60,7 @@ pub fn inside_of(profile: &Profile, filter: &Filter, key: Key, stop: &Stop) -> O
             to: Some(filter.to.map_or(to, |other| other.min(to))),
             ..filter.clone()
         };
-        let summary = Summary::of_stoppable(profile, &narrowed, stop)?;
+        let summary = Summary::of(profile, &narrowed, stop)?;
         inside.parts = parts_in_collector(profile, &summary);
         inside.threads = threads_in_collector(profile, &narrowed, stop)?;
         let all = summary.regions.get(Region::Gc as usize).copied();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::annotate::{
     Annotation, ByMethod, Candidate, Located, Origin, Piece, Spot, Subject, Taken, Tally, Version,
-    annotate_stoppable, hottest_method, machine_code, subject_of_entry, versions,
+    annotate, hottest_method, machine_code, subject_of_entry, versions,
 };
 use vmscope_symbolizer::profile::Case;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Stop};
@@ -140,7 +140,7 @@ pub fn find(
     match subject {
         Ok(subject) => {
             let located = known.located(profile, &subject);
-            found.annotation = annotate_stoppable(&taken, &located, origin, stop)?;
+            found.annotation = annotate(&taken, &located, origin, stop)?;
             found.versions = versions(&taken, &located, stop)?;
             let is_there = |one: &Version| one.since.is_none_or(|since| since <= until);
             found.versions.retain(is_there);

@@ -96,7 +96,7 @@ pub fn load_profile_with(
 pub fn run(path: &Path, options: &ReportOptions, out: &mut dyn Write) -> Result<()> {
     let profile = load_profile(path, !options.no_inline)?;
     let filter = options.narrow.filter(&profile, options.to)?;
-    let summary = Summary::of(&profile, &filter);
+    let summary = Summary::with_errors(&profile, &filter);
     if options.json {
         json::write(&profile, &summary, &filter, out)
     } else {

@@ -123,7 +123,7 @@ pub fn trace_of(path: &Path) -> Option<Trace> {
 pub fn profile(path: &Path) -> (Profile, Summary) {
     let trace = trace_of(path).expect("a recording");
     let profile = profile_of(trace, Vec::new(), true);
-    let summary = Summary::of(&profile, &vmscope_symbolizer::Filter::default());
+    let summary = Summary::with_errors(&profile, &vmscope_symbolizer::Filter::default());
     (profile, summary)
 }
 

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use std::io::Write;
 use vmscope_records::{DurationNs, ModuleKey, SampleClock};
 use vmscope_symbolizer::SiteId;
+use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::stacks::{StackCount, count_stacks};
 use vmscope_symbolizer::trace::Place;
 use who::Who;
@@ -84,7 +85,8 @@ impl<'a> Encoder<'a> {
         self.string("")?;
         self.main_mapping()?;
         self.head()?;
-        let (tree, counts) = count_stacks(self.export.profile, self.export.filter);
+        let (profile, filter) = (self.export.profile, self.export.filter);
+        let (tree, counts) = count_stacks(profile, filter, &Stop::new()).unwrap_or_default();
         let threads = who::threads(&self.export.profile.trace);
         let session = self.export.profile.trace.session.as_ref();
         let period = session.map_or(0, |session| signed(session.period.0));

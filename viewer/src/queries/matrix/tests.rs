@@ -17,7 +17,7 @@ fn matrix(profile: &Profile, axis: Axis, in_parts: bool) -> Matrix {
 #[test]
 fn rows_and_columns_have_their_samples_names_and_order() {
     let profile = profile(screens::java());
-    let summary = Summary::of(&profile, &Filter::default());
+    let summary = Summary::with_errors(&profile, &Filter::default());
     for axis in [Axis::Methods, Axis::Threads] {
         for in_parts in [false, true] {
             let matrix = matrix(&profile, axis, in_parts);

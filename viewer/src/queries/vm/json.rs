@@ -5,7 +5,7 @@ use super::{Collected, Collector, Figure, VmOf, Vms, Words};
 use serde::Serialize;
 use vmscope_records::{CounterMeaning, Pid};
 use vmscope_symbolizer::compilers::{CompiledMethod, CompiledOnce, Compilers};
-use vmscope_symbolizer::{Filter, Profile, Summary};
+use vmscope_symbolizer::{Filter, Profile, Stop, Summary};
 
 /// What the VM of one process tells.
 #[derive(Serialize)]
@@ -188,7 +188,7 @@ fn figure_parts(figures: &[Figure]) -> Vec<FigurePart> {
 
 /// What the compilers worked for; `None` where no VM tells.
 pub fn compilers_part(profile: &Profile, filter: &Filter) -> Option<CompilersPart> {
-    let compilers = Compilers::of(profile, filter)?;
+    let compilers = Compilers::of(profile, filter, &Stop::new())?;
     let methods = compilers
         .methods
         .iter()

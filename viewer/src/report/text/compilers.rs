@@ -5,8 +5,8 @@ use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::shorten::{label, legible};
 use anyhow::Result;
 use std::io::Write;
-use vmscope_symbolizer::Filter;
 use vmscope_symbolizer::compilers::{CompiledMethod, Compilers};
+use vmscope_symbolizer::{Filter, Stop};
 
 /// So many methods are shown.
 const MAX_SHOWN: usize = 20;
@@ -17,7 +17,7 @@ const MAX_NUMBERS: usize = 3;
 impl Page<'_> {
     /// Methods by the samples of the compilers that worked for them, where VMs tell.
     pub(super) fn compilers(&self, filter: &Filter, out: &mut dyn Write) -> Result<()> {
-        let Some(compilers) = Compilers::of(self.profile, filter) else {
+        let Some(compilers) = Compilers::of(self.profile, filter, &Stop::new()) else {
             return Ok(());
         };
         writeln!(out, "\n**Compilers**")?;

@@ -118,7 +118,7 @@ impl App {
     pub(super) fn ask(&mut self, profile: &Profile, effects: &mut Vec<Effect>) {
         let (stamp, filter) = (self.stamp(), self.filters.filter().clone());
         let summary = self.summary.ask((), stamp, move |profile, stop| {
-            let summary = Arc::new(Summary::of_stoppable(profile, &filter, stop)?);
+            let summary = Arc::new(Summary::of(profile, &filter, stop)?);
             let limits = truth_of(profile, &summary).len();
             Some(Summed { summary, limits })
         });

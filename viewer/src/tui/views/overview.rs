@@ -169,7 +169,7 @@ impl View for Overview {
             if profile.trace.compilations.is_empty() {
                 return Some(None);
             }
-            Some(Some(Compilers::of_stoppable(profile, &filter, stop)?))
+            Some(Some(Compilers::of(profile, &filter, stop)?))
         }));
         questions
     }

@@ -1,0 +1,89 @@
+//! The methods and functions that can be annotated: their keys, names, sites and entries.
+
+use super::frames;
+use crate::build::code::{full_name, separator_of};
+use crate::profile::{Entry, EntryId, Frame, Profile, Site};
+use std::sync::Arc;
+use vmscope_records::{Method, MethodKey};
+
+/// A method or function that can be annotated.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// A VM's method, by the key that [`Frame::method`] gives it.
+    Method(MethodKey),
+    /// Code that has a name only: a native function, a stub.
+    Named {
+        /// Its name.
+        name: Arc<str>,
+        /// The module it is in, or empty.
+        module: String,
+    },
+}
+
+/// What an entry is annotated as; `None` for what has no name.
+#[must_use]
+pub fn subject_of_entry(profile: &Profile, entry: EntryId) -> Option<Subject> {
+    if !profile.is_named(entry) {
+        return None;
+    }
+    let site = profile.sites.iter().find(|site| site.entry == entry)?;
+    Some(subject_of(profile, site, &site.frame))
+}
+
+/// The entries of a subject, one for each tier; none where it ran inlined only, and no
+/// sample was in itself.
+#[must_use]
+pub fn entries_of_subject(profile: &Profile, subject: &Subject) -> Vec<EntryId> {
+    let is_of = |site: &&Site| depth_of(profile, site, subject) == Some(0);
+    let sites = profile.sites.iter().filter(is_of);
+    let mut entries: Vec<EntryId> = sites.map(|site| site.entry).collect();
+    entries.sort_unstable();
+    entries.dedup();
+    entries
+}
+
+/// The entry of a site whose code has a name.
+pub(super) fn named_entry<'a>(profile: &'a Profile, site: &Site) -> Option<&'a Entry> {
+    let entry = profile.entries.get(site.entry as usize)?;
+    profile.is_named(site.entry).then_some(entry)
+}
+
+pub(super) fn subject_of(profile: &Profile, site: &Site, frame: &Frame) -> Subject {
+    if let Some(key) = frame.method {
+        return Subject::Method(key);
+    }
+    let entry = profile.entries.get(site.entry as usize);
+    Subject::Named {
+        name: Arc::clone(&frame.name),
+        module: entry.map_or_else(String::new, |entry| entry.module.clone()),
+    }
+}
+
+/// How deep in a site's chain a method stands; the innermost place counts.
+pub(super) fn depth_of(profile: &Profile, site: &Site, chosen: &Subject) -> Option<usize> {
+    frames(site).position(|frame| match chosen {
+        Subject::Method(key) => frame.method == Some(*key) && profile.is_named(site.entry),
+        Subject::Named { name, module } => {
+            frame.method.is_none()
+                && frame.name == *name
+                && named_entry(profile, site).is_some_and(|entry| entry.module == *module)
+        }
+    })
+}
+
+/// A subject's record, if it is a method that the recording holds.
+pub(super) fn method_of<'a>(profile: &'a Profile, subject: &Subject) -> Option<&'a Method> {
+    match subject {
+        Subject::Method(key) => profile.trace.methods.get(key),
+        Subject::Named { .. } => None,
+    }
+}
+
+/// The full name of a subject.
+pub(super) fn name_of(profile: &Profile, subject: &Subject) -> String {
+    match (subject, method_of(profile, subject)) {
+        (Subject::Named { name, .. }, _) => name.to_string(),
+        (_, Some(method)) => full_name(method, separator_of(&profile.trace)),
+        (_, None) => String::new(),
+    }
+}
