@@ -102,7 +102,7 @@ fn the_json_keeps_its_schema_and_its_sums_agree() {
     sums_agree(&narrowed);
 
     // The fields that were promised.
-    assert_eq!(document["schema"], "vmscope-report/1.4");
+    assert_eq!(document["schema"], "vmscope-report/1.5");
     for (part, fields) in [
         (
             "session",
@@ -163,7 +163,7 @@ fn the_json_keeps_its_schema_and_its_sums_agree() {
         );
     }
     for (words, what) in [
-        ("vmscope-report/1.4", "the version"),
+        ("vmscope-report/1.5", "the version"),
         ("method only", "exactness"),
     ] {
         assert!(page.contains(words), "{what}");

@@ -315,6 +315,52 @@ fn damaged() -> Vec<u8> {
     bytes
 }
 
+/// Two methods that the VM and a library work for.
+fn called() -> Vec<u8> {
+    let mut recording = Recording::of("Cog");
+    let libc = ModuleKey(2);
+    let libc_at = 0x7000_0000;
+    recording
+        .put(Record::Session(Box::new(at_second_one("Cog", ""))))
+        .module(libc, "/lib/x86_64-linux-gnu/libc.so.6", false)
+        .map(PROCESS, 0, libc_at, libc_at + 0x1000, 0, Some(libc))
+        .symbols(libc, &[(0, 0x100, "memmove")])
+        .symbols(PROGRAM, &[(0, 0x100, "instantiateClass")]);
+    let methods = [(1, "Parser>>parse"), (2, "Array>>copy\u{1b}[2J")];
+    for (key, name) in methods {
+        let start = ZONE + key * 0x1000;
+        recording.constituent(Constituent {
+            name: name.into(),
+            method: Some(MethodKey(key)),
+            ..code(key, SECOND, start, start + 0x200)
+        });
+    }
+    let (parse, copy) = (ZONE + 0x1010, ZONE + 0x2010);
+    let stacks: [(&[u64], u64); 6] = [
+        (&[parse], 400),
+        (&[copy], 100),
+        (&[PROGRAM_AT + 0x10, parse], 60),
+        (&[PROGRAM_AT + 0x10, copy, parse], 20),
+        (&[libc_at + 0x10, copy, parse], 30),
+        (&[libc_at + 0x10], 10),
+    ];
+    let all = stacks
+        .iter()
+        .flat_map(|&(stack, samples)| (0..samples).map(move |_| stack));
+    for (index, stack) in (0u64..).zip(all) {
+        let time = SECOND + index * 10_000_000;
+        recording.stack(time, THREAD, stack.iter().copied());
+    }
+    recording.end(8 * SECOND).bytes()
+}
+
+#[test]
+fn methods_and_what_works_for_them() {
+    let file = called();
+    golden("called-80.txt", &file, &["--width=80"]);
+    golden("called.json", &file, &["--json"]);
+}
+
 #[test]
 fn the_papers_figure_7() {
     let file = figure_7();
@@ -368,7 +414,7 @@ fn a_recording_of_nothing() {
 
 #[test]
 fn no_line_is_wider_than_was_asked_for_and_none_disturbs_a_terminal() {
-    for file in [figure_7(), native(), damaged()] {
+    for file in [figure_7(), native(), damaged(), called()] {
         for width in [60, 61, 80, 99, 120, 200] {
             let text = report(&file, &[&format!("--width={width}"), "--ranges=all"]);
             for line in text.lines() {

@@ -1,5 +1,6 @@
 //! The report as JSON; the schema is described in docs/report-json.md.
 
+mod matrix;
 mod samples;
 
 use crate::present::names::{kind_name, role_name};
@@ -7,7 +8,8 @@ use crate::queries::marks::{MarkPart, marks_of};
 use crate::queries::parts::parts_of;
 use crate::queries::truth::truth_of;
 use crate::queries::vm::{CompilersPart, VmPart, compilers_part, vm_parts};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use matrix::{MatrixPart, matrix_part};
 use samples::{SamplesPart, samples_part};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -17,7 +19,7 @@ use vmscope_symbolizer::profile::Frame;
 use vmscope_symbolizer::{Filter, Profile, Region, Summary};
 
 /// The schema's version: a later minor one adds fields, a major one changes some.
-const SCHEMA: &str = "vmscope-report/1.4";
+const SCHEMA: &str = "vmscope-report/1.5";
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -32,6 +34,8 @@ struct Report<'a> {
     vm: Vec<VmPart>,
     /// What compilers worked for, where a VM tells.
     compilers: Option<CompilersPart>,
+    /// Samples by method, thread and category.
+    matrix: MatrixPart,
     /// What the user named; absent where that is nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     marks: Vec<MarkPart<'a>>,
@@ -184,6 +188,7 @@ pub(super) fn write(
         entries: entry_parts(profile, summary),
         vm: vm_parts(profile, summary),
         compilers: compilers_part(profile, filter),
+        matrix: matrix_part(profile, filter).context("the matrix was not counted")?,
         marks: marks_of(profile, summary),
     };
     serde_json::to_writer_pretty(&mut *out, &report)?;

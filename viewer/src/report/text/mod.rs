@@ -2,6 +2,7 @@
 
 mod compilers;
 pub(crate) mod head;
+mod matrix;
 pub(crate) mod names;
 mod parts;
 mod tables;
@@ -97,6 +98,7 @@ pub(super) fn write(
     }
     page.vms(out)?;
     page.compilers(filter, out)?;
+    page.matrix(filter, out)?;
     page.threads(out)?;
     Ok(())
 }
