@@ -63,6 +63,22 @@ fn sums_agree(document: &Value) {
         let region = list(&document["regions"]).iter().find(region);
         assert!(number(&region.expect("a region")["samples"]) >= number(&entry["samples"]));
     }
+    for part in ["categories", "methods", "threads"] {
+        assert_eq!(
+            sum(&document["matrix"][part]),
+            total,
+            "{part} of the matrix"
+        );
+    }
+    for category in list(&document["matrix"]["categories"]) {
+        for part in ["methods", "threads"] {
+            assert_eq!(
+                sum(&category[part]),
+                number(&category["samples"]),
+                "{category}"
+            );
+        }
+    }
     let samples = &document["samples"];
     let kinds = [
         "exact",
