@@ -31,13 +31,13 @@ pub struct Row {
     pub group: Group,
     /// How good its news is.
     pub mark: Mark,
-    /// What was looked at, in the words of the kernel where it has any.
+    /// The checked setting or right, by its kernel name if possible.
     pub what: String,
-    /// What was found there.
+    /// Its current value.
     pub found: String,
-    /// What that means for sampling.
+    /// Consequence for sampling.
     pub meaning: String,
-    /// The one thing to do, where something is to be done and would help here.
+    /// One remedy, if any helps on this machine.
     pub todo: Option<String>,
 }
 

@@ -62,7 +62,7 @@ pub(super) fn matrix_part(profile: &Profile, filter: &Filter) -> Option<MatrixPa
     };
     let (methods, threads) = (of(Axis::Methods)?, of(Axis::Threads)?);
     let errors = methods.errors.as_ref();
-    // Both matrices have the same samples, so the same columns.
+    // Both matrices count equal samples: columns are equal.
     let categories = (0u32..).zip(&methods.columns);
     let categories = categories.map(|(column, item)| CategoryPart {
         region: item.what.region.name(),

@@ -19,7 +19,7 @@ const MAX_PARTS: usize = 3;
 /// Columns of everything but the name: both percentages and samples.
 const FIXED_COLUMNS: usize = 8 + 2 + 10 + 2 + 1 + 11;
 
-/// A row and what it divides into: name, samples.
+/// A row with its parts: names, samples.
 struct Branch<'a> {
     name: &'a str,
     samples: u64,
