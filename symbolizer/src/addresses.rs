@@ -1,9 +1,8 @@
-//! Samples by address: what VMProfiler's plot shows.
+//! Samples by address, as in VMProfiler's plot.
 //!
-//! Addresses are those that code had: of a file, where it was first mapped; of generated
-//! code, where the constituent lay when the sample was taken. The axis is made of
-//! [`Stretch`]es: a file's code, a code zone, the kernel; between them is nothing that is
-//! shown. What has no address in a recording is counted apart.
+//! A file's code has the address of its first mapping. Generated code has the address of its
+//! constituent at the sample's time. The axis consists of [`Stretch`]es: files, code zones, the
+//! kernel. Samples without an address are counted separately.
 
 mod layout;
 
@@ -17,43 +16,43 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use vmscope_records::{ModuleKey, ProcessKey};
 
-/// The kernel's own code and that of its modules lie further apart than this.
+/// The kernel and its modules have larger gaps than this between them.
 const APART: u64 = 16 << 20;
 
-/// Whose code a stretch is.
+/// The owner of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
-    /// A file's.
+    /// A file.
     Module(ModuleKey),
-    /// Generated code of a process, in the zone that begins there.
+    /// The code zone of a process with this start address.
     Zone(ProcessKey, u64),
-    /// The kernel's, in the part that begins there.
+    /// The part of the kernel with this start address.
     Kernel(u64),
 }
 
-/// Of no constituent.
+/// No constituent.
 const NONE: u32 = u32::MAX;
 
-/// Samples at one address, of one entry.
+/// Samples of one entry at one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The address.
     pub address: u64,
-    /// How many.
+    /// The number of samples.
     pub samples: u64,
-    /// What they are of.
+    /// The entry.
     pub entry: EntryId,
     code: u32,
 }
 
 impl Point {
-    /// The constituent that was there, of generated code.
+    /// The constituent, for generated code.
     #[must_use]
     pub fn code(&self) -> Option<u32> {
         (self.code != NONE).then_some(self.code)
     }
 
-    /// Takes in another's samples, if it differs by them alone.
+    /// Adds another point's samples, if all else is equal.
     fn join(&mut self, other: &Point) -> bool {
         let is_same =
             (self.address, self.entry, self.code) == (other.address, other.entry, other.code);
@@ -62,31 +61,31 @@ impl Point {
     }
 }
 
-/// A range of addresses without gaps, with samples.
+/// A contiguous range of addresses with samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Whose.
+    /// The owner.
     pub owner: Owner,
-    /// First address.
+    /// Start address.
     pub start: u64,
-    /// First address after it.
+    /// End address, exclusive.
     pub end: u64,
     /// By address.
     points: Vec<Point>,
-    /// Before each point, and behind the last, how many samples there are in all.
+    /// Cumulative samples before each point, and after the last.
     sums: Vec<u64>,
 }
 
-/// The samples that a filter takes, by address.
+/// The samples of a filter by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
     /// By address.
     pub stretches: Vec<Stretch>,
-    /// All of the filter's samples that are known one by one.
+    /// All kept samples of the filter.
     pub total: u64,
-    /// Those of them without an address: not running, doubtful, in memory that nobody told of.
+    /// Kept samples without an address: idle, doubtful, or in unknown memory.
     pub nowhere: u64,
-    /// Samples of which only the total is known: they are in none of these numbers.
+    /// Dropped samples, which are in none of the other numbers.
     pub dropped: u64,
 }
 
@@ -108,25 +107,25 @@ impl Stretch {
         }
     }
 
-    /// All its samples.
+    /// The number of all samples.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.sums.last().copied().unwrap_or(0)
     }
 
-    /// How many bytes it has.
+    /// The size in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.end - self.start
     }
 
-    /// The points from an address to before another.
+    /// The points of a range of addresses.
     #[must_use]
     pub fn points(&self, range: Range<u64>) -> &[Point] {
         self.points.get(self.indices(range)).unwrap_or_default()
     }
 
-    /// How many samples there are from an address to before another.
+    /// The number of samples in a range of addresses.
     #[must_use]
     pub fn count(&self, range: Range<u64>) -> u64 {
         let Range { start, end } = self.indices(range);
@@ -142,7 +141,7 @@ impl Stretch {
 }
 
 impl Addresses {
-    /// Of the samples that `filter` takes; `None` when `stop` was wished before it was done.
+    /// Counts the samples of `filter`; `None` if `stop` came first.
     #[must_use]
     pub fn of(profile: &Profile, filter: &Filter, layout: &Layout, stop: &Stop) -> Option<Self> {
         let counts = by_place(profile, filter, stop)?;
@@ -183,7 +182,7 @@ impl Addresses {
     }
 }
 
-/// Makes the stretches of an owner's points, which are by address.
+/// Makes the stretches of an owner from points in address order.
 fn stretch(
     profile: &Profile,
     (owner, zone): (Owner, Zone),
@@ -196,8 +195,7 @@ fn stretch(
     let hit = (first.address, last.address.saturating_add(1));
     match owner {
         Owner::Module(module) => {
-            // One that is mapped in pieces, or in several places, is shown from the first
-            // to the last of those that were hit.
+            // A file with several mappings has one stretch around all mappings with samples.
             let extents = profile.trace.extents.of_file(module).iter();
             let around = extents.filter(|one| one.start.0 < hit.1 && hit.0 < one.end.0);
             let (start, end) = around.fold(hit, |(start, end), one| {

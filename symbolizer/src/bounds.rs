@@ -1,8 +1,8 @@
-//! How much a growing profile keeps, and what it omitted.
+//! Bounds of a growing profile's memory, and its omissions.
 
 use vmscope_records::DurationNs;
 
-/// How much a growing profile keeps.
+/// Bounds of a growing profile's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Samples of the rolling window, 16 bytes each, and up to two time buckets of them more.
@@ -16,17 +16,17 @@ pub struct Bounds {
     pub sites: usize,
     /// Records of each kind that comes again and again (counters, collections …).
     pub series: usize,
-    /// Ended threads; of a quarter more, the oldest are summed up.
+    /// Ended threads. With a quarter more, the oldest become one sum for each role.
     pub threads: usize,
-    /// Ended processes; of an eighth more, the oldest are summed up.
+    /// Ended processes. With an eighth more, the oldest become one sum.
     pub processes: usize,
-    /// Dead pieces of code with samples in the window; of more, the window begins later.
+    /// Dead pieces of code with samples. With more, the window begins later.
     pub codes: usize,
-    /// Bytes of maps and methods of dead code; of more, the oldest code loses its maps. Its
+    /// Bytes of dead code's maps and methods. With more, the oldest code loses its maps. Its
     /// samples keep their names.
     pub code: usize,
-    /// Readings of a thread's CPU time; of more, every other one of the older half goes. Of a
-    /// thread that ended before the window, the first and the last remain.
+    /// Readings of a thread's CPU time. With more, the older half is thinned out. A thread that
+    /// ended before the window keeps its first and last reading.
     pub cpu_readings: usize,
 }
 
@@ -60,11 +60,11 @@ pub struct Omitted {
     pub records: u64,
     /// Times that an entry or site had no room, and became `(others)`.
     pub names: u64,
-    /// Ended threads that were summed up with others.
+    /// Ended threads summed up by role.
     pub threads: u64,
     /// Dead pieces of code that lost their maps.
     pub code: u64,
-    /// Records about times that were settled: samples of those times were placed without them.
+    /// Records about times that were settled:earlier samples ignore them.
     pub late: u64,
     /// Samples that came after their time was settled: they count as of then.
     pub late_samples: u64,

@@ -1,4 +1,4 @@
-//! Giving places their names: from a trace and its symbols to a profile.
+//! Naming places: trace and symbols become a profile.
 
 pub(crate) mod code;
 mod intern;
@@ -19,28 +19,27 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use vmscope_records::{BytecodePc, Exactness, FileOffset, MethodKey, SymbolOwner, Symbols};
 
-/// What generated code is called that nobody knows the name of.
+/// The name of unnamed generated code.
 const UNNAMED: &str = "(generated code, unnamed)";
 
-/// What is being made of a trace.
+/// A stage of building a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Making {
-    /// Names for its places.
+    /// Naming places.
     Names,
-    /// Its samples, summed up over time.
+    /// Summing samples up by time.
     TimeBuckets,
 }
 
-/// Makes the profile of a trace. `symbols` are those that the recording does not
-/// hold itself. With `inlined`, a sample in an inlined native function belongs to
-/// that; without, to the function that it was inlined into. Samples that came out of
-/// time order are put in order here.
+/// Builds the profile of a trace. `symbols` come on top of the recording's own. With `inlined`,
+/// samples in inlined native functions count for these; otherwise for the function around
+/// them. Sorts samples by time.
 #[must_use]
 pub fn profile_of(trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile {
     profile_of_telling(trace, symbols, inlined, &mut |_| {})
 }
 
-/// The same, telling `watch` what begins to be made.
+/// Builds the profile of a trace, and reports each stage to `watch`.
 #[must_use]
 pub fn profile_of_telling(
     mut trace: Trace,
@@ -71,7 +70,7 @@ pub fn profile_of_telling(
         }
     });
     profile.site_of_place = site_of_place;
-    // Nothing will be named any more.
+    // Naming is over.
     drop(names);
     watch(Making::TimeBuckets);
     let sites = Sites {
@@ -83,8 +82,7 @@ pub fn profile_of_telling(
     profile
 }
 
-/// The indices of all places: those of one constituent one after the other, because memory
-/// that was just used is near, others as they came.
+/// The indices of all places, grouped by constituent: recently used memory is in the cache.
 fn by_constituent(places: &[Place]) -> impl Iterator<Item = usize> {
     let order = |(place, index): (&Place, u32)| {
         let code = match place {
@@ -99,8 +97,8 @@ fn by_constituent(places: &[Place]) -> impl Iterator<Item = usize> {
     orders.into_iter().map(index)
 }
 
-/// Lets `work` name places of a profile, of which only entries and sites grow.
-/// `separator` stands between class and method: see [`code::separator_of`].
+/// Lets `work` name places of a profile, which adds entries and sites. `separator` separates
+/// class and method: see [`code::separator_of`].
 pub(crate) fn name_places<T>(
     profile: &mut Profile,
     names: &mut Names,
@@ -123,12 +121,11 @@ pub(crate) fn name_places<T>(
     })
 }
 
-/// What is known of a profile's names beside the profile: kept from one time that places
-/// are named to the next.
+/// The state of naming, kept from step to step of a live profile.
 #[derive(Debug)]
 pub(crate) struct Names {
     inlined: bool,
-    /// Beyond so many entries, and sites, new ones become one of each region.
+    /// The most entries and sites; further ones become `(others)` of their region.
     max_entries: usize,
     max_sites: usize,
     entries: Interner,
@@ -136,14 +133,14 @@ pub(crate) struct Names {
     texts: Texts,
     /// By constituent.
     codes: Vec<NamesOfCode>,
-    /// The sites of native functions and their pieces, each by its first byte.
+    /// The sites of native functions and of their pieces, by start offset.
     site_of_native: FxHashMap<(SymbolOwner, FileOffset, FileOffset), SiteId>,
     texts_of_method: FxHashMap<MethodKey, MethodTexts>,
-    /// The key that stands for all methods of one class, name, file and line.
+    /// One key for all methods of equal class, name, file and line.
     first_of_namesakes: FxHashMap<Namesakes, MethodKey>,
-    /// The entries of what there was no room for.
+    /// The entries `(others)`.
     others: FxHashMap<Region, (EntryId, SiteId)>,
-    /// How often there was no room.
+    /// The number of names without room.
     pub left_out: u64,
 }
 
@@ -168,26 +165,26 @@ impl Names {
         }
     }
 
-    /// A constituent is not what it was.
+    /// Forgets the names of a constituent.
     pub fn forget_code(&mut self, code: CodeIndex) {
         if let Some(names) = self.codes.get_mut(code as usize) {
             *names = NamesOfCode::default();
         }
     }
 
-    /// Native code belongs elsewhere.
+    /// Forgets the sites of native code.
     pub fn forget_native(&mut self) {
         self.site_of_native.clear();
     }
 
-    /// Forgets what can be found out again. Entries and sites keep their numbers.
+    /// Forgets all derived names. Entries and sites keep their indices.
     pub fn forget(&mut self) {
         self.codes.clear();
         self.site_of_native.clear();
         self.texts_of_method.clear();
     }
 
-    /// Forgets which method stands for its namesakes where it `is_gone`.
+    /// Forgets representatives of namesakes that are gone.
     pub fn forget_methods(&mut self, is_gone: impl Fn(MethodKey) -> bool) {
         self.first_of_namesakes.retain(|_, key| !is_gone(*key));
         self.texts.forget_unused();
@@ -204,8 +201,7 @@ pub(crate) struct Builder<'a> {
     names: &'a mut Names,
 }
 
-/// The symbols for looking up, put in order when they are asked for first: most steps of a
-/// live profile meet no native place that is new.
+/// A symbol table, built on first use: most steps of a live profile need no native names.
 struct LazyTable<'a> {
     symbols: (&'a [Symbols], &'a [Symbols]),
     table: OnceCell<SymbolTable<'a>>,
@@ -220,14 +216,13 @@ impl<'a> LazyTable<'a> {
 }
 
 impl Builder<'_> {
-    /// Whether the function at a native address is known, and if `lines` are wanted,
-    /// those of that address.
+    /// Whether a native address has a symbol and, with `lines`, a line.
     pub fn is_resolved(&self, owner: SymbolOwner, at: FileOffset, lines: bool) -> bool {
         let found = self.table.get().lookup(owner, at);
         found.is_some_and(|(_, piece)| !lines || piece.is_some())
     }
 
-    /// The site of a place, found or made.
+    /// Finds or adds the site of a place.
     pub fn site(&mut self, place: Place) -> SiteId {
         match place {
             Place::Code(code, offset) => self.code_site(code, offset),
@@ -292,7 +287,7 @@ impl Builder<'_> {
         self.others(region(self.entries)).1
     }
 
-    /// The entry of a region, with its one site, of what there was no room for.
+    /// A region's entry `(others)`, and its only site.
     fn others(&mut self, region: Region) -> (EntryId, SiteId) {
         if let Some(&known) = self.names.others.get(&region) {
             return known;
@@ -322,7 +317,7 @@ impl Builder<'_> {
         self.names.texts.put(text)
     }
 
-    /// The site of an entry whose inside is not known.
+    /// The only site of a coarse entry.
     fn whole_entry(&mut self, entry: EntryId, name: &str) -> SiteId {
         let frame = frame_named(self.text(name));
         self.put_site(Site {

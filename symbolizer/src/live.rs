@@ -1,8 +1,8 @@
 //! A profile that grows while its recording is made.
 //!
 //! The profile of a recording, computed in steps: [`Live::take`] takes each record,
-//! [`Live::settle`] places and names all samples before a time. All earlier records must be
-//! taken by then. The cost of a step grows with the new samples alone. A late map of code
+//! [`Live::settle`] places and names all samples before a time, and needs all earlier records.
+//! The cost of a step grows with the new samples alone. A late map of code
 //! also changes older samples: their places get other sites ([`Settled::renamed`]).
 //!
 //! The profile keeps the samples of a rolling window, and a total of older ones
@@ -15,11 +15,11 @@
 //! Readers share the [`Profile`] behind a lock. A step writes under the lock, but never reads
 //! files under it.
 
-mod forget;
+mod cleanup;
 mod naming;
 mod natives;
+mod records;
 mod step;
-mod telling;
 mod threads;
 
 use crate::bounds::{Bounds, Omitted};
@@ -64,13 +64,13 @@ pub struct Live {
     profile: Arc<RwLock<Profile>>,
     bounds: Bounds,
     /// Records for the next step.
-    told: Vec<Record>,
+    records: Vec<Record>,
     waiting: VecDeque<Sample>,
     placing: Placing,
     growing: Growing,
     /// Pending changes, by time and recording order.
     changes: BTreeMap<(TimeNs, u64), Change>,
-    changes_told: u64,
+    changes_taken: u64,
     settled: TimeNs,
     names: Names,
     /// The separator of class and method, once a constituent has shown it.
@@ -134,12 +134,12 @@ impl Live {
         Live {
             profile: Arc::new(RwLock::new(profile)),
             bounds,
-            told: Vec::new(),
+            records: Vec::new(),
             waiting: VecDeque::new(),
             placing: Placing::new(world),
             growing: Growing::default(),
             changes: BTreeMap::new(),
-            changes_told: 0,
+            changes_taken: 0,
             settled: TimeNs(0),
             names: Names::new(inlined, bounds.entries, bounds.sites),
             separator: None,
@@ -182,12 +182,12 @@ impl Live {
     pub fn take(&mut self, record: Record) {
         match record {
             Record::Sample(sample) => self.waiting.push_back(sample),
-            other => self.told.push(other),
+            other => self.records.push(other),
         }
     }
 
-    /// One step: places and names all samples before `until`; all records before that time
-    /// must be taken. Reads symbols of native functions from the files of `binaries`: each
+    /// One step: places and names all samples before `until`, and needs all earlier records.
+    /// Reads symbols of native functions from the files of `binaries`: each
     /// file may use 2 % of a processor at first, 0.1 % later.
     pub fn settle(&mut self, until: TimeNs, binaries: &dyn Binaries) -> Settled {
         let found = self.natives.resolve(&self.profile, binaries, false);
@@ -212,7 +212,7 @@ impl Live {
         let profile = Arc::clone(&self.profile);
         let mut profile = write(&profile);
         self.put_symbols(&mut profile, found);
-        self.tell(&mut profile);
+        self.take_records(&mut profile);
         let before = profile.trace.samples.times.len();
         self.place(&mut profile, until);
         let added = profile.trace.samples.times.len().saturating_sub(before);

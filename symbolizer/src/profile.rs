@@ -1,4 +1,4 @@
-//! The profile: what all of vmscope's views and reports show.
+//! The profile, the data of all views and reports.
 
 use crate::bounds::Omitted;
 use crate::time_buckets::TimeBuckets;
@@ -11,16 +11,16 @@ use vmscope_records::{
     BytecodePc, ConstituentKind, Exactness, MethodKey, PicCase, SymbolSource, Symbols,
 };
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EntryKind {
-    /// An entry of a code zone.
+    /// Code of a code zone.
     Code(ConstituentKind),
-    /// A native function; where its name comes from.
+    /// A native function, with the source of its name.
     Function(SymbolSource),
-    /// Code whose name is not known, gathered: of a module, of nobody.
+    /// All unnamed code of one module, or without a module.
     Unnamed,
-    /// Samples that two constituents claim.
+    /// Samples with two possible constituents.
     Doubtful,
 }
 
@@ -33,29 +33,28 @@ pub type SiteId = u32;
 /// A line of the report: a method, a function, an inline cache, a trampoline.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// Its name for people.
+    /// Its name for display.
     pub name: String,
-    /// Where it belongs.
+    /// Its region.
     pub region: Region,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
-    /// Which compiler or level made it; of native code, the part of its region that a
-    /// VM's adapter tells apart (`scavenger`); may be empty.
+    /// The compiler or compilation level. For native code, the part of its region (`scavenger`).
+    /// May be empty.
     pub tier: String,
-    /// The file it is in (its last component), `[kernel]` or `[module]` of the kernel,
-    /// or a method's class; may be empty.
+    /// The name of its file, without folders; `[kernel]` or a kernel `[module]`; or a method's
+    /// class. May be empty.
     pub module: String,
-    /// The source file of a method, as its VM names it; empty where it does not, and for
-    /// native code.
+    /// The source file of a method, in the VM's words; empty if unknown, and for native code.
     pub file: String,
-    /// The line at which a method begins, 1-based, where it is known.
+    /// The first line of a method, 1-based, if known.
     pub line: Option<u32>,
     /// The cases of a PIC.
     pub cases: Vec<Case>,
 }
 
 impl Entry {
-    /// An entry of which nothing but its name and kind is known.
+    /// An entry with only name and kind.
     pub(crate) fn named(name: &str, kind: EntryKind) -> Self {
         Entry {
             name: name.to_owned(),
@@ -70,12 +69,12 @@ impl Entry {
     }
 }
 
-/// A case of a PIC, by names.
+/// A named case of a PIC.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Case {
     /// The receiver's class; may be empty.
     pub class: String,
-    /// What it leads to; may be empty.
+    /// The target's name; may be empty.
     pub target: String,
 }
 
@@ -88,46 +87,43 @@ impl From<&PicCase> for Case {
     }
 }
 
-/// A place in a method, by name.
+/// A named place in a method.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The method or function.
     pub name: Arc<str>,
     /// Its source file; may be empty.
     pub file: Arc<str>,
-    /// The source line, where known.
+    /// The source line, if known.
     pub line: Option<u32>,
-    /// The bytecode, where known.
+    /// The bytecode, if known.
     pub bytecode: Option<BytecodePc>,
-    /// The method, where it is one of a VM's that the recording holds: of several records of
-    /// one class, name, file and line, always the same one's key.
+    /// The VM's method, if recorded. Methods of equal class, name, file and line share one key.
     pub method: Option<MethodKey>,
 }
 
-/// A range inside an entry: what the samples of a method are split into.
+/// A range within an entry, the finest place that has a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// Whose.
+    /// The entry.
     pub entry: EntryId,
-    /// The bytecode boundary before it (boundary maps), or the bytecode it executes
-    /// (covers maps); `None` for a method's entry and where bytecodes are not known.
+    /// The bytecode boundary before the range (boundary maps), or its bytecode (covers maps);
+    /// `None` for a method's entry and for unknown bytecodes.
     pub from: Option<BytecodePc>,
-    /// The bytecode boundary after it (boundary maps); `None` for a method's end and
-    /// elsewhere.
+    /// The bytecode boundary after the range (boundary maps); `None` for a method's end and for
+    /// other maps.
     pub to: Option<BytecodePc>,
     /// Whether `from` and `to` are boundaries.
     pub bounded: bool,
-    /// The method that was executing (the innermost), where the entry's own name is
-    /// not the whole answer.
+    /// The innermost executing method.
     pub frame: Frame,
     /// The methods it was inlined through, innermost first.
     pub via: Vec<Frame>,
-    /// What this is worth.
+    /// The exactness of the range.
     pub exactness: Exactness,
 }
 
-/// By what differs between the sites of an entry: there are many sites, and names are
-/// long.
+/// Hashes only what distinguishes the sites of an entry: sites are many, and names are long.
 impl Hash for Site {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.entry, self.from, self.to, self.frame.line).hash(state);
@@ -137,29 +133,27 @@ impl Hash for Site {
     }
 }
 
-/// A profile: every sample has a site, every site an entry.
+/// A profile: each sample has a site, each site an entry.
 #[derive(Debug)]
 pub struct Profile {
-    /// The recording, in order.
+    /// The recording in time order.
     pub trace: Trace,
     /// The entries.
     pub entries: Vec<Entry>,
     /// The ranges of all entries.
     pub sites: Vec<Site>,
-    /// The site of each place of the trace.
+    /// Sites by place of the trace.
     pub site_of_place: Vec<SiteId>,
-    /// Symbols that the recording did not hold, as they were resolved now.
+    /// Symbols resolved now, which the recording lacks.
     pub resolved_now: Vec<Symbols>,
     /// The samples summed up by time.
     pub time_buckets: TimeBuckets,
-    /// What a profile that grows with its recording omitted; `None` where it was made of a
-    /// whole recording.
+    /// The omissions of a live profile; `None` for the profile of a finished recording.
     pub omitted: Option<Omitted>,
 }
 
 impl Profile {
-    /// Whether what was recorded is a native program: then there is no generated code
-    /// to split from the VM's own.
+    /// Whether the recorded program is native, without generated code.
     #[must_use]
     pub fn is_native(&self) -> bool {
         self.trace
@@ -175,7 +169,7 @@ impl Profile {
         !matches!(kind, None | Some(EntryKind::Unnamed | EntryKind::Doubtful))
     }
 
-    /// Hands the thread and the spot of some of the trace's samples to `visit`.
+    /// Hands thread and spot of some kept samples to `visit`.
     pub(crate) fn each_spot(&self, range: Range<usize>, mut visit: impl FnMut(u32, u32)) {
         let samples = &self.trace.samples;
         let threads = samples.threads.get(range.clone()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Address spaces: what is mapped where, as it was at a time.
+//! Address spaces: mappings of all processes at one time.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -7,10 +7,10 @@ use vmscope_records::{
     Avma, FileOffset, Mapping, ModuleKey, Process, ProcessKey, TimeNs, Unmapping,
 };
 
-/// What a run-time address is mapped to.
+/// The mapping of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mapped {
-    /// A place in a file.
+    /// File and offset.
     File(ModuleKey, FileOffset),
     /// Anonymous memory.
     Anonymous,
@@ -24,37 +24,36 @@ struct Piece {
     module: Option<ModuleKey>,
 }
 
-/// What a process record begins.
+/// The meaning of a process record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beginning {
     /// A new address space.
     New,
-    /// A forked process replaced its program before anything was told of it: what it
-    /// had of its parent is gone.
+    /// A forked process replaced its program before other records of it: inherited mappings are
+    /// gone.
     Anew,
-    /// Nothing: it is told again, with a better name perhaps.
+    /// A known process again, perhaps with a better name.
     Again,
 }
 
 /// An address space.
 #[derive(Debug, Default)]
 struct Space {
-    /// When it began; `None` if that was not told.
+    /// When it began; `None` if unknown.
     since: Option<TimeNs>,
-    /// Whether it has its parent's mappings.
+    /// Whether it inherited its parent's mappings.
     forked: bool,
-    /// Pieces by their first address, not overlapping. A child shares its parent's
-    /// until one of them changes.
+    /// Pieces by start address, without overlaps. Parent and child share them until one
+    /// changes.
     pieces: Arc<BTreeMap<u64, Piece>>,
 }
 
-/// All address spaces of a recording, brought forward in time by the records that
-/// change them.
+/// All address spaces of a recording, moved forward in time record by record.
 #[derive(Debug, Default)]
 pub(crate) struct Spaces(FxHashMap<ProcessKey, Space>);
 
 impl Spaces {
-    /// A process begins. `forked` says that it has its parent's mappings.
+    /// Begins a process; a `forked` one inherits its parent's mappings.
     pub fn begin(&mut self, process: &Process, forked: bool) -> Beginning {
         let parent = process.parent.filter(|_| forked);
         let inherited = parent.and_then(|parent| self.0.get(&parent));
@@ -70,16 +69,15 @@ impl Spaces {
             space.pieces = Arc::default();
             return Beginning::Anew;
         }
-        // What is told of it from before it began is its own.
+        // This process made its earlier mappings itself.
         if space.pieces.is_empty() {
             space.pieces = inherited.unwrap_or_default();
         }
         Beginning::New
     }
 
-    /// Whether a mapping brings something new into an address space that has begun
-    /// before: what was there when it began may be told then only, and a range of a file
-    /// that is mapped already is told again when its protection changes.
+    /// Whether a mapping is new in an address space that began earlier. Mappings of a process's
+    /// beginning may come late, and a protection change repeats a known mapping.
     pub fn is_new(&self, mapping: &Mapping) -> bool {
         let Some(space) = self.0.get(&mapping.process) else {
             return false;
@@ -102,7 +100,7 @@ impl Spaces {
         !overlapping.any(same)
     }
 
-    /// A mapping takes the place of whatever it overlaps.
+    /// Adds a mapping, which replaces all that it overlaps.
     pub fn map(&mut self, mapping: &Mapping) {
         let (start, end) = (mapping.start.0, mapping.end.0);
         if start >= end {
@@ -120,7 +118,7 @@ impl Spaces {
         );
     }
 
-    /// A range is not mapped any more.
+    /// Unmaps a range.
     pub fn unmap(&mut self, unmapping: &Unmapping) {
         let (start, end) = (unmapping.start.0, unmapping.end.0);
         if start < end {
@@ -130,18 +128,18 @@ impl Spaces {
         }
     }
 
-    /// How many there are.
+    /// The number of address spaces.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// A process is over, and no sample of it will come.
+    /// Drops an ended process, which gets no more samples.
     pub fn forget(&mut self, process: ProcessKey) {
         self.0.remove(&process);
     }
 
-    /// What `address` is mapped to in `process` now.
+    /// The present mapping of an address.
     pub fn lookup(&self, process: ProcessKey, address: Avma) -> Option<Mapped> {
         let pieces = &self.0.get(&process)?.pieces;
         let (&start, piece) = pieces.range(..=address.0).next_back()?;
@@ -158,14 +156,14 @@ impl Spaces {
     }
 }
 
-/// Whether a mapping of that name is of shared memory (`proc_pid_maps(5)`).
+/// Whether a mapping's name means shared memory (`proc_pid_maps(5)`).
 pub(crate) fn is_shared_memory(path: &str) -> bool {
     ["/memfd:", "/dev/zero", "/SYSV"]
         .iter()
         .any(|start| path.starts_with(start))
 }
 
-/// Removes `[start, end)` from the pieces, cutting those that reach out of it.
+/// Removes `[start, end)` from the pieces, and cuts overlapping ones.
 fn cut(pieces: &mut BTreeMap<u64, Piece>, start: u64, end: u64) {
     let before = pieces
         .range(..start)

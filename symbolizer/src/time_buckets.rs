@@ -1,17 +1,16 @@
-//! Summaries by time: what makes any window of a long recording cheap to count.
+//! Time buckets: sums of samples that make any window of a long recording cheap to count.
 //!
-//! The samples, in time order, are cut into *time buckets* of [`BUCKET`]. A time bucket sums its
-//! samples up: cells (spot, count), ordered by thread, and counts by thread and region, which
-//! charts show. [`FAN_OUT`] time buckets are summed up again in one of the next level, and so
-//! on. A window is the sum of few time buckets and of the single samples at its two edges: its
-//! count is exact, and costs what is different in it, not how long it is.
+//! A *time bucket* sums up [`BUCKET`] consecutive samples: cells (spot, count) by thread, and
+//! counts by thread and region for charts. [`FAN_OUT`] time buckets make one of the next level,
+//! and so on. A window consists of few time buckets and the single samples at its two edges.
+//! Its count is exact; its cost depends on the number of different spots, not on its length.
 //!
-//! A *spot* is a site, and whether an interpreter showed its method there: what a summary
-//! counts by.
+//! A *spot* is a site, together with an interpreter's success in showing a method. Summaries
+//! count by spot.
 //!
-//! A growing profile keeps the samples of a rolling window. Older time buckets are dropped
-//! ([`TimeBuckets::drop_before`]); only their total stays. A filter counts that total, too,
-//! unless it has a beginning: windows begin and end where samples are kept.
+//! A growing profile keeps the samples of a rolling window. It drops older time buckets
+//! ([`TimeBuckets::drop_before`]) and keeps their total. Filters without a beginning include
+//! the total. Windows begin and end within the kept samples.
 
 mod build;
 mod columns;
@@ -43,28 +42,28 @@ use std::ops::Range;
 use sums::Sums;
 use vmscope_records::{Exactness, TimeNs};
 
-/// Samples of a time bucket of the first level.
+/// The number of samples in a time bucket of the first level.
 pub const BUCKET: usize = 4096;
 
-/// TimeBuckets that are summed up in one of the next level.
+/// The number of time buckets in one of the next level.
 pub const FAN_OUT: usize = 16;
 
-/// Whether an interpreter showed what it executed.
+/// Whether an interpreter showed its method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// Not an interpreter that can.
+    /// Not in an interpreter with rules.
     Elsewhere,
-    /// It did.
+    /// The interpreter showed a method.
     Method,
-    /// It did not.
+    /// The interpreter showed no method.
     Nothing,
 }
 
-/// What is counted apart from all others.
+/// A class of samples: the finest that summaries count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     pub site: SiteId,
-    /// The site's; here because there are many sites, and each is large.
+    /// The site's entry. A copy: sites are many and large.
     pub entry: EntryId,
     pub region: Region,
     pub exactness: Exactness,
@@ -89,25 +88,25 @@ pub(crate) struct InRegion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub thread: u32,
-    /// The index behind its last cell; its first is the one before's.
+    /// The end of its cells; they begin at the end of the previous run.
     pub end: u32,
-    /// The index behind its last region; its first is the one before's.
+    /// The end of its regions, likewise.
     pub regions_end: u32,
     pub samples: u32,
 }
 
-/// What a time bucket has of a thread.
+/// A thread's samples in a time bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfThread<'a> {
     pub thread: u32,
     pub samples: u32,
     /// By spot, ascending.
     pub cells: &'a [Cell],
-    /// Those that it has samples in, in the order of [`Region::ALL`].
+    /// Regions with samples, in the order of [`Region::ALL`].
     pub regions: &'a [InRegion],
 }
 
-/// Where the samples' places are: what they are counted by.
+/// The sites of places.
 #[derive(Clone, Copy, Debug)]
 pub struct Sites<'a> {
     /// [`Profile::entries`](crate::Profile::entries).
@@ -118,15 +117,15 @@ pub struct Sites<'a> {
     pub of_place: &'a [SiteId],
 }
 
-/// Samples summed up. They are numbered from the first that was ever appended, also after
-/// older ones were dropped.
+/// A sum of consecutive samples. Sample numbers start at the first sample ever appended, also
+/// after drops.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeBucket {
-    /// The first sample.
+    /// The number of the first sample.
     pub first: u64,
-    /// The one behind the last.
+    /// The number after the last sample.
     pub end: u64,
-    /// The last one's time.
+    /// The time of the last sample.
     pub to: TimeNs,
     /// By thread, ascending.
     runs: Box<[Run]>,
@@ -137,7 +136,7 @@ pub(crate) struct TimeBucket {
 }
 
 impl TimeBucket {
-    /// What there is of each thread, ascending.
+    /// The samples of each thread, ascending.
     pub fn runs(&self) -> impl Iterator<Item = OfThread<'_>> + Clone {
         let (mut cell, mut region) = (0, 0);
         self.runs.iter().map(move |run| {
@@ -167,33 +166,32 @@ impl TimeBucket {
 /// The samples of a profile, summed up by time.
 #[derive(Clone, Debug, Default)]
 pub struct TimeBuckets {
-    /// The samples that were dropped: one sum, and another where its counts would not fit.
+    /// The total of dropped samples, in sums below 2^32 samples.
     totals: Vec<TimeBucket>,
-    /// Each in time order without gaps. What is a boundary between two time buckets is one
-    /// between two of the level below, too.
+    /// Each level in time order without gaps. Boundaries of a level are boundaries of lower
+    /// levels, too.
     levels: Vec<Vec<TimeBucket>>,
     spots: Vec<Spot>,
-    /// Of each site its spots, by [`Shown`].
+    /// The spots of each site, by [`Shown`].
     spots_of_site: Vec<[u32; 3]>,
     spot_of_place: Vec<u32>,
-    /// How many samples were dropped.
+    /// The number of dropped samples.
     dropped: u64,
-    /// The time of each thread's last sample in a time bucket.
+    /// The time of each thread's last sample within time buckets.
     last_of_thread: Vec<TimeNs>,
 }
 
 impl TimeBuckets {
-    /// Takes the samples, places and sites that came since the last call. Samples are in time
-    /// order; they make a time bucket as soon as there are enough of them, and are counted one
-    /// by one till then. A place may get another site later (`rename`); the entry and the
-    /// exactness of a site never change, nor does the region of an entry.
+    /// Takes new samples, places and sites. Samples are in time order; [`BUCKET`] of them make
+    /// a time bucket, and the rest count one by one. A place may get another site later
+    /// (`rename`).Entries and exactness of sites and regions of entries never change.
     pub fn append(&mut self, trace: &Trace, sites: Sites) {
         self.take_places(trace, sites);
         self.take_samples(&trace.samples);
     }
 
-    /// Drops the time buckets that end before `time`, and their samples from `samples`, which
-    /// are those that were appended. Their total stays. Returns how many samples were dropped.
+    /// Drops the time buckets that end before `time`, and their samples from the appended
+    /// `samples`. Their total remains. Returns the number of dropped samples.
     pub fn drop_before(&mut self, samples: &mut Samples, time: TimeNs) -> u64 {
         let count = self.droppable(time);
         if count == 0 {
@@ -220,7 +218,7 @@ impl TimeBuckets {
         count as u64
     }
 
-    /// How many samples [`Self::drop_before`] would drop.
+    /// The number of samples that [`Self::drop_before`] would drop.
     pub(crate) fn droppable(&self, time: TimeNs) -> usize {
         let time_buckets = self.levels.first().map_or(&[][..], Vec::as_slice);
         let old = time_buckets.partition_point(|bucket| bucket.to < time);
@@ -228,32 +226,32 @@ impl TimeBuckets {
         last.map_or(0, |bucket| self.index(bucket.end))
     }
 
-    /// The index of a sample among those that are kept.
+    /// The index of a sample number among the kept samples.
     fn index(&self, sample: u64) -> usize {
-        // As many samples fit into memory.
+        // Kept samples fit into memory.
         usize::try_from(sample.saturating_sub(self.dropped)).unwrap_or(usize::MAX)
     }
 
-    /// The indices of those samples of a range that are kept.
+    /// The indices of the kept samples in a range of sample numbers.
     pub(crate) fn kept(&self, range: &Range<u64>) -> Range<usize> {
         self.index(range.start)..self.index(range.end)
     }
 
-    /// How many time buckets there are, on all levels, and cells in them.
+    /// The numbers of time buckets on all levels, and of their cells.
     #[must_use]
     pub fn size(&self) -> (usize, usize) {
         let all = || self.totals.iter().chain(self.levels.iter().flatten());
         (all().count(), all().map(|bucket| bucket.cells.len()).sum())
     }
 
-    /// How many samples were dropped: only their total is known.
+    /// The number of dropped samples, which count in totals only.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// How far back filters by time reach: the instant after the last sample that was dropped.
-    /// `None` where all samples are kept.
+    /// The beginning of the rolling window, right after the last dropped sample: windows reach
+    /// back to it. `None` while all samples are kept.
     #[must_use]
     pub fn kept_from(&self) -> Option<TimeNs> {
         let last = self.totals.last()?;
@@ -270,8 +268,8 @@ impl TimeBuckets {
         last
     }
 
-    /// Where among the samples those of threads are that `is_wanted` says: ranges that hold all
-    /// of them, ascending. `count`: how many samples are kept.
+    /// Ranges of kept samples that include all samples of the wanted threads, ascending.
+    /// `count` is the number of kept samples.
     pub(crate) fn ranges_of(
         &self,
         count: usize,
@@ -285,7 +283,7 @@ impl TimeBuckets {
         let mut ranges: Vec<_> = wanted
             .map(|bucket| self.index(bucket.first)..self.index(bucket.end))
             .collect();
-        // What is in no time bucket yet.
+        // Samples outside of time buckets.
         ranges.push(time_buckets.last().map_or(0, |last| self.index(last.end))..count);
         ranges
     }
@@ -297,7 +295,7 @@ impl TimeBuckets {
         last.map(|last| last > TimeNs(0)).collect()
     }
 
-    /// How many levels there are.
+    /// The number of levels.
     pub(crate) fn levels(&self) -> usize {
         self.levels.len()
     }
@@ -307,7 +305,7 @@ impl TimeBuckets {
         self.by_spot(|_, spot| spot.region)
     }
 
-    /// What `of` says of each spot.
+    /// The values of `of` by spot.
     pub(crate) fn by_spot<T>(&self, of: impl Fn(u32, &Spot) -> T) -> Vec<T> {
         let spots = self.spots.iter().zip(0..);
         spots.map(|(spot, id)| of(id, spot)).collect()
@@ -317,7 +315,7 @@ impl TimeBuckets {
         self.spot_of_place.get(place as usize).copied()
     }
 
-    /// The entry that samples of a place count for.
+    /// The entry of a place's samples.
     pub(crate) fn entry_of_place(&self, place: u32) -> Option<EntryId> {
         let spot = self.spots.get(self.spot_of_place(place)? as usize)?;
         Some(spot.entry)
@@ -337,7 +335,7 @@ fn note_last(last: &mut Vec<TimeNs>, times: &[TimeNs], threads: &[u32]) {
     }
 }
 
-/// What an interpreter showed at a place.
+/// Whether an interpreter showed its method at a place.
 fn shown_at(trace: &Trace, place: Place) -> Shown {
     if Trace::shows_method(place) {
         Shown::Method

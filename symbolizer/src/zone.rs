@@ -1,14 +1,14 @@
 //! The code zone at the time of a sample (DESIGN.md §5, TRUTH.md §7).
 //!
 //! An adapter that polls sees a constituent from one poll ([`Constituent::since`]) to another
-//! ([`ConstituentGone::last_seen`]); shortly before and after, the constituent *may* be
-//! present. If only one constituent can claim a sample, it gets the sample. If two can, the
+//! ([`ConstituentGone::last_seen`]);shortly before and after, presence is
+//! *possible*. If only one constituent can claim a sample, it gets the sample. If two can, the
 //! sample is doubtful and counts for neither.
 //!
 //! The zone moves forward in time: a lookup costs the same however often addresses were
 //! reused, and memory grows with the constituents alone.
 //!
-//! Bytecodes and method objects are data. They have layers of their own (`Layer`): a pc never
+//! Bytecodes and method objects are data. Separate layers (`Layer`) hold them: a pc never
 //! hits data, and code may have the same addresses.
 //!
 //! [`Constituent::since`]: vmscope_records::Constituent::since

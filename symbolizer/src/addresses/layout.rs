@@ -1,4 +1,4 @@
-//! Where the places of a profile lie, by address: the same under every filter.
+//! All places of a profile by address, independent of filters.
 
 use super::{NONE, Owner, Point};
 use crate::profile::Profile;
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use vmscope_records::{ModuleKey, ProcessKey, TimeNs};
 
-/// A code zone's first address and the first after it, as far as it was told.
+/// A code zone's start and end address, if known.
 pub(super) type Zone = Option<(u64, u64)>;
 
-/// Where a place lies that never moved.
+/// An address for a place without moves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     address: u64,
@@ -34,39 +34,39 @@ impl Slot {
     }
 }
 
-/// The places of a profile by address, and what lay where when.
+/// The places of a profile by address, and the residencies of code.
 #[derive(Debug, Default)]
 pub struct Layout {
-    /// All code's several.
+    /// All residencies of code.
     pub residencies: Residencies,
-    /// By owner, and of each by address.
+    /// Places by owner and address.
     slots: Vec<Slot>,
     owners: Vec<(Owner, Range<usize>, Zone)>,
-    /// The places in code that lay in several places, each with its several in `several`.
+    /// Places in moved code, each with a range of `several`.
     moving: FxHashMap<u32, Range<usize>>,
     several: Vec<Residency>,
 }
 
-/// Where a place is.
+/// The location of a place.
 #[derive(Clone, Copy, Debug)]
 enum Where {
     Module(ModuleKey, u64),
     Kernel(u64),
-    /// In a constituent: so many bytes from its start, wherever that was.
+    /// An offset in a constituent, wherever the constituent was.
     Code(u32, u32),
     Nowhere,
 }
 
-/// Where a constituent lay.
+/// The residencies of a constituent.
 enum ResidenciesOf<'a> {
     One(&'a Residency),
-    /// A part of [`Layout::several`].
+    /// A range of [`Layout::several`].
     Several(Range<usize>),
 }
 
 impl Layout {
-    /// Of a profile with its residencies. Sorts all places: some tens of milliseconds for a hundred
-    /// thousand.
+    /// Lays a profile out with its residencies. Sorts all places: some tens of milliseconds for a
+    /// hundred thousand.
     #[must_use]
     pub fn of(profile: &Profile, residencies: Residencies) -> Self {
         let mut by_code: Vec<&Residency> = residencies.all().iter().collect();
@@ -139,7 +139,7 @@ impl Layout {
             }
             from += same.len();
         }
-        // Where code only moved through, there is no slot.
+        // Zones without unmoved code have no slot yet.
         for residency in &self.several {
             let owner = owner_of(&self.residencies, residency.process, residency.start);
             owners.entry(owner).or_default();
@@ -159,7 +159,7 @@ impl Layout {
         zone.map(|zone| (zone.start, zone.end))
     }
 
-    /// All owners of places, with their places by address.
+    /// All owners with their places by address.
     pub(super) fn owners(&self) -> impl Iterator<Item = (Owner, &[Slot], Zone)> {
         self.owners.iter().map(|(owner, range, zone)| {
             let slots = self.slots.get(range.clone());
@@ -167,8 +167,8 @@ impl Layout {
         })
     }
 
-    /// The points of places that moved, where any has samples in `counts`: each sample where
-    /// its code lay at its time. `None` when `stop` was wished before it was done.
+    /// The points of moved places with samples in `counts`: each sample at the address of its
+    /// code at its time. `None` if `stop` came first.
     pub(super) fn moved(
         &self,
         profile: &Profile,
@@ -225,11 +225,11 @@ impl Layout {
     }
 }
 
-/// Where a place in code that moves lies, while samples are gone through in the order of time.
+/// The present address of moved code, while walking samples in time order.
 struct Stand<'a> {
     place: u32,
     several: &'a [Residency],
-    /// From when until when the code lies where it does.
+    /// When the address is valid.
     now: Range<TimeNs>,
     at: Option<(u64, ProcessKey)>,
     counts: FxHashMap<(u64, ProcessKey), u64>,
@@ -268,7 +268,7 @@ impl<'a> Stand<'a> {
     }
 }
 
-/// The zone that an address of a process is in.
+/// The zone around an address of a process.
 fn owner_of(residencies: &Residencies, process: ProcessKey, address: u64) -> Owner {
     let zones = residencies.zones();
     let after = zones.partition_point(|zone| (zone.process, zone.start) <= (process, address));
@@ -277,8 +277,8 @@ fn owner_of(residencies: &Residencies, process: ProcessKey, address: u64) -> Own
     Owner::Zone(process, zone.map_or(address, |zone| zone.start))
 }
 
-/// An interpreter's sample is shown at the beginning of the code that executed its
-/// bytecode: where in that it was is not kept.
+/// An interpreter's sample has the start address of the executing handler, without the
+/// offset.
 fn where_of(profile: &Profile, place: Place) -> Where {
     match place {
         Place::Code(code, offset) => Where::Code(code, offset),

@@ -1,4 +1,4 @@
-//! Sites of generated code: by constituents and their pc maps.
+//! Sites of generated code, from constituents and their pc maps.
 
 use super::{Builder, UNNAMED};
 use crate::profile::{Case, Entry, EntryId, EntryKind, Frame, Region, Site, SiteId};
@@ -10,34 +10,33 @@ use vmscope_records::{
     Position,
 };
 
-/// No VM puts more between class and method.
+/// The longest separator of class and method.
 const MAX_SEPARATOR: usize = 2;
 
 /// No site yet.
 const NONE: SiteId = SiteId::MAX;
 
-/// What is named of a constituent.
+/// The names of a constituent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NamesOfCode {
     whole: Option<Whole>,
-    /// The site of each piece of its map that was hit: a piece has many addresses.
+    /// The site of each map piece with samples: a piece has many addresses.
     site_of_piece: Vec<SiteId>,
 }
 
-/// What all sites of a constituent have in common.
+/// The common part of a constituent's sites.
 #[derive(Clone, Debug)]
 struct Whole {
     entry: EntryId,
     frame: Frame,
 }
 
-/// What all frames of a method have in common.
+/// The common part of a method's frames.
 #[derive(Clone, Debug)]
 pub(super) struct MethodTexts {
     pub name: Arc<str>,
     pub file: Arc<str>,
-    /// Which of its namesakes stands for all of them; `None` where the recording does not
-    /// hold the method.
+    /// The representative of its namesakes; `None` without a record of the method.
     pub key: Option<MethodKey>,
 }
 
@@ -56,7 +55,7 @@ impl Builder<'_> {
         let site = self.new_code_site(code, constituent, offset);
         let sites = &mut self.names_of(code).site_of_piece;
         if sites.len() <= piece {
-            // Its map has no more, and is larger than this.
+            // No larger than the map.
             sites.resize(piece + 1, NONE);
         }
         if let Some(slot) = sites.get_mut(piece) {
@@ -70,7 +69,7 @@ impl Builder<'_> {
         if codes.len() <= index {
             codes.resize_with(index + 1, NamesOfCode::default);
         }
-        // It was just made sure that it is there.
+        // In bounds after the resize.
         &mut codes[index]
     }
 
@@ -99,7 +98,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The site of a piece of a covers map: it belongs to the innermost method.
+    /// The site of a covers map's piece, which counts for the innermost method.
     fn covered_site(
         &mut self,
         code: CodeIndex,
@@ -110,8 +109,8 @@ impl Builder<'_> {
     ) -> SiteId {
         let mut frame = self.frame(innermost);
         let entry = if outer.is_empty() {
-            // The constituent's own name tells its kind of entry (on-stack
-            // replacement, for instance), which the method's does not.
+            // Only the constituent's own name shows its kind of entry (on-stack replacement, for
+            // instance).
             let whole = self.whole(code, constituent);
             frame.name = whole.frame.name;
             whole.entry
@@ -168,8 +167,7 @@ impl Builder<'_> {
         whole
     }
 
-    /// The entry of a method that runs inlined in a constituent: the same as that of
-    /// its own code of that tier, and the same wherever else it is inlined.
+    /// The entry of an inlined method: inlined and own code of one tier share an entry.
     fn inlined_entry(
         &mut self,
         constituent: &Constituent,
@@ -181,7 +179,7 @@ impl Builder<'_> {
         self.put_entry(entry)
     }
 
-    /// Methods of one name are told apart by where they are in the source.
+    /// Source positions distinguish methods of one name.
     fn method_entry(
         &self,
         constituent: &Constituent,
@@ -246,8 +244,8 @@ impl Builder<'_> {
     }
 }
 
-/// Which piece of a map an offset lies in: all offsets of one have the same answer.
-/// Gaps between covers are pieces too, and all alike.
+/// The map piece of an offset: all offsets of a piece share a site. All gaps between covers
+/// are one piece.
 pub(crate) fn piece_of(map: &PcMap, offset: u32) -> u32 {
     let piece = match map {
         PcMap::None => 0,
@@ -261,11 +259,11 @@ pub(crate) fn piece_of(map: &PcMap, offset: u32) -> u32 {
             }
         }
     };
-    // Starts are distinct 32-bit offsets: more pieces than that can't be asked for.
+    // Pieces start at distinct 32-bit offsets, so their number fits.
     u32::try_from(piece).unwrap_or(u32::MAX)
 }
 
-/// A method's name with its class, as this VM's constituents are named.
+/// A method's name with its class, in the VM's own style.
 pub(crate) fn full_name(method: &Method, separator: &str) -> String {
     if method.class.is_empty() {
         method.name.clone()
@@ -274,16 +272,15 @@ pub(crate) fn full_name(method: &Method, separator: &str) -> String {
     }
 }
 
-/// What stands between class and method in the names of a VM's constituents (`>>` in
-/// Smalltalk, `.` in Java): methods that are inlined have to be called the same. A
-/// full stop where no constituent shows it.
+/// The separator of class and method in the names of a VM's constituents (`>>` in Smalltalk,
+/// `.` in Java): inlined methods need the same names. A full stop if no constituent shows it.
 pub(crate) fn separator_of(trace: &Trace) -> &str {
     let mut all = trace.code.constituents.iter();
     all.find_map(|constituent| separator_in(trace, constituent))
         .unwrap_or(".")
 }
 
-/// What stands between class and method in a constituent's name, if that shows it.
+/// The separator of class and method in a constituent's name, if visible.
 pub(crate) fn separator_in<'c>(trace: &Trace, constituent: &'c Constituent) -> Option<&'c str> {
     let of_one = |constituent: &'_ Constituent| {
         let method = trace.methods.get(&constituent.method?)?;
@@ -299,8 +296,8 @@ pub(crate) fn separator_in<'c>(trace: &Trace, constituent: &'c Constituent) -> O
     constituent.name.get(of_one(constituent)?)
 }
 
-/// Whether a sample somewhere in a constituent leaves open where in a method it is. A
-/// trampoline or a PIC has no inside: its name is the whole answer.
+/// Whether a constituent has distinct ranges. Trampolines and PICs have none: their name is the
+/// whole answer.
 fn has_an_inside(constituent: &Constituent) -> bool {
     constituent.method.is_some()
         || matches!(

@@ -1,25 +1,25 @@
-//! Values and texts, each kept once.
+//! Interned values and texts.
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-/// Finds values of a list, in which each is once, by their hash, so that none is kept twice.
+/// An index by hash of a list of distinct values.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     /// The newest value of each hash.
     newest: FxHashMap<u64, u32>,
-    /// Of each value, the one before of the same hash.
+    /// For each value, the previous value of equal hash.
     before: Vec<Option<u32>>,
 }
 
 impl Interner {
-    /// What [`Interner::find`] and [`Interner::add`] want to know of a value.
+    /// The hash of a value for [`Interner::find`] and [`Interner::add`].
     pub fn hash<T: Hash>(value: &T) -> u64 {
         FxBuildHasher.hash_one(value)
     }
 
-    /// Where in `values` one like `value`, of that hash, is.
+    /// The index of an equal value with that hash.
     pub fn find<T: Eq>(&self, values: &[T], value: &T, hash: u64) -> Option<u32> {
         let mut next = self.newest.get(&hash).copied();
         while let Some(index) = next {
@@ -31,9 +31,9 @@ impl Interner {
         None
     }
 
-    /// Adds a value, of that hash, that is not there.
+    /// Adds a new value with that hash.
     pub fn add<T>(&mut self, values: &mut Vec<T>, value: T, hash: u64) -> u32 {
-        // There are at most as many as places, which are counted in 32 bits.
+        // Values are fewer than places, which have 32-bit indices.
         let index = u32::try_from(values.len()).unwrap_or(u32::MAX);
         let before = self.newest.insert(hash, index);
         values.push(value);
@@ -42,7 +42,7 @@ impl Interner {
     }
 }
 
-/// Texts, each once.
+/// Interned texts.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     known: FxHashSet<Arc<str>>,
@@ -58,7 +58,7 @@ impl Texts {
         text
     }
 
-    /// Forgets texts that nobody has.
+    /// Drops unused texts.
     pub fn forget_unused(&mut self) {
         self.known.retain(|text| Arc::strong_count(text) > 1);
     }

@@ -1,4 +1,4 @@
-//! Sites of methods that an interpreter executes.
+//! Sites of interpreted methods.
 
 use super::Builder;
 use super::code::{MethodTexts, line_of};
@@ -6,14 +6,13 @@ use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId};
 use crate::zone::CodeIndex;
 use vmscope_records::{BytecodePc, ConstituentKind, Exactness, Method};
 
-/// The tier of what is interpreted, beside those of compilers.
+/// The tier of interpreted methods.
 const TIER: &str = "interpreter";
 
 impl Builder<'_> {
-    /// The site of a bytecode of the method that `data` (its bytecodes, or its object) is
-    /// of; of its entry without one. That is exact where the interpreter's code at the
-    /// sample is the handler of just that bytecode: on the way from one to the next, its
-    /// pointer is ahead.
+    /// The site of a bytecode; without a bytecode, of the method's entry. `data` is the method's
+    /// bytecodes or object. Bytecodes are exact only inside their own handler: between two
+    /// handlers the bytecode pointer is ahead.
     pub(super) fn interpreted_site(
         &mut self,
         handler: CodeIndex,
@@ -81,7 +80,7 @@ fn first_word(text: &str) -> Option<&str> {
     text.split_ascii_whitespace().next()
 }
 
-/// What the instruction at a bytecode is called.
+/// The instruction name at a bytecode.
 fn instruction_at(method: &Method, pc: BytecodePc) -> Option<&str> {
     let after = method.listing.partition_point(|(at, _)| *at <= pc);
     let (at, text) = method.listing.get(after.checked_sub(1)?)?;

@@ -1,4 +1,4 @@
-//! Sites of native code: by symbols, lines, and the rules that a VM's adapter told.
+//! Sites of native code, from symbols, lines and region rules.
 
 use super::{Builder, frame_named};
 use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId};
@@ -9,7 +9,7 @@ use vmscope_records::{
     SymbolOwner, SymbolSource,
 };
 
-/// What is known of a native place without its symbol.
+/// The names of a native place without a symbol.
 #[derive(Clone, Copy)]
 struct Around<'a> {
     region: Region,
@@ -27,8 +27,8 @@ impl<'a> Builder<'a> {
             Some(_) => Region::Library,
             None => Region::Unknown,
         };
-        // What is mapped from no file on a disk and is no library has been generated: .NET
-        // and PHP map their code zones twice, or share them with their children.
+        // A mapped file that is neither on a disk nor a library holds generated code: .NET and
+        // PHP map their code zones twice, or share them with children.
         if is_shared_memory(path)
             && self
                 .table
@@ -53,11 +53,11 @@ impl<'a> Builder<'a> {
         self.symbol_site(SymbolOwner::Kernel, at, around)
     }
 
-    /// The site of a place that has its name from a symbol.
+    /// The site for a known symbol.
     fn symbol_site(&mut self, owner: SymbolOwner, at: FileOffset, around: Around) -> SiteId {
         let found = self.table.get().lookup(owner, at);
         let found = found.filter(|(function, _)| !function.name.is_empty());
-        // A piece has many addresses. It is known by its first, its function by its own.
+        // The key of a piece: the start of its function and its own start.
         let piece = found.map(|(function, piece)| {
             (
                 owner,
@@ -65,7 +65,7 @@ impl<'a> Builder<'a> {
                 piece.map_or(FileOffset(u64::MAX), |piece| piece.start),
             )
         });
-        // All that has no name in a module is alike.
+        // One entry for all unnamed code of a module.
         let piece = piece.unwrap_or((owner, FileOffset(u64::MAX), FileOffset(u64::MAX)));
         if let Some(&site) = self.names.site_of_native.get(&piece) {
             return site;
@@ -85,7 +85,7 @@ impl<'a> Builder<'a> {
         } else {
             format!("(no symbol) {module}")
         };
-        // Only a rule for everything fits what has no name.
+        // Unnamed code fits only a rule for everything.
         let told = self.regions.of(module, "");
         let entry = self.put_entry(Entry {
             region: told.map_or(region, |told| told.region),
@@ -103,7 +103,7 @@ impl<'a> Builder<'a> {
         around: Around,
     ) -> SiteId {
         let told = self.regions.of(around.module, &function.name);
-        // What was inlined belongs where the function belongs that it was inlined into.
+        // Inlined functions have the region of the function around them.
         let region = told.map_or(around.region, |told| told.region);
         let part = told.map_or("", |told| told.part);
         let own_name = told.map_or(function.name.as_str(), |told| told.name);
@@ -128,8 +128,7 @@ impl<'a> Builder<'a> {
         } else {
             (own_name, function.source)
         };
-        // Code that the VM's builders generated is called by a symbol here and in a dump
-        // there: it is one entry.
+        // One entry for generated builtins, whether named by a symbol or by a dump.
         let generated = told
             .filter(|told| told.stripped)
             .and_then(|told| match told.region {
@@ -163,8 +162,8 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// A frame by its debug information. The symbol names the outermost function better
-    /// than DWARF, which may leave out namespaces and parameters.
+    /// A frame from debug information. The outermost function has its symbol's name: DWARF may
+    /// lack namespaces and parameters.
     fn native_frame(
         &mut self,
         frame: &NativeFrame,
@@ -186,8 +185,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Where a name comes from matters to a reader for stubs and made-up names only; a
-/// function that has both a symbol and DWARF is one entry.
+/// The source of a name, for stubs and invented names only: symbol and DWARF
+/// of one function make one entry.
 fn kind_of_source(source: SymbolSource) -> SymbolSource {
     match source {
         SymbolSource::Plt | SymbolSource::Kallsyms => source,

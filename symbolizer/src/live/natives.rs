@@ -18,7 +18,7 @@ const PAUSE_FACTOR: u32 = 1000;
 /// half a second.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The most addresses that are remembered as resolved.
+/// Maximum number of remembered addresses.
 const MAX_ASKED: usize = 1 << 20;
 
 /// Addresses to resolve in files.
@@ -28,11 +28,11 @@ pub(super) struct Natives {
     wanted: FxHashMap<SymbolOwner, Vec<FileOffset>>,
     asked: FxHashSet<(SymbolOwner, FileOffset)>,
     /// Owners with symbols in the recording.
-    told: FxHashSet<SymbolOwner>,
+    recorded: FxHashSet<SymbolOwner>,
     paces: FxHashMap<SymbolOwner, Pace>,
 }
 
-/// When a file may be resolved again.
+/// A file's pause before the next resolving.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     not_before: Instant,
@@ -59,23 +59,23 @@ impl Natives {
             lines,
             wanted: FxHashMap::default(),
             asked: FxHashSet::default(),
-            told: FxHashSet::default(),
+            recorded: FxHashSet::default(),
             paces: FxHashMap::default(),
         }
     }
 
     /// Takes symbols of the recording.
-    pub fn told(&mut self, symbols: &Symbols) {
-        // A file that the recorder could not read may be readable here.
+    pub fn note_recorded(&mut self, symbols: &Symbols) {
+        // This machine may read files that the recorder could not.
         if !symbols.functions.is_empty() {
-            self.told.insert(symbols.owner);
+            self.recorded.insert(symbols.owner);
             self.wanted.remove(&symbols.owner);
         }
     }
 
     /// Wants the function at an address, once.
     pub fn want(&mut self, owner: SymbolOwner, at: FileOffset) {
-        if self.told.contains(&owner) || self.asked.len() >= MAX_ASKED {
+        if self.recorded.contains(&owner) || self.asked.len() >= MAX_ASKED {
             return;
         }
         if self.asked.insert((owner, at)) {

@@ -9,7 +9,7 @@ use vmscope_records::{
     Thread, ThreadCpu, ThreadEnd, ThreadRole, Tid,
 };
 
-/// The length of the session in hours, and of a step in seconds.
+/// Session length in hours, step length in seconds.
 const HOURS: u64 = 6;
 const EVERY: u64 = 2;
 
@@ -176,7 +176,7 @@ fn step(live: &mut Live, step: u64, time: TimeNs) {
         cpu: DurationNs(step * 10_000_000),
         cpu_user: None,
     }));
-    // A short process with memory of its own.
+    // A short process with own memory.
     let child = ProcessKey(u32::try_from(step + 10).unwrap());
     live.take(process(child, Some(MAIN), at(300)));
     live.take(Record::Mapping(Mapping {

@@ -18,7 +18,7 @@ pub(super) struct Folded {
 /// A sum of ended threads.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
-    /// The index of the sum in the trace.
+    /// The sum's index in the trace.
     at: u32,
     threads: u64,
     cpu: u64,
@@ -27,8 +27,8 @@ struct Sum {
 }
 
 impl Live {
-    /// Sums the oldest ended threads up, if there are too many, with all their samples. Only
-    /// their names are lost.
+    /// Beyond the bound, sums the oldest ended threads up, including their samples. Only their
+    /// names are lost.
     pub(super) fn fold_threads(&mut self, profile: &mut Profile) {
         let Profile {
             trace,

@@ -1,4 +1,4 @@
-//! Making time_buckets: of samples, and of time buckets.
+//! Building time buckets from samples, and higher levels from lower ones.
 
 use super::sums::{Summed, Sums};
 use super::{BUCKET, FAN_OUT, Shown, Sites, Spot, TimeBucket, TimeBuckets, note_last, shown_at};
@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use vmscope_records::Exactness;
 
-/// From so many new time buckets on, a second thread helps.
+/// The number of new time buckets from which a second thread helps.
 const MANY: usize = 4 * FAN_OUT;
 
 /// No spot yet.
@@ -49,7 +49,7 @@ impl TimeBuckets {
             return NONE;
         };
         if *known == NONE {
-            // There are at most as many as places, which are counted in 32 bits.
+            // Spots are fewer than places, which have 32-bit indices.
             *known = u32::try_from(self.spots.len()).unwrap_or(NONE);
             let known = sites.sites.get(index);
             let entry = known.and_then(|site| sites.entries.get(site.entry as usize));
@@ -79,11 +79,11 @@ impl TimeBuckets {
         let mut sums = Sums::default();
         let firsts = (before..all).step_by(BUCKET);
         if firsts.clone().count() >= MANY {
-            // While the time buckets of one level are made, so are those of the others.
+            // Another thread builds the first level meanwhile.
             thread::scope(|scope| {
                 let (sender, receiver) = sync_channel(MANY);
                 let make = move || maker.make(firsts, &mut |bucket| sender.send(bucket).is_ok());
-                // Where there is no other thread, this one does all below.
+                // Without another thread, this one builds all levels below.
                 let _ = thread::Builder::new().spawn_scoped(scope, make);
                 for bucket in receiver {
                     push(levels, 0, bucket, &mut sums, spots);
@@ -102,7 +102,7 @@ impl TimeBuckets {
     }
 }
 
-/// Makes time buckets of the first level.
+/// Builds time buckets of the first level.
 #[derive(Clone, Copy)]
 pub(super) struct Maker<'a> {
     pub samples: &'a Samples,
@@ -112,8 +112,8 @@ pub(super) struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Hands the time buckets that begin with these samples to `put`, while it wants more and
-    /// there are samples enough.
+    /// Hands the time buckets with these first samples to `put`, until `put` returns false or
+    /// samples run out.
     fn make(&self, firsts: impl Iterator<Item = u64>, put: &mut dyn FnMut(TimeBucket) -> bool) {
         let mut sums = Sums::default();
         for first in firsts {
@@ -131,8 +131,7 @@ impl Maker<'_> {
         Some(summed.bucket(first..end, *times.last()?))
     }
 
-    /// What samples are summed up to, counted from the very first; `None` where there are
-    /// not all.
+    /// The sums of a range of sample numbers; `None` if some are missing.
     pub fn sums(&self, range: Range<u64>, sums: &mut Sums) -> Option<Summed> {
         let range = self.range(range)?;
         let threads = self.samples.threads.get(range.clone())?;
@@ -143,14 +142,14 @@ impl Maker<'_> {
         Some(sums.of_samples(all, self.region_of_spot))
     }
 
-    /// Where samples are among those that are kept; `None` where one was dropped.
+    /// The indices of a range of sample numbers; `None` if some were dropped.
     fn range(&self, range: Range<u64>) -> Option<Range<usize>> {
         let index = |sample: u64| usize::try_from(sample.checked_sub(self.dropped)?).ok();
         Some(index(range.start)?..index(range.end)?)
     }
 }
 
-/// Up to which sample a level's time buckets reach.
+/// The number after the last sample of a level.
 pub(super) fn covered(levels: &[Vec<TimeBucket>], level: usize) -> u64 {
     let last = levels
         .get(level)
@@ -158,7 +157,7 @@ pub(super) fn covered(levels: &[Vec<TimeBucket>], level: usize) -> u64 {
     last.map_or(0, |bucket| bucket.end)
 }
 
-/// Appends a time bucket to a level, and what becomes whole by it to those above.
+/// Appends a time bucket to a level, and completed ones to the levels above.
 fn push(
     levels: &mut Vec<Vec<TimeBucket>>,
     level: usize,
@@ -183,7 +182,7 @@ fn push(
     }
 }
 
-/// The sum of time buckets that follow one another; `None` for none, or for too many samples.
+/// The sum of consecutive time buckets; `None` for no buckets, and for more than 2^32 samples.
 pub(super) fn sum(
     time_buckets: &[TimeBucket],
     sums: &mut Sums,

@@ -1,4 +1,4 @@
-//! Counting by equal columns of time: what charts show.
+//! Counts by equal columns of time, for charts.
 
 use super::{OfThread, Piece, Selection, Stop, TimeBucket};
 use crate::profile::{Profile, Region};
@@ -6,46 +6,46 @@ use crate::summary::Filter;
 use std::ops::Range;
 use vmscope_records::TimeNs;
 
-/// What to count in each column.
+/// The groups of each column.
 #[derive(Clone, Copy, Debug)]
 pub enum By<'a> {
     /// Threads; groups are their indices in [`crate::Trace::threads`].
     Threads,
     /// Regions; groups are as [`Region::ALL`] orders them.
     Regions,
-    /// Rows of threads, each by region: a group is its row's number times as many as there
-    /// are regions, plus the region's.
+    /// Rows of threads, each by region. The group is the row times the number of regions, plus
+    /// the region's index.
     Rows {
-        /// The row of each thread of [`crate::Trace::threads`]; what is not below `rows` is
-        /// left out.
+        /// Rows by thread of [`crate::Trace::threads`]; other values than `0..rows` exclude the
+        /// thread.
         of_thread: &'a [u32],
-        /// How many rows there are.
+        /// The number of rows.
         rows: u32,
     },
 }
 
-/// What a chart shows.
+/// The columns of a chart.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnsOf<'a> {
-    /// The time from the first column's left to the last one's right edge.
+    /// The left edge of the first column, and the right edge of the last one.
     pub window: (TimeNs, TimeNs),
-    /// How many columns of equal time.
+    /// The number of columns, of equal time.
     pub columns: usize,
-    /// What is counted.
+    /// The groups.
     pub by: By<'a>,
 }
 
 /// Samples by column and group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
-    /// How many groups each column has.
+    /// The number of groups in each column.
     pub groups: usize,
-    /// Column by column, each with all its groups.
+    /// Counts by column and group.
     pub samples: Vec<u64>,
 }
 
 impl ColumnsOf<'_> {
-    /// The time of a column's left edge; of the one behind the last, its right edge.
+    /// The left edge of a column; for the index after the last column, the right edge of all.
     #[must_use]
     pub fn edge(&self, column: usize) -> TimeNs {
         let span = u128::from(self.window.1.since(self.window.0).0);
@@ -60,8 +60,8 @@ impl ColumnsOf<'_> {
 }
 
 impl Columns {
-    /// Counts what `filter` takes, too, of the samples that are kept
-    /// ([`super::TimeBuckets::kept_from`]); `None` when `stop` came before the end.
+    /// Counts the kept samples of `filter` ([`super::TimeBuckets::kept_from`]) by column; `None`
+    /// if `stop` came first.
     #[must_use]
     pub fn of(profile: &Profile, what: &ColumnsOf, filter: &Filter, stop: &Stop) -> Option<Self> {
         let time_buckets = &profile.time_buckets;
@@ -89,15 +89,16 @@ impl Columns {
         Some(columns)
     }
 
-    /// Counts all samples that `filter` takes, also those that are not kept, by group; `None`
-    /// when `stop` came before the end.
+    /// Counts all samples of `filter` by group, dropped ones included; `None` if `stop` came
+    /// first.
     #[must_use]
     pub fn total(profile: &Profile, by: By, filter: &Filter, stop: &Stop) -> Option<Vec<u64>> {
         let selection = Selection::new(profile, filter);
         Grouping::new(profile, &selection, by).count(profile, selection.range.clone(), stop)
     }
 
-    /// With so many groups in place of all: the first of each so many summed up, and so on.
+    /// Sums the groups up to `groups` ones: group n is the sum of all groups equal to n modulo
+    /// `groups`.
     #[must_use]
     pub fn summed(&self, groups: usize) -> Self {
         let mut samples = Vec::new();
@@ -113,7 +114,7 @@ impl Columns {
         Columns { groups, samples }
     }
 
-    /// The groups of a column; empty where there is no such column.
+    /// The groups of a column; empty for an unknown column.
     #[must_use]
     pub fn column(&self, column: usize) -> &[u64] {
         let from = column.saturating_mul(self.groups);
@@ -124,23 +125,23 @@ impl Columns {
 
 const _: () = assert!(Region::ALL.len() < Grouping::ROOM);
 
-/// Which group a sample counts in: that of its thread, plus that of its spot.
+/// The group of a sample: its thread's first group plus its spot's group.
 struct Grouping<'a> {
     selection: &'a Selection,
-    /// The first group of each thread's; [`Self::NOWHERE`] where it counts in none.
+    /// The first group of each thread; [`Self::NOWHERE`] for threads without a group.
     of_thread: Vec<u32>,
-    /// How many groups a thread has.
+    /// The number of groups of a thread.
     width: usize,
-    /// The group of each spot among a thread's; [`Self::NONE`] where it counts in none.
+    /// Groups by spot within a thread; [`Self::NONE`] for spots without a group.
     of_spot: Vec<u8>,
-    /// How many groups there are.
+    /// The number of groups.
     groups: usize,
 }
 
 impl<'a> Grouping<'a> {
     const NOWHERE: u32 = u32::MAX;
     const NONE: u8 = u8::MAX;
-    /// What a thread's counts fit into, with room for those of no group.
+    /// Room for a thread's groups and for samples without a group.
     const ROOM: usize = 16;
 
     fn new(profile: &Profile, selection: &'a Selection, by: By) -> Self {
@@ -178,7 +179,7 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    /// Counts a range of samples; `None` when `stop` came before the end.
+    /// Counts a range of samples; `None` if `stop` came first.
     fn count(&self, profile: &Profile, range: Range<u64>, stop: &Stop) -> Option<Vec<u64>> {
         let mut counts = vec![0u64; self.groups];
         profile.time_buckets.pieces(range, &mut |piece| {
@@ -193,7 +194,7 @@ impl<'a> Grouping<'a> {
         Some(counts)
     }
 
-    /// A thread's groups; `None` where it counts in none.
+    /// A thread's groups; `None` without any.
     fn of<'b>(&self, thread: u32, counts: &'b mut [u64]) -> Option<&'b mut [u64]> {
         let first = *self.of_thread.get(thread as usize)? as usize;
         counts.get_mut(first..first.checked_add(self.width)?)
@@ -209,7 +210,7 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    /// Counts what is taken of a time bucket.
+    /// Counts the selected samples of a time bucket.
     fn add(&self, bucket: &TimeBucket, counts: &mut [u64]) {
         for run in bucket.runs() {
             if let Some(counts) = self.of(run.thread, counts) {
@@ -228,7 +229,7 @@ impl<'a> Grouping<'a> {
             });
             return;
         }
-        // What counts in no group has a place of its own: nothing is to be asked of a cell.
+        // An extra slot for samples without a group saves one branch per cell.
         let mut sums = [0u32; Self::ROOM];
         let mut add = |spot: u32, count: u32| {
             let group = self.of_spot.get(spot as usize).copied();

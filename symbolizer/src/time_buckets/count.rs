@@ -1,28 +1,28 @@
-//! Counting a window by site and thread.
+//! Counts of a window by site and thread.
 
 use super::{Piece, Selection, Shown, Stop, TimeBuckets};
 use crate::profile::Profile;
 use crate::summary::Filter;
 
-/// How many samples a filter takes, by site and by thread.
+/// Samples of a filter, by site and by thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All of them.
+    /// All samples.
     pub total: u64,
     /// By [`Profile::sites`].
     pub sites: Vec<u64>,
     /// By [`crate::Trace::threads`].
     pub threads: Vec<u64>,
-    /// In interpreters that can show what they execute, and did.
+    /// Samples in interpreters with a shown method.
     pub interpreted: u64,
-    /// In such interpreters, that did not.
+    /// Samples in interpreters with rules, but without a shown method.
     pub without_method: u64,
-    /// By [`Profile::entries`], and in each by [`vmscope_records::Exactness`].
+    /// Counts by [`Profile::entries`] and [`vmscope_records::Exactness`].
     pub(crate) entries: Vec<[u64; 3]>,
 }
 
 impl Counts {
-    /// Counts; `None` when `stop` was wished before it was done.
+    /// Counts the samples of a filter; `None` if `stop` came first.
     #[must_use]
     pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
         Self::of_selection(profile, &Selection::new(profile, filter), stop)

@@ -1,22 +1,22 @@
-//! Counting by thread and entry at once.
+//! Counts by thread and entry.
 
 use super::{Piece, Selection, Stop};
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
 
-/// The samples that a thread has in an entry.
+/// A thread's samples in an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadEntry {
     /// Index in [`crate::Trace::threads`].
     pub thread: u32,
-    /// Where.
+    /// The entry.
     pub entry: EntryId,
-    /// More than none.
+    /// The number of samples, never 0.
     pub samples: u64,
 }
 
-/// Counts what a filter takes by thread and entry: thread by thread, the entries of each in
-/// any order. `None` when `stop` was wished before it was done.
+/// Counts the samples of a filter by thread and entry: ordered by thread, but not by entry.
+/// `None` if `stop` came first.
 #[must_use]
 pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<ThreadEntry>> {
     let mut all = Vec::new();
@@ -24,8 +24,8 @@ pub fn by_thread(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<
     Some(all)
 }
 
-/// Hands the same to `visit`, threads of one kind taken together: `kind_of` gives one of
-/// them for all.
+/// Hands counts by kind of thread and entry to `visit`: `kind_of` maps a thread to a
+/// representative of its kind.
 pub(crate) fn by_kind_of_thread(
     profile: &Profile,
     filter: &Filter,
@@ -36,7 +36,7 @@ pub(crate) fn by_kind_of_thread(
     let time_buckets = &profile.time_buckets;
     let selection = Selection::new(profile, filter);
     let entry_of_spot: Vec<EntryId> = time_buckets.by_spot(|_, spot| spot.entry);
-    // What is counted one by one is put in the order of threads once.
+    // Single samples are sorted by thread once.
     let (mut whole, mut single) = (Vec::new(), Vec::new());
     time_buckets.pieces(selection.range.clone(), &mut |piece| {
         match piece {
@@ -55,7 +55,7 @@ pub(crate) fn by_kind_of_thread(
     let threads = threads.filter(|thread| selection.takes_thread(*thread));
     let mut threads: Vec<(u32, u32)> = threads.map(|thread| (kind_of(thread), thread)).collect();
     threads.sort_unstable();
-    // Kind by kind, so that memory goes by entries alone.
+    // Kind by kind, so that memory grows with entries alone.
     let mut counts = vec![0u64; profile.entries.len()];
     let mut counted: Vec<EntryId> = Vec::new();
     for of_kind in threads.chunk_by(|(a, _), (b, _)| a == b) {

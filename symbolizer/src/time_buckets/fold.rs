@@ -1,4 +1,4 @@
-//! Threads that are summed up with others.
+//! Moving the samples of ended threads to the sums of their roles.
 
 use super::sums::Sums;
 use super::{OfThread, TimeBuckets};
@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use vmscope_records::TimeNs;
 
 impl TimeBuckets {
-    /// From now on the samples of each thread in `into` are another's. Only the time_buckets
-    /// are made anew that have any.
+    /// Moves the samples of each thread in `into` to another thread. Rebuilds only time buckets
+    /// with such samples.
     pub(crate) fn fold_threads(&mut self, samples: &mut Samples, into: &FxHashMap<u32, u32>) {
         let other = |thread: u32| into.get(&thread).copied().unwrap_or(thread);
         for thread in &mut samples.threads {

@@ -1,4 +1,4 @@
-//! Places that get other sites after their samples were summed up.
+//! Recounting places that get other sites after their samples were summed up.
 
 use super::build::Maker;
 use super::sums::Sums;
@@ -6,9 +6,9 @@ use super::{Sites, TimeBucket, TimeBuckets};
 use crate::trace::{Samples, Trace};
 
 impl TimeBuckets {
-    /// Takes the sites of `places`, which may be others than before, and what interpreters show
-    /// there. The time buckets that hold a spot which a place has left are counted again; what
-    /// was dropped counts where it did. Returns the places that have other spots now.
+    /// Takes new sites of `places`, and new rules of interpreters. Recounts the time buckets
+    /// with old spots of these places; dropped samples keep theirs. Returns the places with new
+    /// spots.
     pub(crate) fn rename(
         &mut self,
         trace: &Trace,
@@ -24,7 +24,7 @@ impl TimeBuckets {
                 trace.places.get(index),
                 sites.of_place.get(index),
             ) else {
-                // It was not taken yet.
+                // A new place, which `append` will take.
                 continue;
             };
             let spot = self.spot_at(trace, what, sites, site);
@@ -43,14 +43,14 @@ impl TimeBuckets {
         renamed
     }
 
-    /// The places have other numbers now; their sites are those that they had.
+    /// Takes new indices of all places; their sites are unchanged.
     pub(crate) fn renumber(&mut self, trace: &Trace, sites: Sites) {
         self.spot_of_place.clear();
         self.take_places(trace, sites);
     }
 
-    /// Counts those time buckets again that hold a stale spot: of samples first, then of the
-    /// time buckets below. What holds a spot is part of one that does.
+    /// Recounts all time buckets with a stale spot: the first level from samples, others from
+    /// the level below.Parents include all spots of children.
     fn count_again(&mut self, samples: &Samples, is_stale: &[bool]) {
         let has_stale = |bucket: &&mut TimeBucket| {
             let mut spots = bucket.cells.iter().map(|cell| cell.spot);

@@ -1,36 +1,36 @@
-//! A filter made ready: which samples, threads and spots of a profile it takes.
+//! A filter applied to a profile: its samples, threads and spots.
 
 use super::{Cell, OfThread, Piece, Spot, Stop, TimeBuckets};
 use crate::profile::{Profile, Region};
 use crate::summary::{Filter, Only};
 use std::ops::Range;
 
-/// A filter made ready for one profile.
+/// A filter applied to one profile.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
-    /// The samples in its window, numbered from the first that was ever appended.
+    /// The sample numbers of its window.
     pub range: Range<u64>,
     /// By thread; `None` for all.
     pub threads: Option<Vec<bool>>,
     /// By spot; `None` for all.
     pub spots: Option<Vec<bool>>,
-    /// By region, where the spots it takes are those of whole regions.
+    /// By region, if it selects whole regions.
     regions: Option<[bool; Region::ALL.len()]>,
-    /// The spots it takes, ascending, where they are few.
+    /// The selected spots, ascending, if few.
     few: Option<Few>,
 }
 
-/// So few spots that they are searched for among the cells.
+/// Few spots: searching cells for them beats a scan.
 #[derive(Clone, Debug)]
 pub(crate) struct Few(Vec<u32>);
 
 impl Few {
-    /// More than this are many.
+    /// Maximum number of few spots.
     const MOST: usize = 128;
-    /// So few cells are gone through.
+    /// Maximum number of cells for which scanning is always quicker.
     const SHORT: usize = 512;
 
-    /// The spots that are `taken`, if they are few.
+    /// The selected spots, if few.
     pub fn of(taken: impl Iterator<Item = bool>) -> Option<Self> {
         let spots = (0..)
             .zip(taken)
@@ -39,16 +39,15 @@ impl Few {
         (few.len() <= Self::MOST).then_some(Few(few))
     }
 
-    /// Whether searching for them among so many cells is quicker than going through these.
+    /// Whether a search among so many cells is quicker than a scan.
     pub fn is_quicker(&self, cells: usize) -> bool {
-        // Each halving of a search waits for memory, which cells that follow one another
-        // do not.
+        // Each step of a binary search waits for memory; a scan does not.
         cells > Self::SHORT && cells / 16 > self.0.len()
     }
 
-    /// Hands those among `cells` to `visit`.
+    /// Hands the cells with these spots to `visit`.
     pub fn each(&self, mut cells: &[Cell], mut visit: impl FnMut(&Cell)) {
-        // How far the next one may be, if it is near: those of a method mostly are.
+        // The distance of a near spot: spots of a method are mostly neighbours.
         let mut near = usize::MAX;
         for spot in &self.0 {
             let is_before = |cell: &Cell| cell.spot < *spot;
@@ -89,7 +88,7 @@ impl Selection {
         }
     }
 
-    /// Of what it takes, what is at some spots only.
+    /// Restricts the selection to some spots.
     pub fn only(&self, time_buckets: &TimeBuckets, is_taken: impl Fn(&Spot) -> bool) -> Self {
         let spots = time_buckets.by_spot(|id, spot| self.takes_spot(id) && is_taken(spot));
         Selection {
@@ -101,7 +100,7 @@ impl Selection {
         }
     }
 
-    /// The same at every spot.
+    /// Extends the selection to all spots.
     pub fn everywhere(&self) -> Self {
         Selection {
             spots: None,
@@ -112,13 +111,12 @@ impl Selection {
         }
     }
 
-    /// Whether the spots it takes are searched for among so many cells, which are not gone
-    /// through.
+    /// Whether searching beats scanning for so many cells.
     pub fn is_few_among(&self, cells: usize) -> bool {
         self.few.as_ref().is_some_and(|few| few.is_quicker(cells))
     }
 
-    /// Hands those cells of a run to `visit` whose spots it takes.
+    /// Hands the selected cells of a run to `visit`.
     pub fn each_cell(&self, cells: &[Cell], mut visit: impl FnMut(&Cell)) {
         match (&self.few, &self.spots) {
             (Some(few), _) if few.is_quicker(cells.len()) => few.each(cells, visit),
@@ -133,13 +131,13 @@ impl Selection {
         }
     }
 
-    /// Whether what it takes of a time bucket is known by region.
+    /// Whether counts by region suffice.
     pub fn is_of_regions(&self) -> bool {
         self.regions.is_some()
     }
 
-    /// Hands what it takes of each region of a thread's to `visit`: only of a selection of
-    /// regions.
+    /// Hands a thread's selected counts by region to `visit`; nothing unless counts by region
+    /// suffice.
     pub fn each_region(&self, of: &OfThread, mut visit: impl FnMut(Region, u32)) {
         let Some(taken) = &self.regions else {
             return;
@@ -151,7 +149,7 @@ impl Selection {
         }
     }
 
-    /// How many samples of a thread's it takes, where no cell has to be looked at for that.
+    /// A thread's selected samples; `None` if only cells tell.
     pub fn samples_of(&self, of: &OfThread) -> Option<u64> {
         self.regions?;
         let mut samples = 0;
@@ -159,7 +157,7 @@ impl Selection {
         Some(samples)
     }
 
-    /// How many samples it takes; `None` when `stop` was wished before it was done.
+    /// The number of selected samples; `None` if `stop` came first.
     pub fn total(&self, profile: &Profile, stop: &Stop) -> Option<u64> {
         let mut total = 0;
         profile
@@ -203,7 +201,7 @@ fn few(spots: &[bool]) -> Option<Few> {
 mod tests {
     use super::*;
 
-    /// Numbers below `below`, ascending, each with that chance of one in so many.
+    /// Ascending numbers below `below`, each with a chance of one in `one_in`.
     fn some(state: &mut u64, below: u32, one_in: u64) -> Vec<u32> {
         let mut is_in = |_: &u32| {
             *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);

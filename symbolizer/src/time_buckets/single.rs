@@ -1,16 +1,15 @@
-//! Single samples, one after the other: what sums by time do not tell apart, they do.
+//! Single samples: they distinguish places, which time buckets do not.
 
 use super::{Selection, Stop};
 use crate::profile::Profile;
 use crate::summary::Filter;
 use std::ops::Range;
 
-/// So many samples are looked at between two looks at [`Stop`].
+/// The number of samples between two checks of [`Stop`].
 const BATCH: usize = 1 << 16;
 
-/// Hands the place of each single sample to `visit` that is in a selection's window, of its
-/// threads and at its spots, with its index, in the order of time. `None` when `stop` was
-/// wished before it was done.
+/// Hands the place and index of each selected kept sample to `visit`, in time order. `None` if
+/// `stop` came first.
 pub(crate) fn each_place(
     profile: &Profile,
     selection: &Selection,
@@ -45,8 +44,7 @@ pub(crate) fn each_place(
     Some(())
 }
 
-/// How many of the single samples that a filter takes there are of each place; `None` when
-/// `stop` was wished before it was done.
+/// Counts the kept samples of a filter by place; `None` if `stop` came first.
 pub(crate) fn by_place(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<u32>> {
     let selection = Selection::new(profile, filter);
     let mut counts = vec![0u32; profile.trace.places.len()];

@@ -1,4 +1,4 @@
-//! Counting by spans of time that may overlap and lie anywhere: collections, their phases.
+//! Counts by arbitrary spans of time: collections and their phases.
 
 use super::{Piece, Selection, Stop};
 use crate::profile::{Profile, Region};
@@ -8,37 +8,37 @@ use vmscope_records::TimeNs;
 /// A span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its first instant.
+    /// Begin.
     pub from: TimeNs,
-    /// The instant behind its last one.
+    /// End, exclusive.
     pub to: TimeNs,
-    /// Only on this thread, by its index in [`crate::Trace::threads`]; `None` for all.
+    /// A thread by its index in [`crate::Trace::threads`]; `None` for all threads.
     pub thread: Option<u32>,
 }
 
-/// The samples of a span that a filter takes.
+/// The samples of a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InSpan {
-    /// By region, as [`Region::ALL`] orders them.
+    /// By region, in the order of [`Region::ALL`].
     pub regions: [u64; Region::ALL.len()],
 }
 
 impl InSpan {
-    /// All of them.
+    /// All samples.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.regions.iter().sum()
     }
 
-    /// Those of a region.
+    /// The samples of a region.
     #[must_use]
     pub fn of(&self, region: Region) -> u64 {
         self.regions.get(region as usize).copied().unwrap_or(0)
     }
 
-    /// Counts the samples of each of `spans` that `filter` takes; `None` for a span that begins
-    /// before the samples that are kept. All is `None` when `stop` came before the end. A span
-    /// is found by bisection, and costs what is in it.
+    /// Counts the samples of `filter` in each of `spans`; `None` for spans that begin before the
+    /// kept samples. Returns `None` if `stop` came first. Bisection finds a span; the cost grows
+    /// with its samples.
     #[must_use]
     pub fn of_spans(
         profile: &Profile,

@@ -1,10 +1,10 @@
-//! Giving up what nobody waits for any more, and telling how far it is meanwhile.
+//! Cancelling long work, and reporting its progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A wish to stop, which long work looks at now and then, and where it tells how far it is.
-/// Clones are the same one.
+/// A request to stop long work, which checks it now and then and reports its progress. Clones
+/// share their state.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Shared>);
 
@@ -16,39 +16,39 @@ struct Shared {
 }
 
 impl Stop {
-    /// One that nobody has wished yet.
+    /// A new request, not stopped.
     #[must_use]
     pub fn new() -> Self {
         Stop::default()
     }
 
-    /// Wishes it.
+    /// Requests the stop.
     pub fn stop(&self) {
         self.0.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was wished.
+    /// Whether the stop was requested.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.0.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Tells how far the work is: so many steps, of whatever kind, of so many. Where work has
-    /// several parts, each may begin anew.
+    /// Reports progress: steps done, and steps in all, of any kind. Each part of the work may
+    /// restart at 0.
     pub fn tell(&self, done: u64, all: u64) {
         self.0.done.store(done, Ordering::Relaxed);
         self.0.all.store(all, Ordering::Relaxed);
     }
 
-    /// Tells how far the work is, as [`Stop::tell`]; `None` where to stop was wished.
+    /// Reports the progress like [`Stop::tell`]; `None` if the stop was requested.
     #[must_use]
     pub fn look(&self, done: usize, all: usize) -> Option<()> {
         self.tell(done as u64, all as u64);
         (!self.is_stopped()).then_some(())
     }
 
-    /// The steps that are done, and all, as they were told last; 0 of 0 before that. The two
-    /// are read one after the other: for showing, not for counting.
+    /// The last reported steps, done and all; 0 of 0 at first. The two are read separately:
+    /// good for display only.
     #[must_use]
     pub fn told(&self) -> (u64, u64) {
         (

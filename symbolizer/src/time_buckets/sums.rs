@@ -1,14 +1,14 @@
-//! Summing up: samples into cells, and cells into those of the next level.
+//! Summing samples up into cells, and cells into those of the next level.
 
 use super::{BUCKET, Cell, InRegion, OfThread, Run, TimeBucket};
 use crate::profile::Region;
 use std::ops::Range;
 use vmscope_records::TimeNs;
 
-/// Bits that one pass of sorting looks at.
+/// Bits of one sorting pass.
 const DIGIT: u32 = 11;
 
-/// What a time bucket sums up.
+/// The sums of a time bucket.
 pub(super) struct Summed {
     runs: Box<[Run]>,
     cells: Box<[Cell]>,
@@ -16,7 +16,7 @@ pub(super) struct Summed {
 }
 
 impl Summed {
-    /// The time bucket of these samples; `to` is the last one's time.
+    /// The time bucket of these samples; `to` is the last sample's time.
     pub fn bucket(self, samples: Range<u64>, to: TimeNs) -> TimeBucket {
         TimeBucket {
             first: samples.start,
@@ -30,23 +30,23 @@ impl Summed {
 }
 
 impl TimeBucket {
-    /// Sums its samples up as that says.
+    /// Replaces its sums.
     pub(super) fn become_summed(&mut self, summed: Summed) {
         (self.runs, self.cells, self.regions) = (summed.runs, summed.cells, summed.regions);
     }
 }
 
-/// What summing up needs, kept from one time bucket to the next.
+/// Reusable memory for summing up.
 #[derive(Default)]
 pub(super) struct Sums {
     /// Thread and spot of samples.
     keys: Vec<u64>,
     other_keys: Vec<u64>,
-    /// By spot, 0 between two uses.
+    /// Counts by spot, all 0 between two uses.
     counts: Vec<u32>,
-    /// Bits of spots that have a count.
+    /// A bit for each counted spot.
     counted: Vec<u64>,
-    /// By region, 0 between two threads.
+    /// Counts by region, all 0 between two threads.
     in_regions: [u32; Region::ALL.len()],
     runs: Vec<Run>,
     cells: Vec<Cell>,
@@ -54,15 +54,14 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Sums up samples, each with its thread and spot; `regions`: of all spots that there
-    /// are.
+    /// Sums samples (thread, spot) up; `regions` has the region of each spot.
     pub fn of_samples(
         &mut self,
         samples: impl Iterator<Item = (u32, u32)>,
         regions: &[Region],
     ) -> Summed {
         let bits = usize::BITS - regions.len().leading_zeros();
-        // One that is not known would be taken for another thread's.
+        // An unknown spot would change the thread in the key.
         let samples = samples.filter(|(_, spot)| (*spot as usize) < regions.len());
         let mut keys = std::mem::take(&mut self.keys);
         keys.clear();
@@ -91,7 +90,7 @@ impl Sums {
         self.take()
     }
 
-    /// Sums up time buckets that follow one another.
+    /// Sums consecutive time buckets up.
     pub fn of_buckets(&mut self, time_buckets: &[TimeBucket], spots: usize) -> Summed {
         self.of_runs(
             time_buckets.iter().flat_map(TimeBucket::runs).collect(),
@@ -99,11 +98,11 @@ impl Sums {
         )
     }
 
-    /// Sums up what there is of threads in any order, of one several times.
+    /// Sums runs of threads up, in any order, several for a thread.
     pub fn of_runs(&mut self, mut runs: Vec<OfThread>, spots: usize) -> Summed {
         self.counts.resize(spots, 0);
         self.counted.resize(spots.div_ceil(64), 0);
-        // Stable, and quick for what is in order in part.
+        // Stable, and quick for partly sorted runs.
         runs.sort_by_key(|run| run.thread);
         for of_thread in runs.chunk_by(|a, b| a.thread == b.thread) {
             for cell in of_thread.iter().flat_map(|run| run.cells) {
@@ -125,7 +124,7 @@ impl Sums {
         self.take()
     }
 
-    /// Makes cells of what was counted.
+    /// Makes cells of the counts.
     fn take_counts(&mut self) {
         for (bits, first) in self.counted.iter_mut().zip((0u32..).step_by(64)) {
             let mut left = std::mem::take(bits);
@@ -146,7 +145,7 @@ impl Sums {
         }
     }
 
-    /// Ends a thread's cells: it has so many samples.
+    /// Ends the cells of a thread with `samples` samples.
     fn end_run(&mut self, thread: u32, samples: u32) {
         for (region, count) in Region::ALL.into_iter().zip(&mut self.in_regions) {
             let count = std::mem::take(count);
@@ -154,8 +153,8 @@ impl Sums {
                 self.regions.push(InRegion { region, count });
             }
         }
-        // A time bucket has fewer cells than samples, of which it has less than 2^32; a thread has
-        // no more regions than cells.
+        // A time bucket has fewer than 2^32 samples, no more cells than samples, and no more
+        // regions than cells.
         let end = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
         self.runs.push(Run {
             thread,
@@ -178,7 +177,7 @@ impl Sums {
     }
 }
 
-/// Sorts digit by digit from the lowest one, each time into the other list.
+/// Radix sort from the lowest digit up, alternating between the two lists.
 fn sort(keys: &mut Vec<u64>, other: &mut Vec<u64>) {
     let all = keys.iter().fold(0, |all, key| all | key);
     other.clear();
@@ -198,7 +197,7 @@ fn sort(keys: &mut Vec<u64>, other: &mut Vec<u64>) {
         }
         for &key in keys.iter() {
             let at = &mut ends[digit(key)];
-            // Each key has its place: they were just counted.
+            // In bounds: all keys of this digit were counted.
             other[*at] = key;
             *at += 1;
         }

@@ -1,4 +1,4 @@
-//! Going through a window: few time buckets, and single samples at its edges.
+//! Walking through a window: few time buckets, and single samples at its edges.
 
 use super::{TimeBucket, TimeBuckets};
 use crate::trace::Samples;
@@ -10,17 +10,17 @@ use vmscope_records::TimeNs;
 pub(crate) enum Piece<'a> {
     /// A whole time bucket, and its level.
     TimeBucket(&'a TimeBucket, usize),
-    /// Single samples, by their index in the trace's.
+    /// Single samples, by index in the trace.
     Samples(Range<usize>),
 }
 
 impl TimeBuckets {
-    /// The first sample that is kept and not before a time.
+    /// The number of the first kept sample at or after a time.
     pub(super) fn edge(&self, samples: &Samples, time: TimeNs) -> u64 {
         self.dropped + samples.times.partition_point(|at| *at < time) as u64
     }
 
-    /// The samples of a window. One without a beginning has those that were dropped, too.
+    /// The sample numbers of a window. A window without a beginning includes dropped samples.
     pub(super) fn range_of(
         &self,
         samples: &Samples,
@@ -33,8 +33,8 @@ impl TimeBuckets {
         first..end.max(first)
     }
 
-    /// Hands the pieces of `range` to `visit`, in order, the largest there are. Ends early,
-    /// with `None`, when `visit` does.
+    /// Hands the largest possible pieces of `range` to `visit`, in order. Ends early with `None`
+    /// if `visit` does.
     pub(crate) fn pieces<'a>(
         &'a self,
         range: Range<u64>,
@@ -43,8 +43,8 @@ impl TimeBuckets {
         self.pieces_below(self.levels.len(), range, visit)
     }
 
-    /// The same, of time buckets of less than that level. What was dropped is in the total
-    /// alone, whatever the level.
+    /// Hands pieces below a level to `visit`, in order. Dropped samples come as their total,
+    /// whatever the level.
     pub(crate) fn pieces_below<'a>(
         &'a self,
         level: usize,

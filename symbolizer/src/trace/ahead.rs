@@ -1,4 +1,4 @@
-//! Reading and decoding on a thread of its own, ahead of whoever uses it.
+//! Reads and decodes chunks ahead, on a separate thread.
 
 use super::{TraceError, Watch, tell};
 use std::io::{Read, Seek};
@@ -7,19 +7,19 @@ use std::thread;
 use vmscope_records::Content;
 use vmscope_records::recording::{Item, ReadError, Reader};
 
-/// So many chunks are decoded ahead: at most some tens of MiB.
+/// The number of chunks decoded ahead: some tens of MiB at most.
 const CHUNKS: usize = 4;
 
-/// A chunk decoded.
+/// A decoded chunk.
 struct Decoded {
     content: Content,
     items: Vec<Item>,
-    /// How far the reader was behind it.
+    /// The reader's progress after it.
     progress: (u64, u64),
 }
 
-/// Hands the items of all chunks that hold anything of `wanted` to `take`, in order, with
-/// what their chunk holds. `pass` is which of the two passes over the file it is.
+/// Hands the items of all chunks with `wanted` content to `take`, in order, with their chunk's
+/// content.`pass` numbers the passes over the file.
 pub(super) fn each_item<R: Read + Seek + Send>(
     reader: &mut Reader<R>,
     wanted: Content,
@@ -46,7 +46,7 @@ pub(super) fn each_item<R: Read + Seek + Send>(
         let thread = thread
             .spawn_scoped(scope, decode)
             .map_err(|source| ReadError::Io { offset: 0, source })?;
-        // What ends this early drops the receiver, and that ends the other thread.
+        // An early return drops the receiver, which ends the other thread.
         for decoded in receiver {
             tell(watch, pass, decoded.progress)?;
             for item in decoded.items {

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 pub struct ChainNode {
     /// The caller's caller; [`ChainTree::NONE`] at the outermost.
     pub parent: u32,
-    /// The caller's place: of the call, not of the return address.
+    /// The call's place, not the return address.
     pub place: u32,
 }
 
@@ -34,8 +34,8 @@ impl ChainTree {
         node
     }
 
-    /// Leaves those nodes that `keep` says, whose parents it has to keep as well, with
-    /// their places by new numbers. Returns the nodes' new numbers.
+    /// Keeps the nodes of `keep`, which includes their parents, and renumbers their places.
+    /// Returns the nodes' new indices.
     pub(crate) fn retain(&mut self, keep: &[bool], place: impl Fn(u32) -> u32) -> Vec<u32> {
         let mut numbers = vec![Self::NONE; self.nodes.len()];
         let old = std::mem::take(self);
@@ -51,19 +51,19 @@ impl ChainTree {
         numbers
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether no sample has a caller.
+    /// Whether the tree is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// A node; `None` for [`ChainTree::NONE`] and for what is not in the tree.
+    /// A node; `None` for [`ChainTree::NONE`] and unknown indices.
     #[must_use]
     pub fn node(&self, node: u32) -> Option<ChainNode> {
         self.nodes.get(node as usize).copied()
@@ -74,7 +74,7 @@ impl ChainTree {
         let mut next = node;
         std::iter::from_fn(move || {
             let node = self.nodes.get(next as usize)?;
-            // A parent is always older than its child: this ends.
+            // A parent is older than its child, so the walk ends.
             next = node.parent;
             Some(node.place)
         })

@@ -1,5 +1,5 @@
-//! What came, moved and went in the code zones, by time: what a chart of them shows. The
-//! zones themselves keep what is there; this keeps when it changed.
+//! Comings, moves and ends of code over time, for charts. The zones keep present code; this
+//! keeps the times of changes.
 
 use rustc_hash::FxHashMap;
 use vmscope_records::{
@@ -7,61 +7,61 @@ use vmscope_records::{
     ProcessKey, TimeNs,
 };
 
-/// No more events are kept: of more, the newest.
+/// The most events; beyond it the oldest are dropped.
 const MAX_EVENTS: usize = 1 << 20;
 
-/// So many labels are told apart; the rest has the last one's.
+/// The most labels; further code shares the last one.
 const MAX_LABELS: usize = 256;
 
-/// What happened to a piece of code.
+/// A kind of code event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeStep {
-    /// It was made.
+    /// New code.
     Came,
     /// A code compaction moved it.
     Moved,
-    /// It is not there any more.
+    /// The code is gone.
     Gone(GoneReason),
 }
 
-/// Something that happened to a piece of code.
+/// An event of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeEvent {
-    /// After this …
+    /// The event happened after this time …
     pub earliest: TimeNs,
-    /// … and not later than this; both are the same where it is exact.
+    /// … and not later than this; equal times are exact.
     pub time: TimeNs,
-    /// In whose code zone.
+    /// The process of the code zone.
     pub process: ProcessKey,
-    /// What.
+    /// The kind.
     pub step: CodeStep,
     label: u16,
 }
 
-/// All of them, in the order in which they were told.
+/// All code events, in recording order.
 #[derive(Clone, Debug, Default)]
 pub struct CodeEvents {
     events: Vec<CodeEvent>,
     labels: Vec<String>,
-    /// What is there: whose it is, and its label.
+    /// Present code: process and label.
     known: FxHashMap<ConstituentKey, (ProcessKey, u16)>,
     forgotten: u64,
 }
 
 impl CodeEvents {
-    /// The events that were told; nearly in time order.
+    /// The kept events, nearly in time order.
     #[must_use]
     pub fn all(&self) -> &[CodeEvent] {
         &self.events
     }
 
-    /// How many older ones are not among them any more.
+    /// The number of dropped older events.
     #[must_use]
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// What was made: its tier, or its kind where there is one tier only.
+    /// The code's tier, or its kind without tiers.
     #[must_use]
     pub fn label(&self, event: &CodeEvent) -> &str {
         let label = self.labels.get(usize::from(event.label));
@@ -110,8 +110,8 @@ impl CodeEvents {
         }
     }
 
-    /// Keeps the newest `most` events, where there are an eighth more. Returns how many
-    /// were dropped.
+    /// Keeps the newest `most` events, once an eighth more exist. Returns the number of dropped
+    /// events.
     pub(crate) fn keep_newest(&mut self, most: usize) -> u64 {
         let len = self.events.len();
         if len <= most + most / 8 {
@@ -122,7 +122,7 @@ impl CodeEvents {
         (len - most) as u64
     }
 
-    /// Nothing will be told of it any more.
+    /// Forgets a constituent without further events.
     pub(crate) fn forget(&mut self, key: ConstituentKey) {
         self.known.remove(&key);
     }
@@ -147,7 +147,7 @@ impl CodeEvents {
     }
 }
 
-/// What a kind of code is called; `None` for data and free space.
+/// The word for a kind of code; `None` for data and free space.
 fn word(kind: &ConstituentKind) -> Option<&str> {
     Some(match kind {
         ConstituentKind::Method | ConstituentKind::Block => "method",

@@ -1,41 +1,40 @@
-//! Where code was ever mapped: which addresses the code of a file had, and which memory of
-//! no file could hold generated code. Not what was there when: that is applied in time
-//! while samples are placed, and not kept.
+//! All executable mappings of a recording: the addresses of files' code, and memory for
+//! generated code. Their times only matter while samples are placed, and are not kept.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use vmscope_records::{Avma, FileOffset, Mapping, ModuleKey, ProcessKey};
 
-/// More places of one file are not kept: a program may map a file again and again.
+/// Maximum number of mappings of one file: programs may map files again and again.
 const MAX_OF_FILE: usize = 64;
 
-/// More pieces of a process's memory are not kept.
+/// The most pieces of a process's memory.
 const MAX_ANONYMOUS: usize = 1 << 16;
 
 /// A piece of a file, mapped executable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Into which address space.
+    /// The process of the address space.
     pub process: ProcessKey,
-    /// First address.
+    /// Start address.
     pub start: Avma,
-    /// First address after it.
+    /// End address, exclusive.
     pub end: Avma,
-    /// Where in the file `start` lies.
+    /// The file offset of `start`.
     pub offset: FileOffset,
 }
 
-/// Everything that was ever mapped executable.
+/// All executable mappings of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Extents {
-    /// In the order in which they were told; none twice.
+    /// In recording order, without duplicates.
     files: FxHashMap<ModuleKey, Vec<Extent>>,
-    /// First address to the first after it; neither overlapping nor touching.
+    /// Ranges, start to end, disjoint and not adjacent.
     anonymous: FxHashMap<ProcessKey, BTreeMap<u64, u64>>,
 }
 
 impl Extents {
-    /// Takes a mapping. `of_file` says that it is of a file with code.
+    /// Takes a mapping; `of_file` for a file with code.
     pub(super) fn note(&mut self, mapping: &Mapping, of_file: bool) {
         if !mapping.executable || mapping.start >= mapping.end {
             return;
@@ -55,14 +54,14 @@ impl Extents {
         }
     }
 
-    /// How many there are.
+    /// The number of ranges.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         let anonymous = self.anonymous.values().map(BTreeMap::len);
         anonymous.sum::<usize>() + self.files.values().map(Vec::len).sum::<usize>()
     }
 
-    /// Forgets processes that are over.
+    /// Drops ended processes.
     pub(super) fn forget(&mut self, gone: &FxHashSet<ProcessKey>) {
         self.anonymous.retain(|process, _| !gone.contains(process));
         for extents in self.files.values_mut() {
@@ -84,13 +83,13 @@ impl Extents {
         }
     }
 
-    /// The pieces of a file, as they were told.
+    /// The mappings of a file, in recording order.
     #[must_use]
     pub fn of_file(&self, module: ModuleKey) -> &[Extent] {
         self.files.get(&module).map_or(&[], Vec::as_slice)
     }
 
-    /// The first address that a place of a file had; `None` where none was told.
+    /// The first address of a file offset; `None` without a mapping.
     #[must_use]
     pub fn address(&self, module: ModuleKey, offset: FileOffset) -> Option<(Extent, Avma)> {
         self.of_file(module).iter().find_map(|extent| {
@@ -100,8 +99,7 @@ impl Extents {
         })
     }
 
-    /// Executable memory of no file in a process, ascending: first addresses and the first
-    /// after them.
+    /// A process's executable memory without files, ascending: start and end addresses.
     pub fn anonymous(&self, process: ProcessKey) -> impl Iterator<Item = (Avma, Avma)> + '_ {
         let pieces = self.anonymous.get(&process).into_iter().flatten();
         pieces.map(|(&start, &end)| (Avma(start), Avma(end)))

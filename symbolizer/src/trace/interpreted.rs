@@ -1,35 +1,37 @@
-//! Where interpreters are, and which samples in them show no method.
+//! The address ranges of interpreters, and samples in them without a method.
 
 use super::{Place, Trace};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vmscope_records::{Avma, InterpreterRules, ProcessKey};
 
-/// So many generations of forks are followed to the process that told of its interpreter.
+/// The most generations of forks between a process and its interpreter's rules.
 const MAX_GENERATIONS: usize = 64;
 
-/// The interpreters of each process; a forked one has those of its parent, as long as it
-/// has none of its own.
+/// The interpreters of each process. A forked process without own rules uses its parent's.
 #[derive(Debug, Default)]
 pub(crate) struct Interpreters {
-    told: FxHashMap<ProcessKey, Arc<[InterpreterRules]>>,
-    /// Of forked processes, their parents.
+    rules_of: FxHashMap<ProcessKey, Arc<[InterpreterRules]>>,
+    /// The parents of forked processes.
     parents: FxHashMap<ProcessKey, ProcessKey>,
 }
 
 impl Interpreters {
     pub fn new(trace: &Trace) -> Self {
-        let mut told: FxHashMap<ProcessKey, Vec<InterpreterRules>> = FxHashMap::default();
+        let mut rules_of: FxHashMap<ProcessKey, Vec<InterpreterRules>> = FxHashMap::default();
         for rules in trace.interpreters.values() {
-            told.entry(rules.process).or_default().push(rules.clone());
+            rules_of
+                .entry(rules.process)
+                .or_default()
+                .push(rules.clone());
         }
-        if told.is_empty() {
+        if rules_of.is_empty() {
             return Interpreters::default();
         }
         let forks = trace.processes.values();
         let forks = forks.filter(|process| trace.is_fork(process));
         Interpreters {
-            told: (told.into_iter())
+            rules_of: (rules_of.into_iter())
                 .map(|(process, rules)| (process, rules.into()))
                 .collect(),
             parents: forks
@@ -38,15 +40,15 @@ impl Interpreters {
         }
     }
 
-    /// The interpreter that `pc` is in.
+    /// The interpreter around `pc`.
     pub fn at(&self, process: ProcessKey, pc: Avma) -> Option<&InterpreterRules> {
-        if self.told.is_empty() {
+        if self.rules_of.is_empty() {
             return None;
         }
         let mut process = process;
         for _ in 0..MAX_GENERATIONS {
-            if let Some(told) = self.told.get(&process) {
-                return told.iter().find(|rules| rules.covers(pc));
+            if let Some(rules) = self.rules_of.get(&process) {
+                return rules.iter().find(|rules| rules.covers(pc));
             }
             process = *self.parents.get(&process)?;
         }
@@ -55,14 +57,14 @@ impl Interpreters {
 }
 
 impl Trace {
-    /// Whether a place is an interpreter that told a method.
+    /// Whether a place shows an interpreted method.
     #[must_use]
     pub(crate) const fn shows_method(place: Place) -> bool {
         matches!(place, Place::Interpreted { .. } | Place::Entering { .. })
     }
 
-    /// Whether a place is in an interpreter that could have told a method and did not.
-    /// The place of a sample is not any more where the interpreter is; its code is.
+    /// Whether a place shows a failed attempt to find the interpreted method: the place is still
+    /// the interpreter's code.
     #[must_use]
     pub(crate) fn shows_no_method(&self, place: Place) -> bool {
         let Place::Code(code, offset) = place else {
@@ -75,8 +77,8 @@ impl Trace {
             return false;
         };
         let first = (code.process, String::new());
-        let told = self.interpreters.range(first..);
-        let mut told = told.take_while(|((process, _), _)| *process == code.process);
-        told.any(|(_, rules)| rules.covers(Avma(pc)))
+        let rules = self.interpreters.range(first..);
+        let mut rules = rules.take_while(|((process, _), _)| *process == code.process);
+        rules.any(|(_, rules)| rules.covers(Avma(pc)))
     }
 }

@@ -1,49 +1,48 @@
-//! Where addresses were when they were last looked up.
+//! A cache of addresses and their places.
 
 use vmscope_records::{Avma, ProcessKey};
 
-/// Sets at first: 2^15, of 64 bytes.
+/// The first number of sets: 2^15, of 64 bytes each.
 const SET_BITS: u32 = 15;
 
-/// They grow with the places up to 2^20.
+/// The greatest number of sets: 2^20.
 const MAX_SET_BITS: u32 = 20;
 
-/// Slots of a set, which are in one line of memory.
+/// Slots of a set, in one cache line.
 const WAYS: usize = 4;
 
 /// The golden ratio's part of 2^64: the upper bits of a product with it depend on all
 /// bits of the other factor (Fibonacci hashing).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What is known of an address.
+/// A cached address.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
-    /// An address times [`GOLDEN`], which is odd, is another for every address. The upper
-    /// bits of that are the set's number; the lower ones, with the process in their stead,
-    /// are kept.
+    /// The address times [`GOLDEN`], which is odd: a bijection. The upper bits select the set;
+    /// the lower bits are the tag, together with the process.
     tag: u64,
-    /// How many changes there had been. 0: nothing is known.
+    /// The number of changes at that time; 0 for an empty slot.
     pub at: u32,
     pub place: u32,
 }
 
-/// A set's slots.
+/// The slots of a set.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Set([Known; WAYS]);
 
-/// Where to look for an address; good until the cache grows.
+/// The slot of an address, until the cache grows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
     set: usize,
     tag: u64,
 }
 
-/// Places of addresses: a program repeats its addresses.
+/// The cache: a program repeats its addresses.
 #[derive(Debug)]
 pub(super) struct Cache {
     sets: Vec<Set>,
-    /// It has 2^n sets.
+    /// The cache has 2^n sets.
     bits: u32,
 }
 
@@ -60,8 +59,7 @@ impl Cache {
         self.sets.fill(Set::default());
     }
 
-    /// `None` where nothing can be kept: a process's key that is not below 2^15 is
-    /// nobody's in practice.
+    /// `None` for rare process keys from 2^15 on: never cached.
     pub fn key(&self, process: ProcessKey, address: Avma) -> Option<Key> {
         (process.0 >> SET_BITS == 0).then(|| {
             let product = address.0.wrapping_mul(GOLDEN);
@@ -78,7 +76,7 @@ impl Cache {
         known.copied().filter(|known| known.at > 0)
     }
 
-    /// Takes the place of what is known of that address, or of the oldest of its set.
+    /// Replaces the slot of that address, or the oldest slot of its set.
     pub fn put(&mut self, key: Key, at: u32, place: u32) {
         let tag = key.tag;
         let Some(set) = self.sets.get_mut(key.set) else {
@@ -90,8 +88,7 @@ impl Cache {
         }
     }
 
-    /// Grows until it has a set for each place: few sets have to take more than they have
-    /// room for then.
+    /// Grows to one set for each place, so that few sets overflow.
     pub fn grow(&mut self, places: usize) {
         while places > self.sets.len() && self.bits < MAX_SET_BITS {
             let mut grown = Cache {
@@ -113,8 +110,8 @@ impl Cache {
         }
     }
 
-    /// Brings what is known of these addresses near: loads that do not wait for one
-    /// another are much faster than one after the other.
+    /// Prefetches the sets of these addresses: independent loads are much faster than dependent
+    /// ones.
     pub fn warm(&self, addresses: impl Iterator<Item = Avma>) {
         let sets = addresses.map(|address| address.0.wrapping_mul(GOLDEN));
         let sets = sets.filter_map(|product| self.sets.get(upper_bits(product, self.bits)));

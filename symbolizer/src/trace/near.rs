@@ -1,28 +1,25 @@
-//! Which constituent was found near an address: most addresses lie near another one.
+//! A cache of constituents by address range: most addresses lie near a known one.
 
 use crate::zone::{CodeIndex, Near};
 use vmscope_records::{Avma, ProcessKey};
 
-/// Addresses that one constituent is kept for: 2^9 bytes. What voids one of them voids all.
+/// Grain size: 2^9 bytes with one constituent. Changing one byte voids the whole grain.
 const GRAIN_BITS: u32 = 9;
 
-/// Grains that are neighbours in memory have neighbouring slots, in blocks of 2^3: they are
-/// filled together.
+/// Blocks of 2^3 neighbouring grains have neighbouring slots, filled together.
 const BLOCK_BITS: u32 = 3;
 
-/// Slots: 2^19, 32 bytes each. Only what is written of them takes memory.
+/// The number of slots: 2^19, 32 bytes each. Unwritten slots take no memory.
 const BITS: u32 = 19;
 
-/// A process's key has fewer bits, and so has an address without those of its grain: else
-/// nothing is kept.
+/// Bits of process keys and of addresses without their grain; larger ones are not cached.
 const PROCESS_BITS: u32 = 15;
 
-/// The newest of each slot.
+/// The cache: the newest constituent of each slot.
 #[derive(Debug)]
 pub(super) struct Nearby {
-    /// Tag, start, end, and how many changes there had been beside the constituent: as
-    /// numbers, of which zeros take no memory before they are written. Changes count from
-    /// 1 on.
+    /// Tag, start, end, and the number of changes beside the constituent. Unwritten zeros take
+    /// no memory. Changes count from 1 on.
     slots: Vec<[u64; 4]>,
 }
 
@@ -37,7 +34,7 @@ impl Nearby {
         self.slots.fill([0; 4]);
     }
 
-    /// The constituent at an address, where nothing has changed since `void` changes.
+    /// The constituent at an address, if cached after `void` changes.
     pub fn find(&self, process: ProcessKey, address: Avma, void: u32) -> Option<(CodeIndex, u32)> {
         let grain = address.0 >> GRAIN_BITS;
         let tag = tag(process, grain)?;
@@ -49,9 +46,8 @@ impl Nearby {
         Some((code, u32::try_from(address.0 - start).ok()?))
     }
 
-    /// Keeps what was found at an address, after so many changes: for all grains of the
-    /// address's block that the constituent reaches into, because its other addresses come
-    /// next.
+    /// Caches the constituent at an address, including its other grains within the address's
+    /// block: lookups there mostly come next.
     pub fn put(&mut self, process: ProcessKey, address: Avma, near: Near, at: u32) {
         let block = address.0 >> GRAIN_BITS >> BLOCK_BITS << BLOCK_BITS;
         let first = block.max(near.start >> GRAIN_BITS);
@@ -92,7 +88,7 @@ mod tests {
     fn an_address_is_found_in_the_constituent_that_it_lies_in_alone() {
         let mut nearby = Nearby::new();
         let process = ProcessKey(3);
-        // Small ones that share a grain, and some that are larger than a block of grains.
+        // Small constituents that share a grain, and some larger than a block.
         let sizes = [64, 320, 9_000, 700, 32, 1_500];
         let mut start = 0x7f00_0000_0123;
         let mut all = Vec::new();
@@ -126,7 +122,7 @@ mod tests {
                 }
             }
         }
-        // Small ones take each other's place.
+        // Small constituents replace each other.
         assert!(known > 1_000, "{known}");
     }
 }

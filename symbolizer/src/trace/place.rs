@@ -1,7 +1,7 @@
-//! The second pass: the samples, each put where its address was at its time.
+//! Placing samples: each sample gets the place of its address at its time.
 //!
-//! What changes with time is applied as its time comes, so that a lookup costs the
-//! same however often addresses were reused.
+//! Changes are applied in time order, so a lookup costs the same however often addresses were
+//! reused.
 
 use super::ahead::each_item;
 use super::interpreted::Interpreters;
@@ -17,11 +17,11 @@ use vmscope_records::{
     Avma, CallChain, Content, CpuMode, Limit, LimitKind, ProcessKey, Sample, ThreadKey, TimeNs,
 };
 
-/// So many samples' addresses are looked up together.
+/// The number of samples whose addresses are prefetched together.
 const WARM: usize = 64;
 
 impl Trace {
-    /// Reads the samples, with the changes applied as their time comes.
+    /// The second pass: reads and places the samples of a recording.
     pub(crate) fn place_samples<R: Read + Seek + Send>(
         &mut self,
         reader: &mut Reader<R>,
@@ -37,13 +37,13 @@ impl Trace {
         let world = World::new(process_of, history.placements, interpreters);
         let mut placing = Placing::new(world);
         if let Some(end) = self.end.as_ref().filter(|_| self.keep_samples) {
-            // A sample takes a byte at least, whatever the recording says of itself.
+            // A sample takes a byte at least, whatever the recording claims.
             let (_, bytes) = reader.progress();
             let count = usize::try_from(end.samples.min(bytes)).unwrap_or(0);
             self.samples.expect(count);
         }
         each_item(reader, Content::SAMPLES, (1, watch), |content, item| {
-            // What is not only samples was counted in the first pass.
+            // The first pass counted the items of mixed chunks.
             let first_seen = u64::from(content == Content::SAMPLES);
             let batch = match item {
                 Item::Samples(batch) => batch,
@@ -67,7 +67,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Something changes.
+    /// Applies a change.
     fn bring_about(&self, change: Change, now: &mut World) {
         let holds = match &change {
             Change::Begin(process) => self.is_fork(process),
@@ -154,22 +154,22 @@ impl Trace {
     }
 }
 
-/// Places samples as they come: the world at their time.
+/// The one way of placing samples, for finished and growing recordings.
 #[derive(Debug)]
 pub(crate) struct Placing {
     pub world: World,
     /// The time of the latest sample.
     pub latest: TimeNs,
-    /// Nothing changes before this.
+    /// No change comes before this time.
     next: TimeNs,
     last: LastThread,
 }
 
-/// What is to happen, by time. The recording's is known as a whole; a live one's grows.
+/// Pending changes in time order. A finished recording has a sorted list, a growing one a map.
 pub(crate) trait Upcoming<T> {
-    /// When the next of it happens.
+    /// The time of the next change.
     fn next_time(&mut self) -> Option<TimeNs>;
-    /// Takes the next of it.
+    /// Takes the next change.
     fn take_next(&mut self) -> Option<T>;
 }
 
@@ -203,7 +203,7 @@ impl Placing {
         }
     }
 
-    /// Adds samples to the trace, each where its address was at its time.
+    /// Places samples and adds them to the trace.
     pub fn place(
         &mut self,
         trace: &mut Trace,
@@ -223,7 +223,7 @@ impl Placing {
         }
     }
 
-    /// Applies what happens until `time`, that included.
+    /// Applies all changes up to and including `time`.
     pub fn advance(
         &mut self,
         trace: &Trace,
@@ -240,7 +240,7 @@ impl Placing {
             if first > time {
                 self.next = first;
             } else if event == Some(first) {
-                // First, because a fork hands on the code that is there.
+                // Before changes: a fork inherits the present code.
                 if let Some(event) = events.take_next() {
                     self.world.zone(event);
                 }
@@ -250,18 +250,18 @@ impl Placing {
         }
     }
 
-    /// More is known of what is to happen.
+    /// Pending changes were added.
     pub fn expect_more(&mut self) {
         self.next = TimeNs(0);
     }
 
-    /// Threads may have other numbers.
+    /// Threads may have new indices.
     pub fn forget_last_thread(&mut self) {
         self.last = LastThread::default();
     }
 }
 
-/// Samples of one thread mostly come one after the other.
+/// The thread of the last sample: mostly the next one's, too.
 #[derive(Debug, Default)]
 struct LastThread {
     key: Option<ThreadKey>,

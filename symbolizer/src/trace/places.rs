@@ -1,21 +1,21 @@
-//! Places, each once.
+//! Interned places.
 
 use super::Place;
 use rustc_hash::FxHashMap;
 
-/// So many places of a constituent are found without a search: those of 64 bytes.
+/// Places of a constituent found without hashing: 64 bytes of them.
 const FEW: usize = 8;
 
 /// No place.
 const NONE: u32 = u32::MAX;
 
-/// All places so far, and where each is.
+/// All places, with their indices.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     all: Vec<Place>,
-    /// Of each constituent, the first places in it: offset and index. Most have few.
+    /// The first places of each constituent: offset and index. Most constituents have few.
     in_code: Vec<First>,
-    /// All others.
+    /// All other places.
     index: FxHashMap<Place, u32>,
 }
 

@@ -1,4 +1,4 @@
-//! The first pass: everything but samples.
+//! The first pass: all records except samples.
 
 use super::ahead::each_item;
 use super::{Trace, TraceError, TraceThread, Watch};
@@ -11,25 +11,25 @@ use vmscope_records::{
     ThreadKey, ThreadUpdate, TimeNs, Unmapping,
 };
 
-/// No VM is described by more rules: each is compared with each function.
+/// The most rules of a VM: each rule is compared with each function.
 pub(crate) const MAX_RULES: usize = 4096;
 
-/// A change of an address space, or of the one that a thread is in.
+/// A change of an address space, or of a thread's address space.
 #[derive(Debug)]
 pub(crate) enum Change {
-    /// A process begins. Whether it was forked depends on its parent, which may be
-    /// told later: see [`Trace::is_fork`].
+    /// A process begins. [`Trace::is_fork`] tells forks, from the parent's record, which may come
+    /// later.
     Begin(Process),
-    /// A process is over.
+    /// A process ends.
     End(ProcessKey),
     Map(Mapping),
     Unmap(Unmapping),
-    /// A thread goes on in another address space.
+    /// A thread continues in another address space.
     Exec(u32, ProcessKey),
 }
 
 impl Trace {
-    /// Reads everything but samples. Returns what changes with time, in its order.
+    /// Reads all records except samples. Returns the changes in time order.
     pub(crate) fn read_state<R: Read + Seek + Send>(
         &mut self,
         reader: &mut Reader<R>,
@@ -51,7 +51,7 @@ impl Trace {
         }
         self.keep_newest();
         self.marks.sort_by_key(|mark| mark.time);
-        // Stable: records of one time stay in the order in which they were told.
+        // Stable: records of one time keep the recording order.
         changes.sort_by_key(|(time, _)| *time);
         Ok(changes)
     }
@@ -116,14 +116,14 @@ impl Trace {
             Record::Lost(lost) => self.lost.push(lost),
             Record::Mark(mark) => self.marks.push(mark),
             Record::End(end) => self.end = Some(end),
-            // Lifetimes have a reader of their own; samples come in the second pass.
+            // Lifetimes have their own reader; samples come in the second pass.
             _ => {}
         }
     }
 
-    /// Of what is told again and again, what was told last.
+    /// Keeps the newest record of each compilation and collection.
     fn keep_newest(&mut self) {
-        // Stable: the last of equal ones is the newest.
+        // Stable: the last of equal records is the newest.
         let identity = |one: &Compilation| (one.thread, one.first_seen, one.id);
         self.compilations
             .sort_by_key(|one| (identity(one), one.told_at()));
@@ -145,7 +145,7 @@ impl Trace {
         }
     }
 
-    /// Forgets all that is known of processes that are over, but for their threads.
+    /// Drops ended processes, except their threads.
     pub(crate) fn forget_processes(&mut self, gone: &FxHashSet<ProcessKey>) {
         if gone.is_empty() {
             return;
@@ -157,7 +157,7 @@ impl Trace {
         self.extents.forget(gone);
     }
 
-    /// The newest rules of a process and VM replace the older ones.
+    /// Newer rules of a process and VM replace older ones.
     fn take_rules(&mut self, rules: RegionRules) {
         if rules.rules.len() > MAX_RULES {
             self.malformed_records += 1;
@@ -178,7 +178,7 @@ impl Trace {
         }
     }
 
-    /// Applies updates in the order of their times, once every thread was told.
+    /// Applies updates in time order, after all thread records.
     pub(crate) fn update_threads(
         &mut self,
         mut updates: Vec<ThreadUpdate>,
@@ -204,7 +204,7 @@ impl Trace {
         parent.is_some_and(|parent| parent.pid != process.pid)
     }
 
-    /// Whether a mapping is of a file from whose pages code runs.
+    /// Whether a mapping holds a file's code.
     pub(crate) fn is_file_with_code(&self, mapping: &Mapping) -> bool {
         let module = mapping.module.and_then(|key| self.modules.get(&key));
         mapping.executable && module.is_some_and(|module| !is_shared_memory(&module.path))
@@ -212,12 +212,11 @@ impl Trace {
 
     fn thread_slot(&mut self, key: ThreadKey) -> &mut TraceThread {
         let index = self.thread_number(key) as usize;
-        // thread_number has just made sure that it is there.
+        // thread_number just added the thread if needed.
         &mut self.threads[index]
     }
 
-    /// The index of a thread; one that the recording refers to without having told
-    /// of it gets a nameless entry.
+    /// The index of a thread. A thread without a record gets a nameless entry.
     pub(crate) fn thread_number(&mut self, key: ThreadKey) -> u32 {
         if let Some(&index) = self.thread_index.get(&key) {
             return index;

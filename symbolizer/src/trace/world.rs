@@ -1,8 +1,8 @@
-//! Everything that changes with time, as it is now: where an address is.
+//! Address spaces and code zones at one time, for the lookup of addresses.
 //!
-//! A program repeats its addresses: a small cache answers for the maps. What changes
-//! voids the cache for the addresses that it concerns alone, so that code which comes
-//! and goes at one place leaves what is known of others.
+//! A program repeats its addresses, so a small cache answers most lookups. Changes void only
+//! their own addresses: code that comes and goes at one place leaves other cached places
+//! valid.
 
 use super::Place;
 use super::interpreted::Interpreters;
@@ -14,14 +14,13 @@ use crate::space::{Beginning, Mapped, Spaces};
 use crate::zone::{Changed, Claim, Layer, Placement, ZoneEvent, Zones};
 use vmscope_records::{Avma, CpuMode, InterpreterValue, ProcessKey, SampleDetail, TimeNs};
 
-/// Slots for the kernel's addresses, whose places never change: 2^10.
+/// Slots for kernel addresses, whose places never change: 2^10.
 const KERNEL_BITS: u32 = 10;
 
-/// Addresses that become void together: 2^10 bytes.
+/// Addresses voided together: 2^10 bytes.
 const GRAIN_BITS: u32 = 10;
 
-/// Slots for the times at which grains became void: 2^16. Grains that share one become
-/// void together.
+/// Slots for the last changes of grains: 2^16. Grains with a common slot are voided together.
 const STAMP_BITS: u32 = 16;
 
 /// A change of more grains than this voids everything.
@@ -32,7 +31,7 @@ pub(crate) struct World {
     spaces: Spaces,
     zones: Zones,
     interpreters: Interpreters,
-    /// The address space that each thread of the trace is in.
+    /// The address space of each thread of the trace.
     process_of: Vec<ProcessKey>,
     /// Counts the changes.
     clock: u32,
@@ -68,17 +67,17 @@ impl World {
         }
     }
 
-    /// How many forked processes could not have the code of their parents.
+    /// The number of forked processes without the code of their parents.
     pub(crate) fn disinherited(&self) -> u64 {
         self.zones.refused()
     }
 
-    /// The zones, to let them grow.
+    /// The zones, for adding placements.
     pub(crate) fn zones(&mut self) -> &mut Zones {
         &mut self.zones
     }
 
-    /// More threads are known: the process of each is `of` its index, as it was told.
+    /// Adds threads; `of` gives the process of an index.
     pub(crate) fn know_threads(&mut self, count: usize, of: impl Fn(usize) -> ProcessKey) {
         let nobody = ProcessKey(u32::MAX);
         self.process_of
@@ -89,7 +88,7 @@ impl World {
         }
     }
 
-    /// These are nobody's any more, until others are told to have their places.
+    /// Frees indices of threads.
     pub(crate) fn forget_threads(&mut self, threads: &[u32]) {
         for thread in threads {
             if let Some(process) = self.process_of.get_mut(*thread as usize) {
@@ -98,13 +97,13 @@ impl World {
         }
     }
 
-    /// How many address spaces are known.
+    /// The number of known address spaces.
     #[cfg(test)]
     pub(crate) fn spaces(&self) -> usize {
         self.spaces.len()
     }
 
-    /// More is known of interpreters.
+    /// Replaces the rules of interpreters.
     pub(crate) fn know_interpreters(&mut self, interpreters: Interpreters) {
         self.interpreters = interpreters;
     }
@@ -114,14 +113,14 @@ impl World {
         self.places.all()
     }
 
-    /// From now on only these are the places, in this order.
+    /// Replaces all places.
     pub(crate) fn replace_places(&mut self, places: Vec<Place>) {
         self.places = Places::new(places);
         self.kernel.fill((Avma(0), 0));
         self.void_all();
     }
 
-    /// A process is over, and no sample of it will come.
+    /// Drops an ended process, which gets no more samples.
     pub(crate) fn forget(&mut self, process: ProcessKey) {
         self.zones.forget(process);
         self.spaces.forget(process);
@@ -132,8 +131,8 @@ impl World {
         self.places.into_all()
     }
 
-    /// Something changes. Of a process that begins, `holds` says whether it was forked;
-    /// of a mapping, whether it is of a file with code.
+    /// Applies a change. `holds` is true for the begin of a forked process, and for a mapping of
+    /// a file's code.
     pub(crate) fn change(&mut self, change: Change, holds: bool) {
         match change {
             Change::Begin(process) => {
@@ -162,7 +161,7 @@ impl World {
                 self.spaces.unmap(&unmapping);
                 self.void(unmapping.process, unmapping.start.0, unmapping.end.0);
             }
-            // The address spaces stay as they are.
+            // Address spaces do not change.
             Change::Exec(thread, process) => {
                 if let Some(slot) = self.process_of.get_mut(thread as usize) {
                     *slot = process;
@@ -172,7 +171,7 @@ impl World {
     }
 
     pub(crate) fn zone(&mut self, event: ZoneEvent) {
-        // What is known of a pc does not depend on data.
+        // Places of pcs do not depend on data.
         if let Some(Changed {
             process,
             layer: Layer::Code,
@@ -184,7 +183,7 @@ impl World {
         }
     }
 
-    /// Voids what is known of `[start, end)`.
+    /// Voids the cache for `[start, end)`.
     fn void(&mut self, process: ProcessKey, start: u64, end: u64) {
         if start >= end {
             return;
@@ -209,7 +208,7 @@ impl World {
 
     fn tick(&mut self) {
         self.clock = self.clock.checked_add(1).unwrap_or_else(|| {
-            // As good as new.
+            // An empty cache needs no history.
             self.cache.clear();
             self.nearby.clear();
             self.stamps.fill(0);
@@ -218,7 +217,7 @@ impl World {
         });
     }
 
-    /// A thread that was never told of is in no process.
+    /// The process of a thread; unknown threads have none.
     pub(crate) fn process_of(&self, thread: u32) -> ProcessKey {
         let process = self.process_of.get(thread as usize);
         process.copied().unwrap_or(ProcessKey(u32::MAX))
@@ -245,7 +244,7 @@ impl World {
             return known.place;
         }
         let place = self.find(process, address, void);
-        // What changed nearby mostly left it where it was.
+        // Changes nearby mostly keep the place.
         let same = known.filter(|known| self.places.get(known.place) == Some(place));
         let (place, key) = match same {
             Some(known) => (known.place, Some(key)),
@@ -261,7 +260,7 @@ impl World {
         place
     }
 
-    /// Brings what is known of these addresses near; of processes it takes the first one's.
+    /// Prefetches the cache for these addresses, as addresses of one process.
     pub(super) fn warm(&self, process: ProcessKey, addresses: impl Iterator<Item = Avma> + Clone) {
         self.cache.warm(addresses.clone());
         let grains = addresses.map(|address| stamp_slot(process, address.0 >> GRAIN_BITS));
@@ -269,8 +268,8 @@ impl World {
         std::hint::black_box(stamps.fold(0, |sum, stamp| sum ^ stamp));
     }
 
-    /// The index of the place of a sample at `place`, if that is in an interpreter which
-    /// shows in `detail` what it executes: else `place` itself.
+    /// The interpreted place of a sample in an interpreter, if `detail` shows a method; otherwise
+    /// `place` itself.
     pub(crate) fn interpreted(
         &mut self,
         process: ProcessKey,
@@ -327,7 +326,7 @@ impl World {
         place
     }
 
-    /// The place of an address around which nothing has changed since `void` changes.
+    /// Finds the place of an address; cached ranges count from `void` changes on.
     fn find(&mut self, process: ProcessKey, address: Avma, void: u32) -> Place {
         if let Some((code, offset)) = self.nearby.find(process, address, void) {
             return Place::Code(code, offset);

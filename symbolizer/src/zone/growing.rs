@@ -2,7 +2,7 @@
 //!
 //! A later record of a constituent (a move, an end) changes the pending events of its
 //! placements; applied events remain. An event of a settled time is applied at once and
-//! counted: samples of that time were placed without it.
+//! counted: earlier samples ignore it.
 
 use super::history::{Code, CodeIndex, Layer, Placement, PlacementIndex, Step, Steps, ZoneEvent};
 use super::now::Zones;
@@ -18,14 +18,14 @@ pub(crate) struct Growing {
     pending: BTreeMap<(TimeNs, Step, u64), PlacementIndex>,
     /// The events of each placement.
     plans: Vec<Plan>,
-    /// The placements of each constituent, in the order of its moves.
+    /// Placements by constituent, in the order of moves.
     placements: FxHashMap<CodeIndex, Vec<PlacementIndex>>,
-    /// Placements that may come before an adapter sees them, and have not come yet.
+    /// Early placements: code that may come before an adapter sees it.
     expected: FxHashMap<(ProcessKey, Layer), Vec<PlacementIndex>>,
     /// Free placement indices.
     free: Vec<PlacementIndex>,
     /// Counts the constituents.
-    told: u64,
+    constituents: u64,
     /// Events of settled times.
     pub late: u64,
 }
@@ -53,8 +53,8 @@ impl Growing {
             let order = match first {
                 Some(plan) => plan.order,
                 None => {
-                    self.told += 1;
-                    self.told * MOVES
+                    self.constituents += 1;
+                    self.constituents * MOVES
                 }
             };
             code.each_placement_of(index, |placement, steps| {
@@ -76,7 +76,7 @@ impl Growing {
         }
     }
 
-    /// Plans one placement. Returns whether it is new and may come before an adapter sees it.
+    /// Plans one placement. Returns whether the zone's list of early placements grows.
     fn plan(
         &mut self,
         zones: &mut Zones,
@@ -131,7 +131,7 @@ impl Growing {
                 // Adapters emit data records when a sample's register points to the data.
                 let is_late = placement.layer == Layer::Code || zones.missed_in(&placement, time);
                 self.late += u64::from(is_late);
-                // Code that is over or replaced comes no more.
+                // Ended or replaced code comes no more.
                 let comes = matches!(step, Step::Is | Step::MayBe);
                 if comes && (is_over || zones.is_superseded(&placement)) {
                     continue;

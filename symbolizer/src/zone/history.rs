@@ -59,9 +59,9 @@ pub(crate) struct Placement {
     pub end: u64,
     /// The first time that an adapter saw it.
     pub from: TimeNs,
-    /// Whether the code may have come before an adapter saw it.
+    /// Whether it may come before an adapter sees it.
     pub maybe: bool,
-    /// Whether the code may have gone right after an adapter saw it.
+    /// Whether it fades right after the first sighting.
     pub fades_at_once: bool,
 }
 
@@ -99,13 +99,13 @@ pub(crate) struct History {
 /// When a placement begins and ends.
 #[derive(Clone, Copy, Debug)]
 struct Times {
-    /// Earliest time at which the code may have been present.
+    /// Earliest possible time of presence.
     maybe: TimeNs,
-    /// Earliest time at which the code was certainly present.
+    /// Earliest certain time of presence.
     from: TimeNs,
-    /// Latest time at which the code was certainly present; `None` without a record of its end.
+    /// Latest certain time of presence; `None` without a record of the end.
     fades: Option<TimeNs>,
-    /// Earliest time at which the code was certainly gone.
+    /// Earliest certain time of absence.
     until: Option<TimeNs>,
 }
 
@@ -131,7 +131,7 @@ impl Steps {
             add(times.maybe, Step::MayBe);
         }
         // Without a record of its end, code ends when other code appears at its addresses.
-        // The other code may have come as soon as it may be present.
+        // Other code may replace it at the earliest possible time.
         let fades = times.fades.unwrap_or(times.from).max(times.from);
         if !ended_by(times.from) {
             add(times.from, Step::Is);
@@ -358,7 +358,7 @@ impl Code {
         self.by_key = FxHashMap::default();
     }
 
-    /// The record of a constituent's end, if the recording has one.
+    /// A constituent's end, if recorded.
     pub fn gone_of(&self, code: CodeIndex) -> Option<&ConstituentGone> {
         self.gone.get(&code)
     }

@@ -17,7 +17,7 @@ pub(super) struct Piece {
     pub placement: PlacementIndex,
 }
 
-/// The code of a process at a fork.
+/// A process's code at a fork.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     /// Ascending, not overlapping.
@@ -70,7 +70,7 @@ impl Drop for Snapshot {
     }
 }
 
-/// The code that a process still has from its parent.
+/// Code still inherited from a parent.
 #[derive(Debug, Default)]
 pub(super) struct Inherited {
     all: Option<Arc<Snapshot>>,

@@ -12,7 +12,7 @@ use vmscope_records::{Avma, ProcessKey, TimeNs};
 /// The owner of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// One constituent, and the offset from its start.
+    /// One constituent, with the offset from its start.
     One(CodeIndex, u32),
     /// Two constituents that exclude each other.
     Doubtful,
@@ -45,11 +45,11 @@ enum State {
     Maybe,
     /// The code is present.
     Firm,
-    /// The code was present and may be gone.
+    /// Previously present code that may be gone.
     Fading,
 }
 
-/// The zones of all processes at one time.
+/// All processes' zones at one time.
 #[derive(Debug, Default)]
 pub(crate) struct Zones {
     placements: Vec<Placement>,
@@ -93,7 +93,7 @@ impl Default for Limits {
     }
 }
 
-/// The zone of a process at one time.
+/// A process's zone at one time.
 #[derive(Debug, Default)]
 struct Zone {
     /// Present code by start address, without overlaps: end address and placement.
@@ -207,12 +207,12 @@ impl Zones {
         }
     }
 
-    /// Whether a placement may be present without being seen yet.
+    /// Whether a placement is possibly present, still unseen.
     pub fn is_maybe(&self, index: PlacementIndex) -> bool {
         self.states.get(index as usize) == Some(&State::Maybe)
     }
 
-    /// Whether a placement is or may be present.
+    /// Whether a placement is present, certainly or possibly.
     pub fn is_there(&self, index: PlacementIndex) -> bool {
         let state = self.states.get(index as usize);
         state.is_some_and(|state| *state != State::Absent)
@@ -358,7 +358,7 @@ impl Zones {
         }
     }
 
-    /// A snapshot of a process's code; `None` for no code or too much of it.
+    /// A snapshot of a process's code; `None` without code, or beyond the limits.
     fn snapshot(&mut self, process: ProcessKey, layer: Layer) -> Option<Arc<Snapshot>> {
         let zone = self.by_process.get(&(process, layer))?;
         if let Some(known) = zone.handed_on.upgrade() {
@@ -443,7 +443,7 @@ impl Zones {
             (from, to) = (from.min(inherited.0), to.max(inherited.1));
             zone.handed_on = Weak::new();
             while let Some((&first, &(last, placement))) = zone.firm.range(..end).next_back() {
-                // Code of the very same time may be newer than the mapping.
+                // Code with an equal time may be newer than the mapping.
                 let known = self.placements.get(placement as usize);
                 if last <= start || known.is_none_or(|placement| placement.from >= time) {
                     break;
@@ -491,7 +491,7 @@ impl Zones {
         (claim, near)
     }
 
-    /// The owner of an address with `firm` code at it.
+    /// The owner of an address inside `firm` code.
     fn claim(&self, zone: &Zone, firm: Option<PlacementIndex>, address: Avma) -> Option<Claim> {
         let one = match firm {
             Some(firm) => {

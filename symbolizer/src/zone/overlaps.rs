@@ -1,5 +1,4 @@
-//! A set of overlapping ranges: counts the ranges around an address, and finds the range if
-//! it is the only one.
+//! A set of overlapping ranges: counts the ranges around an address, and finds a single range.
 //!
 //! All possible ranges are known beforehand, so their ends are numbered. A binary indexed tree
 //! (Fenwick, 1994) over the ends sums the beginnings and ends up. Adding, removing and lookup
@@ -18,7 +17,7 @@ pub(super) struct Overlaps {
     len: usize,
 }
 
-/// A number of ranges and the sum of their indices: for one range, its index.
+/// A number of ranges, and the sum of their indices. One range: its index.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: u64,

@@ -1,5 +1,5 @@
-//! Residencies: which code lay at which addresses, from when to when. Views show the code
-//! zones of any time.
+//! Residencies: code with its addresses and its times of presence. Views show the code zones
+//! of any time.
 //!
 //! The same sweep places samples (`zone/now.rs`); here its events are kept. Code that a forked
 //! process inherits is a residency of the parent only.
@@ -19,7 +19,7 @@ const ONE_ZONE: u64 = 1 << 20;
 /// So many generations of forks count.
 const MAX_FORKS: usize = 64;
 
-/// A constituent at one range of addresses, from its beginning to its end.
+/// A constituent's presence in one range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Residency {
     /// The constituent's index for [`Trace::constituent`]. A live profile may give the index to
@@ -33,11 +33,11 @@ pub struct Residency {
     pub start: u64,
     /// End address, exclusive.
     pub end: u64,
-    /// Earliest time at which the code may have been present.
+    /// Earliest possible time of presence.
     pub maybe: TimeNs,
-    /// Earliest time at which the code was certainly present.
+    /// Earliest certain time of presence.
     pub from: TimeNs,
-    /// Time from which the code may be gone, if it is before `until`.
+    /// Latest certain time of presence, if earlier than `until`.
     pub fades: Option<TimeNs>,
     /// Time from which the code is gone; `None` for code without a known end.
     pub until: Option<TimeNs>,
@@ -182,7 +182,7 @@ impl Residencies {
         times.into_iter().collect()
     }
 
-    /// The residency of a constituent at a time: of several, the latest.
+    /// A constituent's residency at a time; the latest, if several match.
     pub(crate) fn place_of(residencies: &[Residency], time: TimeNs) -> Option<&Residency> {
         let there = residencies
             .iter()
@@ -198,7 +198,7 @@ fn is_forked(trace: &Trace, process: ProcessKey) -> bool {
     process.is_some_and(|process| trace.is_fork(process))
 }
 
-/// The number of forks of each process, with their forks. Processes that executed another
+/// Forks by process, including forks of forks. Processes that executed another
 /// program don't count.
 fn forks(trace: &Trace) -> FxHashMap<ProcessKey, u32> {
     let all = || trace.processes.values();
@@ -207,7 +207,7 @@ fn forks(trace: &Trace) -> FxHashMap<ProcessKey, u32> {
     let mut forks = FxHashMap::default();
     for process in all().filter(|process| !gone.contains(&process.key)) {
         let mut child = Some(process).filter(|process| trace.is_fork(process));
-        // A recording may have a cycle of parents.
+        // Recordings may contain cycles of parents.
         for _ in 0..MAX_FORKS {
             let Some(parent) = child.and_then(|child| child.parent) else {
                 break;
@@ -221,7 +221,7 @@ fn forks(trace: &Trace) -> FxHashMap<ProcessKey, u32> {
 }
 
 /// All residencies of executable code: brings the zones forward through all events. Code ends
-/// with its own event or with the event of code that replaces it.
+/// with its own last event, or when other code replaces it.
 fn residencies(trace: &Trace) -> Vec<Residency> {
     let History { placements, events } = trace.code.history();
     let mut before = None;

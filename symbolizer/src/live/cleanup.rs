@@ -10,13 +10,13 @@ use vmscope_records::{
     Counter, DurationNs, Lost, Method, MethodKey, Process, ProcessEnd, ProcessKey, TimeNs,
 };
 
-/// A cleanup of places pays from so many new ones on.
+/// New places that make a cleanup worthwhile.
 const MANY_PLACES: usize = 8192;
 
-/// A cleanup of code pays from so many new pieces on: they are large.
+/// New pieces of code that make a cleanup worthwhile: code is large.
 const MANY_CODES: usize = 2048;
 
-/// A cleanup of address spaces pays from so many ended processes on.
+/// Ended processes that make a cleanup of address spaces worthwhile.
 const MANY_PROCESSES: usize = 256;
 
 /// The key of the sum of forgotten processes.
@@ -44,9 +44,9 @@ impl Live {
             let samples = usize::try_from(samples).unwrap_or(count);
             excess = excess.max(samples + BUCKET).min(count);
         }
-        let worth = self.bounds.samples.min(count) / 8;
+        let least = self.bounds.samples.min(count) / 8;
         let dropped = match times.get(excess) {
-            _ if excess == 0 || excess < worth => 0,
+            _ if excess == 0 || excess < least => 0,
             Some(&time) => self.drop_before(trace, time_buckets, time),
             None => self.drop_before(trace, time_buckets, TimeNs(u64::MAX)),
         };
@@ -144,7 +144,7 @@ impl Live {
             if thread.cpu.len() > self.bounds.cpu_readings.max(4) {
                 let half = thread.cpu.len() / 2;
                 let mut at = 0;
-                // The first reading is the base of all later ones.
+                // Later readings refer to the first one.
                 thread.cpu.retain(|_| {
                     at += 1;
                     at > half || at % 2 == 1

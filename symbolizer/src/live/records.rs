@@ -11,15 +11,15 @@ use vmscope_records::{
 
 impl Live {
     /// Applies the records since the last step.
-    pub(super) fn tell(&mut self, profile: &mut Profile) {
+    pub(super) fn take_records(&mut self, profile: &mut Profile) {
         let trace = &mut profile.trace;
         let mut changes = Vec::new();
         let mut updates = Vec::new();
         let mut codes: Vec<CodeIndex> = Vec::new();
         let mut interpreters_changed = false;
-        for record in std::mem::take(&mut self.told) {
+        for record in std::mem::take(&mut self.records) {
             match record {
-                // A thread that was summed up does not come back.
+                // Summed-up threads never come back.
                 Record::ThreadUpdate(ThreadUpdate { key, .. })
                 | Record::ThreadCpu(ThreadCpu { key, .. })
                 | Record::ThreadEnd(ThreadEnd { key, .. })
@@ -29,7 +29,7 @@ impl Live {
                 }
                 Record::ThreadUpdate(update) => updates.push(update),
                 Record::Constituent(constituent) => {
-                    codes.extend(self.tell_code(trace, *constituent));
+                    codes.extend(self.take_code(trace, *constituent));
                 }
                 Record::ConstituentGone(gone) => {
                     codes.extend(trace.code.index_of(gone.key));
@@ -41,7 +41,7 @@ impl Live {
                     trace.code_events.moved(&moved);
                     trace.code.moved(moved);
                 }
-                Record::Method(method) => self.tell_method(trace, *method),
+                Record::Method(method) => self.take_method(trace, *method),
                 Record::Collection(collection) => {
                     let next = self.index.collections_dropped + trace.collections.len() as u64;
                     let number = *self.index.collections.entry(collection.key).or_insert(next);
@@ -52,7 +52,7 @@ impl Live {
                         None => self.omitted.records += 1,
                     }
                 }
-                Record::Compilation(compilation) => self.tell_compilation(trace, *compilation),
+                Record::Compilation(compilation) => self.take_compilation(trace, *compilation),
                 Record::Fact(fact) => {
                     let is_same = |known: &&mut vmscope_records::Fact| {
                         known.process == fact.process && known.name == fact.name
@@ -71,7 +71,7 @@ impl Live {
                 }
                 Record::Symbols(symbols) => {
                     self.stale_natives.insert(symbols.owner);
-                    self.natives.told(&symbols);
+                    self.natives.note_recorded(&symbols);
                     trace.symbols.push(symbols);
                     self.names.forget_native();
                 }
@@ -96,8 +96,8 @@ impl Live {
         trace.update_threads(updates, &mut changes);
         for (time, change) in changes {
             self.omitted.late += u64::from(time < self.settled);
-            self.changes_told += 1;
-            self.changes.insert((time, self.changes_told), change);
+            self.changes_taken += 1;
+            self.changes.insert((time, self.changes_taken), change);
         }
         let threads = &trace.threads;
         self.placing.world.know_threads(threads.len(), |index| {
@@ -120,7 +120,7 @@ impl Live {
     }
 
     /// Takes a record of a constituent. Places in a known constituent get new names.
-    fn tell_code(&mut self, trace: &mut Trace, constituent: Constituent) -> Option<CodeIndex> {
+    fn take_code(&mut self, trace: &mut Trace, constituent: Constituent) -> Option<CodeIndex> {
         let key = constituent.key;
         if let Some(code) = trace.code.index_of(key) {
             self.names.forget_code(code);
@@ -140,7 +140,7 @@ impl Live {
         Some(code)
     }
 
-    fn tell_method(&mut self, trace: &mut Trace, method: Method) {
+    fn take_method(&mut self, trace: &mut Trace, method: Method) {
         self.index.fresh_methods.insert(method.key);
         let old = trace.methods.get(&method.key);
         let named = |m: &Method| (m.class.clone(), m.name.clone(), m.file.clone(), m.line);
@@ -150,7 +150,7 @@ impl Live {
         trace.methods.insert(method.key, method);
     }
 
-    fn tell_compilation(&mut self, trace: &mut Trace, compilation: Compilation) {
+    fn take_compilation(&mut self, trace: &mut Trace, compilation: Compilation) {
         let key = (compilation.thread, compilation.first_seen, compilation.id);
         let next = self.index.compilations_dropped + trace.compilations.len() as u64;
         let number = *self.index.compilations.entry(key).or_insert(next);
