@@ -1,5 +1,7 @@
 //! Stacks are the recorded chains, by site.
 
+#![allow(clippy::unwrap_used, reason = "tests may fail by panicking")]
+
 mod recordings;
 
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code};
