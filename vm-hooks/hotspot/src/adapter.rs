@@ -1,4 +1,4 @@
-//! The adapter: looks at a JVM again and again and tells what is new.
+//! The adapter. It polls a JVM again and again and reports changes.
 
 mod budget;
 mod describe;
@@ -21,12 +21,12 @@ use vmscope_records::{Avma, Stream, TimeNs, VmIdentity};
 
 use crate::bytecode::PoolLayout;
 use crate::evidence::FactsLayout;
-use crate::family::sample_needs;
 use crate::jvm::{Jvm, TESTED};
 use crate::layout::Missing;
 use crate::pages::Pages;
 use crate::perf_data::PerfData;
 use crate::regions::rules;
+use crate::sample_needs::sample_needs;
 use crate::vm_data::{Known, VmData};
 use interpreted::{ClassCounts, Interpreted};
 use maps::Maps;
@@ -34,49 +34,49 @@ use methods::Methods;
 use touched::Touched;
 use zone::{Signs, Zone};
 
-/// The VM's word in records.
+/// The VM's name in records.
 const VM: &str = "hotspot";
 
-/// How often it is seen to while anything happens.
+/// Poll interval of an active VM.
 const TICK: Duration = Duration::from_millis(25);
 
-/// The same where a session bounds what is used.
+/// Likewise in a bounded session.
 const BOUNDED_TICK: Duration = Duration::from_millis(40);
 
-/// Where nothing has happened in so many polls, the pause is twice as long, and four
-/// times after as many again: an idle VM shall cost next to nothing.
+/// Number of polls without events that doubles the pause; as many again make it four times as
+/// long. An idle VM must cost almost nothing.
 const QUIET_POLLS: u32 = 8;
 
-/// For so long after its first failure a JVM that could not be read yet counts as one
-/// that will be: what it writes into files would be told twice.
+/// Time after the first failure in which an unreadable JVM still counts as readable soon.
+/// Otherwise other adapters would also report its code, from its files.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Maps of code that was hit are made for so long in one poll; the rest waits.
+/// Maximum time per poll for pc maps of sampled code; the rest waits.
 const MAPS_TIME: Duration = Duration::from_millis(150);
 
-/// And in the last one.
+/// Likewise in the last poll.
 const LAST_MAPS_TIME: Duration = Duration::from_secs(3);
 
-/// Where a session bounds what is used, maps wait until there is so much to be used at once …
+/// Minimum time budget for pc maps in a bounded session; smaller budgets accumulate first …
 const WORTHWHILE: Duration = Duration::from_millis(2);
 
-/// … and that some always wait is said after so long.
+/// … and a lasting backlog of maps is reported after this time.
 const BEHIND: Duration = Duration::from_secs(5);
 
-/// Reads one JVM.
+/// Adapter of one JVM.
 #[derive(Debug, Default)]
 pub struct HotSpotAdapter {
     opened: Option<Opened>,
-    /// What is told where nothing else can be.
+    /// Fallback: VM data without code.
     partly: Option<VmData>,
     has_begun: bool,
     identity: Option<VmIdentity>,
     touched: Touched,
-    /// Since when all looks have failed, if no reading of the code cache ever went well.
+    /// First of the failed polls, if no reading of the code cache ever succeeded.
     failing: Option<Instant>,
 }
 
-/// What is known once the JVM has described itself.
+/// State after the JVM's structures are known.
 #[derive(Debug)]
 struct Opened {
     jvm: Jvm,
@@ -84,23 +84,23 @@ struct Opened {
     methods: Methods,
     interpreted: Interpreted,
     data: VmData,
-    /// Whether the code cache was read once.
+    /// Whether any reading of the code cache has succeeded.
     has_read: bool,
-    /// Until when its code has been told.
+    /// End of the time covered by reports of code.
     told_until: TimeNs,
-    /// What the VM had counted at the last poll.
+    /// VM counters at the last poll.
     counted: Option<(Signs, ClassCounts)>,
-    /// [`TICK`], or [`BOUNDED_TICK`], as the session is.
+    /// [`TICK`], or [`BOUNDED_TICK`] in a bounded session.
     tick: Duration,
-    /// In how many polls in a row nothing has happened.
+    /// Number of successive polls without events.
     quiet: u32,
-    /// Since when there are maps to be made that there was no time for.
+    /// Begin of the current backlog of pc maps.
     behind: Option<TimeNs>,
     maps: Maps,
 }
 
 impl HotSpotAdapter {
-    /// An adapter that has not looked yet.
+    /// An adapter before its first poll.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -177,7 +177,7 @@ impl HotSpotAdapter {
         self.opened.as_ref().is_some_and(|opened| opened.has_read)
     }
 
-    /// Whether it tells all code: it does, or is likely to soon.
+    /// Whether the adapter reports all code now, or probably will soon.
     fn tells_code_at(&self, now: Instant) -> bool {
         let is_patient = |since| now.saturating_duration_since(since) < PATIENCE;
         self.partly.is_none() && (self.has_read() || self.failing.is_none_or(is_patient))
@@ -185,7 +185,7 @@ impl HotSpotAdapter {
 
     fn poll_once(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         if !std::mem::replace(&mut self.has_begun, true) {
-            // Its native functions need nothing of its memory.
+            // Rules for native functions need no VM memory.
             poll.rules(VM, rules());
         }
         if let Some(data) = &mut self.partly {
@@ -254,7 +254,7 @@ impl Adapter for HotSpotAdapter {
                     if !opened.has_read {
                         partly::missed(poll);
                     }
-                    // What was hit last is known from before.
+                    // Answers the last hits from known code.
                     opened.tell_last_hits(self.touched.all(), None, poll);
                     Ok(())
                 };
@@ -272,8 +272,7 @@ impl Adapter for HotSpotAdapter {
     }
 }
 
-/// Says what would make positions better, where the JVM records only what it needs
-/// itself, or what it records is wrong.
+/// Suggests flags for better positions, if the JVM has incomplete or wrong debug records.
 fn tell_precision(jvm: &Jvm, data: &VmData, poll: &mut Poll) {
     const FLAG: &str = "DebugNonSafepoints";
     let Some(flags) = data.flags() else {
@@ -339,7 +338,7 @@ impl Opened {
             read?;
             self.has_read = true;
         }
-        // What was not there, or was other code then, may be found after a reading.
+        // Unknown or outdated code at an address may be found after a reading.
         let hits = if is_due {
             touched.all()
         } else {
@@ -365,7 +364,7 @@ impl Opened {
         self.tell_pace(is_behind, poll);
         let values = touched.fresh().iter().copied();
         let values: Vec<Avma> = values.filter(|at| !self.zone.holds(*at)).collect();
-        // Before the first reading nobody knows what is code.
+        // Before the first reading, code addresses are unknown.
         if self.has_read {
             touched.looked_up(is_due, left, |at| self.zone.holds(at));
         }
@@ -384,9 +383,9 @@ impl Opened {
         if is_quiet {
             self.quiet = quiet.saturating_add(1);
         }
-        // What came since the last reading is told by the next one as of that time, also
-        // where nothing has happened that the VM counts. Nor is it known what samples
-        // touched in the interpreter as long as that waits for its classes.
+        // The next reading reports code created since the last reading, with the present time,
+        // even if VM counters stay equal. While the interpreter's values wait for a walk, their
+        // methods are unknown as well.
         if is_due && !self.interpreted.is_waiting() {
             self.told_until = poll.began();
         }
@@ -394,13 +393,13 @@ impl Opened {
         Ok(())
     }
 
-    /// How long to wait for the next poll.
+    /// Pause until the next poll.
     fn pause(&self) -> Duration {
         self.tick * (1 << (self.quiet / QUIET_POLLS).min(2))
     }
 
-    /// Tells the pc maps of the code that samples hit, in so much time; which of `touched` are
-    /// left.
+    /// Reports pc maps of sampled code for at most this time. Returns the remaining addresses
+    /// of `touched`.
     fn tell_hits(
         &mut self,
         touched: &[Avma],
@@ -413,7 +412,7 @@ impl Opened {
         (self.zone).tell_hits(touched, maps, pages, methods, until, poll)
     }
 
-    /// The same, the last time.
+    /// Likewise for the last poll.
     fn tell_last_hits(&mut self, touched: &[Avma], pages: Option<&Pages<'_>>, poll: &mut Poll) {
         let left = self.tell_hits(touched, pages, LAST_MAPS_TIME, poll);
         if !left.is_empty() {
@@ -424,7 +423,7 @@ impl Opened {
         }
     }
 
-    /// Says once that the VM makes more code than there is time to map.
+    /// Reports once that the VM creates code faster than pc maps can follow.
     fn tell_pace(&mut self, is_behind: bool, poll: &mut Poll) {
         if !is_behind || !poll.is_bounded() {
             self.behind = None;
@@ -443,9 +442,9 @@ impl Opened {
     }
 }
 
-/// What the VM has counted that makes and unmakes code.
+/// VM counters of events that create or free code.
 fn signs(data: &VmData, major: u32) -> Option<Signs> {
-    // The first collector is that of the young generation, where there is one.
+    // The first collector is the young generation's, if the VM has generations.
     const ENTRIES: [&str; 3] = [
         "sun.gc.collector.0.lastEntryTime",
         "sun.gc.collector.1.lastEntryTime",
@@ -461,7 +460,7 @@ fn signs(data: &VmData, major: u32) -> Option<Signs> {
         "sun.gc.collector.1.invocations",
         "sun.gc.collector.2.invocations",
     ];
-    // These unload while the program runs.
+    // Concurrent collectors unload while the program runs.
     const CONCURRENT: [&str; 2] = ["UseZGC", "UseShenandoahGC"];
     let flags = data.flags();
     let is_concurrent = flags.is_none_or(|flags| CONCURRENT.iter().any(|name| flags.is_on(name)));
@@ -474,19 +473,19 @@ fn signs(data: &VmData, major: u32) -> Option<Signs> {
         let all = invocations.iter().skip(skipped);
         (!is_collecting).then(|| all.fold(0_i64, |all, one| all.wrapping_add(*one)))
     };
-    // Whoever collects: where classes were unloaded, so was code.
+    // Every collector that unloads classes also frees code.
     let unloads = collections(usize::from(!is_concurrent));
     let unloaded = class_counts(data).map_or(0, |counts| counts.unloaded);
     Some(Signs {
         unloadings: unloads.map(|unloads| unloads.wrapping_add(unloaded)),
         collections: collections(0),
         compilations: data.long("sun.ci.totalCompiles")?,
-        // Up to JDK 19 a sweeper frees code at any time (JDK-8290025).
+        // Up to JDK 19, a sweeper frees code at any time (JDK-8290025).
         are_deaths: major >= 20 && !is_concurrent,
     })
 }
 
-/// How many classes the VM has loaded and unloaded.
+/// Numbers of classes loaded and unloaded by the VM.
 fn class_counts(data: &PerfData) -> Option<ClassCounts> {
     let sum = |own: &str, shared: &str| {
         let shared = data.long(shared).unwrap_or(0);

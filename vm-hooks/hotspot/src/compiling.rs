@@ -1,8 +1,8 @@
-//! Which methods the compilers of a JVM are compiling.
+//! Methods under compilation by a JVM's compilers.
 //!
-//! A compiler's thread leads to its environment, that to its task. All three may be gone
-//! between two reads: a task counts if what it holds can be, and the way to it is the
-//! same afterwards.
+//! A compiler thread points to its environment, which points to its task. All three may
+//! disappear between two reads. A task counts if its fields are plausible and the pointers to
+//! it are unchanged afterwards.
 
 use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, CompilationNews, Memory, Poll};
@@ -14,39 +14,39 @@ use crate::layout::{Scalar, VmStructs};
 use crate::method::MethodLayout;
 use crate::threads::CompilerThread;
 
-/// A task is not larger: 120 bytes in JDK 11 to 25.
+/// Maximum size of a task in bytes; JDK 11 to 25 have 120.
 const MAX_TASK: u64 = 1024;
 
-/// Levels of compilation: 1 to 3 are C1's, 4 is C2's.
+/// Compilation levels: C1 has 1 to 3, C2 has 4.
 const LEVELS: std::ops::RangeInclusive<i64> = 1..=4;
 
-/// A method has no more bytecodes than this.
+/// Maximum bytecode index of a method.
 const MAX_BCI: i64 = 65_535;
 
-/// While a compilation goes on it is told again so often.
+/// Interval of repeated reports during a compilation, in nanoseconds.
 const TELL_AGAIN: u64 = 200_000_000;
 
-/// What is wanted of a thread is not further apart: 832 bytes in JDK 17.
+/// Maximum distance of the thread's fields in bytes; JDK 17 has 832.
 const MAX_APART: usize = 1 << 16;
 
 const WHAT: &str = "compiler's task";
 
-/// Reads what compilers do.
+/// Reader of compilation tasks.
 #[derive(Debug)]
 pub struct Compiling {
     threads: JavaThreads,
     env: u64,
     task: Scalar,
     places: Task<Scalar>,
-    /// How much of a task is read.
+    /// Bytes to read of a task.
     task_bytes: u64,
     methods: MethodLayout,
-    /// What each thread was seen to compile, and when it was last looked at.
+    /// Compilation per thread, and time of the last poll.
     seen: FxHashMap<Tid, Seen>,
     unreadable: u64,
 }
 
-/// A task's fields, or where they are.
+/// Fields of a task, or their offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Task<T> {
     method: T,
@@ -64,7 +64,7 @@ struct Seen {
 }
 
 impl Compiling {
-    /// Polls up where things are.
+    /// Finds the offsets of all fields.
     ///
     /// # Errors
     ///
@@ -95,11 +95,11 @@ impl Compiling {
         })
     }
 
-    /// Tells what `compilers` are seen to compile, and what they do not compile any more.
+    /// Reports begins and ends of compilations of `compilers`.
     ///
     /// # Errors
     ///
-    /// [`AdapterError`] only where nothing can be read any more.
+    /// [`AdapterError`] only if all memory is unreadable.
     pub fn poll(
         &mut self,
         memory: &dyn Memory,
@@ -111,7 +111,7 @@ impl Compiling {
             let found = match self.task_of(memory, thread) {
                 Ok(found) => found,
                 Err(error) if error.is_final() => return Err(error),
-                // It is just ending, or the thread is.
+                // The compilation or the thread is just ending.
                 Err(_) => {
                     self.unreadable += 1;
                     continue;
@@ -140,7 +140,7 @@ impl Compiling {
                 self.unreadable += 1;
                 continue;
             };
-            // Its name was read after its task was: it must be the same still.
+            // The method name was read after the task: the task must be unchanged.
             if self.task_of(memory, thread).ok() != Some(Some(task)) {
                 continue;
             }
@@ -162,24 +162,24 @@ impl Compiling {
         Ok(())
     }
 
-    /// Whether a compiler was at work when they were last looked at.
+    /// Whether any compiler was at work at the last poll.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         self.seen.values().any(|seen| seen.task.is_some())
     }
 
-    /// Tells of what was going on when the VM was looked at last, at the end.
+    /// At the end, reports compilations that were open at the last poll.
     pub fn finish(&mut self, poll: &mut Poll) {
         self.forget(&[], poll);
     }
 
-    /// How often a compiler's task, or the name of its method, could not be read.
+    /// Number of unreadable tasks and method names.
     #[must_use]
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
-    /// Threads that are not there any more.
+    /// Ends the compilations of threads that are gone.
     fn forget(&mut self, compilers: &[CompilerThread], poll: &mut Poll) {
         if self.seen.len() <= compilers.len() {
             return;
@@ -193,7 +193,7 @@ impl Compiling {
         });
     }
 
-    /// What a thread compiles, if it does.
+    /// The thread's current task, if any.
     fn task_of(
         &self,
         memory: &dyn Memory,
@@ -222,13 +222,13 @@ impl Compiling {
         Ok(Some(task))
     }
 
-    /// Where a thread's task is.
+    /// Pointers from a thread to its task.
     fn way(
         &self,
         memory: &dyn Memory,
         thread: &CompilerThread,
     ) -> Result<Option<Avma>, AdapterError> {
-        // Its memory may be another thread's by now, or nobody's.
+        // Another thread may own the memory by now, or none.
         let [os_thread, env] = self.of_thread(memory, thread.java.at)?;
         if os_thread != thread.java.os_thread {
             return Err(AdapterError::Busy { what: WHAT });
@@ -240,8 +240,7 @@ impl Compiling {
         Ok((task.0 != 0).then_some(task))
     }
 
-    /// A thread's part that is the system's, and its environment: at one go, for they are
-    /// asked of each compiler at each poll.
+    /// A thread's `OSThread*` and environment, in one read: every poll asks for every compiler.
     fn of_thread(&self, memory: &dyn Memory, at: Avma) -> Result<[Avma; 2], AdapterError> {
         let wanted = [self.threads.os_thread_offset(), self.env];
         let first = wanted[0].min(wanted[1]);

@@ -31,6 +31,7 @@ mod other_jvm;
 pub mod pages;
 pub mod perf_data;
 pub mod regions;
+mod sample_needs;
 pub mod stubs;
 pub mod testing;
 pub mod threads;

@@ -1,8 +1,8 @@
-//! What the threads of a JVM are for.
+//! Roles of a JVM's threads.
 //!
-//! Threads of the VM have names of their own. But a Java program may give its threads
-//! any name: where the VM's list of Java threads can be read, a thread of the program
-//! is known by being in it, and of the same class as those that run Java code.
+//! VM threads have fixed names, but a Java program may give its threads any name. If the VM's
+//! list of Java threads is readable, program threads are recognised by their entry in this
+//! list, with the same C++ class as plain Java threads.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{Memory, Poll, ProcessView, ThreadInfo, ThreadNews};
@@ -10,16 +10,16 @@ use vmscope_records::{Avma, ThreadRole, Tid, TimeNs};
 
 use crate::java_threads::{JavaThread, JavaThreads};
 
-/// While nothing changes they are asked for more and more seldom: pauses, in nanoseconds.
+/// Shortest pause between thread polls, in nanoseconds. It grows while nothing changes.
 const SHORTEST_PAUSE: u64 = 25_000_000;
 const LONGEST_PAUSE: u64 = 1_000_000_000;
 
-/// Asking for all threads may take one part in so many of the time: the kernel has some
-/// files to show for each.
+/// Inverse of the maximum time share of thread polls: the kernel renders some files for each
+/// thread.
 const SHARE_OF_TIME: u64 = 50;
 
-/// The role of a thread of that name (15 characters at most), if it is one of the VM's
-/// own. Names of JDK 11 to 25, with all collectors.
+/// Role of a VM thread of this name (at most 15 characters). Names of JDK 11 to 25, all
+/// collectors.
 #[must_use]
 pub fn role_of_name(name: &str) -> Option<ThreadRole> {
     const ROLES: [(&str, ThreadRole); 43] = {
@@ -41,7 +41,7 @@ pub fn role_of_name(name: &str) -> Option<ThreadRole> {
             ("RuntimeWorker#", Vm),
             ("JFR Sampler Thr", Vm),
             ("JFR Sampling Th", Vm),
-            // They run the program's finalizers and cleaners.
+            // These threads run the program's finalizers and cleaners.
             ("Finalizer", Mutator),
             ("Common-Cleaner", Mutator),
             // Parallel, G1, CMS.
@@ -58,7 +58,7 @@ pub fn role_of_name(name: &str) -> Option<ThreadRole> {
             ("StrDedup", Collector),
             ("StringDedup", Collector),
             ("Shenandoah ", Collector),
-            // Z; of JDK 21 without generations, X.
+            // ZGC; in JDK 21, X is ZGC without generations.
             ("ZDirector", Collector),
             ("ZDriver", Collector),
             ("ZStat", Collector),
@@ -77,37 +77,36 @@ pub fn role_of_name(name: &str) -> Option<ThreadRole> {
     found.map(|(_, role)| *role)
 }
 
-/// Tells the roles of threads as they come.
+/// Reports the roles of new threads.
 #[derive(Debug, Default)]
 pub struct Threads {
     told: FxHashMap<Tid, Told>,
     compilers: Vec<CompilerThread>,
-    /// They are not asked for again before; and the pause until then, in nanoseconds,
-    /// without what asking costs.
+    /// Earliest next poll; current pause in nanoseconds, without the cost of a poll.
     not_before: TimeNs,
     pause: u64,
 }
 
-/// What was told of a thread.
+/// Reported data of a thread.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     role: ThreadRole,
-    /// Its object and its `OSThread*`, where it is in the VM's list: another thread may
-    /// have its number by now.
+    /// Its object and its `OSThread*`, if the VM's list has the thread: another thread may have
+    /// the same number by now.
     java: Option<(Avma, Avma)>,
 }
 
-/// A thread that compiles.
+/// A compiler thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompilerThread {
-    /// As vmscope's own pid namespace shows it.
+    /// Thread number in vmscope's own pid namespace.
     pub tid: Tid,
-    /// What the VM keeps of it.
+    /// The VM's structures for the thread.
     pub java: JavaThread,
 }
 
 impl Threads {
-    /// Polls at them if it is time to. `list` reads the VM's list of Java threads.
+    /// Polls the threads if the time has come. `list` reads the VM's list of Java threads.
     pub fn poll(
         &mut self,
         process: &ProcessView,
@@ -120,7 +119,7 @@ impl Threads {
             return;
         }
         let threads = process.threads().unwrap_or_default();
-        // A list that is just being changed is read again the next time.
+        // A list under modification is read again in the next poll.
         let java = list.and_then(|list| list.read(memory).ok());
         let is_news = self.take(&threads, java.as_deref(), poll);
         let ended = poll.now();
@@ -134,13 +133,13 @@ impl Threads {
         self.not_before = TimeNs(ended.0.saturating_add(pause));
     }
 
-    /// The threads that compile, as of the last time they were asked for.
+    /// Compiler threads at the last poll.
     #[must_use]
     pub fn compilers(&self) -> &[CompilerThread] {
         &self.compilers
     }
 
-    /// Tells what is new of `threads`, all that there are; whether anything was.
+    /// Reports changes among `threads` (complete); returns whether there were changes.
     fn take(
         &mut self,
         threads: &[ThreadInfo],
@@ -152,7 +151,7 @@ impl Threads {
             .iter()
             .map(|thread| (thread.inner_tid, thread))
             .collect();
-        // The class of threads that run Java code and nothing else.
+        // C++ class of plain Java threads.
         let plain: FxHashSet<Avma> = threads
             .iter()
             .filter(|thread| matches!(&*thread.name, "Reference Handl" | "Finalizer"))
@@ -166,7 +165,7 @@ impl Threads {
             let named = role_of_name(&thread.name);
             let in_list = by_tid.get(&thread.inner_tid).copied();
             let role = match (named, in_list) {
-                // Collectors' and the VM's own native threads are not in the list.
+                // The list does not include collector threads or the VM's own native threads.
                 (Some(ThreadRole::Collector | ThreadRole::Heartbeat), Some(_)) => {
                     Some(ThreadRole::Mutator)
                 }

@@ -1,5 +1,5 @@
-//! What a JVM tells beside its code: its collector and collections, its heap, its
-//! threads' roles, what its compilers compile, and its figures.
+//! VM data other than code: collectors and collections, heap, thread roles, compilations,
+//! figures.
 
 mod facts;
 mod figures;
@@ -18,43 +18,42 @@ use crate::perf_data::{PerfData, PerfDataError, PerfMemory};
 use crate::threads::Threads;
 use crate::vm_clock::VmClock;
 
-/// How often the figures of the report are told, in nanoseconds.
+/// Interval of report figures in nanoseconds.
 const FIGURES_EVERY: u64 = 1_000_000_000;
 
-/// A collection's times are told without a word while they are known this well.
+/// Maximum uncertainty, in nanoseconds, of collection times without a note in the report.
 const GOOD_TIMES: u64 = 1_000_000;
 
-/// How often figures are read until two readings are alike.
+/// Maximum number of reads until two readings of the figures agree.
 const ATTEMPTS: u32 = 4;
 
-/// Something that can't be told, or not well.
+/// Missing or inaccurate data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What it means, a sentence.
+    /// The consequence, as a sentence.
     pub text: String,
-    /// The one thing to do about it; empty where nothing helps.
+    /// The one remedy; empty if none exists.
     pub remedy: &'static str,
 }
 
-/// What is known of a JVM when its data is first asked for. What is missing is done
-/// without.
+/// Sources known at the first read of VM data. Missing sources are left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known<'a> {
-    /// What it says of its structures; `None` where its memory can't be read.
+    /// The VM's structures; `None` if its memory is unreadable.
     pub structs: Option<&'a VmStructs>,
-    /// Its library.
+    /// The VM's library.
     pub libjvm: Option<&'a LoadedModule>,
-    /// How its methods are read.
+    /// Layout of methods.
     pub methods: Option<&'a MethodLayout>,
 }
 
-/// What a JVM tells beside its code, from look to look.
+/// Reader of VM data across polls.
 #[derive(Debug)]
 pub struct VmData {
     libjvm: Option<LoadedModule>,
     perf_memory: Option<PerfMemory>,
     data: Option<PerfData>,
-    /// Whether it is no use to look for perf data again.
+    /// Whether perf data are known to be unavailable.
     without_data: bool,
     flags: Option<Flags>,
     clock: VmClock,
@@ -69,7 +68,7 @@ pub struct VmData {
     told_problems: usize,
 }
 
-/// Where the VM has whether it collects with the world standing still.
+/// Address of the VM's flag for stop-the-world collections.
 #[derive(Clone, Copy, Debug)]
 struct PauseFlag {
     heap: Avma,
@@ -78,7 +77,7 @@ struct PauseFlag {
 }
 
 impl VmData {
-    /// What can be told of the JVM in `process`.
+    /// Finds the data sources of the JVM in `process`.
     #[must_use]
     pub fn new(process: &ProcessView, known: Known<'_>) -> Self {
         let mut vm = Self {
@@ -147,7 +146,7 @@ impl VmData {
                 self.collections.find(&data);
                 self.data = Some(data);
             }
-            // It is not set up before the VM is.
+            // The VM sets up perf data during its start.
             Err(error) if error.is_early() => {}
             Err(PerfDataError::Off) if !off => {}
             Err(error) => {
@@ -163,7 +162,7 @@ impl VmData {
         }
     }
 
-    /// What could not be told so far, or not well. [`VmData::poll`] makes limits of it.
+    /// Data missing or inaccurate so far. [`VmData::poll`] makes limits of this list.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -173,43 +172,43 @@ impl VmData {
         self.problems.push(Problem { text, remedy });
     }
 
-    /// The VM's flags, if they could be read.
+    /// The VM's flags, if readable.
     #[must_use]
     pub fn flags(&self) -> Option<&Flags> {
         self.flags.as_ref()
     }
 
-    /// Its perf data, if there is some.
+    /// The VM's perf data, if available.
     #[must_use]
     pub fn perf_data(&self) -> Option<&PerfData> {
         self.data.as_ref()
     }
 
-    /// What its ticks are.
+    /// Conversion of VM ticks to time.
     #[must_use]
     pub fn clock(&self) -> &VmClock {
         &self.clock
     }
 
-    /// How many collections began and ended between two polls.
+    /// Number of collections that began and ended between two polls.
     #[must_use]
     pub fn missed_collections(&self) -> u64 {
         self.collections.missed()
     }
 
-    /// Whether a compiler was at work at the last poll.
+    /// Whether any compiler was at work at the last poll.
     #[must_use]
     pub fn is_compiling(&self) -> bool {
         let compiling = self.compiling.as_ref();
         compiling.is_some_and(Compiling::is_at_work)
     }
 
-    /// Tells what is new; to be called every 25 ms or so while collections are to be seen
-    /// begin and end, every 100 ms while nothing happens.
+    /// Reports changes. Call it about every 25 ms to observe begins and ends of collections,
+    /// and every 100 ms while the VM is idle.
     ///
     /// # Errors
     ///
-    /// [`AdapterError`] where nothing can be read any more.
+    /// [`AdapterError`] if all memory is unreadable.
     pub fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.find_data(process);
         self.look_at_data(process, poll)?;
@@ -223,10 +222,10 @@ impl VmData {
         Ok(())
     }
 
-    /// Tells what is left to tell when the process is over, or the recording is. The
-    /// perf data's file can still be read then.
+    /// Reports the remaining data at the end of the process or of the recording. The file of
+    /// perf data is still readable then.
     pub fn finish(&mut self, process: &ProcessView, poll: &mut Poll) {
-        // What can't be read any more was told as it was read last.
+        // Unreadable data keep their last reported values.
         let _ = self.look_at_data(process, poll);
         self.figures_at = None;
         if let Some(compiling) = &mut self.compiling {
@@ -235,8 +234,8 @@ impl VmData {
         self.tell_rest(process, poll);
     }
 
-    /// Whether all entries are in the perf data that come with the VM's start: when it
-    /// began is one of the last.
+    /// Whether perf data have all entries of the VM's start. The VM's start time is one of the
+    /// last.
     fn has_started(&self) -> bool {
         let data = self.data.as_ref();
         let began = data.and_then(|data| data.long("sun.rt.createVmBeginTime"));
@@ -270,14 +269,14 @@ impl VmData {
         self.told_problems = self.problems.len();
     }
 
-    /// Tells of collections.
+    /// Reports collections.
     fn look_at_data(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         let Some(data) = &mut self.data else {
             return Ok(());
         };
         let from = poll.now();
         match read(data, &mut self.collections, process) {
-            // It changes all the time: the next poll will do.
+            // The data change too fast; the next poll tries again.
             Ok(false) => return Ok(()),
             Ok(true) => {}
             Err(PerfDataError::Memory(source)) => {
@@ -304,7 +303,7 @@ impl VmData {
         Ok(())
     }
 
-    /// Says once how well the times of collections are known, where that is not well.
+    /// Reports inaccurate collection times, once.
     fn judge_times(&mut self) {
         const BEGIN: &str = "begin and end of collections are ";
         let uncertainty = self.clock.uncertainty();
@@ -322,7 +321,7 @@ impl VmData {
     }
 }
 
-/// Reads `data` so that what it says of collections is of one piece; whether it is.
+/// Reads `data` until the figures of collections are consistent; returns whether they are.
 fn read(
     data: &mut PerfData,
     collections: &mut Collections,
@@ -363,12 +362,12 @@ impl PauseFlag {
         at.and_then(|at| memory.read_u8(at).ok()) == Some(1)
     }
 
-    /// How many collections of all kinds there were since the VM's start.
+    /// Number of collections of all kinds since the VM's start.
     fn collections(self, process: &ProcessView) -> Option<u32> {
         let memory = process.memory();
         let heap = memory.read_pointer(self.heap).ok()?;
         let at = heap.checked_add(self.collections?)?;
-        // Shenandoah does not count them.
+        // Shenandoah does not count collections.
         memory.read_u32(at).ok().filter(|count| *count > 0)
     }
 }

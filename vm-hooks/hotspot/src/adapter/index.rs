@@ -1,6 +1,5 @@
-//! All classes of a JVM with their methods, and when each was there: an interpreted
-//! frame shows only the address of the bytecode that it executes, and where a class is
-//! unloaded, another is soon.
+//! Index of all classes of a JVM, their methods, and their lifetimes. An interpreted frame
+//! shows only a bytecode address, and new classes soon reuse the addresses of unloaded ones.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher as _};
@@ -13,91 +12,91 @@ use super::methods::Pinned;
 use crate::method::{ClassesLayout, MethodLayout};
 use crate::pages::Pages;
 
-/// More methods than this are not indexed.
+/// Maximum number of indexed methods.
 const MAX_METHODS: usize = 4 << 20;
 
-/// A loader of at least so many classes is known again by some of them: its list, and that
-/// of another in its place, can't be alike by chance.
+/// Minimum number of classes for recognition of a loader by a selection: class lists of this
+/// size are never equal by chance.
 const MANY: usize = 64;
 
-/// Those are its newest ones, which may have been half made at the last walk …
+/// The selection has the newest classes, perhaps incomplete at the last walk …
 const NEWEST: usize = 16;
 
-/// … and one of so many others, in turns.
+/// … and, in turns, every n-th of the rest.
 const TURNS: usize = 16;
 
-/// When something was there.
+/// Begin of a lifetime, as observed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
-    /// It certainly was not there yet; 0 where nobody knows.
+    /// Last time certainly before; 0 if unknown.
     pub absent_at: TimeNs,
-    /// It certainly was there.
+    /// First time certainly present.
     pub since: TimeNs,
 }
 
-/// A method of a class that is loaded.
+/// A method of a loaded class.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub method: Avma,
-    /// What is known of it, if it was read.
+    /// Data of the method, if read.
     pub pinned: Option<Pinned>,
-    /// Its bytecodes and its object in the recording, if it was told.
+    /// Keys of its bytecodes and its object in the recording, after the report.
     pub told: Option<[ConstituentKey; 2]>,
-    /// Its bytecodes; none where both are the same.
+    /// First and last address of its bytecodes; equal for a method without bytecodes.
     pub start: u64,
     pub end: u64,
 }
 
-/// A class that is loaded, or was.
+/// A class, loaded now or earlier.
 #[derive(Debug)]
 pub(super) struct Class {
-    /// Of its name and its methods.
+    /// Hash of its name and its methods.
     fingerprint: u64,
     pub times: Times,
     pub entries: Vec<Entry>,
 }
 
-/// A place in the index.
+/// Position in the index.
 pub(super) type Place = (Avma, usize);
 
-/// The classes of a loader as the last walk found them.
+/// Classes of a loader at the last walk.
 #[derive(Debug)]
 struct Loaded {
-    /// The newest one's, arrays too.
+    /// Newest class, array classes included.
     newest: Avma,
-    /// The newest first.
+    /// Newest first.
     classes: Vec<Avma>,
-    /// Whether that walk found the ones of the walk before among them.
+    /// Whether the walk found all classes of the previous walk.
     is_same: bool,
 }
 
-/// The classes that are loaded.
+/// All loaded classes.
 #[derive(Debug, Default)]
 pub(super) struct BytecodeIndex {
-    /// By their `ClassLoaderData*`.
+    /// Loaders by `ClassLoaderData*`.
     loaders: FxHashMap<Avma, Loaded>,
-    /// How many walks there were.
+    /// Number of walks.
     walks: usize,
-    /// By their `Klass*`.
+    /// Classes by `Klass*`.
     classes: FxHashMap<Avma, Class>,
-    /// Bytecodes by their first address: first address after, and whose.
+    /// Bytecodes by first address: end address (exclusive), position.
     ranges: BTreeMap<u64, (u64, Place)>,
-    /// By `Method*`, those without bytecodes too.
+    /// Methods by `Method*`, including methods without bytecodes.
     methods: FxHashMap<Avma, Place>,
 }
 
-/// What a walk over all classes found.
+/// Result of a walk over all classes.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
-    /// Classes that are gone.
+    /// Classes unloaded.
     pub dead: Vec<Class>,
-    /// Methods of classes that were not there the last time.
+    /// Methods of new classes.
     pub new: Vec<Place>,
 }
 
 impl Class {
-    /// Whether any of the methods that were read is another now: a class that is loaded
-    /// anew may have its name, and all its methods' places.
+    /// Whether another method has replaced any method read. A class loaded again may have the
+    /// same name and the same method addresses.
     fn is_replaced(&self, layout: &MethodLayout, memory: &dyn Memory) -> bool {
         let mut pinned = self.entries.iter().filter_map(|one| one.pinned.as_ref());
         pinned.any(|(method, known)| known.is_replaced(layout, memory, *method))
@@ -105,13 +104,13 @@ impl Class {
 }
 
 impl BytecodeIndex {
-    /// Goes through all classes. When those that are new were there is to be told by
-    /// [`BytecodeIndex::seen`]; where classes `may_have_gone`, it is checked that each
-    /// loader's are still those that they were.
+    /// Walks over all classes. Afterwards the caller reports the lifetimes of new classes with
+    /// [`BytecodeIndex::seen`]. If classes `may_have_gone`, the walk compares each loader's
+    /// classes with the previous walk.
     ///
     /// # Errors
     ///
-    /// As [`ClassesLayout::read`]; what is final.
+    /// Final errors of [`ClassesLayout::read`].
     pub fn walk(
         &mut self,
         (classes, layout): (&ClassesLayout, &MethodLayout),
@@ -123,7 +122,7 @@ impl BytecodeIndex {
         let mut seen = 0;
         pages.renew();
         let loaders = classes.loaders(pages)?;
-        // A loader's newest class is the newest thing that is read of it.
+        // The newest class is the newest data read from a loader.
         pages.renew();
         let memory: &dyn Memory = pages;
         for loader in loaders {
@@ -137,7 +136,7 @@ impl BytecodeIndex {
                 seen = seen.saturating_add(known.len());
                 all.extend_from_slice(known);
             } else if !may_have_gone {
-                // The list could not be followed to its end.
+                // The walk did not reach the list's end.
                 let new: FxHashSet<Avma> = all.iter().copied().collect();
                 all.extend(known.iter().filter(|klass| !new.contains(klass)));
             }
@@ -165,7 +164,7 @@ impl BytecodeIndex {
         Ok(walked)
     }
 
-    /// Whether a loader's classes are those that they were, as far as some of them show.
+    /// Whether a selection shows that a loader's classes are unchanged.
     fn is_same(&self, known: &Loaded, layout: &MethodLayout, memory: &dyn Memory) -> bool {
         let classes = known.classes.iter().enumerate();
         let turn = self.walks % TURNS;
@@ -173,7 +172,7 @@ impl BytecodeIndex {
         known.classes.len() >= MANY && some.all(|(_, klass)| self.is_there(*klass, layout, memory))
     }
 
-    /// Whether the class at `klass` is the one that it was; one that is not known may be.
+    /// Whether the class at `klass` is unchanged; true for an unknown class.
     fn is_there(&self, klass: Avma, layout: &MethodLayout, memory: &dyn Memory) -> bool {
         self.classes.get(&klass).is_none_or(|was| {
             fingerprint(layout, memory, klass).is_none_or(|(now, _)| was.fingerprint == now)
@@ -181,7 +180,7 @@ impl BytecodeIndex {
         })
     }
 
-    /// Moves the classes of a loader that are gone to `dead`.
+    /// Moves a loader's unloaded classes to `dead`.
     fn bury(
         &mut self,
         was: &Loaded,
@@ -201,7 +200,7 @@ impl BytecodeIndex {
         }
     }
 
-    /// Takes a class that is not known yet.
+    /// Adds a new class.
     fn add(
         &mut self,
         klass: Avma,
@@ -211,7 +210,7 @@ impl BytecodeIndex {
         if self.classes.contains_key(&klass) || self.methods.len() >= MAX_METHODS {
             return Ok(());
         }
-        // What goes meanwhile is left out.
+        // Leaves out classes that disappear during the read.
         let Some((fingerprint, methods)) = fingerprint(layout, memory, klass) else {
             return Ok(());
         };
@@ -248,7 +247,7 @@ impl BytecodeIndex {
     fn remove(&mut self, klass: Avma) -> Option<Class> {
         let class = self.classes.remove(&klass)?;
         for entry in &class.entries {
-            // Another may have its place already.
+            // Another method may have the address range already.
             let range = self.ranges.get(&entry.start);
             if range.is_some_and(|(_, (of, _))| *of == klass) {
                 self.ranges.remove(&entry.start);
@@ -261,7 +260,7 @@ impl BytecodeIndex {
         Some(class)
     }
 
-    /// The method that the bytecode at `at` belongs to, or whose object is there.
+    /// Method whose bytecodes include `at`, or whose object is at `at`.
     pub fn find(&self, at: Avma) -> Option<Place> {
         let before = self.ranges.range(..=at.0).next_back();
         if let Some((_, (end, place))) = before
@@ -272,14 +271,14 @@ impl BytecodeIndex {
         self.methods.get(&at).copied()
     }
 
-    /// When the class at a place was there.
+    /// Sets the lifetime of the class at a position.
     pub fn seen(&mut self, (klass, _): Place, times: Times) {
         if let Some(class) = self.classes.get_mut(&klass) {
             class.times = times;
         }
     }
 
-    /// What is at a place, and when it was there.
+    /// Entry and lifetime of a position.
     pub fn get_mut(&mut self, (klass, number): Place) -> Option<(&mut Entry, Times)> {
         let class = self.classes.get_mut(&klass)?;
         let times = class.times;
@@ -287,7 +286,7 @@ impl BytecodeIndex {
     }
 }
 
-/// What a class is known by, and its methods; `None` where it can't be read.
+/// Hash of a class's name and methods, and its methods; `None` if unreadable.
 fn fingerprint(
     layout: &MethodLayout,
     memory: &dyn Memory,

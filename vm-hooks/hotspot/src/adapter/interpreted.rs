@@ -1,9 +1,9 @@
-//! The methods that the interpreter executes: what samples' registers point to, found
-//! again among all methods of the VM.
+//! Methods in the interpreter. Samples' registers point to bytecodes or method objects; the
+//! module searches all methods of the VM for these addresses.
 //!
-//! Samples are told some tenths of a second late. So what is told of a method is when
-//! its class was there, by what was seen of all classes, not when it was asked for; and
-//! classes that are gone are remembered for a while.
+//! Samples arrive some tenths of a second late. The reported lifetime of a method therefore is
+//! the observed lifetime of its class, whatever the time of the search, and unloaded classes
+//! are remembered for a while.
 
 use std::time::{Duration, Instant};
 
@@ -21,62 +21,61 @@ use crate::jvm::Jvm;
 use crate::method::ClassesLayout;
 use crate::pages::Pages;
 
-/// After a walk over all classes that took t of CPU time, there is none for this many t …
+/// Pause after a walk over all classes, as a multiple of its CPU time …
 const PAUSE_FACTOR: u32 = 60;
 
-/// … where a session bounds what is used, for this many …
+/// … in a bounded session …
 const BOUNDED_PAUSE_FACTOR: u32 = 120;
 
-/// … but where classes were unloaded, for this many.
+/// … and after an unloading of classes.
 const SHORT_PAUSE_FACTOR: u32 = 5;
 
-/// Where the VM does not count its classes, they are walked over this often.
+/// Interval of walks if the VM does not count its classes.
 const BLIND: Duration = Duration::from_millis(250);
 
-/// Values that belong to no known method are kept until the classes are gone through
-/// again, so many at most: most are no methods at all.
+/// Maximum number of unknown values kept until the next walk; most point to no method.
 const MAX_PENDING: usize = 1 << 16;
 
-/// Of classes that come while it is recorded so many methods are read at once: when a
-/// sample asks for them, they may be gone.
+/// Maximum number of new methods read at once during a recording: a later read, on a sample's
+/// demand, may find them gone.
 const EAGER: usize = 256;
 
-/// How long methods are remembered that are gone, in nanoseconds: samples come late.
+/// Retention of unloaded methods in nanoseconds: samples arrive late.
 const REMEMBERED: u64 = 2_000_000_000;
 
-/// And how many.
+/// Maximum number of unloaded methods in memory.
 const MAX_REMEMBERED: usize = 1 << 14;
 
-/// What a method's object is told to span: only its begin counts.
+/// Reported size of a method's object; only its begin counts.
 const OBJECT_BYTES: u64 = 8;
 
-/// How many classes the VM has loaded and unloaded so far.
+/// Numbers of classes that the VM has loaded and unloaded so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClassCounts {
     pub loaded: i64,
     pub unloaded: i64,
 }
 
-/// What the interpreter executes.
+/// State of the search for interpreted methods.
 #[derive(Debug)]
 pub(super) struct Interpreted {
     layout: Option<ClassesLayout>,
     index: BytecodeIndex,
-    /// Methods that were read and not told while they were there.
+    /// Unloaded methods that were read, but not reported in time.
     gone: Vec<Gone>,
     pending: FxHashSet<Avma>,
-    /// What the VM had counted before the last walk began.
+    /// VM counters from before the last walk.
     counts: Option<ClassCounts>,
-    /// Up to when it is certain that there were the classes that the last walk found,
-    /// and no others; `None` before the first.
+    /// Last time for which the last walk's classes are certainly exact and complete; `None`
+    /// before the first walk.
     certain: Option<TimeNs>,
-    /// Classes were just being unloaded in the last walk: it may have found dead ones.
+    /// The last walk ran during an unloading and may include dead classes.
     again: bool,
     deaths: Deaths,
-    /// When the last walk ended, and the CPU time that it took.
+    /// End of the last walk, and its CPU time.
     walked: Instant,
     took: Duration,
-    /// Whether it failed.
+    /// Whether the last walk failed.
     has_failed: bool,
 }
 
@@ -102,8 +101,8 @@ impl Interpreted {
         }
     }
 
-    /// Tells the methods that `values` point into. `counts` are what the VM has counted
-    /// since the poll began.
+    /// Reports the methods that `values` point into. `counts`: VM counters read after the
+    /// poll's begin.
     pub fn poll(
         &mut self,
         values: impl Iterator<Item = Avma>,
@@ -141,9 +140,9 @@ impl Interpreted {
             walked?;
             has_walked = true;
         }
-        // Where the VM counts nothing, what was just walked over is as it was.
+        // Without VM counters, the classes are current right after a walk.
         let is_current = counts == self.counts && (counts.is_some() || has_walked);
-        // What waits leads nowhere but to what a walk finds.
+        // Pending values can match only new results of a walk.
         if has_walked || is_current {
             values = self.pending.iter().copied().collect();
         }
@@ -160,8 +159,8 @@ impl Interpreted {
         Ok(())
     }
 
-    /// Whether classes were unloaded since the last walk: what is known of their methods
-    /// is still known.
+    /// Whether classes were unloaded since the last walk. Their methods are still in memory
+    /// here.
     pub fn knows_dead(&self, counts: Option<ClassCounts>) -> bool {
         let before = self.counts.zip(counts);
         before.is_some_and(|(before, now)| before.unloaded != now.unloaded)
@@ -186,8 +185,8 @@ impl Interpreted {
         let died = unloaded(counts).zip(unloaded(self.counts));
         let died = died.map_or(0, |(now, before)| now.saturating_sub(before));
         let are_unseen = self.deaths.are_unseen(died, walked.dead.len());
-        // Where a class came and went unseen, what fell on a method's memory before this walk,
-        // and after the last, may have been of that class.
+        // A class may have come and gone unseen between the last walk and this one. Values on a
+        // method's memory in that time may belong to such a class.
         let certain = self.certain.unwrap_or(TimeNs(0));
         let times = Times {
             absent_at: if are_unseen { began_at } else { certain },
@@ -244,17 +243,17 @@ impl Interpreted {
         Ok(())
     }
 
-    /// Whether the classes are to be walked over again soon.
+    /// Whether a new walk is needed soon.
     pub fn is_waiting(&self) -> bool {
         self.again || !self.pending.is_empty()
     }
 
-    /// When the classes may be walked over again, in a session that bounds what adapters use
-    /// or does not.
+    /// Earliest time of the next walk, for a session with or without a bound on the adapter's
+    /// CPU time.
     pub fn not_before(&self, counts: Option<ClassCounts>, is_bounded: bool) -> Instant {
         let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
         let have_gone = self.again || unloaded(counts) != unloaded(self.counts);
-        // What failed will most often fail again.
+        // After a failure, another failure is likely.
         let is_urgent = have_gone && !self.has_failed && !is_bounded;
         let factor = match (is_urgent, is_bounded) {
             (true, _) => SHORT_PAUSE_FACTOR,
@@ -269,8 +268,8 @@ impl Interpreted {
         self.walked + self.took.saturating_mul(factor).max(least)
     }
 
-    /// Tells the methods that are gone and had any of `values` (ascending). Returns where
-    /// they were.
+    /// Reports the unloaded methods that contained any of `values` (ascending). Returns their
+    /// address ranges.
     fn tell_dead(&mut self, values: &[Avma], methods: &Methods, poll: &mut Poll) -> Spans {
         let hit = |gone: &&mut Gone| gone.is_hit(values);
         for gone in self.gone.iter_mut().filter(hit) {
@@ -284,7 +283,7 @@ impl Interpreted {
         Spans::of(self.gone.iter().filter(|gone| gone.is_hit(values)))
     }
 
-    /// Tells the method that has `value`; whether there is one.
+    /// Reports the method that contains `value`; returns whether such a method exists.
     fn tell(
         &mut self,
         value: Avma,
@@ -299,7 +298,7 @@ impl Interpreted {
         };
         if entry.told.is_none() {
             if !is_current && entry.pinned.is_none() {
-                // Another may have its place by now.
+                // Another method may have its address by now.
                 return false;
             }
             if entry.pinned.is_none() && methods.meet(pages, entry.method, poll) {
@@ -314,7 +313,7 @@ impl Interpreted {
     }
 }
 
-/// Tells of a method that is there, or was.
+/// Reports a loaded or unloaded method.
 fn tell_entry(
     entry: &mut Entry,
     times: Times,
@@ -352,7 +351,7 @@ fn tell_gone(told: [ConstituentKey; 2], gone: &Gone, poll: &mut Poll) {
     }
 }
 
-/// A constituent that is data of the VM.
+/// A constituent for VM data.
 fn data(
     poll: &Poll,
     kind: ConstituentKind,

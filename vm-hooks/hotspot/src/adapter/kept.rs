@@ -1,5 +1,5 @@
-//! The compiled methods that are in the code cache, kept until a sample asks for their
-//! maps: by then the VM may have thrown them away.
+//! Compiled methods of the code cache, kept for samples that need their pc maps later: by then
+//! the VM may have freed them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Avma, Constituent, TimeNs};
@@ -7,43 +7,43 @@ use vmscope_records::{Avma, Constituent, TimeNs};
 use super::methods::Pinned;
 use crate::code::{Nmethod, NmethodId};
 
-/// So much memory may be kept: three times what a large program's code takes. Of what is
-/// beyond, and of what was told whole, only the identity is kept.
+/// Maximum bytes of kept code: three times the code of a large program. Beyond this limit, and
+/// after a full report, only the identity of an nmethod is kept.
 pub(super) const MAX_BYTES: usize = 64 << 20;
 
-/// For how long code is kept that is gone, in nanoseconds: samples come late.
+/// Retention of freed code in nanoseconds: samples arrive late.
 const KEEP_GONE: u64 = 2_000_000_000;
 
-/// A compiled method, and how the recording knows it.
+/// A compiled method and its constituent in the recording.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub nmethod: Nmethod,
-    /// What the recording was told; `None` before that.
+    /// The reported constituent; `None` before the report.
     pub constituent: Option<Constituent>,
     pub is_mapped: bool,
-    /// The methods that it is of, as they were when it was read.
+    /// The nmethod's own and inlined methods, as read with it.
     pub methods: Vec<Pinned>,
-    /// Whether these are all.
+    /// Whether `methods` is complete.
     pub are_all: bool,
-    /// Since when it is gone.
+    /// Time when the nmethod was found gone.
     gone_at: Option<TimeNs>,
-    /// What it takes of the memory.
+    /// Memory use.
     bytes: usize,
 }
 
-/// All of them.
+/// All kept nmethods.
 #[derive(Debug, Default)]
 pub(super) struct Nmethods {
     all: FxHashMap<NmethodId, Kept>,
-    /// Where those are whose maps are not told: first address, first address after.
-    /// Ascending; those that are gone among them.
+    /// Code ranges of nmethods without a reported map: first address, end address (exclusive).
+    /// Ascending; freed nmethods included.
     places: Vec<(Avma, Avma, NmethodId)>,
-    /// How far those up to each of `places` reach.
+    /// Highest end address among `places` up to the same index.
     reach: Vec<Avma>,
     bytes: usize,
-    /// Whether there are some that `places` lacks, or has and should not.
+    /// Whether `places` differs from the kept nmethods.
     is_outdated: bool,
-    /// How many were not kept for want of memory.
+    /// Number of nmethods refused for lack of memory.
     pub refused: u64,
 }
 
@@ -52,23 +52,23 @@ impl Nmethods {
         self.all.get(id)
     }
 
-    /// One that is kept.
+    /// A kept nmethod.
     pub fn get_mut(&mut self, id: &NmethodId) -> Option<&mut Kept> {
         self.all.get_mut(id)
     }
 
-    /// Whether one is to be read: it is new, or was not there at the last reading.
+    /// Whether an nmethod must be read: it is new, or was missing from the last reading.
     pub fn wants(&self, id: &NmethodId) -> bool {
         self.all.get(id).is_none_or(|kept| kept.gone_at.is_some())
     }
 
-    /// Those that begin in `low..high` and were there at the last reading.
+    /// Nmethods of the last reading that begin in `low..high`.
     pub fn between(&self, low: Avma, high: Avma) -> impl Iterator<Item = &Kept> {
         let there = self.all.values().filter(|kept| kept.gone_at.is_none());
         there.filter(move |kept| (low..high).contains(&kept.nmethod.blob.at))
     }
 
-    /// Keeps one; without room for it, only what it is.
+    /// Keeps an nmethod, or only its identity if memory is short.
     pub fn put(&mut self, nmethod: Nmethod) {
         if let Some(before) = self.all.remove(&nmethod.id) {
             self.bytes = self.bytes.saturating_sub(before.bytes);
@@ -93,7 +93,7 @@ impl Nmethods {
         self.is_outdated = true;
     }
 
-    /// Drops what is not needed any more of one whose map was told.
+    /// Drops data that a reported nmethod no longer needs.
     pub fn strip(&mut self, id: &NmethodId) {
         if let Some(kept) = self.all.get_mut(id).filter(|kept| kept.is_mapped) {
             self.bytes = self.bytes.saturating_sub(kept.bytes);
@@ -103,7 +103,7 @@ impl Nmethods {
         }
     }
 
-    /// A reading is over: `is_there` says what it found.
+    /// Ends a reading. `is_there` says whether the reading found an nmethod.
     pub fn age(&mut self, now: TimeNs, is_there: impl Fn(&NmethodId) -> bool) {
         let bytes = &mut self.bytes;
         let before = self.all.len();
@@ -134,14 +134,14 @@ impl Nmethods {
         self.reach = reach_of(&self.places);
     }
 
-    /// The compiled methods that hold any of `addresses` (ascending), or held them not
-    /// long ago, but for most of those whose maps are told.
+    /// Nmethods that contain any of `addresses` (ascending) now, or contained it recently. Most
+    /// nmethods with a reported map are left out.
     pub fn at(&self, addresses: &[Avma]) -> Vec<NmethodId> {
         holding(&self.places, &self.reach, addresses)
     }
 }
 
-/// How far those up to each of `places` reach.
+/// Highest end address among `places`, for each prefix.
 fn reach_of(places: &[(Avma, Avma, NmethodId)]) -> Vec<Avma> {
     let ends = places.iter().scan(Avma(0), |reach, (_, end, _)| {
         *reach = (*reach).max(*end);
@@ -150,7 +150,7 @@ fn reach_of(places: &[(Avma, Avma, NmethodId)]) -> Vec<Avma> {
     ends.collect()
 }
 
-/// Which of `places` hold any of `addresses`, each once; both ascending.
+/// Places that contain any of `addresses`, each once; both lists ascend.
 fn holding(
     places: &[(Avma, Avma, NmethodId)],
     reach: &[Avma],
@@ -167,7 +167,7 @@ fn holding(
                 found.insert(*id);
             }
         }
-        // Many lie within each other: then it is cheaper to go through all once.
+        // For deeply nested ranges, one pass over all of them is cheaper.
         if steps > places.len() {
             let is_hit = |(start, end, _): &&(Avma, Avma, NmethodId)| {
                 let first = addresses.partition_point(|address| address < start);
@@ -223,7 +223,7 @@ mod tests {
             };
             (Avma(start), Avma(end), id)
         };
-        // Side by side; used again; and one around all.
+        // Adjacent ranges, a reused range, and one range around all.
         let mut places: Vec<_> = (0..100)
             .map(|n| place(n, n as u64 * 32, n as u64 * 32 + 20))
             .collect();

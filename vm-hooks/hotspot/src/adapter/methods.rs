@@ -1,4 +1,4 @@
-//! The methods that were met, each with the key that the recording knows it by.
+//! Methods read so far, each with its key in the recording.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,26 +11,25 @@ use crate::bytecode::{ConstantPoolView, PoolLayout, listing};
 use crate::jvm::Jvm;
 use crate::method::{MethodInfo, MethodLayout, Stamp, class_name};
 
-/// More methods than this are not kept in mind.
+/// Maximum number of methods in memory.
 const MAX_METHODS: usize = 1 << 20;
 
-/// Nor more bytes of their bytecodes, lines and names: some twenty times what a large
-/// program's methods take.
+/// Maximum bytes of bytecodes, lines and names in memory: about twenty times the need of a
+/// large program.
 const MAX_BYTES: usize = 512 << 20;
 
-/// Nor more bytes of those that are there no more.
+/// Maximum bytes of displaced methods.
 const MAX_DISPLACED: usize = 32 << 20;
 
-/// The methods that were met, by their `Method*`.
+/// Methods read so far, by `Method*`.
 #[derive(Debug)]
 pub(super) struct Methods {
     layout: MethodLayout,
     pools: Option<PoolLayout>,
     known: FxHashMap<Avma, Arc<Known>>,
-    /// Those that were compared with what is there, in this poll.
+    /// Methods compared with the VM's memory in this poll.
     compared: FxHashSet<Avma>,
-    /// Those that another took the place of, or that are gone, since before the last
-    /// unloading.
+    /// Methods unloaded, or replaced by another, since before the last unloading.
     displaced: Displaced,
     times: Times,
     bytes: usize,
@@ -39,20 +38,20 @@ pub(super) struct Methods {
     has_told_full: bool,
 }
 
-/// When looks were, by what the VM had counted when they began.
+/// Times of polls, by the VM's unload count at their begin.
 #[derive(Debug, Default)]
 struct Times {
-    /// How many classes were unloaded.
+    /// Number of unloaded classes.
     unloaded: Option<i64>,
-    /// The first poll for which this was so, and the newest.
+    /// First and newest poll with this number.
     since: TimeNs,
     newest: TimeNs,
-    /// The first and the last one before, for which it was another number: in the last
-    /// one classes may have been unloaded already.
+    /// First and last poll with the number before. Classes may have been unloaded already
+    /// during the last.
     before: Option<(TimeNs, TimeNs)>,
 }
 
-/// Methods that were known, within bounds.
+/// Methods read earlier, within bounds.
 #[derive(Debug, Default)]
 struct Displaced {
     all: FxHashMap<Avma, Arc<Known>>,
@@ -64,12 +63,12 @@ impl Displaced {
         let bytes = bytes_of(&known.info);
         if self.bytes.saturating_add(bytes) <= MAX_DISPLACED {
             self.bytes += bytes;
-            // Of two that is the newer one.
+            // The newer of two methods wins.
             self.all.insert(method, known);
         }
     }
 
-    /// Drops those that were not met after `time`.
+    /// Drops methods last read before `time`.
     fn age(&mut self, time: TimeNs) {
         self.all.retain(|_, known| known.met >= time);
         let all = self.all.values();
@@ -77,25 +76,25 @@ impl Displaced {
     }
 }
 
-/// A method as it was read. Who refers to it keeps it: another may take its place.
+/// A method as read. Users share ownership: another method may take its address.
 #[derive(Debug)]
 pub(super) struct Known {
     stamp: Stamp,
     key: MethodKey,
     pub info: Arc<MethodInfo>,
-    /// Whether the recording has it, and whether with its bytecodes.
+    /// Whether the recording has the method; whether with bytecodes.
     told: AtomicBool,
     told_whole: AtomicBool,
-    /// When the poll began in which it was read. That it is still alike later does not
-    /// show that it is there: the memory of what was unloaded stays as it is for a while.
+    /// Begin of the poll that read the method. A later successful comparison proves nothing:
+    /// the memory of unloaded classes stays unchanged for a while.
     met: TimeNs,
 }
 
-/// A method under the address that it had.
+/// A method and its address.
 pub(super) type Pinned = (Avma, Arc<Known>);
 
 impl Known {
-    /// Whether another method is at `method` now. Where that can't be read nobody knows.
+    /// Whether another method is at `method` now; false if memory is unreadable.
     pub fn is_replaced(&self, layout: &MethodLayout, memory: &dyn Memory, method: Avma) -> bool {
         let now = layout.stamp(memory, method);
         now.is_ok_and(|now| now != self.stamp)
@@ -103,7 +102,7 @@ impl Known {
 }
 
 impl Methods {
-    /// None is known yet. Without `pools` there are no listings.
+    /// An empty table. Without `pools`, methods get no listings.
     pub fn new(jvm: &Jvm, pools: Option<PoolLayout>) -> Self {
         Methods {
             layout: jvm.methods.clone(),
@@ -118,8 +117,8 @@ impl Methods {
         }
     }
 
-    /// A poll begins: what is there may have changed. `unloaded`: how many classes the VM
-    /// had unloaded after `time`, if it tells.
+    /// Begins a poll; every method needs a new comparison. `unloaded`: the VM's count of
+    /// unloaded classes, read after `time`, if available.
     pub fn begin(&mut self, time: TimeNs, unloaded: Option<i64>) {
         self.compared.clear();
         let times = &mut self.times;
@@ -133,13 +132,13 @@ impl Methods {
         times.newest = time;
     }
 
-    /// What is read from now on is newer than what the poll has read so far: what is there
-    /// may have changed again.
+    /// Requires new comparisons within a poll: memory read from here on is newer than earlier
+    /// reads.
     pub fn renew(&mut self) {
         self.compared.clear();
     }
 
-    /// Whether a method is still there.
+    /// Whether a method is still at its address.
     pub fn is_current(&self, memory: &dyn Memory, (method, known): &Pinned) -> bool {
         let is_known = self
             .known
@@ -152,8 +151,8 @@ impl Methods {
         now.is_ok_and(|now| now == known.stamp)
     }
 
-    /// Reads a method, if it is not known or another has its place now. Whether what is
-    /// known of it is what is there: if not, it is to be told of as nameless.
+    /// Reads a method if it is unknown or replaced. Returns whether the known data is current;
+    /// otherwise the caller reports a nameless method.
     pub fn meet(&mut self, memory: &dyn Memory, method: Avma, poll: &mut Poll) -> bool {
         if self.compared.contains(&method) {
             return true;
@@ -166,7 +165,7 @@ impl Methods {
             self.compared.insert(method);
             return true;
         }
-        // Whatever comes of it, the one that was there is gone.
+        // In any case, the previous method is gone.
         self.forget(method);
         if self.known.len() >= MAX_METHODS || self.bytes >= self.most_bytes {
             self.tell_full(poll);
@@ -204,13 +203,13 @@ impl Methods {
         }
     }
 
-    /// Whether a method was met in this poll.
+    /// Whether this poll has read or compared a method.
     pub fn has_met(&self, method: Avma) -> bool {
         self.compared.contains(&method)
     }
 
-    /// What is known of a method that was there, and is not since classes were unloaded
-    /// the last time: what was known of its place before that, and no longer before.
+    /// Method lost in the last unloading: the only one that polls with the previous unload
+    /// count certainly found at this address.
     pub fn dead(&self, method: Avma) -> Option<Pinned> {
         let (from, last) = self.times.before?;
         let both = [self.known.get(&method), self.displaced.all.get(&method)];
@@ -220,14 +219,14 @@ impl Methods {
         Some((method, Arc::clone(found)))
     }
 
-    /// What is known of a method that was met in this poll, to be kept.
+    /// A method read in this poll, for keeping.
     pub fn pin(&self, method: Avma) -> Option<Pinned> {
         let known = self.known.get(&method).filter(|_| self.has_met(method))?;
         Some((method, Arc::clone(known)))
     }
 
-    /// Makes these methods all that are known: others may have taken their places.
-    /// Returns what was known, for [`Methods::put_back`].
+    /// Replaces all known methods with `pinned`, whose addresses other methods may have taken.
+    /// Returns the previous methods for [`Methods::put_back`].
     pub fn only(&mut self, pinned: &[Pinned]) -> FxHashMap<Avma, Arc<Known>> {
         let pinned = pinned.iter().cloned().collect();
         std::mem::replace(&mut self.known, pinned)
@@ -238,7 +237,7 @@ impl Methods {
         self.known = known;
     }
 
-    /// A method is gone: who refers to it has kept it.
+    /// Removes a method that is gone. Shared owners keep its data.
     pub fn forget(&mut self, method: Avma) {
         if let Some(known) = self.known.remove(&method) {
             self.bytes = self.bytes.saturating_sub(bytes_of(&known.info));
@@ -247,12 +246,12 @@ impl Methods {
         self.compared.remove(&method);
     }
 
-    /// What is known of a method.
+    /// Data of a method.
     pub fn info(&self, method: Avma) -> Option<Arc<MethodInfo>> {
         self.known.get(&method).map(|known| Arc::clone(&known.info))
     }
 
-    /// The key of a method; it is told if it was not yet.
+    /// Key of a method; reports the method first if necessary.
     pub fn tell(known: &Known, poll: &mut Poll) -> MethodKey {
         if !known.told.swap(true, Relaxed) {
             poll.method(record(known, poll));
@@ -260,9 +259,9 @@ impl Methods {
         known.key
     }
 
-    /// Likewise, with its bytecodes, and with their listing if there is `memory` to read
-    /// names from: for a method that samples hit. With `memory`, only of one that was met
-    /// in this poll: another may have its place.
+    /// Reports a sampled method with its bytecodes and returns its key. With `memory`, reads
+    /// names for the listing too; pass `memory` only for a method of this poll, since another
+    /// may have its address.
     pub fn tell_whole(
         &mut self,
         memory: Option<&dyn Memory>,
@@ -276,7 +275,7 @@ impl Methods {
         Some(self.tell_pinned(memory, known, poll))
     }
 
-    /// Likewise, of a method that may not be there any more: without `memory` then.
+    /// Likewise for a method that may be gone: then without `memory`.
     pub fn tell_pinned(
         &self,
         memory: Option<&dyn Memory>,
@@ -314,8 +313,8 @@ fn bytes_of(info: &MethodInfo) -> usize {
         + info.bytecodes.len()
 }
 
-/// Whether a method is named as methods are: one whose class was just unloaded may be
-/// half overwritten. Where the VM does not tell signatures there is none.
+/// Whether a method has a valid name. The VM may have half overwritten the methods of a class
+/// just unloaded. VMs without signatures in their structures give none.
 fn is_sound(info: &MethodInfo, has_signature: bool) -> bool {
     let is_name = |name: &str| !name.is_empty() && !name.chars().any(char::is_control);
     let signature = info.signature.as_str();

@@ -1,5 +1,5 @@
-//! The code zone: the whole code cache read at a pace that follows its churn, and what
-//! changed in it told.
+//! The code zone. It reads the whole code cache at a pace that follows its churn, and reports
+//! changes.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -17,81 +17,82 @@ use super::maps::Maps;
 use super::methods::Methods;
 use super::unloaded::Unloaded;
 use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId};
-use crate::family::sources;
 use crate::jvm::Jvm;
 use crate::pages::Pages;
+use crate::sample_needs::interpreter_sources;
 use crate::stubs::{Routine, codelets, stub_routines};
 
-/// Between two readings of the code cache.
+/// Minimum pause between two readings of the code cache.
 const SHORTEST: Duration = Duration::from_millis(15);
 const LONGEST: Duration = Duration::from_millis(800);
 
-/// So many changes between two readings are too many.
+/// Number of changes between two readings that makes the pause shorter.
 const MUCH: usize = 2;
 
-/// A reading that took t of CPU time is followed by a pause of at least this many t: reading shall
-/// cost less than two hundredths of a processor, also where the VM compiles without end.
+/// Minimum pause after a reading, as a multiple of the reading's CPU time. Readings thus take
+/// less than 2 % of a processor, even if the VM compiles without end.
 const PAUSE_FACTOR: u32 = 60;
 
-/// Less than one hundredth where a session bounds what is used.
+/// Likewise for a bounded session: less than 1 % of a processor.
 const BOUNDED_PAUSE_FACTOR: u32 = 120;
 
-/// What describes compiled methods and lies elsewhere is read up to so many bytes in one
-/// reading: several times what the largest code cache has. The rest is for the next one.
+/// Maximum bytes per reading of nmethod data outside the code cache: several times the need of
+/// the largest code cache. The next reading takes the rest.
 const MAX_ELSEWHERE: u64 = 512 << 20;
 
-/// The state of an nmethod that is still being made (all versions).
+/// State of an nmethod under construction (all versions).
 const NOT_INSTALLED: i8 = -1;
 
-/// The identity of a piece of code.
+/// Identity of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum CodeId {
     Nmethod(NmethodId),
     Routine(Avma, Avma),
 }
 
-/// Where the VM may have freed code, this many will do: what it frees is used again at once.
+/// Shorter pause factor after a possible release of code, since the VM reuses freed memory at
+/// once.
 const SHORT_PAUSE_FACTOR: u32 = 8;
 
-/// Of so many readings in a row all but the first leave out heaps in which there are no
-/// compiled methods, as long as they do not grow: they change rarely.
+/// Interval, in readings, for heaps without compiled methods. Such heaps change rarely; between
+/// full readings the zone skips them unless they grow.
 const READINGS: u32 = 16;
 
-/// What the VM counts that makes and unmakes code.
+/// VM counters of events that create or free code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signs {
     pub compilations: i64,
-    /// `None` while there is one: code goes in it.
+    /// Number of collections; `None` during a collection, which frees code.
     pub collections: Option<i64>,
-    /// The same of those that may unload classes and free code: not of a young
-    /// generation's, which are many.
+    /// Number of collections that may unload classes and free code; excludes the frequent young
+    /// collections.
     pub unloadings: Option<i64>,
-    /// Whether code goes in collections alone, and in those that stop the world.
+    /// Whether the VM frees code only in stop-the-world collections.
     pub are_deaths: bool,
 }
 
-/// A blob that is no compiled method: its end, where its name is, and what is in it.
+/// A blob other than an nmethod: end, address of the name, pieces of code.
 type Other = (Avma, Avma, Vec<CodeId>);
 
-/// What a JVM's code cache held when it was last read.
+/// Contents of a JVM's code cache at the last reading.
 #[derive(Debug)]
 pub(super) struct Zone {
     cache: CodeCache,
-    /// Where routines inside the stub blobs begin.
+    /// Begins of routines inside the stub blobs.
     stubs: Vec<(Avma, String)>,
     codelets: Vec<Routine>,
     known: CodeZone<CodeId>,
     nmethods: Nmethods,
     unloaded: Unloaded,
-    /// By where their code begins.
+    /// Blobs by the begin of their code.
     others: FxHashMap<Avma, Other>,
-    /// All that was there at the last reading: first address, first address after.
+    /// Code ranges of the last reading: first address, end address (exclusive).
     covered: Vec<(Avma, Avma)>,
     signs: Option<Signs>,
-    /// Whether samples fell on code that the last reading did not find.
+    /// Whether samples hit code missing from the last reading.
     is_awaited: bool,
     readings: u32,
-    /// The heaps that had no compiled methods.
+    /// Heaps without compiled methods.
     without_methods: Vec<HeapBounds>,
     heaps: Vec<HeapBounds>,
     cadence: Cadence,
@@ -122,7 +123,11 @@ impl Zone {
         if let (Some(first), Some(last)) = (codelets.first(), codelets.last())
             && cfg!(target_arch = "x86_64")
         {
-            poll.interpreter(super::VM, vec![(first.start, last.end)], sources());
+            poll.interpreter(
+                super::VM,
+                vec![(first.start, last.end)],
+                interpreter_sources(),
+            );
         }
         Ok(Zone {
             cache: CodeCache::new(jvm.code.clone()),
@@ -148,9 +153,8 @@ impl Zone {
         })
     }
 
-    /// Whether the code cache is to be read now: its time has come, the VM has counted
-    /// what changes it, or samples fell on code that was not there yet, by those that were
-    /// `touched` since it was asked the last time.
+    /// Whether to read the code cache now: the pause is over, VM counters have changed, or some
+    /// addresses `touched` by samples since the last call lie in new code.
     pub fn is_due(&mut self, touched: &[Avma], signs: Option<Signs>, now: Instant) -> bool {
         self.is_awaited |= touched.iter().any(|at| self.is_new(*at));
         let both = self.signs.zip(signs);
@@ -167,8 +171,7 @@ impl Zone {
         now >= self.due || has_sign || self.is_awaited
     }
 
-    /// A reading that took so much CPU time has failed: the next one is not at once,
-    /// whatever it was that failed.
+    /// Starts a pause after a failed reading of so much CPU time, whatever the cause.
     pub fn failed(&mut self, took: Duration) {
         let now = Instant::now();
         let pause = took.saturating_mul(PAUSE_FACTOR);
@@ -177,8 +180,8 @@ impl Zone {
         self.due = self.not_before;
     }
 
-    /// Takes what the VM had counted after `time`: if it has unloaded nothing, all code
-    /// was still there then.
+    /// Stores the VM counters, read after `time`. Without an unloading, all known code was
+    /// still present at `time`.
     pub fn count(&mut self, signs: Option<Signs>, time: TimeNs) {
         if let (Some(before), Some(now)) = (self.signs, signs)
             && now.are_deaths
@@ -189,12 +192,12 @@ impl Zone {
         }
     }
 
-    /// Whether samples fell on code that the last reading did not find.
+    /// Whether samples hit code missing from the last reading.
     pub fn is_awaited(&self) -> bool {
         self.is_awaited
     }
 
-    /// Whether an address is in the code cache where the last reading found no code.
+    /// Whether an address lies in the code cache, but outside code of the last reading.
     fn is_new(&self, at: Avma) -> bool {
         self.holds(at) && !self.covers(at)
     }
@@ -206,29 +209,29 @@ impl Zone {
         before.is_some_and(|(_, end)| at < *end)
     }
 
-    /// Whether an address is in the code cache.
+    /// Whether an address lies in the code cache.
     pub fn holds(&self, at: Avma) -> bool {
         let mut heaps = self.heaps.iter();
         heaps.any(|heap| heap.low <= at && at < heap.high)
     }
 
-    /// As if there were so many bytes to be read of what lies elsewhere.
+    /// Simulates so many bytes of data outside the code cache.
     #[cfg(test)]
     pub fn with_budget(&mut self, bytes: u64) {
         self.max_elsewhere = bytes;
     }
 
-    /// As if its time were long to come.
+    /// Simulates a long pause.
     #[cfg(test)]
     pub fn put_off(&mut self) {
         let later = Instant::now() + Duration::from_secs(3600);
         (self.due, self.not_before, self.collected_not_before) = (later, later, later);
     }
 
-    /// Tells the pc maps of the compiled methods that hold any of `touched` (ascending), those
-    /// first in which most of them are; without `pages` where the VM is over. After `until` no
-    /// more is begun than one, since one can take long; returns the addresses in those that
-    /// were left, ascending.
+    /// Reports the pc maps of compiled methods that contain any of `touched` (ascending),
+    /// methods with most addresses first. Without `pages`, the VM is over. After `until`, at
+    /// most one more map is begun, since a map can take long. Returns the addresses in the
+    /// remaining methods, ascending.
     pub fn tell_hits(
         &mut self,
         touched: &[Avma],
@@ -272,7 +275,7 @@ impl Zone {
             if let Some(pages) = pages.filter(|pages| is_there(pages)) {
                 maps.tell(kept, Some((pages, source.as_ref())), methods, poll);
             } else {
-                // Others may have taken its methods' places.
+                // Other methods may have these methods' addresses by now.
                 let before = methods.only(&kept.methods);
                 maps.tell(kept, None, methods, poll);
                 methods.put_back(before);
@@ -282,8 +285,8 @@ impl Zone {
         Vec::new()
     }
 
-    /// Reads the code cache and tells what changed. `knows_dead`: classes were unloaded, and
-    /// `methods` holds theirs as they were before.
+    /// Reads the code cache and reports changes. `knows_dead`: classes were unloaded, and
+    /// `methods` still holds their earlier methods.
     pub fn poll(
         &mut self,
         pages: &Pages<'_>,
@@ -330,7 +333,7 @@ impl Zone {
                         return;
                     }
                     match read {
-                        // Its place is not used again yet.
+                        // The VM has not reused its memory yet.
                         Ok(mut nmethod) if nmethod.method.0 == 0 && layout.tells_methods() => {
                             nmethod.method = outermost(&nmethod).unwrap_or(nmethod.method);
                             unloaded.insert(id);
@@ -338,7 +341,7 @@ impl Zone {
                         }
                         Ok(nmethod) => nmethods.put(nmethod),
                         Err(error) if error.is_final() => failure = Some(error),
-                        // Its memory went while it was read: so did it.
+                        // The VM freed the nmethod during the read.
                         Err(_) => {
                             torn += 1;
                             return;
@@ -378,7 +381,7 @@ impl Zone {
         if let Some(error) = failure {
             return Err(error);
         }
-        // What is there in places that were not read is what was there before.
+        // Unread ranges keep their earlier contents.
         let unread = self.cache.unread();
         if !unread.is_empty() {
             poll.lost(Stream::Adapter, unread.len() as u64, poll.began());
@@ -428,7 +431,7 @@ impl Zone {
             seen,
             |identity, constituent, poll| {
                 if is_first {
-                    // Since when it has been there nobody knows.
+                    // Begin of its lifetime unknown.
                     constituent.absent_at = Some(TimeNs(0));
                 }
                 match identity {

@@ -1,8 +1,8 @@
-//! One collector of the perf data, and what is new of it.
+//! One collector in the perf data, and its new collections.
 //!
-//! The VM counts a collection when it begins, then stores when that was; when it ends
-//! it stores that. Only the last one's times are kept: of those that began and ended
-//! between two polls all but the last are counted, and no more is known of them.
+//! At begin, the VM counts a collection, then stores the time; at end, it stores the end time.
+//! Only the times of the last collection remain. Of several collections between two polls, all
+//! but the last are only counted.
 
 use vmscope_process::Poll;
 use vmscope_records::{Collection, CounterMeaning, TimeNs};
@@ -11,25 +11,25 @@ use super::name::Kind;
 use crate::perf_data::{PerfData, Slot};
 use crate::vm_clock::VmClock;
 
-/// More collectors than these are not asked for.
+/// Maximum number of collectors.
 pub(super) const MOST_COLLECTORS: u32 = 8;
 
-/// The section of the report for what is counted.
+/// Report section of the counters.
 const SECTION: &str = "Collections";
 
-/// What the perf data counts as one collector.
+/// A collector with an entry in the perf data.
 #[derive(Debug)]
 pub(super) struct Counted {
-    /// The VM's number of it.
+    /// The VM's number of the collector.
     pub number: u32,
     pub kind: Kind,
     name: String,
     slots: Slots,
-    /// What was found the last time.
+    /// Figures at the last poll.
     last: Option<Seen>,
-    /// The collection that was told last, until all is known of it.
+    /// Last reported collection, while its data are incomplete.
     pub open: Option<Collection>,
-    /// How many were counted since the first poll, and how many of them were told.
+    /// Number of collections since the first poll; number of reported ones.
     counted: u64,
     told: u64,
 }
@@ -42,13 +42,13 @@ struct Slots {
     exit: Slot,
 }
 
-/// A collector's figures.
+/// Figures of a collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     invocations: u64,
-    /// Ticks.
+    /// Begin of the last collection in ticks.
     pub entry: i64,
-    /// Ticks; before `entry` while it collects.
+    /// End in ticks; before `entry` during a collection.
     pub exit: i64,
 }
 
@@ -59,14 +59,14 @@ impl Seen {
 }
 
 impl Counted {
-    /// The collector `number`, if there is one.
+    /// Collector `number`, if the perf data have it.
     pub fn find(number: u32, data: &PerfData) -> Option<Self> {
         let slot = |what: &str| {
             let name = format!("sun.gc.collector.{number}.{what}");
             data.layout().slot(&name)
         };
         let name = match slot("name")?.text(data.bytes())?.as_str() {
-            // It counts nothing, and the other one not only full collections.
+            // This collector counts nothing; the other one counts more than full collections.
             "Shenandoah partial" => return None,
             "Shenandoah full" => "Shenandoah".to_owned(),
             name => name.to_owned(),
@@ -88,7 +88,7 @@ impl Counted {
         })
     }
 
-    /// Its figures in `data`.
+    /// The collector's figures in `data`.
     pub fn seen(&self, data: &PerfData) -> Seen {
         let at = |slot| data.long_at(slot);
         Seen {
@@ -98,12 +98,12 @@ impl Counted {
         }
     }
 
-    /// Whether `seen` is what was found the last time.
+    /// Whether `seen` equals the figures of the last poll.
     pub fn is_known(&self, seen: Seen) -> bool {
         self.last == Some(seen)
     }
 
-    /// Tells the clock which ticks are new since the last poll, which began at `from`.
+    /// Passes new ticks to the clock: ticks since the last poll, which began at `from`.
     pub fn observe(&self, seen: Seen, clock: &mut VmClock, from: TimeNs, to: TimeNs) {
         let Some(last) = self.last else {
             return;
@@ -115,8 +115,8 @@ impl Counted {
         }
     }
 
-    /// Takes note of `seen`. If a collection has begun since the last poll, it is in
-    /// [`Counted::open`] afterwards, and the answer is whether one has.
+    /// Stores `seen`. Returns whether a collection began since the last poll; [`Counted::open`]
+    /// then has this collection.
     pub fn take(&mut self, mut seen: Seen, poll: &Poll) -> bool {
         let Some(last) = self.last else {
             self.last = Some(seen);
@@ -125,7 +125,7 @@ impl Counted {
         let mut new = seen.invocations.saturating_sub(last.invocations);
         let has_begun = seen.entry != last.entry;
         if new > 0 && !has_begun {
-            // It is counted, and when it began is stored next.
+            // The collection is counted, but its begin time is not stored yet.
             new -= 1;
             seen.invocations -= 1;
         }
@@ -152,17 +152,17 @@ impl Counted {
         true
     }
 
-    /// Whether its collections have causes of their own in the perf data.
+    /// Whether perf data have a cause for each of the collector's collections.
     pub fn has_cause(&self) -> bool {
         self.kind != Kind::CyclePause || self.name.starts_with('Z')
     }
 
-    /// How many began since the first poll and were not told one by one.
+    /// Number of collections since the first poll without a report of their own.
     pub fn missed(&self) -> u64 {
         self.counted.saturating_sub(self.told)
     }
 
-    /// Tells its totals; a tick is `per_tick` nanoseconds.
+    /// Reports the totals; a tick is `per_tick` nanoseconds.
     #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
     pub fn tell_totals(&self, data: &PerfData, per_tick: f64, poll: &mut Poll) {
         let count = self.seen(data).invocations as f64;
@@ -171,7 +171,8 @@ impl Counted {
         if self.missed() > 0 {
             let name = format!("{}, not seen singly", self.name);
             let missed = self.missed() as f64;
-            // Since the first poll: a total's first value would count as there before.
+            // Since the first poll only: a counter's first value would count as its initial
+            // value.
             poll.counter(SECTION, &name, "", CounterMeaning::Gauge, missed);
         }
     }
