@@ -1,8 +1,7 @@
 //! Samples by category and method, or by category and thread.
 //!
 //! Rows are methods or threads. A sample outside any method counts for the method on whose
-//! behalf it ran ([`crate::attribution`]). Columns are categories of the caller's choice: each
-//! entry belongs to one of them.
+//! behalf it ran ([`crate::attribution`]). The caller assigns each entry a column, its category.
 
 mod cells;
 
@@ -20,7 +19,7 @@ use std::sync::Arc;
 /// No row yet.
 const NONE: u32 = u32::MAX;
 
-/// What the rows of a matrix are.
+/// The meaning of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Axis {
     /// The methods on whose behalf samples ran.
@@ -33,13 +32,13 @@ pub enum Axis {
 /// A row of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Row {
-    /// A method with an entry in the profile.
+    /// A method that has profile entries.
     Method(MethodId),
-    /// A method that was compiled and has no entry: its name.
+    /// The name of a compiled method without profile entries.
     Compiled(Arc<str>),
     /// Index in [`crate::Trace::threads`].
     Thread(u32),
-    /// Samples of no known method, and why.
+    /// Samples without a known method; the owner says why.
     Nobody(Owner),
 }
 
@@ -73,7 +72,7 @@ pub struct Errors {
 
 impl Matrix {
     /// Counts the samples that a filter takes. `column_of_entry` has a column below `columns`
-    /// for each of [`Profile::entries`]. Rows come in any order. `None` when `stop` was wished.
+    /// for each of [`Profile::entries`]. Rows come unsorted. `None` after a stop.
     #[must_use]
     pub fn of(
         profile: &Profile,
@@ -98,7 +97,7 @@ impl Matrix {
             Axis::Threads => {
                 let all = by_thread(profile, filter, stop)?;
                 for of_thread in all.chunk_by(|a, b| a.thread == b.thread) {
-                    // Summed up first: a thread has many entries in few columns.
+                    // Summing first saves memory: threads run many entries, few categories.
                     let mut sums = vec![0; columns];
                     for one in of_thread {
                         sums[column_of_entry[one.entry as usize] as usize] += one.samples;
@@ -128,8 +127,8 @@ impl Matrix {
         (!stop.is_stopped()).then_some(matrix)
     }
 
-    /// The same matrix with its rows and columns in another order: of each new row and column
-    /// the old index. A column without samples may be left out.
+    /// Reorders rows and columns. `rows` and `columns` list old indices in their new order;
+    /// `columns` may omit columns without samples.
     #[must_use]
     pub fn in_order(mut self, rows: &[u32], columns: &[u32]) -> Self {
         let turned = |order: &[u32], length: usize| {
@@ -162,8 +161,8 @@ impl Matrix {
         self
     }
 
-    /// The errors of all shares; the inner `None` where there are too few samples for them,
-    /// the outer one when `stop` was wished. `profile` and `filter` are those of the counting.
+    /// Estimates the errors of all shares, given the same profile and filter as [`Self::of`].
+    /// `Some(None)`: too few samples. `None`: stopped.
     #[must_use]
     pub fn errors(
         &self,
@@ -185,7 +184,7 @@ impl Matrix {
             let row = match (self.axis, owner) {
                 (Axis::Threads, _) => index.get(&Row::Thread(thread)),
                 (Axis::Methods, Owner::Method(_)) => index.get(&resolver.row(owner)),
-                // The name of a compiled method is looked up once.
+                // One name lookup per compilation.
                 (Axis::Methods, _) => *row_of_owner
                     .entry(owner)
                     .or_insert_with(|| index.get(&resolver.row(owner))),
@@ -198,7 +197,7 @@ impl Matrix {
                 number(rows + columns + cell),
             ])
         };
-        // Most samples are of a method itself.
+        // Most samples fell inside methods themselves.
         let mut own: Vec<Option<[u32; 3]>> = vec![None; profile.entries.len()];
         let put = |thread: u32, entry: EntryId, owner: Owner, hand_on: &mut dyn FnMut(u32)| {
             let is_own = self.axis == Axis::Methods && owner == Owner::Method(entry);
@@ -230,7 +229,7 @@ impl Matrix {
 struct Resolver<'a> {
     profile: &'a Profile,
     methods: &'a Methods,
-    /// Methods by name, the first of each name; built when a compilation asks for it.
+    /// The first method of each name; built on first use.
     by_name: OnceCell<FxHashMap<&'a str, MethodId>>,
 }
 
@@ -269,13 +268,13 @@ impl<'a> Resolver<'a> {
 #[derive(Default)]
 struct RowIndex {
     rows: Vec<Row>,
-    /// By method, of which there are many.
+    /// Row by [`MethodId`]: a vector, because profiles have many methods.
     methods: Vec<u32>,
     others: FxHashMap<Row, u32>,
 }
 
 impl RowIndex {
-    /// The index of a row, which may be new.
+    /// Finds or adds a row.
     fn put(&mut self, row: Row) -> u32 {
         if let Some(known) = self.get(&row) {
             return known;

@@ -1,6 +1,6 @@
-//! The cells of a matrix that have samples, by row and column.
+//! A sparse matrix: only cells that have samples.
 
-/// Samples of a row in a column.
+/// One cell: samples at a row and column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Index of the row.
@@ -16,7 +16,7 @@ pub struct Cell {
 pub struct Cells {
     /// By row and column, ascending.
     all: Vec<Cell>,
-    /// The index of each row's first cell; at the end, the number of cells.
+    /// Index of each row's first cell, then the total cell count.
     begins: Vec<usize>,
 }
 
@@ -24,7 +24,7 @@ impl Cells {
     /// Sorts the cells of a matrix with `rows` rows, and sums up equal places.
     #[must_use]
     pub fn of(cells: &[Cell], rows: usize) -> Self {
-        // A counting sort by row: there are many rows with few cells each.
+        // Counting sort by row: typical rows have few cells.
         let mut ends = vec![0; rows];
         for cell in cells {
             ends[cell.row as usize] += 1;
@@ -65,14 +65,14 @@ impl Cells {
         &self.all
     }
 
-    /// The cells of a row, by column.
+    /// One row's cells, sorted by column.
     #[must_use]
     pub fn of_row(&self, row: u32) -> &[Cell] {
         let row = row as usize;
         &self.all[self.begins[row]..self.begins[row + 1]]
     }
 
-    /// The index of a cell in [`Self::all`]; `None` for a cell without samples.
+    /// Finds a cell's index in [`Self::all`]; `None` for empty cells.
     #[must_use]
     pub fn at(&self, row: u32, column: u32) -> Option<usize> {
         let of_row = self.of_row(row);

@@ -1,5 +1,5 @@
-//! What of a profile's entries does not depend on a filter: built once per profile, so that
-//! lists of a hundred thousand entries are sorted by numbers.
+//! Filter-independent facts about a profile's entries, computed once per profile: text ranks
+//! make sorting a hundred thousand entries an integer sort.
 
 use crate::present::entries::{hit_namesakes, namesakes_of};
 use crate::present::names::kind_name;
@@ -44,16 +44,16 @@ pub struct EntryIndex {
     pub modules: Vec<Arc<str>>,
     /// Bytes of machine code by entry, where they are known.
     pub sizes: Vec<Option<u64>>,
-    /// Which of an entry's sites are ranges.
+    /// Per entry: whether sites count as ranges.
     ranges: Vec<Ranges>,
     /// Groups of entries that only the whole paths of their files may tell apart.
     namesakes: Vec<Vec<EntryId>>,
-    /// The sites by entry, and the end of each entry's.
+    /// Sites grouped by entry; `site_ends` delimits the groups.
     sites: Vec<SiteId>,
     site_ends: Vec<u32>,
 }
 
-/// Which of an entry's sites are ranges inside it.
+/// Share of ranges among an entry's sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ranges {
     None,
@@ -122,7 +122,7 @@ impl EntryIndex {
         &self.sites[begin as usize..self.site_ends[entry] as usize]
     }
 
-    /// Whether an entry has samples in a range that can be shown.
+    /// Whether an entry has displayable ranges with samples.
     pub fn has_ranges(&self, profile: &Profile, summary: &Summary, entry: EntryId) -> bool {
         match self.ranges[entry as usize] {
             Ranges::None => false,
@@ -143,18 +143,23 @@ impl EntryIndex {
     }
 }
 
-/// The newest index, shared by all who ask for it.
+/// A shared cache of the newest index.
 #[derive(Clone, Debug, Default)]
-pub struct IndexCache(Arc<Mutex<Option<(u64, Arc<EntryIndex>)>>>);
+pub struct IndexCache(Arc<Mutex<Option<Versioned>>>);
+
+/// An index and the version of its profile.
+type Versioned = (u64, Arc<EntryIndex>);
 
 impl IndexCache {
-    /// The index of a profile of that version, built where it is not there; `None` when `stop`
-    /// was wished.
+    /// Returns the cached index, or builds one for this profile version. `None` after a stop.
     pub fn get(&self, profile: &Profile, version: u64, stop: &Stop) -> Option<Arc<EntryIndex>> {
-        // Others wait meanwhile: they need the same index.
+        // Concurrent callers wait, then share this index.
         let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The profile may have grown since the caller noted its version.
         if let Some((of, index)) = &*newest
             && *of == version
+            && index.ranks.len() == profile.entries.len()
+            && index.sites.len() == profile.sites.len()
         {
             return Some(Arc::clone(index));
         }
@@ -164,10 +169,10 @@ impl IndexCache {
     }
 }
 
-/// Whether a site is a place inside its entry that can be shown.
+/// Whether a site counts as displayable range.
 fn is_range(site: &Site) -> bool {
     let frame = &site.frame;
-    // An exact site of a method is at its entry.
+    // Exact sites of methods lie at the method entry.
     let is_entry = site.exactness == Exactness::Exact && frame.method.is_some();
     let is_placed = site.bounded || site.from.is_some() || frame.line.is_some() || is_entry;
     is_placed || !site.via.is_empty()
@@ -188,7 +193,7 @@ fn ranges_of(profile: &Profile) -> Vec<Ranges> {
     ranges.collect()
 }
 
-/// All texts in order, each once, and the rank of each text given.
+/// Sorts and deduplicates texts; returns them with every input's rank.
 pub(super) fn ranked<'a>(
     texts: impl Iterator<Item = &'a str> + Clone,
 ) -> (Vec<Arc<str>>, Vec<u32>) {
@@ -205,7 +210,7 @@ pub(super) fn ranked<'a>(
     (all, ranks)
 }
 
-/// The sites by entry, and the end of each entry's.
+/// Groups sites by entry; returns the groups and their ends.
 fn sites_by_entry(profile: &Profile) -> (Vec<SiteId>, Vec<u32>) {
     let mut ends = vec![0u32; profile.entries.len()];
     for site in &profile.sites {

@@ -22,7 +22,7 @@ pub struct Shape {
     pub axis: Axis,
     /// Whether the columns are parts of regions, or whole regions.
     pub in_parts: bool,
-    /// Whether the errors of all shares are worked out, which takes longer.
+    /// Whether to estimate errors, which takes longer.
     pub has_errors: bool,
 }
 
@@ -36,7 +36,7 @@ impl Shape {
     }
 }
 
-/// A column: a region, or a part of it in the VM's words.
+/// A column: one region, or one named part (tier, phase).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Category {
     /// The region.
@@ -46,7 +46,7 @@ pub struct Category {
 }
 
 impl Category {
-    /// The region's name, with that of the part.
+    /// Full name: region, colon, part.
     pub fn name(&self) -> String {
         let region = region_name(self.region);
         match self.part.as_deref() {
@@ -70,7 +70,7 @@ pub struct Item<T> {
     pub what: T,
     /// Its name.
     pub name: Arc<str>,
-    /// The rank of its name among those of its side; equal names have one.
+    /// Alphabetical rank among rows or columns; equal names share ranks.
     pub rank: u32,
     /// All its samples.
     pub samples: u64,
@@ -95,7 +95,7 @@ pub struct Matrix {
     pub rows_of_column: Vec<Vec<u32>>,
     /// The samples of the largest cell.
     pub most: u64,
-    /// 95 % half-widths of shares, where they were asked for and there are samples enough.
+    /// 95 % half-widths of shares; `None` without request or enough samples.
     pub errors: Option<Errors>,
 }
 
@@ -154,13 +154,13 @@ impl Matrix {
         self.cells.get(row, column)
     }
 
-    /// The error of a cell's share in all samples, where it is known.
+    /// 95 % half-width of a cell's share, if estimated.
     pub fn error(&self, row: u32, column: u32) -> Option<f64> {
         let errors = self.errors.as_ref()?;
         Some(errors.cells[self.cells.at(row, column)?])
     }
 
-    /// The entries of a column, of all methods or of one.
+    /// Lists entries, optionally restricted by category and method.
     pub fn entries_of(
         &self,
         profile: &Profile,
@@ -176,7 +176,7 @@ impl Matrix {
     }
 }
 
-/// All categories, and the one of each entry.
+/// Lists categories; returns every entry's category index too.
 fn categories(profile: &Profile, in_parts: bool) -> (Vec<Category>, Vec<u32>) {
     let mut index: FxHashMap<(Region, &str), u32> = FxHashMap::default();
     let mut categories = Vec::new();
@@ -206,7 +206,7 @@ fn name_of(profile: &Profile, index: &EntryIndex, row: &Row) -> Arc<str> {
     }
 }
 
-/// Says why samples are of no method.
+/// Explains missing methods.
 const fn why(owner: Owner) -> &'static str {
     match owner {
         Owner::Collector => "(nobody's: collectors' threads)",
@@ -218,7 +218,7 @@ const fn why(owner: Owner) -> &'static str {
     }
 }
 
-/// The items with samples in the order of their keys, and of each the old index.
+/// Sorts items that have samples by key; returns their old indices too.
 fn in_order<'a, T: Clone + 'a, K: Ord>(
     all: impl Iterator<Item = (&'a T, u64)>,
     name: impl Fn(&T) -> Arc<str>,

@@ -8,6 +8,7 @@ pub mod by_region;
 pub mod code_kind;
 pub mod collection;
 pub mod collections;
+pub mod entries;
 pub mod entry_index;
 pub mod marks;
 pub mod matrix;

@@ -69,11 +69,6 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         usize::from(area.height.saturating_sub(1))
     }
 
-    /// Number of visible rows.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
     /// Whether the table has no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -228,6 +223,11 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         if let Some(at) = place_of(&self.rows, data, key) {
             self.select(data, at, height);
         }
+    }
+
+    /// Key of the row that the user selected.
+    pub fn chosen(&self) -> Option<&Key> {
+        self.chosen.first()
     }
 
     /// Selects a row by key, once the data contains it.

@@ -4,7 +4,7 @@ use crate::queries::matrix::{Category, Item, Matrix};
 use std::cmp::Reverse;
 use vmscope_symbolizer::matrix::{Axis, Row as Counted};
 
-/// A row or a column of a matrix, the same in every matrix of a profile.
+/// A stable key for rows and columns across answers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Thing {
     /// A method or a thread.
@@ -39,7 +39,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// What is the same of a row, whichever side the rows are.
+    /// Reads a field of either side's item.
     fn of_row<T>(
         self,
         row: u32,
@@ -76,7 +76,7 @@ impl<'a> Way<'a> {
         )
     }
 
-    /// The row of a thing, where this matrix has it.
+    /// Finds a key's row, if present.
     pub fn find(self, thing: &Thing) -> Option<u32> {
         let at = match (thing, self.turned) {
             (Thing::Category(category), true) => {
@@ -100,7 +100,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// The error of the share of a row, or of a cell, where it is known.
+    /// 95 % half-width of a row's or cell's share, if estimated.
     pub fn error(self, row: u32, column: Option<u32>) -> Option<f64> {
         let errors = self.matrix.errors.as_ref()?;
         match (column, self.turned) {

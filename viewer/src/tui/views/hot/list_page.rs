@@ -1,0 +1,498 @@
+//! The list's columns and rows: groups, entries, ranges.
+
+use crate::present::document::Value;
+use crate::present::entries::{label_of, name_of, range_label, range_name};
+use crate::present::names::{region_letter, region_name};
+use crate::present::numbers::{count, ratio, some};
+use crate::present::shorten::label;
+use crate::queries::entries::{Common, Entries, Group, GroupKey, Member};
+use crate::tui::theme::{Role, Theme};
+use crate::tui::widgets::data_table::{Column, Piece, Room, Rows, Sort, SortKey};
+use crate::tui::widgets::search::Finder;
+use vmscope_records::Exactness;
+use vmscope_symbolizer::{EntryId, Profile, Region, SiteId};
+
+/// Minimum terminal width for region, tier, kind and class columns.
+const WIDE: u16 = 104;
+
+/// Minimum terminal width for longer bars and tiers.
+const WIDEST: u16 = 170;
+
+const OF: usize = 0;
+const SHARE: usize = 1;
+const BAR: usize = 2;
+const SAMPLES: usize = 3;
+const CUMULATIVE: usize = 4;
+const LETTER: usize = 5;
+const NAME: usize = 6;
+const PARENT: usize = 7;
+const REGION: usize = 8;
+const TIER: usize = 9;
+const KIND: usize = 10;
+const CLASS: usize = 11;
+const SIZE: usize = 12;
+pub const ERROR: usize = 13;
+
+/// A row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// Index in [`Entries::groups`]: a group of several entries, or a single entry.
+    Group(usize),
+    /// An entry in a group: indices in [`Entries::groups`] and [`Entries::members`].
+    Entry(usize, usize),
+    /// A range of such an entry.
+    Range {
+        group: usize,
+        member: usize,
+        site: SiteId,
+        samples: u64,
+        /// The samples of the largest range beside it.
+        most: u64,
+    },
+}
+
+/// What stays selected and expanded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    Group(GroupKey),
+    Entry(GroupKey, EntryId),
+    Range(GroupKey, EntryId, SiteId),
+}
+
+impl Key {
+    /// The row's entry; `None` for mixed groups.
+    pub fn entry(&self) -> Option<EntryId> {
+        match self {
+            Key::Entry(_, entry) | Key::Range(_, entry, _) => Some(*entry),
+            Key::Group(GroupKey::Entry(entry) | GroupKey::Method(entry)) => Some(*entry),
+            Key::Group(_) => None,
+        }
+    }
+}
+
+/// What the list shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    pub profile: &'a Profile,
+    pub entries: &'a Entries,
+    /// 95 % half-widths of entries' shares, by entry; empty where they are not known.
+    pub errors: &'a [f64],
+    /// The newest of these, perhaps of older samples: what the list is sorted by.
+    pub newest_errors: &'a [f64],
+    /// Running sum of samples per group, in table order.
+    pub cumulative: &'a [u64],
+}
+
+impl<'a> Page<'a> {
+    /// A row's own or enclosing group.
+    pub fn group(&self, row: Row) -> &'a Group {
+        let (Row::Group(group) | Row::Entry(group, _) | Row::Range { group, .. }) = row;
+        &self.entries.groups[group]
+    }
+
+    /// A row's own or enclosing entry; `None` for groups with several entries.
+    fn member(&self, row: Row) -> Option<Member> {
+        let group = self.group(row);
+        match row {
+            Row::Group(_) if self.entries.is_single(group) => {
+                self.entries.members_of(group).first().copied()
+            }
+            Row::Group(_) => None,
+            Row::Entry(_, member) | Row::Range { member, .. } => Some(self.entries.members[member]),
+        }
+    }
+
+    /// The same entry's id.
+    pub fn entry(&self, row: Row) -> Option<EntryId> {
+        self.member(row).map(|member| member.entry)
+    }
+
+    pub fn samples(&self, row: Row) -> u64 {
+        match row {
+            Row::Group(group) => self.entries.groups[group].samples,
+            Row::Entry(_, member) => self.entries.members[member].samples,
+            Row::Range { samples, .. } => samples,
+        }
+    }
+
+    /// The samples of the row around a row; none for the outermost.
+    fn whole(&self, row: Row) -> Option<u64> {
+        match row {
+            Row::Group(_) => None,
+            Row::Entry(group, _) => Some(self.entries.groups[group].samples),
+            Row::Range { member, .. } => Some(self.entries.members[member].samples),
+        }
+    }
+
+    /// The samples of the largest row beside a row.
+    fn most(&self, row: Row) -> u64 {
+        let first = match row {
+            Row::Group(_) => self.entries.groups.first().map(|group| group.samples),
+            Row::Entry(..) => {
+                let members = self.entries.members_of(self.group(row));
+                members.first().map(|member| member.samples)
+            }
+            Row::Range { most, .. } => Some(most),
+        };
+        first.unwrap_or(0)
+    }
+
+    fn depth(&self, row: Row) -> usize {
+        match row {
+            Row::Group(_) => 0,
+            Row::Entry(..) => 1,
+            Row::Range { .. } if self.entries.is_single(self.group(row)) => 1,
+            Row::Range { .. } => 2,
+        }
+    }
+
+    /// Attributes shared by all entries of a row.
+    fn common(&self, row: Row) -> Common {
+        match (self.entry(row), row) {
+            (Some(entry), Row::Entry(..)) => Common::of(self.profile, &self.entries.index, entry),
+            _ => self.group(row).common,
+        }
+    }
+
+    fn region(&self, row: Row) -> Option<Region> {
+        match row {
+            Row::Range { group, member, .. } => self.common(Row::Entry(group, member)).region,
+            _ => self.common(row).region,
+        }
+    }
+
+    /// Text of a shared attribute; `None` if entries differ.
+    fn text(&self, row: Row, column: usize) -> Option<&'a str> {
+        let (index, common) = (&self.entries.index, self.common(row));
+        match column {
+            REGION => common.region.map(region_name),
+            TIER => common.tier.map(|tier| &*index.tiers[tier as usize]),
+            KIND => common.kind.map(|kind| &*index.kinds[kind as usize]),
+            _ => common.module.map(|module| &*index.modules[module as usize]),
+        }
+    }
+
+    fn size(&self, row: Row) -> Option<u64> {
+        match row {
+            Row::Group(group) => self.entries.groups[group].size,
+            Row::Entry(_, member) => {
+                let entry = self.entries.members[member].entry;
+                self.entries.index.sizes[entry as usize]
+            }
+            Row::Range { .. } => None,
+        }
+    }
+
+    fn error(&self, row: Row) -> Option<f64> {
+        match row {
+            Row::Range { .. } => None,
+            // Errors are of an older answer than the newest entries.
+            _ => self.errors.get(self.entry(row)? as usize).copied(),
+        }
+    }
+
+    /// The whole name of a row.
+    pub fn full_name(&self, row: Row) -> String {
+        match (row, self.entry(row)) {
+            (Row::Range { site, .. }, _) => {
+                let site = &self.profile.sites[site as usize];
+                let is_near = site.exactness == Exactness::Approximate;
+                let name = range_name(site);
+                let name = name.map(|name| if is_near { format!("~{name}") } else { name });
+                name.unwrap_or_else(|| "(place not known)".to_owned())
+            }
+            (_, Some(entry)) => name_of(self.profile, &self.entries.namesakes, entry),
+            (_, None) => self.group(row).name.to_string(),
+        }
+    }
+
+    /// A row's name, shortened to fit.
+    fn label(&self, row: Row, room: &Room<'_>) -> String {
+        match (row, self.entry(row)) {
+            (Row::Range { site, .. }, _) => {
+                let site = &self.profile.sites[site as usize];
+                let name = range_label(site, room.width);
+                name.unwrap_or_else(|| "(place not known)".to_owned())
+            }
+            (_, Some(entry)) => {
+                let namesakes = &self.entries.namesakes;
+                label_of(self.profile, namesakes, entry, !room.has(TIER), room.width)
+            }
+            (_, None) => {
+                let group = self.group(row);
+                let entries = some(group.members.len() as u64, "entry", "entries");
+                label(&group.name, None, &format!(" ({entries})"), room.width)
+            }
+        }
+    }
+
+    /// Describes a row in full, including columns hidden on narrow screens.
+    pub fn details(&self, row: Row, theme: &Theme) -> String {
+        let mut parts = vec![self.full_name(row)];
+        if let Some(whole) = self.whole(row).filter(|whole| *whole > 0) {
+            let share = ratio(self.samples(row), whole) * 100.0;
+            parts.push(format!("{share:.1}% of what it is in"));
+        }
+        if let Some(error) = self.error(row) {
+            parts.push(format!("±{:.2}%", error * 100.0));
+        }
+        if let Some(size) = self.size(row) {
+            parts.push(some(size, "byte", "bytes"));
+        }
+        if !matches!(row, Row::Range { .. }) {
+            // A Java method's name begins with its class.
+            let is_told = |class: &str| parts.first().is_some_and(|name| name.contains(class));
+            let class = self.text(row, CLASS).filter(|class| !is_told(class));
+            let known = [self.text(row, REGION), self.text(row, KIND), class];
+            let known = known.into_iter().flatten().filter(|text| !text.is_empty());
+            parts.extend(known.map(str::to_owned));
+        }
+        parts.join(theme.sign(" · ", "; "))
+    }
+
+    /// The sort key of an entry.
+    fn key_of_member(&self, member: &Member, column: usize) -> u64 {
+        let entry = member.entry as usize;
+        let ranks = self.entries.index.ranks[entry];
+        match column {
+            NAME => ranks.name.into(),
+            REGION => self.profile.entries[entry].region as u64,
+            TIER => ranks.tier.into(),
+            KIND => ranks.kind.into(),
+            // An unknown size comes last.
+            SIZE => self.entries.index.sizes[entry].map_or(0, |size| size.saturating_add(1)),
+            // Errors are never negative: their bits have their order.
+            ERROR => self
+                .newest_errors
+                .get(entry)
+                .map_or(0, |error| error.to_bits()),
+            _ => member.samples,
+        }
+    }
+}
+
+impl Rows for Page<'_> {
+    type Row = Row;
+    type Key = Key;
+
+    fn columns(&self, width: u16) -> Vec<Column> {
+        let (wide, widest) = (width >= WIDE, width >= WIDEST);
+        // Columns of wide screens alone, wider on the widest.
+        let on = |least: usize, most: usize| match (wide, widest) {
+            (_, true) => most,
+            (true, _) => least,
+            _ => 0,
+        };
+        let (letter, name) = if wide { (0, 36) } else { (1, 46) };
+        let bar = if widest { 20 } else { 8 };
+        let like_share = Sort::Like(SHARE);
+        vec![
+            Column::left("", "of", 0),
+            Column::right("share", "share", 7).sort(Sort::Down),
+            Column::left("", "", bar).sort(like_share),
+            Column::right("samples", "samples", 9).sort(like_share),
+            Column::right("cumul.", "", on(7, 7))
+                .rank(2)
+                .sort(like_share),
+            Column::left("", "", letter).sort(Sort::Like(REGION)),
+            Column::left("name", "name", name).sort(Sort::Up),
+            Column::right("", "share of parent", 0),
+            Column::left("region", "region", on(11, 11))
+                .rank(3)
+                .sort(Sort::Up),
+            Column::left("tier", "tier", on(12, 22))
+                .rank(4)
+                .sort(Sort::Up),
+            Column::left("kind", "kind", on(9, 9))
+                .rank(6)
+                .sort(Sort::Up),
+            Column::left("class or module", "class or module", on(22, 34)).rank(7),
+            Column::right("size", "machine code", on(8, 8))
+                .rank(5)
+                .sort(Sort::Down),
+            Column::right("±", "error", 6).rank(1).sort(Sort::Down),
+        ]
+    }
+
+    fn stretch(&self) -> usize {
+        NAME
+    }
+
+    fn sorts(&self) -> Vec<usize> {
+        vec![SHARE, NAME, REGION, KIND, TIER, SIZE, ERROR]
+    }
+
+    fn is_tree(&self) -> bool {
+        true
+    }
+
+    fn can_open(&self, row: Row) -> bool {
+        match (row, self.entry(row)) {
+            (Row::Range { .. }, _) => false,
+            (_, Some(entry)) => self.entries.has_ranges(self.profile, entry),
+            (_, None) => true,
+        }
+    }
+
+    /// Ranges stand in the order of the code.
+    fn keeps_order(&self, parent: Row) -> bool {
+        self.member(parent).is_some()
+    }
+
+    fn children(&self, parent: Option<Row>) -> Vec<Row> {
+        let Some(row) = parent else {
+            return (0..self.entries.groups.len()).map(Row::Group).collect();
+        };
+        let (group, member) = match row {
+            Row::Group(at) if self.member(row).is_none() => {
+                let members = self.entries.groups[at].members.clone();
+                return members.map(|member| Row::Entry(at, member)).collect();
+            }
+            Row::Group(at) => (at, self.entries.groups[at].members.start),
+            Row::Entry(at, member) => (at, member),
+            Row::Range { .. } => return Vec::new(),
+        };
+        let entry = self.entries.members[member].entry;
+        let ranges = self.entries.ranges(self.profile, self.group(row), entry);
+        let most = ranges.iter().map(|range| range.samples).max().unwrap_or(0);
+        let ranges = ranges.into_iter().map(|range| Row::Range {
+            group,
+            member,
+            site: range.site,
+            samples: range.samples,
+            most,
+        });
+        ranges.collect()
+    }
+
+    fn searched(&self, row: Row) -> Vec<Row> {
+        // Names are searched for, not the ranges of every entry.
+        match self.member(row) {
+            Some(_) => Vec::new(),
+            None => self.children(Some(row)),
+        }
+    }
+
+    fn key(&self, row: Row) -> Key {
+        let group = self.group(row).key.clone();
+        match row {
+            Row::Group(_) => Key::Group(group),
+            Row::Entry(_, member) => Key::Entry(group, self.entries.members[member].entry),
+            Row::Range { member, site, .. } => {
+                Key::Range(group, self.entries.members[member].entry, site)
+            }
+        }
+    }
+
+    fn value(&self, row: Row, column: usize) -> Value {
+        let is_range = matches!(row, Row::Range { .. });
+        let share = |part, whole| Value::Share(ratio(part, whole));
+        let samples = self.samples(row);
+        match column {
+            OF if is_range => Value::Text("range".to_owned()),
+            OF if self.member(row).is_some() => Value::Text("entry".to_owned()),
+            OF => Value::Text(self.entries.by.name().to_owned()),
+            SHARE => share(samples, self.entries.total),
+            SAMPLES => Value::Count(samples),
+            CUMULATIVE => match row {
+                Row::Group(group) => share(self.cumulative[group], self.entries.total),
+                _ => Value::Empty,
+            },
+            NAME => {
+                let indent = "  ".repeat(self.depth(row));
+                Value::Text(format!("{indent}{}", self.full_name(row)))
+            }
+            PARENT => self
+                .whole(row)
+                .map_or(Value::Empty, |whole| share(samples, whole)),
+            REGION | TIER | KIND | CLASS => match self.text(row, column) {
+                Some(text) if !is_range && !text.is_empty() => Value::Text(text.to_owned()),
+                _ => Value::Empty,
+            },
+            SIZE => self.size(row).map_or(Value::Empty, Value::Bytes),
+            ERROR => self.error(row).map_or(Value::Empty, Value::Share),
+            _ => Value::Empty,
+        }
+    }
+
+    /// Groups sort by their own name, samples and size. Other columns use the smallest region,
+    /// kind or tier among members, or the largest error.
+    fn sort_key(&self, row: Row, column: usize) -> SortKey {
+        let group = self.group(row);
+        let is_single = self.entries.is_single(group);
+        let members = || {
+            let members = self.entries.members_of(group).iter();
+            members.map(|member| self.key_of_member(member, column))
+        };
+        let key = match (row, column) {
+            (Row::Entry(_, member), _) => self.key_of_member(&self.entries.members[member], column),
+            (_, NAME) if !matches!(group.key, GroupKey::Entry(_)) => group.rank.into(),
+            (_, SHARE) => group.samples,
+            (_, SIZE) if !is_single => group.size.map_or(0, |size| size.saturating_add(1)),
+            (_, ERROR) => members().max().unwrap_or(0),
+            _ => members().min().unwrap_or(0),
+        };
+        SortKey::Number(key)
+    }
+
+    fn cell(&self, row: Row, column: usize, room: &Room<'_>) -> Vec<Piece> {
+        let is_range = matches!(row, Row::Range { .. });
+        let samples = self.samples(row);
+        let region = self.region(row);
+        let own = if is_range { Role::Dim } else { Role::Text };
+        let role = match column {
+            SHARE => {
+                let groups = self.entries.groups.first();
+                Role::Heat(ratio(samples, groups.map_or(0, |group| group.samples)))
+            }
+            BAR | LETTER => region.map_or(Role::Text, Role::Region),
+            REGION => region.map_or(Role::Dim, Role::Region),
+            NAME if self.member(row).is_none() => Role::Strong,
+            NAME | SAMPLES => own,
+            _ => Role::Dim,
+        };
+        let text = match (column, self.value(row, column)) {
+            (BAR, _) => {
+                let indent = self.depth(row);
+                let bar = ratio(samples, self.most(row));
+                let bar = room.theme.bar(bar, room.width.saturating_sub(indent));
+                format!("{}{bar}", " ".repeat(indent))
+            }
+            (LETTER, _) if !is_range => {
+                region.map_or_else(String::new, |region| region_letter(region).to_string())
+            }
+            (NAME, _) => self.label(row, room),
+            (REGION | TIER | KIND | CLASS, Value::Empty) if !is_range => {
+                match self.text(row, column) {
+                    Some(_) => String::new(),
+                    None => "(several)".to_owned(),
+                }
+            }
+            (SHARE, Value::Share(share)) => format!("{:.2}%", share * 100.0),
+            (CUMULATIVE, Value::Share(share)) => format!("{:.1}%", share * 100.0),
+            (_, Value::Share(share)) => format!("{:.2}", share * 100.0),
+            (_, Value::Count(number) | Value::Bytes(number)) => count(number),
+            (_, Value::Text(text)) => text,
+            _ => String::new(),
+        };
+        Piece::cell(role, text)
+    }
+
+    fn fits(&self, row: Row, text: &mut Finder) -> bool {
+        match (row, self.entry(row)) {
+            (Row::Range { site, .. }, _) => {
+                let name = range_name(&self.profile.sites[site as usize]);
+                name.is_some_and(|name| text.is_in(&name))
+            }
+            (_, Some(entry)) => text.is_in(&self.profile.entries[entry as usize].name),
+            (_, None) => text.is_in(&self.group(row).name),
+        }
+    }
+
+    fn share(&self, row: Row) -> f64 {
+        ratio(self.samples(row), self.entries.total)
+    }
+}
+
+#[cfg(test)]
+mod tests;
