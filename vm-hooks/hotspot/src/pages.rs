@@ -1,5 +1,4 @@
-//! Memory read in pages that are kept: a poll reads thousands of small things that lie
-//! close together.
+//! A page cache for memory reads: a poll reads thousands of small items close together.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,32 +7,32 @@ use rustc_hash::FxHashMap;
 use vmscope_process::{Memory, MemoryError};
 use vmscope_records::Avma;
 
-/// What is read at once: a system call costs as much as copying this much, and most of
-/// what is wanted again and again lies far apart.
+/// Bytes per read. A system call costs as much as copying this amount, and repeatedly read data
+/// lie mostly far apart.
 const PAGE: u64 = 16 * 1024;
 
-/// The smallest piece that a process's memory is mapped in.
+/// Smallest unit of a process's memory map.
 const SMALL_PAGE: u64 = 4096;
 
-/// More pages than this are not kept at a time (256 MiB): then all are dropped.
+/// Maximum number of cached pages (256 MiB); then the cache drops all pages.
 const MAX_PAGES: usize = 1 << 14;
 
-/// A poll reads no more pages than this (4 GiB), however its lists run: some hundred times
-/// what a large program's classes take.
+/// Maximum number of pages per poll (4 GiB), even with damaged lists: about a hundred times the
+/// size of a large program's classes.
 const MAX_READ: u64 = 1 << 18;
 
-/// A window on a process's memory for one poll: what was read once is not read again,
-/// so all of it is as old as its page's first reading since [`Pages::renew`].
+/// Cached memory of a process for one poll. Every read returns data as old as its page's first
+/// read since [`Pages::renew`].
 pub struct Pages<'m> {
     memory: &'m dyn Memory,
     kept: Mutex<FxHashMap<u64, Arc<Page>>>,
-    /// How many were read.
+    /// Number of pages read.
     read: AtomicU64,
 }
 
-/// What could be read of a page.
+/// Readable data of a page.
 struct Page {
-    /// Pieces of [`SMALL_PAGE`] bytes; empty where it is not readable.
+    /// Pieces of [`SMALL_PAGE`] bytes; empty if unreadable.
     bytes: Vec<u8>,
     readable: u16,
 }
@@ -47,7 +46,7 @@ impl std::fmt::Debug for Pages<'_> {
 }
 
 impl<'m> Pages<'m> {
-    /// A window on `memory` with nothing in it yet.
+    /// An empty cache over `memory`.
     #[must_use]
     pub fn new(memory: &'m dyn Memory) -> Self {
         Pages {
@@ -63,9 +62,8 @@ impl<'m> Pages<'m> {
         self.memory
     }
 
-    /// Forgets what was read. Whoever has just learnt of something new must do so before
-    /// reading what that is: its place may be on a page that was read before it was made,
-    /// and show what was there then.
+    /// Drops all pages. Call this after the discovery of a new object and before reading it: a
+    /// cached page may be older than the object.
     pub fn renew(&self) {
         self.kept().clear();
     }
@@ -94,7 +92,7 @@ impl<'m> Pages<'m> {
         Ok(page)
     }
 
-    /// A page whole, or in small pieces where a part of it is not mapped.
+    /// Reads a whole page, or small pieces of a partly unmapped page.
     fn read_page(&self, number: u64) -> Result<Page, MemoryError> {
         let start = number.saturating_mul(PAGE);
         let size = usize::try_from(PAGE).unwrap_or(0);
@@ -161,7 +159,7 @@ mod tests {
     use super::*;
     use vmscope_process::testing::FakeMemory;
 
-    /// All of it has one value, which changes.
+    /// All bytes have one value, which changes.
     struct Changing(AtomicU8);
 
     impl Memory for Changing {

@@ -1,43 +1,41 @@
-//! The JVM's own clock: what its ticks are on `CLOCK_MONOTONIC`.
+//! The JVM's own clock and its offset from `CLOCK_MONOTONIC`.
 //!
-//! A tick is a nanosecond of `CLOCK_MONOTONIC` since the VM's start
-//! (`os::elapsed_counter`). That instant is in a static variable,
-//! `initial_time_count`, for which a library with a symbol table has a local symbol.
-//! Without one it is narrowed down: the VM tells its start in milliseconds of
-//! wall-clock time, and whenever a poll finds new ticks that the poll before did not
-//! find, they are of the time between the two.
+//! A tick is a nanosecond of `CLOCK_MONOTONIC` since the VM's start (`os::elapsed_counter`).
+//! The static variable `initial_time_count` has the time of the start; a library with a symbol
+//! table has a local symbol for it. Without the symbol, two observations narrow the time down.
+//! The VM publishes its start in milliseconds of wall-clock time. And new ticks found by a poll
+//! lie between the previous poll and this one.
 
 use vmscope_process::{LoadedModule, ProcessView};
 use vmscope_records::{DurationNs, TimeNs};
 
 use crate::perf_data::PerfData;
 
-/// The names of the symbol: it is a file's own variable, in C++ or in C.
+/// Names of the symbol: a file-local variable, in C++ or in C.
 const SYMBOLS: [&str; 2] = ["_ZL18initial_time_count", "initial_time_count"];
 
-/// The VM's start is told in whole milliseconds, cut off; the reading of the two
-/// clocks of the VM is some microseconds apart, more where it lost its CPU meanwhile.
+/// Error bound of the published start. The VM truncates it to milliseconds and reads its two
+/// clocks some microseconds apart, or more after losing its CPU.
 const BEGIN_BEFORE_NS: i128 = 200_000;
 const BEGIN_AFTER_NS: i128 = 1_100_000;
 
-/// What was reckoned is given up when what was observed is off by more than this: the
-/// wall clock was set, or the target has another monotonic clock (time namespace).
+/// Deviation of observations that discards the calculated start: the wall clock was set, or the
+/// target has another monotonic clock (time namespace).
 const CONTRADICTION_NS: i128 = 50_000_000;
 
-/// Ticks of a JVM on `CLOCK_MONOTONIC`.
+/// Conversion of JVM ticks to `CLOCK_MONOTONIC`.
 #[derive(Clone, Debug, Default)]
 pub struct VmClock {
-    /// The time of tick 0, as the VM has it.
+    /// Exact time of tick 0, from the VM.
     exact: Option<i128>,
-    /// Between which times tick 0 was, in nanoseconds.
+    /// Bounds of the time of tick 0 in nanoseconds.
     reckoned: Option<(i128, i128)>,
-    /// The same, by what was observed alone.
+    /// Likewise, from observed ticks alone.
     observed: Option<(i128, i128)>,
 }
 
 impl VmClock {
-    /// The clock of the JVM in `process`, whose library is `libjvm` where that is
-    /// known.
+    /// The clock of the JVM in `process`; `libjvm` is its library, if known.
     #[must_use]
     pub fn new(process: &ProcessView, libjvm: Option<&LoadedModule>, data: &PerfData) -> Self {
         let exact = libjvm.and_then(|libjvm| start_in_memory(process, libjvm));
@@ -49,8 +47,7 @@ impl VmClock {
         clock
     }
 
-    /// Takes the VM's start from `data` if that was not there before: the VM tells it
-    /// when it has started.
+    /// Reads the VM's start from `data` if still unknown; the VM publishes it after its start.
     pub fn reckon(&mut self, data: &PerfData) {
         let began = data.long("sun.rt.createVmBeginTime");
         let began = began.filter(|began| *began > 0 && self.reckoned.is_none());
@@ -60,7 +57,7 @@ impl VmClock {
         }
     }
 
-    /// A clock whose tick 0 was at `start`.
+    /// A clock with tick 0 at `start`.
     #[must_use]
     pub fn starting_at(start: TimeNs) -> Self {
         Self {
@@ -69,7 +66,7 @@ impl VmClock {
         }
     }
 
-    /// Takes note that `ticks` were of a time between `from` and `to`.
+    /// Adds an observation: `ticks` were between `from` and `to`.
     pub fn observe(&mut self, ticks: i64, from: TimeNs, to: TimeNs) {
         let ticks = i128::from(ticks);
         let (low, high) = (i128::from(from.0) - ticks, i128::from(to.0) - ticks);
@@ -77,8 +74,8 @@ impl VmClock {
             Some(known) => (known.0.max(low), known.1.min(high)),
             None => (low, high),
         };
-        // Ticks are taken a little before they are stored: a thread that lost its CPU
-        // in between contradicts what was seen before.
+        // The VM takes ticks shortly before it stores them. A thread that loses its CPU in
+        // between contradicts earlier observations.
         self.observed = Some(if narrower.0 <= narrower.1 {
             narrower
         } else {
@@ -95,7 +92,7 @@ impl VmClock {
         }
     }
 
-    /// Between which times tick 0 was.
+    /// Bounds of the time of tick 0.
     fn start(&self) -> Option<(i128, i128)> {
         if let Some(exact) = self.exact {
             return Some((exact, exact));
@@ -109,7 +106,7 @@ impl VmClock {
         }
     }
 
-    /// The time of `ticks`; `None` where that is not known, or can't be.
+    /// Time of `ticks`; `None` if unknown or impossible.
     #[must_use]
     pub fn time_of(&self, ticks: i64) -> Option<TimeNs> {
         let (low, high) = self.start()?;
@@ -117,8 +114,7 @@ impl VmClock {
         u64::try_from(time).ok().filter(|_| ticks > 0).map(TimeNs)
     }
 
-    /// By how much [`VmClock::time_of`] may be wrong at most, as far as is known;
-    /// `None` where nothing is.
+    /// Known maximum error of [`VmClock::time_of`]; `None` if unknown.
     #[must_use]
     pub fn uncertainty(&self) -> Option<DurationNs> {
         let (low, high) = self.start()?;
@@ -135,7 +131,7 @@ fn start_in_memory(process: &ProcessView, libjvm: &LoadedModule) -> Option<i128>
     (value > 0).then_some(i128::from(value))
 }
 
-/// What to take from wall-clock time to get `CLOCK_MONOTONIC`, in nanoseconds.
+/// Wall-clock time minus `CLOCK_MONOTONIC`, in nanoseconds.
 fn wall_clock_offset() -> Option<i128> {
     let began = vmscope_process::wall_time(TimeNs(0))?;
     let began = began.duration_since(std::time::UNIX_EPOCH).ok()?;
@@ -151,16 +147,16 @@ mod tests {
         let mut clock = VmClock::default();
         assert_eq!(clock.time_of(5), None);
         assert_eq!(clock.uncertainty(), None);
-        // Tick 0 was at 1000; looks are 100 apart.
+        // Tick 0 was at 1000; polls are 100 apart.
         clock.observe(130, TimeNs(1100), TimeNs(1200));
         assert_eq!(clock.uncertainty(), Some(DurationNs(50)));
         clock.observe(290, TimeNs(1200), TimeNs(1300));
         clock.observe(305, TimeNs(1300), TimeNs(1400));
-        // After 995 by the third, before 1010 by the second.
+        // After 995 by the third poll, before 1010 by the second.
         assert_eq!(clock.uncertainty(), Some(DurationNs(8)));
         assert_eq!(clock.time_of(400), Some(TimeNs(1402)));
         assert_eq!(clock.time_of(0), None, "never happened");
-        // What contradicts it begins anew.
+        // A contradiction resets the observations.
         clock.observe(100, TimeNs(1000), TimeNs(1050));
         assert_eq!(clock.uncertainty(), Some(DurationNs(25)));
     }
@@ -171,7 +167,7 @@ mod tests {
         let mut clock = VmClock::starting_at(TimeNs(5 * second));
         clock.observe(1, TimeNs(5 * second), TimeNs(6 * second));
         assert_eq!(clock.uncertainty(), Some(DurationNs(0)));
-        // The target's clock is hours away from ours.
+        // The target's clock differs from ours by hours.
         clock.observe(7, TimeNs(5000 * second), TimeNs(5001 * second));
         assert_eq!(clock.uncertainty(), Some(DurationNs(second / 2)));
         assert_eq!(clock.time_of(i64::MIN), None);

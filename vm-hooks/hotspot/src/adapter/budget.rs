@@ -1,11 +1,11 @@
-//! A window on memory through which only so much can be read.
+//! Memory with a limit on the bytes read.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use vmscope_process::{Memory, MemoryError};
 use vmscope_records::Avma;
 
-/// Memory of which so many bytes can be read, and then nothing.
+/// Memory that refuses reads after a number of bytes.
 pub(super) struct Budget<'m> {
     memory: &'m dyn Memory,
     left: AtomicU64,
@@ -13,7 +13,7 @@ pub(super) struct Budget<'m> {
 }
 
 impl<'m> Budget<'m> {
-    /// `bytes` bytes of `memory`.
+    /// Allows reads of `bytes` bytes from `memory`.
     pub fn new(memory: &'m dyn Memory, bytes: u64) -> Self {
         Budget {
             memory,
@@ -22,7 +22,7 @@ impl<'m> Budget<'m> {
         }
     }
 
-    /// Whether a read was refused because there were not so many bytes left.
+    /// Whether the limit has refused a read.
     pub fn is_spent(&self) -> bool {
         self.is_spent.load(Relaxed)
     }

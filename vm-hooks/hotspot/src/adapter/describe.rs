@@ -1,4 +1,4 @@
-//! What is told of a piece of code: its kind, tier and name.
+//! Description of a piece of code: kind, tier, name.
 
 use rustc_hash::FxHashSet;
 use vmscope_process::Poll;
@@ -9,25 +9,26 @@ use crate::code::{Blob, BlobKind, Nmethod, Scope, tier};
 use crate::pages::Pages;
 use crate::stubs::{Routine, cut};
 
-/// The method that was compiled, by the debug records.
+/// The compiled method itself, by the debug records.
 pub(super) fn outermost(nmethod: &Nmethod) -> Option<Avma> {
     let chain = nmethod.chain(nmethod.pcs.first()?.scope).ok()?;
     chain.last().map(|frame| frame.method)
 }
 
-/// What the methods that code is of are known from.
+/// Source of knowledge about an nmethod's methods.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum KnownFrom<'p, 'm> {
-    /// They are there.
+    /// Methods present in the VM.
     Memory(&'p Pages<'m>),
-    /// They were, before classes were unloaded.
+    /// Methods known before an unloading of classes.
     Before,
-    /// They are not there any more, and which they were is not certain.
+    /// Unloaded methods of uncertain identity.
     Nothing,
 }
 
-/// Fills in what is known of a compiled method, all but its map. Returns the methods that
-/// it is of, and whether these are all. One whose own method is not known has no name.
+/// Fills in the description of a compiled method, except its map. Returns its own and inlined
+/// methods, and whether this list is complete. Without a known own method, the code gets no
+/// name.
 pub(super) fn describe(
     nmethod: &Nmethod,
     constituent: &mut Constituent,
@@ -37,15 +38,14 @@ pub(super) fn describe(
 ) -> (Vec<Pinned>, bool) {
     constituent.kind = ConstituentKind::Method;
     constituent.tier = tier(nmethod.level.into()).to_owned();
-    // Of those that are inlined in it names are wanted when samples hit it: the classes
-    // may be gone by then.
+    // Read names of inlined methods now: when samples hit the code, the classes may be gone.
     let inlined = methods_of(nmethod);
     if let KnownFrom::Memory(pages) = from {
         for method in &inlined {
             methods.meet(pages, *method, poll);
         }
     }
-    // What else is known of a place is another's.
+    // Other data known of the address belong to another method.
     let known = |methods: &Methods, method| match from {
         KnownFrom::Memory(_) => methods.pin(method),
         KnownFrom::Before => methods.dead(method),
@@ -68,7 +68,7 @@ pub(super) fn describe(
     (pinned, are_all)
 }
 
-/// The method that was compiled and those that are inlined in it, each once, ascending.
+/// The compiled method and its inlined methods, each once, ascending.
 fn methods_of(nmethod: &Nmethod) -> Vec<Avma> {
     let scopes = nmethod.pcs.iter().map(|pc| pc.scope);
     let mut all = methods_in(scopes, nmethod.scopes.len(), |at| nmethod.scope(at).ok());
@@ -78,9 +78,9 @@ fn methods_of(nmethod: &Nmethod) -> Vec<Avma> {
     all
 }
 
-/// The methods that the scopes at `offsets`, below `end`, and their senders name. Each
-/// scope is read once: a damaged or hostile method may have millions of records, each of
-/// hundreds of scopes.
+/// Methods named by the scopes at `offsets`, below `end`, and by their senders. Each scope is
+/// read once: a damaged or hostile nmethod may have millions of records with hundreds of scopes
+/// each.
 fn methods_in(
     offsets: impl Iterator<Item = u32>,
     end: usize,
@@ -90,7 +90,7 @@ fn methods_in(
     let mut methods = FxHashSet::default();
     for offset in offsets {
         let mut at = offset;
-        // Offset 0 is no scope.
+        // Offset 0 means no scope.
         while at != 0
             && let Some(is_new) = is_new.get_mut(at as usize)
             && std::mem::take(is_new)
@@ -103,7 +103,7 @@ fn methods_in(
     methods
 }
 
-/// What a blob that is no compiled method is made of.
+/// Pieces of a blob other than an nmethod.
 pub(super) fn routines_of(
     blob: &Blob,
     kind: BlobKind,
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::code::Frame;
 
-    /// A chain of 500 scopes, and one at 511 into the same.
+    /// A chain of 500 scopes; a scope at 511 joins the chain.
     fn scope(at: u32) -> Option<Scope> {
         (at < 512).then(|| Scope {
             sender: if at == 511 { 499 } else { at - 1 },

@@ -1,4 +1,4 @@
-//! The figures of the code cache, for the report's section about it.
+//! Report figures of the code cache.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use vmscope_records::{CounterMeaning, TimeNs};
 
 use crate::code::{HeapBounds, Nmethod, tier};
 
-/// How often they are told, in nanoseconds.
+/// Interval of reports in nanoseconds.
 const EVERY: u64 = 1_000_000_000;
 
 const SECTION: &str = "Code cache";
 
-/// What one reading of the code cache counted.
+/// Counts of one reading of the code cache.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    /// Bytes of all blobs.
+    /// Total bytes of blobs.
     pub used: u64,
-    /// Compiled methods by tier.
+    /// Nmethods by tier.
     pub methods: BTreeMap<&'static str, u64>,
-    /// Blobs that are no compiled methods.
+    /// Blobs other than nmethods.
     pub others: u64,
 }
 
@@ -31,20 +31,20 @@ impl Counts {
     }
 }
 
-/// The figures, from reading to reading.
+/// Figures across readings.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     told: Option<TimeNs>,
-    /// How many compiled methods there were at the reading before.
+    /// Number of nmethods at the previous reading.
     before: Option<u64>,
-    /// How many came and went since the first reading.
+    /// Numbers of nmethods created and freed since the first reading.
     came: u64,
     went: u64,
 }
 
 impl Figures {
-    /// Takes what a reading counted, `came` compiled methods of it new ones, and tells
-    /// the figures if it is time to, or at the end.
+    /// Adds the counts of a reading with `came` new nmethods. Reports the figures if the
+    /// interval is over, or at the end.
     pub fn tell(
         &mut self,
         heaps: &[HeapBounds],

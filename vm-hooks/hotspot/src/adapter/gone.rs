@@ -1,21 +1,22 @@
-//! Methods of classes that were unloaded, remembered for a while: samples come late.
+//! Methods of unloaded classes, remembered for a while, since samples arrive late.
 
 use vmscope_records::{Avma, TimeNs};
 
 use super::index::{Entry, Times};
 
-/// Which deaths of classes nobody saw: between two walks one may come and go, and have had
-/// the memory of one that was there before, or of one that is there now. They are known by
-/// their number alone: one that came and went while another was found early does not show.
+/// Detector of unobserved class deaths. Between two walks, a class may come and go, and use the
+/// memory of an earlier or a present class. Only the number of such classes is known. An
+/// unobserved death stays hidden if a walk finds another death early.
 #[derive(Debug, Default)]
 pub(super) struct Deaths {
-    /// Those that the last walk found before the VM had counted them.
+    /// Deaths that the last walk found before the VM counted them.
     early: i64,
 }
 
 impl Deaths {
-    /// A walk found `found` classes dead, `counted` more than at the walk before having
-    /// been unloaded when it began. Whether others were, too.
+    /// Compares a walk's `found` dead classes with `counted`, the VM's unloadings from the
+    /// begin of the previous walk to the begin of this one. Returns whether other classes died
+    /// too.
     pub fn are_unseen(&mut self, counted: i64, found: usize) -> bool {
         let found = i64::try_from(found).unwrap_or(i64::MAX);
         let late = counted.saturating_sub(self.early).max(0);
@@ -24,7 +25,7 @@ impl Deaths {
     }
 }
 
-/// A method that is gone, and that was not told while it was there.
+/// An unloaded method without a report during its lifetime.
 #[derive(Debug)]
 pub(super) struct Gone {
     pub entry: Entry,
@@ -34,7 +35,7 @@ pub(super) struct Gone {
 }
 
 impl Gone {
-    /// Whether its bytecodes or its object are at any of `values` (ascending).
+    /// Whether its bytecodes or its object contain any of `values` (ascending).
     pub fn is_hit(&self, values: &[Avma]) -> bool {
         let Entry { start, end, .. } = self.entry;
         let first = values.partition_point(|value| value.0 < start);
@@ -43,12 +44,12 @@ impl Gone {
     }
 }
 
-/// Addresses that methods had: several may have had the same.
+/// Address ranges of methods; several methods may have had the same.
 #[derive(Debug, Default)]
 pub(super) struct Spans(Vec<(u64, u64)>);
 
 impl Spans {
-    /// Where methods that are gone had their bytecodes and objects.
+    /// Address ranges of unloaded methods' bytecodes and objects.
     pub fn of<'g>(all: impl Iterator<Item = &'g Gone>) -> Self {
         let mut spans: Vec<(u64, u64)> = Vec::new();
         for gone in all {
@@ -67,7 +68,7 @@ impl Spans {
         Spans(spans)
     }
 
-    /// Whether an address is in any of them.
+    /// Whether any range contains an address.
     pub fn hold(&self, value: Avma) -> bool {
         let after = self.0.partition_point(|(start, _)| *start <= value.0);
         let before = after.checked_sub(1).and_then(|one| self.0.get(one));
@@ -104,14 +105,14 @@ mod tests {
         assert!(!deaths.are_unseen(0, 0));
         assert!(!deaths.are_unseen(3, 3));
         assert!(deaths.are_unseen(3, 2));
-        // Found between the count and the walk: the next count has them.
+        // Found between the VM's count and the walk: the next count includes them.
         assert!(!deaths.are_unseen(1, 3));
         assert!(!deaths.are_unseen(2, 0));
         assert!(deaths.are_unseen(1, 0));
-        // They hide none that come later.
+        // These deaths hide no later ones.
         assert!(!deaths.are_unseen(0, 2));
         assert!(deaths.are_unseen(4, 1));
-        // A count that begins anew.
+        // A counter reset.
         assert!(!deaths.are_unseen(i64::MIN, 0));
     }
 
@@ -119,7 +120,7 @@ mod tests {
     fn hits_are_those_that_comparing_each_with_each_finds() {
         let mut all = Vec::new();
         for number in 0..60_u64 {
-            // Some overlap, some are within others, some have no bytecodes.
+            // Some ranges overlap, some are nested, some methods have no bytecodes.
             let start = number * 7919 % 1000;
             all.push(gone(
                 2000 + number * 31 % 500,

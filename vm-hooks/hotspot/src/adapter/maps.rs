@@ -1,4 +1,4 @@
-//! From an nmethod to the pc map that a recording holds.
+//! Conversion of an nmethod to a pc map of the recording.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::pages::Pages;
 #[derive(Debug)]
 pub(super) struct Maps {
     layout: Option<FactsLayout>,
-    /// Whether the positions that C2 records with `-XX:+DebugNonSafepoints` are wrong.
+    /// Whether C2's positions with `-XX:+DebugNonSafepoints` are wrong.
     is_c2_wrong: bool,
 }
 
-/// The methods of a JVM that is over: their bytecodes, without what they refer to.
+/// Methods of a finished JVM: bytecodes without resolved references.
 struct Remembered<'a>(&'a Methods);
 
 impl MethodSource for Remembered<'_> {
@@ -34,8 +34,8 @@ impl MethodSource for Remembered<'_> {
 }
 
 impl Maps {
-    /// With what `layout` finds about methods; without it there is less evidence.
-    /// `is_c2_wrong`: see [`crate::jvm::Version::has_wrong_positions`].
+    /// Uses `layout` to find methods; without it there is less evidence. `is_c2_wrong`: see
+    /// [`crate::jvm::Version::has_wrong_positions`].
     pub fn new(layout: Option<FactsLayout>, is_c2_wrong: bool) -> Self {
         Maps {
             layout,
@@ -43,14 +43,14 @@ impl Maps {
         }
     }
 
-    /// What is known of the methods that are there, for the maps of one poll.
+    /// Present methods, as a source for the maps of one poll.
     pub fn source<'p>(&self, pages: &'p Pages<'p>) -> Option<MemoryMethods<'p>> {
         let layout = self.layout.clone();
         layout.map(|layout| MemoryMethods::new(pages, layout))
     }
 
-    /// Tells the pc map of a compiled method that samples hit, once. `memory`: where its
-    /// methods are, with their [`Maps::source`]; without it, they are there no more.
+    /// Reports the pc map of a sampled nmethod, once. `memory`: the VM's memory with
+    /// [`Maps::source`]; `None` after the methods are gone.
     pub fn tell(
         &self,
         kept: &mut Kept,
@@ -72,7 +72,7 @@ impl Maps {
         } else if self.is_c2_wrong && nmethod.is_by_c2() {
             by_evidence(&without_needless(nmethod))
         } else {
-            // `-XX:+DebugNonSafepoints`: the records say it themselves.
+            // With `-XX:+DebugNonSafepoints`, the records are complete.
             full(nmethod)
         };
         let memory = memory.map(|(pages, _)| pages as &dyn Memory);
@@ -103,9 +103,8 @@ fn covers(map: &Map, memory: Option<&dyn Memory>, methods: &mut Methods, poll: &
     named(pieces, chains.collect())
 }
 
-/// The map of those pieces whose chains could be named. A chain of which a method can't be
-/// any more is none: its caller is not to be blamed, and the whole method stands for its
-/// pieces.
+/// Map of the pieces whose chains have names. A chain with a vanished method is dropped, since
+/// its caller must not take the blame; the whole method stands for its pieces.
 fn named(pieces: impl Iterator<Item = Cover>, chains: Vec<Option<Chain>>) -> PcMap {
     let mut numbers: Vec<Option<u32>> = Vec::with_capacity(chains.len());
     let mut known: Vec<Chain> = Vec::with_capacity(chains.len());

@@ -1,13 +1,12 @@
-//! A JVM whose structures can't be read: reading its memory is forbidden, or its tables
-//! lack what nothing can be found without. Its threads, its library and its perf data
-//! still say much.
+//! A JVM with unreadable structures: reading its memory is forbidden, or its tables lack
+//! essential fields. Threads, library and perf data are still available.
 
 use vmscope_process::{AdapterError, Poll, ProcessView};
 
 use crate::jvm::library_of;
 use crate::vm_data::{Known, VmData};
 
-/// Says what can't be done and what helps, once; what is left is told by the data.
+/// Reports the missing features and the remedy, once; VM data report the rest.
 pub(super) fn begin(process: &ProcessView, error: &AdapterError, poll: &mut Poll) -> VmData {
     poll.limit(
         format!(
@@ -25,7 +24,7 @@ pub(super) fn begin(process: &ProcessView, error: &AdapterError, poll: &mut Poll
     VmData::new(process, known)
 }
 
-/// Says that the JVM was over before anything was read.
+/// Reports that the JVM ended before the first successful read.
 pub(super) fn missed(poll: &mut Poll) {
     poll.limit(
         "a JVM was over before it could be read: the Java code that it ran has no names".to_owned(),

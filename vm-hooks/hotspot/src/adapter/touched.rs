@@ -1,28 +1,27 @@
-//! The addresses that samples touched, kept until they were looked up: a poll may fail
-//! before that, and the code at an address may be known only after the next reading of
-//! the code cache.
+//! Addresses touched by samples, kept until their code is known. A poll may fail before the
+//! search, and the code at an address may appear only in the next reading of the code cache.
 
 use vmscope_process::{MAX_TOUCHED_OF_A_POLL, Poll};
 use vmscope_records::{Avma, Stream};
 
-/// So many wait at most, four times what one poll brings.
+/// Maximum number of addresses: four times the number from one poll.
 const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
 
-/// Addresses that are still to be looked up. Ascending, each once.
+/// Addresses waiting for a search. Ascending, each once.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
-    /// All since the code cache was last read.
+    /// All addresses since the last reading of the code cache.
     all: Vec<Avma>,
-    /// Those of them that were not looked up at all.
+    /// Addresses among them without any search so far.
     fresh: Vec<Avma>,
     has_told: bool,
 }
 
 impl Touched {
-    /// Takes what samples touched since the poll before.
+    /// Adds addresses touched since the previous poll.
     pub fn take(&mut self, poll: &mut Poll) {
         let too_many = add(&mut self.all, poll.touched());
-        // Those are among them.
+        // `all` includes the new addresses.
         let _ = add(&mut self.fresh, poll.touched());
         if too_many == 0 {
             return;
@@ -37,19 +36,19 @@ impl Touched {
         }
     }
 
-    /// All since the code cache was last read.
+    /// All addresses since the last reading of the code cache.
     pub fn all(&self) -> &[Avma] {
         &self.all
     }
 
-    /// Those that were not looked up yet.
+    /// Addresses without a search so far.
     pub fn fresh(&self) -> &[Avma] {
         &self.fresh
     }
 
-    /// They were looked up, in a code cache that `was_read` for them or was not: then those
-    /// in it, as `is_code` says, are looked up again after its next reading. There was no time
-    /// for those that are `left`, some of them, ascending: they are looked up the next time.
+    /// Ends a search. Unless the code cache `was_read` for it, addresses in code according to
+    /// `is_code` are searched again after the next reading. Addresses in `left` (ascending) had
+    /// no time; the next poll searches them.
     pub fn looked_up(&mut self, was_read: bool, left: Vec<Avma>, is_code: impl Fn(Avma) -> bool) {
         if was_read {
             self.all.clone_from(&left);
@@ -60,13 +59,13 @@ impl Touched {
     }
 }
 
-/// Adds addresses; how many there was no room for.
+/// Adds addresses; returns the number refused for lack of room.
 fn add(to: &mut Vec<Avma>, new: &[Avma]) -> usize {
     if new.is_empty() {
         return 0;
     }
     to.extend_from_slice(new);
-    // Two ascending runs, which this finds and merges.
+    // The sort detects and merges two ascending runs.
     to.sort();
     to.dedup();
     let too_many = to.len().saturating_sub(MAX_WAITING);

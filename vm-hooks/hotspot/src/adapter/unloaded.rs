@@ -1,7 +1,6 @@
-//! Compiled methods that were found when their classes were unloaded already, and their places
-//! not used again yet. What they were is known from before; until the VM has counted which
-//! classes it has unloaded that is not certain. That *some* code was there is: samples there
-//! are not of what was there earlier.
+//! Nmethods found after their classes were unloaded, before the VM reused their memory. Earlier
+//! readings know their methods, but until the VM counts the unloaded classes, their identity is
+//! uncertain. Certainly *some* code was there, so samples there do not belong to earlier code.
 
 use vmscope_process::Poll;
 use vmscope_records::CodeChange;
@@ -11,22 +10,22 @@ use super::kept::Nmethods;
 use super::methods::Methods;
 use crate::code::NmethodId;
 
-/// Those that were told without a name, and may have one yet.
+/// Nmethods reported without a name that may still get a name.
 #[derive(Debug, Default)]
 pub(super) struct Unloaded {
     waiting: Vec<NmethodId>,
 }
 
 impl Unloaded {
-    /// These were found while the VM had not counted what it unloads. Where it never does, those
-    /// that are forgotten do not wait any more.
+    /// Adds nmethods found before the VM counted the unloading. If the VM never counts,
+    /// forgotten nmethods stop waiting.
     pub fn wait(&mut self, found: impl IntoIterator<Item = NmethodId>, nmethods: &Nmethods) {
         self.waiting.retain(|id| nmethods.get(id).is_some());
         self.waiting.extend(found);
     }
 
-    /// It has now: tells the names of those whose methods are known from before. What is not
-    /// known now is not known later either.
+    /// The VM has counted: reports names for nmethods with previously known methods. An nmethod
+    /// still unknown now stays unknown.
     pub fn name(&mut self, nmethods: &mut Nmethods, methods: &mut Methods, poll: &mut Poll) {
         for id in self.waiting.drain(..) {
             let Some(kept) = nmethods.get_mut(&id) else {

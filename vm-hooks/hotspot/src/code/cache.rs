@@ -9,16 +9,16 @@ use super::layout::CodeLayout;
 use super::{Blob, BlobKind, Nmethod, NmethodId};
 use crate::pages::Pages;
 
-/// Blobs' names are not longer.
+/// Maximum length of a blob name in bytes.
 const MAX_NAME: usize = 256;
 
-/// What a reading found.
+/// A blob found by a reading.
 #[derive(Debug)]
 pub enum Found<'a> {
-    /// A compiled method: its identity and its state now.
-    /// [`CodeLayout::read_nmethod`] has the rest.
+    /// A compiled method: only its identity and current state. [`CodeLayout::read_nmethod`]
+    /// reads the rest.
     Nmethod {
-        /// Which one.
+        /// Its identity.
         id: NmethodId,
         /// Its blob.
         blob: Blob,
@@ -27,43 +27,43 @@ pub enum Found<'a> {
         /// Its bytes.
         bytes: &'a [u8],
     },
-    /// Any other blob, with its name and its bytes.
+    /// Any other blob, with name and bytes.
     Other {
         /// The blob.
         blob: Blob,
-        /// What it is.
+        /// Its kind.
         kind: BlobKind,
-        /// What the VM calls it.
+        /// The VM's name of the blob.
         name: &'a str,
         /// Its bytes.
         bytes: &'a [u8],
     },
 }
 
-/// The code cache of a JVM.
+/// Reader of a JVM's code cache.
 #[derive(Debug)]
 pub struct CodeCache {
     layout: CodeLayout,
-    /// Names of blobs by where they are: string constants of the VM.
+    /// Blob names by address: string constants of the VM.
     names: FxHashMap<Avma, String>,
     buffer: Vec<u8>,
-    /// Blobs and heaps that made no sense, in the last reading.
+    /// Number of implausible blobs and heaps in the last reading.
     malformed: u64,
     unread: Vec<(Avma, Avma)>,
 }
 
-/// So much of a heap is read at once.
+/// Bytes per read of a heap.
 const PIECE: u64 = 16 << 20;
 
-/// A blob of more than this is not believed, and stepped over: its code is in a heap of
-/// its own where the VM compiles a method of such a size at all.
+/// Maximum plausible size of a blob; larger blobs are skipped. If the VM compiles a method of
+/// such a size at all, a separate heap has its code.
 const MAX_BLOB: u64 = 64 << 20;
 
-/// Names are kept for this many addresses.
+/// Maximum number of names in memory.
 const MAX_NAMES: usize = 1 << 16;
 
 impl CodeCache {
-    /// A code cache of that layout.
+    /// A code cache with that layout.
     #[must_use]
     pub fn new(layout: CodeLayout) -> Self {
         CodeCache {
@@ -75,37 +75,36 @@ impl CodeCache {
         }
     }
 
-    /// How the VM's structures are laid out.
+    /// Layout of the VM's structures.
     #[must_use]
     pub fn layout(&self) -> &CodeLayout {
         &self.layout
     }
 
-    /// How many blobs and heaps made no sense in the last reading.
+    /// Number of implausible blobs and heaps in the last reading.
     #[must_use]
     pub fn malformed(&self) -> u64 {
         self.malformed
     }
 
-    /// What the last reading left out of the heaps that were wanted: from a block that
-    /// makes no sense on, nobody knows where others begin. First address, first address
-    /// after.
+    /// Address ranges that the last reading omitted from wanted heaps: behind an implausible
+    /// block, further block begins are unknown. First address, end address (exclusive).
     #[must_use]
     pub fn unread(&self) -> &[(Avma, Avma)] {
         &self.unread
     }
 
-    /// Where the heaps are.
+    /// Bounds of the heaps.
     ///
     /// # Errors
     ///
-    /// [`AdapterError::NotReady`] before the VM has made them; what reading fails with.
+    /// [`AdapterError::NotReady`] during the VM's start; errors of reads.
     pub fn heaps(&self, memory: &dyn Memory) -> Result<Vec<HeapBounds>, AdapterError> {
         read_heaps(&self.layout, memory)
     }
 
-    /// Reads the heaps in large pieces, and hands `take` what is in them, by address:
-    /// what is read through `pages` then is newer than that.
+    /// Reads all heaps in large pieces and passes their blobs to `take` by address. Later reads
+    /// through `pages` return newer data.
     ///
     /// # Errors
     ///
@@ -118,7 +117,7 @@ impl CodeCache {
         self.read_some(pages, |_| true, take)
     }
 
-    /// The same, of the heaps that are `wanted`.
+    /// Likewise for the `wanted` heaps only.
     ///
     /// # Errors
     ///
@@ -157,7 +156,7 @@ impl CodeCache {
             let begin = walk.next;
             let wanted = piece.min(heap.used().saturating_sub(begin));
             let wanted_bytes = usize::try_from(wanted).unwrap_or(0);
-            // It only grows: to make it zero each time costs as much as to read.
+            // The buffer only grows: zeroing costs as much time as reading.
             if buffer.len() < wanted_bytes {
                 buffer.resize(wanted_bytes, 0);
             }
@@ -181,7 +180,7 @@ impl CodeCache {
                 walk.next = walk.next.saturating_add(blocks.wants);
                 continue;
             }
-            // The next piece begins with the block that was cut off.
+            // The next piece begins with the cut-off block.
             piece = PIECE.max(blocks.wants);
             let is_stuck = walk.next == begin && piece.min(heap.used() - begin) <= wanted;
             if is_stuck || !blocks.is_sound {
@@ -209,7 +208,7 @@ impl CodeCache {
                 Err(error) if error.is_final() => {
                     return Err(AdapterError::reading("code blob")(error));
                 }
-                // Made this moment: its name is not stored yet.
+                // The VM is just creating the blob; its name is not stored yet.
                 Err(_) => return Ok(None),
             };
             if self.names.len() >= MAX_NAMES {
@@ -239,12 +238,11 @@ impl CodeCache {
 }
 
 impl CodeLayout {
-    /// The nmethod in `blob`, whose bytes are `bytes`.
+    /// Reads the nmethod in `blob`, whose bytes are `bytes`.
     ///
     /// # Errors
     ///
-    /// [`AdapterError::Implausible`] where its parts do not fit in it, and whatever
-    /// reading memory fails with.
+    /// [`AdapterError::Implausible`] for parts outside their bounds; errors of reads.
     pub fn read_nmethod(
         &self,
         blob: Blob,

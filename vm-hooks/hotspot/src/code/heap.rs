@@ -1,4 +1,4 @@
-//! The code heaps: which blocks of them are in use.
+//! Code heaps and their blocks in use.
 
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
@@ -8,51 +8,50 @@ use super::layout::{CodeLayout, HeapsLayout};
 /// A segmented code cache has three heaps.
 pub const MAX_HEAPS: i64 = 16;
 
-/// A code heap of more than this is not believed: `ReservedCodeCacheSize` is at most
-/// 2 GB.
+/// Maximum plausible size of a code heap: `ReservedCodeCacheSize` is at most 2 GB.
 const MAX_HEAP_BYTES: u64 = 2 << 30;
 
-/// A segment has a byte in the heap's map. No heap has more of them: 2 GB in 64 bytes
-/// each.
+/// Maximum number of segments, each with a byte in the heap's map: 2 GB in segments of 64
+/// bytes.
 const MAX_SEGMENTS: usize = 32 << 20;
 
 /// `CodeCacheSegmentSize` is 64 or 128.
 const MAX_LOG2_SEGMENT: i64 = 12;
 
-/// More blocks in use than this are not believed, of all heaps.
+/// Maximum plausible number of blocks in use, over all heaps.
 const MAX_BLOCKS: usize = 1 << 20;
 
 const WHAT: &str = "code heaps";
 
-/// A code heap: `[low, used_end)` holds its blocks.
+/// A code heap; its blocks lie in `[low, used_end)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapBounds {
-    /// Its first address.
+    /// First address.
     pub low: Avma,
-    /// First address after what is committed.
+    /// End of the committed memory (exclusive).
     pub high: Avma,
-    /// First address after the last block in use.
+    /// End of the last block in use (exclusive).
     pub used_end: Avma,
-    /// Bytes in a segment.
+    /// Bytes per segment.
     pub segment: u64,
 }
 
 impl HeapBounds {
-    /// Bytes up to the last block.
+    /// Bytes up to the end of the last block.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.used_end.0.saturating_sub(self.low.0)
     }
 }
 
-/// A block in use: the blob in it begins at `at` in the copy of a piece of its heap.
+/// A block in use; its blob begins at `at` in the copy of a piece of the heap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub at: usize,
     pub end: usize,
 }
 
-/// Reads where the heaps are, and how far each is used by its segment map.
+/// Reads the bounds of the heaps, and each heap's used part by its segment map.
 pub(super) fn read_heaps(
     layout: &CodeLayout,
     memory: &dyn Memory,
@@ -121,9 +120,9 @@ fn read_heap(
     })
 }
 
-/// How many segments there are up to the last that is in a block. The map says how far
-/// back a segment's block begins; 0xff: it is in none. It is read from its end, for
-/// what is used of a large heap is at its begin.
+/// Number of segments up to the last block's end. A byte of the map is the distance to the
+/// begin of the segment's block, or 0xff for a segment without block. Reads the map backwards,
+/// since blocks fill a large heap from its begin.
 fn used_segments(memory: &dyn Memory, (map, segments): (Avma, u64)) -> Result<u64, AdapterError> {
     const PIECE: u64 = 1 << 20;
     let mut end = segments;
@@ -141,30 +140,29 @@ fn used_segments(memory: &dyn Memory, (map, segments): (Avma, u64)) -> Result<u6
     Ok(0)
 }
 
-/// Where in a heap a walk through its blocks has come to.
+/// Position of a walk over a heap's blocks.
 #[derive(Debug)]
 pub(super) struct BlockWalk {
-    /// Where the next block begins, from the heap's begin.
+    /// Offset of the next block in the heap.
     pub next: u64,
-    /// Blocks found so far, in heaps before this one too.
+    /// Number of blocks so far, previous heaps included.
     pub blocks: usize,
 }
 
-/// What a piece of a heap holds.
+/// Blocks of a piece of a heap.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    /// The blocks in use, from the piece's begin.
+    /// Blocks in use; offsets from the piece's begin.
     pub found: Vec<Block>,
-    /// Whether all that was looked at can be: else nobody knows where blocks begin.
+    /// Whether all block headers are plausible; otherwise further block begins are unknown.
     pub is_sound: bool,
-    /// Bytes of the block at the piece's end that is in use and lies in it in part only;
-    /// 0 for none.
+    /// Size in bytes of a used block cut off at the piece's end; 0 for none.
     pub wants: u64,
 }
 
 impl BlockWalk {
-    /// Finds the blocks in use in `piece`, the copy of a heap from [`BlockWalk::next`]
-    /// on, and steps over them. Free ones have a valid length too.
+    /// Finds the used blocks in `piece`, a copy of the heap from [`BlockWalk::next`] on, and
+    /// advances. Free blocks have a valid length too.
     pub fn blocks(&mut self, layout: &HeapsLayout, heap: &HeapBounds, piece: &[u8]) -> Blocks {
         let begin = self.next;
         let left = heap.used().saturating_sub(begin);
@@ -243,7 +241,7 @@ mod tests {
         }
     }
 
-    /// A heap of segments of 64 bytes: (how many, whether in use) of each block.
+    /// A heap with 64-byte segments; per block: number of segments, whether in use.
     fn heap(blocks: &[(u64, bool)]) -> (HeapBounds, Vec<u8>) {
         let mut bytes = Vec::new();
         for (segments, used) in blocks {
@@ -262,7 +260,7 @@ mod tests {
         (bounds, bytes)
     }
 
-    /// The blocks in use, read in pieces of so many bytes, or of what a block wants.
+    /// Used blocks, read in pieces of so many bytes, or as long as a block needs.
     fn in_pieces(bounds: &HeapBounds, bytes: &[u8], size: usize) -> Vec<(u64, u64)> {
         let (mut walk, mut all) = (BlockWalk { next: 0, blocks: 0 }, Vec::new());
         let mut piece = size;

@@ -1,24 +1,24 @@
-//! Where things lie in the code cache's structures, by the JVM's own tables.
+//! Field offsets of the code cache's structures, from the JVM's own tables.
 
 use vmscope_process::AdapterError;
 use vmscope_records::Avma;
 
 use crate::layout::{Encodings, Missing, Scalar, VmStructs, Wanted};
 
-/// Where things lie in the code cache's structures.
+/// Field offsets of the code cache's structures.
 #[derive(Clone, Debug)]
 pub struct CodeLayout {
-    /// How numbers are encoded.
+    /// Encoding of numbers.
     pub encodings: Encodings,
     pub(super) heaps: HeapsLayout,
     pub(super) blob: BlobLayout,
     pub(super) nmethod: NmethodLayout,
     pub(super) pc_desc: PcDescLayout,
-    /// What the tables do not have, and is done without.
+    /// Optional fields missing from the tables.
     pub missing: Vec<Missing>,
 }
 
-/// What missing fields cost.
+/// Consequences of missing fields.
 mod cost {
     pub const RECORDS: &str = "compiled code has no bytecodes";
     pub const FRAMES: &str = "how large compiled code's frames are is not known";
@@ -40,13 +40,13 @@ pub(super) struct HeapsLayout {
     pub heaps: Avma,
     pub length: Scalar,
     pub data: Scalar,
-    /// In a `CodeHeap`: the bounds of its memory and of its segment map.
+    /// In `CodeHeap`: bounds of its memory and of its segment map.
     pub low: Scalar,
     pub high: Scalar,
     pub segmap_low: Scalar,
     pub segmap_high: Scalar,
     pub log2_segment: Scalar,
-    /// In front of each block.
+    /// Header of each block.
     pub block_bytes: u64,
     pub block_length: Scalar,
     pub block_used: Scalar,
@@ -62,18 +62,18 @@ pub(super) struct BlobLayout {
     pub frame_complete: Scalar,
     pub data_offset: Scalar,
     pub code: CodeBounds,
-    /// Where what comes before the code begins (constants); from the blob.
+    /// Begin of the constants in front of the code; offset in the blob.
     pub content: Option<Scalar>,
-    /// JDK 23 on: what was in front of and behind the code is elsewhere.
+    /// From JDK 23 on, data from before and behind the code lie elsewhere.
     pub mutable: Option<MutableData>,
 }
 
-/// How a blob tells where its code is.
+/// Fields with the bounds of a blob's code.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CodeBounds {
-    /// By addresses (up to JDK 22).
+    /// Addresses (up to JDK 22).
     Addresses { begin: Scalar, end: Scalar },
-    /// By its offset; it ends where data begins.
+    /// Offset of the code; the code ends at the data's begin.
     Offset(Scalar),
 }
 
@@ -97,17 +97,17 @@ pub(super) struct NmethodLayout {
     pub sections: Sections,
 }
 
-/// Where a method is entered with and without a check of the receiver's class.
+/// Method entries with and without a check of the receiver's class.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Entries {
     Addresses { any: Scalar, verified: Scalar },
     Offsets { any: Scalar, verified: Scalar },
 }
 
-/// Where an nmethod's metadata and debug records are.
+/// Fields of an nmethod's metadata and debug data.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sections {
-    /// Not told well enough to be read.
+    /// Unreadable, since fields are missing.
     Unknown,
     /// Up to JDK 22: in the blob, behind the code.
     InBlob {
@@ -120,7 +120,7 @@ pub(super) enum Sections {
         implicit: Scalar,
         end: Scalar,
     },
-    /// JDK 23 on: in a block of its own.
+    /// JDK 23 on: in a separate memory block.
     Immutable {
         at: Scalar,
         size: Scalar,
@@ -140,11 +140,11 @@ pub(super) struct PcDescLayout {
 }
 
 impl CodeLayout {
-    /// Polls everything up. What is missing and can be done without is in
-    /// [`CodeLayout::missing`].
+    /// Finds all fields. [`CodeLayout::missing`] lists the optional fields that are absent.
     ///
     /// # Errors
     ///
+    /// [`AdapterError::MissingField`] for a field without which no code can be found.
     /// [`AdapterError::MissingField`]: without any of those no code can be found.
     pub fn of(structs: &VmStructs, encodings: Encodings) -> Result<Self, AdapterError> {
         let mut wanted = Wanted::new(structs);
@@ -167,14 +167,14 @@ impl CodeLayout {
 }
 
 impl CodeLayout {
-    /// Whether compiled code tells of which method it is.
+    /// Whether nmethods have a readable `Method*`.
     #[must_use]
     pub fn tells_methods(&self) -> bool {
         !self.nmethod.method.is_absent()
     }
 }
 
-/// A field of a structure that lies in another.
+/// A field of a nested structure.
 fn nested(
     structs: &VmStructs,
     outer: (&str, &str),
@@ -256,7 +256,7 @@ impl BlobLayout {
                 relocation_size: field("_relocation_size")?,
             })
         };
-        // Old ones have two of them under other names, and none of these two.
+        // Old versions have other names for two of the fields, and lack these two.
         let has_mutable = parts.iter().flatten().count() > 1;
         let mutable = has_mutable.then(|| wanted.or_none(mutable(), cost::RECORDS));
         Ok(BlobLayout {
@@ -322,7 +322,7 @@ impl Sections {
         let structs = wanted.structs;
         let field = |name| structs.scalar("nmethod", name);
         let implicit = wanted.scalar("nmethod", "_nul_chk_table_offset", cost::FAULTS);
-        // The one is JDK 23's, the others are older ones'.
+        // The first is JDK 23's name, the others are older.
         Ok(
             match structs.optional_scalar("nmethod", "_immutable_data") {
                 Some(at) => Sections::Immutable {
@@ -333,7 +333,7 @@ impl Sections {
                     scopes_data: field("_scopes_data_offset")?,
                 },
                 None => Sections::InBlob {
-                    // Without it only objects are not told.
+                    // Without this field, only objects are unknown.
                     oops: wanted.scalar("nmethod", "_oops_offset", cost::RELOCATIONS),
                     metadata: field("_metadata_offset")?,
                     scopes_data: either(structs, "_scopes_data_begin")?,

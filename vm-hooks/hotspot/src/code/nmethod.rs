@@ -1,4 +1,4 @@
-//! A compiled method with all that describes it, copied out of the VM.
+//! An nmethod and its debug data, copied from the VM.
 
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
@@ -7,87 +7,85 @@ use super::Blob;
 use super::layout::{CodeLayout, Entries, Sections};
 use crate::layout::encodings::INVOCATION_ENTRY_BCI;
 
-/// The debug information of one method is not believed to be larger.
+/// Maximum plausible size of a method's debug data.
 const MAX_IMMUTABLE: u64 = 64 << 20;
 
-/// Nor are its relocations, oops and metadata.
+/// Maximum plausible number of relocations, oops and metadata.
 const MAX_MUTABLE: u64 = 16 << 20;
 
 const WHAT: &str = "compiled method";
 
-/// Which life of which compiled method.
+/// Identity of an nmethod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NmethodId {
-    /// Where its blob begins.
+    /// Address of the blob.
     pub blob: Avma,
-    /// The number of its compilation.
+    /// Compilation number.
     pub compile_id: i32,
-    /// Whether it is of on-stack replacement, which may be numbered apart.
+    /// Whether compiled for on-stack replacement (OSR), which may have separate numbers.
     pub osr: bool,
 }
 
-/// A debug record's address: [`Nmethod::chain`] has what it stands for.
+/// A PcDesc; [`Nmethod::chain`] resolves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PcDesc {
-    /// From the code's begin.
+    /// Offset from the code's begin.
     pub pc: i32,
-    /// Where its scope is; 0: nowhere.
+    /// Offset of the scope; 0 for none.
     pub scope: u32,
-    /// Where its objects are described.
+    /// Offset of the object descriptions.
     pub objects: u32,
     /// `PCDESC_reexecute` = 1, `PCDESC_is_method_handle_invoke` = 2, `PCDESC_return_oop` = 4.
     pub flags: u32,
 }
 
-/// A compiled method (or the wrapper of a native one), as it was read.
+/// An nmethod (compiled method or native wrapper), as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nmethod {
-    /// Which one.
+    /// Its identity.
     pub id: NmethodId,
     /// Its blob.
     pub blob: Blob,
-    /// Its `Method*`; null when it was unloaded.
+    /// Its `Method*`; null after unloading.
     pub method: Avma,
-    /// The level of its compilation: 0 (native wrapper) to 4.
+    /// Compilation level: 0 (native wrapper) to 4.
     pub level: i8,
-    /// Where on-stack replacement enters; [`INVOCATION_ENTRY_BCI`] for no such.
+    /// Bytecode index of the OSR entry; [`INVOCATION_ENTRY_BCI`] for none.
     pub entry_bci: i32,
-    /// `nmethod::_state`: versions number them differently ([`crate::layout::Encodings`]).
+    /// `nmethod::_state`; the numbers depend on the version ([`crate::layout::Encodings`]).
     pub state: i8,
-    /// The unverified entry, from the code's begin: the check of the receiver's class.
+    /// Offset of the unverified entry in the code: the check of the receiver's class.
     pub entry: Option<u32>,
-    /// The verified entry, from the code's begin.
+    /// Offset of the verified entry in the code.
     pub verified_entry: Option<u32>,
-    /// Where out-of-line stubs begin, from the code's begin.
+    /// Offset of the out-of-line stubs in the code.
     pub stubs: u32,
-    /// All of the code, out-of-line stubs included.
+    /// Machine code, out-of-line stubs included.
     pub code: Box<[u8]>,
-    /// What lies in front of the code: constants.
+    /// Constants in front of the code.
     pub constants: Box<[u8]>,
-    /// The debug records, ascending by pc, without the sentinels at both ends.
+    /// PcDescs, ascending by pc, without the sentinels at both ends.
     pub pcs: Box<[PcDesc]>,
-    /// The bytes of the scopes.
+    /// Scopes data.
     pub scopes: Box<[u8]>,
-    /// What the code refers to in metaspace: `Method*`s, `Klass*`es.
+    /// Metadata of the code: `Method*`, `Klass*`.
     pub metadata: Box<[u64]>,
-    /// The objects that the code refers to.
+    /// Objects of the code (oops).
     pub oops: Box<[u64]>,
     /// The relocations (`relocInfo`, 16 bits each).
     pub relocations: Box<[u8]>,
-    /// Implicit exceptions: offsets of the instruction that may fault, and of where it
-    /// goes on.
+    /// Implicit exceptions: offsets of the faulting instruction and of the continuation.
     pub implicit: Box<[(u32, u32)]>,
-    /// How numbers in `scopes` are encoded.
+    /// Encoding of numbers in `scopes`.
     pub unsigned5_excess: u32,
-    /// Whether all of `pcs` and `scopes` could be read.
+    /// Whether `pcs` and `scopes` are complete.
     pub is_whole: bool,
 }
 
 /// `CompLevel_full_optimization`.
 const C2: i8 = 4;
 
-/// What a level of compilation is called (`CompLevel`): which compiler, and what its
-/// code does besides.
+/// Name of a compilation level (`CompLevel`): compiler and profiling.
 #[must_use]
 pub fn tier(level: i64) -> &'static str {
     match level {
@@ -101,19 +99,19 @@ pub fn tier(level: i64) -> &'static str {
 }
 
 impl Nmethod {
-    /// Whether C2 made it.
+    /// Whether C2 compiled the method.
     #[must_use]
     pub fn is_by_c2(&self) -> bool {
         self.level == C2
     }
 
-    /// Whether it is of on-stack replacement.
+    /// Whether the nmethod is for on-stack replacement.
     #[must_use]
     pub fn is_osr(&self) -> bool {
         self.id.osr
     }
 
-    /// The identity of the nmethod in a blob, without reading the rest.
+    /// Identity of the nmethod in a blob; reads nothing else.
     pub(super) fn identify(layout: &CodeLayout, blob: &Blob, bytes: &[u8]) -> Option<NmethodId> {
         let field = |of: crate::layout::Scalar, absent| {
             if of.is_absent() {
@@ -130,18 +128,17 @@ impl Nmethod {
         })
     }
 
-    /// Its state now.
+    /// Current state.
     pub(super) fn state_of(layout: &CodeLayout, bytes: &[u8]) -> i8 {
         let state = layout.nmethod.state.of(bytes).unwrap_or_default();
         i8::try_from(state).unwrap_or_default()
     }
 
-    /// Reads the nmethod whose blob is `bytes` (a copy), and what of it lies elsewhere.
+    /// Reads the nmethod in the blob `bytes` (a copy), and its data elsewhere.
     ///
     /// # Errors
     ///
-    /// [`AdapterError::Implausible`] where its parts do not fit in it, and whatever
-    /// reading memory fails with.
+    /// [`AdapterError::Implausible`] for parts outside their bounds; errors of reads.
     pub(super) fn read(
         layout: &CodeLayout,
         blob: Blob,
@@ -210,7 +207,7 @@ impl Nmethod {
         Ok(nmethod)
     }
 
-    /// Up to JDK 22 all of it is in the blob.
+    /// Up to JDK 22 the blob has all data.
     fn read_in_blob(&mut self, layout: &CodeLayout, bytes: &[u8]) {
         let Sections::InBlob {
             oops,
@@ -227,7 +224,7 @@ impl Nmethod {
         let begin = self.blob.at.0;
         let place = |field: crate::layout::Scalar| field.unsigned_of(bytes).unwrap_or(u64::MAX);
         let scopes_at = place(scopes_data).wrapping_sub(begin);
-        // An absent field is at no place: what it bounds is left out.
+        // An absent field has no offset, so the part that it bounds is left out.
         let all_there =
             |fields: &[crate::layout::Scalar]| !fields.iter().any(|one| one.is_absent());
         let part_of = |fields: &[crate::layout::Scalar], from, to| {
@@ -262,7 +259,7 @@ impl Nmethod {
         self.relocations = relocations.into();
     }
 
-    /// From JDK 23 on two blocks of memory hold it, which may be gone meanwhile.
+    /// From JDK 23 on, two other memory blocks have the data; the VM may have freed them.
     fn read_elsewhere(
         &mut self,
         layout: &CodeLayout,
@@ -332,7 +329,7 @@ fn words(bytes: &[u8]) -> Box<[u64]> {
     words.iter().map(|word| u64::from_le_bytes(*word)).collect()
 }
 
-/// The table without its sentinels: pc -1 in front, one beyond the code behind.
+/// The PcDesc table without its sentinels: pc -1 in front, and a pc beyond the code behind.
 fn pc_descs(layout: &CodeLayout, bytes: &[u8]) -> Box<[PcDesc]> {
     let layout = &layout.pc_desc;
     let Some(size) = usize::try_from(layout.bytes).ok().filter(|&size| size > 0) else {

@@ -1,5 +1,5 @@
-//! Debug records: which methods, inlined in each other, and which bytecodes a machine
-//! pc stands for (`debugInfoRec.cpp`, `scopeDesc.cpp`).
+//! Debug records: inlined methods and bytecodes per machine pc (`debugInfoRec.cpp`,
+//! `scopeDesc.cpp`).
 
 use vmscope_records::Avma;
 
@@ -7,38 +7,38 @@ use crate::layout::encodings::unsigned5;
 
 use super::Nmethod;
 
-/// Chains of inlined methods deeper than this are not believed (`MaxInlineLevel` is 15).
+/// Maximum plausible depth of inlining (`MaxInlineLevel` is 15).
 const MAX_DEPTH: usize = 512;
 
-/// A method in a chain of inlined ones.
+/// A method in an inlining chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The `Method*`.
     pub method: Avma,
-    /// The bytecode; -1 (`SynchronizationEntryBCI`) at the method's entry.
+    /// Bytecode index; -1 (`SynchronizationEntryBCI`) at the method's entry.
     pub bci: i32,
 }
 
-/// What is wrong with a debug record.
+/// Error in a debug record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
-    /// Its bytes end too early.
+    /// The record is cut off.
     #[error("debug record at {at} ends too early")]
     Short {
         /// Offset in the scopes data.
         at: u32,
     },
-    /// It names a method that is not in the metadata.
+    /// The method's index exceeds the metadata.
     #[error("debug record at {at} names method {method} of {methods}")]
     Method {
         /// Offset in the scopes data.
         at: u32,
-        /// The index.
+        /// Index.
         method: u32,
-        /// How many there are.
+        /// Number of metadata.
         methods: usize,
     },
-    /// It was inlined into a record that comes later, or into too many.
+    /// The caller's record comes later, or the chain is too deep.
     #[error("debug record at {at} runs in a circle")]
     Circle {
         /// Offset in the scopes data.
@@ -46,19 +46,19 @@ pub enum ScopeError {
     },
 }
 
-/// One decoded record.
+/// A decoded record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// The record of the caller that it was inlined into; 0: none.
+    /// Offset of the caller's record; 0 for none.
     pub sender: u32,
     /// Method and bytecode.
     pub frame: Frame,
-    /// Where its locals, expressions and monitors are described; 0: not.
+    /// Offsets of the locals, expressions and monitors; 0 for none.
     pub values: [u32; 3],
 }
 
 impl Nmethod {
-    /// The record at `at` in the scopes data.
+    /// Decodes the record at `at` in the scopes data.
     ///
     /// # Errors
     ///
@@ -89,8 +89,8 @@ impl Nmethod {
         })
     }
 
-    /// The chain of methods that the record at `at` stands for, innermost first; empty
-    /// for offset 0, which is no record.
+    /// Inlining chain of the record at `at`, innermost method first; empty for offset 0, which
+    /// has no record.
     ///
     /// # Errors
     ///

@@ -1,16 +1,16 @@
-//! What a method's bytecodes may be recognised by in machine code.
+//! Facts for recognition of a method's bytecodes in machine code.
 
 use vmscope_records::Avma;
 
 use crate::bytecode::{Instruction, Operands, instructions, op};
 
-/// Methods with more bytecodes than this are not looked into (`HugeMethodLimit` is 8000).
+/// Maximum bytecodes of an analysed method (`HugeMethodLimit` is 8000).
 const MAX_BYTECODES: usize = 16_000;
 
-/// Of one `switch` not more keys than this are signs.
+/// Maximum number of keys per `switch` used as signs.
 const MAX_KEYS: usize = 64;
 
-/// An arithmetic operation, as far as an instruction tells which.
+/// An arithmetic operation, as an instruction shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
     /// `add`, `lea`.
@@ -33,7 +33,7 @@ pub enum Arithmetic {
     And,
     /// `or`.
     Or,
-    /// `xor`, but for making a zero.
+    /// `xor`, except to make a zero.
     Xor,
     /// `addss`, `addsd`.
     FloatAdd,
@@ -47,7 +47,7 @@ pub enum Arithmetic {
     Compare,
     /// `ucomiss`, `ucomisd`.
     FloatCompare,
-    /// Between integers and floating point, or within the latter.
+    /// Conversion between integers and floating point, or between floating-point formats.
     FloatConvert,
     /// `movsxd` between registers.
     Widen,
@@ -55,81 +55,80 @@ pub enum Arithmetic {
     Narrow,
 }
 
-/// Something that a bytecode does and that shows in an instruction.
+/// A bytecode's effect that an instruction shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sign {
-    /// A field at that offset is read or written.
+    /// Read or write of a field at an offset.
     Field {
-        /// From the object's begin.
+        /// Offset in the object.
         offset: u32,
-        /// Whether it is written.
+        /// Whether a write.
         store: bool,
     },
-    /// An array's element of so many bytes is read or written.
+    /// Read or write of an array element.
     Element {
-        /// Bytes of an element; oops count as 4 when they are compressed.
+        /// Bytes of an element; 4 for compressed oops.
         width: u8,
-        /// Whether it is written.
+        /// Whether a write.
         store: bool,
     },
-    /// An array's length is read.
+    /// Read of an array's length.
     Length,
-    /// An object's class is read.
+    /// Read of an object's class.
     ClassOf,
-    /// A class is named.
+    /// Use of a class.
     Class(Avma),
-    /// A number occurs.
+    /// Use of a number.
     Constant(i64),
-    /// Something is calculated; with 64 bits where the second is true.
+    /// Calculation; `true` for 64 bits.
     Arithmetic(Arithmetic, bool),
     /// A conditional branch.
     Branch,
-    /// An object is made.
+    /// Allocation of an object.
     Allocate,
-    /// A lock is taken or given back.
+    /// Locking or unlocking.
     Lock,
-    /// Many elements are worked on at once.
+    /// Operation on many elements at once.
     Vector,
-    /// The method returns; told of the compiled method itself.
+    /// Return; a sign only of the compiled method itself.
     Return,
-    /// Code that the compiler has ready for a method that works on arrays.
+    /// Intrinsic code of a method that works on arrays.
     Intrinsic,
 }
 
-/// What a bytecode refers to, as far as code may show it.
+/// Operand of a bytecode, as visible in code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Referent {
-    /// Not known, or not resolved by the VM yet.
+    /// Unknown, or unresolved in the VM so far.
     #[default]
     Unknown,
-    /// A field: its offset.
+    /// Offset of a field.
     Field(u32),
-    /// The methods that a call may reach, the likely ones first.
+    /// Possible targets of a call, likely targets first.
     Methods(Vec<Avma>),
-    /// The method that a call reaches, and in whose place the compiler may put code that
-    /// it has ready, working on arrays.
+    /// Target of a call that the compiler may replace with intrinsic code for arrays.
     Intrinsic(Avma),
     /// A class.
     Class(Avma),
-    /// A number (floating point: its bits).
+    /// A number (bit pattern for floating point).
     Constant(i64),
 }
 
-/// What is known of a method's bytecodes.
+/// Facts of a method's bytecodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodFacts {
     /// Length of the bytecodes.
     pub size: u32,
-    /// The bytecodes that do something, ascending. Never empty.
+    /// Indexes of bytecodes with an effect, ascending. Never empty.
     pub steps: Vec<u16>,
-    /// What they may be recognised by, with the index of the step.
+    /// Signs of bytecodes, with the index of the step.
     pub signs: Vec<(Sign, u16)>,
-    /// The calls: the index of the step, and the methods that it may reach.
+    /// Calls: index of the step and the possible targets.
     pub calls: Vec<(u16, Vec<Avma>)>,
 }
 
 impl MethodFacts {
-    /// Of bytecodes as the VM keeps them; `refer` tells what an instruction refers to.
+    /// Facts of bytecodes in the VM's form; `refer` resolves an instruction's operand.
     #[must_use]
     pub fn of(
         bytecodes: &[u8],
@@ -152,7 +151,7 @@ impl MethodFacts {
         facts
     }
 
-    /// Of a method whose bytecodes are not known.
+    /// Facts of a method with unknown bytecodes.
     #[must_use]
     pub fn unknown() -> Self {
         MethodFacts {
@@ -161,7 +160,7 @@ impl MethodFacts {
         }
     }
 
-    /// The index of the step at `bci`, or of the last one before it.
+    /// Index of the step at `bci`, or of the last step before.
     #[must_use]
     pub fn step_at(&self, bci: i32) -> u16 {
         let bci = u16::try_from(bci.max(0)).unwrap_or(u16::MAX);
@@ -179,7 +178,7 @@ impl MethodFacts {
         let code = instruction.opcode;
         let bci = u16::try_from(instruction.bci.0).unwrap_or(u16::MAX);
         let mut is_step = bci == 0;
-        // Of two bytecodes beside each other the second is of long or double.
+        // The second of two adjacent bytecodes is the long or double variant.
         let wide = code & 1 == 1;
         let mut signs: Vec<Sign> = Vec::new();
         let mut calls = None;
@@ -223,7 +222,7 @@ impl MethodFacts {
             op::FSUB | op::DSUB => signs.push(Sign::Arithmetic(A::FloatSubtract, wide)),
             op::IMUL | op::LMUL => signs.push(Sign::Arithmetic(A::Multiply, wide)),
             op::FMUL | op::DMUL => signs.push(Sign::Arithmetic(A::FloatMultiply, wide)),
-            // Division by a constant is a multiplication and a shift, or a shift and a mask.
+            // A division by a constant becomes multiplication and shift, or shift and mask.
             op::IDIV | op::LDIV | op::IREM | op::LREM
                 if matches!(previous, op::ICONST_M1..=op::LDC2_W) =>
             {

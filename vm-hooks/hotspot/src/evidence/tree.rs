@@ -1,5 +1,4 @@
-//! The methods that were inlined into each other, as far as debug records name them, and
-//! those that may have been inlined besides.
+//! Tree of inlined methods: methods named by debug records, and guesses of further ones.
 
 use std::sync::Arc;
 
@@ -10,47 +9,46 @@ use super::MethodSource;
 use super::facts::MethodFacts;
 use crate::code::{Frame, Nmethod};
 
-/// Trees of more nodes than this are cut.
+/// Maximum number of nodes in a tree.
 const MAX_NODES: usize = 4096;
 
-/// Trees of more bytecodes than this are cut: methods that come then are known by their
-/// names alone.
+/// Maximum number of bytecodes in a tree; further methods are known by name only.
 const MAX_STEPS: usize = 20_000;
 
-/// So many methods are looked at as guesses at most.
+/// Maximum number of guessed methods.
 const MAX_LOOKED_AT: usize = 10_000;
 
-/// Deeper chains than this are cut (`MaxInlineLevel` is 15).
+/// Maximum depth of a chain (`MaxInlineLevel` is 15).
 const MAX_DEPTH: usize = 64;
 
-/// A method, inlined where its parent calls it.
+/// A method, inlined at a call of its parent.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The node that it was inlined into, and the bytecode that calls it.
+    /// The parent node and its call bytecode.
     pub parent: Option<(u32, i32)>,
     /// The method.
     pub method: Avma,
-    /// What its bytecodes may be recognised by.
+    /// Facts for recognition of its bytecodes.
     pub facts: Arc<MethodFacts>,
-    /// How deep it is; the outermost is 0.
+    /// Depth; the outermost method has 0.
     pub depth: usize,
-    /// Whether a debug record names it; else it is a guess.
+    /// Whether a debug record names the method; false for a guess.
     pub is_recorded: bool,
 }
 
-/// The tree; node 0 is the compiled method itself.
+/// The inlining tree; node 0 is the compiled method itself.
 #[derive(Debug, Default)]
 pub struct Tree {
-    /// The nodes, parents before their children.
+    /// Nodes, parents before their children.
     pub nodes: Vec<Node>,
-    /// The steps of all methods together.
+    /// Total steps of all methods.
     steps: usize,
     by_place: FxHashMap<(u32, i32, Avma), u32>,
     by_scope: FxHashMap<u32, Option<(u32, i32)>>,
 }
 
 impl Tree {
-    /// The tree of the records of `nmethod`.
+    /// Tree of the debug records of `nmethod`.
     pub fn of(nmethod: &Nmethod, methods: &dyn MethodSource) -> Self {
         let mut tree = Tree::default();
         tree.add(None, nmethod.method, methods, true);
@@ -92,14 +90,14 @@ impl Tree {
         Some(index)
     }
 
-    /// The node and the bci of the scope at `at`.
+    /// Node and bytecode index of the scope at `at`.
     fn place(
         &mut self,
         nmethod: &Nmethod,
         at: u32,
         methods: &dyn MethodSource,
     ) -> Option<(u32, i32)> {
-        // Outermost first: the scopes from here to one that is known.
+        // Scopes from this one to a known one, outermost first.
         let mut unknown = Vec::new();
         let mut next = at;
         let mut known = None;
@@ -114,7 +112,7 @@ impl Tree {
         }
         while let Some((scope, frame)) = unknown.pop() {
             let node = match known {
-                // The outermost is the method itself.
+                // The outermost scope is the method itself.
                 None => Some(0),
                 Some((node, bci)) => match self.by_place.get(&(node, bci, frame.method)) {
                     Some(&child) => Some(child),
@@ -128,13 +126,13 @@ impl Tree {
         known
     }
 
-    /// The node and the bci of a scope in the records.
+    /// Node and bytecode index of a recorded scope.
     #[must_use]
     pub fn place_of(&self, scope: u32) -> Option<(u32, i32)> {
         self.by_scope.get(&scope).copied().flatten()
     }
 
-    /// Whether the bytecode at a place is a call.
+    /// Whether the bytecode at a position is a call.
     #[must_use]
     pub fn is_call(&self, (node, bci): (u32, i32)) -> bool {
         let Some(node) = self.nodes.get(node as usize) else {
@@ -145,8 +143,8 @@ impl Tree {
         calls.binary_search_by_key(&step, |(at, _)| *at).is_ok()
     }
 
-    /// Adds the methods that may have been inlined without leaving a record: at calls
-    /// that no record says are still calls. `is_call` says of a node and bci whether one is.
+    /// Adds guesses: methods possibly inlined without a record, at call bytecodes that no
+    /// record shows as real calls. `is_call` tests a node and bytecode index for a real call.
     pub fn guess(
         &mut self,
         methods: &dyn MethodSource,
@@ -201,7 +199,7 @@ impl Tree {
         depth
     }
 
-    /// The chain of frames of a bytecode in a node, innermost first.
+    /// Chain of frames of a bytecode in a node, innermost first.
     #[must_use]
     pub fn chain(&self, node: u32, bci: i32) -> Vec<Frame> {
         let mut chain = Vec::new();
@@ -220,15 +218,15 @@ impl Tree {
     }
 }
 
-/// How far guesses at inlined methods go.
+/// Limits of guessed inlining.
 #[derive(Clone, Copy, Debug)]
 pub struct GuessLimits {
-    /// Methods that leave no record, inlined in each other.
+    /// Maximum depth of nested methods without records.
     pub depth: usize,
-    /// The most bytecodes of such a method.
+    /// Maximum bytecodes of such a method.
     pub size: u32,
-    /// Receivers of a call that are considered.
+    /// Maximum receivers per call.
     pub targets: usize,
-    /// All steps of the tree together.
+    /// Maximum steps of the tree in total.
     pub steps: usize,
 }
