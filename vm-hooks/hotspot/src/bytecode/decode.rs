@@ -1,4 +1,4 @@
-//! Taking bytecodes apart.
+//! Decoder for bytecodes.
 
 use vmscope_records::BytecodePc;
 
@@ -8,29 +8,29 @@ use super::opcode::{mnemonic, original};
 /// One instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Where it begins.
+    /// Bytecode index.
     pub bci: BytecodePc,
-    /// The Java instruction that it stands for ([`original`]).
+    /// The instruction's Java form ([`original`]).
     pub opcode: u8,
-    /// What is there in the VM's memory.
+    /// Opcode in the VM's memory.
     pub raw: u8,
-    /// Whether it is the wide form.
+    /// Whether the instruction has the wide form.
     pub is_wide: bool,
-    /// Its bytes, with operands: 1 or more.
+    /// Length in bytes, operands included: 1 or more.
     pub length: u32,
-    /// What it works on.
+    /// Operand.
     pub operands: Operands,
 }
 
-/// What an instruction works on. Targets are bytecode pcs, which in damaged code may
-/// lie outside the method.
+/// Operand of an instruction. Branch targets are bytecode indexes; damaged code may have
+/// targets outside the method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operands {
-    /// Nothing, or what is in its name (`iload_2`).
+    /// None, or implied by the name (`iload_2`).
     None,
     /// A local variable.
     Local(u16),
-    /// A local variable, and what is added to it.
+    /// A local variable and its increment.
     Increment(u16, i16),
     /// A number.
     Value(i32),
@@ -38,81 +38,80 @@ pub enum Operands {
     Constant(u16),
     /// An object among the class's resolved references.
     Resolved(u16),
-    /// A field or method: its two bytes. What they mean, the class's state tells
+    /// Two bytes for a field or method. Their meaning depends on the class's state
     /// ([`super::ConstantPoolView::reference`]).
     Member([u8; 2]),
-    /// A call site: its four bytes.
+    /// Four bytes for a call site.
     CallSite([u8; 4]),
-    /// A type of `newarray` (4 to 11).
+    /// Element type of `newarray` (4 to 11).
     Primitive(u8),
-    /// An array class in the constant pool, and how many dimensions are made.
+    /// An array class in the constant pool, and the number of allocated dimensions.
     Dimensions(u16, u8),
     /// A target.
     Jump(i32),
     /// `tableswitch`.
     Table {
-        /// The number of the first target.
+        /// Number of the first target.
         low: i32,
-        /// Where every other number goes.
+        /// Target for all other numbers.
         default: i32,
-        /// Targets of `low` and those that follow.
+        /// Targets of `low` and the following numbers.
         targets: Vec<i32>,
     },
     /// `lookupswitch`.
     Lookup {
-        /// Where every other number goes.
+        /// Target for all other numbers.
         default: i32,
         /// Numbers and their targets, ascending.
         pairs: Vec<(i32, i32)>,
     },
 }
 
-/// Why bytecodes can't be taken apart from some place on.
+/// Error in bytecodes; decoding ends there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BytecodeError {
-    /// No instruction has that number.
+    /// Unknown opcode.
     #[error("no instruction has the number {opcode} (at bytecode {bci})")]
     Unknown {
-        /// Where.
+        /// Bytecode index.
         bci: u32,
         /// The number.
         opcode: u8,
     },
-    /// A debugger's breakpoint hides the instruction, and so its length.
+    /// A debugger's breakpoint hides the instruction and its length.
     #[error("a breakpoint hides the instruction at bytecode {bci}")]
     Breakpoint {
-        /// Where.
+        /// Bytecode index.
         bci: u32,
     },
-    /// The instruction, or its table, does not end within the method.
+    /// The instruction or its table extends beyond the method.
     #[error("{name} at bytecode {bci} does not end within the method's {size} bytes")]
     Short {
-        /// Where.
+        /// Bytecode index.
         bci: u32,
-        /// What the instruction is called.
+        /// Name of the instruction.
         name: &'static str,
         /// The method's bytecodes.
         size: usize,
     },
-    /// `wide` stands before an instruction that has no wide form.
+    /// `wide` before an instruction without a wide form.
     #[error("instruction {opcode} at bytecode {bci} has no wide form")]
     NotWide {
-        /// Where.
+        /// Bytecode index.
         bci: u32,
-        /// The number behind `wide`.
+        /// Opcode behind `wide`.
         opcode: u8,
     },
 }
 
-/// The instructions of a method, up to the first that can't be decoded: that error is
-/// the last item.
+/// Instructions of a method. A decoding error is the last item.
 #[derive(Clone, Debug)]
 pub struct Instructions<'a> {
     code: &'a [u8],
     at: usize,
 }
 
-/// The instructions of `code`, which begins with the method.
+/// Instructions of `code`, a whole method.
 #[must_use]
 pub fn instructions(code: &[u8]) -> Instructions<'_> {
     Instructions { code, at: 0 }
@@ -136,14 +135,13 @@ impl Iterator for Instructions<'_> {
     }
 }
 
-/// The bytes of the instruction at `bci` of the method whose bytecodes are `code`;
-/// `None` where there is none.
+/// Bytes of the instruction at `bci` of the method `code`; `None` outside the method.
 #[must_use]
 pub fn length_at(code: &[u8], bci: BytecodePc) -> Option<u32> {
     Instruction::decode(code, bci.0).ok().map(|it| it.length)
 }
 
-/// Bytes behind an instruction's number.
+/// Bytes behind an instruction's opcode.
 struct Cursor<'a> {
     code: &'a [u8],
     at: usize,
@@ -172,7 +170,7 @@ impl Cursor<'_> {
         self.take().map(i32::from_be_bytes)
     }
 
-    /// As many bytes as `count` entries of `each` can't be more than what is left.
+    /// `count` entries of `each` bytes, limited to the remaining bytes.
     fn fits(&self, count: i64, each: usize) -> Option<usize> {
         let count = usize::try_from(count).ok()?;
         let left = self.code.len().saturating_sub(self.at);
@@ -181,8 +179,8 @@ impl Cursor<'_> {
 }
 
 impl Instruction {
-    /// The instruction at `bci` of the method whose bytecodes are `code`: tables are
-    /// aligned to its begin.
+    /// Instruction at `bci` of the method `code`. `code` must begin with the method, since
+    /// switch tables are aligned to the method's begin.
     ///
     /// # Errors
     ///
@@ -228,7 +226,7 @@ impl Instruction {
         })
     }
 
-    /// What it is called, the wide form as `javap` does (`iload_w`).
+    /// Name of the instruction; the wide form as in `javap` (`iload_w`).
     #[must_use]
     pub fn name(&self) -> String {
         let name = mnemonic(self.opcode).unwrap_or_default();
@@ -236,7 +234,7 @@ impl Instruction {
     }
 }
 
-/// `None` where they do not fit in the method.
+/// `None` beyond the method's end.
 fn operands(raw: u8, bci: u32, rest: &mut Cursor<'_>) -> Option<Operands> {
     let from = bci.cast_signed();
     let jump = |offset: i32| Operands::Jump(from.wrapping_add(offset));
@@ -245,7 +243,7 @@ fn operands(raw: u8, bci: u32, rest: &mut Cursor<'_>) -> Option<Operands> {
         op::SIPUSH => Operands::Value(rest.i16()?.into()),
         op::LDC if raw == op::FAST_ALDC => Operands::Resolved(rest.u8()?.into()),
         op::LDC => Operands::Constant(rest.u8()?.into()),
-        // The VM's own order of bytes, which is that of x86-64 and aarch64.
+        // The VM uses native byte order: little-endian on x86-64 and aarch64.
         op::LDC_W if raw == op::FAST_ALDC_W => {
             Operands::Resolved(rest.take().map(u16::from_le_bytes)?)
         }
@@ -264,7 +262,7 @@ fn operands(raw: u8, bci: u32, rest: &mut Cursor<'_>) -> Option<Operands> {
         op::GETSTATIC..=op::INVOKESTATIC => Operands::Member(rest.take()?),
         op::INVOKEINTERFACE => {
             let member = rest.take()?;
-            // The number of arguments, and a zero.
+            // Number of arguments, and a zero.
             rest.take::<2>()?;
             Operands::Member(member)
         }

@@ -1,4 +1,4 @@
-//! The constant pool of a class, as the VM keeps it (`constantPool.hpp`).
+//! Constant pool of a class, in the VM's form (`constantPool.hpp`).
 
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
@@ -10,17 +10,17 @@ use crate::method::{MethodLayout, class_name};
 
 const WHAT: &str = "constant pool";
 
-/// Names and descriptors are read up to this: longer ones are cut off, so that a
-/// listing stays bounded.
+/// Maximum length of names and descriptors in bytes; the rest is cut off, which bounds a
+/// listing.
 const MAX_NAME: usize = 4096;
 
-/// String constants are read up to this.
+/// Maximum length of string constants.
 const MAX_TEXT: usize = 1024;
 
-/// What missing classes cost.
+/// Consequence of missing classes.
 const LESS_CERTAIN: &str = "bytecodes of compiled code are less certain";
 
-/// Where things lie in a constant pool and its cache.
+/// Field offsets of a constant pool and its cache.
 #[derive(Clone, Debug)]
 pub struct PoolLayout {
     pub(super) methods: MethodLayout,
@@ -28,23 +28,23 @@ pub struct PoolLayout {
     tags_data: u64,
     length: Scalar,
     cache: Scalar,
-    /// Resolved references' slots in the pool; `Array<u2>`.
+    /// Slots of the resolved references; `Array<u2>`.
     reference_map: Option<Scalar>,
     map_length: Option<Scalar>,
     map_data: u64,
-    /// `Array<Klass*>`, its length, its first element.
+    /// `Array<Klass*>`: length, first element.
     resolved_klasses: Option<(Scalar, Scalar, u64)>,
     pub(super) fields: Option<Entries>,
     pub(super) calls: Option<Entries>,
     pub(super) sites: Option<Entries>,
-    /// What the tables do not have, and is done without.
+    /// Optional fields missing from the tables.
     pub missing: Vec<Missing>,
 }
 
-/// The entries that rewritten operands number.
+/// Cache entries, indexed by rewritten operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Entries {
-    /// `ConstantPoolCacheEntry`s behind the cache's head, of fields and methods alike.
+    /// `ConstantPoolCacheEntry`s behind the cache's header, for fields and methods alike.
     Cache {
         length: Scalar,
         data: u64,
@@ -56,7 +56,7 @@ pub(super) enum Entries {
         /// `is_field_entry_shift`, `is_vfinal_shift`.
         shifts: Option<(u32, u32)>,
     },
-    /// An array of their own: of fields (JDK 22 on), methods (23 on), call sites (21 on).
+    /// Separate arrays: fields (JDK 22 on), methods (23 on), call sites (21 on).
     Array {
         array: Scalar,
         length: Scalar,
@@ -67,12 +67,12 @@ pub(super) enum Entries {
 }
 
 impl PoolLayout {
-    /// Polls everything up.
+    /// Finds all fields.
     ///
     /// # Errors
     ///
-    /// [`AdapterError::MissingField`]. Where only what names fields or methods is
-    /// missing, those are shown by number.
+    /// [`AdapterError::MissingField`]. If only the fields for names of fields or methods are
+    /// missing, listings show numbers instead.
     pub fn of(structs: &VmStructs, methods: MethodLayout) -> Result<Self, AdapterError> {
         let in_cache = |name| structs.optional_scalar("ConstantPoolCache", name);
         let data_of = |array: &str| structs.optional_offset(array, "_data");
@@ -122,7 +122,7 @@ impl PoolLayout {
         })
     }
 
-    /// Where things lie in methods.
+    /// Field offsets of methods.
     #[must_use]
     pub fn methods(&self) -> &MethodLayout {
         &self.methods
@@ -135,13 +135,13 @@ fn resolved_klasses(structs: &VmStructs) -> Result<(Scalar, Scalar, u64), Adapte
     Ok((array, structs.scalar("Array<int>", "_length")?, data))
 }
 
-/// All arrays of the VM begin with their length.
+/// Every array of the VM begins with its length.
 fn array_length(structs: &VmStructs) -> Option<Scalar> {
     structs.optional_scalar("Array<int>", "_length")
 }
 
-/// One class's constant pool. It reads what it is asked for: give it memory that keeps
-/// pages ([`crate::pages::Pages`]).
+/// Constant pool of one class. It reads on demand: use memory with a page cache
+/// ([`crate::pages::Pages`]).
 #[derive(Clone, Copy)]
 pub struct ConstantPoolView<'m> {
     pub(super) layout: &'m PoolLayout,
@@ -173,15 +173,15 @@ pub enum Constant {
     Float(f32),
     /// A `double`.
     Double(f64),
-    /// A string: the first 1,024 bytes of it, and whether that is all.
+    /// A string: its first 1,024 bytes, and whether the string is complete.
     String(String, bool),
-    /// A class, as Java programs write it (`long[][]`, `java.lang.String`).
+    /// A class in Java's form (`long[][]`, `java.lang.String`).
     Class(String),
     /// A method type: its descriptor.
     MethodType(String),
     /// A method handle: class, name and descriptor.
     MethodHandle(String, String, String),
-    /// A constant that is computed: name and descriptor.
+    /// A dynamic constant: name and descriptor.
     Dynamic(String, String),
 }
 
@@ -190,7 +190,7 @@ impl<'m> ConstantPoolView<'m> {
     ///
     /// # Errors
     ///
-    /// What reading memory fails with; [`AdapterError::Implausible`] where it is none.
+    /// Errors of the memory read; [`AdapterError::Implausible`] if no pool is there.
     pub fn read(
         layout: &'m PoolLayout,
         memory: &'m dyn Memory,
@@ -215,20 +215,20 @@ impl<'m> ConstantPoolView<'m> {
         })
     }
 
-    /// Whether its class was linked: then operands of its methods are the VM's
-    /// numbers, else they are as in the class file.
+    /// Whether the class is linked. Only then do operands of its methods have the VM's numbers;
+    /// before, they are as in the class file.
     #[must_use]
     pub fn is_rewritten(&self) -> bool {
         self.cache.is_some()
     }
 
-    /// How many slots it has. Slot 0 is never used.
+    /// Number of slots. Slot 0 is unused.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// What kind of constant slot `index` holds (`JVM_CONSTANT_*`).
+    /// Tag of slot `index` (`JVM_CONSTANT_*`).
     pub(super) fn tag(&self, index: u16) -> Option<u8> {
         if u64::from(index) >= self.length {
             return None;
@@ -245,13 +245,13 @@ impl<'m> ConstantPoolView<'m> {
             .flatten()
     }
 
-    /// The two 16-bit numbers in a slot of other slots.
+    /// The two 16-bit slot numbers in a slot.
     pub(super) fn pair(&self, index: u16) -> Option<(u16, u16)> {
         let [a, b, c, d, ..] = self.slot(index)?.to_le_bytes();
         Some((u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])))
     }
 
-    /// The name or descriptor in a slot.
+    /// Name or descriptor in a slot.
     pub(super) fn symbol(&self, index: u16) -> Option<String> {
         (self.tag(index)? == tag::UTF8).then_some(())?;
         self.symbol_at(index, MAX_NAME).map(|(text, _)| text)
@@ -264,7 +264,7 @@ impl<'m> ConstantPoolView<'m> {
         Some((decode_utf8(&bytes), is_whole))
     }
 
-    /// The class in a slot, as the VM writes it (`[Ljava/lang/String;`).
+    /// Class in a slot, in the VM's form (`[Ljava/lang/String;`).
     pub(super) fn class(&self, index: u16) -> Option<String> {
         match self.tag(index)? {
             tag::CLASS | tag::UNRESOLVED_CLASS | tag::UNRESOLVED_CLASS_IN_ERROR => {
@@ -274,8 +274,7 @@ impl<'m> ConstantPoolView<'m> {
         }
     }
 
-    /// The class (`Klass*`) that the one in slot `index` was resolved to; `None` where it
-    /// was not yet.
+    /// Resolved `Klass*` of the class in slot `index`; `None` before resolution.
     #[must_use]
     pub fn resolved_class(&self, index: u16) -> Option<Avma> {
         let (array, length, data) = self.layout.resolved_klasses?;
@@ -290,7 +289,7 @@ impl<'m> ConstantPoolView<'m> {
         (class != 0).then_some(Avma(class))
     }
 
-    /// The address of the symbol in a slot.
+    /// Address of the symbol in a slot.
     pub(super) fn symbol_address(&self, index: u16) -> Option<Avma> {
         Some(Avma(self.slot(index)? & !1))
     }
@@ -302,7 +301,7 @@ impl<'m> ConstantPoolView<'m> {
         Some((self.symbol(name)?, self.symbol(descriptor)?))
     }
 
-    /// The slot that the resolved reference `index` was made from.
+    /// Slot of the resolved reference `index`.
     #[must_use]
     pub fn slot_of_resolved(&self, index: u16) -> Option<u16> {
         let map = self.layout.reference_map?;
@@ -314,7 +313,7 @@ impl<'m> ConstantPoolView<'m> {
         self.memory.read_u16(Avma(at)).ok()
     }
 
-    /// The number in slot `index`; `None` where it is none. Nothing is copied for it.
+    /// Number in slot `index`; `None` for other constants. Copies nothing.
     #[must_use]
     pub fn number(&self, index: u16) -> Option<Constant> {
         let low = |slot: u64| u32::try_from(slot & u64::from(u32::MAX)).unwrap_or_default();
@@ -327,12 +326,12 @@ impl<'m> ConstantPoolView<'m> {
         })
     }
 
-    /// The constant in slot `index`; `None` where it is none that can be loaded.
+    /// Constant in slot `index`; `None` if not loadable.
     #[must_use]
     pub fn constant(&self, index: u16) -> Option<Constant> {
         Some(match self.tag(index)? {
             tag::INTEGER | tag::FLOAT | tag::LONG | tag::DOUBLE => self.number(index)?,
-            // The symbol stays when the object is made.
+            // The symbol stays after the creation of the object.
             tag::STRING => {
                 let (text, is_whole) = self.symbol_at(index, MAX_TEXT)?;
                 Constant::String(text, is_whole)

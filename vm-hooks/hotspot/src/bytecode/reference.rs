@@ -1,5 +1,5 @@
-//! What field, call and call-site instructions refer to, through the numbers that the
-//! VM put into them (`cpCache.hpp`, `resolved{Field,Method,Indy}Entry.hpp`).
+//! Targets of field, call and call-site instructions, resolved through the VM's rewritten
+//! operands (`cpCache.hpp`, `resolved{Field,Method,Indy}Entry.hpp`).
 
 use vmscope_records::Avma;
 
@@ -11,7 +11,7 @@ use crate::layout::encodings::{pool_tag, resolved_entry};
 
 const WHAT: &str = "constant pool cache";
 
-/// What a reference is to.
+/// Kind of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceKind {
     /// A field.
@@ -20,44 +20,43 @@ pub enum ReferenceKind {
     Method,
     /// A method of an interface.
     InterfaceMethod,
-    /// A call site that is linked when it is first reached.
+    /// A call site, linked on first execution.
     CallSite,
 }
 
-/// What an instruction refers to: as the class file says it, and what the VM has made
-/// of it, where the instruction was executed already.
+/// Target of an instruction: names from the class file, and the VM's resolution, if the
+/// instruction has executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// What it is.
+    /// Kind of the target.
     pub kind: ReferenceKind,
-    /// The class that is named, as the VM writes it: the member may be inherited by it.
+    /// Class named by the instruction, in the VM's form; the class may inherit the member.
     /// Empty for a call site.
     pub class: String,
-    /// The name.
+    /// Name of the target.
     pub name: String,
     /// The descriptor.
     pub signature: String,
-    /// Its slot in the constant pool.
+    /// Slot in the constant pool.
     pub slot: u16,
-    /// Bytes from the begin of the object (of the class's mirror, for a static field).
+    /// Offset in the object in bytes (in the class's mirror for a static field).
     pub field_offset: Option<u32>,
-    /// The `Method*` that is called: only where that is one for all receivers. That of
-    /// a call site is its adapter.
+    /// The called `Method*`, if equal for all receivers. A call site has its adapter here.
     pub method: Option<Avma>,
 }
 
-/// What a call names, by addresses alone: the cheap form of [`Reference`], for comparing.
+/// Target of a call by addresses alone: the cheap form of [`Reference`], for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Callee {
-    /// The `Klass*` of the class that is named; `None` where it is not resolved yet.
+    /// `Klass*` of the named class; `None` before resolution.
     pub class: Option<Avma>,
-    /// The `Symbol*` of the name.
+    /// `Symbol*` of the name.
     pub name: Avma,
-    /// The `Symbol*` of the descriptor.
+    /// `Symbol*` of the descriptor.
     pub signature: Avma,
 }
 
-/// An entry: its slot, and what it says besides.
+/// A cache entry: its slot and resolved data.
 #[derive(Default)]
 struct Entry {
     slot: u16,
@@ -66,21 +65,21 @@ struct Entry {
 }
 
 impl ConstantPoolView<'_> {
-    /// What `instruction`, of a method of this pool's class, refers to; `None` for
-    /// other instructions, and where the pool does not say.
+    /// Target of `instruction` in a method of this pool's class; `None` for other instructions,
+    /// and for data missing from the pool.
     #[must_use]
     pub fn reference(&self, instruction: &Instruction) -> Option<Reference> {
         self.named(self.entry_of(instruction)?)
     }
 
-    /// [`Reference::field_offset`] of an instruction, without reading names.
+    /// [`Reference::field_offset`] of an instruction, without name reads.
     #[must_use]
     pub fn field_offset(&self, instruction: &Instruction) -> Option<u32> {
         self.entry_of(instruction)?.field_offset
     }
 
-    /// What an instruction calls; `None` for other instructions and call sites, and where
-    /// the pool does not say.
+    /// Target of a call instruction; `None` for other instructions, call sites, and data
+    /// missing from the pool.
     #[must_use]
     pub fn callee(&self, instruction: &Instruction) -> Option<Callee> {
         let slot = self.entry_of(instruction)?.slot;
@@ -118,7 +117,7 @@ impl ConstantPoolView<'_> {
             }
             Operands::CallSite(bytes) => {
                 let number = i32::from_le_bytes(*bytes);
-                // Written inverted, so that it can't be taken for one of the pool.
+                // The VM stores the number inverted, to distinguish it from a pool slot.
                 let number = if number < 0 { !number } else { number };
                 let number = u64::try_from(number).ok()?;
                 self.entry(self.layout.sites?, number, opcode)?
@@ -209,7 +208,7 @@ impl ConstantPoolView<'_> {
         }
     }
 
-    /// Where entry `number` is.
+    /// Address of entry `number`.
     fn entry_at(
         &self,
         array: Avma,
@@ -225,8 +224,8 @@ impl ConstantPoolView<'_> {
     }
 }
 
-/// What an entry of the cache says beside its slot: a field's offset, or the method.
-/// `resolved_for` are the instructions that it was resolved for.
+/// Resolved data of a cache entry: a field's offset, or the method. `resolved_for`:
+/// instructions with a finished resolution.
 fn of_cache(
     entries: &Entries,
     opcode: u8,
@@ -253,8 +252,8 @@ fn of_cache(
     };
     match opcode {
         op::GETSTATIC..=op::PUTFIELD => {
-            // The flags are set last. (The instruction is noted later, for a static field
-            // when its class has been initialised.)
+            // The VM sets the flags last. (It stores the instruction later: for a static field,
+            // after the class's initialisation.)
             let offset = u32::try_from(read(f2?)?).ok();
             Some((offset.filter(|_| has(field_shift)), None))
         }

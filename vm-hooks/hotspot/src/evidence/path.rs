@@ -1,6 +1,6 @@
-//! The likeliest way through the inlining tree's bytecodes that the instructions tell:
-//! a shortest path (Viterbi), where staying costs nothing, going on in the same method
-//! little, entering or leaving an inlined method more, and each sign that fits is a gain.
+//! Most likely path of the instructions through the inlining tree's bytecodes: a shortest path
+//! (Viterbi). Staying at a bytecode is free, progress in the same method cheap, a change to
+//! another method dearer; each matching sign is a gain.
 
 use std::ops::Range;
 
@@ -14,21 +14,21 @@ use super::states::{State, States};
 use super::steps::Steps;
 use super::tree::Tree;
 
-/// Instructions that tell less than this are not asked.
+/// Minimum weight of an instruction's signs for use in the search.
 const LEAST_GAIN: f32 = 0.45;
 
-/// A sign that fits more states than this tells nothing.
+/// Maximum number of states that a useful sign matches.
 const MAX_FITTING: usize = 400;
 
-/// More instructions times states than this are not searched, so that no method takes much
-/// longer than 30 ms: the anchors are all then, which is the next-record rule where they
-/// are far apart. The largest that was met, in javac, takes 14 to 26 ms.
+/// Maximum product of instructions and states for a search, so that no method takes much longer
+/// than 30 ms. Beyond this limit, only anchors count, with the next-record rule between distant
+/// anchors. The largest nmethod in javac takes 14 to 26 ms.
 const MAX_WORK: usize = 32 << 20;
 
-/// Cells of the table of predecessors that are kept at a time.
+/// Maximum cells of the predecessor table in memory.
 const MAX_CELLS: usize = 6 << 20;
 
-/// The state of each instruction that tells something; others have none.
+/// State of each instruction with signs; `None` for others.
 #[must_use]
 pub fn shortest(
     machine: &Machine,
@@ -50,7 +50,7 @@ pub fn shortest(
     let mut search = Search::new(machine, tree, &states, weights);
     let mut rest = rows.as_slice();
     while !rest.is_empty() {
-        // To where control does not come from the row before.
+        // Control does not arrive from the previous row.
         let apart = rest.iter().skip(1).position(|row| row.is_apart);
         let length = apart.map_or(rest.len(), |at| at + 1).min(longest);
         let (segment, behind) = rest.split_at(length);
@@ -62,7 +62,7 @@ pub fn shortest(
         }
     }
     for range in templates {
-        // All of it is the same call.
+        // All these instructions belong to the same call.
         let Some(inside) = told.get_mut(range.clone()) else {
             continue;
         };
@@ -81,10 +81,10 @@ pub fn shortest(
     told
 }
 
-/// An instruction that tells something: what states gain by it.
+/// An instruction with signs, and the states' gains.
 struct Row {
     insn: usize,
-    /// Whether control does not come from the row before.
+    /// Whether control does not arrive from the previous row.
     is_apart: bool,
     gains: Vec<(u32, f32)>,
 }
@@ -141,7 +141,7 @@ fn rows(
                 continue;
             };
             if anchor.kind == AnchorKind::Receiver {
-                // What accesses the receiver is in the method that is called.
+                // The access of the receiver is in the called method.
                 let count = gains.len();
                 for index in 0..count {
                     let told = gains.get(index).copied();
@@ -172,19 +172,19 @@ fn gain_count(fitting: &[u32]) -> f32 {
     f32::from(u16::try_from(fitting.len()).unwrap_or(u16::MAX))
 }
 
-/// More costs than this are not kept for the targets of branches.
+/// Maximum number of costs kept for branch targets.
 const MAX_KEPT: usize = 4 << 20;
 
 struct Search<'a> {
     weights: &'a Weights,
     /// Forward branches: (target, source), ascending.
     sources: Vec<(usize, usize)>,
-    /// The costs at the rows before which control branches, by instruction.
+    /// Costs before a row with a branch, by instruction.
     kept: FxHashMap<usize, Vec<f32>>,
-    /// The instructions whose costs will be wanted, ascending.
+    /// Instructions whose costs are needed later, ascending.
     wanted: Vec<usize>,
     steps: Steps<'a>,
-    /// For each row of a segment, the state that each state is come to from.
+    /// Predecessor of each state, per row of a segment.
     from: Vec<u32>,
 }
 
@@ -214,7 +214,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The cheapest states of the rows of a segment that control goes straight through.
+    /// Cheapest states of the rows of a straight segment.
     fn through(&mut self, rows: &[Row]) -> Vec<usize> {
         let count = self.steps.costs.len();
         self.from.clear();
@@ -230,7 +230,7 @@ impl<'a> Search<'a> {
                 }
             }
             jump = self.weights.jump;
-            // Branches up to the next row go with these costs.
+            // Branches up to the next row use these costs.
             let until = rows.get(index + 1).map_or(usize::MAX, |row| row.insn);
             let at = self.wanted.partition_point(|&wanted| wanted < row.insn);
             if self.wanted.get(at).is_some_and(|&wanted| wanted < until)
@@ -254,8 +254,8 @@ impl<'a> Search<'a> {
         path
     }
 
-    /// Takes the costs where a branch to instruction `at`, or shortly before it, comes
-    /// from. Returns what a jump costs there.
+    /// Takes the costs at the source of a branch to instruction `at`, or shortly before it.
+    /// Returns the cost of a jump there.
     fn begin(&mut self, at: usize) -> f32 {
         let behind = self.sources.partition_point(|(target, _)| *target <= at);
         let source = behind
@@ -263,7 +263,7 @@ impl<'a> Search<'a> {
             .and_then(|index| self.sources.get(index));
         let kept = source.and_then(|(_, source)| {
             let mut row = *source;
-            // The row at or before the branch.
+            // Row at or before the branch.
             for _ in 0..8 {
                 if let Some(costs) = self.kept.get(&row) {
                     return Some(costs);

@@ -1,33 +1,31 @@
-//! What the tables do not say: how integers and debug records are encoded, which
-//! differs between versions. Told by features of the process where it can be, else by
-//! its version.
+//! Encodings absent from the tables: integers and debug records, which differ between versions.
+//! Features of the process determine the encoding if possible, else the version does.
 
-/// How a JVM of some version encodes what its tables do not describe.
+/// Encodings of a JVM version that its tables do not describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encodings {
-    /// What is taken off each byte of UNSIGNED5: 0 up to JDK 19, 1 from 20 on, where a
-    /// zero byte never occurs (`unsigned5.hpp`).
+    /// Bias of each UNSIGNED5 byte: 0 up to JDK 19; 1 from 20 on, where zero bytes never occur
+    /// (`unsigned5.hpp`).
     pub unsigned5_excess: u32,
 }
 
-/// `InvocationEntryBci`: not on-stack replacement.
+/// `InvocationEntryBci`: no on-stack replacement.
 pub const INVOCATION_ENTRY_BCI: i64 = -1;
 
-/// The code of a codelet begins at its structure's end, aligned to this
-/// (`CodeEntryAlignment`).
+/// Alignment of a codelet's code, which follows the codelet's structure (`CodeEntryAlignment`).
 pub const CODELET_ALIGNMENT: u64 = 32;
 
-/// Interpreted frame: words of the frame beside the frame pointer, x86-64
-/// (`frame_x86.hpp`); equal on 11 to 25.
+/// Interpreted frame on x86-64: words near the frame pointer (`frame_x86.hpp`); equal on 11 to
+/// 25.
 pub mod interpreted_frame {
-    /// `Method*`: bytes from rbp.
+    /// `Method*`: offset from rbp in bytes.
     pub const METHOD: i32 = -24;
-    /// The saved bytecode pointer: bytes from rbp.
+    /// Saved bytecode pointer: offset from rbp in bytes.
     pub const BCP: i32 = -64;
 }
 
-/// What a slot of a constant pool holds (`JVM_CONSTANT_*`): the class file's numbers,
-/// and the VM's own from 100 on. Equal on 11 to 25.
+/// Tags of constant pool slots (`JVM_CONSTANT_*`): the class file's numbers, and the VM's own
+/// from 100 on. Equal on 11 to 25.
 pub mod pool_tag {
     #![allow(missing_docs, reason = "they are called as in classfile_constants.h")]
     pub const UTF8: u8 = 1;
@@ -52,8 +50,8 @@ pub mod pool_tag {
     pub const DYNAMIC_IN_ERROR: u8 = 106;
 }
 
-/// Entries of resolved fields and methods (JDK 21 on): the tables tell their size and
-/// where the slot is, not what is beside it.
+/// Entries of resolved fields and methods (JDK 21 on). The tables give the entry's size and the
+/// slot's offset, but not the other offsets.
 pub mod resolved_entry {
     use crate::layout::Scalar;
 
@@ -64,9 +62,8 @@ pub mod resolved_entry {
         signed: false,
     };
 
-    /// In `ResolvedFieldEntry`: the field's offset in the object, and the class that
-    /// holds it (null until it is resolved). `None` where the entry is not laid out as
-    /// in JDK 22 to 25.
+    /// In `ResolvedFieldEntry`: offsets of the field's own offset in the object, and of the
+    /// class (null before resolution). `None` for layouts other than JDK 22 to 25.
     #[must_use]
     pub fn field(bytes: u64, slot: u64) -> Option<(Scalar, Scalar)> {
         let offset = Scalar {
@@ -79,7 +76,7 @@ pub mod resolved_entry {
 }
 
 impl Encodings {
-    /// Of a JVM of the version `major`.
+    /// Encodings of JVM version `major`.
     #[must_use]
     pub fn of(major: u32) -> Self {
         Encodings {
@@ -88,11 +85,11 @@ impl Encodings {
     }
 }
 
-/// Smaller bytes are the last of their number, in all versions.
+/// In all versions, a byte below this value ends a number.
 const FIRST_THAT_GOES_ON: u32 = 192;
 
-/// Reads an UNSIGNED5 number at `*at`, which moves behind it; `None` at the end of the
-/// bytes. At most five bytes belong to one.
+/// Reads an UNSIGNED5 number at `*at` and advances `*at`; `None` at the end of the bytes. A
+/// number has at most five bytes.
 #[must_use]
 pub fn unsigned5(bytes: &[u8], at: &mut usize, excess: u32) -> Option<u32> {
     let mut sum = 0_u32;
@@ -108,7 +105,7 @@ pub fn unsigned5(bytes: &[u8], at: &mut usize, excess: u32) -> Option<u32> {
     Some(sum)
 }
 
-/// Likewise, of a signed number (zigzag).
+/// Likewise for a signed number (zigzag).
 #[must_use]
 pub fn signed5(bytes: &[u8], at: &mut usize, excess: u32) -> Option<i32> {
     let value = unsigned5(bytes, at, excess)?;

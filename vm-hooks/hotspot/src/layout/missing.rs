@@ -1,20 +1,20 @@
-//! What a JVM's tables do not have: named, with what it costs, while the rest is used.
+//! Fields missing from a JVM's tables, with the consequences; other fields stay in use.
 
 use vmscope_process::AdapterError;
 
 use super::{Scalar, VmStructs};
 
-/// A field that can be done without, and is missing.
+/// A missing optional field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// Structure and field (`nmethod._state`).
     pub field: String,
-    /// What is not known for want of it, in words.
+    /// The consequence: missing data, in words.
     pub cost: &'static str,
 }
 
 impl Missing {
-    /// What a lookup failed with, and what that costs.
+    /// Error of a search, and its consequence.
     #[must_use]
     pub fn of(error: &AdapterError, cost: &'static str) -> Self {
         let field = match error {
@@ -24,7 +24,7 @@ impl Missing {
         Missing { field, cost }
     }
 
-    /// All of them, as one sentence each: fields that cost the same stand together.
+    /// All missing fields as sentences; fields with the same consequence share a sentence.
     #[must_use]
     pub fn told(all: &[Missing]) -> Vec<String> {
         let mut costs: Vec<&str> = all.iter().map(|one| one.cost).collect();
@@ -41,7 +41,7 @@ impl Missing {
     }
 }
 
-/// Polls up fields that can be done without, and keeps in mind which are missing.
+/// Finds optional fields and collects the missing ones.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
     pub structs: &'a VmStructs,
@@ -56,20 +56,20 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// What was found; `None` is kept in mind with what it costs.
+    /// Result of a search; `None` is stored with its consequence.
     pub fn or_none<T>(&mut self, found: Result<T, AdapterError>, cost: &'static str) -> Option<T> {
         found
             .map_err(|error| self.missing.push(Missing::of(&error, cost)))
             .ok()
     }
 
-    /// A field; [`Scalar::ABSENT`] where it is missing.
+    /// A field; [`Scalar::ABSENT`] if missing.
     pub fn scalar(&mut self, structure: &str, name: &str, cost: &'static str) -> Scalar {
         let found = self.structs.scalar(structure, name);
         self.or_none(found, cost).unwrap_or(Scalar::ABSENT)
     }
 
-    /// A type's size; 0 where it is missing.
+    /// Size of a type; 0 if missing.
     pub fn size_of(&mut self, name: &str, cost: &'static str) -> u64 {
         let found = self.structs.size_of(name);
         self.or_none(found, cost).unwrap_or(0)

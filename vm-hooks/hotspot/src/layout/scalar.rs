@@ -1,37 +1,37 @@
-//! Integers in the VM's structures: where, how wide, with a sign or without.
+//! Integers in the VM's structures: offset, width, sign.
 
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
 
 use super::VmStructs;
 
-/// An integer (or pointer) field of a structure.
+/// Integer or pointer field of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scalar {
-    /// Bytes from the structure's begin.
+    /// Offset in the structure.
     pub offset: u64,
-    /// Its width in bytes: 1, 2, 4 or 8; 0 where the VM has no such field.
+    /// Width in bytes: 1, 2, 4 or 8; 0 for an absent field.
     pub width: u8,
-    /// Whether it has a sign.
+    /// Whether the integer is signed.
     pub signed: bool,
 }
 
 impl Scalar {
-    /// A field that the VM does not have: it has no value in any copy, and is read as 0.
+    /// A field absent from the VM: no value in copies, and 0 in reads.
     pub const ABSENT: Scalar = Scalar {
         offset: 0,
         width: 0,
         signed: false,
     };
 
-    /// Whether the VM does not have it.
+    /// Whether the VM lacks the field.
     #[must_use]
     pub fn is_absent(self) -> bool {
         self.width == 0
     }
 
-    /// Its value in the copy of a structure; `None` where the copy is too short, or the
-    /// field is absent.
+    /// Value in the copy of a structure; `None` if the copy is too short or the field is
+    /// absent.
     #[must_use]
     pub fn of(self, structure: &[u8]) -> Option<i64> {
         if self.is_absent() {
@@ -50,17 +50,17 @@ impl Scalar {
         })
     }
 
-    /// Likewise, as an unsigned number: addresses, sizes and offsets.
+    /// Likewise, as an unsigned number: addresses, sizes, offsets.
     #[must_use]
     pub fn unsigned_of(self, structure: &[u8]) -> Option<u64> {
         self.of(structure).map(i64::cast_unsigned)
     }
 
-    /// Its value in the structure at `at`; 0 if it is absent.
+    /// Value in the structure at `at`; 0 if absent.
     ///
     /// # Errors
     ///
-    /// What reading memory fails with, of `what`.
+    /// Errors of the memory read, with `what` as the subject.
     pub fn read(
         self,
         memory: &dyn Memory,
@@ -84,7 +84,7 @@ impl Scalar {
     ///
     /// # Errors
     ///
-    /// What reading memory fails with, of `what`.
+    /// Errors of the memory read, with `what` as the subject.
     pub fn read_address(
         self,
         memory: &dyn Memory,
@@ -96,11 +96,11 @@ impl Scalar {
 }
 
 impl VmStructs {
-    /// A field that is an integer or a pointer.
+    /// An integer or pointer field.
     ///
     /// # Errors
     ///
-    /// [`AdapterError::MissingField`], also where its width is not known.
+    /// [`AdapterError::MissingField`], also for a field of unknown width.
     pub fn scalar(&self, structure: &str, name: &str) -> Result<Scalar, AdapterError> {
         self.optional_scalar(structure, name)
             .ok_or_else(|| AdapterError::MissingField {
@@ -108,7 +108,7 @@ impl VmStructs {
             })
     }
 
-    /// Likewise, `None` where this version has no such field.
+    /// Likewise; `None` if this version lacks the field.
     #[must_use]
     pub fn optional_scalar(&self, structure: &str, name: &str) -> Option<Scalar> {
         let field = self
@@ -122,8 +122,8 @@ impl VmStructs {
         })
     }
 
-    /// The width of an integer type and whether it has a sign. The table of types has
-    /// sizes of those that it declares; C++'s own are in no table of some versions.
+    /// Width and sign of an integer type. The VM's table has sizes of declared types; in some
+    /// versions no table has C++'s built-in types.
     fn width_of(&self, type_name: &str) -> Option<(u8, bool)> {
         let name = type_name.trim_start_matches("volatile ");
         let name = name.trim_start_matches("const ").trim_end_matches(" const");

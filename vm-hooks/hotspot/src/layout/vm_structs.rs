@@ -1,42 +1,42 @@
-//! The tables in which a JVM describes its own structures (`vmStructs.cpp`), for the
-//! serviceability agent and whoever else reads it from outside.
+//! Tables in which a JVM describes its own structures (`vmStructs.cpp`), meant for the
+//! serviceability agent and other external readers.
 
 use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView};
 use vmscope_records::Avma;
 
-/// More entries than this of a table are not believed: JDK 17 has 788 fields.
+/// Maximum plausible number of entries in a table: JDK 17 has 788 fields.
 const MAX_ENTRIES: u64 = 1 << 14;
 
-/// Longer names are not believed.
+/// Maximum plausible length of a name.
 const MAX_NAME: usize = 512;
 
-/// A table's entry may not be larger than this.
+/// Maximum size of a table's entry in bytes.
 const MAX_STRIDE: u64 = 256;
 
 /// A field of a VM structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its type, as the table has it; may be empty.
+    /// Type name from the table; may be empty.
     pub type_name: String,
-    /// Whether it is a static: then it has an address, else an offset.
+    /// Whether the field is static, with an address instead of an offset.
     pub is_static: bool,
-    /// Bytes from the structure's begin.
+    /// Offset in the structure.
     pub offset: u64,
-    /// Where the static is.
+    /// Address of a static field.
     pub address: Avma,
 }
 
 /// A type of the VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// The type it is derived from; empty where there is none.
+    /// Base type; empty for none.
     pub superclass: String,
-    /// Its size in bytes; 0 where the table has none.
+    /// Size in bytes; 0 if unknown.
     pub size: u64,
 }
 
-/// What a JVM says about its own structures.
+/// A JVM's description of its own structures.
 #[derive(Clone, Debug, Default)]
 pub struct VmStructs {
     fields: FxHashMap<String, FxHashMap<String, Field>>,
@@ -44,7 +44,7 @@ pub struct VmStructs {
     constants: FxHashMap<String, i64>,
 }
 
-/// The symbols of one table, and how its entries are made.
+/// Symbols of one table, and the layout of its entries.
 struct Table {
     first: &'static str,
     stride: &'static str,
@@ -92,7 +92,7 @@ const LONGS: Table = Table {
     ],
 };
 
-/// The symbol by which a library is known to be HotSpot's.
+/// The exported symbol that identifies HotSpot's library.
 pub const MARK: &str = FIELDS.first;
 
 impl VmStructs {
@@ -100,9 +100,8 @@ impl VmStructs {
     ///
     /// # Errors
     ///
-    /// [`AdapterError::NotReady`] while the VM has not filled them in;
-    /// [`AdapterError::MissingSymbol`] where the library has none of them; whatever
-    /// reading memory fails with.
+    /// [`AdapterError::NotReady`] before the VM fills in the tables;
+    /// [`AdapterError::MissingSymbol`] if the library has no tables; errors of reads.
     pub fn read(
         process: &ProcessView,
         libjvm: &LoadedModule,
@@ -193,7 +192,7 @@ impl VmStructs {
         })
     }
 
-    /// A field by its structure's and its own name.
+    /// Field by structure and name.
     #[must_use]
     pub fn field(&self, structure: &str, name: &str) -> Option<&Field> {
         self.fields.get(structure)?.get(name)
@@ -205,7 +204,7 @@ impl VmStructs {
         fields.map(|(name, field)| (name.as_str(), field))
     }
 
-    /// The offset of a field that is not static.
+    /// Offset of a non-static field.
     ///
     /// # Errors
     ///
@@ -215,14 +214,14 @@ impl VmStructs {
             .ok_or_else(|| missing(structure, name))
     }
 
-    /// Likewise, `None` where this version has no such field.
+    /// Likewise; `None` if this version lacks the field.
     #[must_use]
     pub fn optional_offset(&self, structure: &str, name: &str) -> Option<u64> {
         let field = self.field(structure, name)?;
         (!field.is_static).then_some(field.offset)
     }
 
-    /// Where a static field is.
+    /// Address of a static field.
     ///
     /// # Errors
     ///
@@ -232,14 +231,14 @@ impl VmStructs {
             .ok_or_else(|| missing(structure, name))
     }
 
-    /// Likewise, `None` where this version has no such field.
+    /// Likewise; `None` if this version lacks the field.
     #[must_use]
     pub fn optional_static(&self, structure: &str, name: &str) -> Option<Avma> {
         let field = self.field(structure, name)?;
         (field.is_static && field.address.0 != 0).then_some(field.address)
     }
 
-    /// A type's size in bytes.
+    /// Size of a type in bytes.
     ///
     /// # Errors
     ///
@@ -249,13 +248,13 @@ impl VmStructs {
             .ok_or_else(|| missing("sizeof", name))
     }
 
-    /// Likewise, `None` where it is not told.
+    /// Likewise; `None` if unknown.
     #[must_use]
     pub fn optional_size_of(&self, name: &str) -> Option<u64> {
         Some(self.types.get(name)?.size).filter(|&size| size != 0)
     }
 
-    /// A type by its name.
+    /// Type by name.
     #[must_use]
     pub fn type_named(&self, name: &str) -> Option<&Type> {
         self.types.get(name)
@@ -267,7 +266,7 @@ impl VmStructs {
         self.constants.get(name).copied()
     }
 
-    /// Constants whose names begin with `prefix`, without it.
+    /// Constants with names that begin with `prefix`; the prefix is removed.
     pub fn constants_beginning<'a>(
         &'a self,
         prefix: &'a str,
@@ -276,7 +275,7 @@ impl VmStructs {
         all.filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, *value)))
     }
 
-    /// How many fields, types and constants there are.
+    /// Numbers of fields, types and constants.
     #[must_use]
     pub fn counts(&self) -> (usize, usize, usize) {
         let fields = self.fields.values().map(FxHashMap::len).sum();
@@ -304,7 +303,7 @@ fn long_at(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.first_chunk::<8>().copied()?))
 }
 
-/// An entry of a table.
+/// Entry of a table.
 struct Entry<'a> {
     memory: &'a dyn Memory,
     bytes: &'a [u8],
@@ -312,7 +311,7 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// The offsets of its parts.
+    /// Offsets of its parts.
     fn parts<const N: usize>(&self) -> Result<[usize; N], AdapterError> {
         <[usize; N]>::try_from(self.parts).map_err(|_| AdapterError::NotReady {
             what: "description of itself",
@@ -323,7 +322,7 @@ impl Entry<'_> {
         self.bytes.get(part..)
     }
 
-    /// The string that a part points to; `None` for a null pointer.
+    /// String behind a part's pointer; `None` for a null pointer.
     fn string(&self, part: usize) -> Result<Option<String>, AdapterError> {
         match self.bytes(part).and_then(long_at) {
             None | Some(0) => Ok(None),
@@ -336,8 +335,8 @@ impl Entry<'_> {
     }
 }
 
-/// Calls `take` with each entry of a table until it answers `false` (the entry that
-/// ends it, whose name is null).
+/// Passes each entry of a table to `take` until `take` returns `false`, as for the last entry,
+/// whose name is null.
 fn for_each(
     memory: &dyn Memory,
     table: &Table,

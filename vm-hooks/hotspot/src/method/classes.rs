@@ -8,13 +8,13 @@ use crate::layout::{Scalar, VmStructs};
 
 const WHAT: &str = "classes";
 
-/// More loaders than this are not believed (each hidden class may have one).
+/// Maximum plausible number of loaders (each hidden class may have its own).
 const MAX_LOADERS: usize = 1 << 18;
 
-/// More classes than this are not believed.
+/// Maximum plausible number of classes.
 const MAX_CLASSES: usize = 1 << 20;
 
-/// Where the VM keeps its classes.
+/// The VM's lists of classes.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassesLayout {
     head: Avma,
@@ -24,27 +24,26 @@ pub struct ClassesLayout {
     layout_helper: Scalar,
 }
 
-/// What a class loader has loaded (`ClassLoaderData`): all its classes go when it does,
-/// none before.
+/// A class loader (`ClassLoaderData`). All its classes are unloaded with it, none earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loader {
-    /// Where the VM keeps it.
+    /// Its address.
     pub at: Avma,
-    /// The newest class, which leads to the one before; 0 for none.
+    /// Its newest class, head of the class list; 0 for none.
     pub newest: Avma,
 }
 
 /// Classes of a loader.
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
-    /// Their `Klass*`, the newest first.
+    /// `Klass*` of each class, newest first.
     pub all: Vec<Avma>,
-    /// Whether the one was met that they were asked for until.
+    /// Whether the walk met the class `until`.
     pub has_met: bool,
 }
 
 impl ClassesLayout {
-    /// Polls everything up.
+    /// Finds all fields.
     ///
     /// # Errors
     ///
@@ -59,13 +58,13 @@ impl ClassesLayout {
         })
     }
 
-    /// The loaders that there are. A list that is changed meanwhile, or that is damaged,
-    /// ends where it can't be followed.
+    /// All loaders. A list that changes during the read, or is damaged, ends at the first
+    /// unreadable link.
     ///
     /// # Errors
     ///
-    /// [`AdapterError::NotReady`] before there are any; [`AdapterError::TooMany`];
-    /// what reading fails with, of the first one.
+    /// [`AdapterError::NotReady`] before the first loader exists; [`AdapterError::TooMany`];
+    /// errors on reading the first loader.
     pub fn loaders(&self, memory: &dyn Memory) -> Result<Vec<Loader>, AdapterError> {
         let head = memory.read_u64(self.head);
         let mut at = Avma(head.map_err(AdapterError::reading(WHAT))?);
@@ -88,9 +87,9 @@ impl ClassesLayout {
         Ok(loaders)
     }
 
-    /// The classes of a loader, without arrays: their `Klass*`, the newest first, from its
-    /// newest to the one before `until`, if that is met. `seen`: how many there were of
-    /// loaders before, arrays too. A list that can't be followed ends there.
+    /// `Klass*` of a loader's classes without arrays, newest first, up to the class before
+    /// `until`, if met. `seen`: number of classes in previous loaders, arrays included. The
+    /// list ends at an unreadable link.
     ///
     /// # Errors
     ///
@@ -117,7 +116,7 @@ impl ClassesLayout {
                     cap: MAX_CLASSES as u64,
                 });
             }
-            // Arrays' are negative; no instance has the size 0.
+            // Arrays have negative values; no instance has size 0.
             if self.layout_helper.read(memory, class, WHAT).unwrap_or(0) > 0 {
                 found.all.push(class);
             }
@@ -126,7 +125,7 @@ impl ClassesLayout {
         Ok(found)
     }
 
-    /// The classes that are loaded, without arrays: their `Klass*`.
+    /// `Klass*` of all loaded classes, arrays excluded.
     ///
     /// # Errors
     ///
@@ -140,7 +139,7 @@ impl ClassesLayout {
     }
 }
 
-/// Where a link of a list leads to; nowhere, where it can't be read.
+/// Target of a list's link; null for an unreadable link.
 fn follow(memory: &dyn Memory, field: Scalar, at: Avma) -> Avma {
     let next = field.read_address(memory, at, WHAT);
     next.unwrap_or(Avma(0))

@@ -1,5 +1,4 @@
-//! The methods of a class: those that it declares, and the one of a name that its objects
-//! have.
+//! Methods of a class: declared methods, and selection by name as for its objects.
 
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
@@ -9,26 +8,26 @@ use crate::layout::{Scalar, VmStructs};
 
 const WHAT: &str = "class's methods";
 
-/// Classes' chains of superclasses are not followed further.
+/// Maximum length of a superclass chain.
 const MAX_SUPERS: usize = 64;
 
-/// Where a class's methods are: `Array<Method*>`.
+/// A class's method arrays: `Array<Method*>`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClassMethods {
     array: Scalar,
     length: Scalar,
     data: u64,
-    /// What interfaces give it (`InstanceKlass::_default_methods`).
+    /// Default methods from interfaces (`InstanceKlass::_default_methods`).
     defaults: Option<Scalar>,
     super_klass: Option<Scalar>,
 }
 
 impl ClassMethods {
-    /// Polls everything up.
+    /// Finds all fields.
     pub fn of(structs: &VmStructs) -> Result<Self, AdapterError> {
         Ok(ClassMethods {
             array: structs.scalar("InstanceKlass", "_methods")?,
-            // All arrays of the VM begin with their length.
+            // Every array of the VM begins with its length.
             length: structs.scalar("Array<int>", "_length")?,
             data: structs.offset("Array<Method*>", "_data")?,
             defaults: structs.optional_scalar("InstanceKlass", "_default_methods"),
@@ -36,7 +35,7 @@ impl ClassMethods {
         })
     }
 
-    /// The methods in the array that `field` of `klass` leads to; none where it is null.
+    /// Methods in the array behind `field` of `klass`; empty for a null pointer.
     fn read(
         &self,
         memory: &dyn Memory,
@@ -63,8 +62,8 @@ impl ClassMethods {
 }
 
 impl MethodLayout {
-    /// The methods (`Method*`) that the class at `klass` declares; none where the tables
-    /// do not tell.
+    /// Methods (`Method*`) declared by the class at `klass`; empty if the tables lack the
+    /// fields.
     ///
     /// # Errors
     ///
@@ -78,9 +77,9 @@ impl MethodLayout {
         Ok(found.into_iter().map(Avma).collect())
     }
 
-    /// The method (`Method*`) with that name and signature that objects of the class at
-    /// `klass` have: its own, a superclass's, or what an interface gives it. Both are
-    /// addresses of symbols, of which the VM has one for each text.
+    /// The method (`Method*`) of this name and signature for objects of the class at `klass`:
+    /// its own, inherited, or an interface's default. Name and signature are symbol addresses,
+    /// unique per text in the VM.
     ///
     /// # Errors
     ///
@@ -117,7 +116,7 @@ impl MethodLayout {
         }
     }
 
-    /// The one of `methods` that is called so.
+    /// Method of this name and signature among `methods`.
     fn named(
         &self,
         memory: &dyn Memory,

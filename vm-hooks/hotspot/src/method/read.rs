@@ -16,15 +16,15 @@ pub use stamp::Stamp;
 /// 16 bits.
 const MAX_SYMBOL: u64 = u16::MAX as u64;
 
-/// Line tables are not larger: 65,535 bytecodes, at most 11 bytes each.
+/// Maximum size of a line table: 65,535 bytecodes with at most 11 bytes each.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// At first this much is read of what is behind the bytecodes.
+/// Bytes of the first read behind the bytecodes.
 const FIRST_LINE_BYTES: usize = 512;
 
 const WHAT: &str = "method";
 
-/// Where things lie in `Method`, `ConstMethod`, `ConstantPool`, `Klass` and `Symbol`.
+/// Field offsets of `Method`, `ConstMethod`, `ConstantPool`, `Klass` and `Symbol`.
 #[derive(Clone, Debug)]
 pub struct MethodLayout {
     encodings: Encodings,
@@ -37,7 +37,7 @@ pub struct MethodLayout {
     signature_index: Scalar,
     pool_bytes: u64,
     pool_holder: Scalar,
-    /// In the pool (12 on), else in the class.
+    /// In the pool (12 on), before in the class.
     source_file: Option<SourceFile>,
     klass_name: Scalar,
     symbol_length: Scalar,
@@ -45,11 +45,11 @@ pub struct MethodLayout {
     /// `has_linenumber_table`.
     has_lines: i64,
     pub(super) class_methods: Option<ClassMethods>,
-    /// What the tables do not have, and is done without.
+    /// Optional fields missing from the tables.
     pub missing: Vec<Missing>,
 }
 
-/// What missing fields cost.
+/// Consequences of missing fields.
 mod cost {
     pub const BYTECODES: &str = "bytecodes and lines of methods are not known";
     pub const LINES: &str = "lines of methods are not known";
@@ -72,12 +72,11 @@ fn missing(structure: &str, name: &str) -> AdapterError {
 }
 
 impl MethodLayout {
-    /// Polls everything up. What is missing and can be done without is in
-    /// [`MethodLayout::missing`].
+    /// Finds all fields. [`MethodLayout::missing`] lists the optional fields that are absent.
     ///
     /// # Errors
     ///
-    /// [`AdapterError::MissingField`]: without any of those no method has a name.
+    /// [`AdapterError::MissingField`] for a field without which no method has a name.
     pub fn of(structs: &VmStructs, encodings: Encodings) -> Result<Self, AdapterError> {
         let mut wanted = Wanted::new(structs);
         let of = |name| structs.scalar("ConstMethod", name);
@@ -118,7 +117,7 @@ impl MethodLayout {
         })
     }
 
-    /// Of a JVM that lacks what [`MethodLayout::of`] failed for: no method can be read.
+    /// Layout for a JVM with failed [`MethodLayout::of`]: every method is unreadable.
     #[must_use]
     pub fn unknown(error: &AdapterError, encodings: Encodings) -> Self {
         let absent = Scalar::ABSENT;
@@ -143,13 +142,13 @@ impl MethodLayout {
         }
     }
 
-    /// Whether the tables say where signatures are: without them methods have none.
+    /// Whether the tables include signatures; otherwise methods have no signatures.
     #[must_use]
     pub fn tells_signatures(&self) -> bool {
         !self.signature_index.is_absent()
     }
 
-    /// Where the constant part of the method at `method` is.
+    /// Address of the `ConstMethod` of the method at `method`.
     fn const_method(&self, memory: &dyn Memory, method: Avma) -> Result<Avma, AdapterError> {
         if self.const_method.is_absent() {
             return Err(AdapterError::NotReady { what: WHAT });
@@ -161,7 +160,7 @@ impl MethodLayout {
     ///
     /// # Errors
     ///
-    /// [`AdapterError::Memory`] where it, or what it refers to, is not there any more.
+    /// [`AdapterError::Memory`] if the method or its data are gone.
     pub fn read(&self, memory: &dyn Memory, method: Avma) -> Result<MethodInfo, AdapterError> {
         let reading = AdapterError::reading(WHAT);
         let const_method = self.const_method(memory, method)?;
@@ -200,7 +199,7 @@ impl MethodLayout {
         })
     }
 
-    /// The address of the bytecodes of the method at `method`, and how many there are.
+    /// Address and length of the bytecodes of the method at `method`.
     ///
     /// # Errors
     ///
@@ -216,7 +215,7 @@ impl MethodLayout {
         Ok((at, size.cast_unsigned()))
     }
 
-    /// The constant pool of the method at `method`.
+    /// Constant pool of the method at `method`.
     ///
     /// # Errors
     ///
@@ -226,7 +225,7 @@ impl MethodLayout {
         self.constants.read_address(memory, const_method, WHAT)
     }
 
-    /// Whether the method at `method` has that name and signature (addresses of symbols).
+    /// Whether the method at `method` has this name and signature (addresses of symbols).
     ///
     /// # Errors
     ///
@@ -241,14 +240,14 @@ impl MethodLayout {
         let constants = self.constants.read_address(memory, const_method, WHAT)?;
         let is = |field: Scalar, symbol: Avma| {
             let index = field.read(memory, const_method, WHAT)?.cast_unsigned();
-            // The lowest bit marks what is not resolved yet, in older versions.
+            // In older versions, the lowest bit marks unresolved slots.
             let slot = self.pool_slot(memory, constants, index)? & !1;
             Ok::<_, AdapterError>(slot == symbol.0)
         };
         Ok(is(self.name_index, name)? && is(self.signature_index, signature)?)
     }
 
-    /// The name of the class at `klass`, as the VM writes it.
+    /// Name of the class at `klass`, in the VM's form.
     ///
     /// # Errors
     ///
@@ -258,7 +257,7 @@ impl MethodLayout {
         self.symbol(memory, name)
     }
 
-    /// The value of slot `index` of a constant pool.
+    /// Value in slot `index` of a constant pool.
     ///
     /// # Errors
     ///
@@ -278,7 +277,7 @@ impl MethodLayout {
             .map_err(AdapterError::reading("constant pool"))
     }
 
-    /// The symbol in slot `index` of a constant pool.
+    /// Symbol in slot `index` of a constant pool.
     ///
     /// # Errors
     ///
@@ -290,11 +289,11 @@ impl MethodLayout {
         index: u64,
     ) -> Result<String, AdapterError> {
         let slot = self.pool_slot(memory, pool, index)?;
-        // The lowest bit marks what is not resolved yet, in older versions.
+        // In older versions, the lowest bit marks unresolved slots.
         self.symbol(memory, Avma(slot & !1))
     }
 
-    /// The symbol at `at`.
+    /// Symbol at `at`.
     ///
     /// # Errors
     ///
@@ -304,7 +303,7 @@ impl MethodLayout {
         Ok(decode_utf8(&bytes))
     }
 
-    /// The bytes of the symbol at `at`, at most `most` of them, and whether these are all.
+    /// First `most` bytes of the symbol at `at`, and whether the symbol is complete.
     ///
     /// # Errors
     ///
@@ -342,7 +341,7 @@ impl MethodLayout {
         self.symbol_in_pool(memory, constants, index.cast_unsigned())
     }
 
-    /// The line table at `at`, whose length is not told: it ends with a zero byte.
+    /// Line table at `at`. Its length is unknown; a zero byte ends it.
     fn lines(&self, memory: &dyn Memory, at: Avma) -> Vec<LineEntry> {
         let mut length = FIRST_LINE_BYTES;
         loop {

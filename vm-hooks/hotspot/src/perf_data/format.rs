@@ -1,66 +1,65 @@
-//! The format of the perf data (`perfMemory.hpp`, version 2): a header, then entries
-//! of a name and a place for its value.
+//! Format of the perf data (`perfMemory.hpp`, version 2): a header, then entries with a name
+//! and the offset of a value.
 //!
-//! Nothing here reads anything: bytes go in. They are whatever a process's memory or
-//! file holds, so no length in them is believed.
+//! The module only parses bytes. They come from another process's memory or file, so every
+//! length is checked.
 
 use rustc_hash::FxHashMap;
 
-/// Larger perf data is not believed: `PerfDataMemorySize` is at most this, 32 KiB by
-/// default.
+/// Maximum plausible size: the limit of `PerfDataMemorySize`, 32 KiB by default.
 pub const MAX_BYTES: usize = 2 << 20;
 
-/// Bytes before the first entry.
+/// Size of the header in bytes.
 pub const HEADER_BYTES: usize = 32;
 
 /// Bytes of an entry before its name.
 const ENTRY_BYTES: usize = 20;
 
-/// The first four bytes, whatever the byte order of the rest.
+/// First four bytes, for both byte orders.
 const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 
-/// Longer texts are cut off.
+/// Maximum length of a text; the rest is cut off.
 const MAX_TEXT: usize = 4096;
 
-/// What is wrong with perf data.
+/// Error in perf data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// There is less than a header.
+    /// Shorter than a header.
     #[error("the JVM's perf data has {length} bytes, less than its header")]
     Short {
-        /// How many there are.
+        /// Number of bytes.
         length: usize,
     },
-    /// It does not begin as perf data does.
+    /// Wrong first bytes.
     #[error("the JVM's perf data begins with {found:02x?}, not with ca fe c0 c0")]
     Magic {
-        /// What it begins with.
+        /// The first bytes.
         found: [u8; 4],
     },
-    /// Another version or byte order than is known.
+    /// Unknown version or byte order.
     #[error("the JVM's perf data has version {major} and byte order {order}; 2 and 1 are known")]
     Version {
-        /// The major version.
+        /// Major version.
         major: u8,
         /// 0 for big-endian, 1 for little-endian.
         order: u8,
     },
-    /// The VM is still starting: it has not said that the rest may be read.
+    /// The VM is still starting and has not marked the data readable.
     #[error("the JVM's perf data is not set up yet")]
     NotReady,
-    /// An entry that does not lie in the data.
+    /// An entry outside the data.
     #[error("entry {number} of the JVM's perf data, at {at}, does not lie in its {length} bytes")]
     Entry {
-        /// Which, from 0 on.
+        /// Number of the entry, from 0.
         number: u32,
-        /// Where it begins.
+        /// Offset of the entry.
         at: usize,
-        /// How many bytes there are.
+        /// Number of bytes in the data.
         length: usize,
     },
 }
 
-/// What the values of an entry count.
+/// Unit of an entry's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes.
@@ -69,18 +68,18 @@ pub enum Unit {
     Ticks,
     /// Events.
     Events,
-    /// Anything else: a plain number, a text, a frequency.
+    /// Any other unit: plain number, text, frequency.
     Other,
 }
 
-/// Where the value of an entry is. It stays there as long as the VM lives.
+/// Place of an entry's value, constant during the VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// From the data's first byte on.
+    /// Offset in the data.
     pub offset: usize,
-    /// The length of a text with the zero behind it; 0 for a number of 8 bytes.
+    /// Length of a text with its zero byte; 0 for a number of 8 bytes.
     pub text_length: usize,
-    /// What it counts.
+    /// Unit of the value.
     pub unit: Unit,
 }
 
@@ -94,7 +93,7 @@ pub enum Value {
 }
 
 impl Slot {
-    /// The number in `bytes`; `None` for a text.
+    /// Number at this slot of `bytes`; `None` for a text.
     #[must_use]
     pub fn long(&self, bytes: &[u8]) -> Option<i64> {
         if self.text_length > 0 {
@@ -104,7 +103,7 @@ impl Slot {
         Some(i64::from_le_bytes(*bytes))
     }
 
-    /// The text in `bytes`; `None` for a number. What is not UTF-8 is replaced.
+    /// Text at this slot of `bytes`; `None` for a number. Replaces invalid UTF-8.
     #[must_use]
     pub fn text(&self, bytes: &[u8]) -> Option<String> {
         let length = self.text_length.min(MAX_TEXT);
@@ -116,7 +115,7 @@ impl Slot {
         Some(String::from_utf8_lossy(text).into_owned())
     }
 
-    /// The value in `bytes`.
+    /// Value at this slot of `bytes`.
     #[must_use]
     pub fn value(&self, bytes: &[u8]) -> Option<Value> {
         let text = || self.text(bytes).map(Value::Text);
@@ -124,7 +123,7 @@ impl Slot {
     }
 }
 
-/// Where the values of all entries are. The VM adds entries, and moves none.
+/// Slots of all entries. The VM adds entries, but moves none.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
     slots: FxHashMap<String, Slot>,
@@ -145,7 +144,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`FormatError`]. An entry that is added in this moment is left out.
+    /// [`FormatError`]. An entry under construction is left out.
     pub fn parse(bytes: &[u8]) -> Result<Self, FormatError> {
         let bytes = bytes.get(..bytes.len().min(MAX_BYTES)).unwrap_or_default();
         let (used, entries) = Self::extent_of(bytes)?;
@@ -170,7 +169,7 @@ impl Layout {
         })
     }
 
-    /// How many bytes and how many entries the header of `bytes` tells.
+    /// Number of bytes and entries, from the header of `bytes`.
     ///
     /// # Errors
     ///
@@ -196,31 +195,31 @@ impl Layout {
         Ok((used, entries))
     }
 
-    /// Whether the header of `bytes` tells another extent: then there are new entries.
+    /// Whether the header of `bytes` has another extent, which means new entries.
     #[must_use]
     pub fn is_outdated(&self, bytes: &[u8]) -> bool {
         Self::extent_of(bytes).is_ok_and(|extent| extent.1 != self.entries)
     }
 
-    /// Where the value of entry `name` is.
+    /// Slot of entry `name`.
     #[must_use]
     pub fn slot(&self, name: &str) -> Option<Slot> {
         self.slots.get(name).copied()
     }
 
-    /// All entries, in no order.
+    /// All entries, in no particular order.
     pub fn slots(&self) -> impl Iterator<Item = (&str, Slot)> {
         self.slots.iter().map(|(name, slot)| (name.as_str(), *slot))
     }
 
-    /// How many bytes of the data are used.
+    /// Number of used bytes in the data.
     #[must_use]
     pub fn used(&self) -> usize {
         self.used
     }
 }
 
-/// The entry at `at`: its name, where its value is, and where the next one begins.
+/// Entry at `at`: name, slot, and offset of the next entry.
 fn entry(bytes: &[u8], at: usize) -> Option<(String, Slot, usize)> {
     let length = size_at(bytes, at)?;
     let next = at.checked_add(length)?;
@@ -234,7 +233,7 @@ fn entry(bytes: &[u8], at: usize) -> Option<(String, Slot, usize)> {
     let name = entry.get(name_at..)?;
     let name = name.split(|byte| *byte == 0).next()?;
     let text_length = if kind == b'B' { text_length } else { 0 };
-    // A number takes 8 bytes (`J`), a text begins anywhere.
+    // A number takes 8 bytes (`J`); a text has no alignment.
     let needed = if kind == b'B' { text_length } else { 8 };
     entry.get(data_at..data_at.checked_add(needed)?)?;
     let unit = match unit {

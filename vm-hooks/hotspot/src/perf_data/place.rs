@@ -1,4 +1,4 @@
-//! Where a JVM's perf data is: in the file that it maps, else in its memory.
+//! Source of a JVM's perf data: its mapped file, else its memory.
 
 use std::sync::Arc;
 
@@ -8,50 +8,50 @@ use vmscope_records::Avma;
 use super::format::{FormatError, HEADER_BYTES, Layout, MAX_BYTES, Slot};
 use crate::layout::VmStructs;
 
-/// Why a JVM's perf data can't be read.
+/// Error on reading a JVM's perf data.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PerfDataError {
-    /// It keeps none.
+    /// The JVM keeps no perf data.
     #[error("the JVM keeps no perf data (-XX:-UsePerfData)")]
     Off,
-    /// No file of it is mapped, and where it is in memory is not known.
+    /// The process maps no file of perf data, and their address is unknown.
     #[error("the JVM's perf data is not to be found: no file of it is mapped")]
     NotFound,
-    /// Its memory can't be read.
+    /// Unreadable memory.
     #[error("the JVM's perf data can't be read from its memory")]
     Memory(#[from] MemoryError),
-    /// Its file can't be read.
+    /// Unreadable file.
     #[error("the JVM's perf data can't be read from its file")]
     File(#[from] std::io::Error),
-    /// It is not as it should be.
+    /// Invalid perf data.
     #[error(transparent)]
     Format(#[from] FormatError),
 }
 
 impl PerfDataError {
-    /// Whether it may be there when the VM has got further in its start.
+    /// Whether perf data may appear later during the VM's start.
     #[must_use]
     pub fn is_early(&self) -> bool {
         matches!(self, Self::Format(FormatError::NotReady))
     }
 }
 
-/// Where perf data is read from.
+/// Source of perf data.
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// The file that the JVM maps. It can still be read when the JVM is over.
+    /// The JVM's mapped file, readable even after the JVM's end.
     File(Arc<ModuleFile>),
-    /// Its memory.
+    /// The JVM's memory.
     Memory {
-        /// The first byte.
+        /// First address.
         start: Avma,
-        /// How many bytes there are.
+        /// Number of bytes.
         capacity: usize,
     },
 }
 
-/// A JVM's perf data as it was read last.
+/// A JVM's perf data at the last read.
 #[derive(Debug)]
 pub struct PerfData {
     place: Place,
@@ -60,8 +60,8 @@ pub struct PerfData {
 }
 
 impl PerfData {
-    /// Finds and reads the perf data of `process`: the file that is mapped into it as
-    /// `hsperfdata_USER/PID`, else where `memory` leads to.
+    /// Finds and reads the perf data of `process`: the mapped file `hsperfdata_USER/PID`, or
+    /// else the data that `memory` points to.
     ///
     /// # Errors
     ///
@@ -95,12 +95,12 @@ impl PerfData {
         })
     }
 
-    /// Reads the values again; whether there are new entries, so that what was looked
-    /// up is to be looked up again.
+    /// Reads the values again. Returns whether there are new entries; the caller must then
+    /// search for its slots again.
     ///
     /// # Errors
     ///
-    /// [`PerfDataError`]; what was read before stays.
+    /// [`PerfDataError`]; earlier data remain.
     pub fn refresh(&mut self, process: &ProcessView) -> Result<bool, PerfDataError> {
         self.place.read(process, &mut self.bytes)?;
         if !self.layout.is_outdated(&self.bytes) {
@@ -110,38 +110,38 @@ impl PerfData {
         Ok(true)
     }
 
-    /// Where it is read from.
+    /// Source of the data.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Where its values are.
+    /// Slots of the values.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Its bytes as they were read last.
+    /// Bytes of the last read.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The number `name`.
+    /// Number `name`.
     #[must_use]
     pub fn long(&self, name: &str) -> Option<i64> {
         self.layout.slot(name)?.long(&self.bytes)
     }
 
-    /// The text `name`; `None` also where it is empty.
+    /// Text `name`; `None` if absent or empty.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         let text = self.layout.slot(name)?.text(&self.bytes)?;
         (!text.is_empty()).then_some(text)
     }
 
-    /// The number that is at `slot`; 0 where there is none.
+    /// Number at `slot`; 0 for a text or a missing value.
     #[must_use]
     pub fn long_at(&self, slot: Slot) -> i64 {
         slot.long(&self.bytes).unwrap_or_default()
@@ -163,9 +163,9 @@ impl Place {
     }
 }
 
-/// The perf data file that `process` has mapped, if it can be opened, and is its
-/// user's or root's. The process has mapped this very file: another JVM's of the same
-/// inner pid, in a `/tmp` that two containers share, is not taken for it.
+/// Opens the perf data file that `process` maps, if the owner is the process's user or root.
+/// The file must be the mapped one: in a `/tmp` shared by two containers, another JVM with the
+/// same inner pid may have a file of this name.
 fn mapped_file(process: &ProcessView) -> Option<Arc<ModuleFile>> {
     let maps = process.mappings();
     let is_it = |path: &[u8]| {
@@ -187,7 +187,7 @@ fn owner_of(file: &ModuleFile) -> Option<u32> {
     Some(file.metadata().ok()??.uid())
 }
 
-/// The variables in which a JVM has where its perf data is.
+/// The JVM's variables with the address of its perf data.
 #[derive(Clone, Copy, Debug)]
 pub struct PerfMemory {
     start: Avma,
@@ -195,7 +195,7 @@ pub struct PerfMemory {
 }
 
 impl PerfMemory {
-    /// Where `structs` say that they are; `None` where they do not.
+    /// Addresses of the variables in `structs`; `None` if absent.
     #[must_use]
     pub fn find(structs: &VmStructs) -> Option<Self> {
         Some(Self {

@@ -1,4 +1,4 @@
-//! What tells one method from another that is at its place later.
+//! Stamp of a method: distinguishes it from a later method at the same address.
 
 use std::hash::{Hash as _, Hasher as _};
 
@@ -10,9 +10,9 @@ use super::{MethodLayout, WHAT};
 use crate::bytecode::{Operands, instructions};
 use crate::layout::Scalar;
 
-/// See [`MethodLayout::stamp`]: where what a method refers to is, what it is called, and
-/// what its code is: a class that takes the place of an unloaded one may have all of it at
-/// the same addresses, and one that is loaded anew has the same names too.
+/// See [`MethodLayout::stamp`]. The stamp covers addresses, names and code. A new class in the
+/// place of an unloaded one may have all addresses in common; the same class loaded again has
+/// the same names too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     places: [Avma; 6],
@@ -22,8 +22,8 @@ pub struct Stamp {
 }
 
 impl MethodLayout {
-    /// What tells whether the method at `method` is still the one that was read there:
-    /// when its class was unloaded, another may have its place.
+    /// Stamp of the method at `method`. After the unloading of its class, another method may
+    /// have its address; the stamp then differs.
     ///
     /// # Errors
     ///
@@ -68,8 +68,8 @@ impl MethodLayout {
     }
 }
 
-/// Of what stays as it is while the VM rewrites instructions to forms of its own, which
-/// have other numbers and other operands where those refer to the constant pool.
+/// Covers only parts of the code that survive the VM's rewriting, which changes opcodes, and
+/// operands with constant pool numbers.
 fn hash_of_code(code: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     for instruction in instructions(code).map_while(Result::ok) {
