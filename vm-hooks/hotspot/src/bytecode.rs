@@ -1,5 +1,5 @@
-//! Bytecodes as the VM holds them, which is not as they were in the class file: the
-//! instruction set with HotSpot's own additions, decoding, and listings with names.
+//! Bytecodes in the VM's form, which differs from the class file: instruction set with
+//! HotSpot's additions, decoder, listings with names.
 
 mod decode;
 mod listing;

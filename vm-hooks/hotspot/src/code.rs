@@ -1,4 +1,4 @@
-//! The code cache: heaps, the blobs in them, and what compiled methods carry with them.
+//! The code cache: heaps, blobs, and debug data of nmethods.
 
 mod blob;
 mod cache;

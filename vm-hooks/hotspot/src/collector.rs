@@ -1,4 +1,4 @@
-//! Which collector a JVM has, and its collections as its perf data tells them.
+//! A JVM's collector, and its collections from perf data.
 
 mod counted;
 mod name;

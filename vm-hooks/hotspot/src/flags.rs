@@ -1,4 +1,4 @@
-//! The flags of a running JVM (`JVMFlag`): what they are set to, and who set them.
+//! Flags of a running JVM (`JVMFlag`): values and origins.
 
 use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, Memory};
@@ -6,14 +6,13 @@ use vmscope_records::Avma;
 
 use crate::layout::VmStructs;
 
-/// More flags than this are not believed: JDK 17 has 1,269.
+/// Maximum plausible number of flags: JDK 17 has 1,269.
 const MAX_FLAGS: u64 = 1 << 13;
 
-/// Longer names and texts are cut off there.
+/// Maximum length of names and texts; the rest is cut off.
 const MAX_TEXT: usize = 256;
 
-/// The types of flags in the order in which JDK 17 and later number them; before, the
-/// VM has their names.
+/// Flag types in numeric order of JDK 17 and later; older VMs have type names.
 const TYPES: [&str; 10] = [
     "bool",
     "int",
@@ -27,14 +26,14 @@ const TYPES: [&str; 10] = [
     "ccstrlist",
 ];
 
-/// What a flag is set to.
+/// Value of a flag.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlagValue {
     /// `-XX:+…` or `-XX:-…`.
     Bool(bool),
     /// A number.
     Signed(i64),
-    /// A number that is never negative, a size in bytes for instance.
+    /// An unsigned number, for instance a size in bytes.
     Unsigned(u64),
     /// A number with a fraction.
     Double(f64),
@@ -45,27 +44,27 @@ pub enum FlagValue {
 /// A flag.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flag {
-    /// What it is set to.
+    /// Value.
     pub value: FlagValue,
-    /// Who set it.
+    /// Origin of the value.
     pub origin: Origin,
 }
 
-/// Who set a flag (`JVMFlagOrigin`).
+/// Origin of a flag's value (`JVMFlagOrigin`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody: it has its default value.
+    /// Default value.
     Default,
-    /// The VM, for this machine.
+    /// Set by the VM for this machine (ergonomics).
     Ergonomic,
-    /// Somebody: the command line, the environment, a file, a tool.
+    /// Set by a user: command line, environment, file, tool.
     User,
-    /// The VM for its own ends.
+    /// Set by the VM for internal reasons.
     Internal,
 }
 
 impl Flag {
-    /// As one would set it on a command line.
+    /// The flag as on a command line.
     #[must_use]
     pub fn option(&self, name: &str) -> String {
         match &self.value {
@@ -79,18 +78,17 @@ impl Flag {
     }
 }
 
-/// The flags of a JVM as they were read, by name.
+/// Flags of a JVM by name, as read.
 #[derive(Clone, Debug, Default)]
 pub struct Flags(FxHashMap<String, Flag>);
 
 impl Flags {
-    /// Reads them all; `memory` should keep pages, for names lie close together. A
-    /// flag that can't be read, or is of a type that is not known, is left out.
+    /// Reads all flags; `memory` should cache pages, since names lie close together. Unreadable
+    /// flags and flags of unknown type are left out.
     ///
     /// # Errors
     ///
-    /// [`AdapterError`] where the VM does not describe its flags, or its memory can't
-    /// be read.
+    /// [`AdapterError`] if the VM's tables lack its flags, or its memory is unreadable.
     pub fn read(memory: &dyn Memory, structs: &VmStructs) -> Result<Self, AdapterError> {
         let reading = || AdapterError::reading("flags");
         let table = structs.static_at("JVMFlag", "flags")?;
@@ -123,7 +121,7 @@ impl Flags {
                 .checked_mul(size)
                 .and_then(|by| table.checked_add(by));
             let Some(entry) = entry else { break };
-            // The last one has no name.
+            // The last flag has no name.
             match place.read(memory, entry) {
                 Some((name, flag)) => flags.insert(name, flag),
                 None => continue,
@@ -132,19 +130,19 @@ impl Flags {
         Ok(Self(flags))
     }
 
-    /// A flag by its name, without `-XX:`.
+    /// Flag by name, without `-XX:`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Flag> {
         self.0.get(name)
     }
 
-    /// Whether a flag is there and turned on.
+    /// Whether the flag exists and is on.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         self.get(name).map(|flag| &flag.value) == Some(&FlagValue::Bool(true))
     }
 
-    /// A number that is never negative.
+    /// Value of an unsigned flag.
     #[must_use]
     pub fn unsigned(&self, name: &str) -> Option<u64> {
         match self.get(name)?.value {
@@ -153,7 +151,7 @@ impl Flags {
         }
     }
 
-    /// The flags that somebody has set, in the order of their names.
+    /// Flags set by users, ordered by name.
     #[must_use]
     pub fn set_by_user(&self) -> Vec<(&str, &Flag)> {
         let all = self.0.iter();
@@ -163,20 +161,20 @@ impl Flags {
         set
     }
 
-    /// How many there are.
+    /// Number of flags.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Where things are in a flag.
+/// Field offsets of a flag.
 struct Places {
     name: u64,
     value: u64,

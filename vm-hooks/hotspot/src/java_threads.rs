@@ -1,28 +1,28 @@
-//! The VM's list of its Java threads, compilers' and some of its own among them.
+//! The VM's list of its Java threads, including compiler threads and some VM threads.
 
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::{Avma, Tid};
 
 use crate::layout::VmStructs;
 
-/// More Java threads than this are not believed.
+/// Maximum plausible number of Java threads.
 const MAX_THREADS: u64 = 1 << 17;
 
-/// A thread that the VM has in its list.
+/// A thread in the VM's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JavaThread {
-    /// Where the VM keeps it.
+    /// Address of the VM's thread object.
     pub at: Avma,
-    /// Where it keeps the system's part of it.
+    /// Address of its `OSThread`.
     pub os_thread: Avma,
-    /// Its number in the process's own pid namespace.
+    /// Thread number in the process's own pid namespace.
     pub inner_tid: Tid,
-    /// Its class in C++, by the address of its table of virtual functions: compilers'
-    /// threads have one, those that run Java code another.
+    /// C++ class, by its vtable's address: compiler threads have one class, threads with Java
+    /// code another.
     pub class: Avma,
 }
 
-/// Where the list is.
+/// Address of the list.
 #[derive(Clone, Copy, Debug)]
 pub struct JavaThreads {
     list: List,
@@ -32,18 +32,18 @@ pub struct JavaThreads {
 
 #[derive(Clone, Copy, Debug)]
 enum List {
-    /// `ThreadsSMRSupport`: an array that is replaced whenever a thread comes or goes.
+    /// `ThreadsSMRSupport`: an array, replaced at each begin or end of a thread.
     Array {
         list: Avma,
         length: u64,
         threads: u64,
     },
-    /// JDK 11: each leads to the next.
+    /// JDK 11: a linked list.
     Chain { first: Avma, next: u64 },
 }
 
 impl JavaThreads {
-    /// Where `structs` say that it is.
+    /// Address of the list from `structs`.
     ///
     /// # Errors
     ///
@@ -70,16 +70,16 @@ impl JavaThreads {
         })
     }
 
-    /// The offset of the pointer to the system's part in a thread.
+    /// Offset of the `OSThread*` in a thread.
     pub(crate) fn os_thread_offset(&self) -> u64 {
         self.os_thread
     }
 
-    /// Reads it. A thread that goes meanwhile is left out.
+    /// Reads the list. Threads that end during the read are left out.
     ///
     /// # Errors
     ///
-    /// [`AdapterError`], also when the list is replaced meanwhile.
+    /// [`AdapterError`], also if the VM replaces the list during the read.
     pub fn read(&self, memory: &dyn Memory) -> Result<Vec<JavaThread>, AdapterError> {
         let all = self.addresses(memory)?;
         let one = |at: &Avma| self.one(memory, *at);
@@ -140,7 +140,7 @@ impl JavaThreads {
         let class = memory.read_pointer(at).ok()?;
         let os_thread = at.checked_add(self.os_thread)?;
         let os_thread = memory.read_pointer(os_thread).ok()?;
-        // A thread that has yet to start, or is over, has none.
+        // Threads before their start or after their end have no `OSThread`.
         let id = os_thread.checked_add(self.thread_id)?;
         let id = memory.read_u32(id).ok().filter(|id| *id != 0)?;
         Some(JavaThread {

@@ -1,4 +1,4 @@
-//! A JVM in a process: its library, its version, and where everything lies in it.
+//! A JVM in a process: library, version, field offsets.
 
 use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView};
 
@@ -6,48 +6,46 @@ use crate::code::CodeLayout;
 use crate::layout::{Encodings, MARK, Missing, VmStructs};
 use crate::method::MethodLayout;
 
-/// The library that is the VM.
+/// File name of the VM's library.
 pub const LIBRARY: &str = "libjvm.so";
 
-/// The oldest and the newest version whose layouts were compared with what the JVM
-/// itself reports.
+/// Oldest and newest version with layouts verified against the JVM's own reports.
 pub const TESTED: (u32, u32) = (11, 25);
 
-/// Version strings are not longer.
+/// Maximum length of a version string.
 const MAX_VERSION: usize = 256;
 
-/// A JVM, ready to be read.
+/// A JVM with known layouts.
 #[derive(Debug)]
 pub struct Jvm {
     /// `libjvm.so`.
     pub library: LoadedModule,
-    /// What it says about its own structures.
+    /// The VM's description of its own structures.
     pub structs: VmStructs,
     /// Its version.
     pub version: Version,
-    /// Where things lie in its code cache.
+    /// Layout of its code cache.
     pub code: CodeLayout,
-    /// Where things lie in its methods and classes.
+    /// Layout of its methods and classes.
     pub methods: MethodLayout,
 }
 
 /// The version of a JVM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Version {
-    /// The feature release (17).
+    /// Feature release (17).
     pub major: u32,
-    /// As the VM has it (`17.0.15+6-Debian-1deb12u1`).
+    /// Full version in the VM's form (`17.0.15+6-Debian-1deb12u1`).
     pub release: String,
 }
 
 impl Jvm {
-    /// Reads what the JVM in `process` says about itself.
+    /// Reads the self-description of the JVM in `process`.
     ///
     /// # Errors
     ///
-    /// [`AdapterError::NotReady`] while it starts, [`AdapterError::MissingField`] where
-    /// it lacks something that nothing can be read without, and whatever reading fails
-    /// with.
+    /// [`AdapterError::NotReady`] during its start, [`AdapterError::MissingField`] without an
+    /// essential field, errors of reads.
     pub fn open(process: &ProcessView, memory: &dyn Memory) -> Result<Self, AdapterError> {
         let library = library_of(process).ok_or(AdapterError::NotReady { what: "library" })?;
         let structs = VmStructs::read(process, &library, memory)?;
@@ -63,16 +61,15 @@ impl Jvm {
         })
     }
 
-    /// What its tables do not have and is done without, a sentence for each thing that
-    /// is not known therefore.
+    /// Optional fields missing from its tables: one sentence per missing feature.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
         let all = self.code.missing.iter().chain(&self.methods.missing);
         Missing::told(&all.cloned().collect::<Vec<_>>())
     }
 
-    /// Whether its version was compared with what the JVM itself reports, or lies
-    /// between two that were.
+    /// Whether its version is verified against the JVM's own reports, or lies between two
+    /// verified versions.
     #[must_use]
     pub fn is_tested(&self) -> bool {
         (TESTED.0..=TESTED.1).contains(&self.version.major)
@@ -80,9 +77,9 @@ impl Jvm {
 }
 
 impl Version {
-    /// Whether C2 gives wrong positions with `-XX:+DebugNonSafepoints`: those of unrelated
-    /// code, after it renumbered its nodes (JDK-8201516; mended in 11.0.21, 17.0.8, 20.0.2
-    /// and 21).
+    /// Whether C2 gives wrong positions with `-XX:+DebugNonSafepoints`. After renumbering its
+    /// nodes, C2 uses positions of unrelated code (JDK-8201516; fixed in 11.0.21, 17.0.8,
+    /// 20.0.2 and 21).
     #[must_use]
     pub fn has_wrong_positions(&self) -> bool {
         let numbers = self.release.split(|c: char| !c.is_ascii_digit());
@@ -96,7 +93,7 @@ impl Version {
         }
     }
 
-    /// By the VM's tables; newer versions only, or older only, have each of them.
+    /// From the VM's tables; some fields exist in newer or in older versions only.
     fn read(structs: &VmStructs, memory: &dyn Memory) -> Result<Self, AdapterError> {
         let reading = AdapterError::reading("version");
         let old = structs.optional_static("JDK_Version", "_current");
@@ -127,8 +124,8 @@ impl Version {
     }
 }
 
-/// The library of a HotSpot JVM, if one is mapped with code: by its name, and by what
-/// no other JVM exports.
+/// Library of a HotSpot JVM, if mapped with code. Recognised by its name and by an export that
+/// no other JVM has.
 #[must_use]
 pub fn library_of(process: &ProcessView) -> Option<LoadedModule> {
     let library = process.module(|name| name == LIBRARY)?;

@@ -1,4 +1,4 @@
-//! Where things lie in a JVM's structures, and how they are encoded.
+//! Field offsets of a JVM's structures, and encodings.
 
 pub mod encodings;
 mod missing;

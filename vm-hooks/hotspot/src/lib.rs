@@ -1,10 +1,9 @@
-//! HotSpot JVMs (JDK 11 to 25) read from outside, while they run, without an agent or
-//! a flag: `process_vm_readv` and what the VM says about its own structures.
+//! Reader of running HotSpot JVMs (JDK 11 to 25), without agent or flag. It uses
+//! `process_vm_readv` and the VM's description of its own structures.
 //!
-//! [`layout`] has where things lie, [`code`] the code cache with the debug records of
-//! compiled methods, [`method`] methods and their names, [`bytecode`] their listings,
-//! [`stubs`] the routines that the VM made for itself. [`Family`] makes the
-//! adapter.
+//! [`layout`] has field offsets, [`code`] the code cache with the debug records of nmethods,
+//! [`method`] methods and their names, [`bytecode`] listings, [`stubs`] the VM's own generated
+//! routines. [`Family`] makes the adapter.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     test,

@@ -1,4 +1,4 @@
-//! Methods and classes as the VM holds them: names, signatures, bytecodes, lines.
+//! Methods and classes in the VM: names, signatures, bytecodes, lines.
 
 mod classes;
 mod info;

@@ -1,14 +1,14 @@
-//! Java programs that no HotSpot runs: what they are, told instead of silence.
+//! Java programs without HotSpot: reported by kind rather than passed over in silence.
 
 use vmscope_process::{AdapterError, ProcessView};
 
-/// A program with less mapped than this is no native image: the run time alone is more.
+/// Minimum mapped bytes of a native image: the runtime alone needs more.
 const LEAST_IMAGE_BYTES: u64 = 4 << 20;
 
-/// The section in which GraalVM's native images keep their heap.
+/// Section with the heap of GraalVM's native images.
 const IMAGE_HEAP: &str = ".svm_heap";
 
-/// Which other implementation of Java `process` runs, if it is one.
+/// The other Java implementation in `process`, if any.
 pub(crate) fn recognise(process: &ProcessView) -> Option<AdapterError> {
     let modules = process.modules();
     if modules

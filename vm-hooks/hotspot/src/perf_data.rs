@@ -1,4 +1,4 @@
-//! The figures that a JVM keeps for `jstat` (`hsperfdata`): collections, heap, classes,
+//! Figures that a JVM publishes for `jstat` (`hsperfdata`): collections, heap, classes,
 //! safepoints, compilations.
 
 mod format;

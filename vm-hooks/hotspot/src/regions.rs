@@ -1,14 +1,11 @@
-//! Which part of HotSpot a native function of `libjvm.so` belongs to, by its demangled
-//! name.
+//! Part of HotSpot for a native function of `libjvm.so`, by its demangled name.
 //!
-//! Names are as `cpp_demangle` writes them, with parameters, and instances of function
-//! templates with their return type in front. So most rules ask what a name holds. The
-//! first that fits counts: what names two parts (`G1BarrierSetC2`) is decided by the
-//! order of the tables. Written from the symbol tables, and compared with samples, of
-//! JDK 11, 17, 21 and 25.
+//! Names are in the form of `cpp_demangle`, with parameters; instances of function templates
+//! begin with their return type. So most rules test for a substring. The first match wins: for
+//! names with two parts (`G1BarrierSetC2`) the order of the tables decides. The rules come from
+//! the symbol tables of JDK 11, 17, 21 and 25, and were compared with samples.
 //!
-//! A library without a symbol table has none of these names: there the roles of threads
-//! tell what is known.
+//! A library without a symbol table has no such names; there thread roles must do.
 
 mod collectors;
 mod compilers;
@@ -16,12 +13,12 @@ mod runtime;
 
 use vmscope_records::{Region, RegionRule};
 
-/// A part of the VM, and by what names its functions are known.
+/// A part of the VM, and the name patterns of its functions.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// What they begin with, separated by spaces.
+    /// Prefixes, separated by spaces.
     begins: &'static str,
-    /// What they hold somewhere, separated by spaces.
+    /// Substrings, separated by spaces.
     holds: &'static str,
     region: Region,
     part: &'static str,
@@ -30,7 +27,7 @@ struct Row {
 /// The VM's library.
 pub const MODULE: &str = "libjvm.so";
 
-/// The rules for `libjvm.so`. The last one takes whatever no other did.
+/// Rules for `libjvm.so`. The last rule matches all remaining names.
 #[must_use]
 pub fn rules() -> Vec<RegionRule> {
     let tables = [

@@ -1,5 +1,4 @@
-//! What lies inside the blobs that hold many routines: the stub routines and the
-//! template interpreter.
+//! Routines inside shared blobs: stub routines and codelets of the template interpreter.
 
 use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView};
 use vmscope_records::Avma;
@@ -8,16 +7,16 @@ use crate::bytecode::{mnemonic, vm_name};
 use crate::layout::encodings::CODELET_ALIGNMENT;
 use crate::layout::{Scalar, VmStructs};
 
-/// More codelets than this are not believed: JDK 25 has 278.
+/// Maximum plausible number of codelets: JDK 25 has 278.
 const MAX_CODELETS: usize = 4096;
 
-/// An interpreter larger than this is not believed: it has some 100 KB.
+/// Maximum plausible size of the interpreter, which has about 100 KB.
 const MAX_INTERPRETER: u64 = 16 << 20;
 
-/// Descriptions are not longer.
+/// Maximum length of a description.
 const MAX_NAME: usize = 256;
 
-/// More variables of stub routines are not looked at.
+/// Maximum number of stub routine variables.
 const MAX_VARIABLES: usize = 4096;
 
 /// A named piece of generated code.
@@ -25,19 +24,18 @@ const MAX_VARIABLES: usize = 4096;
 pub struct Routine {
     /// First address.
     pub start: Avma,
-    /// First address after it.
+    /// End address (exclusive).
     pub end: Avma,
-    /// What the VM calls it.
+    /// The VM's name.
     pub name: String,
 }
 
-/// The codelets of the template interpreter, by address; each is what one bytecode
-/// executes (named by it), or a part between them.
+/// Codelets of the template interpreter, by address. A codelet implements one bytecode, whose
+/// name it has, or a routine between bytecodes.
 ///
 /// # Errors
 ///
-/// [`AdapterError::MissingField`], [`AdapterError::NotReady`], and what reading fails
-/// with.
+/// [`AdapterError::MissingField`], [`AdapterError::NotReady`], errors of reads.
 pub fn codelets(structs: &VmStructs, memory: &dyn Memory) -> Result<Vec<Routine>, AdapterError> {
     const WHAT: &str = "interpreter";
     let reading = AdapterError::reading(WHAT);
@@ -101,9 +99,8 @@ pub fn codelets(structs: &VmStructs, memory: &dyn Memory) -> Result<Vec<Routine>
     Ok(found)
 }
 
-/// What the codelet of a bytecode is called: as listings call the Java instruction that it
-/// stands for, so that it is known which samples are in the codelet of the bytecode that
-/// their registers show; then the VM's own name, if it has one.
+/// Name of a bytecode's codelet. First comes the Java instruction as in listings, so that
+/// samples match the bytecode in their registers; then the VM's own name, if different.
 fn handler_name(number: i64) -> Option<String> {
     let opcode = u8::try_from(number).ok()?;
     let (java, own) = (mnemonic(opcode)?, vm_name(opcode)?);
@@ -114,8 +111,8 @@ fn handler_name(number: i64) -> Option<String> {
     })
 }
 
-/// The begins of the routines inside the `StubRoutines` blobs, by address: what the VM
-/// exports (up to JDK 22) and, where the library has a symbol table, its variables.
+/// Begins of the routines inside the `StubRoutines` blobs, by address. Sources: the VM's
+/// exported fields (up to JDK 22) and, with a symbol table, its variables.
 #[must_use]
 pub fn stub_routines(
     process: &ProcessView,
@@ -164,8 +161,8 @@ fn last_component(mangled: &str) -> Option<&str> {
     (rest == "E").then_some(last).flatten()
 }
 
-/// Cuts `[start, end)` at the entries that lie in it: each piece goes up to the next.
-/// What is in front of the first is the blob's.
+/// Splits `[start, end)` at its entries: each piece ends at the next entry. The first piece
+/// belongs to the blob.
 #[must_use]
 pub fn cut(start: Avma, end: Avma, blob: &str, entries: &[(Avma, String)]) -> Vec<Routine> {
     let first = entries.partition_point(|(at, _)| *at < start);

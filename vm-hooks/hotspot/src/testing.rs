@@ -1,4 +1,4 @@
-//! Snapshots of JVMs, so that what reads them is tested from files, and fuzzed.
+//! Snapshots of JVMs, for tests from files and for fuzzing.
 
 mod snapshot;
 mod walk;

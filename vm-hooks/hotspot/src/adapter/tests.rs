@@ -1,5 +1,4 @@
-//! What looks do where they fail, or come late, by snapshots of JVMs whose memory has holes, or
-//! is changed.
+//! Failing and late polls, on snapshots of JVMs with missing or modified memory.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -11,7 +10,7 @@ use super::*;
 use crate::code::Nmethod;
 use crate::testing::{Snapshot, walk};
 
-/// A JVM's memory, of which a part can be taken away, and a pointer be made null.
+/// A JVM's memory; a part can be removed, and a pointer set to null.
 struct Holed {
     whole: ProcessView,
     hole: Mutex<Option<Avma>>,
@@ -73,7 +72,7 @@ impl Scene {
         *self.memory.hole.lock().unwrap() = hole;
     }
 
-    /// A poll, with what it told of compiled methods.
+    /// A poll, and its reported compiled methods.
     fn poll(&mut self, touched: &[Avma]) -> (Result<(), AdapterError>, Vec<Constituent>) {
         let mut poll = poll_with(touched);
         let result = self.adapter.poll(&self.process, &mut poll);
@@ -92,7 +91,7 @@ impl Scene {
         self.adapter.opened.as_mut().unwrap()
     }
 
-    /// Where a compiled method's code is.
+    /// Code address of a compiled method.
     fn code(name: &str) -> Avma {
         let (result, compiled) = Scene::new(name).poll(&[]);
         result.unwrap();
@@ -143,7 +142,7 @@ fn classes_are_not_gone_through_again_at_once_where_they_can_t_be() {
     assert!(interpreted.not_before(counts, false) > began);
 }
 
-/// Compiled code is hit while the code cache can't be read: its map is told when it can.
+/// Samples hit code while the code cache is unreadable: its map follows later.
 #[test]
 fn what_samples_touched_is_kept_until_the_code_cache_was_read() {
     for name in ["jdk17", "jdk25"] {
@@ -170,7 +169,7 @@ fn what_samples_touched_is_kept_until_the_code_cache_was_read() {
     }
 }
 
-/// Code is hit that is not there yet by the last reading.
+/// Samples hit code created after the last reading.
 #[test]
 fn what_is_hit_between_two_readings_is_looked_up_after_the_next() {
     let mut touched = Touched::default();
@@ -196,7 +195,7 @@ fn what_is_hit_between_two_readings_is_looked_up_after_the_next() {
     assert!(touched.all().is_empty() && touched.fresh().is_empty());
 }
 
-/// What describes the code is more than is read at once: it comes in several readings.
+/// Nmethod data exceed the limit of one reading: several readings report them.
 #[test]
 fn what_there_is_no_budget_for_is_read_the_next_time() {
     let all = Scene::new("jdk25").poll(&[]).1.len();
@@ -231,7 +230,7 @@ fn what_there_is_no_budget_for_is_read_the_next_time() {
     assert_eq!(found.last().unwrap().1, None);
 }
 
-/// A reading of the code cache: what it told of code that begins at `at`.
+/// A reading of the code cache; returns its reports of code that begins at `at`.
 fn read_at(scene: &mut Scene, at: Avma, knows_dead: bool) -> Vec<Constituent> {
     let memory = scene.memory.clone();
     let (pages, mut poll) = (Pages::new(&*memory), poll_with(&[]));
@@ -250,8 +249,8 @@ fn read_at(scene: &mut Scene, at: Avma, knows_dead: bool) -> Vec<Constituent> {
     told.collect()
 }
 
-/// A class is unloaded before its code was read: the code was there, and has its name when the
-/// VM has counted what it unloaded, if its method was known before that.
+/// A class is unloaded before the first reading of its code: the code is reported, and gets its
+/// name after the VM's count, if the method was known before.
 #[test]
 fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
     for (name, was_known) in [("jdk17", true), ("jdk17", false), ("jdk25", true)] {
@@ -297,7 +296,7 @@ fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
     }
 }
 
-/// There is no time left: one map is made all the same, and the others later.
+/// No time left: one map is made anyway, the others later.
 #[test]
 fn maps_that_there_is_no_time_for_are_made_later() {
     for name in ["jdk17", "jdk25"] {
@@ -325,7 +324,7 @@ fn maps_that_there_is_no_time_for_are_made_later() {
     }
 }
 
-/// Adapters have used more than their share: code has its name, its bytecodes wait.
+/// Adapters exceed their share: code gets its name, bytecodes wait.
 #[test]
 fn maps_wait_until_there_is_time_to_spare() {
     let code = Scene::code("jdk17");
@@ -345,7 +344,7 @@ fn maps_wait_until_there_is_time_to_spare() {
     assert_eq!(mapped(&[], MAPS_TIME), (true, Vec::new()));
 }
 
-/// Its code can't be read for long: then others may tell what is in files.
+/// Code unreadable for a long time: other adapters may then report code from files.
 #[test]
 fn a_jvm_that_stays_unreadable_tells_no_code() {
     let name = "jdk17";
@@ -361,13 +360,13 @@ fn a_jvm_that_stays_unreadable_tells_no_code() {
     let memory = scene.memory.clone();
     let (pages, mut poll) = (Pages::new(&*memory), poll_with(&[]));
     let opened = scene.adapter.opened.as_mut().unwrap();
-    // As if its pause were over.
+    // Simulates the end of the pause.
     opened.zone = Zone::new(&scene.process, &opened.jvm, &pages, &mut poll).unwrap();
     scene.poll(&[]).0.unwrap();
     assert!(scene.adapter.tells_code_at(later));
 }
 
-/// Nothing is known to have happened where the VM counts nothing.
+/// Without VM counters, no events are known.
 #[test]
 fn pauses_are_short_where_the_vm_does_not_say_what_happens() {
     let mut scene = Scene::new("jdk17");
@@ -386,7 +385,7 @@ fn pauses_are_short_where_the_vm_does_not_say_what_happens() {
     );
 }
 
-/// Code that comes between two readings is told by the second, as of the first.
+/// The second reading reports code created since the first, with the first reading's time.
 #[test]
 fn looks_that_do_not_read_the_code_cache_tell_no_code_until_then() {
     for name in ["jdk17", "jdk25"] {

@@ -1,4 +1,4 @@
-//! Listings: a method's bytecodes as people read them.
+//! Listings of a method's bytecodes for people.
 
 use vmscope_records::BytecodePc;
 
@@ -8,14 +8,14 @@ use super::reference::{Reference, ReferenceKind};
 use super::text::{newarray_type, quoted};
 use crate::method::{MethodInfo, class_name, readable_signature};
 
-/// Cases of a switch that are shown.
+/// Maximum number of cases shown per switch.
 const MAX_CASES: usize = 16;
 
-/// A line is not longer than this, in characters.
+/// Maximum length of a line in characters.
 const MAX_LINE: usize = 512;
 
-/// The instructions of `method`, each with what it works on, named by `pool`, which is
-/// its class's. Bytecodes that can't be decoded end it, with a line that says why.
+/// Instructions of `method` with operands named by `pool`, its class's constant pool.
+/// Undecodable bytecodes end the listing with an explanatory line.
 #[must_use]
 pub fn listing(method: &MethodInfo, pool: &ConstantPoolView<'_>) -> Vec<(BytecodePc, String)> {
     let mut lines = Vec::new();
@@ -46,7 +46,7 @@ fn shortened(mut line: String) -> String {
     line
 }
 
-/// What an instruction works on, in words; empty where there is nothing to say.
+/// Text of an instruction's operand; empty for none.
 #[must_use]
 pub fn operand_text(instruction: &Instruction, pool: &ConstantPoolView<'_>) -> String {
     match &instruction.operands {
@@ -124,7 +124,7 @@ fn constant(pool: &ConstantPoolView<'_>, slot: u16) -> String {
     }
 }
 
-/// A field's descriptor has none.
+/// A field's descriptor has no parameters.
 fn parameters(descriptor: &str) -> String {
     if descriptor.starts_with('(') {
         readable_signature(descriptor)
@@ -145,7 +145,7 @@ fn member(reference: &Reference) -> String {
     }
 }
 
-/// `clone` is called on arrays.
+/// Arrays have `clone` calls.
 fn class_of(reference: &Reference) -> String {
     if reference.class.starts_with('[') {
         super::text::array_or_class(&reference.class)
@@ -154,7 +154,7 @@ fn class_of(reference: &Reference) -> String {
     }
 }
 
-/// A floating-point number, with Java's words for those that are none.
+/// A floating-point number; NaN and infinities in Java's words.
 fn number(value: f64, digits: &str) -> String {
     if value.is_infinite() {
         digits.replace("inf", "Infinity")

@@ -1,4 +1,4 @@
-//! Numbers of instructions that code here speaks of.
+//! Opcodes used by code in this crate.
 #![allow(missing_docs, reason = "they are called as in the JVM specification")]
 
 pub const ICONST_M1: u8 = 2;
@@ -108,9 +108,9 @@ pub const IFNULL: u8 = 198;
 pub const IFNONNULL: u8 = 199;
 pub const GOTO_W: u8 = 200;
 pub const JSR_W: u8 = 201;
-/// Put over an instruction by a debugger; what was there is kept elsewhere.
+/// A debugger's replacement of an instruction; the original is kept elsewhere.
 pub const BREAKPOINT: u8 = 202;
-/// `ldc` of an object that lies in the resolved references (HotSpot's own).
+/// `ldc` of an object in the resolved references (HotSpot's own).
 pub const FAST_ALDC: u8 = 230;
 /// Likewise, `ldc_w`.
 pub const FAST_ALDC_W: u8 = 231;

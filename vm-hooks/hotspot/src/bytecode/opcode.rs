@@ -1,8 +1,8 @@
-//! The instruction set: Java's 202 instructions (JVM specification, chapter 6) and
-//! those that HotSpot puts in their places (`bytecodes.hpp`).
+//! Instruction set: Java's 202 instructions (JVM specification, chapter 6) and HotSpot's
+//! replacements (`bytecodes.hpp`).
 //!
-//! HotSpot's numbers are equal from JDK 11 to 25. No table of the process has them, but
-//! the interpreter's codelets are called by them, which is how a test checks this one.
+//! HotSpot's numbers are equal from JDK 11 to 25. The process's tables lack them, but the
+//! interpreter's codelets have the names; a test compares this table with them.
 
 use super::op;
 
@@ -212,10 +212,10 @@ const JAVA: [&str; 203] = [
     "breakpoint",
 ];
 
-/// HotSpot's own, from 203 on, each with the Java instruction that it stands for.
+/// HotSpot's own instructions, from 203 on, each with its Java instruction.
 ///
-/// Those that do the work of two instructions (`fast_iaccess_0`, `fast_iload2`,
-/// `fast_icaload`) leave the second one in its place: they stand for the first alone.
+/// Fused instructions (`fast_iaccess_0`, `fast_iload2`, `fast_icaload`) leave the second
+/// instruction in place, so the Java instruction is the first one only.
 const VM: [(&str, u8); 35] = [
     ("fast_agetfield", op::GETFIELD),
     ("fast_bgetfield", op::GETFIELD),
@@ -258,20 +258,19 @@ fn of_the_vm(opcode: u8) -> Option<&'static (&'static str, u8)> {
     VM.get(usize::from(opcode).checked_sub(JAVA.len())?)
 }
 
-/// The Java instruction that `opcode` stands for: itself where it is one, or unknown.
+/// Java instruction of `opcode`; `opcode` itself if Java's or unknown.
 #[must_use]
 pub fn original(opcode: u8) -> u8 {
     of_the_vm(opcode).map_or(opcode, |(_, java)| *java)
 }
 
-/// What the Java instruction that `opcode` stands for is called; `None` for numbers
-/// that neither Java nor HotSpot uses.
+/// Name of the Java instruction of `opcode`; `None` for numbers unused by Java and HotSpot.
 #[must_use]
 pub fn mnemonic(opcode: u8) -> Option<&'static str> {
     JAVA.get(usize::from(original(opcode))).copied()
 }
 
-/// What the VM calls `opcode` itself (`fast_igetfield`); Java's as Java does.
+/// The VM's name of `opcode` (`fast_igetfield`); Java's name for Java instructions.
 #[must_use]
 pub fn vm_name(opcode: u8) -> Option<&'static str> {
     match of_the_vm(opcode) {

@@ -1,9 +1,9 @@
-//! How names and strings of a class are written.
+//! Text forms of a class's names and strings.
 
 use crate::method::{class_name, primitive};
 
-/// Decodes the class file's UTF-8: a zero is two bytes, and characters beyond 16 bits
-/// are two surrogates of three bytes each. What is no UTF-8 becomes U+FFFD.
+/// Decodes the class file's UTF-8: a zero has two bytes, and characters beyond 16 bits are two
+/// surrogates of three bytes each. Invalid bytes become U+FFFD.
 #[must_use]
 pub(crate) fn decode_utf8(bytes: &[u8]) -> String {
     if let Ok(plain) = std::str::from_utf8(bytes) {
@@ -29,10 +29,10 @@ pub(crate) fn decode_utf8(bytes: &[u8]) -> String {
     String::from_utf16_lossy(&units)
 }
 
-/// Strings are shown up to this many characters.
+/// Maximum characters of a displayed string.
 const MAX_SHOWN: usize = 60;
 
-/// A string constant as it is shown: quoted, escaped as in Java, short.
+/// Displayed string constant: quoted, escaped as in Java, cut short.
 pub(super) fn quoted(text: &str, is_whole: bool) -> String {
     let mut shown = String::from("\"");
     let mut characters = text.chars();
@@ -56,13 +56,13 @@ pub(super) fn quoted(text: &str, is_whole: bool) -> String {
     shown
 }
 
-/// Characters that move or reorder what is shown after them.
+/// Characters that move or reorder the text after them.
 fn is_invisible(character: char) -> bool {
     matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// A class by its name in a constant pool, where arrays have descriptors for names:
+/// Java form of a class name from a constant pool, where arrays have descriptors as names:
 /// `[[J` is `long[][]`.
 pub(super) fn array_or_class(name: &str) -> String {
     let element = name.trim_start_matches('[');
@@ -79,7 +79,7 @@ pub(super) fn array_or_class(name: &str) -> String {
     shown + &"[]".repeat(dimensions.min(255))
 }
 
-/// The element type of `newarray`.
+/// Element type of `newarray`.
 pub(super) fn newarray_type(number: u8) -> Option<&'static str> {
     let types = [
         "boolean", "char", "float", "double", "byte", "short", "int", "long",

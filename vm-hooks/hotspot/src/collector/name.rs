@@ -1,9 +1,9 @@
-//! Collectors and kinds of collections, by the VM's names for them.
+//! Names of collectors and of collection kinds.
 
 use crate::flags::Flags;
 use crate::perf_data::PerfData;
 
-/// Flags that choose a collector, and what people call it.
+/// Flags that choose a collector, with the collector's usual name.
 const FLAGS: [(&str, &str); 7] = [
     ("UseG1GC", "G1"),
     ("UseParallelGC", "Parallel"),
@@ -14,7 +14,7 @@ const FLAGS: [(&str, &str); 7] = [
     ("UseEpsilonGC", "Epsilon"),
 ];
 
-/// What the perf data's policy is called.
+/// Names of the perf data's policies.
 const POLICIES: [(&str, &str); 4] = [
     ("GarbageFirst", "G1"),
     ("ParScav:MSC", "Parallel"),
@@ -22,14 +22,13 @@ const POLICIES: [(&str, &str); 4] = [
     ("ParNew:CMS", "CMS"),
 ];
 
-/// Which collector the VM has: by its flags, else by its perf data. `None` where
-/// neither tells.
+/// The VM's collector, from its flags, else from its perf data; `None` if unknown.
 #[must_use]
 pub fn collector_of(flags: Option<&Flags>, data: Option<&PerfData>) -> Option<&'static str> {
     if let Some(flags) = flags {
         let chosen = FLAGS.iter().find(|(flag, _)| flags.is_on(flag));
         if let Some((_, name)) = chosen {
-            // JDK 21 has both; 24 and later only this one.
+            // JDK 21 has both flags; 24 and later have only this one.
             let generational = *name == "Z" && flags.is_on("ZGenerational");
             return Some(if generational { "generational Z" } else { name });
         }
@@ -49,25 +48,25 @@ pub fn collector_of(flags: Option<&Flags>, data: Option<&PerfData>) -> Option<&'
         })
 }
 
-/// What it is that a collector of the perf data counts.
+/// Kind of the events that a collector of the perf data counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A collection of the young generation, in a pause (of G1 also a mixed one).
+    /// Pause of a young collection (in G1 also of a mixed one).
     Young,
-    /// A collection of the whole heap, in a pause.
+    /// Pause of a full collection.
     Full,
-    /// A pause of a concurrent cycle; a cycle has two (G1: remark, cleanup) or three.
+    /// Pause of a concurrent cycle; a cycle has two (G1: remark, cleanup) or three.
     CyclePause,
-    /// The same, of a cycle in the young generation (generational Z).
+    /// Pause of a cycle in the young generation (generational Z).
     MinorCyclePause,
-    /// The same, of a cycle in both generations (generational Z).
+    /// Pause of a cycle in both generations (generational Z).
     MajorCyclePause,
-    /// Shenandoah counts its pauses and concurrent phases as one.
+    /// Pause or concurrent phase of Shenandoah, which counts both together.
     PauseOrPhase,
 }
 
 impl Kind {
-    /// By the VM's name for the collector, from JDK 11 to 25.
+    /// Kind by the VM's name for the collector, JDK 11 to 25.
     #[must_use]
     pub fn of(name: &str) -> Kind {
         let holds = |what: &[&str]| what.iter().any(|what| name.contains(what));
@@ -86,7 +85,7 @@ impl Kind {
         }
     }
 
-    /// For a report.
+    /// Text for a report.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -99,7 +98,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is a whole collection, not a part of one.
+    /// Whether the kind is a whole collection rather than a part.
     #[must_use]
     pub const fn is_whole(self) -> bool {
         matches!(self, Kind::Young | Kind::Full)

@@ -1,4 +1,4 @@
-//! The collections of a JVM from look to look.
+//! A JVM's collections across polls.
 
 use vmscope_process::Poll;
 use vmscope_records::{SpaceUse, TimeNs};
@@ -8,35 +8,35 @@ use super::name::Kind;
 use crate::perf_data::{PerfData, Slot};
 use crate::vm_clock::VmClock;
 
-/// More generations and spaces than these are not asked for.
+/// Maximum number of generations and of spaces.
 const MOST_GENERATIONS: u32 = 4;
 const MOST_SPACES: u32 = 8;
 
-/// What the VM says is the cause while it collects nothing.
+/// The VM's text for the cause outside collections.
 const NO_CAUSE: &str = "No GC";
 
-/// The collections of a JVM.
+/// Collections of a JVM.
 #[derive(Debug, Default)]
 pub struct Collections {
     collectors: Vec<Counted>,
     spaces: Vec<Space>,
     cause: Option<Slot>,
     last_cause: Option<Slot>,
-    /// When the last poll began.
+    /// Begin of the last poll.
     looked_at: Option<TimeNs>,
 }
 
-/// A space of the heap.
+/// A heap space.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
-    /// The generation's and the space's names.
+    /// Names of the generation and the space.
     pub name: String,
     pub used: Slot,
     pub capacity: Option<Slot>,
     pub max: Option<Slot>,
 }
 
-/// The causes that the VM tells.
+/// Causes from the VM.
 struct Causes {
     now: String,
     last: String,
@@ -47,8 +47,8 @@ impl Causes {
         self.now.is_empty() || self.now == NO_CAUSE
     }
 
-    /// The cause of the newest collection. While none is under way it is the last one;
-    /// while one is, it is that one's only. Empty where neither is certain.
+    /// Cause of the newest collection. Outside collections, the cause belongs to the last one;
+    /// during a collection, to this collection only. Empty if neither is certain.
     fn of(&self, kind: Kind, is_collecting: bool) -> String {
         let cause = if !self.is_idle() && (is_collecting || !kind.is_whole()) {
             &self.now
@@ -63,7 +63,7 @@ impl Causes {
 }
 
 impl Collections {
-    /// Polls up where the figures are; again when entries have come.
+    /// Finds the slots of the figures; repeat this after new entries.
     pub fn find(&mut self, data: &PerfData) {
         self.cause = data.layout().slot("sun.gc.cause");
         self.last_cause = data.layout().slot("sun.gc.lastCause");
@@ -75,8 +75,8 @@ impl Collections {
         self.spaces = spaces_of(data);
     }
 
-    /// Whether a collector's figures are others than at the last poll: then the data
-    /// should be read twice, and count only if both [`Collections::stamp`]s are alike.
+    /// Whether any collector's figures have changed since the last poll. Then read the data
+    /// twice, and use them only if both [`Collections::stamp`]s are equal.
     #[must_use]
     pub fn is_news(&self, data: &PerfData) -> bool {
         self.collectors
@@ -84,7 +84,7 @@ impl Collections {
             .any(|one| one.open.is_some() || !one.is_known(one.seen(data)))
     }
 
-    /// The figures that are told of collections.
+    /// Figures used for reports of collections.
     #[must_use]
     pub fn stamp(&self, data: &PerfData) -> impl PartialEq + use<> {
         let all = self.collectors.iter();
@@ -93,9 +93,8 @@ impl Collections {
         (seen, text(self.cause), text(self.last_cause))
     }
 
-    /// Tells what is new in `data`, which was read between `from` and `to`. Of
-    /// collectors that do not tell pauses apart, `is_pause` says whether the world
-    /// stands still.
+    /// Reports changes in `data`, read between `from` and `to`. For collectors that do not
+    /// separate pauses, `is_pause` says whether the world is stopped.
     pub fn poll(
         &mut self,
         data: &PerfData,
@@ -138,8 +137,8 @@ impl Collections {
             if found.cause.is_empty() && is_latest && one.has_cause() {
                 found.cause = causes.of(one.kind, is_collecting);
             }
-            // The spaces' figures are brought up to date at the end, while the VM still
-            // says that it collects.
+            // The VM updates the spaces' figures at the end, when its cause still shows a
+            // collection.
             let is_over = !is_collecting && (causes.is_idle() || !one.kind.is_whole());
             if is_over && is_latest && one.kind.is_whole() {
                 found.spaces = self.spaces.iter().map(|space| space.now(data)).collect();
@@ -153,34 +152,34 @@ impl Collections {
         }
     }
 
-    /// Whether the VM tells single collections at all: JDK 11 does not with Z, nor does
-    /// any with Epsilon, which collects nothing.
+    /// Whether the VM publishes single collections. JDK 11 with Z does not; nor does any JDK
+    /// with Epsilon, which collects nothing.
     #[must_use]
     pub fn are_told(&self) -> bool {
         !self.collectors.is_empty()
     }
 
-    /// How many collections began and ended between two polls, since the first one.
+    /// Number of collections since the first poll that began and ended between two polls.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.collectors.iter().map(Counted::missed).sum()
     }
 
-    /// Tells the totals of all collectors; a tick is `per_tick` nanoseconds.
+    /// Reports the totals of all collectors; a tick is `per_tick` nanoseconds.
     pub fn tell_totals(&self, data: &PerfData, per_tick: f64, poll: &mut Poll) {
         for one in &self.collectors {
             one.tell_totals(data, per_tick, poll);
         }
     }
 
-    /// The spaces of the heap.
+    /// Spaces of the heap.
     pub(crate) fn spaces(&self) -> &[Space] {
         &self.spaces
     }
 }
 
-/// A number of bytes. G1 before JDK 18 adds 8 bytes to capacities, or 24, so that none is
-/// zero; no capacity but those is odd.
+/// A size in bytes. G1 before JDK 18 adds 8 or 24 bytes to capacities to keep them above zero;
+/// no other capacity is odd.
 fn bytes_at(slot: Slot, data: &PerfData) -> Option<u64> {
     let bytes = u64::try_from(slot.long(data.bytes())?).ok()?;
     Some(match bytes % 4096 {
@@ -190,12 +189,12 @@ fn bytes_at(slot: Slot, data: &PerfData) -> Option<u64> {
 }
 
 impl Space {
-    /// How much it may ever hold.
+    /// Maximum capacity.
     pub fn maximum(&self, data: &PerfData) -> Option<u64> {
         bytes_at(self.max?, data)
     }
 
-    /// How full it is, as the VM has it.
+    /// Used bytes, as published by the VM.
     pub fn now(&self, data: &PerfData) -> SpaceUse {
         let used = self.used.long(data.bytes());
         SpaceUse {
@@ -220,7 +219,7 @@ fn spaces_of(data: &PerfData) -> Vec<Space> {
             let Some(used) = slot("used") else { continue };
             let own = data.text(&format!("{of_it}.space.{space}.name"));
             let name = match own.as_deref() {
-                // G1 and Z call the only space of a generation so.
+                // Name of the only space of a generation in G1 and Z.
                 None | Some("space") => of_it_name.clone(),
                 Some(own) => own.to_owned(),
             };

@@ -1,5 +1,5 @@
-//! Instructions whose bytecode is known, or nearly: by a debug record, by the
-//! implicit-exception table, or because they lead to code out of line that has a record.
+//! Anchors: instructions with a known or nearly known bytecode, from a debug record, from the
+//! implicit-exception table, or from a branch to out-of-line code with a record.
 
 use rustc_hash::FxHashMap;
 
@@ -8,41 +8,41 @@ use super::machine::{Flow, Machine};
 use super::tree::Tree;
 use crate::code::{Nmethod, PcDesc};
 
-/// How far code out of line is followed to a record.
+/// Maximum number of out-of-line instructions searched for a record.
 const MAX_GLUE: usize = 40;
 
-/// What an anchor rests on.
+/// Source of an anchor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AnchorKind {
-    /// A debug record of a call, poll or trap.
+    /// Debug record of a call, poll or trap.
     Record,
-    /// An entry of the implicit-exception table.
+    /// Entry of the implicit-exception table.
     Implicit,
-    /// Such an entry for the receiver of a call that was inlined: the instruction is the
-    /// check and at the same time the first access in the method that was called.
+    /// Such an entry for the receiver of an inlined call: the instruction is both the check and
+    /// the first access in the called method.
     Receiver,
-    /// A branch to an uncommon trap.
+    /// Branch to an uncommon trap.
     Trap,
-    /// A branch to other code out of line.
+    /// Branch to other out-of-line code.
     OutOfLine,
 }
 
-/// An instruction and the bytecode that it stands for.
+/// An instruction and its bytecode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Anchor {
-    /// Index of the instruction.
+    /// Instruction index.
     pub insn: usize,
-    /// Index of the node.
+    /// Node index.
     pub node: u32,
-    /// The bytecode.
+    /// Bytecode index.
     pub bci: i32,
-    /// What it rests on.
+    /// Source.
     pub kind: AnchorKind,
-    /// How near: 1 the instruction itself, less for the comparison in front of a branch.
+    /// Certainty: 1 for the instruction itself, less for the comparison before a branch.
     pub share: f32,
 }
 
-/// Finds the anchors.
+/// Finds all anchors.
 #[must_use]
 pub fn anchors(nmethod: &Nmethod, machine: &Machine, tree: &Tree) -> Vec<Anchor> {
     let mut found = Vec::new();
@@ -79,7 +79,7 @@ pub fn anchors(nmethod: &Nmethod, machine: &Machine, tree: &Tree) -> Vec<Anchor>
         let insn = machine.index_at(at);
         let starts = machine.insns.get(insn).is_some_and(|insn| insn.start == at);
         if let (Some(place), true) = (place, starts) {
-            // The class that the call goes by is read for the call itself.
+            // The call itself reads the class for its dispatch.
             let reads_class = machine.insns.get(insn).is_some_and(|insn| {
                 let mut signs = machine.signs_of(insn).iter();
                 signs.any(|(sign, _)| *sign == Sign::ClassOf)
@@ -119,20 +119,20 @@ pub fn anchors(nmethod: &Nmethod, machine: &Machine, tree: &Tree) -> Vec<Anchor>
     found
 }
 
-/// The record of the code that a fault goes on at: the first one behind.
+/// Record at the continuation of a fault: the first record behind it.
 fn record_after(pcs: &[PcDesc], at: u32) -> Option<&PcDesc> {
     let at = i32::try_from(at).ok()?;
     pcs.get(pcs.partition_point(|pc| pc.pc <= at))
 }
 
-/// Follows straight code from instruction `to` to a call with a record: its place, and
-/// whether it is an uncommon trap.
+/// Follows straight code from instruction `to` to a call with a record. Returns the record's
+/// position, and whether the call is an uncommon trap.
 fn out_of_line(
     machine: &Machine,
     by_insn: &FxHashMap<usize, (u32, i32)>,
     to: usize,
 ) -> Option<((u32, i32), bool)> {
-    // What is reached from in front is not out of line.
+    // Code reached from the previous instruction is not out of line.
     let before = machine.insns.get(to.checked_sub(1)?)?;
     if before.falls && before.flow != Flow::Call {
         return None;
@@ -149,7 +149,7 @@ fn out_of_line(
             Flow::Next | Flow::Call => at + 1,
             Flow::Jump(target) => {
                 let target = machine.index_at(target);
-                // Back to the code in line.
+                // Return to inline code.
                 if target < to {
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! Pieces of code out of what is known of instructions.
+//! Assembly of pieces of code from the evidence of instructions.
 
 use rustc_hash::FxHashMap;
 use vmscope_records::Exactness;
@@ -12,12 +12,11 @@ use super::{Map, Piece};
 /// `SynchronizationEntryBCI`: before a method's first bytecode.
 const METHOD_ENTRY: i32 = -1;
 
-/// A node, a bytecode in it, and how well that is known.
+/// Node, bytecode index, exactness.
 type Place = (u32, i32, Exactness);
 
-/// Puts the pieces together: what the path found, and over it what is certain. `prologue`
-/// is the offset up to which the frame is made, `implicit` what an entry of the table of
-/// implicit exceptions is worth.
+/// Assembles the pieces: the path, overridden by certain positions. `prologue`: offset of the
+/// frame's completion. `implicit`: exactness of an entry of the implicit-exception table.
 pub fn assemble(
     machine: &Machine,
     tree: &Tree,
@@ -43,7 +42,7 @@ pub fn assemble(
         }
         *place = Some((0, METHOD_ENTRY, Exactness::Exact));
     }
-    // What tells nothing prepares what comes next, if control goes there.
+    // Instructions without signs prepare the next one, if control reaches it.
     let mut following: Option<Place> = None;
     for (insn, place) in machine.insns.iter().zip(places.iter_mut()).rev() {
         if !insn.falls {

@@ -1,5 +1,5 @@
-//! Maps of code whose debug records are complete (`-XX:+DebugNonSafepoints`): the records
-//! themselves say what each piece of code stands for.
+//! Maps of code with complete debug records (`-XX:+DebugNonSafepoints`): the records alone
+//! describe all code.
 
 use rustc_hash::FxHashMap;
 use vmscope_records::Exactness;
@@ -7,18 +7,18 @@ use vmscope_records::Exactness;
 use super::{Map, Piece};
 use crate::code::{Frame, Nmethod, PcDesc};
 
-/// A scope that so many records share, and such a part of all, is left over: no bytecode
-/// has as many instructions in as many places.
+/// Minimum records, and minimum share of all records, with a stale scope: no bytecode has as
+/// many instructions in as many places.
 const MIN_STALE: usize = 10;
 const STALE_PART: usize = 5;
 
-/// A direct call, which all calls of Java methods and of the run time are.
+/// Opcode of a direct call, used for all calls of Java methods and of the runtime.
 const CALL: u8 = 0xe8;
 const CALL_BYTES: usize = 5;
 
-/// Whether the debug tables of these nmethods are complete: the records that no call, poll
-/// or trap needs describe no locals, and do not lie behind a call. A default table has
-/// next to none of them.
+/// Whether the debug tables of these nmethods are complete. Extra records, unneeded by any
+/// call, poll or trap, describe no locals and do not follow a call. A default table has almost
+/// no such records.
 pub fn has_full_tables<'a>(nmethods: impl IntoIterator<Item = &'a Nmethod>) -> bool {
     let (mut all, mut needless) = (0_usize, 0_usize);
     for nmethod in nmethods {
@@ -32,8 +32,8 @@ pub fn has_full_tables<'a>(nmethods: impl IntoIterator<Item = &'a Nmethod>) -> b
     needless.saturating_mul(4) > all
 }
 
-/// The nmethod with the records alone that a JVM without the flag would have: for JVMs
-/// whose other records are wrong.
+/// The nmethod reduced to the records of a JVM without the flag, for JVMs with wrong extra
+/// records.
 #[must_use]
 pub fn without_needless(nmethod: &Nmethod) -> Nmethod {
     let needed = nmethod.pcs.iter().filter(|pc| !is_needless(nmethod, pc));
@@ -43,7 +43,7 @@ pub fn without_needless(nmethod: &Nmethod) -> Nmethod {
     }
 }
 
-/// Whether no call, poll or trap needs a record.
+/// Whether the record belongs to no call, poll or trap.
 fn is_needless(nmethod: &Nmethod, pc: &PcDesc) -> bool {
     let call = usize::try_from(pc.pc)
         .ok()
@@ -52,9 +52,8 @@ fn is_needless(nmethod: &Nmethod, pc: &PcDesc) -> bool {
     !is_call && is_bare(nmethod, pc.scope)
 }
 
-/// The scope that C2 gave to what it made after all was parsed: new nodes get the notes of
-/// the bytecode that happened to be parsed last, wherever they are made. `None` where
-/// there is no sign of that.
+/// Stale scope, used by C2 after parsing: C2 gives new nodes the notes of the last parsed
+/// bytecode, wherever the nodes are. `None` without signs of this defect.
 #[must_use]
 pub fn stale_scope(nmethod: &Nmethod) -> Option<Vec<Frame>> {
     if !nmethod.is_by_c2() {
@@ -75,8 +74,8 @@ pub fn stale_scope(nmethod: &Nmethod) -> Option<Vec<Frame>> {
     (count >= MIN_STALE && count.saturating_mul(STALE_PART) >= all).then_some(chain)
 }
 
-/// The map of an nmethod by its records: each covers what lies behind the one before, up to
-/// and with its own pc. Records with a stale scope are passed over.
+/// Map of an nmethod by its records. A record covers the pcs after the previous record, up to
+/// and including its own pc. Records with a stale scope are skipped.
 #[must_use]
 pub fn full(nmethod: &Nmethod) -> Map {
     let stale = stale_scope(nmethod);
@@ -110,7 +109,7 @@ pub fn full(nmethod: &Nmethod) -> Map {
         });
         start = end;
     }
-    // A record of a call or poll is certain of its own pc alone.
+    // The record of a call or poll is exact only at its own pc.
     let mut pieces = Vec::with_capacity(map.pieces.len());
     for piece in map.pieces {
         let at = piece.end - 1;

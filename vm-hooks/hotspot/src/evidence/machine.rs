@@ -1,4 +1,4 @@
-//! Machine code, and what its instructions tell.
+//! Machine code and the signs of its instructions.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
@@ -6,59 +6,59 @@ use super::facts::Sign;
 use super::signs::{Signer, is_template};
 use crate::code::Nmethod;
 
-/// Code of more bytes than this is not decoded further.
+/// Maximum bytes of decoded code.
 const MAX_CODE: usize = 1 << 20;
 
-/// Where control goes after an instruction.
+/// Control flow after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// To the next one.
+    /// Next instruction.
     Next,
-    /// To the next one or elsewhere in the code (offset).
+    /// Next instruction, or a branch target in the code (offset).
     Branch(u32),
-    /// Elsewhere in the code.
+    /// Branch target in the code.
     Jump(u32),
-    /// To another routine, and perhaps to the next instruction after that.
+    /// Another routine, then perhaps the next instruction.
     Call,
-    /// Not to the next one.
+    /// Elsewhere; never the next instruction.
     Away,
 }
 
 /// An instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Insn {
-    /// Its offset from the code's begin.
+    /// Offset in the code.
     pub start: u32,
-    /// The offset after it.
+    /// Offset of its end.
     pub end: u32,
-    /// Where control goes.
+    /// Control flow.
     pub flow: Flow,
-    /// Whether only code that the compiler has ready has such instructions.
+    /// Whether only intrinsic code has such instructions.
     pub is_template: bool,
-    /// Whether control may come to the next instruction from it.
+    /// Whether control may reach the next instruction.
     pub falls: bool,
-    /// Whether it is a comparison.
+    /// Whether a comparison.
     pub compares: bool,
-    /// Whether it puts a negative number into `esi`: the argument of an uncommon trap.
+    /// Whether it loads a negative number into `esi`: the argument of an uncommon trap.
     pub asks_trap: bool,
-    /// Whether it takes down the frame, or returns.
+    /// Whether it removes the frame, or returns.
     pub leaves: bool,
-    /// Its signs: a range of [`Machine::signs`].
+    /// Its signs, as a range of [`Machine::signs`].
     pub signs: (u32, u32),
 }
 
-/// The decoded code of an nmethod.
+/// Decoded code of an nmethod.
 #[derive(Debug, Default)]
 pub struct Machine {
-    /// The instructions, ascending, without gaps but for what is no instruction.
+    /// Instructions, ascending; gaps only at undecodable bytes.
     pub insns: Vec<Insn>,
-    /// What instructions tell, and how much that is worth.
+    /// Signs of instructions, with weights.
     pub signs: Vec<(Sign, f32)>,
 }
 
 impl Machine {
-    /// Decodes the code of `nmethod`; `narrow_class` is the base and the shift of
-    /// compressed class pointers.
+    /// Decodes the code of `nmethod`. `narrow_class`: base and shift of compressed class
+    /// pointers.
     #[must_use]
     pub fn of(nmethod: &Nmethod, narrow_class: Option<(u64, u32)>) -> Self {
         let code = nmethod.code.get(..MAX_CODE).unwrap_or(&nmethod.code);
@@ -86,8 +86,7 @@ impl Machine {
             asks_trap |= asks;
             let falls = match flow {
                 Flow::Jump(_) | Flow::Away => false,
-                // An uncommon trap does not return; what the next call finds behind it
-                // is no instruction that is executed.
+                // An uncommon trap never returns; the bytes behind are never executed.
                 Flow::Call => !asks_trap,
                 _ if insn.mnemonic() == Mnemonic::Nop => fell,
                 _ => true,
@@ -113,21 +112,21 @@ impl Machine {
         machine
     }
 
-    /// The signs of an instruction.
+    /// Signs of an instruction.
     #[must_use]
     pub fn signs_of(&self, insn: &Insn) -> &[(Sign, f32)] {
         let range = insn.signs.0 as usize..insn.signs.1 as usize;
         self.signs.get(range).unwrap_or_default()
     }
 
-    /// The index of the instruction that begins at `offset`, or of the next one.
+    /// Index of the instruction at `offset`, or of the next one.
     #[must_use]
     pub fn index_at(&self, offset: u32) -> usize {
         self.insns.partition_point(|insn| insn.start < offset)
     }
 }
 
-/// Returns, and what takes down the frame in front of them.
+/// Returns, and the removal of the frame before them.
 fn leaves(insn: &Instruction) -> bool {
     let on_stack = insn.op0_register() == Register::RSP;
     match insn.mnemonic() {
@@ -140,7 +139,7 @@ fn leaves(insn: &Instruction) -> bool {
     }
 }
 
-/// A negative number in `esi` says what an uncommon trap is for.
+/// A negative number in `esi` is the reason of an uncommon trap.
 fn asks_trap_of(insn: &Instruction) -> bool {
     insn.mnemonic() == Mnemonic::Mov
         && insn.op0_register() == Register::ESI

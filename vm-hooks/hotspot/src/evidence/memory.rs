@@ -1,4 +1,4 @@
-//! What evidence needs of methods, read out of a JVM's memory and kept.
+//! Method facts for evidence, read from a JVM's memory and cached.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use super::profile::ProfileLayout;
 use crate::bytecode::{Constant, ConstantPoolView, Instruction, Operands, PoolLayout, op};
 use crate::layout::{Scalar, VmStructs};
 
-/// Facts of more methods than this are not kept at a time.
+/// Maximum number of methods with cached facts.
 const MAX_KEPT: usize = 1 << 16;
 
-/// A call is not said to reach more methods than this.
+/// Maximum number of methods per call.
 const MAX_TARGETS: usize = 3;
 
-/// Bytes of a signature that are looked at.
+/// Maximum bytes of a signature.
 const MAX_SIGNATURE: usize = 256;
 
 const WHAT: &str = "method";
 
-/// Methods in a JVM's memory. What was read once is kept: [`MemoryMethods::forget`].
+/// Methods in a JVM's memory, with a cache: see [`MemoryMethods::forget`].
 pub struct MemoryMethods<'m> {
     memory: &'m dyn Memory,
     layout: FactsLayout,
@@ -39,7 +39,7 @@ impl std::fmt::Debug for MemoryMethods<'_> {
     }
 }
 
-/// Where things lie that methods are recognised by.
+/// Field offsets for facts of methods.
 #[derive(Clone, Debug)]
 pub struct FactsLayout {
     pools: PoolLayout,
@@ -50,7 +50,7 @@ pub struct FactsLayout {
 }
 
 impl FactsLayout {
-    /// Polls everything up. Of what is missing there is no evidence.
+    /// Finds all fields. Missing fields yield no evidence.
     #[must_use]
     pub fn of(structs: &VmStructs, pools: PoolLayout) -> Self {
         let narrow = |old: &str, new: &str| {
@@ -68,7 +68,7 @@ impl FactsLayout {
 }
 
 impl<'m> MemoryMethods<'m> {
-    /// Methods in `memory`; pages that are kept suit it best.
+    /// Methods in `memory`, preferably with a page cache.
     #[must_use]
     pub fn new(memory: &'m dyn Memory, layout: FactsLayout) -> Self {
         MemoryMethods {
@@ -78,7 +78,7 @@ impl<'m> MemoryMethods<'m> {
         }
     }
 
-    /// Forgets what was read: classes are loaded and unloaded.
+    /// Clears the cache: the VM loads and unloads classes.
     pub fn forget(&self) {
         self.kept.borrow_mut().clear();
     }
@@ -104,8 +104,8 @@ impl<'m> MemoryMethods<'m> {
         }))
     }
 
-    /// Whether compilers have code of their own for a static method with that signature,
-    /// and it works on arrays.
+    /// Whether compilers have intrinsic code, working on arrays, for a static method of this
+    /// signature.
     fn is_intrinsic(&self, method: Avma, signature: Avma) -> Result<bool, AdapterError> {
         let Some(field) = self.layout.intrinsic else {
             return Ok(false);
@@ -115,11 +115,11 @@ impl<'m> MemoryMethods<'m> {
         }
         let methods = self.layout.pools.methods();
         let (signature, _) = methods.symbol_bytes(self.memory, signature, MAX_SIGNATURE)?;
-        // An array as such, or as an object and a place in it.
+        // An array itself, or an object and an offset in it.
         Ok(signature.contains(&b'[') || signature.starts_with(b"(Ljava/lang/Object;"))
     }
 
-    /// `None` where the pool does not say.
+    /// `None` for data missing from the pool.
     fn refer(
         &self,
         pool: &ConstantPoolView<'_>,
@@ -149,7 +149,7 @@ impl<'m> MemoryMethods<'m> {
         }
     }
 
-    /// The methods that a call reaches, those of the receivers in the profile first.
+    /// Targets of a call; targets of profiled receivers come first.
     fn called(
         &self,
         pool: &ConstantPoolView<'_>,

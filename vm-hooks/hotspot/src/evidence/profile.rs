@@ -1,5 +1,5 @@
-//! The receivers that the VM's own profile of a method (`MethodData`) has seen: what an
-//! optimising compiler inlines at virtual calls.
+//! Receivers in the VM's own profile of a method (`MethodData`). Optimising compilers inline
+//! their methods at virtual calls.
 
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
@@ -8,16 +8,16 @@ use crate::layout::{Scalar, VmStructs};
 
 const WHAT: &str = "method's profile";
 
-/// Profiles of more bytes than this are not read.
+/// Maximum size of a profile in bytes.
 const MAX_PROFILE: i64 = 1 << 20;
 
-/// Bytes of a cell, and of the header of each entry (`DataLayout`).
+/// Size of a cell, and of each entry's header (`DataLayout`), in bytes.
 const CELL: usize = 8;
 
-/// Receivers kept of a call (`TypeProfileWidth`).
+/// Receivers per call in a profile (`TypeProfileWidth`).
 const ROWS: usize = 2;
 
-/// Where things lie in a `MethodData`.
+/// Field offsets of a `MethodData`.
 #[derive(Clone, Debug)]
 pub struct ProfileLayout {
     method_data: Scalar,
@@ -26,7 +26,7 @@ pub struct ProfileLayout {
 }
 
 impl ProfileLayout {
-    /// Polls everything up; `None` where this version does not tell.
+    /// Finds all fields; `None` if this version's tables lack them.
     #[must_use]
     pub fn of(structs: &VmStructs) -> Option<Self> {
         Some(ProfileLayout {
@@ -36,11 +36,11 @@ impl ProfileLayout {
         })
     }
 
-    /// The classes of receivers at each virtual call of `method`, by bci.
+    /// Receiver classes at each virtual call of `method`, by bytecode index.
     ///
     /// # Errors
     ///
-    /// [`AdapterError::Memory`] where it can't be read.
+    /// [`AdapterError::Memory`] if the profile is unreadable.
     pub fn receivers(
         &self,
         memory: &dyn Memory,
@@ -58,14 +58,13 @@ impl ProfileLayout {
                 usize::try_from(MAX_PROFILE).unwrap_or(0),
             )
             .map_err(AdapterError::reading(WHAT))?;
-        // Builds with JVMCI have a cell more in front of the receivers, up to some version.
+        // Up to some version, builds with JVMCI have an additional cell before the receivers.
         let with = walk(&bytes, 1);
         Ok(with.or_else(|| walk(&bytes, 0)).unwrap_or_default())
     }
 }
 
-/// Walks the entries; `None` where they make no sense with `extra` cells in front of the
-/// receivers.
+/// Walks the entries; `None` if `extra` cells before the receivers make them implausible.
 pub(super) fn walk(bytes: &[u8], extra: usize) -> Option<Vec<(u16, Vec<Avma>)>> {
     let mut all = Vec::new();
     let mut at = 0;
@@ -107,7 +106,7 @@ pub(super) fn walk(bytes: &[u8], extra: usize) -> Option<Vec<(u16, Vec<Avma>)>> 
                 (class != 0).then_some((count, Avma(class)))
             });
             let mut rows: Vec<_> = rows.collect();
-            // A class is no small number, and aligned.
+            // Class addresses are aligned and not small.
             if rows
                 .iter()
                 .any(|(_, class)| class.0 < 4096 || class.0 % 8 != 0)

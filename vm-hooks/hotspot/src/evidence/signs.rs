@@ -1,28 +1,28 @@
-//! What an instruction tells of the bytecode that it was made for.
+//! Signs of an instruction: hints at its bytecode.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use vmscope_records::Avma;
 
 use super::facts::{Arithmetic, Sign};
 
-/// Finds the signs of instructions.
+/// Finder of instructions' signs.
 pub struct Signer<'a> {
-    /// Where the code begins.
+    /// Address of the code.
     pub begin: u64,
-    /// The base and the shift of compressed class pointers.
+    /// Base and shift of compressed class pointers.
     pub narrow_class: Option<(u64, u32)>,
-    /// What lies in front of the code.
+    /// Constants in front of the code.
     pub constants: &'a [u8],
 }
 
 impl Signer<'_> {
-    /// Adds the signs of an instruction, and what they are worth.
+    /// Adds the signs of an instruction with their weights.
     pub fn sign(&self, insn: &Instruction, signs: &mut Vec<(Sign, f32)>) {
         if insn.mnemonic() == Mnemonic::Shr
             && insn.op1_kind() == OpKind::Immediate8
             && insn.immediate8() == 9
         {
-            // A card is marked: part of the store in front.
+            // A card mark: part of the previous store.
             return;
         }
         if insn.mnemonic() == Mnemonic::Lea && insn.memory_index() != Register::None {
@@ -39,7 +39,7 @@ impl Signer<'_> {
             FlowControl::Call | FlowControl::IndirectCall
         );
         if insn.flow_control() == FlowControl::ConditionalBranch {
-            // Unsigned: a range check.
+            // Unsigned comparison: a range check.
             let is_check = matches!(insn.mnemonic(), Mnemonic::Jae | Mnemonic::Jbe);
             if !is_check {
                 signs.push((Sign::Branch, 0.3));
@@ -165,7 +165,7 @@ impl Signer<'_> {
     }
 }
 
-/// Instructions of string and array intrinsics, which vectorised loops do not have.
+/// Instructions of string and array intrinsics that vectorised loops lack.
 pub fn is_template(insn: &Instruction) -> bool {
     use Mnemonic as M;
     matches!(
@@ -230,7 +230,7 @@ fn is_packed(insn: &Instruction) -> bool {
     )
 }
 
-/// Whether an operation is of long or double.
+/// Whether an operation is of type long or double.
 fn is_wide(insn: &Instruction, arithmetic: Arithmetic) -> bool {
     use Mnemonic as M;
     match arithmetic {

@@ -1,4 +1,4 @@
-//! The bytecodes of an inlining tree that do something, as states of a search.
+//! States of the search: bytecodes of an inlining tree that have an effect.
 
 use rustc_hash::FxHashMap;
 
@@ -10,27 +10,27 @@ use super::tree::Tree;
 pub struct State {
     /// The node.
     pub node: u32,
-    /// The step in its method.
+    /// Step in the node's method.
     pub step: u16,
 }
 
-/// How deep the access of a receiver is looked for.
+/// Maximum depth of the search for a receiver's access.
 const MAX_UNDER: usize = 4;
 
-/// All states and the signs that lead to them.
+/// All states, with an index by sign.
 pub struct States {
-    /// By node, and in each by step.
+    /// Ordered by node, then by step.
     pub all: Vec<State>,
     /// First state of each node.
     pub first: Vec<usize>,
-    /// The parent's state that calls each node.
+    /// State of the parent that calls each node.
     pub calls: Vec<Option<usize>>,
-    /// The states that have each sign.
+    /// States by sign.
     pub by_sign: FxHashMap<Sign, Vec<u32>>,
 }
 
 impl States {
-    /// Of all nodes of a tree.
+    /// States of all nodes of a tree.
     pub fn of(tree: &Tree) -> Self {
         let mut states = States {
             all: Vec::new(),
@@ -51,7 +51,7 @@ impl States {
                 states.all.push(State { node: index, step });
             }
             for (sign, step) in &node.facts.signs {
-                // Inlined methods do not return in the machine's sense.
+                // Inlined methods have no return instruction.
                 if *sign == Sign::Return && index > 0 {
                     continue;
                 }
@@ -62,8 +62,8 @@ impl States {
         states
     }
 
-    /// Whether a state is of a method that is called by state `call`, or by one of those
-    /// that it calls.
+    /// Whether a state belongs to the method called by state `call`, or to a method called from
+    /// there.
     pub fn is_under(&self, state: u32, call: usize) -> bool {
         let mut at = state as usize;
         for _ in 0..MAX_UNDER {
@@ -77,7 +77,7 @@ impl States {
         false
     }
 
-    /// The state of a bytecode in a node.
+    /// State of a bytecode in a node.
     pub fn index(&self, tree: &Tree, node: u32, bci: i32) -> Option<usize> {
         let step = tree.nodes.get(node as usize)?.facts.step_at(bci);
         Some(self.first.get(node as usize)? + usize::from(step))

@@ -1,15 +1,15 @@
-//! What it costs to be at each bytecode of an inlining tree, from one instruction to the
-//! next: the innermost loop of the search, some ten million times for a large method.
+//! Costs per bytecode of an inlining tree, from one instruction to the next. This is the
+//! innermost loop of the search, with some ten million steps for a large method.
 
 use super::Weights;
 use super::states::States;
 use super::tree::Tree;
 
-/// So many states are looked at together: plain loops over arrays of this length become
+/// States per vector step: the compiler turns plain loops over arrays of this length into
 /// vector instructions.
 const LANES: usize = 8;
 
-/// A cost and the state that it comes from.
+/// A cost and its predecessor state.
 type Best = (f32, u32);
 
 const NOWHERE: Best = (f32::INFINITY, 0);
@@ -22,22 +22,22 @@ fn plus(a: Best, cost: f32) -> Best {
     (a.0 + cost, a.1)
 }
 
-/// What is needed of a node at each step.
+/// Data of a node for each step.
 struct Place {
-    /// Its states.
+    /// Range of its states.
     first: usize,
     end: usize,
-    /// The state that calls it.
+    /// State that calls the node.
     call: Option<usize>,
-    /// What it costs besides to come to it.
+    /// Additional cost of entry.
     guess: f32,
-    /// The least that any of its states costs, when inlined methods were left.
+    /// Minimum cost of its states after returns from inlined methods.
     least: Best,
 }
 
-/// The costs of all states.
+/// Costs of all states.
 pub struct Steps<'a> {
-    /// What each state costs.
+    /// Cost of each state.
     pub costs: Vec<f32>,
     weights: &'a Weights,
     places: Vec<Place>,
@@ -46,7 +46,7 @@ pub struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// All states cost nothing.
+    /// Cost 0 for all states.
     pub fn new(tree: &Tree, states: &States, weights: &'a Weights) -> Self {
         let count = states.all.len();
         let nodes = tree.nodes.iter().zip(&states.first).zip(&states.calls);
@@ -65,8 +65,8 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// One instruction on, where coming from anywhere costs `jump`. The state that each
-    /// state is come to from is added to `table`.
+    /// Advances one instruction; `jump` is the cost of an arrival from anywhere. Adds each
+    /// state's predecessor to `table`.
     pub fn step(&mut self, jump: f32, table: &mut Vec<u32>) {
         let Steps {
             costs,
@@ -77,7 +77,7 @@ impl<'a> Steps<'a> {
         let begin = table.len();
         table.extend_from_slice(themselves);
         let from = table.get_mut(begin..).unwrap_or_default();
-        // Out of inlined methods: children come after their parents.
+        // Returns from inlined methods: children come after their parents.
         let mut anywhere = NOWHERE;
         for place in places.iter_mut().rev() {
             place.least = least(costs, from, place);
@@ -90,7 +90,7 @@ impl<'a> Steps<'a> {
             }
         }
         let anywhere = plus(anywhere, jump);
-        // Into them.
+        // Entries into inlined methods.
         for place in places.iter() {
             let call = place
                 .call
@@ -104,7 +104,7 @@ impl<'a> Steps<'a> {
             let range = place.first..place.end;
             if let (Some(costs), Some(from)) = (costs.get_mut(range.clone()), from.get_mut(range)) {
                 within(costs, from, anyhow, weights);
-                // Only the call leads to the first.
+                // Only the call leads to the first state.
                 if let (Some(cost), Some(from)) = (costs.first_mut(), from.first_mut()) {
                     (*cost, *from) = better((*cost, *from), into);
                 }
@@ -113,7 +113,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The first of the cheapest states of a node.
+/// First state of minimum cost in a node.
 fn least(costs: &[f32], from: &[u32], place: &Place) -> Best {
     let own = costs.get(place.first..place.end).unwrap_or_default();
     let (chunks, rest) = own.as_chunks::<LANES>();
@@ -134,9 +134,9 @@ fn least(costs: &[f32], from: &[u32], place: &Place) -> Best {
     from.map_or(NOWHERE, |&from| (cost, from))
 }
 
-/// Forward from state to state within a node, or to each of them by the one way `anyhow`.
+/// Moves forward between a node's states, or to any state by the single way `anyhow`.
 fn within(costs: &mut [f32], from: &mut [u32], anyhow: Best, weights: &Weights) {
-    // The way forward to here; it is cheaper than the other one for some states only.
+    // Forward move to this state; cheaper than `anyhow` for some states only.
     let mut forward = NOWHERE;
     let (cost_chunks, cost_rest) = costs.as_chunks_mut::<LANES>();
     let (from_chunks, from_rest) = from.as_chunks_mut::<LANES>();

@@ -1,20 +1,20 @@
-//! Code that the compiler has ready for some methods (intrinsics of strings and arrays):
-//! it stands for one call, whatever its instructions look like.
+//! Intrinsic code of string and array methods: it belongs to one call, regardless of its
+//! instructions.
 
 use std::ops::Range;
 
 use super::machine::{Flow, Machine};
 
-/// Instructions between two that only such code has.
+/// Maximum number of instructions between two intrinsic instructions.
 const MAX_APART: usize = 14;
 
-/// How far branches may lead out of what was found so far and still be within.
+/// Maximum distance of branch targets outside the range found so far.
 const MAX_LOCAL: usize = 32;
 
-/// Fewer such instructions than this do not make such code.
+/// Minimum number of intrinsic instructions in such a range.
 const MIN_TELLING: usize = 3;
 
-/// The ranges of instructions, ascending, that are such code.
+/// Ranges of instructions with intrinsic code, ascending.
 #[must_use]
 pub fn regions(machine: &Machine) -> Vec<Range<usize>> {
     let mut regions: Vec<Range<usize>> = Vec::new();
@@ -34,7 +34,7 @@ pub fn regions(machine: &Machine) -> Vec<Range<usize>> {
         let is_far = current
             .as_ref()
             .is_some_and(|range| index > range.end + MAX_APART);
-        // It has no calls.
+        // Intrinsic code has no calls.
         if is_far || insn.flow == Flow::Call {
             close(current.take(), telling);
             telling = 0;
@@ -49,7 +49,7 @@ pub fn regions(machine: &Machine) -> Vec<Range<usize>> {
     regions
 }
 
-/// Takes in what branches around within it.
+/// Extends the range to targets of its branches.
 fn grow(machine: &Machine, mut range: Range<usize>) -> Range<usize> {
     for _ in 0..4 {
         let mut grown = range.clone();
@@ -62,7 +62,7 @@ fn grow(machine: &Machine, mut range: Range<usize>) -> Range<usize> {
             };
             let target = machine.index_at(target);
             let is_inside = range.contains(&index);
-            // A loop of it reaches back before, or over its end.
+            // A loop of the range reaches back before its begin, or over its end.
             if is_inside && target >= from && target < range.start {
                 grown.start = grown.start.min(target);
             }

@@ -7,7 +7,7 @@ use super::*;
 use crate::bytecode::{Operands, op};
 use crate::code::{Blob, NmethodId, PcDesc};
 
-/// Methods whose bytecodes are given.
+/// Methods with given bytecodes.
 struct Given {
     bytecodes: Vec<Vec<u8>>,
     asked: Cell<usize>,
@@ -23,7 +23,7 @@ impl MethodSource for Given {
                 (op::GETSTATIC..=op::PUTFIELD, Operands::Member(bytes)) => {
                     Referent::Field(u16::from_le_bytes(*bytes).into())
                 }
-                // Every method calls others, itself among them.
+                // Every method calls others and itself.
                 (_, Operands::Member(bytes)) => {
                     let number = u64::from(u16::from_le_bytes(*bytes));
                     Referent::Methods(vec![Avma(number % count)])
@@ -78,8 +78,7 @@ fn nmethod(code: &[u8]) -> Nmethod {
     }
 }
 
-/// A scope: sender, method and bci as they are encoded, and locals that make it one of a
-/// safepoint.
+/// A scope: encoded sender, method and bytecode index, with locals as at a safepoint.
 const fn scope(sender: u8, method: u8, bci: u8) -> [u8; 6] {
     [sender, method, bci + 1, 1, 0, 0]
 }
@@ -105,7 +104,7 @@ fn a_field_is_found_in_the_method_that_reads_it() {
         ],
         asked: Cell::new(0),
     };
-    // mov eax,[rsi+0x20]; add ecx,eax (nothing to tell); mov eax,[rsi+0x40]; ret
+    // mov eax,[rsi+0x20]; add ecx,eax (no sign); mov eax,[rsi+0x40]; ret
     let code = [0x8b, 0x46, 0x20, 0x8b, 0xc8, 0x8b, 0x46, 0x40, 0xc3];
     let map = pieces(&nmethod(&code), &given);
     check(&map, code.len());
@@ -114,7 +113,7 @@ fn a_field_is_found_in_the_method_that_reads_it() {
         let chain = chain.iter().map(|frame| (frame.method.0, frame.bci));
         chain.collect::<Vec<_>>()
     };
-    // Samples have the pc behind their instruction.
+    // Sampled pcs lie behind their instruction.
     assert_eq!(at(3), [(1, 1), (0, 0)]);
     assert_eq!(at(8), [(0, 4)]);
     assert_eq!(map.at(100), None);
@@ -194,7 +193,7 @@ proptest! {
 
 #[test]
 fn methods_that_call_each_other_end() {
-    // Each calls all, themselves among them: the tree is cut.
+    // Each method calls all methods, itself included: the tree is cut.
     let calls: Vec<u8> = (0..40).flat_map(|at| [0xb8, at % 3, 0]).collect();
     let given = Given {
         bytecodes: vec![calls.clone(), calls[..60].to_vec(), calls[..60].to_vec()],

@@ -1,52 +1,51 @@
-//! What each kind of evidence is worth. The numbers were found by trying, one after the
-//! other, on seven of eighteen recordings (`examples/evidence`); changing them at random by
-//! half or double found nothing better there. Figures of the rest are alike.
+//! Weights of the kinds of evidence, found by trials, one weight after the other, on seven of
+//! eighteen recordings (`examples/evidence`). Random changes by half or double gave no better
+//! results there. The other recordings have similar figures.
 
 use super::facts::Sign;
 use super::tree::GuessLimits;
 
-/// What each kind of evidence is worth, and each way through the bytecodes costs.
+/// Weights of evidence, and costs of moves between bytecodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Weights {
     /// A debug record.
     pub record: f32,
     /// An entry of the implicit-exception table.
     pub implicit: f32,
-    /// Such an entry of the receiver of a call.
+    /// Such an entry for the receiver of a call.
     pub receiver: f32,
     /// A branch to a trap.
     pub trap: f32,
-    /// A branch to other code out of line.
+    /// A branch to other out-of-line code.
     pub out_of_line: f32,
-    /// Factor of all signs.
+    /// Factor for all signs.
     pub signs: f32,
-    /// How much more a sign is worth that fits few bytecodes.
+    /// Bonus of a sign that matches few bytecodes.
     pub rarity: f32,
-    /// Factors of the kinds of signs, in the order of [`Sign`]'s variants.
+    /// Factors per kind of sign, in the order of [`Sign`]'s variants.
     pub kinds: [f32; 14],
-    /// For each bytecode that is skipped, going forward.
+    /// Cost per skipped bytecode of a forward move.
     pub skip: f32,
-    /// Forward in the same method.
+    /// Forward move in the same method.
     pub forward: f32,
-    /// Backward in the same method.
+    /// Backward move in the same method.
     pub within: f32,
-    /// Into an inlined method.
+    /// Entry into an inlined method.
     pub enter: f32,
-    /// Out of one.
+    /// Return from an inlined method.
     pub leave: f32,
-    /// Anywhere.
+    /// Move to anywhere.
     pub jump: f32,
-    /// Anywhere, where control does not come from the instruction in front.
+    /// Move to anywhere without control from the previous instruction.
     pub apart: f32,
-    /// Into a method that no record names, besides.
+    /// Additional cost of entry into a method without a record.
     pub guess: f32,
-    /// Which methods that may be.
+    /// Limits of guessed inlining.
     pub limits: GuessLimits,
 }
 
 impl Weights {
-    /// Sets a weight by its short name; `false` where there is none of that name. For
-    /// trying.
+    /// Sets a weight by its short name, for trials; `false` for an unknown name.
     pub fn set(&mut self, name: &str, value: f32) -> bool {
         let kind = name
             .strip_prefix('k')
@@ -77,7 +76,7 @@ impl Weights {
         true
     }
 
-    /// The factor of a sign.
+    /// Factor of a sign.
     #[must_use]
     pub fn of_kind(&self, sign: &Sign) -> f32 {
         let index = match sign {

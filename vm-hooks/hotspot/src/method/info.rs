@@ -1,28 +1,28 @@
-//! What is known of a method.
+//! Data of a method.
 
 use vmscope_records::{Avma, LineEntry};
 
-/// What is known of a method.
+/// Data of a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodInfo {
     /// Its `Method*`.
     pub method: Avma,
     /// Its constant pool.
     pub constants: Avma,
-    /// The class that holds it: its `Klass*`.
+    /// `Klass*` of its class.
     pub holder: Avma,
-    /// Its class, as the VM writes it (`java/lang/String`).
+    /// Class name in the VM's form (`java/lang/String`).
     pub class: String,
     /// Its name.
     pub name: String,
     /// Its descriptor.
     pub signature: String,
-    /// The class's source file; empty where that is not known.
+    /// Source file of the class; empty if unknown.
     pub file: String,
-    /// Where its bytecodes are.
+    /// Address of its bytecodes.
     pub bytecodes_at: Avma,
-    /// Its bytecodes as the VM has rewritten them.
+    /// Bytecodes as rewritten by the VM.
     pub bytecodes: Box<[u8]>,
-    /// Its lines, ascending by bytecode.
+    /// Line numbers, ascending by bytecode.
     pub lines: Vec<LineEntry>,
 }

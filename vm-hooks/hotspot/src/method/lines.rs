@@ -4,11 +4,10 @@ use vmscope_records::{BytecodePc, LineEntry};
 
 use crate::layout::encodings::signed5;
 
-/// Methods have at most 65,535 bytecodes; a line may be told for each.
+/// Maximum number of entries: one line per bytecode, at most 65,535 bytecodes.
 const MAX_LINES: usize = 1 << 16;
 
-/// Decodes a compressed line table: the entries ascending by bytecode. What is torn
-/// ends it.
+/// Decodes a compressed line table; entries ascend by bytecode. Invalid data end the table.
 #[must_use]
 pub fn line_table(bytes: &[u8], excess: u32) -> Vec<LineEntry> {
     let mut lines = Vec::new();

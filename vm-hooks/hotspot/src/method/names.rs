@@ -1,15 +1,15 @@
-//! Names for people.
+//! Method and class names for people.
 
 use super::MethodInfo;
 
 impl MethodInfo {
-    /// Its name with its parameters: `put(Object, Object)`.
+    /// Name with parameters: `put(Object, Object)`.
     #[must_use]
     pub fn name_with_parameters(&self) -> String {
         format!("{}{}", self.name, readable_signature(&self.signature))
     }
 
-    /// Likewise with its class: `java.util.HashMap.put(Object, Object)`.
+    /// Likewise with the class: `java.util.HashMap.put(Object, Object)`.
     #[must_use]
     pub fn full_name(&self) -> String {
         let class = class_name(&self.class);
@@ -17,8 +17,8 @@ impl MethodInfo {
     }
 }
 
-/// A class's name as Java programs write it: dots for slashes. Hidden classes keep the
-/// number that tells them apart (`Main$$Lambda+0x1234`), without leading zeros.
+/// Class name in Java's form, with dots for slashes. Hidden classes keep their distinguishing
+/// number (`Main$$Lambda+0x1234`), without leading zeros.
 #[must_use]
 pub fn class_name(internal: &str) -> String {
     match internal.split_once("+0x") {
@@ -30,8 +30,8 @@ pub fn class_name(internal: &str) -> String {
     }
 }
 
-/// The parameters of a method by its descriptor, `(ILjava/lang/String;)V` as
-/// `(int, String)`. What is no descriptor stays as it is.
+/// Parameters from a method's descriptor: `(ILjava/lang/String;)V` gives `(int, String)`.
+/// Invalid descriptors stay unchanged.
 #[must_use]
 pub fn readable_signature(descriptor: &str) -> String {
     parameters(descriptor).unwrap_or_else(|| descriptor.to_owned())
@@ -63,7 +63,7 @@ fn parameters(descriptor: &str) -> Option<String> {
     Some(all)
 }
 
-/// What a descriptor of one letter stands for; `None` for no primitive type.
+/// Primitive type of a one-letter descriptor; `None` for other letters.
 pub(crate) fn primitive(descriptor: &str) -> Option<&'static str> {
     Some(match descriptor {
         "B" => "byte",

@@ -4,7 +4,7 @@ use super::Row;
 use vmscope_records::Region::Gc;
 
 pub(super) const ROWS: &[Row] = &[
-    // G1, the more telling names first.
+    // G1, specific names first.
     Row {
         begins: "",
         holds: "G1FullGC G1FullCollector G1FullKeep G1MarkAndPush G1AdjustClosure G1Adjust G1Compact \
@@ -175,7 +175,7 @@ pub(super) const ROWS: &[Row] = &[
         region: Gc,
         part: "Serial",
     },
-    // What they have in common.
+    // Parts common to all collectors.
     Row {
         begins: "",
         holds: "ReferenceProcessor ReferenceProc DiscoveredList WeakProcessor SoftRef RefProc",

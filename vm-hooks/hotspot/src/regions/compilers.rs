@@ -6,7 +6,7 @@ use vmscope_records::Region::Compiler;
 const C1_EMIT: &str = "C1: code emission";
 const C2_EMIT: &str = "C2: code emission";
 
-/// What compilers do for collectors, whose names these hold.
+/// Compilers' code for collectors, by substring.
 pub(super) const BARRIERS: &[Row] = &[
     Row {
         begins: "",
@@ -172,7 +172,7 @@ pub(super) const ROWS: &[Row] = &[
     },
 ];
 
-/// Nodes of C2, of which there are hundreds of classes: their names end so.
+/// Suffixes of C2's node classes, of which there are hundreds.
 pub(super) const NODES: &[Row] = &[Row {
     begins: "Node::",
     holds: "Node::Ideal Node::Identity Node::Value Node::Opcode Node::hash Node::cmp \

@@ -3,8 +3,7 @@
 use super::Row;
 use vmscope_records::Region::{Interpreter, Vm};
 
-/// Loads and stores that mutators do through a collector's barriers, whose names these
-/// hold.
+/// Mutators' loads and stores through a collector's barriers, by substring.
 pub(super) const HEAP_ACCESS: &[Row] = &[
     Row {
         begins: "",

@@ -1,5 +1,4 @@
-//! A snapshot: the pages of a JVM's memory that a reader asked for, and what else it
-//! asked about the process.
+//! A snapshot: memory pages of a JVM read by a reader, and its other queries about the process.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,18 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use vmscope_process::{MapEntry, Memory, MemoryError, ProcessView, Symbol, SymbolKind};
 use vmscope_records::{Avma, FileOffset, Pid};
 
-/// What is kept at a time.
+/// Bytes of a page.
 pub const PAGE_BYTES: usize = 4096;
 
-/// First in a snapshot's bytes; the last of it is the format's number.
+/// First bytes of a snapshot; the last is the format version.
 const MAGIC: &[u8] = b"vmscope jvm 1\n";
 
-/// More entries of a kind than this are not believed.
+/// Maximum plausible number of entries of a kind.
 const MAX_ENTRIES: u32 = 1 << 20;
 
 type Page = Box<[u8]>;
 
-/// A memory that keeps every page that is read from another.
+/// Memory that keeps every page read from another memory.
 pub struct KeepingMemory {
     memory: Arc<dyn Memory>,
     kept: Mutex<BTreeMap<u64, Option<Page>>>,
@@ -31,7 +30,7 @@ impl std::fmt::Debug for KeepingMemory {
 }
 
 impl KeepingMemory {
-    /// Keeps nothing yet.
+    /// An empty store.
     #[must_use]
     pub fn new(memory: Arc<dyn Memory>) -> Self {
         KeepingMemory {
@@ -44,7 +43,7 @@ impl KeepingMemory {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was read so far, by address.
+    /// Pages read so far, by address.
     #[must_use]
     pub fn pages(&self) -> Vec<(Avma, Page)> {
         let kept = self.kept();
@@ -69,8 +68,8 @@ impl Memory for KeepingMemory {
     }
 }
 
-/// Copies from pages, up to the first that is not there (that is empty): `page_at`
-/// hands each to what takes it.
+/// Copies from pages up to the first missing (empty) page. `page_at` passes a page to a
+/// consumer.
 fn read_pages(
     at: Avma,
     buffer: &mut [u8],
@@ -98,35 +97,35 @@ fn read_pages(
     Ok(done)
 }
 
-/// What was kept of a JVM.
+/// Data kept of a JVM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The path of its libjvm.
+    /// Path of its libjvm.
     pub libjvm: String,
-    /// Where that, and memory without a name, was mapped.
+    /// Mappings of libjvm, and of anonymous memory.
     pub mappings: Vec<MapEntry>,
-    /// Symbols of its libjvm, by name, at their run-time addresses.
+    /// Symbols of its libjvm by name, with run-time addresses.
     pub symbols: Vec<(String, Avma)>,
     /// Pages of [`PAGE_BYTES`], by address.
     pub pages: Vec<(Avma, Page)>,
 }
 
-/// Why bytes are no snapshot.
+/// Error in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// They begin otherwise.
+    /// Wrong first bytes.
     #[error("no snapshot of a JVM, or of another version: decompress it, or make it anew")]
     Magic,
-    /// They end too early, or in the wrong place.
+    /// Cut off, or an invalid part.
     #[error("a torn snapshot: it ends at {at} in the middle of something")]
     Torn {
-        /// The offset.
+        /// Offset.
         at: usize,
     },
 }
 
 impl Snapshot {
-    /// The process, as [`ProcessView`]: its memory is what was kept.
+    /// The process as a [`ProcessView`] with the kept memory.
     #[must_use]
     pub fn process(&self) -> ProcessView {
         self.process_with(Arc::new(SnapshotMemory {
@@ -134,7 +133,7 @@ impl Snapshot {
         }))
     }
 
-    /// Likewise, with another memory for its own.
+    /// Likewise with another memory.
     #[must_use]
     pub fn process_with(&self, memory: Arc<dyn Memory>) -> ProcessView {
         let symbols = self.symbols.iter().map(|(name, address)| Symbol {
@@ -147,7 +146,7 @@ impl Snapshot {
             .with_symbols(&self.libjvm, symbols.collect())
     }
 
-    /// Its bytes: little-endian numbers, texts behind their lengths, the pages last.
+    /// Bytes of the snapshot: little-endian numbers, texts after their lengths, pages last.
     /// They compress well.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -179,7 +178,7 @@ impl Snapshot {
         out
     }
 
-    /// Reads what [`Snapshot::to_bytes`] wrote.
+    /// Parses the output of [`Snapshot::to_bytes`].
     ///
     /// # Errors
     ///
@@ -263,7 +262,7 @@ impl Input<'_> {
     }
 }
 
-/// The memory of a snapshot.
+/// Memory of a snapshot.
 #[derive(Debug)]
 struct SnapshotMemory {
     pages: BTreeMap<Avma, Page>,

@@ -1,5 +1,5 @@
-//! Reads all that this crate reads of a JVM: the code cache, debug records, methods,
-//! their lines and bytecodes.
+//! Reads all data of a JVM that this crate can read: code cache, debug records, methods, lines,
+//! bytecodes.
 
 use std::collections::BTreeMap;
 
@@ -12,46 +12,45 @@ use crate::jvm::Jvm;
 use crate::method::MethodInfo;
 use crate::pages::Pages;
 
-/// Records of an nmethod that are followed; the others are only counted.
+/// Maximum number of decoded records per nmethod; the others are only counted.
 const MAX_CHAINS: usize = 1 << 16;
 
-/// What was found.
+/// Results of the walk.
 #[derive(Debug, Default)]
 pub struct Walk {
-    /// The VM's version: 11, 17 …; 11 where it does not tell.
+    /// The VM's version: 11, 17 …; 11 if unknown.
     pub major: u32,
     /// The code heaps.
     pub heaps: Vec<HeapBounds>,
-    /// The compiled methods, by address.
+    /// Nmethods, by address.
     pub nmethods: Vec<WalkedNmethod>,
-    /// Names of the other blobs, by address.
+    /// Names of other blobs, by address.
     pub others: BTreeMap<Avma, String>,
-    /// nmethods that could not be read.
+    /// Number of unreadable nmethods.
     pub failed: u64,
-    /// Blobs and heaps that made no sense.
+    /// Number of implausible blobs and heaps.
     pub malformed: u64,
-    /// The methods that are compiled or inlined: `None` where they could not be read.
+    /// Compiled or inlined methods; `None` for unreadable ones.
     pub methods: BTreeMap<Avma, Option<WalkedMethod>>,
 }
 
 /// A method and its listing.
 pub type WalkedMethod = (MethodInfo, Vec<String>);
 
-/// An nmethod, and the chain of each of its debug records.
+/// An nmethod, and the chains of its debug records.
 #[derive(Debug)]
 pub struct WalkedNmethod {
     /// The nmethod.
     pub nmethod: Nmethod,
-    /// What each of its debug records stands for, innermost first.
+    /// Chain of each debug record, innermost method first.
     pub chains: Vec<Result<Vec<Frame>, ScopeError>>,
 }
 
-/// Reads it all: `memory` is the process's, perhaps through pages that are kept.
+/// Reads all data; `memory` is the process's, perhaps with a page cache.
 ///
 /// # Errors
 ///
-/// Where the VM does not describe itself, or has no code cache. What is wrong within
-/// is counted.
+/// Missing self-description, or no code cache. Other errors are counted.
 pub fn walk(process: &ProcessView, memory: &dyn Memory) -> Result<Walk, AdapterError> {
     let jvm = Jvm::open(process, memory)?;
     let (layout, methods) = (&jvm.code, &jvm.methods);

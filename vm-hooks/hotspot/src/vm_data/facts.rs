@@ -1,4 +1,4 @@
-//! Facts of a JVM for a report's head.
+//! Facts about a JVM for a report's head.
 
 use vmscope_process::Poll;
 
@@ -6,10 +6,10 @@ use crate::collector::collector_of;
 use crate::flags::Flags;
 use crate::perf_data::PerfData;
 
-/// More flags than this are not listed.
+/// Maximum number of listed flags.
 const MOST_FLAGS: usize = 40;
 
-/// Tells what is known.
+/// Reports the known facts.
 pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, poll: &mut Poll) {
     let text = |name: &str| data.and_then(|data| data.text(name));
     let parts = ["name", "version", "info"];
@@ -32,7 +32,7 @@ pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, poll: &mut Po
     let Some(flags) = flags else { return };
     let arguments = arguments.unwrap_or_default();
     let mut set = flags.set_by_user();
-    // By the environment, files and tools.
+    // Flags from the environment, files and tools.
     set.retain(|(name, _)| !is_argument(name, &arguments));
     if !set.is_empty() {
         let listed = set.iter().take(MOST_FLAGS);
@@ -54,7 +54,7 @@ pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, poll: &mut Po
     }
 }
 
-/// Options of the launcher and the flags that they set.
+/// Launcher options and their flags.
 const OPTIONS: [(&str, &[&str]); 6] = [
     ("-Xmx", &["MaxHeapSize", "SoftMaxHeapSize"]),
     ("-Xms", &["InitialHeapSize", "MinHeapSize"]),
@@ -78,7 +78,7 @@ const OPTIONS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Whether the command line's arguments tell of a flag already.
+/// Whether the command line already shows a flag.
 fn is_argument(flag: &str, arguments: &str) -> bool {
     arguments.split_whitespace().any(|argument| {
         let of_option = |(option, flags): &(&str, &[&str])| {
@@ -92,7 +92,7 @@ fn is_argument(flag: &str, arguments: &str) -> bool {
     })
 }
 
-/// In whole units, where it is that.
+/// In whole units if divisible.
 fn readable_bytes(bytes: u64) -> String {
     for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] {
         if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {

@@ -1,4 +1,4 @@
-//! Figures of a JVM that are told about once a second.
+//! Figures of a JVM, reported about once a second.
 
 use vmscope_process::Poll;
 use vmscope_records::CounterMeaning::{self, Gauge, Total};
@@ -6,7 +6,7 @@ use vmscope_records::CounterMeaning::{self, Gauge, Total};
 use crate::collector::Collections;
 use crate::perf_data::{PerfData, Unit};
 
-/// A line for each: section, the figures that are added up, name, meaning.
+/// One line per figure: section, entries to add up, name, meaning.
 type Row = (
     &'static str,
     &'static [&'static str],
@@ -107,7 +107,7 @@ const ROWS: &[Row] = &[
     (THREADS, &["java.threads.started"], "started", Total),
 ];
 
-/// Tells them; `all` is how many collections of all kinds there were.
+/// Reports the figures; `all` is the number of collections of all kinds.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
 pub(super) fn tell(data: &PerfData, collections: &Collections, all: Option<u32>, poll: &mut Poll) {
     let frequency = data.long("sun.os.hrt.frequency").filter(|hz| *hz > 0);
@@ -143,15 +143,15 @@ pub(super) fn tell(data: &PerfData, collections: &Collections, all: Option<u32>,
     }
 }
 
-/// Tells how often what a compiler was doing could not be read: it was just changing.
+/// Reports the number of unreadable compilations, which were just changing.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
 pub(super) fn tell_unreadable(times: u64, poll: &mut Poll) {
     let name = "looks at compilers that were just changing";
     poll.counter(COMPILATIONS, name, "", Total, times as f64);
 }
 
-/// The spaces of the heap: how full they were when the VM brought that up to date,
-/// which most collectors do at the end of a collection only.
+/// Heap spaces: used bytes at the VM's last update, for most collectors the end of a
+/// collection.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
 fn tell_spaces(data: &PerfData, collections: &Collections, poll: &mut Poll) {
     let mut gauge = |name: &str, value: u64| {
@@ -160,7 +160,7 @@ fn tell_spaces(data: &PerfData, collections: &Collections, poll: &mut Poll) {
     let (mut used, mut committed) = (0_u64, 0_u64);
     for space in collections.spaces() {
         let now = space.now(data);
-        // G1 has a first survivor space in name only.
+        // G1's first survivor space exists in name only (capacity 0).
         if space.maximum(data) == Some(0) {
             continue;
         }

@@ -8,7 +8,7 @@ use crate::bytecode::{op, original, vm_name};
 use crate::pages::Pages;
 use crate::testing::{Snapshot, walk};
 
-/// Memory in which some words are others.
+/// Memory with some words replaced.
 struct Changed<'m> {
     memory: &'m dyn Memory,
     words: Vec<(Avma, u64)>,
@@ -33,7 +33,7 @@ impl Memory for Changed<'_> {
     }
 }
 
-/// A JVM with the methods that are compiled in it, no two of one name.
+/// A JVM, and its compiled methods with unique names.
 struct Fixture {
     snapshot: Snapshot,
     all: Vec<Avma>,
@@ -69,7 +69,7 @@ impl Fixture {
         Fixture { snapshot, all }
     }
 
-    /// Runs `test` with the JVM, its methods' places, and a poll.
+    /// Runs `test` with the JVM, method addresses, and a poll.
     fn run(&self, test: impl FnOnce(&Jvm, &dyn Memory, &mut Methods, &mut Poll)) -> Vec<Record> {
         let process = self.snapshot.process();
         let pages = Pages::new(process.memory());
@@ -89,7 +89,7 @@ fn poll(time: u64) -> Poll {
     )
 }
 
-/// Memory in which the method at `place` is the one at `other`.
+/// Memory where the method at `place` is a copy of the method at `other`.
 fn moved<'m>(jvm: &Jvm, memory: &'m dyn Memory, place: Avma, other: Avma) -> Changed<'m> {
     let field = jvm.structs.offset("Method", "_constMethod").unwrap();
     let word = memory.read_u64(Avma(other.0 + field)).unwrap();
@@ -127,7 +127,7 @@ fn a_place_that_another_took_never_keeps_the_old_name() {
         let pinned = methods.pin(place).unwrap();
         let old = name(methods, place).unwrap();
         let taken = moved(jvm, memory, place, other);
-        // There is no room for the new one.
+        // No room for the new method.
         methods.begin(TimeNs(1), Some(0));
         methods.most_bytes = 0;
         assert!(!methods.is_current(&taken, &pinned));
@@ -135,7 +135,7 @@ fn a_place_that_another_took_never_keeps_the_old_name() {
         assert_eq!(name(methods, place), None);
         assert_eq!(methods.tell_whole(Some(&taken), place, poll), None);
         assert!(!methods.meet(&taken, other, poll));
-        // There is.
+        // Room for the new method.
         methods.begin(TimeNs(1), Some(0));
         methods.most_bytes = MAX_BYTES;
         assert!(methods.meet(&taken, place, poll));
@@ -164,8 +164,7 @@ fn a_place_that_cannot_be_read_has_no_name() {
     });
 }
 
-/// The first method that begins with `aload_0`, and its first word with another
-/// instruction there.
+/// First method that begins with `aload_0`, and its first word with another instruction there.
 fn rewritten(jvm: &Jvm, memory: &dyn Memory, all: &[Avma], by: u8) -> (Avma, (Avma, u64)) {
     let found = all.iter().find_map(|method| {
         let info = jvm.methods.read(memory, *method).unwrap();
@@ -223,11 +222,11 @@ fn dead_code_is_named_by_who_was_there_when_it_lived_or_not_at_all() {
         let dead =
             |methods: &Methods, at| methods.dead(at).map(|(_, known)| known.info.full_name());
         assert_eq!(dead(methods, place), None, "nothing was unloaded yet");
-        // The last poll before it may have seen who came after it.
+        // The last poll before the unloading may have read the successor.
         methods.begin(TimeNs(3), Some(4));
         assert_eq!(dead(methods, place).as_ref(), Some(&old));
         assert_eq!(dead(methods, late), None);
-        // Another takes the place: in this poll, and in the next one it is still so.
+        // Another method takes the place: visible in this poll and in the next.
         let taken = moved(jvm, memory, place, other);
         assert!(methods.meet(&taken, place, poll));
         assert_ne!(name(methods, place).as_ref(), Some(&old));
@@ -235,7 +234,7 @@ fn dead_code_is_named_by_who_was_there_when_it_lived_or_not_at_all() {
         methods.begin(TimeNs(4), Some(4));
         assert_eq!(dead(methods, place).as_ref(), Some(&old));
         methods.begin(TimeNs(5), Some(4));
-        // When the next one dies, it is not the first one's turn again.
+        // After the successor's death, the first method does not return.
         methods.begin(TimeNs(6), Some(5));
         assert_ne!(dead(methods, place), Some(old.clone()));
         methods.begin(TimeNs(7), Some(6));

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Perf data as a JVM lays it out.
+/// Perf data in a JVM's layout.
 fn made(entries: &[(&str, Value, u8)]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend([1, 2, 0, 1]);
@@ -16,7 +16,7 @@ fn made(entries: &[(&str, Value, u8)]) -> Vec<u8> {
                 (data, length, b'B')
             }
         };
-        // A text is not aligned.
+        // Texts have no alignment.
         let data_at = 20 + name.len() + 1;
         let data_at = data_at.next_multiple_of(if kind == b'B' { 1 } else { 8 });
         let length = (data_at + data.len()).next_multiple_of(4);
@@ -86,7 +86,7 @@ fn what_is_wrong_is_said() {
     let big = FormatError::Version { major: 2, order: 0 };
     assert_eq!(with(4, 0), Some(big));
     assert!(matches!(with(0, 1), Some(FormatError::Magic { .. })));
-    // More entries than there are; an entry of no length.
+    // Too high an entry count; an entry of length zero.
     assert!(matches!(
         with(28, 9),
         Some(FormatError::Entry { number: 4, .. })
