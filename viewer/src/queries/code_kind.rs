@@ -1,7 +1,9 @@
 //! Kinds of code on the zone's map: names, and a letter for each.
 
 use super::zone_cells::Total;
+use crate::present::names::kind_name;
 use vmscope_records::ConstituentKind;
+use vmscope_symbolizer::profile::EntryKind;
 
 /// A kind of constituent, with its compiler.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +36,11 @@ pub fn name_of(kind: &CodeKind) -> String {
     } else {
         format!("{name} {}", kind.tier)
     }
+}
+
+/// Name of one piece of code.
+pub fn singular(kind: &ConstituentKind) -> String {
+    kind_name(&EntryKind::Code(kind.clone())).to_owned()
 }
 
 /// Gives each kind a letter of its own: of its tier (`1` for C1, `2` for C2), else its kind.

@@ -22,3 +22,4 @@ pub mod timeline;
 pub mod truth;
 pub mod vm;
 pub mod zone_cells;
+pub mod zone_samples;

@@ -2,24 +2,12 @@
 //! fell there.
 
 use super::code_kind::{CodeKind, letters, name_of};
+use super::zone_samples::ZoneSamples;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
-use vmscope_symbolizer::addresses::{Addresses, Layout, Owner};
+use vmscope_symbolizer::addresses::Owner;
 use vmscope_symbolizer::zone::{Presence, Residencies, Residency, ZoneRange};
 use vmscope_symbolizer::{Profile, Stop};
-
-/// A profile's code zones with the samples at their addresses: what the map and the plot are
-/// made from.
-#[derive(Clone, Debug)]
-pub struct ZoneSamples {
-    /// Where the samples' addresses are.
-    pub layout: Arc<Layout>,
-    /// The samples at them.
-    pub addresses: Arc<Addresses>,
-    /// Counts the answers: what is made from one has its number.
-    pub number: u64,
-}
 
 /// What the map shows, for cells to be made.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +84,26 @@ impl Gaps {
     }
 }
 
+/// Signs on the map for space that the VM reports as free, and for space without any report.
+pub const FREE: char = '.';
+/// See [`FREE`].
+pub const UNTOLD: char = ':';
+
+/// A line of the map's legend: a kind of code, or a kind of unused space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegendRow {
+    /// Sign on the map.
+    pub sign: char,
+    /// Name of the kind.
+    pub name: String,
+    /// Number of pieces.
+    pub count: u64,
+    /// Bytes of all pieces.
+    pub bytes: u64,
+    /// Samples during the residencies, at any time that the filter takes; `None` for unused space.
+    pub samples: Option<u64>,
+}
+
 /// A zone at a time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cells {
@@ -133,6 +141,31 @@ fn is_free(profile: &Profile, residency: &Residency) -> bool {
 }
 
 impl Cells {
+    /// Kinds of unused space that the zone has: sign, name, pieces.
+    pub fn gaps(&self) -> impl Iterator<Item = (char, &'static str, Gaps)> {
+        let all = [(FREE, "free", self.free), (UNTOLD, "not told", self.untold)];
+        all.into_iter().filter(|(.., gaps)| gaps.count > 0)
+    }
+
+    /// The map's legend: code by kind, most bytes first, then unused space.
+    pub fn legend(&self) -> impl Iterator<Item = LegendRow> {
+        let code = self.totals.iter().map(|total| LegendRow {
+            sign: total.letter,
+            name: name_of(&total.kind),
+            count: total.count,
+            bytes: total.bytes,
+            samples: Some(total.samples),
+        });
+        let unused = self.gaps().map(|(sign, name, gaps)| LegendRow {
+            sign,
+            name: name.to_owned(),
+            count: gaps.count,
+            bytes: gaps.bytes,
+            samples: None,
+        });
+        code.chain(unused)
+    }
+
     /// Makes them; `None` when `stop` was wished before.
     pub fn of(
         profile: &Profile,

@@ -6,6 +6,7 @@ mod map_below;
 mod map_drawn;
 mod map_grid;
 mod names;
+mod pane;
 mod plot;
 mod plot_below;
 mod plot_drawn;
@@ -14,10 +15,11 @@ mod tests;
 
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::present::document::Document;
-use crate::queries::zone_cells::ZoneSamples;
+use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use map::Map;
+use pane::Pane;
 use plot::Plot;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -59,11 +61,7 @@ pub struct Zone {
     /// The profile that the layout is of.
     layout_of: Option<u64>,
     plot: Plot,
-    /// What the plot's columns are made from: the newest ground may be ahead of them.
-    plot_of: Option<ZoneSamples>,
     map: Map,
-    /// The same of the map's cells.
-    map_of: Option<ZoneSamples>,
 }
 
 impl Zone {
@@ -97,19 +95,23 @@ impl Zone {
 }
 
 impl Zone {
-    /// What the form's picture is made from; the newest before there is any.
-    fn drawn(&self) -> Option<ZoneSamples> {
-        let of = match self.form {
-            Form::Plot => &self.plot_of,
-            Form::Map => &self.map_of,
-        };
-        of.as_ref().or(self.ground.as_ref()).cloned()
+    fn pane(&self) -> &dyn Pane {
+        match self.form {
+            Form::Plot => &self.plot,
+            Form::Map => &self.map,
+        }
     }
 
-    /// The newest ground, where an answer is made from it.
-    fn newest(&self, number: u64) -> Option<ZoneSamples> {
-        let newest = self.ground.as_ref();
-        newest.filter(|one| one.number == number).cloned()
+    fn pane_mut(&mut self) -> &mut dyn Pane {
+        match self.form {
+            Form::Plot => &mut self.plot,
+            Form::Map => &mut self.map,
+        }
+    }
+
+    /// Samples of the picture; without a picture, the newest samples.
+    fn samples(&self) -> Option<ZoneSamples> {
+        self.pane().samples().or(self.ground.as_ref()).cloned()
     }
 }
 
@@ -130,120 +132,73 @@ impl View for Zone {
             };
             return Vec::new();
         }
-        let other = match self.form {
-            Form::Plot => [Command::Sort, Command::Group, Command::GroupBack].contains(&command),
-            Form::Map => [Command::Select, Command::Toggle].contains(&command),
-        };
-        if other {
-            let text = match self.form {
-                Form::Plot => "that is for the map: m shows it",
-                Form::Map => "that is for the plot: m shows it",
-            };
+        let (commands, text) = self.pane().missing();
+        if commands.contains(&command) {
             return vec![Act::Say(text.to_owned())];
         }
-        let Some(ground) = self.drawn() else {
-            return Vec::new();
-        };
-        match self.form {
-            Form::Plot => self.plot.act(command, &ground),
-            Form::Map => self.map.act(command, &ground, cx),
+        match self.samples() {
+            Some(samples) => self.pane_mut().act(command, &samples, cx),
+            None => Vec::new(),
         }
     }
 
     fn back(&mut self, _cx: &Cx<'_>) -> bool {
-        match self.form {
-            Form::Plot => self.plot.zoom_back(),
-            Form::Map => self.map.zoom_back(),
-        }
+        self.pane_mut().zoom_back()
     }
 
     fn forward(&mut self, _cx: &Cx<'_>) -> bool {
-        self.form == Form::Plot && self.plot.zoom_forward()
+        self.pane_mut().zoom_forward()
     }
 
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
-        let Some(ground) = self.drawn() else {
-            return Vec::new();
-        };
-        match self.form {
-            Form::Plot => self.plot.click(click, &ground, cx),
-            Form::Map => self.map.click(click, &ground, cx),
+        match self.samples() {
+            Some(samples) => self.pane_mut().click(click, &samples, cx),
+            None => Vec::new(),
         }
     }
 
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let mut asked: Vec<Question> = self.ask_ground(cx).into_iter().collect();
-        if let Some(ground) = &self.ground {
-            asked.extend(match self.form {
-                Form::Plot => self.plot.ask(ground, cx),
-                Form::Map => self.map.ask(ground, cx),
-            });
+        if let Some(samples) = self.ground.clone() {
+            asked.extend(self.pane_mut().ask(&samples, cx));
         }
         asked
     }
 
     fn answer(&mut self, ended: QuestionId, _cx: &Cx<'_>) {
         self.take_ground(ended);
-        if let Some(of) = self.plot.take(ended) {
-            self.plot_of = self.newest(of).or(self.plot_of.take());
-        }
-        if let Some(of) = self.map.take(ended) {
-            self.map_of = self.newest(of).or(self.map_of.take());
-        }
+        self.plot.take(ended);
+        self.map.take(ended);
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        let Some(ground) = self.drawn() else {
-            return false;
-        };
-        match self.form {
-            Form::Plot => self.plot.find(pattern, find, cx),
-            Form::Map => self.map.find(pattern, find, &ground, cx),
-        }
+        let samples = self.samples();
+        samples.is_some_and(|samples| self.pane_mut().find(pattern, find, &samples, cx))
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        let Some(ground) = self.drawn() else {
-            return;
-        };
-        match self.form {
-            Form::Plot => self.plot.draw(&ground, cx, frame, area),
-            Form::Map => self.map.draw(&ground, cx, frame, area),
+        if let Some(samples) = self.samples() {
+            self.pane().draw(&samples, cx, frame, area);
         }
     }
 
     fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
-        let Some(ground) = self.drawn() else {
-            return Some(Document::default());
-        };
-        match self.form {
-            Form::Plot => Some(self.plot.shown(&ground, cx)),
-            Form::Map => self.map.shown(&ground, cx, stop),
+        match self.samples() {
+            Some(samples) => self.pane().shown(&samples, cx, stop),
+            None => Some(Document::default()),
         }
     }
 
     fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {
-        let Some(ground) = self.drawn() else {
-            return Vec::new();
-        };
-        match self.form {
-            Form::Plot => self.plot.choices(&ground, cx),
-            Form::Map => self.map.choices(&ground, cx),
-        }
+        let samples = self.samples();
+        samples.map_or_else(Vec::new, |samples| self.pane().choices(&samples, cx))
     }
 
     fn crumb(&self, _cx: &Cx<'_>) -> String {
-        match self.form {
-            Form::Plot => "by address".to_owned(),
-            Form::Map => "code zone".to_owned(),
-        }
+        self.pane().crumb().to_owned()
     }
 
     fn is_pending(&self) -> bool {
-        self.fetched.is_pending()
-            || match self.form {
-                Form::Plot => self.plot.is_pending(),
-                Form::Map => self.map.is_pending(),
-            }
+        self.fetched.is_pending() || self.pane().is_pending()
     }
 }

@@ -3,15 +3,19 @@
 mod act;
 mod shown;
 
-use super::map_drawn;
 use super::map_grid::{Grid, Places};
-use crate::queries::zone_cells::ZoneSamples;
 use crate::queries::zone_cells::{Cells, Wanted, zone_of};
-use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
+use crate::queries::zone_samples::ZoneSamples;
+use crate::tui::jobs::Fetched;
 use crate::tui::views::Cx;
 use crate::tui::widgets::search::Search;
 use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
 use vmscope_symbolizer::zone::{Residency, ZoneRange};
+
+/// Said where there is no zone.
+pub const NO_ZONE: &str = "This recording has no code zone: nothing told what is in generated \
+    code. Native programs have none; of a JVM, `vmscope attach PID` reads it, and V8 tells it when \
+    `vmscope record -- node FILE` starts it. m shows samples by address.";
 
 /// The map.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +33,7 @@ pub struct Map {
     /// The address of the cursor.
     at: Option<u64>,
     search: Search,
-    pub(super) cells: Fetched<Wanted, Cells>,
+    cells: Fetched<Wanted, (ZoneSamples, Cells)>,
 }
 
 impl Map {
@@ -38,11 +42,7 @@ impl Map {
         let chosen = self
             .zone
             .and_then(|zone| zone_of(&ground.layout.residencies, zone));
-        chosen.or_else(|| {
-            let samples = |zone: &ZoneRange| map_drawn::samples_of(zone, ground);
-            let zones = ground.layout.residencies.zones().iter();
-            zones.max_by_key(|zone| (samples(zone), zone.end - zone.start))
-        })
+        chosen.or_else(|| ground.hottest_zone())
     }
 
     /// The time that is shown.
@@ -68,34 +68,6 @@ impl Map {
         zone.start + inside / grid.bytes * grid.bytes
     }
 
-    pub fn ask(&mut self, ground: &ZoneSamples, cx: &Cx<'_>) -> Option<Question> {
-        let zone = self.zone(ground)?;
-        let grid = self.grid(zone, cx);
-        let columns = usize::from(Places::of(cx.area).line.width);
-        let wanted = Wanted {
-            ground: ground.number,
-            zone: (zone.process, zone.start),
-            time: self.time(cx),
-            before: self.before,
-            first: grid.first,
-            bytes: grid.bytes,
-            cells: grid.cells(zone),
-            line: (cx.begin, cx.end, columns),
-        };
-        let (key, ground) = (wanted.clone(), ground.clone());
-        self.cells.ask(key, Stamp::default(), move |profile, stop| {
-            Cells::of(profile, &ground, &wanted, stop)
-        })
-    }
-
-    /// Returns, of a new answer, the number of the ground that the cells are made from.
-    pub fn take(&mut self, ended: QuestionId) -> Option<u64> {
-        if !self.cells.take(ended) {
-            return None;
-        }
-        self.cells.answered().map(|(wanted, _)| wanted.ground)
-    }
-
     /// The cells with what they answer, where that is what is laid out now: others would
     /// stand at wrong addresses.
     pub fn fitting(&self, zone: &ZoneRange, grid: &Grid, cx: &Cx<'_>) -> Option<(&Wanted, &Cells)> {
@@ -103,17 +75,14 @@ impl Map {
         let fits = of.zone == (zone.process, zone.start)
             && (of.first, of.bytes, of.cells) == (grid.first, grid.bytes, grid.cells(zone))
             && of.line.2 == usize::from(Places::of(cx.area).line.width);
-        self.cells.get().filter(|_| fits).map(|cells| (of, cells))
+        let cells = self.cells.get().filter(|_| fits);
+        cells.map(|(_, cells)| (of, cells))
     }
 
     /// The time of the cells that are drawn; the one wanted where there are none.
     fn drawn_time(&self, zone: &ZoneRange, grid: &Grid, cx: &Cx<'_>) -> TimeNs {
         let fitting = self.fitting(zone, grid, cx);
         fitting.map_or_else(|| self.time(cx), |(of, _)| of.time)
-    }
-
-    pub fn is_pending(&self) -> bool {
-        self.cells.is_pending()
     }
 
     /// What lies in the cursor's cell, by address.
@@ -141,12 +110,8 @@ impl Map {
     pub fn chosen<'a>(&self, ground: &'a ZoneSamples, cx: &Cx<'_>) -> Option<&'a Residency> {
         let here = self.here(ground, cx);
         let zone = self.zone(ground)?;
-        let key = |residency: &&&Residency| {
-            (
-                map_drawn::samples_in(zone, residency, ground),
-                residency.size(),
-            )
-        };
+        let key =
+            |residency: &&&Residency| (ground.in_residency(zone, residency), residency.size());
         here.iter().max_by_key(key).copied()
     }
 
@@ -163,12 +128,5 @@ impl Map {
         } else {
             "space that nobody told of"
         }
-    }
-
-    /// Zooms out by one step; whether it was zoomed in.
-    pub fn zoom_back(&mut self) -> bool {
-        let was_zoomed = self.zoom > 0;
-        self.zoom = self.zoom.saturating_sub(1);
-        was_zoomed
     }
 }

@@ -1,14 +1,13 @@
 //! What stands below and beside the map: kinds, the time, what is under the cursor.
 
 use super::map::Map;
-use super::map_drawn::{FREE, gaps_of, kind_of, samples_in};
 use super::map_grid::{Places, TIME};
-use super::plot_drawn::put;
+use super::pane::put;
 use crate::present::numbers::{bytes, count, percent, ratio, some};
 use crate::present::text::{name, right};
-use crate::queries::code_kind::name_of;
-use crate::queries::zone_cells::ZoneSamples;
-use crate::queries::zone_cells::{Cells, Total, Wanted};
+use crate::queries::code_kind::{name_of, singular};
+use crate::queries::zone_cells::{Cells, FREE, Total, Wanted};
+use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use ratatui::buffer::Buffer;
@@ -28,20 +27,20 @@ impl Map {
         let room = places.side.map_or(area.width, |side| side.x - area.x);
         let room = usize::from(room);
         let y = places.map.bottom();
+        let gaps = cells
+            .gaps()
+            .map(|(sign, name, _)| format!("{sign} {name}  "));
+        let gaps: String = gaps.collect();
         let text = if places.side.is_some() {
-            let gaps = gaps_of(cells).map(|(sign, name, _)| format!("{sign} {name}  "));
-            let gaps: String = gaps.collect();
             format!(" {gaps}+ came  - went since the step before; underlined: samples")
         } else {
             let piece = |total: &Total| format!("{} {}", total.letter, name_of(&total.kind));
             let pieces: Vec<String> = cells.totals.iter().map(piece).collect();
-            let gaps = gaps_of(cells).map(|(sign, name, _)| format!("{sign} {name}  "));
-            let gaps: String = gaps.collect();
             format!(" {gaps}+ came - went  {}", pieces.join("  "))
         };
         put(buffer, (area.x, y), &text, room, theme.style(Role::Dim));
         let mut text = format!(" {} used", bytes(cells.used));
-        for (sign, name, gaps) in gaps_of(cells) {
+        for (sign, name, gaps) in cells.gaps() {
             text.push_str(&format!(", {} {name}", bytes(gaps.bytes)));
             if sign == FREE {
                 let pieces = some(gaps.count, "gap", "gaps");
@@ -126,8 +125,8 @@ impl Map {
         } else {
             format!(" {}", code.tier)
         };
-        let first = format!(" {called}: {}{tier}{more}{changed}", kind_of(&code.kind));
-        let samples = samples_in(zone, residency, ground);
+        let first = format!(" {called}: {}{tier}{more}{changed}", singular(&code.kind));
+        let samples = ground.in_residency(zone, residency);
         let since = if residency.from <= cx.begin {
             "since before the beginning".to_owned()
         } else {
@@ -211,20 +210,16 @@ pub(super) fn draw_kinds(cells: &Cells, cx: &Cx<'_>, buffer: &mut Buffer, area: 
     };
     let head = row("", "pieces", "bytes", "samples");
     let mut lines = vec![(head, Role::Title)];
-    for total in &cells.totals {
-        let what = format!("{} {}", total.letter, name_of(&total.kind));
+    for one in cells.legend() {
+        let samples = one.samples.map(count).unwrap_or_default();
         let text = row(
-            &what,
-            &count(total.count),
-            &bytes(total.bytes),
-            &count(total.samples),
+            &format!("{} {}", one.sign, one.name),
+            &count(one.count),
+            &bytes(one.bytes),
+            &samples,
         );
-        lines.push((text, Role::Text));
-    }
-    for (sign, name, gaps) in gaps_of(cells) {
-        let what = format!("{sign} {name}");
-        let text = row(&what, &count(gaps.count), &bytes(gaps.bytes), "");
-        lines.push((text, Role::Dim));
+        let role = one.samples.map_or(Role::Dim, |_| Role::Text);
+        lines.push((text, role));
     }
     for ((text, role), y) in lines.into_iter().zip(area.y..area.bottom()) {
         put(buffer, (area.x, y), &text, columns, theme.style(role));

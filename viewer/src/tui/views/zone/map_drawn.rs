@@ -10,67 +10,26 @@
 //! OrderBook.match, methods C2, 0x7fa000080040 +896 B, since 2.310 s
 //! ```
 
-use super::map::Map;
+use super::map::{Map, NO_ZONE};
 use super::map_below::draw_kinds;
 use super::map_grid::{Grid, LEFT, Places};
 use super::names;
-use super::plot_drawn::put;
+use super::pane::put;
 use crate::present::numbers::{bytes, count, ratio};
 use crate::present::text::right;
-use crate::queries::zone_cells::ZoneSamples;
-use crate::queries::zone_cells::{Cells, Gaps};
+use crate::queries::zone_cells::{Cell, Cells, FREE, UNTOLD};
+use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::say;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use vmscope_records::ConstituentKind;
-use vmscope_symbolizer::addresses::Owner;
-use vmscope_symbolizer::zone::{Residency, ZoneRange};
-
-/// Said where there is no zone.
-pub const NO_ZONE: &str = "This recording has no code zone: nothing told what is in generated \
-    code. Native programs have none; of a JVM, `vmscope attach PID` reads it, and V8 tells it when \
-    `vmscope record -- node FILE` starts it. m shows samples by address.";
-
-/// What stands for space that the VM tells to be free, and for what nobody told of.
-pub const FREE: char = '.';
-const UNTOLD: char = ':';
-
-/// A zone's samples.
-pub fn samples_of(zone: &ZoneRange, ground: &ZoneSamples) -> u64 {
-    let owner = Owner::Zone(zone.process, zone.start);
-    let mut stretches = ground.addresses.stretches.iter();
-    let found = stretches.find(|one| one.owner == owner);
-    found.map_or(0, |one| one.samples())
-}
-
-/// The samples of a constituent at its place.
-pub fn samples_in(zone: &ZoneRange, residency: &Residency, ground: &ZoneSamples) -> u64 {
-    let owner = Owner::Zone(zone.process, zone.start);
-    let mut stretches = ground.addresses.stretches.iter();
-    let Some(stretch) = stretches.find(|one| one.owner == owner) else {
-        return 0;
-    };
-    let points = stretch.points(residency.start..residency.end).iter();
-    let own = points.filter(|point| point.code() == Some(residency.code));
-    own.map(|point| point.samples).sum()
-}
-
-/// A kind's name, of one.
-pub fn kind_of(kind: &ConstituentKind) -> String {
-    match kind {
-        ConstituentKind::Other(name) => name.clone(),
-        other => {
-            let entry = vmscope_symbolizer::profile::EntryKind::Code(other.clone());
-            crate::present::names::kind_name(&entry).to_owned()
-        }
-    }
-}
+use vmscope_symbolizer::zone::ZoneRange;
 
 impl Map {
-    pub fn draw(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+    /// Draws the map.
+    pub fn draw_map(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let Some(zone) = self.zone(ground) else {
             return say(NO_ZONE, cx, frame, area);
         };
@@ -134,9 +93,7 @@ impl Map {
             .max()
             .unwrap_or(0);
         let rows = || cells.cells.chunks(usize::from(grid.columns).max(1));
-        let sum = |row: &[crate::queries::zone_cells::Cell]| {
-            row.iter().map(|cell| cell.samples).sum::<u64>()
-        };
+        let sum = |row: &[Cell]| row.iter().map(|cell| cell.samples).sum::<u64>();
         let hottest = rows().map(sum).max().unwrap_or(0);
         for (row, (y, number)) in rows().zip((map.y..map.bottom()).zip(0u64..)) {
             let inside = grid.first - zone.start + grid.row_bytes().saturating_mul(number);
@@ -186,16 +143,6 @@ impl Map {
             }
         }
     }
-}
-
-/// The kinds of space that nothing is told to lie on, as far as there is any: sign, name,
-/// how much.
-pub fn gaps_of(cells: &Cells) -> impl Iterator<Item = (char, &'static str, Gaps)> {
-    let all = [
-        (FREE, "free", cells.free),
-        (UNTOLD, "not told", cells.untold),
-    ];
-    all.into_iter().filter(|(.., gaps)| gaps.count > 0)
 }
 
 /// Heat as a digit from 1 to 9.

@@ -1,5 +1,6 @@
 //! Where the map's parts and cells are on the screen.
 
+use super::pane::side;
 use ratatui::layout::{Position, Rect};
 use vmscope_symbolizer::zone::ZoneRange;
 
@@ -8,8 +9,7 @@ pub const LEAST_BYTES: u64 = 16;
 /// Left of the cells: their address; right of them: the row's samples.
 pub const LEFT: u16 = 10;
 const RIGHT: u16 = 14;
-/// Screens as wide as this have the kinds at the side.
-const WIDE: u16 = 120;
+/// Columns of the legend at the side of a wide screen.
 const SIDE: u16 = 47;
 const ABOVE: u16 = 1;
 const BELOW: u16 = 5;
@@ -30,11 +30,7 @@ pub struct Places {
 impl Places {
     /// In an area.
     pub fn of(area: Rect) -> Self {
-        let side = (area.width >= WIDE).then(|| Rect {
-            x: area.right().saturating_sub(SIDE),
-            width: SIDE,
-            ..area
-        });
+        let side = side(area, SIDE);
         let wide = side.map_or(area.width, |side| side.x.saturating_sub(area.x + 1));
         // A whole number of eights: addresses at the left are round.
         let room = wide.saturating_sub(LEFT + RIGHT);

@@ -4,11 +4,10 @@ mod act;
 mod shown;
 
 use crate::queries::address_columns::{Columns, Wanted};
-use crate::queries::zone_cells::ZoneSamples;
-use crate::tui::jobs::{Fetched, Question, QuestionId};
-use crate::tui::views::{Act, Cx};
+use crate::queries::zone_samples::ZoneSamples;
+use crate::tui::jobs::Fetched;
+use crate::tui::views::Act;
 use crate::tui::widgets::search::Search;
-use std::sync::Arc;
 use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::addresses::{Owner, Stretch};
 
@@ -30,7 +29,7 @@ pub struct Plot {
     search: Search,
     /// Which stretch of the list is selected; the cursor's own where none is.
     listed: Option<Owner>,
-    pub(super) columns: Fetched<Wanted, Columns>,
+    fetched: Fetched<Wanted, (ZoneSamples, Columns)>,
 }
 
 impl Default for Plot {
@@ -45,50 +44,27 @@ impl Default for Plot {
             dragged: false,
             search: Search::default(),
             listed: None,
-            columns: Fetched::default(),
+            fetched: Fetched::default(),
         }
     }
 }
 
 impl Plot {
-    pub fn ask(&mut self, ground: &ZoneSamples, cx: &Cx<'_>) -> Option<Question> {
-        let wanted = Wanted {
-            ground: ground.number,
-            left_out: self.left_out.clone(),
-            range: self.range,
-            width: super::plot_drawn::width(cx.area),
-        };
-        let addresses = Arc::clone(&ground.addresses);
-        let key = wanted.clone();
-        // The number says what it is made from; a stamp of the filters would be older.
-        let stamp = crate::tui::jobs::Stamp::default();
-        self.columns.ask(key, stamp, move |_, stop| {
-            Columns::of(&addresses, &wanted, stop)
-        })
-    }
-
-    /// Returns, of a new answer, the number of the ground that the columns are made from.
-    pub fn take(&mut self, ended: QuestionId) -> Option<u64> {
-        if !self.columns.take(ended) {
-            return None;
-        }
-        self.columns.answered().map(|(wanted, _)| wanted.ground)
-    }
-
-    pub fn is_pending(&self) -> bool {
-        self.columns.is_pending()
+    /// Columns of the newest answer.
+    pub fn columns(&self) -> Option<&Columns> {
+        self.fetched.get().map(|(_, columns)| columns)
     }
 
     /// The cursor's column.
     pub fn cursor(&self) -> Option<usize> {
-        let columns = self.columns.get()?;
+        let columns = self.columns()?;
         let at = self.at.and_then(|at| columns.column_of(at));
         at.or_else(|| columns.hottest())
     }
 
     /// The columns that are selected.
     pub fn selection(&self) -> Option<(usize, usize)> {
-        let columns = self.columns.get()?;
+        let columns = self.columns()?;
         let (mark, cursor) = (columns.column_of(self.mark?)?, self.cursor()?);
         Some((mark.min(cursor), mark.max(cursor)))
     }
@@ -111,7 +87,7 @@ impl Plot {
             stretches.iter().position(is_it)
         });
         listed.or_else(|| {
-            let columns = self.columns.get()?;
+            let columns = self.columns()?;
             let bar = columns.bars.get(self.cursor()?)?.as_ref()?;
             columns.pieces.get(bar.piece).map(|piece| piece.stretch)
         })
@@ -119,12 +95,14 @@ impl Plot {
 
     /// The entry under the cursor.
     fn entry(&self) -> Option<EntryId> {
-        let bar = self.columns.get()?.bars.get(self.cursor()?)?.as_ref()?;
+        let bar = self.columns()?.bars.get(self.cursor()?)?.as_ref()?;
         bar.top.map(|(entry, _)| entry)
     }
 
     fn go_to(&mut self, column: usize) {
-        let bar = (self.columns.get()).and_then(|columns| columns.bars.get(column)?.as_ref());
+        let bar = self
+            .columns()
+            .and_then(|columns| columns.bars.get(column)?.as_ref());
         if let Some(start) = bar.map(|bar| bar.start) {
             self.at = Some(start);
             self.listed = None;
@@ -133,7 +111,7 @@ impl Plot {
 
     /// To the nearest column beside the cursor that has a bar and that `fits` takes.
     fn step(&mut self, back: bool, fits: impl Fn(u64) -> bool) {
-        let Some((columns, now)) = self.columns.get().zip(self.cursor()) else {
+        let Some((columns, now)) = self.columns().zip(self.cursor()) else {
             return;
         };
         let is_fit = |column: &usize| {
@@ -161,7 +139,7 @@ impl Plot {
 
     /// The addresses of some columns.
     fn addresses(&self, (from, to): (usize, usize)) -> Option<(u64, u64)> {
-        let bars = &self.columns.get()?.bars;
+        let bars = &self.columns()?.bars;
         let mut bars = bars.get(from..=to)?.iter().flatten();
         let first = bars.next()?;
         let last = bars.last().unwrap_or(first);
@@ -170,10 +148,10 @@ impl Plot {
 
     fn zoom_in(&mut self) -> Vec<Act> {
         let around = || {
-            let width = self.columns.get()?.bars.len();
+            let width = self.columns()?.bars.len();
             let cursor = self.cursor()?;
             let half = (width / 8).max(1);
-            let columns = self.columns.get()?;
+            let columns = self.columns()?;
             let piece = columns.bars.get(cursor)?.as_ref()?.piece;
             // A stretch first, then a part of it.
             let piece = columns.pieces.get(piece)?;
@@ -193,27 +171,5 @@ impl Plot {
             return Vec::new();
         }
         vec![Act::Say("this is as near as it gets".to_owned())]
-    }
-
-    /// Goes back to what was shown before zooming in; whether there was anything.
-    pub fn zoom_back(&mut self) -> bool {
-        self.mark = None;
-        let whole = self.is_zoomed().then_some(ALL);
-        let Some(range) = self.before.pop().or(whole) else {
-            return false;
-        };
-        self.after.push(self.range);
-        self.range = range;
-        true
-    }
-
-    /// Zooms in again; whether there was anything to zoom in to.
-    pub fn zoom_forward(&mut self) -> bool {
-        let Some(range) = self.after.pop() else {
-            return false;
-        };
-        self.before.push(self.range);
-        self.range = range;
-        true
     }
 }

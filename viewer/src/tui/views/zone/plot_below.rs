@@ -1,13 +1,13 @@
 //! What stands below the plot: ranges, names, what is under the cursor.
 
 use super::names;
+use super::pane::put;
 use super::plot::Plot;
-use super::plot_drawn::{LEFT, RIGHT};
-use super::plot_drawn::{chart, put};
+use super::plot_drawn::{LEFT, RIGHT, chart};
 use crate::present::numbers::{bytes, count, percent, ratio, some};
 use crate::present::text::{name, width as width_of};
 use crate::queries::address_columns::{Columns, Piece};
-use crate::queries::zone_cells::ZoneSamples;
+use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use ratatui::buffer::Buffer;

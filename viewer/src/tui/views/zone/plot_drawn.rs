@@ -12,11 +12,12 @@
 //! ```
 
 use super::names;
+use super::pane::{put, side};
 use super::plot::Plot;
 use crate::present::numbers::{bytes, count, percent, ratio, some};
-use crate::present::text::{line, right};
+use crate::present::text::right;
 use crate::queries::address_columns::Columns;
-use crate::queries::zone_cells::ZoneSamples;
+use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::{no_samples, say};
@@ -24,14 +25,12 @@ use crate::tui::widgets::table::{self, Col, Look, Piece as Cell};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
 use vmscope_symbolizer::Region;
 
 /// Left of the chart: how many samples; right of it: the integral.
 pub(super) const LEFT: u16 = 8;
 pub(super) const RIGHT: u16 = 5;
-/// Screens as wide as this have the ranges at the side, in so many columns.
-const WIDE: u16 = 120;
+/// Columns of the ranges at the side of a wide screen.
 const SIDE: u16 = 44;
 /// Rows above and below the chart.
 const ABOVE: u16 = 1;
@@ -47,22 +46,13 @@ const COLUMNS: [Col; 5] = [
 
 /// The chart alone.
 pub(super) fn chart(area: Rect) -> Rect {
-    let side = if area.width >= WIDE { SIDE + 1 } else { 0 };
+    let side = side(area, SIDE).map_or(0, |side| side.width + 1);
     Rect {
         x: area.x + LEFT,
         y: area.y + ABOVE,
         width: area.width.saturating_sub(LEFT + RIGHT + side),
         height: area.height.saturating_sub(ABOVE + BELOW),
     }
-}
-
-/// The list at the side; `None` where there is no room.
-fn side(area: Rect) -> Option<Rect> {
-    (area.width >= WIDE).then(|| Rect {
-        x: area.right().saturating_sub(SIDE),
-        width: SIDE,
-        ..area
-    })
 }
 
 /// How many columns the chart has.
@@ -83,7 +73,7 @@ pub enum Hit {
 
 /// What is at a place.
 pub fn hit(at: Position, area: Rect) -> Hit {
-    if let Some(side) = side(area).filter(|side| side.contains(at)) {
+    if let Some(side) = side(area, SIDE).filter(|side| side.contains(at)) {
         let row = at.y.checked_sub(side.y + 1);
         return row.map_or(Hit::Nothing, |row| Hit::Row(usize::from(row)));
     }
@@ -94,21 +84,14 @@ pub fn hit(at: Position, area: Rect) -> Hit {
     }
 }
 
-/// Puts a text on the screen, cut off at the area's end.
-pub fn put(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, columns: usize, style: Style) {
-    if buffer.area.contains(Position::new(x, y)) {
-        let columns = columns.min(usize::from(buffer.area.right() - x));
-        buffer.set_stringn(x, y, line(text, columns), columns, style);
-    }
-}
-
 impl Plot {
-    pub fn draw(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+    /// Draws the plot.
+    pub fn draw_plot(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let all = &ground.addresses;
         if all.stretches.is_empty() {
             return empty(ground, cx, frame, area);
         }
-        let Some(columns) = self.columns.get() else {
+        let Some(columns) = self.columns() else {
             return;
         };
         let chart = chart(area).intersection(frame.area());
@@ -119,7 +102,7 @@ impl Plot {
             draw_integral(columns, cx, frame.buffer_mut(), chart);
         }
         self.draw_below(ground, columns, cx, frame.buffer_mut(), area);
-        if let Some(side) = side(area) {
+        if let Some(side) = side(area, SIDE) {
             self.draw_list(ground, cx, frame, side);
         }
     }

@@ -1,25 +1,27 @@
-//! What keys, the mouse and a search do in the map.
+//! The map as a pane: keys, mouse, search, palette.
 
 use super::Map;
+use crate::present::document::Document;
 use crate::present::numbers::ratio;
+use crate::queries::zone_cells::{Cells, Wanted};
+use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::filter_state::FilterChange;
+use crate::tui::jobs::{Question, QuestionId, Stamp};
 use crate::tui::keys::Command;
 use crate::tui::views::zone::map_grid::{self, Grid, Places};
-use crate::tui::views::zone::{ZoneSamples, names};
+use crate::tui::views::zone::names;
+use crate::tui::views::zone::pane::{HOT, MAX_CHOICES, Pane};
 use crate::tui::views::{Act, Choice, Click, Cx, Find, Press};
+use ratatui::Frame;
+use ratatui::layout::Rect;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::EntryId;
+use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::zone::{Residency, ZoneRange};
 
 /// Steps through the whole time.
 const STEPS: u64 = 50;
-
-/// A hot cell has this part of the hottest one's samples.
-const HOT: f64 = 0.25;
-
-/// So many zones can be chosen in the palette.
-const MAX_CHOICES: u16 = 1_000;
 
 const BY_CHANGES: u16 = 0;
 const AS_HEAT: u16 = 1;
@@ -112,7 +114,52 @@ impl Map {
         self.at = Some(to.clamp(zone.start, zone.end.saturating_sub(1)));
     }
 
-    pub fn act(&mut self, command: Command, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act> {
+    /// How time is stepped through.
+    pub fn steps(&self) -> &'static str {
+        if self.by_changes {
+            "from change to change"
+        } else {
+            "by a fiftieth of the time"
+        }
+    }
+
+    /// To the next hot cell of those on the screen.
+    fn hot(&mut self, zone: &ZoneRange, grid: &Grid, back: bool, cx: &Cx<'_>) {
+        let Some((_, cells)) = self.fitting(zone, grid, cx) else {
+            return;
+        };
+        let most = cells.cells.iter().map(|cell| cell.samples).max();
+        let most = most.unwrap_or(0);
+        let inside = self.cursor(zone, grid).saturating_sub(grid.first);
+        let now = usize::try_from(inside / grid.bytes).unwrap_or(0);
+        let is_hot = |at: &usize| {
+            let cell = cells.cells.get(*at);
+            cell.is_some_and(|cell| cell.samples > 0 && ratio(cell.samples, most) >= HOT)
+        };
+        let found = if back {
+            (0..now).rev().find(is_hot)
+        } else {
+            (now + 1..cells.cells.len()).find(is_hot)
+        };
+        if let Some(found) = found {
+            self.at = Some(grid.first + grid.bytes * found as u64);
+        }
+    }
+}
+
+impl Pane for Map {
+    fn crumb(&self) -> &'static str {
+        "code zone"
+    }
+
+    fn missing(&self) -> (&'static [Command], &'static str) {
+        (
+            &[Command::Select, Command::Toggle],
+            "that is for the plot: m shows it",
+        )
+    }
+
+    fn act(&mut self, command: Command, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act> {
         let Some(zone) = self.zone(ground).cloned() else {
             return Vec::new();
         };
@@ -162,39 +209,13 @@ impl Map {
         Vec::new()
     }
 
-    /// How time is stepped through.
-    pub fn steps(&self) -> &'static str {
-        if self.by_changes {
-            "from change to change"
-        } else {
-            "by a fiftieth of the time"
-        }
+    fn zoom_back(&mut self) -> bool {
+        let was_zoomed = self.zoom > 0;
+        self.zoom = self.zoom.saturating_sub(1);
+        was_zoomed
     }
 
-    /// To the next hot cell of those on the screen.
-    fn hot(&mut self, zone: &ZoneRange, grid: &Grid, back: bool, cx: &Cx<'_>) {
-        let Some((_, cells)) = self.fitting(zone, grid, cx) else {
-            return;
-        };
-        let most = cells.cells.iter().map(|cell| cell.samples).max();
-        let most = most.unwrap_or(0);
-        let inside = self.cursor(zone, grid).saturating_sub(grid.first);
-        let now = usize::try_from(inside / grid.bytes).unwrap_or(0);
-        let is_hot = |at: &usize| {
-            let cell = cells.cells.get(*at);
-            cell.is_some_and(|cell| cell.samples > 0 && ratio(cell.samples, most) >= HOT)
-        };
-        let found = if back {
-            (0..now).rev().find(is_hot)
-        } else {
-            (now + 1..cells.cells.len()).find(is_hot)
-        };
-        if let Some(found) = found {
-            self.at = Some(grid.first + grid.bytes * found as u64);
-        }
-    }
-
-    pub fn click(&mut self, click: Click, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act> {
+    fn click(&mut self, click: Click, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act> {
         let Some(zone) = self.zone(ground).cloned() else {
             return Vec::new();
         };
@@ -225,7 +246,40 @@ impl Map {
         Vec::new()
     }
 
-    pub fn find(&mut self, pattern: &str, find: Find, ground: &ZoneSamples, cx: &Cx<'_>) -> bool {
+    fn ask(&mut self, ground: &ZoneSamples, cx: &Cx<'_>) -> Option<Question> {
+        let zone = self.zone(ground)?;
+        let grid = self.grid(zone, cx);
+        let columns = usize::from(Places::of(cx.area).line.width);
+        let wanted = Wanted {
+            ground: ground.number,
+            zone: (zone.process, zone.start),
+            time: self.time(cx),
+            before: self.before,
+            first: grid.first,
+            bytes: grid.bytes,
+            cells: grid.cells(zone),
+            line: (cx.begin, cx.end, columns),
+        };
+        let (key, ground) = (wanted.clone(), ground.clone());
+        self.cells.ask(key, Stamp::default(), move |profile, stop| {
+            let cells = Cells::of(profile, &ground, &wanted, stop)?;
+            Some((ground, cells))
+        })
+    }
+
+    fn take(&mut self, ended: QuestionId) {
+        self.cells.take(ended);
+    }
+
+    fn is_pending(&self) -> bool {
+        self.cells.is_pending()
+    }
+
+    fn samples(&self) -> Option<&ZoneSamples> {
+        self.cells.get().map(|(samples, _)| samples)
+    }
+
+    fn find(&mut self, pattern: &str, find: Find, ground: &ZoneSamples, cx: &Cx<'_>) -> bool {
         let Some(zone) = self.zone(ground) else {
             return pattern.is_empty();
         };
@@ -249,7 +303,15 @@ impl Map {
         found.select(|row| self.at = there.get(row).map(|residency| residency.start))
     }
 
-    pub fn choices(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Choice> {
+    fn draw(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+        self.draw_map(ground, cx, frame, area);
+    }
+
+    fn shown(&self, ground: &ZoneSamples, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
+        self.tables(ground, cx, stop)
+    }
+
+    fn choices(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Choice> {
         let choice = |number, text: String| Choice { text, number };
         let step = if self.by_changes {
             "step by a fiftieth of the time"

@@ -1,16 +1,16 @@
 //! What the map shows, for copying and exporting.
 
-use super::Map;
+use super::{Map, NO_ZONE};
 use crate::present::document::{Document, Part, Table, Value};
 use crate::queries::code_kind;
+use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::views::Cx;
-use crate::tui::views::zone::map_drawn;
-use crate::tui::views::zone::{ZoneSamples, names};
+use crate::tui::views::zone::names;
 use vmscope_symbolizer::Stop;
 
 impl Map {
-    /// What it shows; `None` where it was stopped.
-    pub fn shown(&self, ground: &ZoneSamples, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
+    /// The map as tables: kinds, then constituents; `None` after a stop.
+    pub fn tables(&self, ground: &ZoneSamples, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         let only_text = |text: &str| {
             Some(Document {
                 title: "Code zone".to_owned(),
@@ -18,7 +18,7 @@ impl Map {
             })
         };
         let Some(zone) = self.zone(ground) else {
-            return only_text(map_drawn::NO_ZONE);
+            return only_text(NO_ZONE);
         };
         let Some((of, cells)) = self.fitting(zone, &self.grid(zone, cx), cx) else {
             return only_text("What is in the code zone is not yet worked out.");
@@ -26,20 +26,12 @@ impl Map {
         let time = of.time;
         let heads = ["kind", ">constituents", ">bytes", ">samples"];
         let mut kinds = Table::new("", &heads);
-        for total in &cells.totals {
+        for one in cells.legend() {
             kinds.rows.push(vec![
-                Value::Text(code_kind::name_of(&total.kind)),
-                Value::Count(total.count),
-                Value::Bytes(total.bytes),
-                Value::Count(total.samples),
-            ]);
-        }
-        for (_, name, gaps) in map_drawn::gaps_of(cells) {
-            kinds.rows.push(vec![
-                Value::Text(name.to_owned()),
-                Value::Count(gaps.count),
-                Value::Bytes(gaps.bytes),
-                Value::Empty,
+                Value::Text(one.name),
+                Value::Count(one.count),
+                Value::Bytes(one.bytes),
+                one.samples.map_or(Value::Empty, Value::Count),
             ]);
         }
         let heads = [
@@ -55,13 +47,13 @@ impl Map {
             };
             table.rows.push(vec![
                 Value::Text(code.name.clone()),
-                Value::Text(map_drawn::kind_of(&code.kind)),
+                Value::Text(code_kind::singular(&code.kind)),
                 Value::Text(code.tier.clone()),
                 Value::Text(format!("{:#x}", residency.start)),
                 Value::Text(format!("{:#x}", residency.end)),
                 Value::Bytes(residency.size()),
                 Value::Seconds(cx.seconds(residency.from)),
-                Value::Count(map_drawn::samples_in(zone, residency, ground)),
+                Value::Count(ground.in_residency(zone, residency)),
             ]);
         }
         let name = names::of_zone(zone.process, zone.start, &ground.layout.residencies, cx);

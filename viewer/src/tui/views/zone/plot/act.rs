@@ -1,20 +1,20 @@
-//! What keys, the mouse and a search do in the plot.
+//! The plot as a pane: keys, mouse, search, palette.
 
-use super::Plot;
+use super::{ALL, Plot};
+use crate::present::document::Document;
 use crate::present::numbers::{percent, ratio};
-use crate::queries::address_columns::Columns;
+use crate::queries::address_columns::{Columns, Wanted};
+use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::filter_state::FilterChange;
+use crate::tui::jobs::{Question, QuestionId, Stamp};
 use crate::tui::keys::Command;
-use crate::tui::views::zone::plot_drawn;
-use crate::tui::views::zone::{ZoneSamples, names};
+use crate::tui::views::zone::pane::{HOT, MAX_CHOICES, Pane};
+use crate::tui::views::zone::{names, plot_drawn};
 use crate::tui::views::{Act, Choice, Click, Cx, Find, Press};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::addresses::Owner;
-
-/// A hot column has this part of the hottest one's samples.
-const HOT: f64 = 0.25;
-
-/// So many ranges can be chosen in the palette, by address; the list has all.
-const MAX_CHOICES: u16 = 1_000;
 
 const INCLUDE_ALL: u16 = 0;
 const ONLY_ZONES: u16 = 1;
@@ -43,7 +43,7 @@ impl Plot {
         let Some(stretch) = stretches.get(to) else {
             return;
         };
-        let hottest = self.columns.get().and_then(|columns| {
+        let hottest = self.columns().and_then(|columns| {
             let of = columns
                 .pieces
                 .iter()
@@ -58,9 +58,34 @@ impl Plot {
         self.listed = Some(stretch.owner);
     }
 
-    pub fn act(&mut self, command: Command, ground: &ZoneSamples) -> Vec<Act> {
-        let most = self.columns.get().map_or(0, Columns::most);
-        let width = self.columns.get().map_or(0, |columns| columns.bars.len());
+    /// To the column, or the one with a bar nearest to it.
+    fn nearest(&mut self, column: usize) {
+        let Some(columns) = self.columns() else {
+            return;
+        };
+        let has_bar = |at: &usize| columns.bars.get(*at).is_some_and(Option::is_some);
+        let all = (0..columns.bars.len()).filter(has_bar);
+        if let Some(nearest) = all.min_by_key(|at| at.abs_diff(column)) {
+            self.go_to(nearest);
+        }
+    }
+}
+
+impl Pane for Plot {
+    fn crumb(&self) -> &'static str {
+        "by address"
+    }
+
+    fn missing(&self) -> (&'static [Command], &'static str) {
+        (
+            &[Command::Sort, Command::Group, Command::GroupBack],
+            "that is for the map: m shows it",
+        )
+    }
+
+    fn act(&mut self, command: Command, ground: &ZoneSamples, _cx: &Cx<'_>) -> Vec<Act> {
+        let most = self.columns().map_or(0, Columns::most);
+        let width = self.columns().map_or(0, |columns| columns.bars.len());
         match command {
             Command::Left => self.step(true, |_| true),
             Command::Right => self.step(false, |_| true),
@@ -132,19 +157,27 @@ impl Plot {
         Vec::new()
     }
 
-    /// To the column, or the one with a bar nearest to it.
-    fn nearest(&mut self, column: usize) {
-        let Some(columns) = self.columns.get() else {
-            return;
+    fn zoom_back(&mut self) -> bool {
+        self.mark = None;
+        let whole = self.is_zoomed().then_some(ALL);
+        let Some(range) = self.before.pop().or(whole) else {
+            return false;
         };
-        let has_bar = |at: &usize| columns.bars.get(*at).is_some_and(Option::is_some);
-        let all = (0..columns.bars.len()).filter(has_bar);
-        if let Some(nearest) = all.min_by_key(|at| at.abs_diff(column)) {
-            self.go_to(nearest);
-        }
+        self.after.push(self.range);
+        self.range = range;
+        true
     }
 
-    pub fn click(&mut self, click: Click, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act> {
+    fn zoom_forward(&mut self) -> bool {
+        let Some(range) = self.after.pop() else {
+            return false;
+        };
+        self.before.push(self.range);
+        self.range = range;
+        true
+    }
+
+    fn click(&mut self, click: Click, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act> {
         match plot_drawn::hit(click.at, cx.area) {
             plot_drawn::Hit::Column(column) => match click.what {
                 Press::Down => {
@@ -152,7 +185,7 @@ impl Plot {
                     self.dragged = false;
                     self.nearest(column);
                 }
-                Press::Double => return self.act(Command::Open, ground),
+                Press::Double => return self.act(Command::Open, ground, cx),
                 Press::Drag => {
                     if !self.dragged {
                         self.dragged = true;
@@ -183,16 +216,45 @@ impl Plot {
                 self.list(ground, |_| row);
             }
             plot_drawn::Hit::Row(_) if click.what == Press::Double => {
-                return self.act(Command::Toggle, ground);
+                return self.act(Command::Toggle, ground, cx);
             }
             _ => {}
         }
         Vec::new()
     }
 
-    pub fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
+    fn ask(&mut self, ground: &ZoneSamples, cx: &Cx<'_>) -> Option<Question> {
+        let wanted = Wanted {
+            ground: ground.number,
+            left_out: self.left_out.clone(),
+            range: self.range,
+            width: plot_drawn::width(cx.area),
+        };
+        let ground = ground.clone();
+        let key = wanted.clone();
+        // The number says what it is made from; a stamp of the filters would be older.
+        let stamp = Stamp::default();
+        self.fetched.ask(key, stamp, move |_, stop| {
+            let columns = Columns::of(&ground.addresses, &wanted, stop)?;
+            Some((ground, columns))
+        })
+    }
+
+    fn take(&mut self, ended: QuestionId) {
+        self.fetched.take(ended);
+    }
+
+    fn is_pending(&self) -> bool {
+        self.fetched.is_pending()
+    }
+
+    fn samples(&self) -> Option<&ZoneSamples> {
+        self.fetched.get().map(|(samples, _)| samples)
+    }
+
+    fn find(&mut self, pattern: &str, find: Find, _ground: &ZoneSamples, cx: &Cx<'_>) -> bool {
         if let Some((low, high)) = range_of(pattern) {
-            let Some(columns) = self.columns.get() else {
+            let Some(columns) = self.columns() else {
                 return false;
             };
             let found = columns.columns_of(low, high.unwrap_or(low));
@@ -206,8 +268,9 @@ impl Plot {
             };
             return true;
         }
-        let bars = self.columns.get().map_or(&[][..], |columns| &columns.bars);
         let now = self.cursor().unwrap_or(0);
+        let columns = self.fetched.get().map(|(_, columns)| columns);
+        let bars = columns.map_or(&[][..], |columns| &columns.bars);
         let found = (self.search).find(pattern, find, bars.len(), now, |at, text| {
             let bar = bars.get(at).and_then(Option::as_ref);
             let entry = bar.and_then(|bar| bar.top);
@@ -217,7 +280,15 @@ impl Plot {
         found.select(|column| self.go_to(column))
     }
 
-    pub fn choices(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Choice> {
+    fn draw(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+        self.draw_plot(ground, cx, frame, area);
+    }
+
+    fn shown(&self, ground: &ZoneSamples, cx: &Cx<'_>, _stop: &Stop) -> Option<Document> {
+        Some(self.document(ground, cx))
+    }
+
+    fn choices(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Choice> {
         let choice = |number, text: &str| Choice {
             text: text.to_owned(),
             number,

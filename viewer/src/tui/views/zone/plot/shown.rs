@@ -3,14 +3,16 @@
 use super::Plot;
 use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
 use crate::present::numbers::{count, percent, ratio};
+use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::views::Cx;
-use crate::tui::views::zone::{ZoneSamples, names};
+use crate::tui::views::zone::names;
 
 impl Plot {
-    pub fn shown(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Document {
+    /// The plot as a chart, and its columns and ranges as tables.
+    pub fn document(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Document {
         let mut parts = Vec::new();
         let all = &ground.addresses;
-        if let Some(columns) = self.columns.get() {
+        if let Some(columns) = self.columns() {
             let share = percent(ratio(columns.samples, all.total));
             let text = format!("{share} of {} samples", count(all.total));
             parts.push(Part::Text(vec![text]));
