@@ -10,6 +10,7 @@ mod pane;
 mod plot;
 mod plot_below;
 mod plot_drawn;
+mod ranges;
 #[cfg(test)]
 mod tests;
 

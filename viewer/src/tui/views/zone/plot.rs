@@ -3,6 +3,7 @@
 mod act;
 mod shown;
 
+use super::ranges::Table;
 use crate::queries::address_columns::{Columns, Wanted};
 use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::jobs::Fetched;
@@ -29,6 +30,8 @@ pub struct Plot {
     search: Search,
     /// Which stretch of the list is selected; the cursor's own where none is.
     listed: Option<Owner>,
+    /// Order of the list.
+    pub(super) table: Table,
     fetched: Fetched<Wanted, (ZoneSamples, Columns)>,
 }
 
@@ -44,6 +47,7 @@ impl Default for Plot {
             dragged: false,
             search: Search::default(),
             listed: None,
+            table: Table::default(),
             fetched: Fetched::default(),
         }
     }

@@ -11,17 +11,16 @@
 //! 0x7fa000080040-0x7fa000080080, 64 B: 713 samples, 5.67%, most in OrderBook.match
 //! ```
 
-use super::names;
 use super::pane::{put, side};
 use super::plot::Plot;
-use crate::present::numbers::{bytes, count, percent, ratio, some};
+use super::ranges::{Ranges, Table};
+use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::text::right;
 use crate::queries::address_columns::Columns;
 use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::views::empty::{no_samples, say};
-use crate::tui::widgets::table::{self, Col, Look, Piece as Cell};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -36,23 +35,20 @@ const SIDE: u16 = 44;
 const ABOVE: u16 = 1;
 const BELOW: u16 = 5;
 
-const COLUMNS: [Col; 5] = [
-    Col::new("", 1, false, 0),
-    Col::new("range", 12, false, 0),
-    Col::new("size", 8, true, 1),
-    Col::new("samples", 9, true, 0),
-    Col::new("share", 7, true, 0),
-];
-
 /// The chart alone.
 pub(super) fn chart(area: Rect) -> Rect {
-    let side = side(area, SIDE).map_or(0, |side| side.width + 1);
+    let side = list(area).map_or(0, |side| side.width + 1);
     Rect {
         x: area.x + LEFT,
         y: area.y + ABOVE,
         width: area.width.saturating_sub(LEFT + RIGHT + side),
         height: area.height.saturating_sub(ABOVE + BELOW),
     }
+}
+
+/// The list of ranges; `None` on a narrow screen.
+pub fn list(area: Rect) -> Option<Rect> {
+    side(area, SIDE)
 }
 
 /// How many columns the chart has.
@@ -65,17 +61,16 @@ pub fn width(area: Rect) -> usize {
 pub enum Hit {
     /// A column of the chart, or what stands below it.
     Column(usize),
-    /// A row of the list.
-    Row(usize),
+    /// The list of ranges, with its area.
+    Ranges(Rect),
     /// Nothing.
     Nothing,
 }
 
 /// What is at a place.
 pub fn hit(at: Position, area: Rect) -> Hit {
-    if let Some(side) = side(area, SIDE).filter(|side| side.contains(at)) {
-        let row = at.y.checked_sub(side.y + 1);
-        return row.map_or(Hit::Nothing, |row| Hit::Row(usize::from(row)));
+    if let Some(side) = list(area).filter(|side| side.contains(at)) {
+        return Hit::Ranges(side);
     }
     let chart = chart(area);
     match at.x.checked_sub(chart.x) {
@@ -102,8 +97,14 @@ impl Plot {
             draw_integral(columns, cx, frame.buffer_mut(), chart);
         }
         self.draw_below(ground, columns, cx, frame.buffer_mut(), area);
-        if let Some(side) = side(area, SIDE) {
-            self.draw_list(ground, cx, frame, side);
+        if let Some(side) = list(area) {
+            let ranges = Ranges {
+                plot: self,
+                samples: ground,
+                cx,
+            };
+            let table = self.table(&ranges, Table::height(side));
+            table.draw(&ranges, cx.theme, frame, side);
         }
     }
 
@@ -203,40 +204,6 @@ impl Plot {
                 put(buffer, (x, y), sign.encode_utf8(&mut place), 1, style);
             }
         }
-    }
-
-    fn draw_list(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        let all = &ground.addresses;
-        let height = table::height(area);
-        let mut list = crate::tui::widgets::list::ListState::default();
-        let rows = all.stretches.len();
-        list.select(self.listed(ground).unwrap_or(0), rows, height);
-        let look = Look {
-            theme: cx.theme,
-            columns: &COLUMNS,
-            stretch: 1,
-            sorted: None,
-            rows,
-            list,
-        };
-        table::draw(look, frame, area, |index| {
-            let Some(stretch) = all.stretches.get(index) else {
-                return Vec::new();
-            };
-            let is_in = self.includes(stretch.owner);
-            let role = if is_in { Role::Text } else { Role::Dim };
-            let share = ratio(stretch.samples(), all.total);
-            vec![
-                Cell::of(role, if is_in { "+" } else { "-" }),
-                Cell::of(
-                    role,
-                    names::of_stretch(stretch, &ground.layout.residencies, cx),
-                ),
-                Cell::of(role, bytes(stretch.size())),
-                Cell::of(role, count(stretch.samples())),
-                Cell::of(Role::Heat(share), percent(share)),
-            ]
-        });
     }
 }
 

@@ -143,6 +143,27 @@ fn ranges_are_left_out_and_included_again() {
 }
 
 #[test]
+fn ranges_are_sorted_by_a_heading_and_by_the_palette() {
+    let mut driven = Driven::open(zones().bytes(), SIZES[1]);
+    let first = |screen: &str| {
+        let lines = ["code zone 1 ", "code zone 2 "];
+        let found = lines.map(|line| screen.find(line).expect(line));
+        if found[0] < found[1] { 1 } else { 2 }
+    };
+    assert_eq!(first(&driven.keys("5").screen()), 1);
+    // Most samples first is the order by address, too.
+    driven.click(108, 2);
+    assert_eq!(first(&driven.screen()), 1);
+    driven.click(108, 2);
+    assert_eq!(first(&driven.screen()), 2);
+    // Keys go by the order on the screen.
+    let screen = driven.keys("<Up><Space>").screen();
+    assert!(screen.contains("- code zone 2"), "{screen}");
+    let screen = driven.keys("<Space>:sort by from<Enter>").screen();
+    assert_eq!(first(&screen), 1);
+}
+
+#[test]
 fn an_address_is_found_and_a_range_selected() {
     let mut driven = Driven::open(zones().bytes(), SIZES[0]);
     let screen = driven.keys("5/0x7f000000c010<Enter>").screen();

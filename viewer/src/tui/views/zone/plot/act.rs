@@ -9,8 +9,10 @@ use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::{Question, QuestionId, Stamp};
 use crate::tui::keys::Command;
 use crate::tui::views::zone::pane::{HOT, MAX_CHOICES, Pane};
+use crate::tui::views::zone::ranges::{Ranges, Table};
 use crate::tui::views::zone::{names, plot_drawn};
 use crate::tui::views::{Act, Choice, Click, Cx, Find, Press};
+use crate::tui::widgets::data_table::Clicked;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use vmscope_symbolizer::Stop;
@@ -18,6 +20,7 @@ use vmscope_symbolizer::addresses::Owner;
 
 const INCLUDE_ALL: u16 = 0;
 const ONLY_ZONES: u16 = 1;
+const FIRST_SORT: u16 = 2;
 const FIRST_STRETCH: u16 = 10;
 
 impl Plot {
@@ -35,12 +38,9 @@ impl Plot {
         Vec::new()
     }
 
-    /// To the stretch before or after in the list, and with the cursor to where it is hot.
-    fn list(&mut self, ground: &ZoneSamples, to: impl Fn(usize) -> usize) {
-        let stretches = &ground.addresses.stretches;
-        let now = self.listed(ground).unwrap_or(0);
-        let to = to(now).min(stretches.len().saturating_sub(1));
-        let Some(stretch) = stretches.get(to) else {
+    /// Selects a range, and moves the cursor to its hottest column.
+    fn list(&mut self, ground: &ZoneSamples, to: usize) {
+        let Some(stretch) = ground.addresses.stretches.get(to) else {
             return;
         };
         let hottest = self.columns().and_then(|columns| {
@@ -56,6 +56,24 @@ impl Plot {
             self.at = hottest;
         }
         self.listed = Some(stretch.owner);
+    }
+
+    /// Calls the list with its data and its height.
+    fn in_list<T>(
+        &self,
+        samples: &ZoneSamples,
+        cx: &Cx<'_>,
+        call: impl FnOnce(&mut Table, &Ranges<'_>, usize) -> T,
+    ) -> (Table, T) {
+        let ranges = Ranges {
+            plot: self,
+            samples,
+            cx,
+        };
+        let height = plot_drawn::list(cx.area).map_or(1, Table::height);
+        let mut table = self.table(&ranges, height);
+        let result = call(&mut table, &ranges, height);
+        (table, result)
     }
 
     /// To the column, or the one with a bar nearest to it.
@@ -83,7 +101,7 @@ impl Pane for Plot {
         )
     }
 
-    fn act(&mut self, command: Command, ground: &ZoneSamples, _cx: &Cx<'_>) -> Vec<Act> {
+    fn act(&mut self, command: Command, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act> {
         let most = self.columns().map_or(0, Columns::most);
         let width = self.columns().map_or(0, |columns| columns.bars.len());
         match command {
@@ -101,8 +119,14 @@ impl Pane for Plot {
             Command::Last => self.nearest(width.saturating_sub(1)),
             Command::NextHot => self.step(false, |samples| ratio(samples, most) >= HOT),
             Command::PreviousHot => self.step(true, |samples| ratio(samples, most) >= HOT),
-            Command::Up => self.list(ground, |now| now.saturating_sub(1)),
-            Command::Down => self.list(ground, |now| now + 1),
+            Command::Up | Command::Down => {
+                let (table, _) = self.in_list(ground, cx, |table, ranges, height| {
+                    table.act(command, ranges, height)
+                });
+                if let Some(row) = table.selected() {
+                    self.list(ground, row);
+                }
+            }
             Command::Select => {
                 let at = self.cursor().and_then(|at| self.addresses((at, at)));
                 self.mark = if self.mark.is_some() {
@@ -145,6 +169,12 @@ impl Pane for Plot {
                 let others = ground.addresses.stretches.iter().map(|one| one.owner);
                 let others = others.filter(|owner| !matches!(owner, Owner::Zone(..)));
                 self.left_out = others.collect();
+            }
+            Command::Own(number) if number < FIRST_STRETCH => {
+                let (table, ()) = self.in_list(ground, cx, |table, ranges, height| {
+                    table.choose(ranges, number.saturating_sub(FIRST_SORT), height);
+                });
+                self.table = table;
             }
             Command::Own(number) => {
                 let at = usize::from(number.saturating_sub(FIRST_STRETCH));
@@ -212,11 +242,18 @@ impl Pane for Plot {
                     self.zoom_back();
                 }
             },
-            plot_drawn::Hit::Row(row) if click.what == Press::Down => {
-                self.list(ground, |_| row);
-            }
-            plot_drawn::Hit::Row(_) if click.what == Press::Double => {
-                return self.act(Command::Toggle, ground, cx);
+            plot_drawn::Hit::Ranges(area) => {
+                let (table, clicked) = self.in_list(ground, cx, |table, ranges, _| {
+                    table.click(click, ranges, area)
+                });
+                let row = table.selected();
+                self.table = table;
+                if let (Clicked::Row { twice, .. }, Some(row)) = (clicked, row) {
+                    self.list(ground, row);
+                    if twice {
+                        return self.act(Command::Toggle, ground, cx);
+                    }
+                }
             }
             _ => {}
         }
@@ -284,8 +321,8 @@ impl Pane for Plot {
         self.draw_plot(ground, cx, frame, area);
     }
 
-    fn shown(&self, ground: &ZoneSamples, cx: &Cx<'_>, _stop: &Stop) -> Option<Document> {
-        Some(self.document(ground, cx))
+    fn shown(&self, ground: &ZoneSamples, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
+        self.document(ground, cx, stop)
     }
 
     fn choices(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Choice> {
@@ -297,6 +334,12 @@ impl Pane for Plot {
             choice(INCLUDE_ALL, "include all ranges of addresses"),
             choice(ONLY_ZONES, "include generated code only"),
         ];
+        let ranges = Ranges {
+            plot: self,
+            samples: ground,
+            cx,
+        };
+        choices.extend(Table::choices(&ranges, FIRST_SORT));
         // A palette has no room for more, nor have the numbers.
         let numbers = FIRST_STRETCH..FIRST_STRETCH + MAX_CHOICES;
         for (stretch, number) in ground.addresses.stretches.iter().zip(numbers) {

@@ -6,10 +6,12 @@ use crate::present::numbers::{count, percent, ratio};
 use crate::queries::zone_samples::ZoneSamples;
 use crate::tui::views::Cx;
 use crate::tui::views::zone::names;
+use crate::tui::views::zone::ranges::{Ranges, Table as Ranged};
+use vmscope_symbolizer::Stop;
 
 impl Plot {
-    /// The plot as a chart, and its columns and ranges as tables.
-    pub fn document(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Document {
+    /// The plot as a chart, and its columns and ranges as tables; `None` after a stop.
+    pub fn document(&self, ground: &ZoneSamples, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         let mut parts = Vec::new();
         let all = &ground.addresses;
         if let Some(columns) = self.columns() {
@@ -49,30 +51,16 @@ impl Plot {
             }
             parts.push(Part::Table(table));
         }
-        let heads = [
-            "range", "included", "from", "to", ">bytes", ">samples", ">share",
-        ];
-        let mut table = Table::new("", &heads);
-        for stretch in &all.stretches {
-            let included = if self.includes(stretch.owner) {
-                "yes"
-            } else {
-                "no"
-            };
-            table.rows.push(vec![
-                Value::Text(names::of_stretch(stretch, &ground.layout.residencies, cx)),
-                Value::Text(included.to_owned()),
-                Value::Text(format!("{:#x}", stretch.start)),
-                Value::Text(format!("{:#x}", stretch.end)),
-                Value::Bytes(stretch.size()),
-                Value::Count(stretch.samples()),
-                Value::Share(ratio(stretch.samples(), all.total)),
-            ]);
-        }
+        let ranges = Ranges {
+            plot: self,
+            samples: ground,
+            cx,
+        };
+        let table = Ranged::export(&ranges, self.table(&ranges, 1).visible(), stop)?;
         parts.push(Part::Table(table));
-        Document {
+        Some(Document {
             title: "Samples by address".to_owned(),
             parts,
-        }
+        })
     }
 }
