@@ -1,4 +1,4 @@
-//! The adapter. It polls a JVM again and again and reports changes.
+//! The adapter. It polls a JVM repeatedly and reports changes.
 
 mod budget;
 mod describe;
@@ -383,9 +383,9 @@ impl Opened {
         if is_quiet {
             self.quiet = quiet.saturating_add(1);
         }
-        // The next reading reports code created since the last reading, with the present time,
-        // even if VM counters stay equal. While the interpreter's values wait for a walk, their
-        // methods are unknown as well.
+        // Code created after a reading is reported by the next one, as of the earlier reading's
+        // time, even if VM counters stay equal. While the interpreter's values wait for a walk,
+        // their methods are unknown as well.
         if is_due && !self.interpreted.is_waiting() {
             self.told_until = poll.began();
         }

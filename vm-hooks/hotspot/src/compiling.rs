@@ -162,7 +162,7 @@ impl Compiling {
         Ok(())
     }
 
-    /// Whether any compiler was at work at the last poll.
+    /// Whether the last poll found any compiler active.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         self.seen.values().any(|seen| seen.task.is_some())
@@ -228,7 +228,7 @@ impl Compiling {
         memory: &dyn Memory,
         thread: &CompilerThread,
     ) -> Result<Option<Avma>, AdapterError> {
-        // Another thread may own the memory by now, or none.
+        // Meanwhile another thread may own the memory, or the VM may have freed it.
         let [os_thread, env] = self.of_thread(memory, thread.java.at)?;
         if os_thread != thread.java.os_thread {
             return Err(AdapterError::Busy { what: WHAT });

@@ -1,29 +1,27 @@
-//! pc maps of compiled code: which bytecode, in which of the methods inlined into each
-//! other, a pc stands for.
+//! pc maps of compiled code: for each pc, the bytecode and the chain of inlined methods.
 //!
-//! A JVM without `-XX:+DebugNonSafepoints` keeps debug records at calls, polls and traps
-//! alone, so that the next record mostly is that of some code out of line. What else
-//! tells, and how it is put together:
+//! A JVM without `-XX:+DebugNonSafepoints` keeps debug records only at calls, polls and traps.
+//! The next record after a pc therefore mostly belongs to out-of-line code. This module
+//! combines the records with other evidence:
 //!
-//! 1. `tree`: the methods that records name, inlined into each other, and besides small
-//!    ones that calls without a record may have been replaced with: the resolved method,
-//!    or what the receivers of the profile have.
-//! 2. `anchors`: instructions with a record or an entry of the implicit-exception
-//!    table, and branches to code out of line that comes to a record: the trap or slow
-//!    path of a check has the scope of the check.
-//! 3. `signs`: what instructions show of the bytecode that they were made for: offsets
-//!    of fields, sizes of elements, lengths, classes, numbers, arithmetic, allocation.
-//!    `templates`: ready-made code of intrinsics is one call.
-//! 4. `path`, `steps`: the cheapest way through the bytecodes of the tree (Viterbi), along
-//!    the instructions; a branch's target begins with what its source had.
-//! 5. `assemble`: *exact* are the record's own pc, the prologue, and in C1's code the
-//!    entry of the implicit-exception table; all else is *approximate*.
+//! 1. `tree`: inlined methods named by records, and guesses of small methods inlined at
+//!    calls without a record: the resolved method, or methods of the profile's receivers.
+//! 2. `anchors`: instructions with a record or an entry of the implicit-exception table, and
+//!    branches to out-of-line code that reaches a record: the trap or slow path of a check
+//!    has the scope of the check.
+//! 3. `signs`: hints of instructions at their bytecode: offsets of fields, sizes of elements,
+//!    lengths, classes, numbers, arithmetic, allocation. `templates`: the code of an intrinsic
+//!    is one call.
+//! 4. `path`, `steps`: the cheapest path through the bytecodes of the tree (Viterbi), along
+//!    the instructions; a branch's target begins with the costs of its source.
+//! 5. `assemble`: *exact* positions are the record's own pc, the prologue, and in C1's code
+//!    the entry of the implicit-exception table; all others are *approximate*.
 //!
-//! Measured by `examples/evidence` on six programs (`tests/programs/evidence`): innermost
-//! method right, in % of 36,329 samples. *raw*: against the full table under the
-//! next-record rule; *sound*: without the samples for which that table can be shown to be
-//! wrong, whatever is said here (7 to 33 % of the tiered ones: C2 gives what it makes late
-//! the scope that was parsed last); *exact*: those of the sound that are called so.
+//! Measured by `examples/evidence` on six programs (`tests/programs/evidence`): share of
+//! samples with the right innermost method, in % of 36,329 samples. *raw*: compared with the
+//! full table under the next-record rule. *sound*: without samples for which that table is
+//! provably wrong, independently of this module (7 to 33 % of the tiered samples: C2 gives late
+//! nodes the scope parsed last). *exact*: the sound samples with an exact position.
 //!
 //! | | next record | raw | sound | exact |
 //! |---|---|---|---|---|
@@ -37,23 +35,22 @@
 //! | all tiered | 37 | 72 | 80 | – |
 //! | all of them | 50 | 79 | 85 | – |
 //!
-//! Those that the weights were not chosen by give 86 (sound), the others 84. The exact ones
-//! of streams, JSON and graph were measured anew on 17 (1,134 samples) when C2's implicit
-//! exceptions had become approximate: with them 87 to 95 were right. `EvShares`, whose
-//! three inlined methods know their shares by the program's clock, comes out within 1.5
-//! points on C1 and C2, 17 and 25, without the flag; the next record gives two of the three
-//! nothing on C2.
+//! Recordings not used for the choice of weights give 86 (sound), the others 84. The exact
+//! figures of streams, JSON and graph were measured again on 17 (1,134 samples), after C2's
+//! implicit exceptions became approximate: counted as exact, 87 to 95 were right. `EvShares`
+//! has three inlined methods and measures their shares by its own clock. The map's shares
+//! differ by at most 1.5 points on C1 and C2, 17 and 25, without the flag; the next-record rule
+//! gives two of the three methods nothing on C2.
 //!
-//! Of the wrong ones most are the caller or callee of the right one: what is neither is 0
-//! to 5 % of the samples, 8 to 9 % for text. Where wrong: arithmetic and moves between
-//! registers at an inlined call's borders, getters that no record names, and which of
-//! several equal intrinsics it is.
+//! Most wrong methods are the caller or callee of the right one; other wrong methods have 0 to
+//! 5 % of the samples, 8 to 9 % for text. Sources of errors: arithmetic and moves between
+//! registers at an inlined call's borders, getters without a record, and the choice among equal
+//! intrinsics.
 //!
-//! What it costs, on a busy machine: of 4,478 nmethods of javac (17) the median takes 0.02 to
-//! 0.04 ms, 99 % up to 8 ms, the longest 14 to 26 ms, all of them 1.0 to 1.6 s. Only code that
-//! samples hit is looked at. The search takes two thirds of it; where instructions times
-//! bytecodes are too many it is left out, and what is between the anchors is as the next
-//! record has it.
+//! Cost on a busy machine, for 4,478 nmethods of javac (17): median 0.02 to 0.04 ms, 99 % up to
+//! 8 ms, maximum 14 to 26 ms, total 1.0 to 1.6 s. Only sampled code is mapped. The search takes
+//! two thirds of the time. If the product of instructions and bytecodes is too large, the
+//! search is left out, and the next-record rule applies between anchors.
 
 mod anchors;
 mod assemble;
@@ -82,48 +79,48 @@ pub use memory::{FactsLayout, MemoryMethods};
 pub use tree::GuessLimits;
 pub use weights::Weights;
 
-/// What evidence needs to know of methods.
+/// Source of method facts for evidence.
 pub trait MethodSource {
-    /// What the bytecodes of the method at that `Method*` may be recognised by.
+    /// Facts about the bytecodes of the method at `method`.
     fn facts(&self, method: Avma) -> Option<Arc<MethodFacts>>;
 
-    /// The base and the shift of compressed class pointers.
+    /// Base and shift of compressed class pointers.
     fn narrow_class(&self) -> Option<(u64, u32)> {
         None
     }
 }
 
-/// A piece of code and what it stands for.
+/// A piece of code and its position.
 ///
-/// Its bounds are those of *sampled pcs*: an interrupt is taken when an instruction
-/// retires, and the pc is then that of the next one. So the sample of an instruction
-/// that goes on to the next has the pc behind it, as a return address has the pc behind
-/// its call; the VM's own records do it alike. A piece begins therefore one byte after
-/// its first instruction's begin, and ends one after its last one's end, unless control
-/// does not come from, or go on to, the code beside it.
+/// Bounds are *sampled pcs*. An interrupt arrives when an instruction retires, with the pc of
+/// the next instruction. The sampled pc thus lies behind an instruction that continues to the
+/// next, as a return address lies behind its call; the VM's own records use the same
+/// convention. A piece therefore begins one byte after the begin of its first instruction and
+/// ends one byte after the end of its last. Exceptions are borders without control flow from,
+/// or to, the adjacent code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The first pc, from the code's begin.
+    /// First pc, as an offset in the code.
     pub start: u32,
-    /// One after the last pc.
+    /// Last pc plus one.
     pub end: u32,
     /// Index into [`Map::chains`].
     pub chain: u32,
-    /// How well that is known.
+    /// Exactness of the position.
     pub exactness: Exactness,
 }
 
-/// What an nmethod's code stands for.
+/// Positions in an nmethod's code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Map {
-    /// The pieces, ascending, not overlapping.
+    /// Pieces, ascending, not overlapping.
     pub pieces: Vec<Piece>,
-    /// The chains of (method, bytecode) that they stand for, innermost first.
+    /// Chains of (method, bytecode) used by the pieces, innermost first.
     pub chains: Vec<Vec<Frame>>,
 }
 
 impl Map {
-    /// What a sampled pc, or a return address, stands for: an offset from the code's begin.
+    /// Position of a sampled pc or return address, given as an offset in the code.
     #[must_use]
     pub fn at(&self, offset: u32) -> Option<(&Piece, &[Frame])> {
         let index = self.pieces.partition_point(|piece| piece.end <= offset);
@@ -135,14 +132,14 @@ impl Map {
     }
 }
 
-/// The map of an nmethod by all evidence there is: for tables of a JVM that runs without
-/// `-XX:+DebugNonSafepoints`. [`full`] is for the others.
+/// Map of an nmethod from all evidence, for the tables of a JVM without
+/// `-XX:+DebugNonSafepoints`. For complete tables, use [`full`].
 #[must_use]
 pub fn pieces(nmethod: &Nmethod, methods: &dyn MethodSource) -> Map {
     pieces_weighted(nmethod, methods, &Weights::default())
 }
 
-/// Likewise, with other weights: to measure them.
+/// Likewise with other weights, for measurements.
 #[must_use]
 pub fn pieces_weighted(nmethod: &Nmethod, methods: &dyn MethodSource, weights: &Weights) -> Map {
     let machine = machine::Machine::of(nmethod, methods.narrow_class());
@@ -163,7 +160,7 @@ pub fn pieces_weighted(nmethod: &Nmethod, methods: &dyn MethodSource, weights: &
     let templates = templates::regions(&machine);
     let states = path::shortest(&machine, &tree, &anchors, &templates, weights);
     let prologue = u32::try_from(nmethod.blob.frame_complete).unwrap_or(0);
-    // C2 moves loads away from where they may fault, and checks of several bytecodes together.
+    // C2 moves loads away from their possible fault, and checks of several bytecodes together.
     let implicit = if nmethod.is_by_c2() {
         Exactness::Approximate
     } else {

@@ -136,7 +136,7 @@ impl Flags {
         self.0.get(name)
     }
 
-    /// Whether the flag exists and is on.
+    /// Whether a boolean flag exists and has value `true`.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         self.get(name).map(|flag| &flag.value) == Some(&FlagValue::Bool(true))

@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(clock.uncertainty(), Some(DurationNs(50)));
         clock.observe(290, TimeNs(1200), TimeNs(1300));
         clock.observe(305, TimeNs(1300), TimeNs(1400));
-        // After 995 by the third poll, before 1010 by the second.
+        // Bounds: 995 from the third poll, 1010 from the second.
         assert_eq!(clock.uncertainty(), Some(DurationNs(8)));
         assert_eq!(clock.time_of(400), Some(TimeNs(1402)));
         assert_eq!(clock.time_of(0), None, "never happened");

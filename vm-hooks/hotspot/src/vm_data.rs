@@ -196,7 +196,7 @@ impl VmData {
         self.collections.missed()
     }
 
-    /// Whether any compiler was at work at the last poll.
+    /// Whether the last poll found any compiler active.
     #[must_use]
     pub fn is_compiling(&self) -> bool {
         let compiling = self.compiling.as_ref();

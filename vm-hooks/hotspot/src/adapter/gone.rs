@@ -44,7 +44,7 @@ impl Gone {
     }
 }
 
-/// Address ranges of methods; several methods may have had the same.
+/// Address ranges of methods; ranges of different methods may be equal.
 #[derive(Debug, Default)]
 pub(super) struct Spans(Vec<(u64, u64)>);
 

@@ -138,7 +138,7 @@ impl Methods {
         self.compared.clear();
     }
 
-    /// Whether a method is still at its address.
+    /// Whether a pinned method still occupies its address.
     pub fn is_current(&self, memory: &dyn Memory, (method, known): &Pinned) -> bool {
         let is_known = self
             .known

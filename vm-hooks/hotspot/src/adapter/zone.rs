@@ -333,7 +333,7 @@ impl Zone {
                         return;
                     }
                     match read {
-                        // The VM has not reused its memory yet.
+                        // The VM unloaded the method, but has not reused the nmethod's memory yet.
                         Ok(mut nmethod) if nmethod.method.0 == 0 && layout.tells_methods() => {
                             nmethod.method = outermost(&nmethod).unwrap_or(nmethod.method);
                             unloaded.insert(id);

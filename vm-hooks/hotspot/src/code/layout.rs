@@ -144,7 +144,7 @@ impl CodeLayout {
     ///
     /// # Errors
     ///
-    /// [`AdapterError::MissingField`] for a field without which no code can be found.
+    /// [`AdapterError::MissingField`] for a field essential to finding code.
     /// [`AdapterError::MissingField`]: without any of those no code can be found.
     pub fn of(structs: &VmStructs, encodings: Encodings) -> Result<Self, AdapterError> {
         let mut wanted = Wanted::new(structs);

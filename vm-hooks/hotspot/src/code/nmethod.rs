@@ -207,7 +207,7 @@ impl Nmethod {
         Ok(nmethod)
     }
 
-    /// Up to JDK 22 the blob has all data.
+    /// Parts of the nmethod up to JDK 22, all inside the blob.
     fn read_in_blob(&mut self, layout: &CodeLayout, bytes: &[u8]) {
         let Sections::InBlob {
             oops,

@@ -160,7 +160,7 @@ impl MethodFacts {
         }
     }
 
-    /// Index of the step at `bci`, or of the last step before.
+    /// Index of the step at `bci`, or of the preceding step.
     #[must_use]
     pub fn step_at(&self, bci: i32) -> u16 {
         let bci = u16::try_from(bci.max(0)).unwrap_or(u16::MAX);

@@ -126,7 +126,7 @@ impl Machine {
     }
 }
 
-/// Returns, and the removal of the frame before them.
+/// Marks returns, and the preceding removal of the frame.
 fn leaves(insn: &Instruction) -> bool {
     let on_stack = insn.op0_register() == Register::RSP;
     match insn.mnemonic() {

@@ -132,7 +132,7 @@ impl Tree {
         self.by_scope.get(&scope).copied().flatten()
     }
 
-    /// Whether the bytecode at a position is a call.
+    /// Whether a position's bytecode calls a method.
     #[must_use]
     pub fn is_call(&self, (node, bci): (u32, i32)) -> bool {
         let Some(node) = self.nodes.get(node as usize) else {

@@ -12,11 +12,11 @@ pub struct Weights {
     pub record: f32,
     /// An entry of the implicit-exception table.
     pub implicit: f32,
-    /// Such an entry for the receiver of a call.
+    /// An implicit-exception entry for a call's receiver.
     pub receiver: f32,
     /// A branch to a trap.
     pub trap: f32,
-    /// A branch to other out-of-line code.
+    /// A branch to out-of-line code other than a trap.
     pub out_of_line: f32,
     /// Factor for all signs.
     pub signs: f32,

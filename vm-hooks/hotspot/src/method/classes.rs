@@ -24,7 +24,7 @@ pub struct ClassesLayout {
     layout_helper: Scalar,
 }
 
-/// A class loader (`ClassLoaderData`). All its classes are unloaded with it, none earlier.
+/// A class loader (`ClassLoaderData`). The VM unloads a loader's classes all together with the loader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loader {
     /// Its address.

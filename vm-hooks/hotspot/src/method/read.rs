@@ -37,7 +37,7 @@ pub struct MethodLayout {
     signature_index: Scalar,
     pool_bytes: u64,
     pool_holder: Scalar,
-    /// In the pool (12 on), before in the class.
+    /// JDK 12 on: field of the pool; JDK 11: field of the class.
     source_file: Option<SourceFile>,
     klass_name: Scalar,
     symbol_length: Scalar,
@@ -76,7 +76,7 @@ impl MethodLayout {
     ///
     /// # Errors
     ///
-    /// [`AdapterError::MissingField`] for a field without which no method has a name.
+    /// [`AdapterError::MissingField`] for a field essential to method names.
     pub fn of(structs: &VmStructs, encodings: Encodings) -> Result<Self, AdapterError> {
         let mut wanted = Wanted::new(structs);
         let of = |name| structs.scalar("ConstMethod", name);
