@@ -133,7 +133,7 @@ impl Map {
 }
 
 /// Map of an nmethod from all evidence, for the tables of a JVM without
-/// `-XX:+DebugNonSafepoints`. For complete tables, use [`full`].
+/// `-XX:+DebugNonSafepoints`. For complete tables, use [`full()`].
 #[must_use]
 pub fn pieces(nmethod: &Nmethod, methods: &dyn MethodSource) -> Map {
     pieces_weighted(nmethod, methods, &Weights::default())
