@@ -1,15 +1,14 @@
-//! The accuracy of what a filter takes: what limits it, promised and delivered samples by thread,
-//! exactness by part, and the samples without a name.
+//! Accuracy under a filter: limits, delivery by thread, exactness by part, samples without a name.
 
 use super::truth::{About, Exact, TruthLine, exactness_of, truth_of};
 use std::cmp::Reverse;
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::{EntryId, Profile, Stop, Summary};
 
-/// So many entries without a name, or doubtful, are listed.
+/// Maximum number of listed entries.
 const MAX_ENTRIES: usize = 1_000;
 
-/// The kinds of lines, in the order in which they are shown.
+/// Kinds of accuracy lines in display order.
 pub const ABOUT: [(About, &str); 6] = [
     (About::Damage, "Damage"),
     (About::Losses, "Losses"),
@@ -19,7 +18,7 @@ pub const ABOUT: [(About, &str); 6] = [
     (About::Limits, "Permissions and limits"),
 ];
 
-/// A thread's promised and delivered samples.
+/// Promised and delivered samples of a thread.
 #[derive(Clone, Debug)]
 pub struct ThreadRow {
     pub thread: u32,
@@ -28,7 +27,7 @@ pub struct ThreadRow {
     pub promised: Option<f64>,
 }
 
-/// An entry that stands for samples without a name.
+/// Entry of unnamed or doubtful samples.
 #[derive(Clone, Debug)]
 pub struct Nameless {
     pub entry: EntryId,
@@ -38,23 +37,22 @@ pub struct Nameless {
     pub samples: u64,
 }
 
-/// The accuracy of the samples that a filter takes.
+/// Accuracy under a filter.
 #[derive(Clone, Debug, Default)]
 pub struct Accuracy {
-    /// By [`ABOUT`], the gravest first in each.
+    /// Limits in the order of [`ABOUT`], the worst first.
     pub lines: Vec<TruthLine>,
     pub threads: Vec<ThreadRow>,
     pub exact: Vec<Exact>,
     pub nameless: Vec<Nameless>,
-    /// Entries without a name that there was no room for, and their samples.
+    /// Number of unlisted entries, and their samples.
     pub left_out: (u64, u64),
     pub total: u64,
     pub promised: Option<f64>,
 }
 
 impl Accuracy {
-    /// The share of the samples that a line concerns; of what was lost, in what there
-    /// would be.
+    /// Share of affected samples. Lost samples count as part of the whole.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn share(&self, line: &TruthLine) -> Option<f64> {
         let samples = line.samples? as f64;
@@ -71,7 +69,7 @@ impl Accuracy {
     }
 }
 
-/// The accuracy of a summary; `None` where it was stopped.
+/// Accuracy of a summary; `None` after a stop.
 pub fn accuracy(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Accuracy> {
     let mut lines = truth_of(profile, summary);
     lines.sort_by_key(|line| line.about);

@@ -1,96 +1,96 @@
-//! The plot's columns: which addresses each stands for, and what samples fell there.
+//! Columns of the address plot: address ranges with samples.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vmscope_symbolizer::addresses::{Addresses, Owner, Stretch};
 use vmscope_symbolizer::{EntryId, Stop};
 
-/// A piece of the axis is at least so wide.
+/// Minimum width of an axis piece, in columns.
 const LEAST_WIDE: usize = 3;
 
-/// A gap is no part of a piece when it is longer than this part of what is shown.
+/// Gaps above this fraction of the visible range split a piece.
 const PARTS: u64 = 8;
 
-/// No gap is cut out that is shorter.
+/// Minimum size of a cut gap, in bytes.
 const LEAST_GAP: u64 = 4096;
 
-/// Pieces begin and end at multiples of this.
+/// Alignment of pieces, in bytes.
 const ROUND: u64 = 64;
 
-/// No more names than VMProfiler's strip has.
+/// Maximum number of names, as in VMProfiler's strip.
 const MAX_NAMES: usize = 50;
 
-/// What the plot shows, for columns to be made.
+/// Request for columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// The number of what it is made from.
+    /// Version of the input.
     pub ground: u64,
-    /// Which stretches are left out.
+    /// Hidden stretches.
     pub left_out: Vec<Owner>,
-    /// The lowest address, and the first above the highest.
+    /// Address range: first, end.
     pub range: (u64, u64),
-    /// How many columns there are.
+    /// Number of columns.
     pub width: usize,
 }
 
-/// A piece of the axis: addresses without gaps, on a scale of its own.
+/// Piece of the axis: a gapless address range with its own scale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The stretch that it is of.
+    /// Index of its stretch.
     pub stretch: usize,
     /// First address.
     pub start: u64,
-    /// First address after it.
+    /// End address, exclusive.
     pub end: u64,
-    /// Its first column.
+    /// First column.
     pub column: usize,
-    /// How many it has.
+    /// Number of columns.
     pub width: usize,
 }
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// The piece that it is of.
+    /// Index of its piece.
     pub piece: usize,
     /// First address.
     pub start: u64,
-    /// First address after it.
+    /// End address, exclusive.
     pub end: u64,
     /// Samples.
     pub samples: u64,
-    /// The entry with most of them, and how many it has.
+    /// Hottest entry with samples.
     pub top: Option<(EntryId, u64)>,
 }
 
-/// A name below the axis.
+/// Name below the axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// Whose.
+    /// Entry.
     pub entry: EntryId,
-    /// The column where it has most samples.
+    /// Its hottest column.
     pub column: usize,
-    /// Its samples.
+    /// Samples.
     pub samples: u64,
 }
 
 /// All columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
-    /// The pieces, by address.
+    /// Pieces by address.
     pub pieces: Vec<Piece>,
-    /// A bar for each column; none between pieces.
+    /// Bar of each column; `None` between pieces.
     pub bars: Vec<Option<Bar>>,
     /// Names, most samples first.
     pub names: Vec<Name>,
     /// Samples in all bars.
     pub samples: u64,
-    /// Ranges for which there was no room, and the samples in them.
+    /// Number of undrawn ranges, and their samples.
     pub undrawn: (usize, u64),
 }
 
 impl Piece {
-    /// The addresses of one of its columns.
+    /// Address range of a column.
     fn addresses(&self, column: usize) -> (u64, u64) {
         let edge = |column: usize| {
             let size = u128::from(self.end - self.start);
@@ -103,7 +103,7 @@ impl Piece {
 }
 
 impl Columns {
-    /// Makes them; `None` when `stop` was wished before.
+    /// Computes the columns; `None` after a stop.
     pub fn of(addresses: &Arc<Addresses>, wanted: &Wanted, stop: &Stop) -> Option<Self> {
         let (pieces, undrawn) = pieces(addresses, wanted);
         let mut columns = Columns {
@@ -111,7 +111,7 @@ impl Columns {
             undrawn,
             ..Columns::default()
         };
-        // Where each entry has its most samples in one column, and all it has.
+        // By entry: samples in its hottest column, that column, all samples.
         let mut names: FxHashMap<EntryId, (u64, usize, u64)> = FxHashMap::default();
         for (index, piece) in pieces.iter().enumerate() {
             let Some(stretch) = addresses.stretches.get(piece.stretch) else {
@@ -124,7 +124,7 @@ impl Columns {
                 let (start, end) = piece.addresses(column);
                 let mut by_entry: FxHashMap<EntryId, u64> = FxHashMap::default();
                 let mut samples = 0;
-                // An entry's points lie side by side mostly.
+                // Points of one entry mostly lie side by side.
                 let points = stretch.points(start..end);
                 for same in points.chunk_by(|a, b| a.entry == b.entry) {
                     let here: u64 = same.iter().map(|point| point.samples).sum();
@@ -170,7 +170,7 @@ impl Columns {
         Some(columns)
     }
 
-    /// The column that an address is in; of several, the first.
+    /// First column that contains an address.
     pub fn column_of(&self, address: u64) -> Option<usize> {
         let has = |bar: &Option<Bar>| {
             let bar = bar.as_ref();
@@ -179,7 +179,7 @@ impl Columns {
         self.bars.iter().position(has)
     }
 
-    /// The columns in which something is from an address to another, both included.
+    /// Columns with samples between two addresses, both included.
     pub fn columns_of(&self, low: u64, high: u64) -> Option<(usize, usize)> {
         let bars = || self.bars.iter().enumerate();
         let bars = || bars().filter_map(|(at, bar)| Some((at, bar.as_ref()?)));
@@ -189,7 +189,7 @@ impl Columns {
         Some((first, last))
     }
 
-    /// The column with most samples.
+    /// Column with most samples.
     pub fn hottest(&self) -> Option<usize> {
         let bars = self.bars.iter().enumerate();
         let bars = bars.filter_map(|(at, bar)| Some((bar.as_ref()?.samples, at)));
@@ -197,13 +197,13 @@ impl Columns {
         hottest.map(|(_, at)| at)
     }
 
-    /// The most samples that a column has.
+    /// Maximum of samples per column.
     pub fn most(&self) -> u64 {
         let samples = self.bars.iter().flatten().map(|bar| bar.samples);
         samples.max().unwrap_or(0)
     }
 
-    /// The share of all samples up to and with each column.
+    /// Cumulative share of samples by column.
     pub fn integral(&self) -> Vec<f64> {
         let mut sum = 0;
         let bars = self.bars.iter();
@@ -215,14 +215,13 @@ impl Columns {
     }
 }
 
-/// How wide a stretch is drawn against others: wide ones are not to hide all others.
+/// Relative width of a stretch, damped so that wide stretches leave room for others.
 #[expect(clippy::cast_precision_loss, reason = "columns of a terminal")]
 fn weight(size: u64) -> f64 {
     (size.max(1) as f64).sqrt()
 }
 
-/// A part of a stretch that has samples: gaps of more than an eighth of what is shown of it
-/// are cut out.
+/// Part of a stretch with samples; gaps above an eighth of its visible range are cut.
 struct Part {
     stretch: usize,
     start: u64,
@@ -230,7 +229,7 @@ struct Part {
     samples: u64,
 }
 
-/// The parts of what is shown of a stretch.
+/// Parts of a stretch's visible range.
 fn parts(index: usize, stretch: &Stretch, range: (u64, u64), parts: &mut Vec<Part>) {
     let (start, end) = (stretch.start.max(range.0), stretch.end.min(range.1));
     if start >= end {
@@ -255,7 +254,7 @@ fn parts(index: usize, stretch: &Stretch, range: (u64, u64), parts: &mut Vec<Par
     }
 }
 
-/// The pieces that fit: of too many, those with most samples.
+/// Pieces that fit; with too many, the hottest.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

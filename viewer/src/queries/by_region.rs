@@ -1,25 +1,25 @@
-//! Samples by region, as charts draw them.
+//! Samples by region, for charts.
 
 use vmscope_symbolizer::{Profile, Region};
 
-/// How many regions there are: the groups of a column.
+/// Number of regions: groups per column.
 pub const GROUPS: usize = Region::ALL.len();
 
-/// Samples by region, as [`Region::ALL`] orders them.
+/// Samples by region, in the order of [`Region::ALL`].
 pub type ByRegion = [u64; GROUPS];
 
-/// The counts of a column's row, added to `sum`.
+/// Adds a row's counts to `sum`.
 pub fn add(sum: &mut ByRegion, counts: &[u64]) {
     for (slot, count) in sum.iter_mut().zip(counts) {
         *slot += count;
     }
 }
 
-/// The region with most samples, where there are any.
+/// Region with most samples; `None` without samples.
 pub fn dominant(counts: &[u64]) -> Option<Region> {
     let counted = Region::ALL.into_iter().zip(counts);
     let most = counted.fold((None, 0), |most, (region, &count)| {
-        // Of equal ones the first.
+        // Ties: the first region wins.
         if count > most.1 {
             (Some(region), count)
         } else {
@@ -29,7 +29,7 @@ pub fn dominant(counts: &[u64]) -> Option<Region> {
     most.0
 }
 
-/// A bar of so many cells, stacked of regions by their shares.
+/// Stacked bar: region of each of `cells` cells.
 #[expect(
     clippy::cast_precision_loss,
     reason = "cells of a screen, counts far below 2^52"
@@ -53,8 +53,8 @@ pub fn stacked(counts: &[u64], cells: usize) -> Vec<Region> {
     (0..cells).map(of_cell).collect()
 }
 
-/// How much of a time a thread ran, 0 to 1, by its samples: each stands for a period. Of
-/// a time of less than four periods only whether it ran is known.
+/// Busy share of a time span, 0 to 1: each sample stands for one period. Spans below four periods
+/// yield 0 or 1.
 #[expect(
     clippy::cast_precision_loss,
     reason = "nanoseconds of a column, counts far below 2^52"
@@ -69,7 +69,7 @@ pub fn activity(samples: u64, period_ns: u64, column_ns: u64) -> f64 {
     (samples as f64 * period_ns as f64 / column_ns as f64).min(1.0)
 }
 
-/// The period of sampling in ns; 1 where it is not known.
+/// Sampling period in ns; 1 for an unknown period.
 pub fn period_ns(profile: &Profile) -> u64 {
     let session = profile.trace.session.as_ref();
     session.map_or(1, |session| session.period.0.max(1))

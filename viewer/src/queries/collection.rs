@@ -1,45 +1,44 @@
-//! One collection: its phases, its spaces, its samples by part and by thread.
+//! One collection: phases, spaces, samples by part and by thread.
 
 use super::collections::{Key, Row, parts_in_collector, threads_in_collector};
 use vmscope_records::{Collection, TimeNs};
 use vmscope_symbolizer::time_buckets::{InSpan, Span};
 use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary};
 
-/// So many phases are shown of one collection.
+/// Maximum number of phases.
 const MAX_PHASES: usize = 1_000;
 
-/// A phase.
+/// Phase of a collection.
 #[derive(Clone, Debug)]
 pub struct PhaseRow {
-    /// How many phases it is part of.
+    /// Number of enclosing phases.
     pub depth: usize,
     pub name: String,
     pub thread: String,
     pub begin: Option<TimeNs>,
     pub length: Option<u64>,
     pub stops: bool,
-    /// The samples in the collector meanwhile (on its thread, where it has one).
+    /// Collector samples during the phase, on its thread if known.
     pub samples: Option<u64>,
 }
 
-/// What is inside a collection.
+/// Details of a collection.
 #[derive(Clone, Debug, Default)]
 pub struct Inside {
     pub key: Key,
     pub phases: Vec<PhaseRow>,
-    /// Phases that there was no room for.
+    /// Number of further phases.
     pub left_out: usize,
     pub parts: Vec<(String, u64)>,
     pub threads: Vec<(u32, String, u64)>,
-    /// All of its samples in the collector; `None` where it was not observed from begin to end,
-    /// or began before the samples that are kept.
+    /// Collector samples; `None` for an unobserved begin or end, or dropped samples.
     pub samples: Option<u64>,
-    /// Whether it began before the samples that are kept.
+    /// Whether the collection began before the kept samples.
     pub is_older: bool,
     pub spaces: Vec<vmscope_records::SpaceUse>,
 }
 
-/// What is inside a collection; `None` where it was stopped.
+/// Details of a collection; `None` after a stop.
 pub fn inside_of(profile: &Profile, filter: &Filter, key: Key, stop: &Stop) -> Option<Inside> {
     let mut found = profile.trace.collections.iter();
     let Some(one) = found.find(|one| Row::key_of(one) == key) else {
@@ -88,7 +87,7 @@ fn phases_of(
     });
     let spans: Vec<Span> = spans.collect();
     let counts = InSpan::of_spans(profile, filter, &spans, stop)?;
-    // What is part of a phase comes right behind it.
+    // Nested phases follow their enclosing phase.
     let mut parts_of: Vec<Vec<usize>> = vec![Vec::new(); phases.len()];
     let mut waiting: Vec<(usize, usize)> = Vec::new();
     for (index, phase) in phases.iter().enumerate().rev() {

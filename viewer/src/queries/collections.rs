@@ -1,5 +1,4 @@
-//! The collections of a window: a row of each, the VMs' own counts, and the samples in
-//! collectors by part and by thread.
+//! Collections of a window: single collections, VM counts, collector samples by part and by thread.
 
 use crate::queries::parts::parts_of;
 use crate::queries::vm::Vms;
@@ -8,7 +7,7 @@ use vmscope_records::{Collection, ProcessKey, TimeNs};
 use vmscope_symbolizer::time_buckets::{Counts, InSpan, Span};
 use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary};
 
-/// What a collection is known by while the profile grows: its process and its key.
+/// Identity of a collection across answers: process, collection key.
 pub type Key = (u32, u64);
 
 /// A collection.
@@ -18,47 +17,47 @@ pub struct Row {
     pub collector: String,
     pub kind: String,
     pub cause: String,
-    /// When it began, or what is known next best.
+    /// Begin; else end; else the time of the record.
     pub time: TimeNs,
     pub begin: Option<TimeNs>,
     pub end: Option<TimeNs>,
-    /// Whether the world stood still for all of it.
+    /// Stop-the-world from begin to end.
     pub stops: bool,
-    /// Bytes used in all spaces that tell.
+    /// Bytes used, summed over all spaces with a known size.
     pub before: Option<u64>,
     pub after: Option<u64>,
-    /// The samples between its begin and its end, where both are known and samples are kept.
+    /// Samples between begin and end; `None` for an unknown begin or end, or dropped samples.
     pub inside: Option<InSpan>,
 }
 
 impl Row {
-    /// The key of a collection.
+    /// Key of a collection record.
     pub fn key_of(one: &Collection) -> Key {
         (one.process.0, one.key.0)
     }
 
-    /// How long it took, where that was observed, in ns.
+    /// Duration in ns; `None` for an unobserved begin or end.
     pub fn length(&self) -> Option<u64> {
         Some(self.end?.since(self.begin?).0)
     }
 
-    /// Its first instant and the one behind its last.
+    /// First instant, and first instant after the end.
     pub fn span(&self) -> Option<(TimeNs, TimeNs)> {
         let (from, to) = (self.begin?, self.end?);
         (from < to).then_some((from, to))
     }
 
-    /// Samples inside it, where it was observed from begin to end and samples are kept.
+    /// Samples inside; `None` for an unobserved begin or end, or dropped samples.
     pub fn samples(&self) -> Option<u64> {
         self.inside.map(|inside| inside.total())
     }
 
-    /// Those that are in the collector.
+    /// Samples inside, in the collector.
     pub fn in_collector(&self) -> Option<u64> {
         self.inside.map(|inside| inside.of(Region::Gc))
     }
 
-    /// What of it was observed.
+    /// Observed part, in words.
     pub fn seen(&self) -> &'static str {
         match (self.begin, self.end) {
             (Some(_), Some(_)) => "whole",
@@ -69,49 +68,48 @@ impl Row {
     }
 }
 
-/// The collections, and what is known of all of them together.
+/// Collections of a window, with totals.
 #[derive(Clone, Debug, Default)]
 pub struct Collections {
-    /// Samples in all that it is of, and those in collectors.
+    /// Samples under the filter.
     pub total: u64,
-    /// See `total`.
+    /// Samples in collectors.
     pub in_collector: u64,
-    /// Whether the samples are of some threads or some code only: the collections are of
-    /// whole processes.
+    /// Whether the filter selects threads or code; collections belong to whole processes.
     pub narrowed: bool,
-    /// The time that it is of.
+    /// Window.
     pub window: (TimeNs, TimeNs),
     pub rows: Vec<Row>,
-    /// How many of each kind, with the letter it is drawn with; most first.
+    /// Kind, letter on charts, number of collections; most frequent first.
     pub kinds: Vec<(String, char, u64)>,
-    /// Whether a VM tells of collections at all.
+    /// Whether any VM reports collections.
     pub tells: bool,
-    /// How many the VMs count; `None` where none does.
+    /// Number of collections by VM counters; `None` without counters.
     pub counted: Option<f64>,
-    /// How long these took by the VMs' own count, in ns.
+    /// Collection time by VM counters, in ns.
     pub took: Option<f64>,
-    /// How many were observed from begin to end.
+    /// Number of collections with observed begin and end.
     pub observed: u64,
-    /// The pauses that were observed, in ns, ascending.
+    /// Observed pauses in ns, ascending.
     pub pauses: Vec<u64>,
-    /// Causes of those that were seen, most frequent first.
+    /// Causes of observed collections, most frequent first.
     pub causes: Vec<(String, u64)>,
-    /// Samples in collectors by part.
+    /// Collector samples by part.
     pub parts: Vec<(String, u64)>,
-    /// The same by thread: its index in the trace, its name.
+    /// Collector samples by thread: index in the trace, name, samples.
     pub threads: Vec<(u32, String, u64)>,
 }
 
 impl Collections {
-    /// The letter of a kind.
+    /// Letter of a kind.
     pub fn letter(&self, kind: &str) -> char {
         let known = self.kinds.iter().find(|(name, ..)| name == kind);
         known.map_or('*', |(_, letter, _)| *letter)
     }
 }
 
-/// The collections that a filter's window meets, in time order, of the processes whose threads
-/// it includes; `None` where it was stopped. `summary` is of the same filter.
+/// Collections that overlap a filter's window, by time, of processes with included threads; `None`
+/// after a stop. `summary` belongs to the same filter.
 pub fn collections(
     profile: &Profile,
     filter: &Filter,
@@ -132,7 +130,7 @@ pub fn collections(
     Some(all)
 }
 
-/// The filter's samples in collectors by part, most first.
+/// Collector samples by part, most first.
 pub fn parts_in_collector(profile: &Profile, summary: &Summary) -> Vec<(String, u64)> {
     let parts = parts_of(profile, summary).into_iter();
     let parts = parts.filter(|part| part.region == Region::Gc);
@@ -143,7 +141,7 @@ pub fn parts_in_collector(profile: &Profile, summary: &Summary) -> Vec<(String, 
     named.collect()
 }
 
-/// The same by thread.
+/// Collector samples by thread, most first.
 pub fn threads_in_collector(
     profile: &Profile,
     filter: &Filter,
@@ -165,8 +163,8 @@ pub fn threads_in_collector(
     Some(rows)
 }
 
-/// What the VMs themselves count over the window, of the processes that the filter includes,
-/// without a row of each collection. VMs count neither by thread nor by code.
+/// VM counts over the window, of processes with included threads, without single collections. VM
+/// counters know neither threads nor code.
 pub fn counts(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'_>) -> Collections {
     let processes = processes(profile, filter);
     let mut all = Collections {
@@ -210,7 +208,7 @@ fn most(counts: FxHashMap<&str, u64>) -> Vec<(String, u64)> {
     counts
 }
 
-/// Gives each kind a letter of its name that no other has, the most frequent first.
+/// Assigns each kind an unused letter of its name, most frequent kind first.
 fn lettered(kinds: FxHashMap<&str, u64>) -> Vec<(String, char, u64)> {
     let mut taken: Vec<char> = Vec::new();
     let kinds = most(kinds).into_iter().map(|(kind, count)| {
@@ -224,8 +222,7 @@ fn lettered(kinds: FxHashMap<&str, u64>) -> Vec<(String, char, u64)> {
     kinds.collect()
 }
 
-/// The collections of the filter's processes that its window meets, with the samples inside
-/// them.
+/// Collections that overlap the window, of included processes, with their samples.
 fn rows_of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Row>> {
     let processes = processes(profile, filter);
     let meets = |one: &&Collection| {
@@ -235,7 +232,7 @@ fn rows_of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Row>> 
         }
         let (first, last) = (one.begin.or(one.end), one.end.or(one.begin));
         let (first, last) = (first.unwrap_or(one.time), last.unwrap_or(one.time));
-        // What ends just where the window begins, or begins where it ends, is outside.
+        // Touching intervals do not overlap.
         filter.from.is_none_or(|from| last > from || first >= from)
             && filter.to.is_none_or(|to| first < to)
     };
@@ -280,7 +277,7 @@ fn rows_of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Row>> 
     Some(rows)
 }
 
-/// The processes with threads that a filter includes; `None` for all.
+/// Processes with included threads; `None` for all processes.
 pub fn processes(profile: &Profile, filter: &Filter) -> Option<FxHashSet<ProcessKey>> {
     if filter.takes_all_threads() {
         return None;

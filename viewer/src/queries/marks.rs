@@ -1,21 +1,21 @@
-//! The marks that the user set, as far as a report's window has them.
+//! User marks within a report's window.
 
 use serde::Serialize;
 use vmscope_symbolizer::{Profile, Summary};
 
-/// A text report lists so many.
+/// Maximum number of marks in a text report.
 pub const MAX_LISTED: usize = 100;
 
 /// A mark.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct MarkPart<'a> {
-    /// Since the recording began.
+    /// Seconds since the recording began.
     pub seconds: f64,
-    /// The user's words, as they were given.
+    /// Text as typed.
     pub text: &'a str,
 }
 
-/// The marks in the window of `summary`, by time.
+/// Marks within the window of `summary`, by time.
 pub fn marks_of<'a>(profile: &'a Profile, summary: &Summary) -> Vec<MarkPart<'a>> {
     let trace = &profile.trace;
     let Some(session) = &trace.session else {

@@ -1,4 +1,4 @@
-//! What is worked out of a method, off the drawing thread.
+//! One method: samples, versions, machine code.
 
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -11,32 +11,32 @@ use vmscope_symbolizer::annotate::{
 use vmscope_symbolizer::profile::Case;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Stop};
 
-/// So many methods are offered by the palette.
+/// Maximum number of methods in the palette.
 const MAX_HOTTEST: usize = 50;
 
-/// What is asked for.
+/// Requested method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// What the user opened.
+    /// Entry that the user opened.
     Entry(EntryId),
-    /// What was chosen in this view, or was the hottest.
+    /// Method chosen in this view, or the hottest method before.
     Subject(Subject),
-    /// The method with most samples.
+    /// Hottest method.
     Hottest,
 }
 
-/// Pieces of machine code: first byte and first byte after it, from the code's start.
+/// Ranges of machine code: first byte, end, as offsets in the code.
 pub type Pieces = Vec<(u32, u32)>;
 
-/// Machine code by the number of the place that it executes.
+/// Machine code by place id.
 pub type Machine = FxHashMap<u64, Pieces>;
 
-/// What is the same under every filter, as far as it was worked out before.
+/// Filter-independent parts of earlier answers.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// Which methods each site is of.
+    /// Methods of each site.
     pub methods: Option<Arc<ByMethod>>,
-    /// Where a method is, which may be the one that is asked for.
+    /// Location of a method, possibly of the requested one.
     pub located: Option<Arc<Located>>,
 }
 
@@ -48,7 +48,7 @@ impl Known {
         Arc::clone(known)
     }
 
-    /// Where a method is.
+    /// Location of a method.
     pub fn located(&mut self, profile: &Profile, subject: &Subject) -> Arc<Located> {
         let known = self.located.as_ref();
         if let Some(known) = known.filter(|known| known.subject() == subject) {
@@ -61,51 +61,50 @@ impl Known {
     }
 }
 
-/// A method, found.
+/// A method under a filter.
 #[derive(Debug)]
 pub struct Found {
-    /// Which; `None` where there is nothing to be annotated.
+    /// Method; `None` without an annotation.
     pub subject: Option<Subject>,
-    /// What was worked out on the way.
+    /// Filter-independent parts.
     pub known: Known,
-    /// Why there is none: a sentence.
+    /// Reason of a missing annotation, as a sentence.
     pub why: String,
-    /// Its samples: of all versions, or of the one that was asked for.
+    /// Samples of all versions, or of the requested version.
     pub annotation: Annotation,
-    /// All its versions.
+    /// All versions.
     pub versions: Vec<Version>,
-    /// Whether the samples of these are those alone that are kept one by one: older ones
-    /// are known by sums, which do not tell code apart.
+    /// Whether version counts cover kept single samples only: totals of older samples
+    /// do not distinguish versions.
     pub are_newest: bool,
-    /// Whether so are those of the annotation, which is of one version.
+    /// Whether the annotation of one version covers kept single samples only.
     pub is_of_newest: bool,
-    /// The cases of a PIC.
+    /// Cases of a PIC.
     pub cases: Vec<Case>,
-    /// Whose machine code is in [`Found::machine`]: a number of [`Found::versions`].
+    /// Version of [`Found::machine`]: an index of [`Found::versions`].
     pub machine_of: Option<usize>,
-    /// That code.
+    /// Machine code.
     pub machine: Machine,
 }
 
-/// The number of a place: from that of what it is in (0 for the method itself).
+/// Id of a place, from the id of its parent (0 for the method itself).
 pub fn id_of(parent: u64, what: impl Hash) -> u64 {
     let mut hasher = FxHasher::default();
     (parent, what).hash(&mut hasher);
     hasher.finish()
 }
 
-/// The number of a place in a method.
+/// Id of a place in a method.
 pub fn id_of_spot(parent: u64, spot: &Spot) -> u64 {
     id_of(parent, (1u8, spot))
 }
 
-/// The number of a method inlined at a place.
+/// Id of a method inlined at a place.
 pub fn id_of_callee(parent: u64, subject: &Subject) -> u64 {
     id_of(parent, (2u8, subject))
 }
 
-/// Finds a method and its samples; `origin`: of one version alone. What came after `until`
-/// is not shown.
+/// Finds a method and its samples, of version `origin` if given, before `until`.
 pub fn find(
     profile: &Profile,
     filter: &Filter,
@@ -158,8 +157,7 @@ pub fn find(
 }
 
 impl Found {
-    /// The machine code of the version that is shown; of all together, that of the one
-    /// with most samples.
+    /// Machine code of the shown version; for all versions together, of the hottest.
     fn take_machine(&mut self, profile: &Profile, subject: &Subject, origin: Option<Origin>) {
         let has_code = |version: &Version| matches!(version.origin, Origin::Code(_));
         let numbered = || self.versions.iter().enumerate();
@@ -181,7 +179,7 @@ impl Found {
     }
 }
 
-/// Pieces by the places that they execute, and by what these are inlined in.
+/// Code ranges by place, and by the places around it.
 pub fn machine_of(pieces: &[Piece]) -> Machine {
     let mut machine = Machine::default();
     for piece in pieces {
@@ -198,7 +196,7 @@ pub fn machine_of(pieces: &[Piece]) -> Machine {
     machine
 }
 
-/// What samples are worth: `~` some are approximate, `?` of some the place is not known.
+/// Mark for inexact samples: `~` some approximate, `?` some of unknown place.
 pub fn mark_of(tally: &Tally) -> &'static str {
     match (tally.approximate, tally.method_only) {
         (0, 0) => "",
@@ -207,7 +205,7 @@ pub fn mark_of(tally: &Tally) -> &'static str {
     }
 }
 
-/// Adds a piece; pieces come in the order of their addresses.
+/// Adds a code range; ranges arrive by address.
 fn put(machine: &mut Machine, id: u64, (start, end): (u32, u32)) {
     let pieces = machine.entry(id).or_default();
     match pieces.last_mut() {
@@ -216,13 +214,13 @@ fn put(machine: &mut Machine, id: u64, (start, end): (u32, u32)) {
     }
 }
 
-/// The cases of the PIC that has most of them.
+/// Cases of the PIC with most cases.
 fn cases(versions: &[Version]) -> Vec<Case> {
     let most = versions.iter().max_by_key(|version| version.cases.len());
     most.map_or_else(Vec::new, |version| version.cases.clone())
 }
 
-/// Why an entry has no places inside.
+/// Reason of missing places, as a sentence.
 fn why_not(profile: &Profile, entry: EntryId) -> String {
     use vmscope_symbolizer::profile::EntryKind;
     let Some(entry) = profile.entries.get(entry as usize) else {
@@ -256,7 +254,7 @@ fn none_at_all(profile: &Profile) -> String {
         .to_owned()
 }
 
-/// The methods that the palette offers.
+/// Methods for the palette.
 pub fn hottest(
     profile: &Profile,
     filter: &Filter,

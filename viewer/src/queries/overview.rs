@@ -1,4 +1,4 @@
-//! An overview of a summary: its limits, regions with their parts, hottest entries, what VMs report.
+//! Overview of a summary: limits, regions with parts, hottest entries, VM reports.
 
 use super::collections::{Collections, counts};
 use super::parts::parts_of;
@@ -10,37 +10,37 @@ use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop, Summary};
 
-/// So many entries can be scrolled through; the hot list has all.
+/// Maximum number of entries; the hot list has all.
 const MAX_ENTRIES: usize = 500;
 
-/// So many figures are kept.
+/// Maximum number of figures.
 const MAX_FIGURES: usize = 100;
 
-/// A region, its samples, and its parts with theirs.
+/// Region, samples, parts with samples.
 pub type RegionWithParts = (Region, u64, Vec<(String, u64)>);
 
-/// The overview.
+/// Overview of a summary.
 #[derive(Clone, Debug, Default)]
 pub struct Overview {
-    /// Samples in all of it: the whole that its shares are of. The newest summary may be of
-    /// other filters already.
+    /// Samples under the filter: denominator of all shares here. The newest summary may have other
+    /// filters.
     pub total: u64,
     pub truth: Vec<TruthLine>,
-    /// The entries with most samples.
+    /// Hottest entries with samples.
     pub entries: Vec<(EntryId, u64)>,
-    /// How many have any.
+    /// Number of entries with samples.
     pub entries_hit: usize,
-    /// Regions with samples, most first, each with its parts.
+    /// Regions with samples and parts, most samples first.
     pub regions: Vec<RegionWithParts>,
-    /// Entries that only their files tell apart.
+    /// Entries with equal names in different files.
     pub namesakes: FxHashSet<EntryId>,
-    /// What VMs tell of collections; its rows are left out.
+    /// VM counts of collections, without single collections.
     pub collections: Collections,
-    /// The main VM's figures: section, name, value.
+    /// Figures of the main VM: section, name, value.
     pub figures: Vec<(String, String, String)>,
 }
 
-/// The overview of a summary, which is of the filter; `None` where it was stopped.
+/// Overview of a summary, which belongs to the filter; `None` after a stop.
 pub fn overview(
     profile: &Profile,
     filter: &Filter,

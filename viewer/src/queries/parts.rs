@@ -1,5 +1,4 @@
-//! How the samples divide within regions: collectors by phase, compilers and generated
-//! code by tier, in the VM's own words.
+//! Parts of regions: collectors by phase, compilers and generated code by tier, in the VM's words.
 
 use crate::present::names::kind_name;
 use rustc_hash::FxHashMap;
@@ -7,19 +6,18 @@ use vmscope_records::ConstituentKind;
 use vmscope_symbolizer::profile::{Entry, EntryKind};
 use vmscope_symbolizer::{Profile, Region, Summary};
 
-/// A part of a region.
+/// Part of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// Which region.
+    /// Region.
     pub region: Region,
-    /// The part, in the VM's words; empty for what the VM does not divide.
+    /// Name in the VM's words; empty for an undivided region.
     pub name: &'a str,
-    /// Its samples, at least one.
+    /// Samples, at least one.
     pub samples: u64,
 }
 
-/// All parts that have samples: by region as [`Region::ALL`] orders them, most samples
-/// first.
+/// Parts with samples, in the order of [`Region::ALL`], most samples first.
 #[must_use]
 pub fn parts_of<'a>(profile: &'a Profile, summary: &Summary) -> Vec<Part<'a>> {
     let mut by_name: FxHashMap<(Region, &str), u64> = FxHashMap::default();
@@ -42,7 +40,7 @@ pub fn parts_of<'a>(profile: &'a Profile, summary: &Summary) -> Vec<Part<'a>> {
     parts
 }
 
-/// Which part of its region an entry is of.
+/// Part of an entry within its region.
 pub fn part_of(entry: &Entry) -> &str {
     match &entry.kind {
         _ if !entry.tier.is_empty() => &entry.tier,

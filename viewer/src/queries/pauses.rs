@@ -1,10 +1,10 @@
-//! The distribution of pauses by length.
+//! Distribution of pauses by length.
 
-/// A bucket: from, to before (ns), and how many pauses are in it.
+/// Bucket: lower bound, upper bound (exclusive), both in ns; number of pauses.
 pub type Bucket = (u64, u64, u64);
 
-/// The pauses, which ascend, by length: in steps of 1, 2, 5, 10 …, or where that is more than
-/// `most`, of tens; from the shortest to the longest without gaps.
+/// Buckets of ascending pauses without gaps, from shortest to longest: bounds 1, 2, 5, 10 …; powers
+/// of ten for more than `most` buckets.
 pub fn buckets(pauses: &[u64], most: usize) -> Vec<Bucket> {
     let (Some(&shortest), Some(&longest)) = (pauses.first(), pauses.last()) else {
         return Vec::new();
@@ -30,7 +30,7 @@ pub fn buckets(pauses: &[u64], most: usize) -> Vec<Bucket> {
     }
 }
 
-/// The pause that so many of a hundred are not longer than (nearest rank).
+/// Percentile of ascending pauses (nearest rank).
 pub fn percentile(pauses: &[u64], percent: usize) -> Option<u64> {
     let rank = (pauses.len() * percent).div_ceil(100);
     pauses.get(rank.checked_sub(1)?).copied()

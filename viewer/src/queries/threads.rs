@@ -1,4 +1,4 @@
-//! The threads that ran in a window: their samples by region, their CPU time, their groups.
+//! Threads of a window: samples by region, CPU time, groups.
 
 use super::by_region::{self, ByRegion, GROUPS};
 use crate::present::names::role_name;
@@ -9,7 +9,7 @@ use vmscope_symbolizer::summary::{Account, accounts};
 use vmscope_symbolizer::time_buckets::{By, Columns};
 use vmscope_symbolizer::{Filter, Profile, Region, Stop};
 
-/// The roles, in the order in which they are sorted and chosen.
+/// Thread roles in sort order.
 pub const ROLES: [ThreadRole; 6] = [
     ThreadRole::Mutator,
     ThreadRole::Collector,
@@ -19,27 +19,27 @@ pub const ROLES: [ThreadRole; 6] = [
     ThreadRole::Other,
 ];
 
-/// The part of a window that one thread, or a group of threads, has.
+/// Use of a window by one thread, or by a group of threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadUse {
     /// Samples.
     pub samples: u64,
     /// Samples by region.
     pub regions: ByRegion,
-    /// CPU time, and the samples that it promises.
+    /// CPU time and promised samples.
     pub account: Account,
 }
 
 impl ThreadUse {
-    /// The share of the promised samples that were delivered; `None` where fewer than one was
-    /// promised, or their number is not known.
+    /// Delivered share of promised samples; `None` for less than one promised sample or an unknown
+    /// number.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn delivered(&self) -> Option<f64> {
         let promised = self.account.promised.filter(|promised| *promised >= 1.0)?;
         Some(self.samples as f64 / promised)
     }
 
-    /// The share of the samples that fell in the kernel.
+    /// Share of samples in the kernel.
     pub fn kernel_share(&self) -> f64 {
         let kernel = self.regions.get(Region::Kernel as usize).copied();
         ratio(kernel.unwrap_or(0), self.samples)
@@ -58,19 +58,19 @@ impl ThreadUse {
     }
 }
 
-/// All threads that ran in a window.
+/// Threads that ran in a window.
 #[derive(Debug, Default)]
 pub struct Threads {
-    /// Each thread by its index in the trace, ascending, with its part of the window.
+    /// Thread index in the trace, ascending, with the thread's use.
     pub all: Vec<(u32, ThreadUse)>,
-    /// The samples of all of them.
+    /// Samples of all threads.
     pub samples: u64,
-    /// How many threads did not run.
+    /// Number of threads that did not run.
     pub idle: usize,
 }
 
 impl Threads {
-    /// Counts the samples that a filter takes; `None` where it was stopped.
+    /// Counts samples under a filter; `None` after a stop.
     pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
         let count = u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
         let of_thread: Vec<u32> = (0..count).collect();
@@ -103,27 +103,27 @@ impl Threads {
     }
 }
 
-/// What threads are grouped by.
+/// Grouping of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupBy {
     /// Role.
     Role,
-    /// Name without numbers: the threads of a pool are one group.
+    /// Name without numbers, so that a pool's threads form one group.
     Name,
-    /// The process that they began in.
+    /// Process at the thread's start.
     Process,
 }
 
-/// A group of threads.
+/// Group of threads.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its threads: indices in [`Threads::all`].
+    /// Members: indices in [`Threads::all`].
     pub members: Vec<usize>,
-    /// Their indices in the trace.
+    /// Members: thread indices in the trace.
     pub threads: Vec<u32>,
-    /// Their sums.
+    /// Sum over all members.
     pub used: ThreadUse,
 }
 
@@ -143,7 +143,7 @@ impl GroupBy {
         }
     }
 
-    /// The groups of some threads, in the order of their first members.
+    /// Groups in the order of their first members.
     pub fn groups(self, profile: &Profile, threads: &Threads) -> Vec<Group> {
         let mut place: FxHashMap<String, usize> = FxHashMap::default();
         let mut groups: Vec<Group> = Vec::new();
@@ -167,7 +167,7 @@ impl GroupBy {
     }
 }
 
-/// A name with each number as one `#`.
+/// Name with `#` in place of each number.
 fn family(name: &str) -> String {
     let mut family = String::with_capacity(name.len());
     for c in name.chars() {
@@ -180,7 +180,7 @@ fn family(name: &str) -> String {
     family
 }
 
-/// When a thread began and ended, where that was between `begin` and the recording's end.
+/// Start and end of a thread; `None` for a start before `begin`, or an end after the recording.
 pub fn life(profile: &Profile, begin: TimeNs, thread: u32) -> (Option<TimeNs>, Option<TimeNs>) {
     let thread = &profile.trace.threads[thread as usize];
     let from = Some(thread.thread.time).filter(|time| *time > begin);
@@ -188,7 +188,7 @@ pub fn life(profile: &Profile, begin: TimeNs, thread: u32) -> (Option<TimeNs>, O
     (from, end.map(|end| end.time))
 }
 
-/// Whether samples in the kernel were taken at all.
+/// Whether the recording includes kernel samples.
 pub fn knows_kernel(profile: &Profile) -> bool {
     let session = profile.trace.session.as_ref();
     session.is_none_or(|session| session.kernel_included)

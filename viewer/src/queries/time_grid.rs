@@ -1,23 +1,23 @@
-//! Columns of time: which time a column is of, nearer and further away.
+//! Equal columns of time, with zoom and scroll.
 
 use vmscope_records::TimeNs;
 
-/// The least time that a column is of.
+/// Minimum duration of a column.
 const LEAST_NS: u64 = 1_000;
 
-/// A part of the recording in equal columns.
+/// Part of a recording in equal columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grid {
-    /// The first column's left edge.
+    /// Left edge.
     pub from: TimeNs,
-    /// The last one's right edge.
+    /// Right edge.
     pub to: TimeNs,
-    /// How many there are.
+    /// Number of columns.
     pub columns: usize,
 }
 
 impl Grid {
-    /// The left edge of a column; of the one behind the last, its right edge.
+    /// Left edge of a column; `columns` yields the right edge.
     pub fn edge(&self, column: usize) -> TimeNs {
         let part = u128::from(self.span()) * column as u128 / (self.columns as u128).max(1);
         let part = u64::try_from(part).unwrap_or(u64::MAX);
@@ -29,22 +29,22 @@ impl Grid {
         (0..=self.columns).map(|column| self.edge(column)).collect()
     }
 
-    /// How long it is, in ns.
+    /// Duration in ns.
     pub fn span(&self) -> u64 {
         self.to.since(self.from).0
     }
 
-    /// How long a column is, in ns; at least 1.
+    /// Duration of a column in ns, at least 1.
     pub fn column_ns(&self) -> u64 {
         (self.span() / (self.columns as u64).max(1)).max(1)
     }
 
-    /// Whether a time is in it.
+    /// Whether the grid contains an instant.
     pub fn has(&self, time: TimeNs) -> bool {
         self.from <= time && time < self.to
     }
 
-    /// The column of a time; of one outside the nearest.
+    /// Column of an instant, or the nearest column.
     pub fn column_of(&self, time: TimeNs) -> usize {
         let last = self.columns.saturating_sub(1);
         let offset = u128::from(time.since(self.from.min(time)).0);
@@ -53,7 +53,7 @@ impl Grid {
         }
         let column = offset * self.columns as u128 / u128::from(self.span().max(1));
         let column = usize::try_from(column).unwrap_or(last).min(last);
-        // Edges are rounded down: what is at the next one is in the next column.
+        // Edges are rounded down: an instant at an edge belongs to the right column.
         if column < last && self.edge(column + 1) <= time {
             column + 1
         } else {
@@ -61,7 +61,7 @@ impl Grid {
         }
     }
 
-    /// The columns that a span touches, as far as it is inside; `None` where it is not.
+    /// Columns that overlap a span; `None` outside the grid.
     pub fn columns_of(&self, from: TimeNs, to: TimeNs) -> Option<(usize, usize)> {
         if to < self.from || from >= self.to || self.columns == 0 {
             return None;
@@ -70,7 +70,7 @@ impl Grid {
         Some((self.column_of(from), self.column_of(last)))
     }
 
-    /// The column of another grid that has what is in the middle of one of this.
+    /// Column of grid `other` at the middle of a column of this grid.
     pub fn column_in(&self, other: &Grid, column: usize) -> Option<usize> {
         if self == other {
             return Some(column);
@@ -80,13 +80,12 @@ impl Grid {
         other.has(middle).then(|| other.column_of(middle))
     }
 
-    /// Half, or twice as much, with `time` at the same place on the screen; never outside
-    /// `bounds`.
+    /// Zooms by a factor of two around `time`, within `bounds`.
     pub fn zoomed(&self, is_in: bool, time: TimeNs, bounds: (TimeNs, TimeNs)) -> (TimeNs, TimeNs) {
         let most = bounds.1.since(bounds.0).0;
         let least = (self.columns as u64).saturating_mul(LEAST_NS).min(most);
         let span = if is_in {
-            // Rounded up: zooming out again comes to what there was.
+            // Rounded up, so that zooming out reverses zooming in.
             self.span().div_ceil(2)
         } else {
             self.span().saturating_mul(2)
@@ -98,7 +97,7 @@ impl Grid {
         within(time.0.saturating_sub(before), span, bounds)
     }
 
-    /// The same span, later by so many ns, or earlier.
+    /// Scrolls by a number of ns.
     pub fn moved(&self, by: i128, bounds: (TimeNs, TimeNs)) -> (TimeNs, TimeNs) {
         let from = (i128::from(self.from.0) + by).max(0);
         let from = u64::try_from(from).unwrap_or(u64::MAX);
@@ -106,7 +105,7 @@ impl Grid {
     }
 }
 
-/// A span of that length that begins as near to `from` as the bounds let it.
+/// Span of equal length within the bounds, nearest to `from`.
 fn within(from: u64, span: u64, bounds: (TimeNs, TimeNs)) -> (TimeNs, TimeNs) {
     let latest = bounds.1.0.saturating_sub(span).max(bounds.0.0);
     let from = from.clamp(bounds.0.0, latest);
@@ -116,8 +115,8 @@ fn within(from: u64, span: u64, bounds: (TimeNs, TimeNs)) -> (TimeNs, TimeNs) {
     )
 }
 
-/// A step of an axis: 1, 2 or 5 times a power of ten, at least `least` ns. And with how many
-/// digits its seconds are written.
+/// Step of an axis: 1, 2 or 5 times a power of ten, at least `least` ns; and digits of its labels
+/// in seconds.
 pub fn step(least: u64) -> (u64, usize) {
     let mut power = 1u64;
     let mut digits = 9;

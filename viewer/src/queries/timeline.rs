@@ -1,4 +1,4 @@
-//! Samples over time: by region, and by thread.
+//! Samples over time, by region and by thread.
 
 use super::by_region::GROUPS;
 use super::time_grid::Grid;
@@ -6,43 +6,42 @@ use vmscope_symbolizer::summary::promised_by_column;
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::{Filter, Profile, Stop};
 
-/// So many counts by thread are made together with those of all; where there are more, only
-/// of the threads that are on the screen.
+/// Maximum number of counts by thread for all threads; above it, only visible threads are counted.
 const MOST_COUNTS: usize = 1 << 19;
 
 /// Samples by column and region.
 #[derive(Debug)]
 pub struct Activity {
-    /// The columns.
+    /// Columns of time.
     pub grid: Grid,
-    /// By region.
+    /// Samples by region.
     pub columns: Columns,
-    /// By thread and region, unless there are too many threads.
+    /// Samples by thread and region; `None` with too many threads.
     of_threads: Option<Columns>,
-    /// Samples promised by the threads' CPU time, where known.
+    /// Promised samples by column; `None` without CPU times.
     pub promised: Option<Vec<f64>>,
 }
 
-/// The same of some threads.
+/// Samples of some threads by column and region.
 #[derive(Debug)]
 pub struct Rows {
-    /// The columns.
+    /// Columns of time.
     pub grid: Grid,
-    /// The threads.
+    /// Thread indices in the trace.
     pub threads: Vec<u32>,
-    /// By thread and region.
+    /// Samples by thread and region.
     pub columns: Columns,
 }
 
 impl Activity {
-    /// Whether that of a profile has each thread's.
+    /// Whether an [`Activity`] of this size counts every thread.
     pub fn has_threads(profile: &Profile, grid: Grid) -> bool {
         let counts = profile.trace.threads.len().checked_mul(GROUPS);
         let counts = counts.and_then(|counts| counts.checked_mul(grid.columns));
         counts.is_some_and(|counts| counts <= MOST_COUNTS)
     }
 
-    /// Counts.
+    /// Counts samples; `None` after a stop.
     pub fn of(profile: &Profile, grid: Grid, filter: &Filter, stop: &Stop) -> Option<Self> {
         let (columns, of_threads) = if Self::has_threads(profile, grid) {
             let all: Vec<u32> = (0..).take(profile.trace.threads.len()).collect();
@@ -61,8 +60,7 @@ impl Activity {
         })
     }
 
-    /// The regions of a thread in a column of `grid`; `None` where those of all threads are
-    /// not there.
+    /// Samples by region of a thread in a column of `grid`; `None` without counts by thread.
     pub fn of_thread(&self, grid: &Grid, thread: u32, column: usize) -> Option<&[u64]> {
         let all = self.of_threads.as_ref()?;
         let column = grid.column_in(&self.grid, column);
@@ -71,7 +69,7 @@ impl Activity {
     }
 }
 
-/// A row's regions in a column of several rows.
+/// Samples by region of one row in a column.
 fn row(column: &[u64], row: usize) -> &[u64] {
     let regions = row
         .checked_mul(GROUPS)
@@ -80,7 +78,7 @@ fn row(column: &[u64], row: usize) -> &[u64] {
     regions.unwrap_or_default()
 }
 
-/// Counts by row and region; `of_thread`: the row of each thread, and how many rows there are.
+/// Counts by row and region; `of_thread` holds each thread's row, `rows` their number.
 fn by_rows(
     profile: &Profile,
     grid: Grid,
@@ -104,7 +102,7 @@ impl Grid {
 }
 
 impl Rows {
-    /// Counts.
+    /// Counts samples; `None` after a stop.
     pub fn of(
         profile: &Profile,
         grid: Grid,
@@ -127,7 +125,7 @@ impl Rows {
         })
     }
 
-    /// The regions of a thread in a column of `grid`.
+    /// Samples by region of a thread in a column of `grid`.
     pub fn at(&self, grid: &Grid, thread: u32, column: usize) -> &[u64] {
         let at = self.threads.iter().position(|one| *one == thread);
         let counts = at.and_then(|at| {
@@ -138,17 +136,17 @@ impl Rows {
     }
 }
 
-/// Threads with samples, busiest first: those that the filter includes, then the others.
+/// Threads with samples, included threads first, busiest first.
 #[derive(Debug, Default)]
 pub struct Listed {
-    /// With their samples in the whole recording.
+    /// Thread index with samples over the whole recording.
     pub threads: Vec<(u32, u64)>,
-    /// How many of them are included.
+    /// Number of included threads.
     pub included: usize,
 }
 
 impl Listed {
-    /// Lists them. The filter is without the window: it says only until when is counted.
+    /// Lists threads; `None` after a stop. The filter's window bounds the end of counting only.
     pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
         let counts = Columns::total(profile, By::Threads, &filter.of_all_threads(), stop)?;
         let is_in = |thread: u32| filter.takes_thread(thread);
