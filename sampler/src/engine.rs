@@ -1,4 +1,4 @@
-//! What every engine is to the session: a source of events in time order.
+//! The engine interface: a source of events in time order.
 
 use std::io;
 use std::time::Duration;
@@ -10,88 +10,84 @@ use vmscope_records::{
 
 use crate::rate::RateError;
 
-/// A way of sampling a process.
-///
-/// What [`Engine::drain`] and [`Engine::finish`] append is in time order over the
-/// engine's whole life: an engine holds back what may still be overtaken.
+/// A sampling engine. [`Engine::drain`] and [`Engine::finish`] append events in time order over the
+/// engine's whole life.
 pub trait Engine: Send {
-    /// What this engine is, and what it found when it was opened.
+    /// Properties of the engine, and limits found when opening it.
     fn description(&self) -> &EngineDescription;
 
-    /// Waits at most `timeout` for something to happen and appends what did to
-    /// `out`. Meant to be called in a loop, about ten times a second.
+    /// Waits at most `timeout`, then appends new events to `out`. Call it about ten times a second.
     ///
     /// # Errors
-    /// [`EngineError`] when sampling cannot go on. What was appended before stays
-    /// valid, and [`Engine::finish`] may still be called.
+    /// [`EngineError`] if sampling cannot continue. Appended events stay valid; [`Engine::finish`]
+    /// may follow.
     fn drain(
         &mut self,
         timeout: Duration,
         out: &mut Vec<EngineEvent>,
     ) -> Result<EngineState, EngineError>;
 
-    /// Stops sampling, appends the rest, and closes every thread that is still
-    /// alive with its CPU time.
+    /// Stops sampling and appends the remaining events, with the end and CPU time of each live
+    /// thread.
     ///
     /// # Errors
-    /// [`EngineError`]; nothing is left running in either case.
+    /// [`EngineError`]; sampling has stopped in any case.
     fn finish(&mut self, out: &mut Vec<EngineEvent>) -> Result<(), EngineError>;
 }
 
-/// Whether there is still something to sample.
+/// State of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineState {
-    /// The target lives.
+    /// The target is alive.
     Running,
-    /// The process that was attached to or launched has ended. Its children may
-    /// live on (a daemon): they are not waited for.
+    /// The target has exited. Its children may live on (a daemon).
     TargetGone,
 }
 
-/// What an engine is and what it can deliver.
+/// Properties of an engine.
 #[derive(Clone, Debug)]
 pub struct EngineDescription {
     /// `kernel`, `stop` or `in-vm`.
     pub name: &'static str,
-    /// Which clock its samples follow.
+    /// Clock of the samples.
     pub clock: SampleClock,
-    /// The mean distance between two samples of a thread on that clock.
+    /// Mean period of a thread's samples on that clock.
     pub period: DurationNs,
-    /// Whether samples in the kernel are delivered.
+    /// Whether kernel samples are included.
     pub kernel_included: bool,
-    /// What limits it here, found while it was opened.
+    /// Limits found when opening the engine.
     pub limits: Vec<Limit>,
 }
 
-/// A sample as an engine takes it.
+/// A sample from an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawSample {
-    /// When.
+    /// Time.
     pub time: TimeNs,
-    /// Which process.
+    /// The process.
     pub pid: Pid,
-    /// Which thread.
+    /// The thread.
     pub tid: Tid,
     /// The address of the next instruction.
     pub pc: Avma,
-    /// The mode that `pc` belongs to.
+    /// CPU mode of `pc`.
     pub mode: CpuMode,
-    /// What was asked for beyond that.
+    /// Requested details.
     pub detail: Option<Box<SampleDetail>>,
 }
 
-/// A range of a process became a mapping.
+/// A new mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawMapping {
-    /// When.
+    /// Time.
     pub time: TimeNs,
-    /// Which process.
+    /// The process.
     pub pid: Pid,
     /// First address.
     pub start: Avma,
     /// Length in bytes.
     pub len: u64,
-    /// Where in the file `start` lies.
+    /// File offset of `start`.
     pub offset: FileOffset,
     /// The file's device.
     pub major: u32,
@@ -101,146 +97,141 @@ pub struct RawMapping {
     pub inode: u64,
     /// The path as the target sees it, `//anon`, `[vdso]`, …: bytes, not text.
     pub path: Vec<u8>,
-    /// Whether it may be executed.
+    /// Whether it is executable.
     pub executable: bool,
 }
 
-/// A thread's account, when it ends or the recording does.
+/// CPU time of a thread, at its end or the recording's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawThreadEnd {
-    /// When.
+    /// Time.
     pub time: TimeNs,
-    /// Which process.
+    /// The process.
     pub pid: Pid,
-    /// Which thread.
+    /// The thread.
     pub tid: Tid,
-    /// CPU time while it was sampled, user and kernel.
+    /// CPU time during sampling, user and kernel.
     pub cpu: DurationNs,
-    /// Whether `cpu` was measured (at least up to a second before the end). Else the
-    /// thread was over before it could be asked, and `cpu` is reckoned from its
-    /// samples, good to about one period per CPU it ran on: take the promised samples
-    /// of short threads from [`EngineEvent::ProcessEnded`].
+    /// Whether `cpu` was measured, at most a second before the end. Otherwise the thread exited
+    /// first, and `cpu` is estimated from its samples, to about one period per CPU; use
+    /// [`EngineEvent::ProcessEnded`] for promised samples of short threads.
     pub cpu_measured: bool,
-    /// The user part of `cpu`, where it is known.
+    /// User part of `cpu`, if known.
     pub cpu_user: Option<DurationNs>,
-    /// How many samples of it were delivered.
+    /// Delivered samples.
     pub samples: u64,
-    /// The mean of the periods at which those samples were taken: a little more or
-    /// less than the requested one, as it is re-drawn (the requested one where
-    /// there were no samples). Promised samples are `cpu / mean_period`.
+    /// Mean period of those samples; differs slightly from the requested period, which is re-drawn.
+    /// Promised samples are `cpu / mean_period`.
     pub mean_period: DurationNs,
-    /// Whether the thread was still alive (the recording ended first).
+    /// Whether the thread outlived the recording.
     pub alive: bool,
 }
 
-/// Something that happened in the target.
+/// An event in the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EngineEvent {
-    /// A thread was somewhere.
+    /// A sample of a thread.
     Sample(RawSample),
-    /// A thread started, or was found when the engine attached.
+    /// A thread started, or was found when attaching.
     ThreadStarted {
-        /// When it started or was found.
+        /// Start, or time of the find.
         time: TimeNs,
         /// Its process.
         pid: Pid,
         /// The thread.
         tid: Tid,
-        /// Which thread started it, where known.
+        /// Starting thread, if known.
         parent_tid: Option<Tid>,
-        /// Its name, where known. A new thread has its parent's until a
-        /// [`EngineEvent::Renamed`].
+        /// Name, if known; otherwise the parent's until a [`EngineEvent::Renamed`].
         name: Option<String>,
-        /// CPU time it had used before it was sampled.
+        /// CPU time before sampling.
         cpu_before: DurationNs,
     },
-    /// A process forked; its first thread (tid = pid) has started with it.
+    /// A process forked; its first thread (tid = pid) started.
     ProcessForked {
-        /// When.
+        /// Time.
         time: TimeNs,
         /// The new process.
         pid: Pid,
-        /// The old one.
+        /// The parent process.
         parent_pid: Pid,
         /// The thread that forked.
         parent_tid: Tid,
     },
-    /// A process replaced its program: its mappings and its other threads are gone.
+    /// An exec: mappings and other threads are gone.
     Exec {
-        /// When.
+        /// Time.
         time: TimeNs,
-        /// Which process.
+        /// The process.
         pid: Pid,
-        /// The thread that goes on.
+        /// The remaining thread.
         tid: Tid,
         /// The new program's name (`comm`, at most 15 bytes).
         name: String,
     },
-    /// A thread changed its name.
+    /// A thread was renamed.
     Renamed {
-        /// When.
+        /// Time.
         time: TimeNs,
         /// Its process.
         pid: Pid,
-        /// Which thread.
+        /// The thread.
         tid: Tid,
         /// The new name (`comm`, at most 15 bytes).
         name: String,
     },
-    /// A thread ended, or the recording did.
+    /// End of a thread, or of the recording.
     ThreadEnded(Box<RawThreadEnd>),
-    /// How much CPU time a living thread has used: told some times a second while it
-    /// changes. Its time is that of the reading, which is ahead of what comes out
-    /// around it: the one exception to the order of events.
+    /// CPU time of a live thread, reported some times a second while it grows. Its time is the time
+    /// of reading, ahead of neighbouring events: the only exception to the time order.
     ThreadCpu {
-        /// When it was read.
+        /// Time of reading.
         time: TimeNs,
         /// Its process.
         pid: Pid,
-        /// Which thread.
+        /// The thread.
         tid: Tid,
-        /// CPU time while it was sampled, user and kernel.
+        /// CPU time during sampling, user and kernel.
         cpu: DurationNs,
-        /// The user part, where known; to a clock tick (10 ms).
+        /// User part, if known; to a clock tick (10 ms).
         cpu_user: Option<DurationNs>,
     },
-    /// A process ended, or the recording did; with the account over all its threads,
-    /// which includes those too short to be measured one by one.
+    /// End of a process, or of the recording, with the CPU time of all threads, unmeasured short
+    /// ones included.
     ProcessEnded {
-        /// When it was read.
+        /// Time of reading.
         time: TimeNs,
-        /// Which process.
+        /// The process.
         pid: Pid,
-        /// Whether it was still alive (the recording ended first).
+        /// Whether the process outlived the recording.
         alive: bool,
-        /// CPU time while it was sampled, user and kernel, exact to the nanosecond;
-        /// `None` where it could not be read in time.
+        /// CPU time during sampling, user and kernel, to the nanosecond; `None` if unreadable.
         cpu: Option<DurationNs>,
-        /// The user part, where known; to a clock tick (10 ms).
+        /// User part, if known; to a clock tick (10 ms).
         cpu_user: Option<DurationNs>,
     },
     /// Memory was mapped, or became executable.
     Mapped(Box<RawMapping>),
     /// Records were lost.
     Lost {
-        /// Why.
+        /// Reason.
         reason: LossReason,
-        /// How many.
+        /// Number of records.
         count: u64,
-        /// After this time …
+        /// Start of the loss.
         from: TimeNs,
-        /// … and before this.
+        /// End of the loss.
         to: TimeNs,
-        /// Whose, where known.
+        /// Thread, if known.
         tid: Option<Tid>,
     },
-    /// Something that limits the truth of the recording was found.
+    /// A limit of the recording.
     Limit(Limit),
 }
 
 impl EngineEvent {
-    /// When it happened; of a loss, the end of its span.
+    /// Time of the event; of a loss, its end.
     #[must_use]
     pub fn time(&self) -> TimeNs {
         match self {
@@ -259,57 +250,57 @@ impl EngineEvent {
     }
 }
 
-/// Why an engine cannot be opened or go on.
+/// Errors of an engine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// There is no such process (any more).
+    /// The process does not exist.
     #[error("there is no process {pid}")]
     NoSuchProcess {
-        /// The pid that was asked for.
+        /// The requested pid.
         pid: Pid,
     },
-    /// The process ended while it was being attached to.
+    /// The process exited during attaching.
     #[error("process {pid} ended while it was being attached to")]
     ExitedWhileAttaching {
-        /// The pid that was asked for.
+        /// The requested pid.
         pid: Pid,
     },
-    /// The process has ended and waits for its parent.
+    /// The process is a zombie.
     #[error("process {pid} has already ended (it is a zombie): there is nothing to sample")]
     Zombie {
-        /// The pid that was asked for.
+        /// The requested pid.
         pid: Pid,
     },
-    /// A thread of the kernel.
+    /// The process is a kernel thread.
     #[error("process {pid} is a kernel thread: only user programs can be sampled")]
     KernelThread {
-        /// The pid that was asked for.
+        /// The requested pid.
         pid: Pid,
     },
-    /// The id of a thread, not of a process.
+    /// The id belongs to a thread.
     #[error("{tid} is a thread of process {pid}: attach to {pid}")]
     NotAProcess {
-        /// What was asked for.
+        /// The requested id.
         tid: Tid,
-        /// Whose thread it is.
+        /// The thread's process.
         pid: Pid,
     },
-    /// The process is someone else's.
+    /// The process belongs to another user.
     #[error(
         "process {pid} belongs to user {owner}, and sampling it is not permitted: \
          run as that user, as root, or with CAP_PERFMON and CAP_SYS_PTRACE"
     )]
     SomeoneElses {
-        /// The pid that was asked for.
+        /// The requested pid.
         pid: Pid,
-        /// The uid of its owner.
+        /// Uid of the owner.
         owner: u32,
-        /// What the kernel answered.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
-    /// The kernel forbids perf events altogether.
+    /// The kernel forbids perf events.
     #[error(
         "the kernel does not permit perf events (kernel.perf_event_paranoid is {paranoid}): \
          `sysctl kernel.perf_event_paranoid=2` permits them on your own processes, \
@@ -318,21 +309,21 @@ pub enum EngineError {
     Forbidden {
         /// `/proc/sys/kernel/perf_event_paranoid`, or -1 where it cannot be read.
         paranoid: i64,
-        /// What the kernel answered.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
-    /// The rate cannot be had.
+    /// The sampling rate is unavailable.
     #[error(transparent)]
     Rate(#[from] RateError),
     /// A system call failed.
     #[error("{operation} failed for {object}")]
     Syscall {
-        /// Which call, and what for.
+        /// The system call.
         operation: &'static str,
-        /// On what.
+        /// Object of the call.
         object: String,
-        /// What the kernel answered.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },

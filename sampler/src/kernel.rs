@@ -1,19 +1,16 @@
 //! The kernel engine: `perf_event_open` with the software cpu-clock.
 //!
-//! Each thread is sampled on its own CPU time: the clock runs only while the thread
-//! does. What the kernel does not do, and what follows from it:
+//! Each thread is sampled on its own CPU time. Properties of the kernel's clock:
 //!
-//! - A tick that comes late (interrupts off, a virtual CPU that its host stopped) is
-//!   not made up for: the next one comes a period later (`hrtimer_forward_now`).
-//!   Delivery is therefore checked against the threads' CPU time (TRUTH.md §2).
-//! - The first tick comes a whole period after a thread's start *on each CPU*, and
-//!   what has gone by of a period is lost when it ends: half a period for each CPU
-//!   that it ran on, on average. A thread shorter than a period has no samples.
-//! - `PERF_EVENT_IOC_PERIOD` reaches the events that were opened, not those inherited
-//!   from them: a thread that started later keeps the period it was born with. So
-//!   that such threads have the requested one, the period of a thread that has
-//!   started others is set back to it and not re-drawn any more.
-//! - An exec of a set-uid program ends the events (`setup_new_exec`): it is not followed.
+//! - A late tick (interrupts off, a stopped virtual CPU) is lost: the next tick follows a period
+//!   later (`hrtimer_forward_now`). Delivery is therefore checked against CPU time (docs/truth.md §2).
+//! - The first tick follows a whole period after a thread's start *on each CPU*, and a partial
+//!   period is lost at its end: on average half a period per CPU. A thread shorter than a period has
+//!   no samples.
+//! - `PERF_EVENT_IOC_PERIOD` changes opened events, not inherited ones: a started thread keeps its
+//!   initial period. A thread with children therefore returns to the requested period, without
+//!   further re-draws.
+//! - An exec of a set-uid program ends the events (`setup_new_exec`).
 
 mod attr;
 mod decode;
@@ -43,21 +40,20 @@ use crate::launch::HeldCommand;
 use crate::rate::SamplingRate;
 use crate::sys;
 
-/// What the kernel engine is asked for.
+/// Options of the kernel engine.
 #[derive(Clone, Debug, Default)]
 pub struct KernelOptions {
-    /// How often to sample.
+    /// Sampling rate.
     pub rate: SamplingRate,
-    /// Caller chains by frame pointer, of at most so many frames (kernel and user
-    /// together); `perf_event_max_stack` (127 by default) bounds it too.
+    /// Maximum frames of frame-pointer call chains, kernel and user together; also bounded by
+    /// `perf_event_max_stack` (127 by default).
     pub call_graph_depth: Option<u16>,
-    /// User registers to take, by the kernel's numbers (`perf_regs.h`); 0 for none.
+    /// User registers by kernel number (`perf_regs.h`); 0 for none.
     pub registers: u64,
-    /// Bytes of user stack to take, rounded down to a multiple of 8; 0 for none. The
-    /// stack pointer is then taken too.
+    /// Bytes of user stack, rounded down to a multiple of 8; 0 for none. Includes the stack pointer
+    /// register.
     pub stack_bytes: u16,
-    /// Open no more descriptors than this; the limit of the system (RLIMIT_NOFILE,
-    /// raised to its hard limit) holds too.
+    /// Maximum open descriptors, besides RLIMIT_NOFILE (raised to its hard limit).
     pub max_descriptors: Option<u64>,
 }
 
@@ -65,65 +61,65 @@ pub struct KernelOptions {
 #[derive(Debug)]
 pub struct KernelEngine {
     description: EngineDescription,
-    /// What was attached to or launched.
+    /// The attached or launched process.
     target: u32,
-    /// Follow the processes that the target starts.
+    /// Sample the target's children too.
     children: bool,
     pidfd: OwnedFd,
     sources: Sources,
     sorter: Sorter,
     threads: FxHashMap<u32, Thread>,
     processes: FxHashMap<u32, Process>,
-    /// Events that were throttled, and since when.
+    /// Throttled events: id to start time.
     throttled: FxHashMap<u64, u64>,
-    /// When the threads were last looked for in /proc.
+    /// Last comparison with /proc.
     last_poll: u64,
-    /// When they were last asked for their CPU time.
+    /// Last reading of CPU times.
     last_ask: u64,
-    /// Threads that were in /proc and not in the table at the last poll: their start
-    /// may only not have come out of the sorter yet.
+    /// Threads in /proc without a record at the last comparison: their start record may still be in
+    /// the sorter.
     unknown: FxHashSet<u32>,
-    /// Poll again soon: something was lost.
+    /// Compare with /proc soon: records were lost.
     poll_now: bool,
-    /// Samples of a thread that was sampled twice, dropped.
+    /// Dropped samples of threads sampled twice.
     duplicates: u64,
-    /// Threads that could not be opened, said so already.
+    /// The limit for unsampled threads was emitted.
     unsampled_said: bool,
     rng: fastrand::Rng,
     poll_set: sys::PollSet,
     finished: bool,
-    /// Events of the opening, to go out first.
+    /// Events from opening, for the first drain.
     first: Vec<EngineEvent>,
 }
 
 impl KernelEngine {
-    /// Attaches to a running process: its threads, and those that they start, are
-    /// sampled from here on; processes that it starts are not.
+    /// Attaches to a running process: its threads, present and future, are sampled; its children
+    /// are not.
     ///
     /// # Errors
-    /// [`EngineError`], for each reason of its own why this process cannot be sampled.
+    /// [`EngineError`].
     pub fn attach(pid: Pid, options: &KernelOptions) -> Result<Self, EngineError> {
         Self::open(pid.0, options, false)
     }
 
-    /// Opens the events on a command that is held before its exec, so that they begin
-    /// with it; children are followed. Let the command go afterwards, and do not wait
-    /// for its end before [`Engine::finish`]: its CPU time is read from the zombie.
+    /// Opens events on a held command and its future children; sampling begins with the exec.
+    /// Release the command afterwards, and reap it after [`Engine::finish`] only: its CPU time is
+    /// read from the zombie.
     ///
     /// # Errors
-    /// [`EngineError`]; drop the held command then.
+    /// [`EngineError`]; drop the held command.
     pub fn follow(command: &HeldCommand, options: &KernelOptions) -> Result<Self, EngineError> {
         Self::open(command.pid().0, options, true)
     }
 
-    /// Samples dropped because their thread was sampled a second time; for tests.
+    /// Dropped duplicate samples; for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// Records that came too late for their time and were moved; for tests.
+    /// Records moved because of late arrival; for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn late(&self) -> u64 {
@@ -146,14 +142,13 @@ impl KernelEngine {
             .next()
             .is_some_and(|polled| polled.readable || polled.hung_up);
         let slots = self.sources.slots.iter_mut().filter(|slot| !slot.hung_up);
-        // A ring that is hung up would wake us for ever. It is still read.
+        // Polling a hung-up ring never waits; its records are still read.
         for (slot, polled) in slots.zip(seen) {
             slot.hung_up = polled.hung_up;
         }
         Ok(gone)
     }
 
-    /// Reads all rings into the sorter.
     fn read_rings(&mut self, out: &mut Vec<EngineEvent>) {
         let released = self.sorter.horizon();
         let now = sys::monotonic_ns();
@@ -180,18 +175,18 @@ impl KernelEngine {
             slot.last_time = last;
             undecodable += u64::from(round.garbage);
             if undecodable > 0 {
-                // In the order of things at the end of what made sense.
+                // Timed after the readable records.
                 let reason = LossReason::Undecodable;
                 sorter.push(Decoded::lost(reason, undecodable, before, now), released);
             }
-            // A start or an end may be among what was lost.
+            // The lost records may include starts and ends.
             self.poll_now |= lost || undecodable > 0;
         }
         self.sources.drop_retired();
         out.append(&mut self.first);
     }
 
-    /// Passes on what is complete, in order.
+    /// Processes complete records in time order.
     fn release(&mut self, out: &mut Vec<EngineEvent>) {
         let mut sorter = std::mem::take(&mut self.sorter);
         for record in sorter.ready() {
@@ -201,7 +196,6 @@ impl KernelEngine {
     }
 }
 
-/// A loss whose thread is not known.
 fn lost(reason: LossReason, count: u64, from: u64, to: u64) -> EngineEvent {
     EngineEvent::Lost {
         reason,
@@ -266,7 +260,6 @@ impl From<SamplingRate> for KernelOptions {
     }
 }
 
-/// The mean period as the description gives it.
 fn period_of(options: &KernelOptions) -> DurationNs {
     options.rate.period()
 }

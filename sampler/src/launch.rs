@@ -1,17 +1,16 @@
-//! Starting a command so that it is sampled from its first instruction: it is
-//! held between fork and exec until the engine has opened its events on it.
+//! Launching a command for sampling from its first instruction: it is held between fork and exec
+//! until the engine has opened its events.
 //!
 //! ```text
 //! vmscope            helper thread          child
 //!   pipes  ────────▶   Command::spawn ───▶    fork
-//!   reads told  ◀──────────────────────────   writes its pid
+//!   reads pid_in ◀──────────────────────────  writes its pid
 //!   opens events (enable on exec)             reads release, waits
 //!   writes release ────────────────────────▶  exec
 //!   joins  ◀────────   Ok(Child) or errno ◀─  (std's own pipe tells)
 //! ```
 //!
-//! The helper is there because std's spawn returns only when the exec has
-//! succeeded or failed.
+//! std's spawn returns after the exec only, hence the helper thread.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -23,35 +22,34 @@ use vmscope_records::Pid;
 
 use crate::sys;
 
-/// Why a command was not started.
+/// Errors of starting a command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// The program does not exist (a shell exits with 127), or may not be executed
-    /// (126), or its interpreter does not exist: see `source`.
+    /// The program or its interpreter is missing (a shell exits with 127) or not executable (126);
+    /// see `source`.
     #[error("cannot run `{program}`")]
     Exec {
-        /// The program as it was named.
+        /// The program.
         program: String,
-        /// What the kernel answered; [`io::Error::raw_os_error`] has the errno.
+        /// The kernel's error, with errno.
         #[source]
         source: io::Error,
     },
-    /// What is needed before the command could be tried was not to be had.
+    /// Preparing the command failed.
     #[error("cannot prepare to run `{program}`: {operation} failed")]
     Prepare {
-        /// The program as it was named.
+        /// The program.
         program: String,
-        /// Which call.
+        /// The call.
         operation: &'static str,
-        /// What the kernel answered.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// A child process that waits before its exec. Dropping it ends the child, which
-/// then never runs the command.
+/// A child process held before its exec. Dropping it ends the child without running the command.
 #[derive(Debug)]
 pub struct HeldCommand {
     program: String,
@@ -61,11 +59,10 @@ pub struct HeldCommand {
 }
 
 impl HeldCommand {
-    /// Forks a child that will run `command`, and holds it there.
+    /// Forks a child for `command`, and holds it.
     ///
     /// # Errors
-    /// [`LaunchError::Prepare`] when no process can be started. Whether the command
-    /// can be run turns out in [`Self::release`] only.
+    /// [`LaunchError::Prepare`]. Errors of the exec itself come from [`Self::release`].
     pub fn start(mut command: Command) -> Result<Self, LaunchError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let prepare = |operation| {
@@ -76,10 +73,10 @@ impl HeldCommand {
                 source,
             }
         };
-        let (told, tell) = sys::pipe().map_err(prepare("pipe2"))?;
+        let (pid_in, pid_out) = sys::pipe().map_err(prepare("pipe2"))?;
         let (hold, release) = sys::pipe().map_err(prepare("pipe2"))?;
-        let parents_ends = (told.as_raw_fd(), release.as_raw_fd());
-        sys::hold_before_exec(&mut command, tell, hold, parents_ends);
+        let parents_ends = (pid_in.as_raw_fd(), release.as_raw_fd());
+        sys::hold_before_exec(&mut command, pid_out, hold, parents_ends);
         let helper = std::thread::Builder::new()
             .name("launch".into())
             .spawn(move || command.spawn())
@@ -90,39 +87,39 @@ impl HeldCommand {
             release: Some(release.into()),
             helper: Some(helper),
         };
-        match read_pid(told) {
+        match read_pid(pid_in) {
             Ok(pid) => {
                 held.pid = pid;
                 Ok(held)
             }
-            Err(told_nothing) => {
-                // The fork failed: spawn knows why, and returns at once.
+            Err(no_pid) => {
+                // The fork failed; spawn returns the cause.
                 let source = match held.join() {
                     Some(Err(error)) => error,
-                    _ => told_nothing,
+                    _ => no_pid,
                 };
                 Err(prepare("fork")(source))
             }
         }
     }
 
-    /// The child's process id, which the command will keep.
+    /// The child's pid, kept by the command.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// Lets the child exec, and returns when it has.
+    /// Lets the child exec, and waits for the exec.
     ///
     /// # Errors
-    /// [`LaunchError::Exec`] with the errno; the child is gone then.
+    /// [`LaunchError::Exec`] with the errno; the child is gone.
     pub fn release(mut self) -> Result<RunningCommand, LaunchError> {
         let exec_error = |program: &str, source| LaunchError::Exec {
             program: program.to_owned(),
             source,
         };
         if let Some(mut release) = self.release.take() {
-            // A child that was killed meanwhile shows in what spawn returns.
+            // Spawn reports a child killed meanwhile.
             let _ = release.write_all(b"x");
         }
         match self.join() {
@@ -142,8 +139,8 @@ impl HeldCommand {
 
 impl Drop for HeldCommand {
     fn drop(&mut self) {
-        // The end of this pipe makes the child give up before its exec; std's spawn
-        // then reaps it and the helper ends.
+        // Closing this pipe ends the child before its exec; std's spawn reaps it, and the helper
+        // ends.
         self.release = None;
         if let Some(Ok(mut child)) = self.join() {
             let _ = child.kill();
@@ -152,38 +149,37 @@ impl Drop for HeldCommand {
     }
 }
 
-fn read_pid(told: OwnedFd) -> io::Result<Pid> {
+fn read_pid(pid_in: OwnedFd) -> io::Result<Pid> {
     let mut bytes = [0u8; 4];
-    File::from(told).read_exact(&mut bytes)?;
+    File::from(pid_in).read_exact(&mut bytes)?;
     Ok(Pid(u32::from_ne_bytes(bytes)))
 }
 
-/// A command that was launched. Dropping it leaves it running.
+/// A launched command. Dropping it leaves it running.
 #[derive(Debug)]
 pub struct RunningCommand {
     child: Child,
 }
 
 impl RunningCommand {
-    /// Its process id.
     #[must_use]
+    /// The process id.
     pub fn pid(&self) -> Pid {
         Pid(self.child.id())
     }
 
-    /// Its exit status, when it has ended. Until this (or [`Self::wait`]) has said
-    /// so, the ended process stays a zombie, whose CPU time the engine reads.
+    /// The exit status, once exited. Until then (or [`Self::wait`]) an exited process stays a
+    /// zombie, and the engine reads its CPU time.
     ///
     /// # Errors
-    /// What `waitpid(2)` answers.
+    /// Errors of `waitpid(2)`.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
 
-    /// Waits for its end.
     ///
     /// # Errors
-    /// What `waitpid(2)` answers.
+    /// Errors of `waitpid(2)`.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait()
     }
@@ -191,7 +187,7 @@ impl RunningCommand {
     /// Kills it (SIGKILL).
     ///
     /// # Errors
-    /// What `kill(2)` answers.
+    /// Errors of `kill(2)`.
     pub fn kill(&mut self) -> io::Result<()> {
         self.child.kill()
     }
@@ -199,7 +195,7 @@ impl RunningCommand {
 
 impl Drop for RunningCommand {
     fn drop(&mut self) {
-        // One that has ended is not left a zombie.
+        // Reaps an exited command.
         let _ = self.child.try_wait();
     }
 }

@@ -1,8 +1,7 @@
-//! Sampling: the engines that ask the kernel (or a thread, or the VM) where the
-//! target's threads are.
+//! Sampling engines and recording sessions.
 //!
-//! An [`Engine`] turns a live process into [`EngineEvent`]s in time order. The one
-//! here is [`kernel::KernelEngine`], on `perf_event_open`.
+//! An [`Engine`] turns a live process into [`EngineEvent`]s in time order; [`kernel::KernelEngine`]
+//! uses `perf_event_open`.
 
 #![cfg_attr(
     test,

@@ -1,24 +1,22 @@
-//! The draining thread's priority: as high as it may have.
+//! Priority of the drain thread.
 //!
-//! A drain that waits behind a busy target loses records when its rings fill up.
-//! Real time at the lowest such priority is enough to come before everything
-//! that is ordinary, and yields to everything that is really urgent.
+//! A drain delayed by a busy target loses records to ring overflow. The lowest real-time priority
+//! precedes all ordinary threads and yields to other real-time threads.
 
 use crate::sys;
 
-/// What the thread got.
+/// Scheduling of the drain thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheduling {
     /// For the session record: `SCHED_FIFO 1`, `nice -20`, `nice 0`.
     pub words: String,
-    /// Whether that is a real-time priority.
+    /// Whether the priority is real-time.
     pub real_time: bool,
 }
 
-/// Gives the calling thread `SCHED_FIFO` at the lowest real-time priority, else the
-/// best nice value it may have, and says which. Threads and processes that it
-/// starts under real time begin at the ordinary priority (`SCHED_RESET_ON_FORK`,
-/// sched(7)). A nice value is inherited: start nothing from this thread.
+/// Sets `SCHED_FIFO` at the lowest priority for the calling thread, else the best available nice
+/// value. Threads started under `SCHED_FIFO` get ordinary priority (`SCHED_RESET_ON_FORK`,
+/// sched(7)); nice values are inherited, so start nothing from this thread.
 #[must_use]
 pub fn raise_this_thread() -> Scheduling {
     let priority = sys::lowest_fifo_priority();
@@ -28,7 +26,7 @@ pub fn raise_this_thread() -> Scheduling {
             real_time: true,
         };
     }
-    // RLIMIT_NICE may allow a part of the way, so each step is asked for.
+    // RLIMIT_NICE may allow intermediate values only.
     let now = sys::nice();
     let _best = (-20..now).find(|&nice| sys::set_nice(nice).is_ok());
     Scheduling {
@@ -43,7 +41,7 @@ mod tests {
 
     #[test]
     fn some_priority_is_always_had_and_named() {
-        // On a thread of its own, as the test runner's must stay as it is.
+        // In a separate thread, to keep the test runner's priority.
         let got = std::thread::spawn(raise_this_thread)
             .join()
             .expect("does not panic");

@@ -1,48 +1,48 @@
-//! How often to sample: rates and the periods they stand for.
+//! Sampling rates and periods.
 
 use vmscope_records::DurationNs;
 
-/// A sampling rate, kept as its period, which is what the engines count in.
+/// A sampling rate, stored as its period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SamplingRate {
     period_ns: u64,
 }
 
-/// A rate that cannot be sampled at.
+/// An unavailable sampling rate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RateError {
     /// Zero, negative, or not a number.
     #[error("a sampling rate of {hz} Hz is none: give a number from {min} to {max}", min = SamplingRate::MIN_HZ, max = SamplingRate::MAX_HZ)]
     NotARate {
-        /// What was given, in samples per second.
+        /// Requested rate, in samples per second.
         hz: f64,
     },
-    /// Faster than any engine can follow.
+    /// Faster than any engine.
     #[error(
         "{hz} Hz is more than vmscope samples at: the highest rate is {max} Hz, the default 1400.7 Hz",
         max = SamplingRate::MAX_HZ
     )]
     TooHigh {
-        /// What was given, in samples per second.
+        /// Requested rate, in samples per second.
         hz: f64,
     },
-    /// Slower than makes sense.
     #[error(
         "{hz} Hz is less than vmscope samples at: the lowest rate is {min} Hz",
         min = SamplingRate::MIN_HZ
     )]
+    /// Below the lowest rate.
     TooLow {
-        /// What was given, in samples per second.
+        /// Requested rate, in samples per second.
         hz: f64,
     },
-    /// The kernel would throttle it.
+    /// The kernel throttles above its limit.
     #[error(
         "{hz:.1} Hz is more than this kernel allows ({limit} Hz): use a lower rate, \
          or raise it with `sysctl kernel.perf_event_max_sample_rate={hz:.0}`"
     )]
     AboveKernelLimit {
-        /// What was asked for, in samples per second.
+        /// Requested rate, in samples per second.
         hz: f64,
         /// `/proc/sys/kernel/perf_event_max_sample_rate`.
         limit: u64,
@@ -50,14 +50,13 @@ pub enum RateError {
 }
 
 impl SamplingRate {
-    /// The lowest rate, in Hz: a sample every ten seconds.
+    /// Lowest rate in Hz: a sample per ten seconds.
     pub const MIN_HZ: f64 = 0.1;
-    /// The highest rate, in Hz. The kernel starts no cpu-clock tick sooner than
-    /// 10 µs ahead (`perf_swevent_start_hrtimer`), and at 50 kHz the ticks alone
-    /// take a tenth of the target's time.
+    /// Highest rate in Hz. The kernel's cpu-clock ticks are at least 10 µs apart
+    /// (`perf_swevent_start_hrtimer`), and at 50 kHz ticks alone use a tenth of the target's time.
     pub const MAX_HZ: f64 = 50_000.0;
-    /// 713,927 ns, 1400.7 Hz: seven periods of exactly 1,400 Hz are 5 ms, and would
-    /// lock on to timers of 1, 2 and 5 ms (DESIGN.md §3).
+    /// 713,927 ns, 1400.7 Hz: seven periods of exactly 1,400 Hz are 5 ms, and would lock on to
+    /// timers of 1, 2 and 5 ms (DESIGN.md §3).
     pub const DEFAULT: SamplingRate = SamplingRate { period_ns: 713_927 };
 
     /// The rate of `hz` samples per second of the engine's clock.
@@ -84,7 +83,7 @@ impl SamplingRate {
         })
     }
 
-    /// The mean distance between two samples of a thread.
+    /// Mean distance between two samples of a thread.
     #[must_use]
     pub const fn period(self) -> DurationNs {
         DurationNs(self.period_ns)
@@ -97,8 +96,7 @@ impl SamplingRate {
         1e9 / self.period_ns as f64
     }
 
-    /// Refuses a rate above the kernel's `perf_event_max_sample_rate`, at which it
-    /// would throttle.
+    /// Refuses rates above the kernel's `perf_event_max_sample_rate`.
     ///
     /// # Errors
     /// [`RateError::AboveKernelLimit`].

@@ -1,5 +1,5 @@
-//! Every system call of this crate, each a safe function that returns
-//! `io::Result`: the only place, with `kernel::ring`, where there is unsafe code.
+//! System calls of this crate, as safe functions with `io::Result`. Unsafe code exists here and in
+//! `kernel::ring` only.
 #![expect(
     unsafe_code,
     reason = "the funnel through which all system calls go, so that their safety is argued in one place"
@@ -12,7 +12,6 @@ use std::time::Duration;
 use perf_event_open_sys::bindings::{PERF_FLAG_FD_CLOEXEC, perf_event_attr};
 use perf_event_open_sys::ioctls;
 
-/// A C return value as a result: -1 is `errno`.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 {
         Err(io::Error::last_os_error())
@@ -21,7 +20,7 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// A fresh descriptor, returned by a call that has just succeeded.
+/// Owns a new descriptor.
 fn own(fd: libc::c_int) -> OwnedFd {
     // SAFETY: every caller passes what the kernel has just returned to it, and
     // nobody else knows of.
@@ -54,25 +53,25 @@ pub(crate) fn perf_event_open(
     check(fd).map(own)
 }
 
-/// Starts the event and all that were inherited from it.
+/// Enables an event and its inherited copies.
 pub(crate) fn perf_enable(event: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: takes no pointer.
     check(unsafe { ioctls::ENABLE(event.as_raw_fd(), 0) }).map(drop)
 }
 
-/// Stops the event and all that were inherited from it.
+/// Disables an event and its inherited copies.
 pub(crate) fn perf_disable(event: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: takes no pointer.
     check(unsafe { ioctls::DISABLE(event.as_raw_fd(), 0) }).map(drop)
 }
 
-/// Lets the event (and what inherits from it) write into `output`'s ring.
+/// Redirects records of an event and its inherited copies to `output`'s ring.
 pub(crate) fn perf_set_output(event: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: takes no pointer.
     check(unsafe { ioctls::SET_OUTPUT(event.as_raw_fd(), output.as_raw_fd()) }).map(drop)
 }
 
-/// The id that the event's records (and those of what inherits from it) carry.
+/// Event id in the records of an event and its inherited copies.
 pub(crate) fn perf_id(event: BorrowedFd<'_>) -> io::Result<u64> {
     let mut id = 0u64;
     // SAFETY: the kernel writes one u64 there.
@@ -80,7 +79,7 @@ pub(crate) fn perf_id(event: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(id)
 }
 
-/// Sets the event's period (not that of those inherited from it) and starts it anew.
+/// Sets and restarts an event's period, inherited copies excluded.
 pub(crate) fn perf_set_period(event: BorrowedFd<'_>, period_ns: u64) -> io::Result<()> {
     let mut period = period_ns;
     // The kernel reads the period from memory (`copy_from_user` in `_perf_ioctl`),
@@ -90,7 +89,7 @@ pub(crate) fn perf_set_period(event: BorrowedFd<'_>, period_ns: u64) -> io::Resu
     check(unsafe { ioctls::PERIOD(event.as_raw_fd(), pointer) }).map(drop)
 }
 
-/// Reads a counting event: its count so far, in ns for the clocks.
+/// Count of an event, in ns for clocks.
 pub(crate) fn perf_count(event: BorrowedFd<'_>) -> io::Result<u64> {
     let mut bytes = [0u8; 8];
     // SAFETY: the kernel writes at most eight bytes there.
@@ -98,12 +97,12 @@ pub(crate) fn perf_count(event: BorrowedFd<'_>) -> io::Result<u64> {
     match n {
         8 => Ok(u64::from_ne_bytes(bytes)),
         n if n < 0 => Err(io::Error::last_os_error()),
-        // The event could not be scheduled (`PERF_EVENT_STATE_ERROR`).
+        // The event is in an error state (`PERF_EVENT_STATE_ERROR`).
         _ => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 
-/// A descriptor of the process that becomes readable when it has ended.
+/// A descriptor that becomes readable at the process's exit.
 pub(crate) fn pidfd_open(pid: u32) -> io::Result<OwnedFd> {
     // SAFETY: takes no pointer.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
@@ -111,19 +110,19 @@ pub(crate) fn pidfd_open(pid: u32) -> io::Result<OwnedFd> {
     check(fd).map(own)
 }
 
-/// What [`poll`] saw on one descriptor.
+/// Result of [`poll`] for one descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Polled {
-    /// There is something to read.
+    /// Data is readable.
     pub readable: bool,
-    /// There will be no more.
+    /// No more data follows.
     pub hung_up: bool,
 }
 
-/// Descriptors to wait for, kept between calls of [`poll`].
+/// Descriptors for [`poll`].
 pub(crate) type PollSet = Vec<libc::pollfd>;
 
-/// An entry of a [`PollSet`] that waits for something to read.
+/// An entry of a [`PollSet`], for reading.
 pub(crate) fn poll_entry(fd: BorrowedFd<'_>) -> libc::pollfd {
     libc::pollfd {
         fd: fd.as_raw_fd(),
@@ -132,7 +131,7 @@ pub(crate) fn poll_entry(fd: BorrowedFd<'_>) -> libc::pollfd {
     }
 }
 
-/// What the last [`poll`] saw.
+/// Result of the last [`poll`].
 pub(crate) fn polled(entry: &libc::pollfd) -> Polled {
     Polled {
         readable: entry.revents & libc::POLLIN != 0,
@@ -140,8 +139,7 @@ pub(crate) fn polled(entry: &libc::pollfd) -> Polled {
     }
 }
 
-/// Waits until something can be read or `timeout` is over. A signal ends the wait
-/// early, as if nothing had happened.
+/// Waits for readable data, `timeout`, or a signal.
 pub(crate) fn poll(set: &mut PollSet, timeout: Duration) -> io::Result<()> {
     let millis = timeout.as_micros().div_ceil(1000);
     let millis = libc::c_int::try_from(millis).unwrap_or(libc::c_int::MAX);
@@ -173,13 +171,13 @@ fn clock_ns(clock: libc::clockid_t) -> io::Result<u64> {
     Ok(timespec_ns(time))
 }
 
-/// `CLOCK_MONOTONIC` now, in ns. It cannot fail on Linux; 0 if it did.
+/// `CLOCK_MONOTONIC` in ns; 0 on failure, impossible on Linux.
 pub(crate) fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
-/// CPU time of a whole process, threads that have ended included, in ns; also of
-/// a zombie. Anyone may ask (`clock_getcpuclockid(3)`).
+/// CPU time of a process in ns, exited threads and zombies included; readable by every user
+/// (`clock_getcpuclockid(3)`).
 pub(crate) fn process_cpu_ns(pid: u32) -> io::Result<u64> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     let mut clock: libc::clockid_t = 0;
@@ -190,20 +188,18 @@ pub(crate) fn process_cpu_ns(pid: u32) -> io::Result<u64> {
     }
 }
 
-/// Bytes in a page.
 pub(crate) fn page_size() -> usize {
     // SAFETY: takes no pointer.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).unwrap_or(4096)
 }
 
-/// The user that we act as.
 pub(crate) fn effective_uid() -> u32 {
     // SAFETY: takes no pointer and always succeeds.
     unsafe { libc::geteuid() }
 }
 
-/// Raises the soft limit on open descriptors to the hard one and returns it.
+/// Raises the soft limit on open descriptors to the hard limit, and returns it.
 pub(crate) fn raise_open_files() -> io::Result<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -219,8 +215,8 @@ pub(crate) fn raise_open_files() -> io::Result<u64> {
     Ok(limit.rlim_cur)
 }
 
-/// Gives the calling thread `SCHED_FIFO` at `priority`; what it starts begins at
-/// the ordinary one (`SCHED_RESET_ON_FORK`).
+/// Sets `SCHED_FIFO` with `priority` for the calling thread; started threads get ordinary priority
+/// (`SCHED_RESET_ON_FORK`).
 pub(crate) fn set_fifo(priority: i32) -> io::Result<()> {
     let param = libc::sched_param {
         sched_priority: priority,
@@ -236,7 +232,7 @@ pub(crate) fn lowest_fifo_priority() -> i32 {
     unsafe { libc::sched_get_priority_min(libc::SCHED_FIFO) }.max(1)
 }
 
-/// Sets the calling thread's nice value (on Linux it is the thread's, `setpriority(2)`).
+/// Sets the calling thread's nice value (per thread on Linux, `setpriority(2)`).
 pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
     // SAFETY: takes no pointer.
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }).map(drop)
@@ -249,7 +245,7 @@ pub(crate) fn nice() -> i32 {
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
 
-/// A pipe, close-on-exec: reading end, writing end.
+/// A pipe, close-on-exec: read end, write end.
 pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut fds = [0; 2];
     // SAFETY: the kernel writes two descriptors there.
@@ -257,23 +253,21 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((own(fds[0]), own(fds[1])))
 }
 
-/// Makes `command`'s child, just before its exec, write its pid into `told` and
-/// wait until something can be read from `release`. When `release` ends without
-/// that, the child fails to start with `ECANCELED`.
+/// Makes `command`'s child write its pid into `pid_out` before its exec, and wait for a byte from
+/// `release`. Closing `release` without a byte fails the start with `ECANCELED`.
 ///
-/// Signals: std's `Command` gives the child an empty mask and SIGPIPE's default;
-/// exec itself resets handlers, but not what is ignored, so that is reset here.
+/// Signals: std's `Command` resets the mask and SIGPIPE; exec resets handlers but not ignored
+/// signals, which are reset here.
 pub(crate) fn hold_before_exec(
     command: &mut std::process::Command,
-    told: OwnedFd,
+    pid_out: OwnedFd,
     release: OwnedFd,
     close: (libc::c_int, libc::c_int),
 ) {
     use std::os::unix::process::CommandExt as _;
     let hold = move || {
-        // The kernel's own struct, all zero: SIG_DFL, no flags, empty mask. By the raw
-        // call, as the C library does not touch the signals it uses itself (32, 33),
-        // which are sometimes inherited ignored.
+        // The kernel's struct, all zero: SIG_DFL, no flags, empty mask. A raw call, since the C
+        // library refuses its own signals (32, 33), which are sometimes inherited ignored.
         let default = [0u64; 4];
         for signal in 1..=64 {
             // SAFETY: async-signal-safe; the kernel reads its struct, 32 bytes at most,
@@ -288,7 +282,7 @@ pub(crate) fn hold_before_exec(
                 )
             };
         }
-        // The parent's ends: while this child holds them too, it would wait for itself.
+        // The child must not hold the parent's ends, or it waits for itself.
         // SAFETY: the child is single-threaded and uses neither again.
         unsafe { libc::close(close.0) };
         // SAFETY: as above.
@@ -296,7 +290,7 @@ pub(crate) fn hold_before_exec(
         // SAFETY: async-signal-safe, takes no pointer.
         let pid = unsafe { libc::getpid() }.to_ne_bytes();
         // SAFETY: four bytes are read there, fewer than a pipe takes at once.
-        let written = unsafe { libc::write(told.as_raw_fd(), pid.as_ptr().cast(), pid.len()) };
+        let written = unsafe { libc::write(pid_out.as_raw_fd(), pid.as_ptr().cast(), pid.len()) };
         if written != 4 {
             return Err(io::Error::last_os_error());
         }

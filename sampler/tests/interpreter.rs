@@ -72,7 +72,6 @@ impl AdapterFamily for Family {
         SampleNeeds {
             registers: 1 << BP | 1 << SP | 1 << R13,
             stack_bytes: 256,
-            words: Vec::new(),
             sources: SOURCES.to_vec(),
         }
     }

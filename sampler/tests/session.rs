@@ -158,7 +158,6 @@ impl AdapterFamily for Toy {
         SampleNeeds {
             registers: 0b101,
             stack_bytes: if launch.command.is_empty() { 0 } else { 32 },
-            words: Vec::new(),
             sources: SOURCES.to_vec(),
         }
     }
@@ -183,7 +182,6 @@ impl Adapter for ToyAdapter {
         SampleNeeds {
             registers: 0b101,
             stack_bytes: 64,
-            words: Vec::new(),
             sources: SOURCES.to_vec(),
         }
     }

@@ -1,10 +1,9 @@
-//! For whom the VM, its collector, its compilers, libraries and the kernel work: to which
-//! method of the program each sample belongs.
+//! Attribution: assigns the samples of the VM, collector, compilers, libraries and kernel to
+//! methods of the program.
 //!
-//! A sample in a method is that method's. Any other has an owner where its callers were
-//! recorded: the innermost method among them. Threads that collect work for nobody in
-//! particular; those that compile, for what they were seen to compile
-//! ([`crate::compilers`]). What is not known stays nobody's, and why is said.
+//! A method's sample belongs to that method. Other samples belong to the innermost method among
+//! their recorded callers. Collector threads serve no single method; compiler threads serve the
+//! method being compiled ([`crate::compilers`]).
 
 use crate::compilers::{For, Timelines};
 use crate::methods::is_method;
@@ -16,43 +15,43 @@ use crate::trace::ChainTree;
 use rustc_hash::FxHashMap;
 use vmscope_records::{ThreadRole, TimeNs};
 
-/// So many samples are looked at between two looks at [`Stop`].
+/// Samples between two checks of [`Stop`].
 const BATCH: usize = 1 << 16;
 
-/// Whose a sample is.
+/// Owner of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
-    /// Of the method that this entry is of.
+    /// The method of this entry.
     Method(EntryId),
-    /// Of the method that was being compiled: index in [`crate::Trace::compilations`].
+    /// The method being compiled: index in [`crate::Trace::compilations`].
     Compiled(u32),
-    /// Nobody's: of a thread that collects.
+    /// Nobody: a collector thread.
     Collector,
-    /// Of a thread that compiles, it is not known what.
+    /// A compiler thread whose compilation is unknown.
     Compiler,
-    /// Nobody's: of a thread that works for the VM.
+    /// Nobody: a VM thread.
     Vm,
-    /// Callers were recorded, and none of them is a method.
+    /// Callers were recorded, but none is a method.
     NoMethod,
     /// No callers were recorded.
     NoCallers,
-    /// Known by a time bucket only, without its callers ([`crate::time_buckets`]).
+    /// The sample survives only in a time bucket's sums, without callers ([`crate::time_buckets`]).
     Forgotten,
 }
 
-/// Samples of one entry that have one owner.
+/// Samples of one entry with the same owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owned {
-    /// Where they fell.
+    /// Entry of the innermost frame.
     pub entry: EntryId,
-    /// Whose they are.
+    /// Their owner.
     pub owner: Owner,
-    /// More than none.
+    /// At least 1.
     pub samples: u64,
 }
 
-/// Counts what a filter takes by entry and owner, in that order; `None` when `stop` was
-/// wished before it was done.
+/// Counts the filter's samples by entry and owner, sorted by both. `None` if `stop` was requested
+/// first.
 #[must_use]
 pub fn owners(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Owned>> {
     let mut counter = Counter::new(profile);
@@ -80,7 +79,7 @@ pub fn owners(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Own
             samples,
         })
         .collect();
-    // Quick where most are in order.
+    // Fast, since most are in order.
     all.sort();
     Some(all)
 }
@@ -89,11 +88,10 @@ struct Counter<'a> {
     profile: &'a Profile,
     is_method: Vec<bool>,
     timelines: Timelines<'a>,
-    /// Of each entry, its samples that are its own: most are.
+    /// Per entry: samples of which the entry itself is the owner (the majority).
     own: Vec<u64>,
-    /// All others.
     counts: FxHashMap<(EntryId, Owner), u64>,
-    /// Samples of which the time or the callers say whose they are.
+    /// Per entry: samples whose owner depends on time or callers.
     waiting: FxHashMap<EntryId, u64>,
 }
 
@@ -133,7 +131,7 @@ impl<'a> Counter<'a> {
         *self.waiting.entry(entry).or_default() += samples;
     }
 
-    /// Whose samples of an entry are, where their thread is all that it takes to know it.
+    /// The owner, if the thread alone determines it.
     fn by_thread(&self, thread: u32, entry: EntryId) -> Option<Owner> {
         if self.is_method(entry) {
             return Some(Owner::Method(entry));
@@ -149,7 +147,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Of each thread, the first one of which [`Self::by_thread`] says the same.
+    /// For each thread, the first thread with equal [`Self::by_thread`] results.
     fn kinds_of_threads(&self) -> Vec<u32> {
         let mut first: FxHashMap<(bool, ThreadRole), u32> = FxHashMap::default();
         let threads = (0..).take(self.profile.trace.threads.len());
@@ -160,12 +158,12 @@ impl<'a> Counter<'a> {
         threads.map(kind).collect()
     }
 
-    /// Whether all samples' threads are all that it takes to know whose they are.
+    /// Whether threads alone determine the owners of all samples.
     fn is_by_thread(&self) -> bool {
         self.timelines.is_empty() && self.profile.trace.chains.is_empty()
     }
 
-    /// Looks at the samples that wait one by one.
+    /// Attributes the waiting samples one by one.
     fn single(&mut self, profile: &Profile, filter: &Filter, stop: &Stop) -> Option<()> {
         let owner_of_chain = self.owners_of_chains();
         each_single(profile, filter, stop, |one| {
@@ -181,7 +179,7 @@ impl<'a> Counter<'a> {
         })
     }
 
-    /// Whose a sample is of which the time or the callers say it.
+    /// The owner by time or callers.
     fn by_time(&self, one: &Single, owner_of_chain: &[Option<EntryId>]) -> Owner {
         match self.timelines.at(one.thread, one.time) {
             Some(For::One(one)) => Owner::Compiled(u32::try_from(one).unwrap_or(u32::MAX)),
@@ -199,7 +197,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Of each node of the chains, the innermost method from there outwards.
+    /// For each chain node, the innermost method among the node and its callers.
     fn owners_of_chains(&self) -> Vec<Option<EntryId>> {
         let chains = &self.profile.trace.chains;
         let mut owners: Vec<Option<EntryId>> = Vec::with_capacity(chains.len());
@@ -208,7 +206,7 @@ impl<'a> Counter<'a> {
             let site = self.profile.site_of_place.get(node.place as usize);
             let site = site.and_then(|&site| self.profile.sites.get(site as usize));
             let own = site.map(|site| site.entry).filter(|&e| self.is_method(e));
-            // Callers come before what they call.
+            // Callers precede callees.
             let outer = || owners.get(node.parent as usize).copied().flatten();
             owners.push(own.or_else(outer));
         }
@@ -216,11 +214,12 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// The 95 % half-widths of the shares of `groups` groups in the `total` samples that a filter
-/// takes: by batch means, as all errors of shares. `put` is given each sample, its thread, the
-/// entry it fell in and whose it is, and hands on the groups that it is of. Empty where there
-/// are too few samples to say, or older ones are known by their sums only; `None` when `stop`
-/// was wished before it was done.
+/// 95 % half-widths of the shares of `groups` groups in the filter's `total` samples, by batch
+/// means.
+///
+/// `put` receives the thread, entry and owner of each sample and passes the sample's groups to its
+/// callback. Empty if the samples are too few, or if older samples survive only as sums. `None` if
+/// `stop` was requested first.
 pub fn owner_errors(
     profile: &Profile,
     filter: &Filter,
@@ -234,7 +233,7 @@ pub fn owner_errors(
     };
     let counter = Counter::new(profile);
     if counter.is_by_thread() {
-        // Then sums by thread and site say it, too.
+        // Sums by thread and site suffice.
         let selection = Selection::new(profile, filter);
         let entries = profile.time_buckets.by_spot(|_, spot| spot.entry);
         let batches = Batches {
@@ -270,7 +269,7 @@ pub fn owner_errors(
     Some(means.errors())
 }
 
-/// A sample that is kept by itself.
+/// An individually kept sample.
 struct Single {
     time: TimeNs,
     thread: u32,
@@ -278,8 +277,8 @@ struct Single {
     chain: Option<u32>,
 }
 
-/// Hands those samples that a filter takes to `visit`, in the order of time, until it has
-/// enough; `None` when `stop` was wished before they were all looked at.
+/// Passes the filter's samples to `visit` in time order until it returns `false`. `None` if `stop`
+/// was requested first.
 fn each_single(
     profile: &Profile,
     filter: &Filter,
@@ -331,7 +330,7 @@ fn each_single(
     done.or_else(|| enough.then_some(()))
 }
 
-/// Whose a sample is of which no callers are known.
+/// The owner of a sample without known callers.
 fn without_callers(role: ThreadRole) -> Owner {
     match role {
         ThreadRole::Collector => Owner::Collector,

@@ -31,9 +31,10 @@ pub enum Making {
     TimeBuckets,
 }
 
-/// Builds the profile of a trace. `symbols` come on top of the recording's own. With `inlined`,
-/// samples in inlined native functions count for these; otherwise for the function around
-/// them. Sorts samples by time.
+/// Builds the profile of a trace. `symbols` come on top of the recording's own. Samples in native
+/// functions count for the function of the symbol table, as in `perf report`; with `inlined`, for
+/// the innermost function inlined there. Samples in generated code count for the innermost method.
+/// Sorts samples by time.
 #[must_use]
 pub fn profile_of(trace: Trace, symbols: Vec<Symbols>, inlined: bool) -> Profile {
     profile_of_telling(trace, symbols, inlined, &mut |_| {})

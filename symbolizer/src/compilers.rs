@@ -1,8 +1,7 @@
-//! What the compilers' samples are worth to whom: which methods keep them busy.
+//! Compiler threads' samples by compiled method.
 //!
-//! A compilation is seen by looks at its thread ([`Compilation`]). Samples of that thread
-//! between the first and the last look that saw it are its own; what is between a look
-//! that saw it and one that did not is nobody's.
+//! Polls of compiler threads observe compilations ([`Compilation`]). Samples between the first and
+//! last poll that saw a compilation belong to it; samples in the gaps around belong to none.
 
 use crate::profile::Profile;
 use crate::summary::Filter;
@@ -12,95 +11,93 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use vmscope_records::{Compilation, ThreadRole, TimeNs};
 
-/// So many methods are listed, those with most samples.
+/// Maximum listed methods, those with most samples.
 pub const MAX_METHODS: usize = 1000;
 
-/// So many compilations of a method are listed, those with most samples.
+/// Maximum listed compilations of a method, those with most samples.
 pub const MAX_COMPILATIONS: usize = 100;
 
-/// Samples between two looks at whether to go on.
+/// Samples between two checks of [`Stop`].
 const STOP_EVERY: usize = 1 << 14;
 
-/// The samples of compilers' threads under a filter, of those that are kept one by one. The three that are nobody's and
-/// [`Compilers::told`] sum up to [`Compilers::samples`].
+/// Samples of compiler threads under a filter, among those kept individually. [`Compilers::told`],
+/// `between`, `doubtful` and `unseen` add up to [`Compilers::samples`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compilers {
-    /// All samples of threads that compile: those for which compilations are told, and
-    /// those whose role it is.
+    /// Samples of all compiler threads, by role or because of their compilations.
     pub samples: u64,
-    /// How many such threads there are.
+    /// Number of compiler threads with samples.
     pub threads: u64,
-    /// Samples while a method was seen to be compiled.
+    /// Samples during an observed compilation.
     pub told: u64,
-    /// Samples between two compilations: which of the two they belong to, or to a third
-    /// one that was too short to be seen, is not known.
+    /// Samples between two compilations: they may belong to either, or to one too short for a poll.
     pub between: u64,
-    /// Samples where two compilations of one thread are told at the same time.
+    /// Samples within two compilations of one thread.
     pub doubtful: u64,
-    /// Samples while no compilation was seen.
+    /// Samples without a compilation nearby.
     pub unseen: u64,
-    /// Compilations that were seen in that time, with samples or without.
+    /// Observed compilations in the filter's window, with or without samples.
     pub compilations: u64,
-    /// What was compiled, most samples first, at most [`MAX_METHODS`]; only what has any.
+    /// Methods with samples, most samples first, at most [`MAX_METHODS`].
     pub methods: Vec<CompiledMethod>,
-    /// Methods with samples that there was no room for, and their samples.
+    /// Methods beyond the limit, and their samples.
     pub left_out: (u64, u64),
 }
 
-/// A method that kept a compiler busy, at one tier.
+/// A method compiled at one tier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompiledMethod {
-    /// Its name, as constituents are named.
+    /// Name, in the form of constituents' names.
     pub name: String,
-    /// The tier that was made.
+    /// Tier of the compilations.
     pub tier: String,
-    /// The compilers' samples that it took.
+    /// Compiler samples for the method.
     pub samples: u64,
-    /// How many of its compilations have samples.
+    /// Number of its compilations with samples.
     pub compilations: u64,
-    /// Those with most samples, at most [`MAX_COMPILATIONS`].
+    /// The compilations with most samples, at most [`MAX_COMPILATIONS`].
     pub listed: Vec<CompiledOnce>,
 }
 
 /// One compilation with its samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompiledOnce {
-    /// The VM's number of it.
+    /// The VM's compilation id.
     pub id: u64,
-    /// The bytecode at which on-stack replacement enters, if it was for that.
+    /// Entry bytecode of on-stack replacement, if any.
     pub osr_bci: Option<u32>,
     /// Index in [`crate::Trace::threads`].
     pub thread: u32,
-    /// When it was seen first.
+    /// First poll that saw the compilation.
     pub first_seen: TimeNs,
-    /// When it was seen last.
+    /// Last poll that saw the compilation.
     pub last_seen: TimeNs,
-    /// The compiler's samples that it took.
+    /// Compiler samples for this compilation.
     pub samples: u64,
 }
 
-/// What a sample of a compiler's thread was for.
+/// Purpose of a compiler thread's sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum For {
-    /// The compilation of that index.
+    /// The compilation at this index.
     One(usize),
-    /// Which of two is not known.
+    /// One of two compilations.
     Between,
-    /// Two are told at that time.
+    /// Two compilations overlap.
     Doubtful,
-    /// None was seen.
+    /// No compilation nearby.
     Nothing,
 }
 
-/// The compilations of one thread, by their beginnings.
+/// One thread's compilations by first poll.
 struct Timeline<'a> {
-    /// With their indices in the trace.
+    /// With indices in the trace.
     of_thread: Vec<(usize, &'a Compilation)>,
-    /// For each, until when it or one before it was seen.
+    /// Running maximum of the last polls.
     seen_until: Vec<TimeNs>,
-    /// For each, until when it or one before it may have gone on.
+    /// Running maximum of the latest possible ends.
     over_by: Vec<TimeNs>,
-    /// For each, from when on it or one after it may have been going on.
+    /// From the back: running minimum of the earliest possible starts.
     may_begin: Vec<TimeNs>,
 }
 
@@ -113,7 +110,7 @@ impl<'a> Timeline<'a> {
             });
             running.collect()
         };
-        let (seen_until, over_by) = (ends(|one| one.last_seen), ends(Compilation::told_at));
+        let (seen_until, over_by) = (ends(|one| one.last_seen), ends(Compilation::emitted_at));
         let backwards = of_thread.iter().rev();
         let mut may_begin: Vec<TimeNs> = backwards
             .scan(TimeNs(u64::MAX), |earliest, (_, one)| {
@@ -138,12 +135,12 @@ impl<'a> Timeline<'a> {
             && let Some((index, one)) = self.of_thread.get(last)
         {
             let is_seen = time <= one.last_seen;
-            // One that began before and was seen after this time, too.
+            // An earlier compilation, seen after this time too.
             let other = (last.checked_sub(1)).is_some_and(|i| until(&self.seen_until, i));
             match (is_seen, other) {
                 (true, false) => return For::One(*index),
                 (true, true) => return For::Doubtful,
-                // The only one, or one of several: too odd to be told apart.
+                // An earlier compilation only, or several: indistinguishable.
                 (false, true) => return For::Doubtful,
                 (false, false) => {}
             }
@@ -156,7 +153,7 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// The compilations of all threads that compile; none where no compilation is told.
+/// The compilations of all compiler threads; empty if none were recorded.
 pub(crate) struct Timelines<'a>(FxHashMap<u32, Timeline<'a>>);
 
 impl<'a> Timelines<'a> {
@@ -178,25 +175,23 @@ impl<'a> Timelines<'a> {
         Timelines(lines.collect())
     }
 
-    /// Whether no thread does.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a thread compiles.
     pub fn has(&self, thread: u32) -> bool {
         self.0.contains_key(&thread)
     }
 
-    /// What a sample of a thread was for; `None` of a thread that does not compile.
+    /// The purpose of a thread's sample; `None` unless the thread compiles.
     pub fn at(&self, thread: u32, time: TimeNs) -> Option<For> {
         self.0.get(&thread).map(|line| line.at(time))
     }
 }
 
 impl Compilers {
-    /// Counts the compilers' samples under a filter; `None` if the recording has no
-    /// compilations, or `stop` was requested first.
+    /// Counts the compilers' samples under a filter; `None` if the recording has no compilations,
+    /// or `stop` was requested first.
     #[must_use]
     pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
         let trace = &profile.trace;
@@ -210,7 +205,7 @@ impl Compilers {
         let mut threads = FxHashSet::default();
         let takes_place = filter.takes_places(profile);
         let samples = &trace.samples;
-        // Compilers are at work seldom: most time buckets hold nothing of theirs.
+        // Compilers rarely run: most time buckets hold none of their samples.
         let ranges =
             (profile.time_buckets).ranges_of(samples.times.len(), |thread| lines.has(thread));
         for (count, index) in ranges.into_iter().flatten().enumerate() {
@@ -255,7 +250,7 @@ impl Compilers {
         Some(compilers)
     }
 
-    /// Sums up by method and tier.
+    /// Sums by method and tier.
     fn list(&mut self, profile: &Profile, counts: &[u64]) {
         let trace = &profile.trace;
         let mut methods: FxHashMap<(&str, &str), CompiledMethod> = FxHashMap::default();

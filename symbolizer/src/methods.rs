@@ -1,5 +1,4 @@
-//! Which entries are one method: its compilations by every tier, its interpretation, its
-//! on-stack replacements.
+//! Groups the entries of each method: all tiers, the interpreter and on-stack replacements.
 
 use crate::annotate::Subject;
 use crate::build::code::{full_name, separator_of};
@@ -13,18 +12,17 @@ use vmscope_records::{ConstituentKind, MethodKey, SymbolOwner};
 /// Index in [`Methods::names`].
 pub type MethodId = u32;
 
-/// The methods of a profile, each with all that ran of it. A function, a stub, a PIC is a
-/// method of its own here.
+/// The methods of a profile. Functions, stubs and PICs each count as a method here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Methods {
     /// The method of each of [`Profile::entries`].
     pub of_entry: Vec<MethodId>,
-    /// Their names.
+    /// Name of each method.
     pub names: Vec<Arc<str>>,
 }
 
 impl Methods {
-    /// Gathers them.
+    /// Groups the profile's entries.
     #[must_use]
     pub fn of(profile: &Profile) -> Self {
         let mut key_of_entry: Vec<Option<MethodKey>> = vec![None; profile.entries.len()];
@@ -58,8 +56,7 @@ impl Methods {
     }
 }
 
-/// Whether an entry's samples are a method's own, of the program that is profiled: no
-/// stub's, no collector's, no library's.
+/// Whether an entry belongs to a method of the profiled program: no stub, collector or library.
 #[must_use]
 pub fn is_method(profile: &Profile, entry: EntryId) -> bool {
     let Some(entry) = profile.entries.get(entry as usize) else {
@@ -74,8 +71,8 @@ pub fn is_method(profile: &Profile, entry: EntryId) -> bool {
     }
 }
 
-/// The machine code of each entry in bytes, where it is known: of all its versions that
-/// samples fell in. What is inlined and what is interpreted has none of its own.
+/// Size of each entry's machine code in bytes, if known, over all versions with samples. Entries of
+/// inlined functions and interpreted entries have none.
 #[must_use]
 pub fn code_sizes(profile: &Profile) -> Vec<Option<u64>> {
     let trace = &profile.trace;
@@ -86,7 +83,7 @@ pub fn code_sizes(profile: &Profile) -> Vec<Option<u64>> {
         let Some(site) = profile.sites.get(site as usize) else {
             continue;
         };
-        if !site.via.is_empty() {
+        if !site.via.is_empty() && profile.inlined_at(site).is_none() {
             continue;
         }
         let function = |owner, at| {

@@ -162,6 +162,25 @@ impl Profile {
             .is_none_or(|session| session.vm.kind == "native")
     }
 
+    /// The function that is executed at a site of a native function, if it is inlined into that
+    /// function. Generated code counts for the innermost method: its entry.
+    #[must_use]
+    pub fn inlined_at<'a>(&self, site: &'a Site) -> Option<&'a Frame> {
+        let entry = self.entries.get(site.entry as usize)?;
+        let outermost = site.via.last()?;
+        let is_inlined = *outermost.name == *entry.name && *site.frame.name != *entry.name;
+        (is_inlined && site.frame.method.is_none()).then_some(&site.frame)
+    }
+
+    /// The frame of a site's entry: the innermost, or a native function around it.
+    #[must_use]
+    pub fn frame_of_entry<'a>(&self, site: &'a Site) -> &'a Frame {
+        match (self.inlined_at(site), site.via.last()) {
+            (Some(_), Some(outermost)) => outermost,
+            _ => &site.frame,
+        }
+    }
+
     /// Whether an entry has a real name.
     #[must_use]
     pub fn is_named(&self, entry: EntryId) -> bool {

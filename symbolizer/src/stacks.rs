@@ -1,8 +1,7 @@
-//! Samples with their callers: the stacks that exports are made of.
+//! Samples with their callers: the stacks for exports.
 //!
-//! A trace keeps the callers of a sample as places: addresses. Here they become
-//! [`Site`](crate::Site)s, so that what has the same name is one node however many
-//! addresses it has, and the tree grows with the program, not with the samples.
+//! A trace keeps callers as addresses. This module turns them into [`Site`](crate::Site)s, merging
+//! addresses with the same name, so the tree grows with the program, not with the samples.
 
 mod frames;
 
@@ -15,45 +14,44 @@ use crate::trace::{ChainTree, Trace};
 use rustc_hash::FxHashMap;
 use vmscope_records::TimeNs;
 
-/// Samples between two looks at whether to go on.
+/// Samples between two checks of [`Stop`].
 const LOOK_EVERY: usize = 1 << 16;
 
-/// A stack as a path in a tree that all stacks share: its innermost site, and the node
-/// that it was called from.
+/// A node in the tree of stacks: the path to the root is a stack, innermost site first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackNode {
-    /// The caller; [`StackTree::NONE`] where it is the outermost.
+    /// The caller; [`StackTree::NONE`] for the outermost.
     pub parent: u32,
-    /// Where: of the call for a caller, of the sample for the innermost.
+    /// Site of the call or, in the innermost node, of the sample.
     pub site: SiteId,
 }
 
-/// The tree of all stacks. A node is always younger than its parent.
+/// The tree of all stacks. Parents precede children.
 #[derive(Clone, Debug, Default)]
 pub struct StackTree {
     nodes: Vec<StackNode>,
     index: FxHashMap<StackNode, u32>,
 }
 
-/// A sample by its stack.
+/// A sample with its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackSample {
-    /// When.
+    /// Time of the sample.
     pub time: TimeNs,
     /// Index in [`Trace::threads`].
     pub thread: u32,
-    /// A node of the tree.
+    /// Node in the tree.
     pub node: u32,
 }
 
-/// How many samples a thread has of a stack.
+/// Samples of a thread with the same stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackCount {
     /// Index in [`Trace::threads`].
     pub thread: u32,
-    /// A node of the tree.
+    /// Node in the tree.
     pub node: u32,
-    /// More than none.
+    /// At least 1.
     pub samples: u64,
 }
 
@@ -72,7 +70,7 @@ impl StackTree {
         let mut next = node;
         std::iter::from_fn(move || {
             let node = *self.nodes.get(next as usize)?;
-            // A parent is always older than its child: this ends.
+            // Parents are older, so this ends.
             next = node.parent;
             Some(node)
         })
@@ -82,15 +80,13 @@ impl StackTree {
         let node = StackNode { parent, site };
         *self.index.entry(node).or_insert_with(|| {
             self.nodes.push(node);
-            // There are at most as many as samples and nodes of their chains together,
-            // which would not fit into memory.
+            // At most one per sample and chain node: more would not fit into memory.
             u32::try_from(self.nodes.len() - 1).unwrap_or(Self::NONE)
         })
     }
 }
 
-/// Hands every sample that the filter takes to `visit`, in the order of the recording,
-/// and returns the tree that their nodes are of.
+/// Visits the filter's samples in recording order and returns the tree of their nodes.
 pub fn each_stack(
     profile: &Profile,
     filter: &Filter,
@@ -110,23 +106,21 @@ pub fn each_stack(
     walker.tree
 }
 
-/// Counts the filter's samples by thread and stack, in the order of first samples. Memory
-/// grows with distinct stacks, not with samples. `None` if `stop` was requested first.
+/// Counts the filter's samples by thread and stack, in order of first samples. Memory grows with
+/// distinct stacks, not with samples. `None` if `stop` was requested first.
 #[must_use]
 pub fn count_stacks(
     profile: &Profile,
     filter: &Filter,
     stop: &Stop,
 ) -> Option<(StackTree, Vec<StackCount>)> {
-    // By address first: one look into a table for each sample, and everything else for
-    // each distinct stack only.
+    // Group by address first: one hash lookup per sample, further work only per distinct stack.
     let mut raw: Vec<(Taken, u64)> = Vec::new();
     let mut index: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
     each_taken(profile, filter, stop, |taken| {
         let key = (taken.thread, taken.chain, taken.place);
         let slot = *index.entry(key).or_insert_with(|| {
             raw.push((taken, 0));
-            // There are fewer than samples.
             u32::try_from(raw.len() - 1).unwrap_or(u32::MAX)
         });
         if let Some((_, count)) = raw.get_mut(slot as usize) {
@@ -157,7 +151,7 @@ pub fn count_stacks(
     Some((walker.tree, counts))
 }
 
-/// A sample that a filter takes.
+/// A sample in the filter.
 #[derive(Clone, Copy)]
 struct Taken {
     time: TimeNs,
@@ -166,7 +160,7 @@ struct Taken {
     chain: u32,
 }
 
-/// Hands them to `visit` in order; `None` when it was stopped.
+/// Visits the samples in order; `None` if stopped.
 fn each_taken(
     profile: &Profile,
     filter: &Filter,
@@ -184,7 +178,7 @@ fn each_taken(
         if index.is_multiple_of(LOOK_EVERY) {
             stop.look(index, samples.times.len())?;
         }
-        // By where the sample itself fell, not by who called.
+        // The filter tests the sample's own place, not its callers.
         if !filter.takes(thread, time) || !takes_place(place) {
             continue;
         }
@@ -200,15 +194,14 @@ fn each_taken(
     Some(())
 }
 
-/// Turns chains of places into stacks of sites, each node of a chain once.
+/// Turns chains of places into stacks of sites, each chain node once.
 struct Walker<'a> {
     trace: &'a Trace,
     site_of_place: &'a [SiteId],
-    /// Of each node of the trace's chains its node of the tree, `NONE` before it was
-    /// first asked for.
+    /// Per chain node of the trace: its tree node, or `NONE`.
     known: Vec<u32>,
     tree: StackTree,
-    /// Nodes of a chain that are not known yet; kept for its room.
+    /// Reused buffer for unknown chain nodes.
     path: Vec<u32>,
 }
 
@@ -224,7 +217,7 @@ impl<'a> Walker<'a> {
     }
 
     fn site(&self, place: u32) -> SiteId {
-        // Every place has a site: the profile was made of the same trace.
+        // Profile and trace match, so every place has a site.
         self.site_of_place
             .get(place as usize)
             .copied()
@@ -237,7 +230,7 @@ impl<'a> Walker<'a> {
         self.tree.child(parent, site)
     }
 
-    /// The node of a chain's innermost caller.
+    /// The tree node of a chain's innermost caller.
     fn callers(&mut self, chain: u32) -> u32 {
         self.path.clear();
         let mut next = chain;

@@ -1,4 +1,4 @@
-//! Counting a profile's samples under a filter.
+//! Counts a profile's samples under a filter.
 
 mod cpu;
 pub(crate) mod errors;
@@ -18,71 +18,70 @@ use vmscope_records::{
     DurationNs, Exactness, LossReason, Lost, ProcessEnd, ProcessKey, Stream, TimeNs,
 };
 
-/// What a range can be worth, in the order of its numbers.
+/// Values of [`Exactness`] by number.
 const WORTHS: [Exactness; 3] = [
     Exactness::Exact,
     Exactness::Approximate,
     Exactness::MethodOnly,
 ];
 
-/// A thread's part.
+/// One thread's figures.
 #[derive(Clone, Debug)]
 pub struct ThreadSummary {
     /// Index in the trace's threads.
     pub thread: u32,
-    /// Its samples.
+    /// The thread's samples.
     pub samples: u64,
-    /// CPU time it used in the window, where known.
+    /// CPU time used in the window, if known.
     pub cpu: Option<DurationNs>,
-    /// How many samples that promised, with those after it was last read; `None` where
-    /// it is not known, and under [`Filter::only`].
+    /// Expected samples for that CPU time, plus those after its last reading. `None` if unknown,
+    /// and under [`Filter::only`].
     pub promised: Option<f64>,
 }
 
-/// The counts of a profile under a filter.
+/// A profile's counts under a filter.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// The window: from the first to the last instant that the filter and the
-    /// recording have in common.
+    /// Overlap of the recording and the filter's window: first and last instant.
     pub window: (TimeNs, TimeNs),
-    /// Samples.
+    /// All samples.
     pub total: u64,
-    /// Those of the VM in VMProfiler's sense.
+    /// Samples of the VM in VMProfiler's sense.
     pub vm: u64,
-    /// By region, as [`Region::ALL`] orders them.
+    /// Samples in the order of [`Region::ALL`].
     pub regions: [u64; Region::ALL.len()],
-    /// By entry.
+    /// Samples by entry.
     pub entries: Vec<u64>,
-    /// By site.
+    /// Samples by site.
     pub sites: Vec<u64>,
-    /// By thread: those that the filter includes and that had samples or CPU time.
+    /// The filter's threads with samples or CPU time.
     pub threads: Vec<ThreadSummary>,
-    /// What the resolution is worth.
+    /// Quality of the resolution.
     pub quality: Quality,
-    /// The same of the code that VMs made or interpret alone, without native code.
+    /// Quality of JIT and interpreted code only, without native code.
     pub of_code: Quality,
-    /// How many samples the threads' CPU time promised (TRUTH.md §2); `None` where
-    /// it is not known, and under [`Filter::only`]: CPU time does not say where it was used.
+    /// Expected samples for the threads' CPU time (docs/truth.md §2). `None` if unknown, and under
+    /// [`Filter::only`], since CPU time has no location.
     pub promised: Option<f64>,
-    /// Threads that are part of the filter, but whose CPU time is not known.
+    /// Whether the filter has conditions on code ([`Filter::only`]).
+    pub by_code: bool,
+    /// The filter's threads without known CPU time.
     pub threads_without_cpu: u64,
-    /// Samples taken after their thread's CPU time was last read, where a recording was
-    /// cut off or saved in mid-course: what was promised there is not known, and they
-    /// count as promised.
+    /// Samples after their thread's last CPU reading, in a truncated or partial recording. Their
+    /// expected number is unknown, so they count as expected.
     pub after_last_cpu: u64,
-    /// Samples known to be lost in the window.
+    /// Known lost samples in the window.
     pub lost: u64,
-    /// 95 % half-width of each entry's share (of all filtered samples), by batch
-    /// means; empty where there are too few samples, and unless they were
-    /// asked for: see [`Summary::errors_by_entry`].
+    /// 95 % half-width of each entry's share of all filtered samples, by batch means. Filled only
+    /// on request ([`Summary::errors_by_entry`]) and if samples suffice.
     pub errors: Vec<f64>,
 }
 
 impl Summary {
-    /// Counts the samples of a filter and estimates the errors of the entries' shares.
+    /// Counts the filter's samples and estimates the errors of the entries' shares.
     #[must_use]
     pub fn with_errors(profile: &Profile, filter: &Filter) -> Self {
-        // Nobody else holds this stop: both computations complete.
+        // No other holder of this stop: both computations complete.
         let stop = Stop::new();
         let mut summary = Self::of(profile, filter, &stop).unwrap_or_default();
         let errors = Self::errors_by_entry(profile, filter, &stop);
@@ -90,8 +89,8 @@ impl Summary {
         summary
     }
 
-    /// What [`Summary::errors`] of that filter's summary is to be, which takes longer than to
-    /// count. `None` when `stop` was wished before it was done.
+    /// Computes [`Summary::errors`], which takes longer than counting. `None` if `stop` was
+    /// requested first.
     #[must_use]
     pub fn errors_by_entry(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<f64>> {
         let selection = Selection::new(profile, filter);
@@ -101,8 +100,19 @@ impl Summary {
         errors::batch_errors(profile, &selection, entry_of, size, stop)
     }
 
-    /// Counts the samples of a filter; [`Summary::errors`] stays empty, for
-    /// [`Summary::errors_by_entry`] to fill. `None` if `stop` was requested first.
+    /// CPU time used in the window by the filter's threads, and the CPUs busy with them on
+    /// average; `None` if no thread's CPU time is known, or for an empty window.
+    #[must_use]
+    pub fn cpu_used(&self) -> Option<(DurationNs, f64)> {
+        let known = self.threads.iter().filter_map(|thread| thread.cpu);
+        let cpu = DurationNs(known.map(|cpu| cpu.0).sum());
+        let (from, to) = self.window;
+        let seconds = to.since(from).as_secs_f64();
+        (cpu.0 > 0 && seconds > 0.0).then(|| (cpu, cpu.as_secs_f64() / seconds))
+    }
+
+    /// Counts the filter's samples without [`Summary::errors`] (see [`Summary::errors_by_entry`]).
+    /// `None` if `stop` was requested first.
     #[must_use]
     pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
         let selection = Selection::new(profile, filter);
@@ -140,6 +150,7 @@ impl Summary {
             quality,
             of_code,
             promised: None,
+            by_code: !filter.only.is_everything(),
             threads_without_cpu: 0,
             after_last_cpu: 0,
             lost: lost(profile, filter, window),
@@ -149,7 +160,7 @@ impl Summary {
         Some(summary)
     }
 
-    /// The share of an entry in all filtered samples, 0 to 1.
+    /// Share of `samples` in all filtered samples, 0 to 1.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn share(&self, samples: u64) -> f64 {
@@ -205,14 +216,14 @@ impl Summary {
             }
         }
         if !filter.only.is_everything() {
-            // CPU time says nothing of where it was used.
+            // CPU time has no location.
             self.after_last_cpu = 0;
             self.threads_without_cpu = 0;
             return self.sort_threads();
         }
         self.promised = known.then_some(promised);
         if filter.takes_all_threads() && filter.from.is_none() && filter.to.is_none() {
-            // The processes' own accounts include threads too short to be asked.
+            // Process totals include threads too short-lived for a reading.
             if let Some(cpu) = process_cpu(profile, kernel) {
                 self.promised = Some(cpu / period.max(1.0));
                 self.after_last_cpu = 0;
@@ -227,8 +238,8 @@ impl Summary {
     }
 }
 
-/// CPU time (its user part, where the kernel is excluded) of all processes in
-/// nanoseconds; `None` unless it is known of each of them, over the whole recording.
+/// CPU time of all processes in nanoseconds (user time only if the kernel is excluded). `None`
+/// unless known for each process over the whole recording.
 #[expect(
     clippy::cast_precision_loss,
     reason = "nanoseconds of a recording are below 2^52"
@@ -243,7 +254,7 @@ fn process_cpu(profile: &Profile, kernel: bool) -> Option<f64> {
         return None;
     }
     let of_one = |end: &ProcessEnd| if kernel { end.cpu } else { end.cpu_user };
-    // The newest of each: an end may be told again.
+    // Keep the newest: an exit may be recorded twice.
     let ends: FxHashMap<ProcessKey, &ProcessEnd> = trace
         .process_ends
         .iter()
@@ -256,8 +267,7 @@ fn process_cpu(profile: &Profile, kernel: bool) -> Option<f64> {
         .sum()
 }
 
-/// The time that the recording and the filter have in common. A window begins and ends where
-/// samples are kept.
+/// Overlap of recording and filter. A window starts and ends with kept samples.
 fn window(profile: &Profile, filter: &Filter) -> (TimeNs, TimeNs) {
     let trace = &profile.trace;
     let kept_from = trace
@@ -268,7 +278,7 @@ fn window(profile: &Profile, filter: &Filter) -> (TimeNs, TimeNs) {
         .session
         .as_ref()
         .map_or(TimeNs(0), |session| session.time);
-    // With --keep-last the recording begins where the last dropped chunk ended.
+    // With --keep-last the recording starts at the end of the last dropped chunk.
     let start = kept_from.map(|limit| limit.time).max().unwrap_or(start);
     let end = match &trace.end {
         Some(end) => end.time,
@@ -280,10 +290,10 @@ fn window(profile: &Profile, filter: &Filter) -> (TimeNs, TimeNs) {
     (from, to.max(from))
 }
 
-/// Samples lost in spans that meet the window.
+/// Samples lost in spans overlapping the window.
 fn lost(profile: &Profile, filter: &Filter, window: (TimeNs, TimeNs)) -> u64 {
     let trace = &profile.trace;
-    // A loss whose thread is not known may be anybody's.
+    // A loss without a thread may affect any thread.
     let is_of_filter = |lost: &Lost| {
         let thread = lost.thread.and_then(|key| trace.number_of(key));
         thread.is_none_or(|thread| filter.takes_thread(thread))
@@ -295,6 +305,6 @@ fn lost(profile: &Profile, filter: &Filter, window: (TimeNs, TimeNs)) -> u64 {
             && lost.to >= window.0
             && is_of_filter(lost)
     });
-    // Saturating: a damaged recording may claim anything.
+    // Saturating: counts in a damaged recording are arbitrary.
     in_window.fold(0, |sum, lost| lost.count.saturating_add(sum))
 }

@@ -1,4 +1,4 @@
-//! Names for native places.
+//! Names of native places.
 
 use crate::trace::{Place, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -6,20 +6,20 @@ use vmscope_records::{
     Avma, FileOffset, Module, ModuleKey, NativeFunction, NativeLines, SymbolOwner, Symbols,
 };
 
-/// Which native places of a recording need a name.
+/// Native places without names in a recording.
 #[derive(Debug, Default)]
 pub struct Hits {
-    /// File offsets that were hit, by module, ascending.
+    /// Ascending file offsets with samples, by module.
     pub modules: Vec<(Module, Vec<FileOffset>)>,
-    /// Kernel addresses that were hit, ascending.
+    /// Ascending kernel addresses with samples.
     pub kernel: Vec<Avma>,
 }
 
 impl Hits {
-    /// All native places of `trace` whose symbols the recording does not hold.
+    /// All native places of `trace` without recorded symbols.
     #[must_use]
     pub fn missing_in(trace: &Trace) -> Self {
-        // What could not be read when it was recorded may be readable here.
+        // Files unreadable at recording time may be readable here.
         let named = trace.symbols.iter().filter(|s| !s.functions.is_empty());
         let known: FxHashSet<SymbolOwner> = named.map(|symbols| symbols.owner).collect();
         let mut by_module: FxHashMap<ModuleKey, Vec<FileOffset>> = FxHashMap::default();
@@ -48,14 +48,14 @@ impl Hits {
     }
 }
 
-/// Symbols for looking up.
+/// Symbol lookup.
 #[derive(Debug, Default)]
 pub struct SymbolTable<'a> {
     functions: FxHashMap<SymbolOwner, Vec<&'a NativeFunction>>,
 }
 
 impl<'a> SymbolTable<'a> {
-    /// A table of all of `symbols`.
+    /// Builds the lookup from `symbols`.
     #[must_use]
     pub fn new(symbols: impl IntoIterator<Item = &'a Symbols>) -> Self {
         let mut table = SymbolTable::default();
@@ -64,7 +64,7 @@ impl<'a> SymbolTable<'a> {
             functions.extend(&symbols.functions);
         }
         for functions in table.functions.values_mut() {
-            // Told twice, the one that says more counts.
+            // For duplicates, prefer the function with more lines, then the larger.
             functions.sort_by_key(|function| {
                 let says = (function.lines.len(), function.size);
                 (function.start, std::cmp::Reverse(says))
@@ -74,8 +74,7 @@ impl<'a> SymbolTable<'a> {
         table
     }
 
-    /// The function at an address, and the piece of it with its lines where there
-    /// are any.
+    /// The function at an address, and its piece with line information, if any.
     #[must_use]
     pub fn lookup(
         &self,

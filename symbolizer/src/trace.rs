@@ -164,6 +164,8 @@ pub struct Samples {
     pub chains: Vec<u32>,
     /// The number of chains cut off at the greatest depth.
     pub truncated_chains: u64,
+    /// The number of chains cut off at a caller where nothing is mapped: the frame pointer was none.
+    pub broken_chains: u64,
 }
 
 impl Samples {

@@ -1,4 +1,4 @@
-//! The code zone at the time of a sample (DESIGN.md §5, TRUTH.md §7).
+//! The code zone at the time of a sample (DESIGN.md §5, docs/truth.md §7).
 //!
 //! An adapter that polls sees a constituent from one poll ([`Constituent::since`]) to another
 //! ([`ConstituentGone::last_seen`]);shortly before and after, presence is

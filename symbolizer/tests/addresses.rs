@@ -1,4 +1,4 @@
-//! Samples by address, and what lay where when.
+//! Samples by address, and residencies of code over time.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ fn addresses(profile: &Profile, filter: &Filter) -> Addresses {
     Addresses::of(profile, filter, &layout, &Stop::new()).unwrap()
 }
 
-/// Owner, range and samples of each stretch.
+/// Owner, start, end and samples of each stretch.
 fn told(addresses: &Addresses) -> Vec<(Owner, u64, u64, u64)> {
     let one = |s: &vmscope_symbolizer::addresses::Stretch| (s.owner, s.start, s.end, s.samples());
     addresses.stretches.iter().map(one).collect()
@@ -44,7 +44,7 @@ fn every_sample_has_its_address_or_is_counted() {
     recording.sample(20, THREAD, ZONE + 0x110);
     recording.sample(30, THREAD, ZONE + 0x110);
     recording.sample(40, THREAD, ZONE + 0x180);
-    // Generated code that nobody told of, and nothing at all.
+    // Unrecorded generated code, then unmapped memory.
     recording.sample(50, THREAD, ZONE + 0x8000);
     recording.sample(60, THREAD, 0x10);
     recording.sample_in(70, THREAD, 0xffff_ffff_8100_0000, CpuMode::Kernel);
@@ -90,8 +90,8 @@ fn a_filter_counts_here_too() {
     assert_eq!(addresses(&profile, &nobody), Addresses::default());
 }
 
-/// 100,000 samples on two threads: in a program, in the kernel, in code of which every third
-/// piece moves now and then, and where nothing is. With what each was recorded as.
+/// 100,000 samples on two threads in a program, the kernel, code (a third of it moves now and then)
+/// and unmapped memory. Also returns each sample's address and thread.
 fn moving() -> (Profile, Vec<(u64, ThreadKey, u64)>) {
     const CODES: u64 = 30;
     let mut draw = Draw(7);
@@ -194,7 +194,7 @@ fn code_that_moved_has_the_address_that_it_had_then() {
     assert_eq!(residencies.compactions(zone), [(TimeNs(50), 1)]);
 }
 
-/// Start and presence of what is in the only zone at a time.
+/// Start and presence of the only zone's code at a time.
 fn at(residencies: &Residencies, time: u64) -> Vec<(u64, Presence)> {
     let there = residencies.at(&residencies.zones()[0], TimeNs(time));
     there
@@ -212,7 +212,7 @@ fn a_zone_is_told_as_it_was_at_a_time() {
         ..code(2, 30, ZONE + 0x200, ZONE + 0x300)
     });
     recording.gone(1, 50, 60);
-    // Another is seen on half of the second, which nobody told to be gone.
+    // New code covers half of the second, which has no recorded end.
     recording.constituent(code(3, 80, ZONE + 0x280, ZONE + 0x380));
     let profile = recording.end(100).profile();
     let residencies = Residencies::of(&profile.trace);
@@ -249,7 +249,7 @@ fn heaps_far_apart_are_zones_of_their_own() {
         process: other,
         ..code(4, 0, ZONE, ZONE + 0x100)
     });
-    // Free space and data are no zones.
+    // Free space and data form no zones.
     recording.constituent(Constituent {
         kind: ConstituentKind::Free,
         ..code(5, 0, ZONE + 0x2000_0000, ZONE + 0x2000_1000)
@@ -294,7 +294,7 @@ fn the_made_up_jvm_has_all_its_samples() {
         there.filter(|(residency, _)| is_method(residency)).count()
     };
     assert_eq!(methods(1), 0);
-    // Each of its 40 methods has one version at the end, at most.
+    // At most one version of each of its 40 methods remains.
     assert!(
         0 < methods(19_000) && methods(19_000) <= 40,
         "{}",

@@ -1,4 +1,4 @@
-//! A method's samples beside its bytecodes and lines: each is somewhere, once.
+//! A method's samples by bytecode and line: each sample counts once.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ fn samples_of(rows: &[Row]) -> u64 {
     rows.iter().map(of_row).sum()
 }
 
-/// The first of all are the same where only so many are asked for.
+/// A limited query returns the same first candidates.
 fn first_are_the_hottest(profile: &Profile, filter: &Filter, all: &[Candidate]) {
     let stop = Stop::new();
     let (taken, methods) = (Taken::of(profile, filter), ByMethod::of(profile));
@@ -48,8 +48,8 @@ fn first_are_the_hottest(profile: &Profile, filter: &Filter, all: &[Candidate]) 
     assert_eq!(hottest_method(&taken, &methods, &stop).unwrap(), one);
 }
 
-/// Every candidate of a profile: its samples are in its rows, each once, and its own add up
-/// to those of all entries that have a name.
+/// For every candidate of a profile: its rows contain its samples once, and the own samples of all
+/// candidates add up to those of all named entries.
 fn adds_up(profile: &Profile, filter: &Filter) {
     let summary = Summary::with_errors(profile, filter);
     let all = candidates(profile, filter);
@@ -137,9 +137,8 @@ fn the(profile: &Profile, name: &str) -> Annotation {
     }
 }
 
-/// `A.outer` with `A.inner` inlined twice, once in itself; compiled once more, on-stack
-/// replaced, under another name and with a method record of its own; and `A.inner` compiled
-/// by itself.
+/// `A.outer` inlines `A.inner` twice, once recursively. A second compilation (on-stack replacement)
+/// has another name and method record. `A.inner` also has own code.
 fn inlining() -> Profile {
     let mut recording = Recording::of("HotSpot");
     recording
@@ -172,7 +171,7 @@ fn inlining() -> Profile {
             map: covers(vec![vec![at(2, 3)]]),
             ..code(3, 0, 0x30000, 0x30020)
         })
-        // Another method of that name.
+        // Another method with an equal name.
         .constituent(Constituent {
             name: "A.outer()V".into(),
             method: Some(MethodKey(4)),
@@ -215,7 +214,7 @@ fn a_method_has_all_its_code_and_what_was_inlined_into_it() {
     let spots: Vec<_> = outer.rows.iter().map(|row| row.spot.clone()).collect();
     let bytecode = |pc| Spot::Bytecode(BytecodePc(pc));
     assert_eq!(spots, [bytecode(1), bytecode(4), Spot::Unknown]);
-    // The call: nothing of its own, all in the tree.
+    // The call has no own samples, only inlined ones.
     assert_eq!(
         (outer.rows[0].own.samples(), outer.rows[0].samples()),
         (0, 18)
@@ -225,7 +224,7 @@ fn a_method_has_all_its_code_and_what_was_inlined_into_it() {
     let deeper = &inner.rows[0];
     assert_eq!((deeper.own.samples(), deeper.samples()), (7, 18));
     assert_eq!(deeper.inlined[0].rows[0].own.samples(), 11);
-    // Both tiers at one bytecode.
+    // Both tiers sampled one bytecode.
     assert_eq!(outer.rows[1].own.tiers, [5, 13]);
     assert_eq!(outer.rows[2].own.method_only, 2);
 }
@@ -234,7 +233,7 @@ fn a_method_has_all_its_code_and_what_was_inlined_into_it() {
 fn an_inlined_method_is_gathered_from_wherever_it_ran() {
     let profile = inlining();
     let inner = the(&profile, "inner");
-    // Of the recursion the innermost counts.
+    // In recursion, the innermost frame counts.
     assert_eq!((inner.own.samples(), inner.all.samples()), (38, 38));
     let rows: Vec<u64> = inner.rows.iter().map(Row::samples).collect();
     assert_eq!(rows, [11, 24, 3]);
@@ -323,7 +322,7 @@ fn which_side_of_a_boundary_its_bytecode_is_on_is_kept() {
                 ..code(1, 0, 0x10000, 0x10020)
             })
             .sample(1, THREAD, 0x10010);
-        // Its method is not in the recording: it has the code's name.
+        // Without a method record, the code's name stands in.
         let annotation = the(&recording.profile(), "m1");
         let Spot::Range { from, to, after } = annotation.rows[0].spot else {
             panic!("{:?}", annotation.rows);
@@ -332,7 +331,7 @@ fn which_side_of_a_boundary_its_bytecode_is_on_is_kept() {
     }
 }
 
-/// A chain deeper than anybody inlines, of different methods, loses no sample.
+/// A chain of distinct methods deeper than real inlining loses no sample.
 #[test]
 fn chains_without_end_are_cut() {
     let depth = 5_000;
@@ -466,7 +465,7 @@ fn every_sample_of_a_method_is_of_one_version() {
                 let pieces = machine_code(&profile, subject, &[code]).remove(0);
                 let spots = pieces.iter().map(|piece| &piece.path[0].spot);
                 let spots: Vec<&Spot> = spots.collect();
-                // Wherever a sample fell, there is machine code.
+                // Every sampled place has machine code.
                 let mut rows = of_one.rows.iter();
                 assert!(rows.all(|row| spots.contains(&&row.spot) || row.spot == Spot::Unknown));
             }
@@ -481,7 +480,7 @@ fn every_sample_of_a_method_is_of_one_version() {
     );
 }
 
-/// The samples in each place, named by the way there; of what was inlined, those of its own
+/// Samples of each place, keyed by the inlining path; for inlined methods, those of their own
 /// places.
 fn by_place(rows: &[Row], way: &str, samples: &mut BTreeMap<String, u64>) {
     for row in rows {
@@ -515,7 +514,7 @@ fn versions_side_by_side_add_up_place_by_place() {
             by_place(&side.rows, "", &mut together);
             assert_eq!(side.all.samples(), version.samples);
             assert_eq!(side.total, all.total);
-            // One by one they are the same.
+            // Separate annotation of each version gives the same rows.
             let origin = Some(version.origin);
             let alone = annotate(&taken, &located, origin, &stop).unwrap();
             assert_eq!(format!("{:?}", alone.rows), format!("{:?}", side.rows));
@@ -532,7 +531,7 @@ fn versions_side_by_side_add_up_place_by_place() {
     assert!(several > 1, "{several} methods of several versions");
 }
 
-/// The tiers of a method's code in the order of time, each with whether it is gone.
+/// Tiers of a method's code in time order, each with whether the code is gone.
 fn the_versions(profile: &Profile, name: &str) -> Vec<(String, bool)> {
     let filter = Filter::default();
     let all = candidates(profile, &filter);
@@ -558,7 +557,7 @@ fn callers_and_callees_are_counted_once_a_stack() {
     let filter = Filter::default();
     for candidate in candidates(&profile, &filter).iter().take(20) {
         let calls = calls(&profile, &filter, &candidate.subject, &Stop::new()).unwrap();
-        // On the stack at least wherever it is in the site, and no call more often.
+        // The stack contains the method whenever the site does, and counts each sample once.
         assert!(calls.samples >= candidate.all, "{}", candidate.label);
         assert_eq!(calls.own, candidate.own, "{}", candidate.label);
         let all = calls.callers.iter().chain(&calls.callees);
@@ -569,7 +568,7 @@ fn callers_and_callees_are_counted_once_a_stack() {
     }
 }
 
-/// Of a recording without chains, calls are what was inlined: by sums, of any filter.
+/// Without recorded chains, inlined functions are the only calls. Sums suffice for every filter.
 #[test]
 fn without_chains_calls_are_what_was_inlined() {
     let mut profile = profile_of(

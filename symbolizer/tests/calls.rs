@@ -1,4 +1,4 @@
-//! The tree of callers is what counting the stacks one by one gives.
+//! The call tree equals a count of individual stacks.
 
 #![allow(clippy::unwrap_used, reason = "tests may fail by panicking")]
 
@@ -15,7 +15,7 @@ use vmscope_symbolizer::{Filter, Profile, Stop, Trace, profile_of};
 const OTHER: ThreadKey = ThreadKey(2);
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// A recording of stacks, each as letters, the outermost first.
+/// A recording of stacks; each letter is a function, outermost first.
 fn profile(stacks: &[(ThreadKey, &str)]) -> Profile {
     let mut recording = Recording::of("native");
     let functions: Vec<(u64, u64, &str)> = (0..)
@@ -41,12 +41,12 @@ fn index_of(profile: &Profile) -> Arc<StackIndex> {
     Arc::new(StackIndex::of(profile, None, None, &Stop::new()).unwrap())
 }
 
-/// All nodes, as a flame graph is read.
+/// All nodes in flame-graph order.
 fn nodes(tree: &CallTree) -> Vec<NodeId> {
     std::iter::successors(Some(CallTree::ROOT), |&node| tree.after(node)).collect()
 }
 
-/// The tree as text: a line for each node, `name total own`, indented by its depth.
+/// The tree as text: a line per node, `name total own`, indented by depth.
 fn text(tree: &CallTree) -> Vec<String> {
     let mut lines = Vec::new();
     let mut next = tree.after(CallTree::ROOT);
@@ -74,7 +74,7 @@ fn the_tree_counts_what_was_called_from_where() {
     assert_eq!(text(&tree), wanted);
     assert_eq!(tree.samples(), 7);
     let nodes = nodes(&tree);
-    // Each is beside another of its row, there and back again.
+    // Neighbours are symmetric.
     for &node in &nodes[1..] {
         let beside = tree.beside(CallTree::ROOT, node, true);
         if let Some(beside) = beside {
@@ -113,9 +113,9 @@ fn recursion_counts_once() {
     assert_eq!((counts.total, counts.own, counts.recursive), (4, 2, true));
     let around = tree.around(a, &Stop::new()).unwrap();
     let b = named(&tree, "b");
-    // Of the first three nobody called the outermost one.
+    // The first three stacks start with the function itself.
     assert_eq!(around.callers, [(None, 3), (Some(b), 1)]);
-    // a called b in two of them (twice in one), itself in two.
+    // a called b in two stacks (twice in one), and itself in two.
     assert_eq!(around.callees, [(a, 2), (b, 2)]);
     let mut fits = vec![false; tree.functions().len()];
     fits[b as usize] = true;
@@ -199,7 +199,7 @@ fn it_can_be_stopped_and_tells_how_far_it_is() {
     assert!(CallTree::of(&profile, &stacks, &filter, &of, &stop).is_none());
 }
 
-/// All of it against a count by hand, on recordings with everything in them.
+/// Compares every figure with a manual count, on the complete test recordings.
 #[test]
 fn sums_are_those_of_single_stacks() {
     for bytes in [

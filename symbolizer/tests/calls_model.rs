@@ -1,4 +1,4 @@
-//! The tree of callers under any filter is what going through all samples one by one gives.
+//! Under any filter, the call tree equals a naive count of all samples.
 
 #![allow(clippy::unwrap_used, reason = "tests may fail by panicking")]
 
@@ -16,14 +16,14 @@ use vmscope_symbolizer::calls::{
 use vmscope_symbolizer::stacks::{each_stack, frames_of};
 use vmscope_symbolizer::{Filter, Only, Profile, Stop};
 
-/// Several are parts of others' names.
+/// Some names are substrings of others.
 const NAMES: [&str; 5] = ["a", "b", "c", "ab", "bc"];
 const THREADS: u32 = 3;
 
-/// A thread, and functions by number, the outermost first.
+/// Thread, and function numbers, outermost first.
 type Stack = (u32, Vec<u8>);
 
-/// What is asked: of a tree, in it of a function.
+/// A query: tree options and a function.
 #[derive(Clone, Debug)]
 struct Asked {
     window: (Option<u64>, Option<u64>),
@@ -46,7 +46,7 @@ fn profile(stacks: &[Stack]) -> Profile {
         recording.thread(ThreadKey(key), PROCESS, 0, "other", ThreadRole::Other);
     }
     for (time, (thread, stack)) in (0u64..).zip(stacks) {
-        // Some addresses of each function.
+        // Several addresses per function.
         let address = |&letter: &u8| PROGRAM_AT + u64::from(letter) * 0x100 + 0x10 + time % 3 * 8;
         let thread = ThreadKey(thread + 1);
         recording.stack(time / 2 * 10, thread, stack.iter().rev().map(address));
@@ -67,7 +67,7 @@ fn filter(asked: &Asked) -> Filter {
     }
 }
 
-/// The functions of every sample that a filter takes, the outermost first.
+/// The functions of each sample in the filter, outermost first.
 fn stacks_of(profile: &Profile, filter: &Filter, by_thread: bool) -> Vec<Vec<Function>> {
     let mut taken = Vec::new();
     let tree = each_stack(profile, filter, |sample| {
@@ -100,7 +100,7 @@ fn stacks_of(profile: &Profile, filter: &Filter, by_thread: bool) -> Vec<Vec<Fun
     taken.into_iter().map(functions).collect()
 }
 
-/// Samples by way from the outermost.
+/// Samples by path from the outermost function.
 fn by_path(stacks: &[Vec<Function>]) -> BTreeMap<Vec<Function>, (u64, u64)> {
     let mut counted: BTreeMap<Vec<Function>, (u64, u64)> = BTreeMap::new();
     for stack in stacks {
@@ -118,7 +118,7 @@ fn way_to(tree: &CallTree, node: NodeId) -> Vec<Function> {
         .collect()
 }
 
-/// What is around a function, by going through stacks.
+/// Naive callers and callees of a function.
 fn around(tree: &CallTree, stacks: &[Vec<Function>], function: &Function) -> Around {
     let mut callers: BTreeMap<Option<FunctionId>, u64> = BTreeMap::new();
     let mut callees: BTreeMap<FunctionId, u64> = BTreeMap::new();
@@ -144,7 +144,7 @@ fn around(tree: &CallTree, stacks: &[Vec<Function>], function: &Function) -> Aro
     around
 }
 
-/// Samples by way to the outermost, as the tree upwards tells it.
+/// Samples by path to the outermost function, from the caller tree.
 fn ways_up(tree: &CallTree, function: FunctionId) -> BTreeMap<Vec<FunctionId>, u64> {
     let mut open: Vec<(Vec<FunctionId>, Vec<Through>)> =
         vec![(vec![function], tree.own_of(function))];
@@ -269,7 +269,7 @@ fn check(profile: &Profile, index: &Arc<StackIndex>, asked: &Asked) {
             tree.matching(&fits, node, false, false),
             round.copied().find(is_match)
         );
-        // Its neighbour: the next of its depth.
+        // The right neighbour is the next node of equal depth.
         let depth = |node: NodeId| tree.node(node).unwrap().depth;
         let right = behind
             .iter()
@@ -330,7 +330,7 @@ proptest! {
         let index = Arc::new(StackIndex::of(&profile, None, None, &stop).unwrap());
         for asked in &questions {
             check(&profile, &index, asked);
-            // Of an index of the window alone it is the same.
+            // An index of the window alone gives the same tree.
             let (from, to) = (asked.window.0.map(TimeNs), asked.window.1.map(TimeNs));
             let index = StackIndex::of(&profile, from, to, &stop).unwrap();
             if !index.is_empty() {

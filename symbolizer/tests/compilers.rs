@@ -1,4 +1,4 @@
-//! Samples of compilers' threads and what they were compiling, in recordings made by hand.
+//! Samples of compiler threads by compilation, in handmade recordings.
 
 #![allow(
     clippy::unwrap_used,
@@ -50,7 +50,7 @@ fn counted(recording: &Recording, filter: &Filter) -> Compilers {
 #[test]
 fn samples_belong_to_what_was_seen_around_them() {
     let mut recording = recording();
-    // Told three times: the newest counts, wherever it stands.
+    // Three records of one compilation: the newest counts, in any order.
     tell(&mut recording, seen(C2, 7, "A.hot", 100, 110));
     tell(&mut recording, seen(C2, 7, "A.hot", 100, 150));
     tell(&mut recording, seen(C2, 7, "A.hot", 100, 120));
@@ -160,7 +160,7 @@ fn more_methods_than_are_listed_are_counted() {
     assert_eq!(compilers.told, 2200);
 }
 
-/// Whatever is told, against asking each compilation about each sample.
+/// Compares random compilations with a naive scan per sample.
 #[test]
 fn it_is_as_asking_each_compilation_about_each_sample() {
     for seed in 0..300 {
@@ -193,7 +193,7 @@ fn it_is_as_asking_each_compilation_about_each_sample() {
         }
         let compilers = counted(&recording, &Filter::default());
         let found = (compilers.told, compilers.between, compilers.unseen);
-        // One that is seen around another one that is over: told as doubtful.
+        // Allows extra doubt for a compilation observed around a finished one.
         assert!(compilers.doubtful >= doubtful, "seed {seed}");
         let moved = compilers.doubtful - doubtful;
         assert_eq!(found, (told - moved, between, unseen), "seed {seed}");

@@ -1,5 +1,5 @@
-//! What a recording that was cut off or saved in mid-course promises: CPU times are told
-//! about once a second, samples all the time.
+//! Expected samples of truncated or partial recordings: CPU readings arrive about once a second,
+//! samples continuously.
 
 use std::io::Cursor;
 
@@ -59,7 +59,7 @@ fn samples_after_the_last_reading_count_as_promised() {
             role: ThreadRole::Other,
             cpu_before: DurationNs(0),
         }),
-        // 100 periods by then, of which 99 were delivered.
+        // 100 periods have passed; 99 samples arrived.
         Record::ThreadCpu(ThreadCpu {
             key: thread,
             time: TimeNs(100 * PERIOD),
@@ -95,7 +95,7 @@ fn samples_after_the_last_reading_count_as_promised() {
     let all = Summary::with_errors(&profile, &Filter::default());
     assert_eq!((all.total, all.after_last_cpu), (149, 50));
     assert_eq!(all.promised, Some(150.0));
-    // What is only asked about the time before knows nothing of it.
+    // A filter on earlier times ignores the late samples.
     let before = Filter {
         to: Some(TimeNs(100 * PERIOD)),
         ..Filter::default()

@@ -1,5 +1,4 @@
-//! The seeds of the fuzz target `trace`: `BLESS=1` writes them anew. What the fuzzer
-//! found becomes a test of its own here.
+//! Seeds of the fuzz target `trace`; `BLESS=1` rewrites them. Fuzzing finds become tests here.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! A profile that grows is the one that the whole recording gives.
+//! A growing profile equals the profile of the whole recording.
 
 #![allow(
     clippy::unwrap_used,
@@ -93,16 +93,16 @@ fn what_comes_too_late_is_counted_and_counts_from_then_on() {
     }
     take(&mut live, &recording);
     live.settle(TimeNs(100), &NoFiles);
-    // It was there before the other, which took its place at 10.
+    // This code precedes the other, which replaced it at 10.
     live.take(Record::Constituent(Box::new(code(2, 5, 0x1000, 0x1100))));
-    // Nobody else is there.
+    // No other code is here.
     live.take(Record::Constituent(Box::new(code(3, 15, 0x3000, 0x3100))));
     live.finish(&NoFiles);
     assert_eq!(names(&live), ["m1", "(not mapped)", "m1", "m3"]);
     assert_eq!(live.omitted().late, 2);
 }
 
-/// Code that comes and goes for ever, at ever new addresses, each sampled a few times.
+/// Endless code turnover at ever new addresses, with a few samples each.
 fn churn(live: &mut Live, round: u64) {
     let time = round * 1000 + 1000;
     for n in 0..100 {
@@ -152,7 +152,7 @@ fn memory_is_bounded_however_long_it_goes_on() {
     let profile = live.profile().read().unwrap();
     let kept = profile.trace.samples.times.len();
     assert_eq!(kept as u64 + left.samples, 300 * 300);
-    // Whole time buckets are dropped.
+    // Dropping removes whole time buckets.
     assert!(kept <= 5_000 + 5_000 / 8 + 300 + BUCKET, "{kept}");
     assert!(
         profile.trace.places.len() < 30_000,
@@ -169,7 +169,7 @@ fn memory_is_bounded_however_long_it_goes_on() {
         assert_eq!(entry.name, format!("m{}", key % 300));
     }
     assert_eq!(profile.omitted, Some(left));
-    // What was forgotten lies nowhere any more: all that is there has its name.
+    // All remaining residencies have names; forgotten code has none.
     let residencies = Residencies::of(&profile.trace);
     let code = |residency: &Residency| residency.constituent(&profile.trace).unwrap().name.clone();
     let nameless = residencies
@@ -239,8 +239,8 @@ fn steps_say_what_they_did() {
     assert_eq!(names(&live).len(), 1_000);
 }
 
-/// What is told of code and of the program's functions comes at any time, also again and
-/// with more in it; in rounds of 1,000.
+/// A round of 1,000 records: code and function records come at any time, repeatedly and with
+/// additions.
 fn round(draw: &mut Draw, round: u64) -> Vec<Record> {
     let mut recording = Recording::empty();
     if round == 0 {
@@ -275,7 +275,7 @@ fn round(draw: &mut Draw, round: u64) -> Vec<Record> {
         let thread = ThreadKey(1 + u32::try_from(draw.below(4)).unwrap());
         let pc = match draw.below(3) {
             0 => PROGRAM_AT + draw.below(0x200),
-            // Ever new addresses: places are forgotten.
+            // Fresh addresses force places to be forgotten.
             1 if draw.below(4) == 0 => 0x900_0000 + round * 0x1000 + draw.below(0x1000),
             _ => 0x10_0100 + draw.below(30 * 0x100),
         };
@@ -284,7 +284,7 @@ fn round(draw: &mut Draw, round: u64) -> Vec<Record> {
     records_of(&recording.bytes())
 }
 
-/// The counts that a profile's own time buckets give, and what it gives with fresh ones.
+/// Counts from the profile's own time buckets, and from fresh ones.
 fn counts(profile: &mut Profile, filter: &Filter) -> [(Counts, Summary); 2] {
     let count = |profile: &Profile| {
         let mut counts = Counts::of(profile, filter, &Stop::new()).unwrap();
@@ -305,7 +305,7 @@ fn counts(profile: &mut Profile, filter: &Filter) -> [(Counts, Summary); 2] {
     [own, fresh]
 }
 
-/// By name and tier, how many samples there are since the start.
+/// Samples since the start, by name and tier.
 fn totals(profile: &Profile) -> std::collections::BTreeMap<String, u64> {
     let summary = Summary::with_errors(profile, &Filter::default());
     let mut totals = std::collections::BTreeMap::new();
@@ -320,7 +320,7 @@ fn totals(profile: &Profile) -> std::collections::BTreeMap<String, u64> {
 fn slices_that_grow_are_those_of_all_samples() {
     for seed in 1..=2 {
         let mut draw = Draw(seed);
-        // With and without forgetting single samples.
+        // With and without dropped samples.
         let small = Bounds {
             samples: 30_000,
             age: DurationNs(60_000),
@@ -360,7 +360,7 @@ fn slices_that_grow_are_those_of_all_samples() {
                 assert!(profile.trace.samples.times.is_sorted());
                 let last = profile.trace.ending.last_time;
                 for _ in 0..4 {
-                    // From what is kept one by one.
+                    // A window within the kept samples.
                     let kept = last.since(first).0.max(1);
                     let from = TimeNs(first.0 + 1 + draw.below(kept));
                     let to = (draw.below(2) == 0).then(|| TimeNs(from.0 + draw.below(kept)));
@@ -392,7 +392,7 @@ fn slices_that_grow_are_those_of_all_samples() {
         let left = small.omitted();
         assert!(left.samples > 50_000, "{left:?}");
         assert_eq!(whole.omitted().samples, 0);
-        // Since the start all is known, but for what was renamed too late.
+        // Totals since the start are complete, except for late renames.
         let (whole, small) = (
             whole.profile().read().unwrap(),
             small.profile().read().unwrap(),

@@ -1,4 +1,4 @@
-//! Samples by category and method or thread, against sums over all owners and threads.
+//! The matrix against sums over all owners and threads.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,19 +37,18 @@ fn filters() -> [Filter; 3] {
     ]
 }
 
-/// The region of each entry.
 fn regions(profile: &Profile) -> Vec<u32> {
     let regions = profile.entries.iter().map(|entry| entry.region as u32);
     regions.collect()
 }
 
-/// A matrix of regions, and what its rows come from.
+/// A matrix with regions as columns.
 fn matrix(profile: &Profile, methods: &Methods, filter: &Filter, axis: Axis) -> Matrix {
     let what = (axis, regions(profile), Region::ALL.len());
     Matrix::of(profile, methods, filter, what, &Stop::new()).unwrap()
 }
 
-/// The samples of each cell, by the text of its row and by its column.
+/// Samples of each cell, by row text and column.
 fn cells(matrix: &Matrix) -> BTreeMap<(String, u32), u64> {
     let mut cells = BTreeMap::new();
     for cell in matrix.cells.all() {
@@ -60,7 +59,7 @@ fn cells(matrix: &Matrix) -> BTreeMap<(String, u32), u64> {
     cells
 }
 
-/// The row of an owner, by a search in all names.
+/// The row of an owner, by linear search.
 fn row_of(profile: &Profile, methods: &Methods, owner: Owner) -> Row {
     match owner {
         Owner::Method(entry) => Row::Method(methods.of_entry[entry as usize]),
@@ -116,7 +115,7 @@ fn the_order_changes_no_cell() {
     let rows: Vec<u32> = (0..).take(whole.rows.len()).collect();
     let rows: Vec<u32> = rows.into_iter().rev().collect();
     let columns = (0u32..).take(whole.of_column.len());
-    // Columns without samples are left out.
+    // Leaves out empty columns.
     let columns: Vec<u32> = columns
         .filter(|&column| whole.of_column[column as usize] > 0)
         .collect();
@@ -151,7 +150,7 @@ fn errors_are_those_of_rows_columns_and_cells() {
             };
             matrix.rows.iter().position(|row| *row == wanted).unwrap()
         };
-        // Each of the three in an estimate of its own.
+        // A separate estimate for rows, columns and cells.
         type Group<'a> = &'a dyn Fn(u32, u32, Owner) -> usize;
         let groups: [(&[f64], Group<'_>); 3] = [
             (&errors.rows, &|thread, _, owner| row(thread, owner)),

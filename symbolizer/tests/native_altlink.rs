@@ -1,5 +1,5 @@
-//! Names that dwz moved into another file (`.gnu_debugaltlink`), with debug
-//! information written by hand, since dwz is rarely installed.
+//! Names in a dwz file (`.gnu_debugaltlink`). The debug information is handwritten, since dwz is
+//! rarely installed.
 #![expect(clippy::unwrap_used, reason = "tests say what went wrong by failing")]
 
 mod native_support;
@@ -7,8 +7,8 @@ mod native_support;
 use native_support::{Disk, code_segments, functions, module, offset_of, run};
 use vmscope_symbolizer::native::{ResolveOptions, resolve_module};
 
-/// A function `_start` into which one was inlined at line 7, whose name is at
-/// offset 12 of the other file's `.debug_info` (`DW_FORM_GNU_ref_alt`).
+/// `_start` with a function inlined at line 7, whose name is at offset 12 of the other file's
+/// `.debug_info` (`DW_FORM_GNU_ref_alt`).
 const MAIN: &str = "
  .text
  .globl _start

@@ -1,5 +1,5 @@
-//! Damaged ELF files: no panic, no endless work, and every promise about the result
-//! kept (`fuzz_elf` checks it).
+//! Damaged ELF files cause no panic and bounded work, and results keep their guarantees (checked by
+//! `fuzz_elf`).
 #![expect(clippy::unwrap_used, reason = "tests say what went wrong by failing")]
 
 mod native_support;
@@ -72,8 +72,7 @@ fn truncated_files_end_anywhere() {
     }
 }
 
-/// 100,000 inlined functions that all have the same list of 50,000 ranges: five
-/// billion ranges in a megabyte.
+/// 100,000 inlined functions sharing a list of 50,000 ranges: five billion ranges in a megabyte.
 #[test]
 fn amplified_ranges_run_out_of_steps() {
     const PROGRAM: &str = "
@@ -121,14 +120,14 @@ _start:
     assert!(!symbols.functions.is_empty());
 }
 
-/// Offsets of the debug and symbol sections' bytes and of the headers are where
-/// damage hurts: the last half of these small files.
+/// Damage matters most in headers and in debug and symbol sections, the last half of these small
+/// files.
 fn position() -> impl Strategy<Value = f64> {
     prop_oneof![0.0..0.01, 0.5..1.0, 0.0..1.0]
 }
 
 proptest! {
-    // PROPTEST_CASES asks for more.
+    // PROPTEST_CASES may ask for more.
     #![proptest_config(ProptestConfig {
         cases: ProptestConfig::default().cases.max(1500),
         ..ProptestConfig::default()

@@ -1,5 +1,5 @@
-//! Lines and inlined functions against binutils' addr2line, at every instruction of
-//! optimised programs.
+//! Compares lines and inlined functions with binutils' addr2line at every instruction of optimised
+//! programs.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -66,7 +66,7 @@ fn main() {
 }
 "#;
 
-/// A frame as addr2line prints it: function, file:line.
+/// A frame in addr2line's format: function, file:line.
 type Frame = (String, String);
 
 /// addr2line's answer for each address.
@@ -94,7 +94,7 @@ fn binutils(dir: &Path, file: &str, addresses: &[u64]) -> Option<Vec<Vec<Frame>>
     Some(all)
 }
 
-/// Our answer for an offset, as addr2line prints it.
+/// Our result in addr2line's format.
 fn ours(symbols: &Symbols, hit: FileOffset) -> Option<(Vec<Frame>, Exactness)> {
     let holds = |f: &&NativeFunction| hit.0 >= f.start.0 && hit.0 < f.start.0 + f.size;
     let function = symbols.functions.iter().find(holds)?;
@@ -112,8 +112,8 @@ fn ours(symbols: &Symbols, hit: FileOffset) -> Option<(Vec<Frame>, Exactness)> {
     Some((lines.frames.iter().map(frame).collect(), lines.exactness))
 }
 
-/// Only what the two must agree on: names without arguments and template
-/// arguments, whose spelling differs; the path's last part and the line.
+/// Comparable part of frames: names without arguments and template arguments (spelling differs),
+/// file name, line.
 fn essence(frames: &[Frame]) -> Vec<Frame> {
     let short = |name: &str| {
         let mut depth = 0;
@@ -131,10 +131,10 @@ fn essence(frames: &[Frame]) -> Vec<Frame> {
                 false
             })
             .collect();
-        // A return type comes first where there are template arguments.
+        // Template functions start with their return type.
         let last = plain.rsplit("::").next().unwrap();
         let last = last.rsplit(' ').next().unwrap();
-        // We call the last frame after the symbol, which here may be a part.
+        // Our last frame has the symbol's name, possibly of a split part.
         last.strip_suffix(".cold").unwrap_or(last).to_owned()
     };
     frames
@@ -146,8 +146,7 @@ fn essence(frames: &[Frame]) -> Vec<Frame> {
         .collect()
 }
 
-/// Compares at every instruction of the functions whose name contains one of
-/// `wanted`.
+/// Compares every instruction of functions whose names contain one of `wanted`.
 fn compare(dir: &Path, file: &str, wanted: &[&str]) -> Option<()> {
     let text = run(dir, &format!("objdump -d --no-show-raw-insn {file}"))?;
     let mut addresses = Vec::new();
@@ -178,7 +177,7 @@ fn compare(dir: &Path, file: &str, wanted: &[&str]) -> Option<()> {
     let (mut inlined, mut slips) = (0, 0);
     for ((hit, address), expected) in hits.iter().zip(&addresses).zip(&expected) {
         let Some((frames, exactness)) = ours(&symbols, *hit) else {
-            // Padding behind a function: binutils names the symbol before it.
+            // In padding, binutils names the preceding symbol.
             if !expected[0].1.ends_with(":?") {
                 differences.push(format!("{address:#x}: nothing, {expected:?}"));
             }
@@ -186,8 +185,8 @@ fn compare(dir: &Path, file: &str, wanted: &[&str]) -> Option<()> {
         };
         inlined += usize::from(frames.len() > 1);
         let (left, right) = (essence(&frames), essence(expected));
-        // binutils sometimes calls the innermost frame after the outermost one,
-        // with the innermost one's line: `total` at the line of `gross`.
+        // binutils sometimes gives the innermost frame the outermost name and the innermost line:
+        // `total` at the line of `gross`.
         let mut mended = right.clone();
         if let (Some(first), Some(ours)) = (mended.first_mut(), left.first())
             && right.last().is_some_and(|last| last.0 == first.0)
@@ -221,7 +220,7 @@ fn compare(dir: &Path, file: &str, wanted: &[&str]) -> Option<()> {
     Some(())
 }
 
-/// The addr2line crate must say exactly the same, names as linked and all.
+/// The addr2line crate must agree exactly, including linkage names.
 fn agrees_with_addr2line(path: &Path, symbols: &Symbols, hits: &[FileOffset], addresses: &[u64]) {
     let loader = addr2line::Loader::new(path).unwrap();
     for (hit, address) in hits.iter().zip(addresses) {
@@ -239,8 +238,8 @@ fn agrees_with_addr2line(path: &Path, symbols: &Symbols, hits: &[FileOffset], ad
             expected.push((name.unwrap_or_default(), place.unwrap_or_default()));
         }
         let (mut frames, _) = ours(symbols, *hit).unwrap_or_default();
-        // The last frame has the symbol's name, which may have `[clone .cold]`;
-        // and Rust's hash, which the crate leaves in.
+        // Our last frame has the symbol's name without Rust's hash and possibly with `[clone
+        // .cold]`.
         if let (Some(ours), Some(theirs)) = (frames.last_mut(), expected.last()) {
             let short = |name: &str| essence(&[(name.to_owned(), String::new())]);
             assert_eq!(short(&ours.0), short(&theirs.0), "{address:#x}");
@@ -267,7 +266,7 @@ fn cpp_agrees_with_binutils() {
         if run(dir, &line).is_none() {
             return;
         }
-        // As compilers do that write no index of addresses.
+        // Some compilers write no address index.
         let line = format!("objcopy --remove-section=.debug_aranges {file}");
         if file == "unindexed" && run(dir, &line).is_none() {
             return;

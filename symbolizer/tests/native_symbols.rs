@@ -1,5 +1,4 @@
-//! Names of functions in all the ways that programs are linked, stripped and
-//! split, against nm and objdump.
+//! Function names in linked, stripped and split programs, against nm and objdump.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -49,14 +48,14 @@ fn at(symbols: &Symbols, hit: FileOffset) -> &NativeFunction {
         .unwrap_or_else(|| panic!("nothing at {hit}: {symbols:?}"))
 }
 
-/// A directory with the program's source, or `None` without a compiler.
+/// A directory with the program's source.
 fn source() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("p.c"), PROGRAM).unwrap();
     dir
 }
 
-/// The functions of the program by what it was like before it was stripped.
+/// File offsets of functions in the unstripped program.
 fn hits_of(dir: &Path, file: &str, names: &[&str]) -> Option<Vec<FileOffset>> {
     let segments = code_segments(dir, file)?;
     let all = functions(dir, file)?;
@@ -102,7 +101,7 @@ fn functions_with_a_symbol_table() {
         let symbols = resolve(&dir.join("p"), &sorted(&hits), &Disk::default());
         for (hit, name) in hits.iter().zip(names) {
             let function = at(&symbols, *hit);
-            // Of the two global aliases the first in order is taken, never the weak one.
+            // Among global aliases the first in order wins; a weak alias never does.
             let expected = if name == "shown" { "also_shown" } else { name };
             assert_eq!(function.name, expected, "{flags}");
             assert_eq!(function.start, *hit);
@@ -248,7 +247,7 @@ fn debug_files_by_build_id() {
         );
     }
 
-    // The file of another build in its place.
+    // A different build replaces the file.
     std::fs::write(dir.join("q.c"), PROGRAM.replace("* 3", "* 5")).unwrap();
     let Some(_) = run(dir, "cc -O1 -g -Wl,--build-id -o q q.c -lm") else {
         return;
@@ -258,7 +257,7 @@ fn debug_files_by_build_id() {
     assert_eq!(at(&symbols, hits[1]).name, "");
     assert!(symbols.note.contains("another build"), "{}", symbols.note);
 
-    // The program itself was rebuilt.
+    // The program was rebuilt.
     let before = Module {
         build_id: Some(build_id),
         ..module(&dir.join("q"))
@@ -317,7 +316,7 @@ fn debug_files_by_link() {
     );
     assert_eq!(disk.asked.lock().unwrap().len(), 1);
 
-    // One byte differs: not the file that was linked.
+    // One changed byte means another file.
     let path = dir.join(".debug/p.debug");
     let mut bytes = std::fs::read(&path).unwrap();
     let last = bytes.len() - 1;
@@ -421,7 +420,7 @@ fn many_modules_at_once() {
     assert_eq!(all[3].note, "not an ELF file");
 }
 
-/// The vdso, as a driver gives it: bytes from memory.
+/// The vdso, as bytes from memory.
 #[test]
 fn vdso_functions() {
     use std::os::unix::fs::FileExt;

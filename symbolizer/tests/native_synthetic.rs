@@ -1,5 +1,4 @@
-//! ELF files written byte by byte: the classes, byte orders and machines that no
-//! compiler here makes.
+//! Handwritten ELF files: classes, byte orders and machines beyond the local compiler.
 #![expect(clippy::unwrap_used, reason = "tests say what went wrong by failing")]
 
 mod native_support;
@@ -78,7 +77,7 @@ impl Kind {
         note.extend(b"GNU\0\xab\xcd\xef\0");
         let names = b"\0.text\0.symtab\0.strtab\0.note.gnu.build-id\0";
         let mut sections = vec![
-            // Name, type, flags, address, size, link, entry size; and the bytes.
+            // Name, type, flags, address, size, link, entry size, bytes.
             (0, 0, 0, 0, 0, 0, 0, Vec::new()),
             (1, 1, 6, 0x40_1000, 0x100, 0, 0, vec![0x90; 0x100]),
             (
@@ -252,7 +251,7 @@ fn nested_functions_come_in_pieces() {
     );
 }
 
-/// Found by fuzzing: the last file offset there is has no address after it.
+/// Fuzzing find: the largest file offset overflows its address.
 #[test]
 fn segments_outside_of_the_file_hold_no_hit() {
     let kind = Kind {

@@ -1,4 +1,4 @@
-//! What charts show: rows of threads by column, CPU time by column, changes of the code.
+//! Chart data: rows of threads, CPU time and code changes by column.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,7 +25,7 @@ fn rows_of_threads_add_up() {
     let profile = java();
     let (from, to) = (screens::ms(0), screens::ms(20_001));
     let groups = Region::ALL.len();
-    // The first three threads are one row, the fourth is in none, all others another.
+    // The first three threads form a row, the fourth has none, the others share another.
     let rows: Vec<u32> = (0..profile.trace.threads.len())
         .map(|thread| match thread {
             0..3 => 0,
@@ -115,7 +115,7 @@ fn changes_of_the_code_are_told_by_tier() {
             .count()
     };
     let came = |step: &CodeStep| *step == CodeStep::Came;
-    // So many compilations there are in that recording.
+    // Number of compilations in the recording.
     let tiers = ["C1", "C1 profiling", "C2"];
     assert_eq!(
         tiers.map(|tier| count(came, tier)).iter().sum::<usize>(),

@@ -1,4 +1,4 @@
-//! For which method each sample is, and which entries are one method.
+//! Attribution of samples to methods, and grouping of entries by method.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use recordings::{read, screens};
 use screens::ms;
 use vmscope_records::TimeNs;
+use vmscope_symbolizer::annotate::{Subject, candidates, subject_of_entry};
 use vmscope_symbolizer::attribution::{Owned, Owner, owner_errors, owners};
 use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::methods::{Methods, code_sizes, is_method};
@@ -66,7 +67,7 @@ fn every_sample_has_an_owner_or_none() {
             assert_ne!(one.owner, Owner::Forgotten);
         }
         assert_eq!(entries, summary.entries, "{filter:?}");
-        // What the compilers worked for is told the same elsewhere.
+        // Compiler samples agree with [`Compilers`].
         let compilers = Compilers::of(&profile, &filter, &Stop::new()).unwrap();
         assert_eq!(
             sum(&all, |o| matches!(o, Owner::Compiled(_))),
@@ -89,7 +90,7 @@ fn errors_are_of_the_same_samples() {
             *counted.entry((entry, owner)).or_default() += 1;
             put(entry);
         });
-        // By entries they are those that the summary has.
+        // Errors by entry agree with the summary.
         let errors = errors.unwrap();
         let expected = Summary::errors_by_entry(&profile, &filter, &stop).unwrap();
         assert!(summary.total < 320 || errors.iter().any(|error| *error > 0.0));
@@ -97,7 +98,7 @@ fn errors_are_of_the_same_samples() {
         for (error, expected) in errors.iter().zip(&expected) {
             assert!((error - expected).abs() < 1e-9, "{error} {expected}");
         }
-        // What is left out is behind the last whole batch.
+        // Only samples after the last full batch are left out.
         let all = owners(&profile, &filter, &stop).unwrap();
         let mut left_out = 0;
         for one in all {
@@ -128,7 +129,7 @@ fn callers_own_what_they_called() {
         });
         there.map(|one| one.samples).sum::<u64>()
     };
-    // Mutators have callers, so most of the kernel's and libraries' samples have owners.
+    // Mutators have callers, so most kernel and library samples have owners.
     assert!(of_method_in(Region::Kernel) > 100);
     assert!(of_method_in(Region::Library) > 100);
     for one in &all {
@@ -136,7 +137,7 @@ fn callers_own_what_they_called() {
             assert!(is_method(&profile, entry));
         }
     }
-    // All collectors' threads' samples, whatever they execute.
+    // All samples of collector threads, in any code.
     let by_thread = by_thread(&profile, &Filter::default(), &Stop::new()).unwrap();
     let collectors = by_thread.iter().filter(|one| {
         let thread = &profile.trace.threads[one.thread as usize].thread;
@@ -201,6 +202,41 @@ fn machine_code_has_a_size_and_what_is_interpreted_none() {
         }
         if entry.name == "com.acme.orders.OrderBook.match" && entry.tier == "C2" {
             assert_eq!(*size, Some(960));
+        }
+    }
+}
+
+/// Native functions have the samples of their symbols, as in perf: debug information moves none.
+/// Without that, an inlined function hides its caller.
+#[test]
+fn native_functions_have_the_samples_of_their_symbols() {
+    let trace = |lines: bool| {
+        let mut trace = read(&screens::native()).unwrap();
+        let functions = trace.symbols.iter_mut().flat_map(|one| &mut one.functions);
+        functions
+            .filter(|_| !lines)
+            .for_each(|one| one.lines.clear());
+        trace
+    };
+    let shares = |lines: bool, inlined: bool| {
+        let profile = profile_of(trace(lines), Vec::new(), inlined);
+        let summary = Summary::of(&profile, &Filter::default(), &Stop::new()).unwrap();
+        let counted = profile.entries.iter().zip(&summary.entries);
+        let counted = counted.filter(|(_, samples)| **samples > 0);
+        counted
+            .map(|(entry, samples)| (entry.name.clone(), *samples))
+            .collect::<BTreeMap<String, u64>>()
+    };
+    assert_eq!(shares(true, false), shares(false, false));
+    assert_ne!(shares(true, true), shares(false, true));
+    // The method to annotate is the hottest entry, whatever is inlined into it.
+    let profile = profile_of(trace(true), Vec::new(), false);
+    let all = candidates(&profile, &Filter::default());
+    let hottest = shares(true, false).into_iter().max_by_key(|(_, n)| *n);
+    assert_eq!(Some((all[0].name.clone(), all[0].charged)), hottest);
+    for (entry, id) in profile.entries.iter().zip(0..) {
+        if let Some(Subject::Named { name, .. }) = subject_of_entry(&profile, id) {
+            assert_eq!(*name, *entry.name);
         }
     }
 }

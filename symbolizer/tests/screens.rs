@@ -1,4 +1,4 @@
-//! What is said of the recordings that screens are tested with is so.
+//! Checks the documented facts about the screen recordings.
 
 #![allow(
     clippy::unwrap_used,
@@ -93,7 +93,7 @@ fn javas_methods() {
         .values()
         .map(|method| method.lines.len());
     assert!(lines.min() > Some(0));
-    // The doubtful samples are where one method got another's place.
+    // Doubtful samples lie where one method replaced another.
     let doubtful = |from, to| between(&profile, from, to).quality.doubtful;
     assert_eq!((doubtful(0, 20_000), doubtful(6_900, 7_100)), (9, 9));
     let records = records(&file);
@@ -108,7 +108,7 @@ fn javas_methods() {
 #[test]
 fn javas_activity_changes_with_time() {
     let profile = profile(&screens::java());
-    // Starting, steady, a burst of collections, steady, nothing, steady.
+    // Startup, steady, a burst of collections, steady, idle, steady.
     let of = |from, to| {
         let summary = between(&profile, from, to);
         let regions = [
@@ -232,7 +232,7 @@ fn cog() {
             "squeak 7220, heartbeat 43",
         ]
     );
-    // Moved by the compaction or not, all generated code is found.
+    // All generated code resolves, before and after the compaction.
     let summary = all(&profile);
     assert_eq!(
         summary.quality.exact,
@@ -284,7 +284,7 @@ fn node() {
         ]
     );
     assert!(profile.trace.samples.chains.is_empty() && profile.trace.collections.is_empty());
-    // All that was generated has a line.
+    // All generated code has lines.
     let lines = profile.sites.iter().zip(all(&profile).sites);
     let has_line = lines.filter(|(site, _)| site.frame.line.is_some());
     assert_eq!(has_line.map(|(_, n)| n).sum::<u64>(), 6846);
@@ -352,7 +352,7 @@ fn nasty() {
         .map(|(entry, _)| entry.name.as_str())
         .collect();
     for name in screens::nasty::NAMES {
-        // What has none is not known.
+        // Unnamed code is unknown.
         let name = if name.is_empty() {
             "(generated code, unnamed)"
         } else {

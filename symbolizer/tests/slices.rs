@@ -1,5 +1,4 @@
-//! Summaries by time: counts and charts agree with going through all samples, also when
-//! old samples were forgotten.
+//! Counts and charts from time buckets equal a naive count, also after samples were dropped.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +16,7 @@ use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary};
 
 const END: u64 = 1_000_000;
 
-/// An address that nothing is at.
+/// An unmapped address.
 const NOWHERE: u64 = 0x4000_0000_0000;
 
 /// 150,000 samples of 16 functions on 5 threads; one function has few samples.
@@ -37,7 +36,7 @@ fn profile() -> Profile {
     for time in times {
         let at = (draw.unit().powi(2) * 4096.0) as u64;
         let thread = ThreadKey(1 + draw.below(5) as u32);
-        // Some samples are of nothing that is known: of another region.
+        // Some samples fall in unknown memory.
         let pc = match draw.below(10) {
             0 => NOWHERE + at,
             _ => PROGRAM_AT + at,
@@ -87,7 +86,7 @@ fn filters(profile: &Profile) -> Vec<Filter> {
     all
 }
 
-/// Of the samples that a filter takes, time, thread, and site.
+/// Time, thread and site of the filter's samples.
 fn taken<'a>(
     profile: &'a Profile,
     filter: &'a Filter,
@@ -131,7 +130,7 @@ fn counts_are_those_of_all_samples() {
     }
 }
 
-/// Batch means by the definition: 32 batches of samples that follow one another.
+/// Batch means by definition: 32 batches of consecutive samples.
 fn assert_errors_are_of_batches(profile: &Profile, filter: &Filter, summary: &Summary) {
     let size = summary.total as usize / 32;
     assert_eq!(summary.errors.is_empty(), size < 10, "{filter:?}");
@@ -167,7 +166,7 @@ fn columns_are_those_of_all_samples() {
     let profile = profile();
     let regions = Region::ALL.len();
     let rows = By::Rows {
-        // The third is in none.
+        // The third thread has no row.
         of_thread: &[1, 0, u32::MAX, 1, 2],
         rows: 2,
     };
@@ -236,7 +235,7 @@ fn totals_stay_and_filters_by_time_reach_the_window() {
         (END / 5 * 2..END / 2).contains(&kept_from.0),
         "{kept_from:?}"
     );
-    // What has no beginning is as it was, but for the errors.
+    // Filters without a start keep their results, except errors.
     for (filter, before) in from_the_start.iter().zip(before) {
         assert_eq!(everything(&profile, filter), before, "{filter:?}");
     }
@@ -250,7 +249,7 @@ fn totals_stay_and_filters_by_time_reach_the_window() {
         assert_eq!(total.len(), groups);
         assert_eq!(total.iter().sum::<u64>(), samples);
     }
-    // What has one counts the samples that are kept.
+    // Filters with a start count kept samples only.
     for filter in filters(&profile) {
         if filter.from.is_none() {
             continue;
@@ -268,7 +267,7 @@ fn totals_stay_and_filters_by_time_reach_the_window() {
         let first = (0..37).find(|&column| chart.column(column).iter().any(|&n| n > 0));
         assert_eq!(first, Some((kept_from.0 * 37 / END) as usize));
     }
-    // It goes on growing.
+    // Growth continues.
     let Profile {
         trace,
         entries,

@@ -1,4 +1,4 @@
-//! Counting in spans of time: the samples inside collections.
+//! Samples in spans of time, such as collections.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,7 +37,7 @@ fn counted(profile: &Profile, filter: &Filter, spans: &[Span]) -> Vec<InSpan> {
 #[test]
 fn a_span_has_what_the_summary_of_its_window_has() {
     let profile = java();
-    // Beside and over each other, the whole, nothing, the wrong way round.
+    // Adjacent, overlapping, complete, empty and reversed spans.
     let spans = [
         (11_640, 11_827),
         (10_425, 11_150),

@@ -1,4 +1,4 @@
-//! Stacks are the recorded chains, by site.
+//! Stacks equal the recorded chains by site.
 
 #![allow(clippy::unwrap_used, reason = "tests may fail by panicking")]
 
@@ -43,7 +43,7 @@ fn profile() -> Profile {
     sample(&mut recording, 1000, THREAD, m2, &[m1, main]);
     // Other addresses of the same functions.
     sample(&mut recording, 2000, THREAD, m2 + 4, &[m1 + 16, main + 8]);
-    // The address after a call that ends a function is its return address.
+    // A call at the end of a function returns to the address after it.
     sample(&mut recording, 3000, THREAD, m2, &[ZONE + 0x100, main]);
     sample(&mut recording, 4000, OTHER, m2, &[m1, main]);
     sample(&mut recording, 5000, THREAD, helper, &[]);
@@ -51,7 +51,7 @@ fn profile() -> Profile {
     recording.profile()
 }
 
-/// The names of a stack, innermost first.
+/// Names of a stack, innermost first.
 fn names(profile: &Profile, tree: &StackTree, node: u32) -> Vec<String> {
     let name = |site: u32| {
         let entry = profile.sites[site as usize].entry;
@@ -85,7 +85,7 @@ fn equal_stacks_are_counted_together() {
         (0, stack(&["m1"]), 1),
     ];
     assert_eq!(read, wanted);
-    // main, m1, m2; helper; m1 of its own.
+    // main, m1, m2; helper; m1 without callers.
     assert_eq!(tree.nodes().len(), 5);
     let ordered = tree.nodes().iter().zip(0u32..);
     for (node, index) in ordered {
@@ -104,4 +104,26 @@ fn a_filter_leaves_samples_and_their_nodes_out() {
     let tree = each_stack(&profile, &filter, |sample| times.push(sample.time.0));
     assert_eq!(times, [5000, 6000]);
     assert_eq!(tree.nodes().len(), 2);
+}
+
+#[test]
+fn a_caller_where_nothing_is_mapped_ends_the_stack() {
+    let mut recording = Recording::of("Cog");
+    recording
+        .symbols(PROGRAM, &[(0, 0x100, "main")])
+        .constituent(code(1, 0, ZONE, ZONE + 0x100))
+        .constituent(code(2, 0, ZONE + 0x100, ZONE + 0x200));
+    let (main, m1, m2) = (PROGRAM_AT + 0x10, ZONE + 8, ZONE + 0x108);
+    sample(&mut recording, 1000, THREAD, m2, &[m1, 0x7FF0, main]);
+    sample(&mut recording, 2000, THREAD, m2, &[0x7FF0, 0x8FF0]);
+    sample(&mut recording, 3000, THREAD, m2, &[m1, main]);
+    let profile = recording.profile();
+    let mut stacks = Vec::new();
+    let tree = each_stack(&profile, &Filter::default(), |one| stacks.push(one.node));
+    let stacks: Vec<_> = stacks
+        .iter()
+        .map(|&one| names(&profile, &tree, one))
+        .collect();
+    assert_eq!(stacks, [&["m2", "m1"][..], &["m2"], &["m2", "m1", "main"]]);
+    assert_eq!(profile.trace.samples.broken_chains, 2);
 }

@@ -1,4 +1,4 @@
-//! Counting: windows, threads, what was promised, and how sure a share is.
+//! Windows, threads, expected samples and errors of shares.
 
 #![allow(
     clippy::unwrap_used,
@@ -68,7 +68,7 @@ fn promised(profile: &Profile, filter: &Filter) -> Option<u64> {
         .map(|n| n.round() as u64)
 }
 
-/// Two threads: one runs for all of 100 µs, one for the last 50.
+/// Two threads: one runs for 100 µs, the other for the last 50.
 fn two_threads() -> Recording {
     let mut recording = Recording::of("native");
     recording
@@ -83,7 +83,7 @@ fn two_threads() -> Recording {
 #[test]
 fn a_threads_cpu_time_is_what_promises_samples() {
     let profile = two_threads().profile();
-    // A sample a microsecond.
+    // One sample per microsecond.
     assert_eq!(promised(&profile, &Filter::default()), Some(150));
     assert_eq!(promised(&profile, &only(0)), Some(100));
     assert_eq!(promised(&profile, &only(1)), Some(50));
@@ -136,9 +136,9 @@ fn the_account_of_a_process_includes_threads_too_short_to_be_asked() {
         .put(process_end(100_000, Some(170_000), Some(140_000)));
     let profile = recording.profile();
     assert_eq!(promised(&profile, &Filter::default()), Some(170));
-    // Told twice, counted once; and it says nothing about a part.
+    // A repeated record counts once and says nothing about parts.
     assert_eq!(promised(&profile, &only(0)), Some(100));
-    // One process more, whose account is not known: back to the threads.
+    // A second process has no CPU total, so threads count.
     recording.process(vmscope_records::ProcessKey(7), 0, 7, None);
     let profile = recording.profile();
     assert_eq!(promised(&profile, &Filter::default()), Some(150));
@@ -296,8 +296,7 @@ fn filters_agree_with_counting_by_hand() {
     }
 }
 
-/// The errors that a profile states for the share of function `a`, and the share, when
-/// the samples fall as `in_a` says.
+/// Stated error and share of function `a` if samples fall according to `in_a`.
 fn share_and_error(samples: usize, mut in_a: impl FnMut(usize) -> bool) -> (f64, f64) {
     let mut recording = Recording::of("native");
     recording.symbols(PROGRAM, &[(0, 0x100, "a"), (0x100, 0x100, "b")]);
@@ -321,14 +320,14 @@ fn of_independent_samples_the_interval_holds_the_truth_19_times_of_20() {
             (share - 0.3).abs() <= error
         })
         .count();
-    // Binomial with p = 0.95: 570 ± 5.3; the bounds are four of those away.
+    // Binomial with p = 0.95: 570 ± 5.3; the bounds allow four standard deviations.
     assert!((548..=592).contains(&held), "{held} of {runs}");
 }
 
 #[test]
 fn phases_make_a_share_as_unsure_as_it_is() {
-    // Phases of random length, in which all samples are alike: the binomial formula
-    // takes each of 16,000 samples for a witness, where there are some 260 phases.
+    // Phases of random length with identical samples: 16,000 samples, but only about 260
+    // independent phases.
     let mut draw = Draw(5);
     let runs = 300;
     let (mut held, mut held_by_binomial) = (0, 0);

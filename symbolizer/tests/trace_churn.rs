@@ -1,9 +1,8 @@
-//! A code zone that churns, against the truth and against an oracle that scans all
-//! constituents for every sample.
+//! Fast turnover in a code zone, against the simulated truth and against an oracle that scans all
+//! constituents per sample.
 //!
-//! A VM is simulated: code comes, goes, moves and is replaced at any address, at times
-//! that only the simulation knows; an adapter looks at it now and then and tells what
-//! it sees.
+//! The simulated VM loads, unloads, moves and replaces code at random times; an adapter polls now
+//! and then and emits its observations.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +22,7 @@ const ZONE: u64 = 0x10_0000;
 const PAGE: u64 = 0x100;
 const SLOTS: u64 = 64;
 
-/// Code where and when it really was.
+/// True position and times of code.
 #[derive(Clone, Debug)]
 struct Truth {
     key: u64,
@@ -33,19 +32,19 @@ struct Truth {
     until: u64,
 }
 
-/// What an adapter told of one stay of code at one place.
+/// An adapter's record of a residency.
 #[derive(Clone, Debug)]
 struct Told {
     key: u64,
     start: u64,
     end: u64,
-    /// It may have been there from here on …
+    /// Earliest possible presence.
     maybe: u64,
-    /// … was there from here …
+    /// First poll with the code.
     from: u64,
-    /// … to here …
+    /// Last poll with the code.
     last_seen: u64,
-    /// … and was not any more here.
+    /// First poll without the code.
     until: u64,
 }
 
@@ -56,14 +55,14 @@ struct Run {
     samples: Vec<(u64, u64)>,
 }
 
-/// Simulates `steps` of a VM, with a look every `look` steps on average.
+/// Simulates `steps` of a VM with a poll every `look` steps on average.
 fn simulate(seed: u64, steps: u64, look: u64, samples: usize) -> Run {
     let mut draw = Draw(seed);
     let mut recording = Recording::of("Cog");
     let mut live: Vec<Truth> = Vec::new();
     let mut truth: Vec<Truth> = Vec::new();
     let mut told: Vec<Told> = Vec::new();
-    // What the last look saw: key → index in `told`.
+    // Code at the last poll: key → index in `told`.
     let mut seen: Vec<(u64, usize)> = Vec::new();
     let mut known: Vec<u64> = Vec::new();
     let mut last_look = 0;
@@ -78,7 +77,7 @@ fn simulate(seed: u64, steps: u64, look: u64, samples: usize) -> Run {
                 .all(|code| code.end <= start || end <= code.start)
         };
         match draw.below(8) {
-            // Code comes; what lies there goes first.
+            // New code, after unloading any at its place.
             0..=3 => {
                 let (gone, stay): (Vec<_>, Vec<_>) = live
                     .into_iter()
@@ -97,7 +96,6 @@ fn simulate(seed: u64, steps: u64, look: u64, samples: usize) -> Run {
                     until: u64::MAX,
                 });
             }
-            // Code goes.
             4 | 5 if !live.is_empty() => {
                 let index = draw.below(live.len() as u64) as usize;
                 let code = live.swap_remove(index);
@@ -106,7 +104,6 @@ fn simulate(seed: u64, steps: u64, look: u64, samples: usize) -> Run {
                     ..code
                 });
             }
-            // Code moves.
             6 if !live.is_empty() => {
                 let index = draw.below(live.len() as u64) as usize;
                 let code = live.swap_remove(index);
@@ -129,7 +126,7 @@ fn simulate(seed: u64, steps: u64, look: u64, samples: usize) -> Run {
             _ => {}
         }
         if draw.below(look) == 0 || step == steps {
-            // A look between two steps.
+            // A poll between two steps.
             let now = time + 5;
             let mut next = Vec::new();
             for (key, index) in seen.drain(..) {
@@ -183,12 +180,12 @@ fn simulate(seed: u64, steps: u64, look: u64, samples: usize) -> Run {
         }
     }
     truth.append(&mut live);
-    // What is there at the end was not told to go.
+    // Code present at the end has no recorded end.
     let mut times: Vec<u64> = (0..samples).map(|_| draw.below(steps * 10 + 20)).collect();
     times.sort_unstable();
     let samples: Vec<(u64, u64)> = times
         .into_iter()
-        // Samples and looks at one instant would make either answer right.
+        // Avoids samples at the instant of a poll, where both answers are right.
         .map(|time| (time / 5 * 5 + 2, ZONE + draw.below((SLOTS + 2) * PAGE)))
         .collect();
     for &(time, pc) in &samples {
@@ -202,7 +199,7 @@ fn simulate(seed: u64, steps: u64, look: u64, samples: usize) -> Run {
     }
 }
 
-/// Who may be at `pc` at `time` by what was told: one key, none, or doubt.
+/// The possible owner of `pc` at `time` by the records: a key, none, or doubt.
 fn oracle(told: &[Told], time: u64, pc: u64) -> Result<Option<u64>, ()> {
     let there =
         |stay: &&Told| stay.start <= pc && pc < stay.end && stay.maybe <= time && time < stay.until;
@@ -251,7 +248,7 @@ proptest! {
         }
     }
 
-    /// With a look after every step nothing is missed: whoever gets a sample was there.
+    /// With a poll after every step, each sample's owner was truly present.
     #[test]
     fn nobody_gets_what_was_anothers(seed: u64) {
         let run = simulate(seed, 400, 1, 1500);
@@ -263,7 +260,7 @@ proptest! {
             });
             match who(&profile, index) {
                 Err(()) => doubtful += 1,
-                // Just before it came, or just after it went, it may have been there.
+                // Just before loading or after unloading, the code may be present.
                 Ok(Some(key)) if really.is_none() => {
                     let near = run.truth.iter().any(|code| {
                         code.key == key && code.from <= time + 10 && time < code.until.saturating_add(10)
@@ -313,8 +310,8 @@ fn the_simulated_process_is_the_one_that_is_sampled() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Looks are told after they were made: until each of them the profile that grows knows
-    /// what that from the whole recording does.
+    /// Polls are recorded late. Until each poll, a growing profile equals that of the whole
+    /// recording.
     #[test]
     fn a_profile_that_grows_is_that_of_the_whole(
         seed in any::<u64>(),

@@ -1,4 +1,4 @@
-//! Samples in generated code: ranges, chains, caches, and what of it is certain.
+//! Samples in generated code: ranges, chains, caches and certainty.
 
 #![allow(
     clippy::unwrap_used,
@@ -112,7 +112,7 @@ fn equal_chains_are_one_range_wherever_their_code_lies() {
                     cover(0, 0x10, 0),
                     cover(0x10, 0x20, 1),
                     cover(0x20, 0x28, 2),
-                    // 0x28..0x30 is a gap.
+                    // Gap: 0x28..0x30.
                     cover(0x30, 0x40, 1),
                 ],
                 chains,
@@ -347,7 +347,7 @@ fn what_lies_is_not_believed() {
             },
             ..absurd(5, 0x5000, 0x6000)
         })
-        // Keys of nobody, and one that is used again for something else.
+        // Unknown keys, and a reused key.
         .gone(77, 0, 0)
         .moved(78, 0, 0, 0)
         .moved(5, u64::MAX, 0, u64::MAX)

@@ -1,5 +1,5 @@
-//! Processes that fork, replace their programs and map libraries over code, against a
-//! naive model: whoever asks scans everything that was told.
+//! Processes that fork, execute other programs and map libraries over code, against a naive model
+//! that scans all records.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use vmscope_symbolizer::profile::EntryKind;
 
 const ZONE: u64 = 0x10_0000;
 
-/// Code or a library of a process, at one place.
+/// Residency of code or a library in a process.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
     /// 0: a library.
@@ -36,21 +36,21 @@ struct Stay {
 struct Space {
     pid: u32,
     from: u64,
-    /// Forked from that one.
+    /// The forking parent.
     parent: Option<usize>,
-    /// When it replaced its program and kept its key.
+    /// Time of an exec that kept the key.
     anew: u64,
 }
 
 #[derive(Debug, Default)]
 struct World {
     spaces: Vec<Space>,
-    /// In the order of telling. No two have one time, but those of two processes.
+    /// In recording order; times are distinct within a process.
     stays: Vec<Stay>,
 }
 
 impl World {
-    /// Whether something of `process` came over `stay` after `since`, up to `time`.
+    /// Whether newer code of `process` overlaps `stay` between `since` and `time`.
     fn is_over(&self, process: usize, stay: &Stay, since: u64, time: u64) -> bool {
         self.stays.iter().any(|other| {
             other.process == process
@@ -61,7 +61,7 @@ impl World {
         })
     }
 
-    /// Own code that is at `pc` for certain.
+    /// Own code certainly at `pc`.
     fn firm(&self, time: u64, process: usize, pc: u64) -> Option<&Stay> {
         self.stays.iter().find(|stay| {
             stay.key != 0
@@ -72,8 +72,8 @@ impl World {
         })
     }
 
-    /// Code of an ancestor that is at `pc`: where it was there at the fork, whatever
-    /// the ancestor did with it then.
+    /// Ancestor's code at `pc` at the time of the fork, regardless of later changes in the
+    /// ancestor.
     fn inherited(&self, time: u64, process: usize, pc: u64) -> Option<&Stay> {
         let space = &self.spaces[process];
         let parent = space.parent.filter(|_| time < space.anew)?;
@@ -106,7 +106,7 @@ fn thread_of(process: usize) -> ThreadKey {
     ThreadKey(1 + u32::try_from(process).unwrap())
 }
 
-/// What 300 steps in time bring.
+/// Records of 300 random steps.
 fn told(seed: u64, places: u64) -> (Recording, World) {
     let mut draw = Draw(seed);
     let mut recording = Recording::of("PHP");
@@ -241,7 +241,7 @@ proptest! {
     }
 }
 
-/// What is compared above tells something: of most such worlds, processes inherit code.
+/// The comparison is meaningful: in most such worlds, processes inherit code.
 #[test]
 fn such_worlds_hand_code_on() {
     let hands_on = |seed: &u64| {

@@ -1,4 +1,4 @@
-//! Samples in an interpreter that shows in registers and stack what it executes.
+//! Samples in an interpreter whose registers and stack show the executing method.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,10 +20,10 @@ use vmscope_symbolizer::{Filter, Profile, Region, Summary};
 
 /// The interpreter's code.
 const INTERPRETER: u64 = 0x10_0000;
-/// Where the frame is in every sample.
+/// Frame address of every sample.
 const FRAME: u64 = 0x7000_0000;
 
-// As x86-64 numbers its registers.
+// Register numbers of x86-64.
 const BX: u32 = 1;
 const BP: u32 = 6;
 const R13: u32 = 21;
@@ -36,7 +36,7 @@ fn constituent(key: u64, kind: ConstituentKind, start: u64, end: u64) -> Constit
     }
 }
 
-/// The bytecodes of a method since a time.
+/// A method's bytecodes since a time.
 fn bytecodes(key: u64, method: u64, since: u64, start: u64, end: u64) -> Constituent {
     Constituent {
         since: TimeNs(since),
@@ -64,8 +64,8 @@ fn rules(process: ProcessKey) -> Record {
     })
 }
 
-/// A VM with an interpreter of one handler; methods `A.a` (bytecodes at 0x5000, object at
-/// 0x8000, compiled code at 0x20_0000) and `A.b` (0x5100, 0x8100).
+/// A VM with a one-handler interpreter; methods `A.a` (bytecodes at 0x5000, object at 0x8000,
+/// compiled code at 0x20_0000) and `A.b` (0x5100, 0x8100).
 fn vm() -> Recording {
     let mut recording = Recording::of("Toy");
     recording.put(rules(PROCESS));
@@ -120,7 +120,7 @@ fn vm() -> Recording {
     recording
 }
 
-/// A sample with registers R13 and BX, and the word of the frame.
+/// A sample with registers R13 and BX, and the frame's word.
 fn sample(time: u64, thread: ThreadKey, pc: u64, [r13, bx, word]: [u64; 3]) -> Record {
     Record::Sample(Sample {
         time: TimeNs(time),
@@ -160,9 +160,9 @@ fn the_first_source_that_shows_something_counts() {
         [0x5005, 0x8100, 0x8100],
         [0x5000, 0, 0],
         [0x501f, 0, 0],
-        // One after the bytecodes' last: it is the entry of what BX shows.
+        // Just past the bytecodes: the entry of BX's method.
         [0x5020, 0x8100, 0x8000],
-        // The middle of an object is none.
+        // The middle of an object is no method.
         [1, 0x8108, 0x8000],
         [1, 2, 3],
     ];
@@ -180,7 +180,7 @@ fn the_first_source_that_shows_something_counts() {
         (site.frame.line, site.exactness),
         (Some(4), Exactness::Exact)
     );
-    // The handler is that of another bytecode: its pointer is ahead already.
+    // The handler of another bytecode: the pointer is ahead already.
     assert_eq!(site_of(&profile, 1).exactness, Exactness::Approximate);
     assert_eq!((&*site.frame.file, site.bounded), ("A.toy", false));
     let entry = &profile.entries[site.entry as usize];
@@ -202,11 +202,11 @@ fn the_first_source_that_shows_something_counts() {
 #[test]
 fn samples_elsewhere_are_what_their_pc_says() {
     let mut recording = vm();
-    // Compiled code, and data that no pc is ever in, whatever the registers hold.
+    // Compiled code and data: registers are irrelevant.
     for (time, pc) in [(10, 0x20_0010), (11, 0x5005), (12, 0x8000)] {
         recording.put(sample(time, THREAD, pc, [0x5005, 0x8000, 0x8000]));
     }
-    // The interpreter, without anything to go by.
+    // The interpreter without register values.
     recording.sample(13, THREAD, INTERPRETER);
     let profile = recording.end(1000).profile();
     assert_eq!(
@@ -229,7 +229,7 @@ fn code_and_data_may_lie_at_the_same_addresses() {
         ..code(40, 5, 0x5000, 0x9000)
     };
     recording.constituent(over);
-    // An object that holds its own bytecodes.
+    // An object containing its own bytecodes.
     recording.constituent(Constituent {
         method: Some(MethodKey(2)),
         ..constituent(41, ConstituentKind::MethodObject, 0x4ff0, 0x5040)
@@ -245,7 +245,7 @@ fn code_and_data_may_lie_at_the_same_addresses() {
 #[test]
 fn addresses_of_unloaded_bytecodes_are_somebody_elses_or_doubtful() {
     let mut recording = vm();
-    // `A.a` is unloaded between two looks, and `B.c` loaded to its place.
+    // Between two polls, `A.a` is unloaded and `B.c` takes its place.
     recording.method(3, "B", "c");
     recording.gone(10, 100, 200);
     recording.constituent(Constituent {

@@ -1,5 +1,5 @@
-//! The code zone against a naive model: whatever loads, moves and ends are told, with
-//! exact times as in a jitdump or between two looks as in a perf map, overlapping or not.
+//! The code zone against a naive model: random, possibly overlapping loads, moves and ends, with
+//! exact times (jitdump) or between two polls (perf map).
 
 #![allow(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use vmscope_symbolizer::profile::EntryKind;
 const ZONE: u64 = 0x10_0000;
 const OTHER: ProcessKey = ProcessKey(2);
 
-/// Code at one place: the times are those of [`Constituent`] and its kin.
+/// Residency of code; times as in [`Constituent`].
 #[derive(Clone, Copy, Debug)]
 struct Stay {
     key: u64,
@@ -41,7 +41,7 @@ impl Stay {
     }
 }
 
-/// Who claims `pc`: by scanning everything that was told, in the order of telling.
+/// The owner of `pc` by a scan of all records in recording order.
 fn model(stays: &[Stay], time: u64, process: ProcessKey, pc: u64) -> Result<Option<u64>, ()> {
     let replaced = |index: usize, stay: &Stay| {
         stays.iter().enumerate().any(|(other_index, other)| {
@@ -71,7 +71,7 @@ fn model(stays: &[Stay], time: u64, process: ProcessKey, pc: u64) -> Result<Opti
     }
 }
 
-/// Looks at 100, 200, …: what comes is told with an exact time or between two looks.
+/// Polls at 100, 200, …; new code has an exact time or lies between two polls.
 fn told(seed: u64, count: u64, places: u64) -> (Recording, Vec<Stay>) {
     let mut draw = Draw(seed);
     let mut recording = Recording::of("V8");
@@ -138,7 +138,7 @@ fn told(seed: u64, count: u64, places: u64) -> (Recording, Vec<Stay>) {
     (recording, stays)
 }
 
-/// When code was last seen at a place, and when not any more.
+/// Last time seen, and first time missing.
 fn ends(draw: &mut Draw, from: u64, exact: bool) -> (u64, u64) {
     if exact {
         let time = from + draw.below(300);
@@ -167,7 +167,7 @@ proptest! {
     fn a_zone_agrees_with_scanning_all_that_was_told(seed: u64, places in 1u64..60) {
         let (mut recording, stays) = told(seed, 150, places);
         let mut draw = Draw(!seed);
-        // Few addresses, so that what is remembered of them is asked for again.
+        // Few addresses, so the caches get hits.
         let mut samples: Vec<(u64, u64, u32)> = (0..2500)
             .map(|_| {
                 let pc = ZONE + draw.below(places * 4 + 12) * 8;

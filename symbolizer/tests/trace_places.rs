@@ -1,4 +1,4 @@
-//! Where samples fall: address spaces and files as they were at the sample's time.
+//! Places of samples, with the address spaces and files of the sample's time.
 
 #![allow(
     clippy::unwrap_used,
@@ -187,7 +187,7 @@ fn a_child_that_is_told_again_does_not_inherit_again() {
 
 #[test]
 fn inherited_code_is_doubtful_where_own_code_may_have_come() {
-    // As a perf map's first look tells it.
+    // As in a perf map's first poll.
     let (child, thread) = (ProcessKey(2), ThreadKey(2));
     let mut recording = Recording::of("PHP");
     recording
@@ -227,7 +227,7 @@ fn a_library_that_is_mapped_where_code_was_gets_its_own_samples() {
         .constituent(code(1, 10, 0x8f80, 0x9080))
         .constituent(code(2, 10, 0x9100, 0x9200))
         .constituent(code(3, 10, 0xb000, 0xb100))
-        // Builtins: their pages are told again when their protection changes.
+        // Builtins: a protection change repeats their mapping.
         .constituent(code(4, 10, PROGRAM_AT, PROGRAM_AT + 0x100))
         .map(
             PROCESS,
@@ -241,7 +241,7 @@ fn a_library_that_is_mapped_where_code_was_gets_its_own_samples() {
         .map(PROCESS, 50, 0x8000, 0xa000, 0, None)
         .map(PROCESS, 50, 0xb000, 0xc000, 0, Some(memory))
         .map(PROCESS, 100, 0x9000, 0xa000, 0, Some(library))
-        // Precompiled code of that library.
+        // Precompiled code of the library.
         .constituent(code(5, 150, 0x9800, 0x9900));
     let all = [0x8f90, 0x9010, 0x9110, 0xb010, PROGRAM_AT + 8, 0x9810];
     for (time, pc) in [60, 200]
@@ -262,7 +262,7 @@ fn a_library_that_is_mapped_where_code_was_gets_its_own_samples() {
 
 #[test]
 fn code_in_files_that_were_mapped_when_the_recording_began_stays() {
-    // The recording begins at 100; the dump tells of code since 10.
+    // The recording begins at 100, but the dump has code since 10.
     let mut recording = Recording::empty();
     recording
         .put(Record::Session(Box::new(recordings::session("V8"))))
@@ -296,7 +296,7 @@ fn shared_memory_with_code_is_generated_code() {
 
 #[test]
 fn a_fork_told_before_its_parent_has_its_mappings_all_the_same() {
-    // As a recording that kept the newest only may be written.
+    // The order of a recording limited to the newest data.
     let (child, thread) = (ProcessKey(2), ThreadKey(2));
     let mut recording = Recording::empty();
     recording
@@ -356,7 +356,7 @@ fn every_kind_of_place_has_its_region() {
     let mut recording = Recording::of("VM");
     recording
         .module(library, "/lib/libx.so.1", false)
-        .map(PROCESS, 0, 0x7000, 0x8000, 0, Some(library))
+        .map(PROCESS, 0, 0x7000, 0x9000, 0, Some(library))
         .map(PROCESS, 0, 0x9000, 0xa000, 0, None)
         .map(PROCESS, 0, 0xb000, 0xc000, 0, Some(ModuleKey(99)))
         .constituent(code(1, 0, 0x9000, 0x9100))
@@ -367,20 +367,25 @@ fn every_kind_of_place_has_its_region() {
         .sample_in(5, THREAD, 0xffff_8000_0000_0000, CpuMode::Kernel)
         .sample_in(6, THREAD, PROGRAM_AT, CpuMode::Idle)
         .sample(7, THREAD, 0x10)
-        .sample(8, THREAD, 0xb000);
+        .sample(8, THREAD, 0xb000)
+        .sample(9, THREAD, 0x7fff)
+        .sample(10, THREAD, 0x8000);
     let profile = recording.profile();
     assert_eq!(
         names(&profile),
         [
-            "(no symbol) vm",
-            "(no symbol) libx.so.1",
+            "(no symbol) vm 0x0-0xfff",
+            "(no symbol) libx.so.1 0x0-0xfff",
             "m1",
             "(generated code, unnamed)",
             "(no symbol) [kernel]",
             "(not running)",
             "(not mapped)",
-            // A module that was never told of.
+            // An unrecorded module.
             "(no symbol)",
+            // Unnamed code is told apart by pages.
+            "(no symbol) libx.so.1 0x0-0xfff",
+            "(no symbol) libx.so.1 0x1000-0x1fff",
         ]
     );
     assert_eq!(
@@ -388,14 +393,14 @@ fn every_kind_of_place_has_its_region() {
         [
             (Region::Generated, 2),
             (Region::Vm, 1),
-            (Region::Library, 1),
+            (Region::Library, 3),
             (Region::Kernel, 1),
             (Region::Idle, 1),
             (Region::Unknown, 2),
         ]
     );
     let quality = Summary::with_errors(&profile, &Filter::default()).quality;
-    assert_eq!(quality.unresolved, 6, "{quality:?}");
+    assert_eq!(quality.unresolved, 8, "{quality:?}");
 }
 
 #[test]
@@ -418,7 +423,7 @@ fn only_what_the_recording_does_not_name_is_asked_of_the_machine() {
         .map(PROCESS, 0, 0x7000, 0x8000, 0, Some(known))
         .map(PROCESS, 0, 0x9000, 0xa000, 0, Some(nameless))
         .symbols(known, &[(0, 0x1000, "f")])
-        // What could not be read when it was recorded may be readable here.
+        // Files unreadable at recording time may be readable here.
         .symbols(nameless, &[])
         .sample(1, THREAD, 0x7010)
         .sample(2, THREAD, 0x9020)
@@ -495,7 +500,7 @@ fn damage_outside_the_samples_is_told_too() {
     recording.sample(1, THREAD, PROGRAM_AT);
     let mut bytes = recording.bytes();
     recording.method(1, "C", "m");
-    // One more chunk of state, whose payload is then flipped: it can't be decoded.
+    // Another state chunk with a flipped payload byte, hence undecodable.
     let whole = Recording::of("native").bytes();
     let chunk = &whole[16..];
     let at = bytes.len();

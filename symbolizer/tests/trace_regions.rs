@@ -1,4 +1,4 @@
-//! Where a VM's native code belongs, by the rules of its adapter.
+//! Regions of a VM's native code by its adapter's rules.
 
 #![allow(
     clippy::unwrap_used,
@@ -134,7 +134,8 @@ fn a_rule_for_everything_makes_a_library_the_vms_even_without_symbols() {
     let profile = recording.profile();
     assert_eq!(shown(&profile, 0), ("G1::collect()", Region::Gc, "G1"));
     assert_eq!(shown(&profile, 1), ("os::write()", Region::Vm, ""));
-    assert_eq!(shown(&profile, 2), ("(no symbol) libvm.so", Region::Vm, ""));
+    let unnamed = "(no symbol) libvm.so 0x0-0xfff";
+    assert_eq!(shown(&profile, 2), (unnamed, Region::Vm, ""));
     assert_eq!(Summary::with_errors(&profile, &Filter::default()).vm, 3);
 }
 

@@ -7,7 +7,7 @@
 What is measured, and how:
 
 1. delivery   Samples delivered against those that the threads' CPU time promises
-              (TRUTH.md section 2), as vmscope's own report counts them, and against the
+              (docs/truth.md section 2), as vmscope's own report counts them, and against the
               CPU time that the program itself measured. Median and spread of --runs.
 2. cost       The CPU time of the target for a fixed amount of work: alone, under vmscope
               at its default rate, and under `perf record -e cpu-clock -c 713927`. One

@@ -6,7 +6,7 @@
 
 What is measured, and how:
 
-1. agreement  (TRUTH.md section 8) One Node process runs viewer/tests/programs/bench.js with
+1. agreement  (docs/truth.md section 8) One Node process runs viewer/tests/programs/bench.js with
               --perf-prof; `perf record -k CLOCK_MONOTONIC -e cpu-clock` and `vmscope attach`
               are attached to it at the same time, at the same period. `perf inject --jit` and
               `perf script` say which function perf gives each sample to; vmscope's report

@@ -1,10 +1,9 @@
-//! A program to profile where there is nothing else: four threads that work for three
-//! seconds of CPU time each, in the program, in inlined functions, in libraries and in
-//! the kernel.
+//! Demo program for profiling: four threads that work for three seconds of CPU time each, in the
+//! program, in inlined functions, in libraries and in the kernel.
 //!
 //! ```text
-//! cargo build --release --bins --example workload
-//! target/release/vmscope record -- target/release/examples/workload
+//! cargo build --profile profiling --bins --example workload
+//! target/profiling/vmscope record -- target/profiling/examples/workload
 //! ```
 
 use std::collections::BTreeMap;

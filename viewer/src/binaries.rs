@@ -1,5 +1,5 @@
-//! Where the symbolizer's bytes come from: files of this machine, or those that a
-//! session opened while its target ran.
+//! Sources of the symbolizer's bytes: files of this machine, or files that a session opened while
+//! its target ran.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -12,13 +12,13 @@ use vmscope_process::{ModuleFile, Modules, ReadAt, own_root};
 use vmscope_records::{Module, ModuleKey, ModuleState, Pid, TimeNs};
 use vmscope_symbolizer::native::{Binaries, DebugFile, DebugFileRequest, FileBytes, ReadError};
 
-/// Where distributions put separate debug files.
+/// Folder of separate debug files in distributions.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
 
-/// The most that is read of `/proc/kallsyms`: some 15 MB for a distribution's kernel.
+/// Maximum size of `/proc/kallsyms`; a distribution's kernel has some 15 MB.
 const MAX_KALLSYMS_BYTES: u64 = 256 << 20;
 
-/// A module's file as the symbolizer wants it.
+/// A module's file for the symbolizer.
 struct Bytes(Arc<ModuleFile>);
 
 impl FileBytes for Bytes {
@@ -55,7 +55,7 @@ impl FileBytes for Bytes {
     }
 }
 
-/// The files of this machine, for a recording that lacks symbols.
+/// Files of this machine, for a recording without symbols.
 #[derive(Debug, Default)]
 pub struct DiskBinaries;
 
@@ -72,28 +72,28 @@ impl Binaries for DiskBinaries {
     }
 
     fn kernel_symbols(&self) -> Option<Vec<u8>> {
-        // Of a kernel that is not the recording's they would be wrong: whoever
-        // recorded put them into the recording.
+        // Kernel symbols of this machine would be wrong for other kernels; the recorder has
+        // embedded its own.
         None
     }
 }
 
-/// The files that a session opened when they were mapped, which are those that ran,
-/// whatever became of their names.
+/// Files that a session opened at their mapping: the files that ran, whatever happened to their
+/// names.
 #[derive(Debug)]
 pub struct SessionBinaries<'a>(pub &'a Modules);
 
-/// The same while the session goes on.
+/// The same during the session.
 #[derive(Debug, Default)]
 pub struct LiveBinaries {
-    /// Those files that it has handed on so far.
+    /// Files that the session has handed over so far.
     pub files: FxHashMap<ModuleKey, Arc<ModuleFile>>,
-    /// What the kernel said of its symbols, and when: to write it takes the kernel several
-    /// times as long as to go through it.
+    /// The kernel's symbols, with their time: the kernel needs several times as long to write them
+    /// as a scan does.
     kernel: Mutex<Option<(Instant, Option<Vec<u8>>)>>,
 }
 
-/// For so long it counts: modules of the kernel come and go.
+/// Validity of kernel symbols: kernel modules come and go.
 const KALLSYMS_LAST: Duration = Duration::from_secs(120);
 
 impl Binaries for SessionBinaries<'_> {
@@ -128,7 +128,7 @@ impl Binaries for LiveBinaries {
     }
 }
 
-/// A module's file as a session opened it, or why there is none.
+/// A module's file as a session opened it, or why none exists.
 fn opened(module: &Module, file: Option<Arc<ModuleFile>>) -> Result<Arc<dyn FileBytes>, String> {
     match (file, &module.state) {
         (Some(file), _) => Ok(Arc::new(Bytes(file))),
@@ -145,14 +145,14 @@ fn kallsyms() -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Opens a regular file and nothing else: a path out of a recording may lead anywhere.
+/// Opens regular files only: a path from a recording may lead anywhere.
 fn open(path: &Path) -> std::io::Result<Arc<dyn FileBytes>> {
     use std::os::unix::ffi::OsStrExt;
     let file = own_root()?.open(path.as_os_str().as_bytes())?;
     Ok(Arc::new(Bytes(Arc::new(file))))
 }
 
-/// Our own vdso: the recording's, if its build-id is the same.
+/// vmscope's own vdso, if its build-id matches.
 fn own_vdso() -> Option<Arc<dyn FileBytes>> {
     let mut modules = Modules::new();
     let own = Pid(std::process::id());
@@ -164,7 +164,7 @@ fn own_vdso() -> Option<Arc<dyn FileBytes>> {
     Some(Arc::new(Bytes(file)))
 }
 
-/// Where GDB's documentation says that separate debug files are.
+/// Paths of separate debug files, by GDB's documentation.
 fn debug_files(request: &DebugFileRequest<'_>) -> Vec<DebugFile> {
     let mut candidates: Vec<String> = Vec::new();
     if let Some(id) = request.build_id {

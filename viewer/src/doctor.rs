@@ -1,7 +1,7 @@
-//! `vmscope doctor [PID]`: what can be sampled here, what can't, and what to do about it.
+//! `vmscope doctor [PID]`: what can be sampled here, and remedies.
 //!
-//! [`gather`], [`process`] and [`vm`] look, [`verdict`] decides, [`text`] and [`json`]
-//! render; all but the first three are pure.
+//! [`gather`], [`process`] and [`vm`] collect facts; the pure modules [`verdict`], [`text`] and
+//! [`json`] judge and render them.
 
 pub mod facts;
 mod gather;
@@ -18,7 +18,6 @@ use anyhow::Context;
 use facts::{Facts, PerfProbe};
 use vmscope_process::AdapterFamily;
 
-/// Arguments of `vmscope doctor`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DoctorArgs {
     /// The process that is to be attached to; without it, this machine alone
@@ -28,13 +27,12 @@ pub struct DoctorArgs {
     json: bool,
 }
 
-/// Polls, decides, writes the result to `out`; true where the default recording would
-/// work. `probe` opens the default recording's events on a process, or without one on
-/// vmscope itself, and says what came of it; `None` where it can't be tried. `families`
-/// are those that `attach` would ask about the process.
+/// Writes the table to `out`; true if the default recording would work. `probe` tries the default
+/// recording's events on a process or on vmscope itself; `None` if untried. `families` are the VM
+/// families of `attach`.
 ///
 /// # Errors
-/// Where /proc can't be read, or `out` not written.
+/// Unreadable /proc, or a failed write.
 pub fn run(
     args: &DoctorArgs,
     probe: impl Fn(Option<i32>) -> Option<PerfProbe>,

@@ -1,5 +1,4 @@
-//! Making a recording self-contained: the symbols of the native code that was hit go
-//! into it when it has ended.
+//! Makes a finished recording self-contained: embeds symbols of all sampled native code.
 
 use anyhow::{Context, Result};
 use std::fs::OpenOptions;
@@ -13,12 +12,11 @@ use vmscope_symbolizer::Trace;
 use crate::binaries::SessionBinaries;
 use crate::report::{open_recording, resolve_missing};
 
-/// Adds the symbols of all native code that the recording at `path` hit, from the
-/// files that its session opened, in memory that does not grow with its length.
+/// Adds symbols of all sampled native code to the recording at `path`, from the files that its
+/// session opened. Memory does not grow with the recording's length.
 ///
 /// # Errors
-/// When the recording can't be read or added to. It is then as it was, or has its
-/// symbols in part; either way it is readable.
+/// Failure to read or extend the recording. It stays readable, with some or no symbols.
 pub fn embed_symbols(path: &Path, modules: &Modules) -> Result<()> {
     let trace = Trace::read_places(&mut open_recording(path)?)?;
     let symbols = resolve_missing(&trace, &SessionBinaries(modules));
@@ -38,7 +36,7 @@ pub fn embed_symbols(path: &Path, modules: &Modules) -> Result<()> {
     let store = writer
         .close()
         .with_context(|| format!("cannot add symbols to {shown}"))?;
-    // Gives back what the store set aside.
+    // Returns the store's reserve.
     store
         .finish()
         .with_context(|| format!("cannot add symbols to {shown}"))?;

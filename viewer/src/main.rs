@@ -1,5 +1,4 @@
-//! The `vmscope` command: reads its arguments, calls what does the work, and is the
-//! only place that decides how the process ends.
+//! The `vmscope` command: parses arguments, dispatches, and alone decides the exit code.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -15,7 +14,10 @@ mod annotate;
 mod binaries;
 mod doctor;
 mod embed;
+mod examples;
 mod export;
+mod generate;
+mod pager;
 mod present;
 mod queries;
 mod record;
@@ -30,17 +32,17 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use record::Ended;
 
-/// Exit codes: 0 fine, 1 it is about the target, 2 it is about vmscope or its options;
-/// a command's own for `record`.
+/// Exit codes: 0 success, 1 problem of the target, 2 problem of vmscope or its options; `record`
+/// passes the command's own.
 const TARGET: u8 = 1;
 const FAILED: u8 = 2;
 
 /// A sampling profiler for running virtual machines and native programs
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version, max_term_width = 100, after_help = examples::ALL)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -49,36 +51,47 @@ struct Cli {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Start a program and profile it
+    #[command(after_help = examples::RECORD)]
     Record(record::RecordArgs),
     /// Profile a running process, until it ends or Ctrl-C
     ///
-    /// The code that a VM generates has names if it writes a jitdump or a perf map; where it
-    /// does not, the report says how to start it.
+    /// HotSpot JVMs need no preparation. Other VMs need a jitdump or a perf map for the names of
+    /// generated code; without, the report says how to start them.
+    #[command(after_help = examples::ATTACH)]
     Attach(record::AttachArgs),
     /// Report on a recording, as text or JSON
+    #[command(after_help = examples::REPORT)]
     Report {
         /// The recording
         #[arg(default_value = record::DEFAULT_OUTPUT)]
         file: PathBuf,
         #[command(flatten)]
         options: report::ReportOptions,
+        #[command(flatten)]
+        pager: pager::PagerOptions,
     },
     /// Profile a running process live in the terminal
     ///
-    /// Shows the same views as `view`, over the last seconds or since the start, while it
-    /// samples.
+    /// Shows the views of `view` during sampling, of the last seconds or since the start.
+    #[command(after_help = examples::TOP)]
     Top(tui::TopArgs),
-    /// Look at a recording in the terminal
+    /// Show a recording in the terminal
+    #[command(after_help = examples::VIEW)]
     View(tui::ViewArgs),
     /// Show a method's bytecodes or source lines with the samples of each
     ///
-    /// METHOD is a full name, or a part of one that only one method has; without it, the
-    /// method with most samples.
+    /// METHOD is a full name or an unambiguous part of it; default: the method with most samples.
+    #[command(after_help = examples::ANNOTATE)]
     Annotate(annotate::AnnotateArgs),
-    /// Write a recording for other tools: flame graphs, the Firefox Profiler, pprof
+    /// Write a recording for other tools: flame graphs, the Firefox Profiler, pprof, speedscope
+    #[command(after_help = examples::EXPORT)]
     Export(export::ExportArgs),
-    /// Say what can be sampled here, what can't, and what to do about it
+    /// Check whether this machine allows sampling, with remedies
+    #[command(after_help = examples::DOCTOR)]
     Doctor(doctor::DoctorArgs),
+    /// Print a man page or shell completions, for packages
+    #[command(hide = true)]
+    Generate(generate::GenerateArgs),
 }
 
 fn main() -> ExitCode {
@@ -86,10 +99,10 @@ fn main() -> ExitCode {
     let result = run(Cli::parse().command, &mut out);
     match result.and_then(|code| Ok(out.flush().map(|()| code)?)) {
         Ok(code) => ExitCode::from(code),
-        // Who reads our output may stop reading.
+        // The reader of a pipe may stop.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing is left to be done where stderr is closed too.
+            // Stderr may be closed too.
             let _ = writeln!(std::io::stderr(), "vmscope: {error:#}");
             ExitCode::from(code_of(&error))
         }
@@ -105,8 +118,14 @@ fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
     Ok(match command {
         Command::Record(args) => code_of_recording(record::record(&args, out)?),
         Command::Attach(args) => code_of_recording(record::attach(&args, out)?),
-        Command::Report { file, options } => {
-            report::run(&file, &options, out)?;
+        Command::Report {
+            file,
+            options,
+            pager,
+        } => {
+            let mut text = Vec::new();
+            report::run(&file, &options, &mut text)?;
+            pager::show(&text, pager, out)?;
             0
         }
         Command::Top(args) => code_of_recording(tui::top(&args)?),
@@ -122,6 +141,10 @@ fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
             export::run(&args, out)?;
             0
         }
+        Command::Generate(args) => {
+            generate::run(&args, Cli::command(), out)?;
+            0
+        }
         Command::Doctor(args) => {
             let works = doctor::run(&args, probe, record::families::attaching, out)?;
             if works { 0 } else { TARGET }
@@ -129,7 +152,7 @@ fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
     })
 }
 
-/// Tries what the default recording would open, for the doctor.
+/// Tries to open the default recording's events, for the doctor.
 fn probe(pid: Option<i32>) -> Option<doctor::facts::PerfProbe> {
     let pid = match pid {
         Some(pid) => Some(vmscope_records::Pid(u32::try_from(pid).ok()?)),
@@ -157,7 +180,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let kind = match cause.downcast_ref::<std::io::Error>() {
             Some(error) => Some(error.kind()),
-            // It names the sources of the error inside, not that error.
+            // The error names inner sources only.
             None => cause
                 .downcast_ref::<serde_json::Error>()
                 .and_then(serde_json::Error::io_error_kind),

@@ -8,16 +8,16 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::flag;
 
-/// What shells report of a program that Ctrl-C ended.
+/// Exit code in shells of a program ended by Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
-/// How often a screen's thread looks for signals.
+/// Interval of signal checks in a screen's thread.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long a recording may take to be made whole after a signal.
+/// Maximum time for completing a recording after a signal.
 const LONGEST_END: Duration = Duration::from_secs(10);
 
-/// Which signals came.
+/// Received signals.
 #[derive(Debug)]
 pub struct Signals {
     end: Arc<AtomicBool>,
@@ -25,18 +25,17 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catches SIGINT, SIGTERM and SIGHUP (the end; the second of them ends vmscope at
-    /// once, and what is in the file by then stays readable) and SIGUSR1 (a copy).
-    /// SIGXFSZ is caught too, or a limit on the size of files would kill vmscope: so
-    /// the write fails, which ends the recording properly.
+    /// Catches SIGINT, SIGTERM and SIGHUP (end; the second one ends vmscope at once, with a
+    /// readable file) and SIGUSR1 (copy). Catches SIGXFSZ too: a file-size limit then fails the
+    /// write, which ends the recording properly, instead of killing vmscope.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Errors of the operating system.
     pub fn catch() -> io::Result<Self> {
         let end = Arc::new(AtomicBool::new(false));
         let save = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // In this order: the first one only raises the flag.
+            // Order matters: the first handler only raises the flag.
             flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&end))?;
             flag::register(signal, Arc::clone(&end))?;
         }
@@ -45,13 +44,12 @@ impl Signals {
         Ok(Signals { end, save })
     }
 
-    /// The same for a screen: the second signal does not end vmscope at once, which would
-    /// leave the terminal as it is. Where the end does not come within some seconds, a
-    /// thread gives the terminal back by `restore` and lets the signal do what it does by
-    /// itself.
+    /// The same for a screen. The second signal does not end vmscope at once, which would leave the
+    /// terminal in raw mode. Without an end within some seconds, a thread restores the terminal by
+    /// `restore` and lets the signal take effect.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Errors of the operating system.
     pub fn catch_for_screen(restore: fn()) -> io::Result<Self> {
         let end = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -65,20 +63,20 @@ impl Signals {
             }
             std::thread::sleep(LONGEST_END);
             restore();
-            // Where that fails, there is nothing left to try.
+            // No alternative remains after a failure.
             let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
         })?;
         let save = Arc::default();
         Ok(Signals { end, save })
     }
 
-    /// Whether the end was asked for.
+    /// Whether a signal requested the end.
     #[must_use]
     pub fn end_asked(&self) -> bool {
         self.end.load(Ordering::Relaxed)
     }
 
-    /// Whether a copy was asked for since the last call.
+    /// Whether a signal requested a copy since the last call.
     #[must_use]
     pub fn take_save(&self) -> bool {
         self.save.swap(false, Ordering::Relaxed)

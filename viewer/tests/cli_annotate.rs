@@ -31,7 +31,7 @@ fn a_native_function_has_its_source_in_the_listing() {
     };
     let relax = annotate(&["relax", "--width=160"]).code(0);
     relax
-        .prints("A sample is charged to the instruction after a slow one")
+        .prints("samples are charged to the instruction after a slow one")
         .prints("cells_[i] = detail::weigh(cells_[i - 1], cells_[i], cells_[i + 1]);")
         .prints("> sim::detail::blend(double, double, double)")
         .prints("x = x * 0.5 + b * 0.25;");
@@ -39,8 +39,8 @@ fn a_native_function_has_its_source_in_the_listing() {
         .code(0)
         .prints("±: 95 %");
 
-    // Most of it in what was inlined; and the inlined function asked for by itself has the
-    // same samples.
+    // Inlined methods have most samples; and the inlined function asked for by itself has the same
+    // samples.
     let relax = annotate(&["relax", "--json"]).code(0).json();
     let (all, own) = (
         number(&relax["all"]["samples"]),
@@ -58,14 +58,10 @@ fn a_native_function_has_its_source_in_the_listing() {
     let early = annotate(&["relax", "--json", "--to", "0.3"]).code(0).json();
     assert!(number(&early["all"]["samples"]) < all);
 
-    // Without a method the hottest, without a file the default one, or one named otherwise.
+    // Defaults: the hottest method, `recording.vmscope`.
     annotate(&[]).code(0).prints("of all");
-    annotate(&["sim::"])
-        .code(2)
-        .says("is a part of the names of");
-    annotate(&["nobody at all"])
-        .code(2)
-        .says("those with most samples");
+    annotate(&["sim::"]).code(2).says("be more specific");
+    annotate(&["nobody at all"]).code(2).says("the hottest are");
     let mut elsewhere = command(["annotate", "relax"]);
     run({
         elsewhere.current_dir(folder.path());

@@ -20,7 +20,7 @@ use nix::sys::signal::Signal;
 /// Nobody's uid on every Linux.
 const NOBODY: u32 = 65534;
 
-/// A program that spends its time in a shared library of its own, both in `folder`.
+/// Program with its hot code in its own shared library, both in `folder`.
 fn with_library(folder: &Folder) -> Option<PathBuf> {
     let sources = [
         (
@@ -111,13 +111,13 @@ fn binaries_that_are_gone_are_said_so_and_still_named_where_that_is_possible() {
     // Root opens them all the same, through /proc/PID/map_files.
     named_or_explained(attach(&folder, &target), "was deleted while it ran");
 
-    // Another program under the name of the one that runs.
+    // Replaces the running program's file.
     std::fs::copy("/bin/true", &program).expect("a copy");
     std::fs::copy("/bin/true", folder.file("libspin.so")).expect("a copy");
     named_or_explained(attach(&folder, &target), "was replaced while it ran");
 }
 
-/// The names of what ran; an ordinary user may get only the reason why there are none.
+/// The names of what ran; ordinary users may see only a reason for missing names.
 fn named_or_explained(run: Run, why: &str) {
     let named = run.stdout.contains("library_spin") && run.stdout.contains("program_spin");
     let words: Vec<&str> = run.stdout.split_whitespace().collect();
@@ -150,12 +150,12 @@ fn an_ordinary_user_is_told_of_binaries_that_are_gone() {
     let target = Target::ready(spin);
     let attach = || {
         let mut command = as_nobody(&binary);
-        command.args(["attach", &target.pid().to_string()]);
+        command.args(["attach", "--full", &target.pid().to_string()]);
         let working = Working::start(command);
         await_samples(&folder.file("recording.vmscope"), 300);
         working.signal(Signal::SIGINT);
         let run = working.end().code(0);
-        // The next one's samples are to be waited for too.
+        // The next run must wait for its own samples.
         std::fs::remove_file(folder.file("recording.vmscope")).expect("it is there");
         run
     };
@@ -212,7 +212,7 @@ fn an_ordinary_user_gets_user_samples_and_is_told_so() {
     let folder = Folder::new();
     let open = PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(folder.path(), open).expect("our folder");
-    // The build's folder may be closed to others.
+    // Other users may lack access to the build folder.
     let (binary, program_copy) = (folder.file("vmscope"), folder.file("inlined"));
     std::fs::copy(env!("CARGO_BIN_EXE_vmscope"), &binary).expect("a copy");
     std::fs::copy(program, &program_copy).expect("a copy");
@@ -230,7 +230,7 @@ fn an_ordinary_user_gets_user_samples_and_is_told_so() {
         program.ends_with("inlined").then_some(())
     });
     let mut attach = as_nobody(&binary);
-    attach.args(["attach", &target.pid().to_string()]);
+    attach.args(["attach", "--full", &target.pid().to_string()]);
     let working = Working::start(attach);
     await_samples(&folder.file("recording.vmscope"), 300);
     working.signal(Signal::SIGINT);

@@ -1,5 +1,5 @@
-//! How recordings end, and how they are cut off: whatever kills whom, what was recorded
-//! up to the last second before is there, and the report says where it ends and why.
+//! Ends and truncations of recordings: after any kill, recordings keep all but the last second, and
+//! reports state end and reason.
 
 #![allow(clippy::panic, reason = "tests fail by it")]
 
@@ -16,7 +16,7 @@ use vmscope_symbolizer::Trace;
 
 /// `vmscope attach` with these options, to `target` and into `output`.
 fn attach(target: &Target, output: &Path, options: &[&str]) -> Working {
-    let mut command = command(["attach", &target.pid().to_string()]);
+    let mut command = command(["attach", "--full", &target.pid().to_string()]);
     command.arg("--output").arg(output).args(options);
     Working::start(command)
 }
@@ -42,7 +42,7 @@ fn now() -> TimeNs {
     TimeNs(u64::try_from(std::time::Duration::from(time).as_nanos()).expect("a time"))
 }
 
-/// Both of its workers' shares are in the report.
+/// The report shows the shares of both workers.
 fn shows_the_shares(run: Run) -> Run {
     run.prints("share_a")
         .prints("share_d")
@@ -88,9 +88,7 @@ fn killed_in_mid_recording_it_is_there_up_to_the_last_second() {
     assert!((0.8..1.2).contains(&delivered), "{samples}");
     assert_eq!(document["session"]["complete"], false);
     let text = report(&output, &[]).code(0);
-    shows_the_shares(
-        text.prints("What limits the truth of this report: - the recording was cut off"),
-    );
+    shows_the_shares(text.prints("Accuracy: - the recording ends abruptly"));
 }
 
 #[test]

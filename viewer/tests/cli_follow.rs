@@ -42,14 +42,13 @@ fn threads_of_5_ms_are_all_seen() {
         assert_eq!(row["tid"], thread["tid"]);
         let samples = row["samples"].as_f64().expect("a number");
         let expected = thread["cpu_seconds"].as_f64().expect("a number") * 1e9 / period;
-        // No more than its time and its end are worth: nothing is sampled twice. Where
-        // its ticks came late there are fewer, but it ran for seven periods.
+        // Maximum by CPU time and thread end: nothing is sampled twice. Where its ticks came late
+        // there are fewer, but it ran for seven periods.
         assert!((1.0..=expected + 2.0).contains(&samples), "{row} {thread}");
         expected_all += expected;
         seen_all += samples;
     }
-    // Of each thread the part of a period that it ends in is lost: half a period for each
-    // CPU that it ran on, of seven.
+    // Each thread loses half a period per CPU used, of seven periods.
     let share = seen_all / expected_all;
     assert!((0.7..1.02).contains(&share), "{share}");
     let lost = document["samples"]["lost"].as_u64();
@@ -72,7 +71,7 @@ fn a_storm_of_threads_is_attached_to() {
     let samples = &document["samples"];
     let total = samples["total"].as_f64().expect("a number");
     let promised = samples["promised"].as_f64().expect("a number");
-    // A thread of 20 µs ends before its first tick; never is there more than they ran.
+    // A thread of 20 µs ends before its first tick; samples never exceed CPU time.
     let bounded = total > 0.0 && total < promised * 1.1 + 20.0;
     run.check(bounded, &format!("{samples}"));
     let own = said(&target.wait());
@@ -111,7 +110,7 @@ fn children_and_execs_are_followed_from_a_command() {
         }
         assert!(samples < 1.1 * most + 3.0, "{name}: {samples} of {most}");
     }
-    // Each process has samples in its own functions only.
+    // Samples of a process lie in its own functions.
     for process in &own {
         let mut threads = list(&document["threads"]).iter();
         let thread = threads.find(|thread| thread["tid"] == process["pid"]);
@@ -162,7 +161,7 @@ fn children_are_not_followed_from_an_attached_process() {
         pids.into_iter().all(|pid| *pid == target.pid()),
         "{document}"
     );
-    // What it forks may outlive it by a moment, and ends by itself.
+    // Forked children may briefly outlive the program.
     drop(target);
 }
 
@@ -190,7 +189,7 @@ fn caller_chains_by_frame_pointer() {
     let options = ["--call-graph=fp"];
     record(&folder, &options, &program, &["--seconds", "0.6"])
         .code(0)
-        .prints("caller chains were cut off at their greatest depth")
+        .prints("exceed the maximum depth of callers")
         .prints("Callers are found by frame pointers");
     let (profile, _) = profile(&folder.file("out.vmscope"));
     let samples = &profile.trace.samples;
@@ -212,7 +211,7 @@ fn caller_chains_by_frame_pointer() {
         }
     }
     assert!(chain > 100 && deep > 100, "{chain} {deep}");
-    // A sample in the first or last instructions has no frame yet, or none any more.
+    // The first and last instructions of a function run without its frame.
     assert!(
         whole * 100 >= chain * 98,
         "{whole} of {chain} have their whole chain"
@@ -222,7 +221,7 @@ fn caller_chains_by_frame_pointer() {
         truncated * 100 >= deep * 98 && truncated <= deep + 20,
         "{truncated} of {deep}"
     );
-    // Without being asked for, there are none.
+    // Recordings without the option have no chains.
     record(&folder, &["--quiet"], &program, &["--seconds", "0.05"]).code(0);
     let bare = vmscope(["report", &folder.file("out.vmscope").to_string_lossy()]).code(0);
     let silent = !bare.stdout.contains("frame pointers");

@@ -31,10 +31,65 @@ fn pids_that_are_no_targets() {
         .code(1)
         .says("no process 2147483647");
     attach(0, &folder).code(1).says("no process 0");
-    for pid in ["-1", "one", "4294967296", ""] {
+    vmscope(["attach", "no such name"])
+        .code(1)
+        .says("is named `no such name`");
+    for pid in ["-1", "4294967296", ""] {
         vmscope(["attach", pid]).code(2).says("PID");
     }
     nothing_is_left(&folder);
+}
+
+#[test]
+fn a_name_finds_one_process() {
+    if !can_sample() {
+        return;
+    }
+    let folder = Folder::new();
+    let program = folder.file("vmscope-named");
+    std::fs::copy("/bin/sleep", &program).expect("a program");
+    let start = || Command::new(&program).arg("60").spawn().expect("it starts");
+    let attach = || {
+        let mut command = command(["attach", "vmscope-named", "--quiet", "--duration", "0.1"]);
+        command.arg("--output").arg(folder.file("out.vmscope"));
+        run(command)
+    };
+    let mut first = start();
+    attach().code(0);
+    let mut second = start();
+    let said = attach()
+        .code(2)
+        .says("2 processes are named `vmscope-named`");
+    let lists = [&first, &second].map(|one| said.stderr.contains(&format!("{}  ", one.id())));
+    said.check(lists == [true; 2], "a list of both");
+    for one in [&mut first, &mut second] {
+        one.kill().expect("our child");
+        one.wait().expect("our child");
+    }
+    attach().code(1).says("is named `vmscope-named`");
+}
+
+#[test]
+fn pages_and_completions_are_printed() {
+    for (words, holds) in [
+        ("man", "annotate"),
+        ("man record", "\\-\\-call\\-graph"),
+        ("completions bash", "--call-graph"),
+        ("completions fish", "call-graph"),
+    ] {
+        let words = words.split(' ');
+        vmscope(["generate"].into_iter().chain(words))
+            .code(0)
+            .prints(holds);
+    }
+    vmscope(["generate", "man", "nothing"])
+        .code(2)
+        .says("`nothing`");
+    for command in [
+        "record", "attach", "report", "top", "view", "annotate", "export", "doctor",
+    ] {
+        vmscope([command, "-h"]).code(0).prints("Examples:");
+    }
 }
 
 #[test]
@@ -99,7 +154,7 @@ fn somebody_elses_process_is_told_apart() {
     let folder = Folder::new();
     let set = std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777));
     set.expect("our folder");
-    // The build's folder may be closed to others.
+    // Other users may lack access to the build folder.
     let binary = folder.file("vmscope");
     std::fs::copy(env!("CARGO_BIN_EXE_vmscope"), &binary).expect("a copy");
     let mut command = Command::new(&binary);
@@ -149,13 +204,16 @@ fn commands_that_can_not_be_run() {
     let folder = Folder::new();
     record(&folder, &[], &["./no such program"])
         .code(127)
-        .says("no such program");
+        .says("cannot run `./no such program`: no such file\n");
+    record(&folder, &[], &["no such program"])
+        .code(127)
+        .says("no program of this name in the folders of PATH");
     record(&folder, &[], &["/proc/version"])
         .code(126)
         .says("/proc/version");
     record(&folder, &[], &["/"])
         .code(126)
-        .says("cannot run `/`");
+        .says("cannot run `/`: it is a directory");
     nothing_is_left(&folder);
     vmscope(["record", "--"]).code(2).says("CMD");
 }
@@ -184,8 +242,11 @@ fn a_commands_end_is_passed_on() {
     record(&folder, &[], &["false"]).code(1).prints("Threads");
     record(&folder, &[], &["sh", "-c", "kill -SEGV $$"]).code(128 + 11);
     record(&folder, &[], &["sh", "-c", "kill -KILL $$"]).code(128 + 9);
-    record(&folder, &[], &["true"]).code(0);
-    assert_eq!(folder.names(), ["out.vmscope"]);
+    record(&folder, &[], &["true"])
+        .code(0)
+        .says("the earlier recording is")
+        .says("out.vmscope.old now");
+    assert_eq!(folder.names(), ["out.vmscope", "out.vmscope.old"]);
     report(&folder.file("out.vmscope"), &[])
         .code(0)
         .prints("true");
@@ -208,4 +269,17 @@ fn rates_that_can_not_be_had() {
         record(&folder, &options, &["true"]).code(2).says("seconds");
     }
     nothing_is_left(&folder);
+}
+
+#[test]
+fn recordings_that_can_not_be_created() {
+    let folder = Folder::new();
+    let to = |path: &str| vmscope(["record", "--quiet", "--output", path, "--", "true"]);
+    to(folder.path().to_str().expect("UTF-8"))
+        .code(2)
+        .says("is a directory: name a file in it with --output");
+    nothing_is_left(&folder);
+    let missing = to("/no such folder/recording").code(2);
+    let errors = missing.stderr.matches("os error").count();
+    missing.check(errors == 1, "one error");
 }

@@ -1,5 +1,5 @@
-//! Places that a recording can't be written to, or not whole: nobody's file is lost, and
-//! what is there says that it is not whole.
+//! Places that a recording can't be written to, or not whole: no file gets lost, and incomplete
+//! recordings say so.
 
 mod common;
 
@@ -67,8 +67,7 @@ fn a_folder_that_is_read_only() {
     assert_eq!(folder.names(), ["inner"]);
 }
 
-/// A shell with mounts of its own where we are root; `None`, said, where that is not
-/// permitted.
+/// Shell in its own mount namespace, for root; `None`, said, where that is not permitted.
 fn shell(script: &str) -> Option<Command> {
     let mut command = if is_root() {
         let mut try_it = Command::new("unshare");
@@ -153,11 +152,11 @@ fn a_file_that_may_not_grow() {
         .code(2)
         .says("the recording ended early")
         .says("too large");
-    // There may be no room left for the end itself: then it is like any that was cut off.
+    // The disk may lack space for the end record: the recording then counts as truncated.
     let again = report(&folder.file("out.vmscope"), &[])
         .code(0)
         .prints("share_d");
-    let is_said = ["the recording ends early", "the recording was cut off"];
+    let is_said = ["the recording ends early", "the recording ends abruptly"];
     let is_said = is_said.iter().any(|text| again.stdout.contains(text));
     again.check(is_said, "that it is not whole");
 }

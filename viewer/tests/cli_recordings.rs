@@ -1,5 +1,5 @@
-//! Recordings that are damaged, foreign or missing: `report` says what is the matter and
-//! names the file, and what can still be read is read.
+//! Recordings that are damaged, foreign or missing: `report` names file and defect, and reads all
+//! intact parts.
 
 mod common;
 
@@ -109,7 +109,7 @@ fn a_recording_that_is_cut_off_anywhere_is_read_up_to_there() {
         let text = report(&path, &[]).code(0);
         if document["session"]["complete"] == false {
             // The gravest first: right behind its heading.
-            text.prints("What limits the truth of this report: - the recording was cut off");
+            text.prints("Accuracy: - the recording ends abruptly");
         }
     }
     assert!(before > 0, "something is left of fifteen sixteenths");
@@ -136,7 +136,7 @@ fn a_recording_with_flipped_bits_never_passes_for_whole() {
         let run = run.code(0);
         let differs = run.stdout != sound;
         run.check(differs, &format!("byte {at} was flipped and nothing said"))
-            .prints("What limits the truth of this report:");
+            .prints("Accuracy:");
     }
 }
 
@@ -146,7 +146,7 @@ fn who_reads_only_the_first_line_disturbs_nobody() {
     let Some(whole) = recording(&folder) else {
         return;
     };
-    for option in ["--width=100", "--json", "--ranges=all"] {
+    for option in ["--width=100", "--json", "--full"] {
         // The pipe's other end is closed before anything is written.
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);

@@ -189,7 +189,7 @@ fn bytes() -> Vec<u8> {
         (THREAD, fast + 0x48, &[slow + 5, stub + 9, main], 4),
         (THREAD, slow + 0x10, &[fast + 0x51, stub + 9, main], 2),
         (THREAD, evil + 1, &[main], 2),
-        // The same, from elsewhere in the same functions.
+        // Equal functions, other call sites.
         (THREAD, evil + 8, &[main + 4], 1),
         (THREAD, KERNEL_AT + 5, &[LIBC_AT + 9, stub + 20, main], 2),
         (THREAD, ZONE + 0x4000, &[], 1),
@@ -227,7 +227,7 @@ fn export(path: &Path, options: &[&str]) -> Run {
     run(command)
 }
 
-/// What is exported to a file of that name, and the run.
+/// Exported bytes of a file name, and the run.
 fn exported(folder: &Folder, path: &Path, name: &str, options: &[&str]) -> (Vec<u8>, Run) {
     let output = folder.file(name);
     let mut command = command(["export", "--output"]);
@@ -267,6 +267,58 @@ fn collapsed_stacks() {
     }
 }
 
+/// speedscope's stacks are the collapsed ones, with time.
+#[test]
+fn speedscope_has_every_sample() {
+    let folder = Folder::new();
+    let path = recording(&folder, &bytes());
+    let text = export(&path, &["--to=speedscope", "--output=-"])
+        .code(0)
+        .stdout;
+    let file: Value = serde_json::from_str(&text).expect("JSON");
+    let schema = "https://www.speedscope.app/file-format-schema.json";
+    assert_eq!(file["$schema"], schema);
+    let name = |frame: &Value| {
+        let frame = usize::try_from(frame.as_u64().expect("a number")).expect("small");
+        file["shared"]["frames"][frame]["name"]
+            .as_str()
+            .expect("a name")
+    };
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    let mut counts = BTreeMap::<String, u64>::new();
+    for profile in list(&file["profiles"]) {
+        assert_eq!(profile["type"], "sampled");
+        let weights = list(&profile["weights"]);
+        let weights: Vec<u64> = weights
+            .iter()
+            .map(|one| one.as_u64().expect("ns"))
+            .collect();
+        assert_eq!(profile["endValue"], weights.iter().sum::<u64>());
+        let samples = list(&profile["samples"]);
+        assert_eq!(samples.len(), weights.len());
+        for (stack, weight) in samples.iter().zip(weights) {
+            let names: Vec<&str> = list(stack).iter().map(name).collect();
+            *counts.entry(names.join(";")).or_default() += weight;
+        }
+    }
+    let active = usize::try_from(file["activeProfileIndex"].as_u64().expect("one")).expect("small");
+    let most = file["profiles"][active]["endValue"].as_u64().expect("ns");
+    let total: u64 = counts.values().sum();
+    assert!(most * 2 > total, "the busiest thread is shown first");
+    let collapsed = export(&path, &["--to=collapsed"]).code(0).stdout;
+    // Lines begin with the process.
+    assert_eq!(
+        counts.len(),
+        collapsed.lines().count(),
+        "{counts:#?}\n{collapsed}"
+    );
+    let samples = collapsed.lines().filter_map(|line| line.rsplit_once(' '));
+    let samples: u64 = samples
+        .map(|(_, count)| count.parse::<u64>().expect("a count"))
+        .sum();
+    assert_eq!(total % samples, 0, "a period for each sample");
+}
+
 #[test]
 fn a_recording_without_chains_says_so() {
     let folder = Folder::new();
@@ -278,7 +330,7 @@ fn a_recording_without_chains_says_so() {
     golden("no-chains.collapsed", &run.stdout);
 }
 
-/// Each frame of the picture with its color.
+/// Frames with their colors.
 fn frames_of_svg(svg: &str) -> String {
     let mut lines = String::new();
     for part in svg.split("<title>").skip(1) {
@@ -337,7 +389,8 @@ fn a_profile_for_the_firefox_profiler() {
 
 /// Samples by entry of the report, as `name (tier)`.
 fn by_report(path: &Path) -> BTreeMap<String, u64> {
-    let report = report(path, &["--json"]).code(0).json();
+    // Stacks end with the innermost function.
+    let report = report(path, &["--json", "--inlined"]).code(0).json();
     let mut counts = BTreeMap::new();
     for entry in report["entries"].as_array().expect("entries") {
         let text = |key: &str| entry[key].as_str().unwrap_or("").to_owned();

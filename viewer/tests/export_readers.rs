@@ -161,7 +161,7 @@ fn an_export_is_private_and_replaces_nothing_unasked() {
     assert_eq!(mode.mode() & 0o7777, 0o600);
 
     std::fs::write(&output, "somebody's letter").expect("a file");
-    default(&[]).code(2).says("not replaced").says("--force");
+    default(&[]).code(2).says("exists: --force replaces it");
     let letter = std::fs::read_to_string(&output).expect("it is there");
     assert_eq!(letter, "somebody's letter");
     default(&["--force"]).code(0);
@@ -174,11 +174,13 @@ fn an_export_is_private_and_replaces_nothing_unasked() {
     std::fs::remove_file(&output).expect("it is there");
     let elsewhere = folder.file("elsewhere");
     symlink(&elsewhere, &output).expect("a link");
-    default(&["--force"]).code(2).says("not replaced");
+    default(&["--force"])
+        .code(2)
+        .says("exists and is not a file of yours");
     assert!(!elsewhere.exists(), "the link was followed");
     default(&["--force", "--output=/dev/null"])
         .code(2)
-        .says("not replaced");
+        .says("exists and is not a file of yours");
     std::fs::remove_file(&output).expect("it is there");
 
     default(&["--threads=nobody"]).code(2).says("nobody");

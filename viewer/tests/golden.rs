@@ -7,9 +7,8 @@ mod recordings;
 #[path = "common/golden.rs"]
 mod golden_file;
 
-use golden_file::{golden, report};
+use golden_file::{fits, fits_one_screen, golden, golden_of, printed, report};
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, session};
-use unicode_width::UnicodeWidthStr;
 use vmscope_records::{
     BoundaryRule, BytecodePc, Constituent, ConstituentKind, Counter, CounterMeaning, CpuMode,
     DurationNs, Exactness, Fact, Limit, LimitKind, LossReason, Lost, MethodKey, ModuleKey, PcMap,
@@ -278,7 +277,7 @@ fn native() -> Vec<u8> {
     recording.end(8 * SECOND).bytes()
 }
 
-/// The native one with losses, cut off, and with bytes that are no recording's.
+/// Native recording with losses, truncation and foreign bytes.
 fn damaged() -> Vec<u8> {
     let mut recording = Recording::of("native");
     recording
@@ -292,7 +291,7 @@ fn damaged() -> Vec<u8> {
             to: TimeNs(3 * SECOND),
             thread: None,
         }));
-    // What is no samples is not counted with them.
+    // Lost records other than samples count separately.
     for (stream, reason, count) in [
         (Stream::Adapter, LossReason::Other, 17),
         (Stream::Process, LossReason::RingOverrun, 5),
@@ -336,6 +335,26 @@ fn called() -> Vec<u8> {
         });
     }
     let (parse, copy) = (ZONE + 0x1010, ZONE + 0x2010);
+    // Of limits of callers, the newest counts: the VM's own.
+    for (time, text, remedy) in [
+        (
+            1,
+            "callers are found by frame pointers",
+            "compile with them",
+        ),
+        (
+            2,
+            "compiled code keeps no frame pointers",
+            "start it with them",
+        ),
+    ] {
+        recording.put(Record::Limit(Limit {
+            time: TimeNs(time * SECOND),
+            kind: LimitKind::Callers,
+            text: text.into(),
+            remedy: remedy.into(),
+        }));
+    }
     let stacks: [(&[u64], u64); 6] = [
         (&[parse], 400),
         (&[copy], 100),
@@ -357,6 +376,12 @@ fn called() -> Vec<u8> {
 #[test]
 fn methods_and_what_works_for_them() {
     let file = called();
+    golden_of(
+        "report",
+        "brief-called-80.txt",
+        &file,
+        &["--width=80", "--top=3"],
+    );
     golden("called-80.txt", &file, &["--width=80"]);
     golden("called.json", &file, &["--json"]);
 }
@@ -386,6 +411,7 @@ fn the_papers_figure_7() {
 #[test]
 fn a_native_program() {
     let file = native();
+    golden_of("report", "brief-native-100.txt", &file, &["--width=100"]);
     golden("native-100.txt", &file, &["--width=100"]);
     golden(
         "native-part-100.txt",
@@ -397,6 +423,12 @@ fn a_native_program() {
 
 #[test]
 fn a_damaged_recording() {
+    golden_of(
+        "report",
+        "brief-damaged-100.txt",
+        &damaged(),
+        &["--width=100"],
+    );
     golden("damaged-100.txt", &damaged(), &["--width=100"]);
 }
 
@@ -408,6 +440,7 @@ fn a_recording_of_nothing() {
         .put(thread_end(THREAD, 0))
         .end(8 * SECOND)
         .bytes();
+    golden_of("report", "brief-empty-100.txt", &file, &["--width=100"]);
     golden("empty-100.txt", &file, &["--width=100"]);
     golden("empty.json", &file, &["--json"]);
 }
@@ -416,16 +449,21 @@ fn a_recording_of_nothing() {
 fn no_line_is_wider_than_was_asked_for_and_none_disturbs_a_terminal() {
     for file in [figure_7(), native(), damaged(), called()] {
         for width in [60, 61, 80, 99, 120, 200] {
-            let text = report(&file, &[&format!("--width={width}"), "--ranges=all"]);
-            for line in text.lines() {
-                assert!(line.width() <= width, "{width}: {line}");
-                assert!(
-                    !line.contains(['\u{1b}', '\u{202e}', '\r', '\t']),
-                    "{line:?}"
-                );
-            }
+            let columns = format!("--width={width}");
+            fits(&report(&file, &[&columns, "--ranges=all"]), width);
+            fits_one_screen(&file, width);
         }
     }
+}
+
+#[test]
+fn colours_are_asked_for() {
+    let file = figure_7();
+    let text = |color: &str| printed("report", &file, &["--width=100", color]);
+    let (plain, coloured) = (text("--color=auto"), text("--color=always"));
+    assert_eq!(plain, text("--color=never"));
+    assert!(coloured.contains("\u{1b}[1m"), "{coloured}");
+    assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain);
 }
 
 #[test]

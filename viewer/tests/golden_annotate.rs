@@ -399,7 +399,7 @@ fn source_lines() {
     golden_of("annotate", "annotate-no-source-100.txt", &file, &without);
 }
 
-/// A method's file has no folder of its own: its package is where it is.
+/// VMs report file names without folders: its package is where it is.
 #[test]
 fn a_given_folder_has_the_source_between_the_bytecodes() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -42,7 +42,7 @@ fn node() -> Vec<u8> {
             &[(2, 500), (3, 1500)],
         ),
         ("fib", "/app/bench.js", 1, "Sparkplug", &[(2, 60), (3, 40)]),
-        // Compiled once more: the same entry, and the same lines.
+        // Compiled once more: equal entry, equal lines.
         ("fib", "/app/bench.js", 1, "TurboFan", &[(3, 100)]),
         ("(anonymous)", "/app/bench.js", 7, "TurboFan", &[(8, 90)]),
         ("(anonymous)", "/app/a/util.js", 3, "TurboFan", &[(4, 80)]),

@@ -7,9 +7,8 @@ mod recordings;
 #[path = "common/golden.rs"]
 mod golden_file;
 
-use golden_file::{golden, report};
+use golden_file::{fits, fits_one_screen, golden, golden_of, report};
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD};
-use unicode_width::UnicodeWidthStr;
 use vmscope_records::{
     Collection, CollectionKey, Compilation, Counter, CounterMeaning, Fact, Limit, LimitKind, Phase,
     ProcessKey, Record, Region, RegionRule, RegionRules, SpaceUse, ThreadKey, ThreadRole, TimeNs,
@@ -248,6 +247,7 @@ fn jvm(processes: u32) -> Vec<u8> {
 #[test]
 fn a_jvm() {
     let file = jvm(1);
+    golden_of("report", "brief-vm-100.txt", &file, &["--width=100"]);
     golden("vm-100.txt", &file, &["--width=100"]);
     golden("vm-60.txt", &file, &["--width=60"]);
     golden("vm.json", &file, &["--json"]);
@@ -269,16 +269,18 @@ fn several_vms_are_told_apart_and_the_main_one_comes_first() {
 #[test]
 fn a_part_of_the_time_has_its_own_figures() {
     let text = report(&jvm(1), &["--width=100", "--from=1.95", "--to=4.5"]);
+    // The counters were last read 1.95 s before the window, and 0.5 s before its end.
     assert!(
-        text.contains("G1, young: 2 collections (0.5 per second), 3.000 ms"),
+        text.contains("G1, young: 3 observed, 2 fully timed"),
         "{text}"
     );
-    assert!(text.contains("3 seen, 2 from begin to end"), "{text}");
-    let compilers = text.split("**Compilers**").nth(1).expect("compilers");
+    let whole = report(&jvm(1), &["--width=100", "--from=2", "--to=6"]);
     assert!(
-        compilers.contains("0 compilations were seen"),
-        "{compilers}"
+        whole.contains("G1, young: 5 collections (1.2 per second), 5.000 ms"),
+        "{whole}"
     );
+    let compilers = text.split("**Compilers**").nth(1).expect("compilers");
+    assert!(compilers.contains("0 compilations observed"), "{compilers}");
 }
 
 /// A VM that tells without end, in the worst of words.
@@ -343,18 +345,12 @@ fn hostile() -> Vec<u8> {
 fn no_line_is_wider_than_was_asked_for_and_none_disturbs_a_terminal() {
     for file in [jvm(1), jvm(2), hostile()] {
         for width in [60, 61, 100, 200] {
-            let text = report(&file, &[&format!("--width={width}")]);
-            for line in text.lines() {
-                assert!(line.width() <= width, "{width}: {line}");
-                assert!(
-                    !line.contains(['\u{1b}', '\u{202e}', '\r', '\t']),
-                    "{line:?}"
-                );
-            }
+            fits(&report(&file, &[&format!("--width={width}")]), width);
+            fits_one_screen(&file, width);
         }
     }
     let text = report(&hostile(), &["--width=100"]);
-    assert!(text.contains("(what the VMs of 24 more processes tell is not shown)"));
+    assert!(text.contains("(VM reports of 24 more processes omitted)"));
     let lines = text.lines().count();
     assert!(lines < 20_000, "{lines} lines");
     let json: serde_json::Value =

@@ -76,7 +76,7 @@ impl Binaries for Files {
     }
 }
 
-/// What a session gave, live and when it was over.
+/// Live and final results of a session.
 struct Both {
     live: Live,
     files: Files,
@@ -171,12 +171,12 @@ fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
                     .records
                     .into_iter()
                     .for_each(|record| live.take(record));
-                until = batch.told_until;
+                until = batch.complete_until;
             }
             Ok(None) => {
                 live.settle(until, &files);
                 memory.push((began.elapsed(), resident_kib()));
-                // Threads that are over are not counted.
+                // Exited threads do not count.
                 used = cpu_of_all() - before;
                 next += STEP;
             }
@@ -196,7 +196,7 @@ fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
     })
 }
 
-/// The profile of a recording, with names from the same files.
+/// Profile of the recording, named from equal files.
 fn profile_at(path: &Path, files: &Files) -> Profile {
     let trace = Trace::read(&mut Reader::open(File::open(path).unwrap()).unwrap()).unwrap();
     let hits = Hits::missing_in(&trace);

@@ -8,7 +8,7 @@ use std::process::Command;
 use common::programs::{self, Program};
 use serde_json::Value;
 
-/// The lines that a program prints, those that are JSON; `None` where it can't be built.
+/// JSON lines printed by a program; `None` where it can't be built.
 fn run(program: Program, arguments: &[&str]) -> Option<Vec<Value>> {
     let path = programs::build(program)?;
     let output = Command::new(&path)

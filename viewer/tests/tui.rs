@@ -23,7 +23,7 @@ fn java(folder: &Folder) -> PathBuf {
     path
 }
 
-/// It has ended well and the terminal is as it was.
+/// Successful exit, terminal restored.
 fn is_restored(tmux: &Tmux, code: i32) {
     let screen = tmux.shows(&format!("ended {code}"));
     assert!(!screen.contains("Overview"), "{screen}");
@@ -46,7 +46,7 @@ fn a_recording_is_looked_at_from_open_to_quit() {
     tmux.press(&["/"]);
     tmux.type_text("parseLine");
     tmux.shows("/parseLine");
-    // What follows an escape at once would be taken for one key with it.
+    // Bytes directly after an escape would form one key.
     tmux.press(&["Escape"]);
     tmux.shows_no("/parseLine");
     tmux.press(&["g"]);
@@ -71,7 +71,7 @@ fn a_recording_is_looked_at_from_open_to_quit() {
         tmux.press(&[&view.to_string()]);
         tmux.shows(&format!("[{view} "));
     }
-    // The threads, as a table for others.
+    // Exported table of threads.
     tmux.press(&["8", "e", "C-u"]);
     tmux.type_text("threads.csv");
     tmux.press(&["Enter"]);
@@ -82,7 +82,7 @@ fn a_recording_is_looked_at_from_open_to_quit() {
     assert!(csv.contains("main"), "{csv}");
 }
 
-/// The line of the screen with that text.
+/// Screen line containing a text.
 fn line_with<'a>(screen: &'a str, text: &str) -> &'a str {
     let mut lines = screen.lines();
     let found = lines.find(|line| line.contains(text));
@@ -98,7 +98,7 @@ fn a_method_is_expanded_in_place() {
     };
     tmux.shows("12,564 samples");
     tmux.press(&["2"]);
-    // Rows come with an answer: before, there is nothing to be expanded.
+    // Rows come with an answer: earlier screens have no expandable rows.
     let closed = tmux.shows("▸ com.acme.orders.OrderBook.match");
     assert!(!closed.contains("(line 43)"), "{closed}");
     tmux.press(&["g", "Space"]);
@@ -269,8 +269,9 @@ fn a_running_process_is_followed_to_its_end_and_saved() {
     tmux.shows("live");
     tmux.press(&["2"]);
     tmux.shows("share_a");
-    tmux.press(&["w"]);
     tmux.shows("last 10 s ✕");
+    tmux.press(&["w"]);
+    tmux.shows("last 30 s ✕");
     tmux.press(&["M"]);
     tmux.type_text("here");
     tmux.press(&["Enter"]);
@@ -281,7 +282,7 @@ fn a_running_process_is_followed_to_its_end_and_saved() {
     tmux.shows("live");
     target.end();
     tmux.shows("the process has exited");
-    // What was seen is still there, and can be kept.
+    // The picture remains and can be saved.
     tmux.press(&["X", "8"]);
     tmux.shows("share-0");
     tmux.press(&["W", "C-u"]);

@@ -1,13 +1,13 @@
-//! What the kernel is asked for: the `perf_event_attr`s.
+//! The `perf_event_attr`s of all events.
 //!
 //! Source: `include/uapi/linux/perf_event.h` and perf_event_open(2).
 
 use perf_event_open_sys::bindings::{self as sys, perf_event_attr};
 
-/// What every sample is to carry beyond time, thread and pc.
+/// Optional sample contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extras {
-    /// Caller chains of at most so many frames, kernel and user together.
+    /// Maximum frames of call chains, kernel and user together.
     pub chain_depth: Option<u16>,
     /// User registers by the kernel's numbers; 0 for none.
     pub registers: u64,
@@ -15,28 +15,27 @@ pub(super) struct Extras {
     pub stack_bytes: u16,
 }
 
-/// How events are made, found out while the first is opened.
+/// Properties of all events, determined when opening the first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recipe {
     pub period_ns: u64,
     pub extras: Extras,
-    /// Leave out the kernel (and what a hypervisor does for it).
+    /// Exclude kernel and hypervisor.
     pub exclude_kernel: bool,
-    /// Also what the threads start, from its first instruction.
+    /// Include started threads, from their first instruction.
     pub inherit: bool,
-    /// Of that only threads, not processes (Linux 5.13).
+    /// Inherit to threads only, not to processes (Linux 5.13).
     pub inherit_thread: bool,
-    /// Start with the thread's next exec, rather than when told.
+    /// Start at the next exec instead of on command.
     pub on_exec: bool,
-    /// Wake the reader when its ring holds so many bytes.
+    /// Ring fill level that wakes the reader, in bytes.
     pub wakeup_bytes: u32,
 }
 
 fn software(config: sys::perf_sw_ids) -> perf_event_attr {
     let mut attr = perf_event_attr {
         type_: sys::PERF_TYPE_SOFTWARE,
-        // Our struct may be longer than the kernel's: it takes that as long as the
-        // rest is zero (`perf_copy_attr`).
+        // The kernel accepts a longer struct if the rest is zero (`perf_copy_attr`).
         size: u32::try_from(size_of::<perf_event_attr>()).unwrap_or(0),
         config: u64::from(config),
         clockid: libc::CLOCK_MONOTONIC,
@@ -85,20 +84,20 @@ impl Recipe {
         attr
     }
 
-    /// An event that counts one thread's CPU time in ns and can be read after its
-    /// end. Not inherited: one that is would have to be summed over its children.
+    /// Counts one thread's CPU time in ns, readable after its end. An inherited counter would
+    /// include children.
     pub fn counter(&self) -> perf_event_attr {
         let mut attr = software(sys::PERF_COUNT_SW_CPU_CLOCK);
         self.start_and_mode(&mut attr);
         attr
     }
 
-    /// An event that never happens, whose ring the others of its CPU write to.
+    /// A dummy event that owns its CPU's ring.
     pub fn ring_owner(&self) -> perf_event_attr {
         let mut attr = software(sys::PERF_COUNT_SW_DUMMY);
         attr.__bindgen_anon_2.wakeup_watermark = self.wakeup_bytes;
         attr.set_watermark(1);
-        // So that anyone may have it.
+        // Allows it for every user.
         attr.set_exclude_kernel(1);
         attr.set_exclude_hv(1);
         attr

@@ -1,8 +1,8 @@
-//! From the bytes of a record to what it says, with every length checked.
+//! Decodes ring records, with all lengths checked.
 //!
-//! Layouts: `enum perf_event_type` in `include/uapi/linux/perf_event.h`. Ours have
-//! `sample_type` IDENTIFIER|IP|TID|TIME(|CALLCHAIN)(|REGS_USER)(|STACK_USER), and
-//! `sample_id_all`, so all but samples end with { pid u32, tid u32, time u64, id u64 }.
+//! Layouts: `enum perf_event_type` in `include/uapi/linux/perf_event.h`. Our `sample_type` is
+//! IDENTIFIER|IP|TID|TIME(|CALLCHAIN)(|REGS_USER)(|STACK_USER), with `sample_id_all`: records other
+//! than samples end with { pid u32, tid u32, time u64, id u64 }.
 
 use perf_event_open_sys::bindings as sys;
 use vmscope_records::{
@@ -14,26 +14,26 @@ use super::attr::Extras;
 use super::ring::RawRecord;
 use crate::engine::RawMapping;
 
-/// `PERF_CONTEXT_MAX`: chain entries from here on are marks, not addresses.
+/// `PERF_CONTEXT_MAX`: chain entries from here on are context marks.
 const FIRST_CONTEXT: u64 = sys::PERF_CONTEXT_MAX;
 
-/// The number of the stack pointer among the registers (`perf_regs.h`).
+/// Register number of the stack pointer (`perf_regs.h`).
 pub(super) const SP_REGISTER: u32 = if cfg!(target_arch = "aarch64") { 31 } else { 7 };
 
 /// A decoded record.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Decoded {
     pub time: u64,
-    /// The event it came through: of inherited ones, the one that was opened.
+    /// Id of the opened event, also for inherited ones.
     pub event: u64,
-    /// The thread that was running when it was written.
+    /// The running thread.
     pub pid: u32,
     pub tid: u32,
     pub body: Body,
 }
 
 impl Decoded {
-    /// A loss that was found while reading, rather than told by the kernel.
+    /// A loss found while reading, not reported by the kernel.
     pub fn lost(reason: LossReason, count: u64, from: u64, to: u64) -> Self {
         Self {
             time: to,
@@ -49,7 +49,7 @@ impl Decoded {
     }
 }
 
-/// What a record says.
+/// Contents of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Body {
     Sample {
@@ -73,20 +73,19 @@ pub(super) enum Body {
         exec: bool,
     },
     Mapped(Box<RawMapping>),
-    /// Records were not written for want of room, or made no sense.
+    /// Records lost to a full ring, or undecodable.
     Lost {
         reason: LossReason,
         count: u64,
-        /// When the record before the loss was written, where that is known.
+        /// Time of the last record before the loss, if known.
         from: u64,
     },
     Throttled,
     Unthrottled,
-    /// One of a kind that tells us nothing.
+    /// An irrelevant record.
     Nothing,
 }
 
-/// Bytes that are eaten from the front.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -104,7 +103,7 @@ impl<'a> Bytes<'a> {
         Some(u64::from_ne_bytes(self.take(8)?.try_into().ok()?))
     }
 
-    /// As many u64s as the record says there are, if it can hold them.
+    /// `count` words, if the record holds as many.
     fn words(&mut self, count: u64) -> Option<impl Iterator<Item = u64> + use<'a>> {
         let bytes = usize::try_from(count).ok()?.checked_mul(8)?;
         let (words, _) = self.take(bytes)?.as_chunks::<8>();
@@ -116,7 +115,7 @@ fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or(bytes)
 }
 
-/// Decodes a record, or `None` when its lengths do not fit together.
+/// Decodes a record; `None` for inconsistent lengths.
 pub(super) fn decode(record: RawRecord<'_>, extras: &Extras) -> Option<Decoded> {
     if record.kind == sys::PERF_RECORD_SAMPLE {
         return sample(record, extras);
@@ -179,8 +178,7 @@ pub(super) fn decode(record: RawRecord<'_>, extras: &Extras) -> Option<Decoded> 
 fn mapping(mut from: Bytes<'_>, misc: u16, time: u64) -> Option<Body> {
     let (pid, _tid) = (from.u32()?, from.u32()?);
     let (start, len, offset) = (from.u64()?, from.u64()?, from.u64()?);
-    // A build-id may stand in the place of these (`PERF_RECORD_MISC_MMAP_BUILD_ID`);
-    // it is not asked for.
+    // A build-id may replace these fields (`PERF_RECORD_MISC_MMAP_BUILD_ID`); we do not request it.
     let (major, minor) = (from.u32()?, from.u32()?);
     let (inode, _generation) = (from.u64()?, from.u64()?);
     let (protection, _flags) = (from.u32()?, from.u32()?);
@@ -231,7 +229,7 @@ fn details(mut from: Bytes<'_>, extras: &Extras, mode: CpuMode) -> Option<Sample
         detail.chain = Some(call_chain(from.words(count)?, depth, mode));
     }
     if extras.registers != 0 {
-        // The ABI is 0 where there are none: a kernel thread, or an exiting one.
+        // The ABI is 0 without registers: kernel threads, exiting threads.
         let abi = from.u64()?;
         if abi != 0 {
             let count = u64::from(extras.registers.count_ones());
@@ -246,7 +244,7 @@ fn details(mut from: Bytes<'_>, extras: &Extras, mode: CpuMode) -> Option<Sample
         let size = usize::try_from(from.u64()?).ok()?;
         if size != 0 {
             let dump = from.take(size)?;
-            // How much of it could be read.
+            // Readable bytes.
             let valid = usize::try_from(from.u64()?).ok()?;
             let sp = detail.registers.as_ref().and_then(|r| r.value(SP_REGISTER));
             if let Some(sp) = sp {
@@ -260,13 +258,12 @@ fn details(mut from: Bytes<'_>, extras: &Extras, mode: CpuMode) -> Option<Sample
     Some(detail)
 }
 
-/// Sorts a chain by its marks. Each part begins with the pc in that mode (seen on
-/// Linux 6.18, and so in `get_perf_callchain`: the user part begins with the
-/// interrupted user pc also where the sample was taken in the kernel); the one that
-/// is the sample's own pc is left out.
+/// Splits a chain at its context marks. Each part begins with the pc in its mode (Linux 6.18,
+/// `get_perf_callchain`; the user part begins with the interrupted user pc, also for kernel
+/// samples); the sample's own pc is omitted.
 ///
-/// The kernel does not say that it cut a chain off, so one that is as deep as it
-/// may be counts as truncated: a chain of exactly that depth does wrongly.
+/// The kernel does not mark truncation: a chain of maximum depth counts as truncated, also a
+/// complete one of exactly that depth.
 fn call_chain(entries: impl Iterator<Item = u64>, depth: u16, mode: CpuMode) -> CallChain {
     let mut chain = CallChain::default();
     let mut context = 0;
@@ -280,7 +277,7 @@ fn call_chain(entries: impl Iterator<Item = u64>, depth: u16, mode: CpuMode) -> 
         match context {
             sys::PERF_CONTEXT_KERNEL => chain.kernel.push(Avma(entry)),
             sys::PERF_CONTEXT_USER => chain.user.push(Avma(entry)),
-            // Guests and hypervisors are not asked for.
+            // Guests and hypervisors are excluded.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! What records mean for the threads, and what the records do not tell.
+//! Applies records to the threads' state, and finds changes without records.
 
 use std::os::fd::AsFd as _;
 
@@ -12,18 +12,17 @@ use super::{KernelEngine, limit, lost, proc};
 use crate::engine::{EngineEvent, RawSample};
 use crate::sys;
 
-/// A thread with so many periods of CPU time and no sample has no events.
+/// CPU time in periods from which a thread without samples counts as unopened.
 const UNSAMPLED_PERIODS: u64 = 20;
 
-/// How often threads that ran are asked for their CPU time: between two readings it is
-/// taken to have grown evenly, so this is how sharp the edge of a window is (of
-/// `--keep-last`, of a report's). A reading takes some 5 µs.
+/// Interval between readings of a thread's CPU time. Growth between readings counts as even, so
+/// this is the precision of time windows (`--keep-last`, reports). A reading takes some 5 µs.
 const ASK_EVERY_NS: u64 = 250_000_000;
 
-/// Polls are never closer together: two rounds of the sorter.
+/// Shortest interval between comparisons with /proc: two rounds of the sorter.
 const SOON_NS: u64 = 90_000_000;
 
-/// At most so many threads are asked in /proc in one poll.
+/// Threads read in /proc at a time.
 const LOOKS: usize = 256;
 
 impl KernelEngine {
@@ -35,7 +34,7 @@ impl KernelEngine {
             tid,
             body,
         } = record;
-        // These name no thread that ran.
+        // Records without a running thread.
         match body {
             Body::Nothing => return,
             Body::Lost {
@@ -50,7 +49,7 @@ impl KernelEngine {
             Body::Unthrottled => return self.unthrottled(event, time, out),
             _ => {}
         }
-        // Before Linux 5.13 processes inherit events too.
+        // Before Linux 5.13, child processes inherit events.
         if !self.children && pid != self.target {
             return;
         }
@@ -58,7 +57,7 @@ impl KernelEngine {
             return;
         };
         if let Body::Exited { tid: exited } = body {
-            // Written by the thread itself, or for it by the one that reaps it.
+            // Written by the exiting thread, or by its reaper.
             return self.exited(exited, time, out);
         }
         if !self.accept(pid, tid, family, time, out) {
@@ -116,7 +115,7 @@ impl KernelEngine {
         }
     }
 
-    /// Whether a record of this thread through this family counts (see `threads`).
+    /// Whether a thread's record through this family counts (see `threads`).
     fn accept(
         &mut self,
         pid: u32,
@@ -126,7 +125,7 @@ impl KernelEngine {
         out: &mut Vec<EngineEvent>,
     ) -> bool {
         let Some(thread) = self.threads.get_mut(&tid) else {
-            // Its start was lost.
+            // The start record was lost.
             self.born(pid, tid, None, family, time, out);
             return true;
         };
@@ -156,7 +155,7 @@ impl KernelEngine {
             return true;
         }
         if thread.own == Some(current) {
-            // It inherited another family: that one goes on.
+            // The inherited family replaces the opened one.
             thread.family = Some(family);
             thread.own = None;
             self.sources.close_family(current);
@@ -182,7 +181,7 @@ impl KernelEngine {
         let next = self.next_redraw(samples);
         let drawn = own.and_then(|own| {
             let family = self.sources.family(own)?;
-            // What it starts inherits its period: then it keeps the requested one.
+            // Children inherit the period: keep the requested one.
             if family.forked || family.closed || family.tid != tid {
                 return None;
             }
@@ -215,15 +214,14 @@ impl KernelEngine {
             self.processes.insert(new_pid, Process::born());
         }
         self.born(new_pid, new_tid, Some(parent_tid), family, time, out);
-        // That it inherited the family is proved only by a record of its own.
+        // Inheritance is proved by the thread's own records only.
         if let Some(thread) = self.threads.get_mut(&new_tid) {
             thread.family = None;
         }
         self.note_inherited(family, new_tid);
     }
 
-    /// Notes that a thread other than the one it was opened on has the family: it
-    /// must outlive that one, and keep the requested period.
+    /// Marks a family as inherited: it outlives its own thread, with the requested period.
     fn note_inherited(&mut self, family: FamilyIndex, tid: u32) {
         let base = self.sources.recipe.period_ns;
         if let Some(state) = self.sources.family_mut(family)
@@ -241,7 +239,7 @@ impl KernelEngine {
         }
     }
 
-    /// A thread started while it was sampled.
+    /// Adds a thread that started during sampling.
     fn born(
         &mut self,
         pid: u32,
@@ -277,7 +275,7 @@ impl KernelEngine {
             self.sources.budget += 1;
         }
         if let Some(own) = thread.own {
-            // A family that nothing inherited has no further use.
+            // An uninherited family is useless now.
             let alone = self.sources.family(own).is_some_and(|f| !f.forked);
             if own_ring || alone {
                 self.sources.close_family(own);
@@ -293,7 +291,7 @@ impl KernelEngine {
         let Some(process) = self.processes.remove(&pid) else {
             return;
         };
-        // Most are gone: their threads' accounts are what there is then.
+        // An exited process is often reaped; its threads' CPU times remain.
         let (cpu, cpu_user) = process.cpu(pid).unzip();
         out.push(EngineEvent::ProcessEnded {
             time: TimeNs(time),
@@ -307,15 +305,14 @@ impl KernelEngine {
     fn unthrottled(&mut self, event: u64, time: u64, out: &mut Vec<EngineEvent>) {
         let since = self.throttled.remove(&event).unwrap_or(time);
         let period = self.sources.recipe.period_ns.max(1);
-        // What a thread that ran all the time would have had: an upper bound.
+        // Upper bound: samples of a thread running all the time.
         let count = time.saturating_sub(since) / period;
         if count > 0 {
             out.push(lost(LossReason::Throttled, count, since, time));
         }
     }
 
-    /// Asks the threads for their CPU time, and compares the table with /proc, when
-    /// either is due.
+    /// Reads CPU times and compares with /proc, as far as due.
     pub(super) fn poll_if_due(&mut self, out: &mut Vec<EngineEvent>) {
         if self.finished {
             return;
@@ -328,7 +325,7 @@ impl KernelEngine {
         self.compare_with_proc(now, out);
     }
 
-    /// Compares the table with /proc: at times, or when something was lost.
+    /// Compares the threads with /proc, periodically or after a loss.
     fn compare_with_proc(&mut self, now: u64, out: &mut Vec<EngineEvent>) {
         let every = proc::POLL_EVERY.as_nanos();
         let due = u128::from(now.saturating_sub(self.last_poll)) >= every;
@@ -336,19 +333,18 @@ impl KernelEngine {
             return;
         }
         if !due && now.saturating_sub(self.last_poll) < SOON_NS {
-            // What the rings held at the last poll is to come out first.
+            // Records in the rings at the last comparison are still in the sorter.
             return;
         }
         self.last_poll = now;
         self.poll_now = false;
-        // Times of what is found here: after all that has gone out, before all that
-        // will.
+        // New events follow all released records and precede all pending ones.
         let time = self.sorter.horizon();
         let pids: Vec<u32> = self.processes.keys().copied().collect();
         let mut unknown = FxHashSet::default();
         for pid in pids {
             let found = proc::threads(pid).unwrap_or_default();
-            // A command that is still held is not ours to look at.
+            // The command is still held.
             if found.is_empty() && pid == self.target && self.threads.is_empty() {
                 continue;
             }
@@ -356,7 +352,7 @@ impl KernelEngine {
                 let known = self.threads.get(&tid);
                 let has_events = known.is_some_and(|t| t.own.is_some() || t.family.is_some());
                 let unopened = match known {
-                    // Twice, so that its start had time to come out of the sorter.
+                    // At the second sighting its start has left the sorter.
                     None => !unknown.insert(tid) || self.unknown.contains(&tid),
                     Some(_) => self.sources.per_thread() && !has_events,
                 };
@@ -385,7 +381,7 @@ impl KernelEngine {
         }
     }
 
-    /// Ends the threads whose end was lost: those that are twice not to be found.
+    /// Ends threads missing from /proc twice: their exit record was lost.
     fn end_missing(&mut self, pid: u32, found: &[u32], time: u64, out: &mut Vec<EngineEvent>) {
         let mut ended = Vec::new();
         for thread in self.threads.values_mut().filter(|t| t.pid == pid) {
@@ -400,8 +396,7 @@ impl KernelEngine {
         }
     }
 
-    /// Asks the threads that ran for their user time, and those that had no sample
-    /// yet whether they should have had.
+    /// Reads the CPU time of threads that ran, and opens threads with CPU time but no samples.
     fn ask_threads(&mut self, time: u64, out: &mut Vec<EngineEvent>) {
         let exclude_kernel = self.sources.recipe.exclude_kernel;
         let ran = self.threads.values_mut().filter(|thread| thread.ran);
@@ -412,7 +407,7 @@ impl KernelEngine {
         let enough = UNSAMPLED_PERIODS * self.sources.recipe.period_ns;
         let silent = self.threads.values().filter(|thread| {
             let without = thread.own.is_none() && thread.family.is_none();
-            // A user-only sampler sees nothing of one that only works in the kernel.
+            // With the kernel excluded, a thread may run without samples.
             without && !exclude_kernel && thread.started.saturating_add(1_000_000_000) < time
         });
         let silent: Vec<(u32, u32)> = silent.take(LOOKS).map(|t| (t.pid, t.tid)).collect();
@@ -423,7 +418,7 @@ impl KernelEngine {
         }
     }
 
-    /// Closes every thread that is left.
+    /// Ends all threads and processes.
     pub(super) fn end_all(&mut self, time: u64, out: &mut Vec<EngineEvent>) {
         let throttled: Vec<u64> = self.throttled.keys().copied().collect();
         for event in throttled {
@@ -462,7 +457,7 @@ impl KernelEngine {
     }
 }
 
-/// All living threads of these processes, in order.
+/// Live threads of the processes, ascending.
 fn proc_threads_of(pids: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut tids: Vec<u32> = pids
         .flat_map(|pid| proc::threads(pid).unwrap_or_default())

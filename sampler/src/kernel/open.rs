@@ -1,4 +1,4 @@
-//! Opening the events on a target, and what is found out on the way.
+//! Opening the events of a target.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -18,26 +18,25 @@ use crate::sys;
 /// Descriptors left for the rest of the program.
 const RESERVED_DESCRIPTORS: u64 = 64;
 
-/// Polls at /proc until no thread is new, at most so often: a program that starts
-/// threads all the time always has new ones, but they are inherited by then.
+/// Scans of /proc until no thread is new. A program that always starts threads always has new ones,
+/// but those have inherited events.
 const SCANS: usize = 16;
 
-/// Pages of a CPU's ring: with the control page, what `perf_event_mlock_kb`'s default
-/// allows anyone (516 KiB), nine seconds of plain samples.
+/// Pages of a CPU's ring. With the control page: the default `perf_event_mlock_kb` for every user
+/// (516 KiB), nine seconds of plain samples.
 const RING_PAGES: usize = 128;
 
-/// The most pages where samples carry stacks and locked memory is not limited: 16 MiB.
+/// Maximum pages for samples with stacks, without a limit on locked memory: 16 MiB.
 const BIG_RING_PAGES: usize = 4096;
 
-/// So many seconds of samples that carry stacks have room in a ring then: the drain
-/// empties it ten times a second.
+/// Seconds of samples with stacks per ring; the drain empties rings ten times a second.
 const BIG_RING_SECONDS: u64 = 2;
 
-/// What a sample takes at most beside stack and registers.
+/// Maximum bytes of a sample without stack and registers.
 const PLAIN_SAMPLE_BYTES: u64 = 56;
 
-/// Pages of a CPU's ring. Without root's rights the kernel would not grant more than
-/// [`RING_PAGES`]: where that is half full the drain is woken.
+/// Pages of a CPU's ring. The kernel grants more than [`RING_PAGES`] to root only; other users'
+/// drains wake at half of that.
 fn ring_pages(extras: &Extras, period_ns: u64, page: usize) -> usize {
     if extras.stack_bytes == 0 || sys::effective_uid() != 0 {
         return RING_PAGES;
@@ -63,10 +62,10 @@ fn is(error: &io::Error, errno: i32) -> bool {
     error.raw_os_error() == Some(errno)
 }
 
-/// Refuses what can be told from /proc to be no target.
+/// Refuses invalid targets, by /proc.
 fn check_target(pid: u32) -> Result<(), EngineError> {
     let missing = |_| EngineError::NoSuchProcess { pid: Pid(pid) };
-    // 0 would mean vmscope itself to the kernel.
+    // The kernel would take 0 as vmscope itself.
     if pid == 0 {
         return Err(EngineError::NoSuchProcess { pid: Pid(pid) });
     }
@@ -87,7 +86,7 @@ fn check_target(pid: u32) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// What a failure to open an event on the target means.
+/// Classifies an error of opening an event on the target.
 fn open_error(pid: u32, source: io::Error) -> EngineError {
     if is(&source, libc::ESRCH) {
         return EngineError::ExitedWhileAttaching { pid: Pid(pid) };
@@ -119,11 +118,11 @@ fn open_error(pid: u32, source: io::Error) -> EngineError {
     }
 }
 
-/// Finds what the kernel grants by opening one event: without the kernel where that
-/// is forbidden, without `inherit_thread` where it is unknown.
+/// Opens one event to find the granted properties: kernel excluded if forbidden, no
+/// `inherit_thread` if unknown.
 fn probe(pid: u32, recipe: &mut Recipe) -> Result<(), EngineError> {
     loop {
-        // CPU 0 may be offline, but an event of a thread may wait for it.
+        // CPU 0 may be offline; a thread's event waits for it.
         let cpu = recipe.inherit.then_some(0);
         match sys::perf_event_open(&recipe.sampling(), pid, cpu) {
             Ok(_) => return Ok(()),
@@ -190,7 +189,7 @@ impl KernelEngine {
         if recipe.extras.chain_depth.is_some() {
             limits.push(limit(
                 now,
-                LimitKind::Other,
+                LimitKind::Callers,
                 "Callers are found by frame pointers: below code that keeps none, callers are missing or wrong, \
                  and compilers leave them out of functions that call nothing (then that function's own caller is missing).",
                 "compile with -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer",
@@ -280,13 +279,13 @@ impl KernelEngine {
         }
     }
 
-    /// Opens events on every thread there is, then starts them all, then looks for
-    /// those that were started meanwhile by one that had no events yet.
+    /// Opens events on all threads, starts them, then opens events on threads started meanwhile
+    /// without inheritance.
     fn open_threads(&mut self) -> io::Result<()> {
         let pid = self.target;
         self.processes.insert(pid, Process::found(pid));
         let mut out = Vec::new();
-        // All that is found here counts as found now, before anything is sampled.
+        // All threads found here start before the first sample.
         let now = sys::monotonic_ns();
         for _ in 0..SCANS {
             if !self.open_new_threads(pid, now, false, &mut out)? {
@@ -296,7 +295,7 @@ impl KernelEngine {
         let running = !self.sources.recipe.on_exec;
         if running {
             for thread in self.threads.values_mut() {
-                // Just before it starts, so that nothing goes by uncounted.
+                // Immediately before its start, for complete counts.
                 thread.note_before();
             }
             for thread in self.threads.values() {
@@ -329,8 +328,8 @@ impl KernelEngine {
         Ok(())
     }
 
-    /// Opens what is in /proc and not in the table, and says whether there was any.
-    /// Before the first are enabled, new ones wait for that; later they start at once.
+    /// Opens events on unknown threads in /proc; whether there were any. With `start`, the events
+    /// start at once.
     fn open_new_threads(
         &mut self,
         pid: u32,
@@ -348,7 +347,7 @@ impl KernelEngine {
         Ok(any)
     }
 
-    /// Opens events on a thread that was found in /proc. `false`: it is gone.
+    /// Opens events on a thread found in /proc; `false` if the thread has exited.
     pub(super) fn open_found(
         &mut self,
         pid: u32,
@@ -389,7 +388,7 @@ impl KernelEngine {
                 sys::perf_enable(counter.as_fd())?;
             }
         }
-        // What it had done may look less than it was while it runs (`threads`).
+        // Earlier CPU time of a running thread may read low (`threads`).
         if !known {
             out.push(EngineEvent::ThreadStarted {
                 time: TimeNs(time),
@@ -404,8 +403,8 @@ impl KernelEngine {
         Ok(true)
     }
 
-    /// When to draw the period anew: in 2 to 8 seconds of the thread's CPU time, more
-    /// with more CPUs, as each event loses half a period by it.
+    /// Samples until the next re-draw: 2 to 8 seconds of CPU time, longer with more CPUs, since
+    /// each event loses half a period.
     pub(super) fn next_redraw(&mut self, samples: u64) -> u64 {
         let second = 1_000_000_000 / self.sources.recipe.period_ns.max(1) + 1;
         let cpus = u64::try_from(self.sources.cpus.len()).unwrap_or(1);

@@ -1,36 +1,33 @@
-//! Records of all rings into one order.
+//! Merges the records of all rings into time order.
 //!
-//! A record gets its time, then its place in its CPU's ring, and is then published,
-//! all with preemption off and mostly in an interrupt. So what was stamped before
-//! a round's reading of the rings began, and was not there to be read, was on its
-//! way in that very moment, and is there in the next round. Hence what is older
-//! than the *start of the round before* is complete and may go out, in order, if
-//! only the rounds are further apart than a record takes on its way ([`MIN_ROUND_NS`]).
+//! The kernel stamps a record, reserves its place in the CPU's ring, and publishes it, with
+//! preemption off and mostly in an interrupt. A record stamped before a round of reading is thus
+//! readable in the next round at the latest. Records older than the *start of the previous round*
+//! are therefore complete, if rounds are further apart than stamp and publication
+//! ([`MIN_ROUND_NS`]).
 //!
-//! Where that fails (a virtual CPU stopped by its host with a record half
-//! written), the late record is given the time up to which the others have gone
-//! out, and is counted: the order holds always, that one time is off.
+//! A later record (host stopped a virtual CPU in between) gets the time of the last released record
+//! and is counted: the order always holds, its time is off.
 
 use super::decode::Decoded;
 
-/// Rounds closer together than this count as one: a record takes some 1 µs on its
-/// way, an interrupt in between some 10 µs, and 1 ms is far from both.
+/// Shortest distance of rounds. Publication takes some 1 µs, an interrupt in between some 10 µs; 1
+/// ms is far above both.
 const MIN_ROUND_NS: u64 = 1_000_000;
 
-/// Holds records back until none can come that is older.
+/// Holds records until no older record can follow.
 #[derive(Debug, Default)]
 pub(super) struct Sorter {
     pending: Vec<Decoded>,
-    /// When the last round began that counted as one.
+    /// Start of the last counted round.
     round: u64,
-    /// Up to where records have gone out.
+    /// Records before this time were released.
     horizon: u64,
     late: u64,
 }
 
 impl Sorter {
-    /// Says that reading the rings begins now. Nothing older than the returned
-    /// time is missing once they have been read.
+    /// Starts a round of reading all rings.
     pub fn begin_round(&mut self, now: u64) {
         if now.saturating_sub(self.round) >= MIN_ROUND_NS {
             self.horizon = self.horizon.max(self.round);
@@ -46,17 +43,17 @@ impl Sorter {
         self.pending.push(record);
     }
 
-    /// Up to where records have gone out, or go out in this round.
+    /// Records before this time are released in this round at the latest.
     pub fn horizon(&self) -> u64 {
         self.horizon
     }
 
-    /// Records that came too late for their time so far.
+    /// Records moved because of late arrival.
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Everything up to `now` is there: nothing writes any more.
+    /// Ends the order at `now`: no writer remains.
     pub fn close(&mut self, now: u64) {
         self.horizon = now.saturating_add(1);
         if let Some(last) = self.pending.iter().map(|record| record.time).max() {
@@ -64,10 +61,9 @@ impl Sorter {
         }
     }
 
-    /// Takes out what is older than the horizon, in order.
+    /// Releases records before the horizon, in order.
     pub fn ready(&mut self) -> impl Iterator<Item = Decoded> + '_ {
-        // Stable, so that records of one ring with one time stay in their order; and
-        // fast, as each ring is a sorted run.
+        // Stable: equal times in a ring keep their order. Fast: each ring is a sorted run.
         self.pending.sort_by_key(|record| record.time);
         let end = self
             .pending

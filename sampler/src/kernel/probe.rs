@@ -1,4 +1,4 @@
-//! Whether the default recording's events can be opened here, tried out.
+//! Test of the default recording's events.
 
 use std::io;
 
@@ -8,17 +8,17 @@ use super::attr::{Extras, Recipe};
 use crate::rate::SamplingRate;
 use crate::sys;
 
-/// What came of opening an event and closing it again.
+/// Results of opening events.
 #[derive(Debug)]
 pub struct Probe {
-    /// The default recording's event on user space alone.
+    /// User space only.
     pub user: io::Result<()>,
-    /// The same with the kernel included.
+    /// Kernel included.
     pub kernel: io::Result<()>,
 }
 
-/// Opens the default recording's event on process `pid` (its main thread), or on the
-/// calling thread, and closes it again without having started it.
+/// Opens and closes the default recording's event on the main thread of `pid`, or on the calling
+/// thread, without starting it.
 #[must_use]
 pub fn probe(pid: Option<Pid>) -> Probe {
     let open = |exclude_kernel| {

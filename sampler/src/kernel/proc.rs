@@ -1,12 +1,11 @@
-//! What /proc says about threads, read in one go each: the engine asks for
-//! hundreds of them a second, so nothing here parses more than it needs.
+//! Minimal parsing of /proc: the engine reads hundreds of threads a second.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
-/// The fields of `/proc/…/stat` that matter here.
+/// Fields of `/proc/…/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     pub name: String,
@@ -32,9 +31,8 @@ impl Stat {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
 
-    /// The user part of `cpu_ns`: the kernel scales its ticks to the exact sum in the
-    /// same way (`cputime_adjust`), but shows them in units of 10 ms. `None` where
-    /// there are no ticks to go by.
+    /// The user part of `cpu_ns`, by the kernel's own scaling of ticks (`cputime_adjust`), which
+    /// shows 10 ms units; `None` without ticks.
     pub fn user_part(&self, cpu_ns: u64) -> Option<u64> {
         let ticks = self.user_ticks.checked_add(self.system_ticks)?;
         if ticks == 0 {
@@ -45,8 +43,8 @@ impl Stat {
     }
 }
 
-/// Parses `pid (name) state ppid …`: the name may hold anything, blanks and
-/// brackets included, so the last bracket ends it (proc_pid_stat(5)).
+/// Parses `pid (name) state ppid …`. The name may contain blanks and brackets; the last bracket
+/// ends it (proc_pid_stat(5)).
 fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let open = bytes.iter().position(|byte| *byte == b'(')?;
     let close = bytes.iter().rposition(|byte| *byte == b')')?;
@@ -88,7 +86,7 @@ pub(super) fn thread_cpu_ns(pid: u32, tid: u32) -> io::Result<u64> {
         .ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// The threads of a process, in ascending order of their ids.
+/// The tids of a process, ascending.
 pub(super) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let mut tids = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -101,7 +99,7 @@ pub(super) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     Ok(tids)
 }
 
-/// The process that a thread belongs to.
+/// The process of a thread.
 pub(super) fn process_of(tid: u32) -> io::Result<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
@@ -109,7 +107,7 @@ pub(super) fn process_of(tid: u32) -> io::Result<u32> {
         .ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// The user that a process belongs to.
+/// The uid of a process.
 pub(super) fn owner(pid: u32) -> io::Result<u32> {
     Ok(fs::metadata(format!("/proc/{pid}"))?.uid())
 }
@@ -120,12 +118,12 @@ pub(super) fn kernel_setting(name: &str) -> Option<i64> {
     text.trim().parse().ok()
 }
 
-/// The CPUs that are online, or `None` where that cannot be read.
+/// Online CPUs; `None` if unreadable.
 pub(super) fn online_cpus() -> Option<Vec<u32>> {
     parse_cpu_list(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?)
 }
 
-/// Parses `0-3,8,10-11`. At most 65536 CPUs are believed.
+/// Parses `0-3,8,10-11`, up to 65536 CPUs.
 fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',') {
@@ -139,7 +137,7 @@ fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
     (!cpus.is_empty()).then_some(cpus)
 }
 
-/// How often the threads that ran are asked for their user time.
+/// Interval between comparisons with /proc.
 pub(super) const POLL_EVERY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

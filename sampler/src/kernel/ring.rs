@@ -8,17 +8,15 @@
 //!  └───────────────┘ └────────────────────────────────────────────┘
 //! ```
 //!
-//! Ordering (`kernel/events/ring_buffer.c`, `perf_output_put_handle`, Linux 6.18:
-//! "kernel: LOAD ->data_tail, STORE $data, smp_wmb(), STORE ->data_head; user: LOAD
-//! ->data_head, smp_rmb(), LOAD $data, smp_mb(), STORE ->data_tail"): our load of the
-//! head is an acquire, which pairs with the write barrier before its store; our
-//! store of the tail is a release, so that the data have been read before the
-//! kernel may overwrite them.
+//! Ordering (`kernel/events/ring_buffer.c`, `perf_output_put_handle`, Linux 6.18: "kernel: LOAD
+//! ->data_tail, STORE $data, smp_wmb(), STORE ->data_head; user: LOAD ->data_head, smp_rmb(), LOAD
+//! $data, smp_mb(), STORE ->data_tail"): the acquire load of the head pairs with the write barrier
+//! before its store; the release store of the tail keeps the data reads before the kernel's
+//! overwrites.
 //!
-//! Each record is copied out of the shared memory and lent to a closure; nothing
-//! ever refers to memory that the kernel writes. What the header says is checked
-//! before it is followed: a record that claims to be shorter than its header or
-//! longer than what is there ends the round, the rest is given up and counted.
+//! Each record is copied out of shared memory and lent to a closure; no reference points to memory
+//! that the kernel writes. Sizes are checked: a record smaller than its header or larger than the
+//! readable data ends the round, and the rest is dropped and counted.
 #![expect(
     unsafe_code,
     reason = "maps and reads memory that is shared with the kernel"
@@ -33,27 +31,26 @@ use perf_event_open_sys::bindings::perf_event_mmap_page;
 /// The bytes of `struct perf_event_header`: type u32, misc u16, size u16.
 const HEADER: usize = 8;
 
-/// The head of a record and what follows it.
+/// A record's header and body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawRecord<'a> {
     /// `PERF_RECORD_…`.
     pub kind: u32,
     /// `PERF_RECORD_MISC_…`.
     pub misc: u16,
-    /// All after the header.
+    /// Bytes after the header.
     pub body: &'a [u8],
 }
 
-/// What one round of [`RingMemory::read`] found.
+/// Result of [`RingMemory::read`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Round {
-    /// Records lent.
     pub records: u64,
-    /// Whether the rest of the round made no sense and was given up.
+    /// The rest of the round was invalid and dropped.
     pub garbage: bool,
 }
 
-/// Pointers into a ring. Whoever makes one answers for the memory.
+/// Pointers into a ring; the creator guarantees the memory.
 #[derive(Debug)]
 struct RingMemory {
     head: *mut u64,
@@ -61,11 +58,11 @@ struct RingMemory {
     data: *const u8,
     /// A power of two.
     data_len: usize,
-    /// The record being lent; 64 KiB at most, as sizes are u16.
+    /// The lent record; at most 64 KiB, since sizes are u16.
     record: Vec<u8>,
 }
 
-/// Stores the tail when the round ends, also by a panic of the closure.
+/// Stores the tail at the end of a round, also after a panic.
 struct TailGuard {
     tail: *mut u64,
     position: u64,
@@ -96,9 +93,9 @@ impl RingMemory {
         }
     }
 
-    /// Copies `to.len()` bytes at ring position `at`, around the end if need be.
+    /// Copies `to.len()` bytes at ring position `at`, across the end if necessary.
     fn copy(data: *const u8, data_len: usize, at: u64, to: &mut [u8]) {
-        // The remainder is smaller than data_len, a usize.
+        // The remainder is below data_len, a usize.
         let start = usize::try_from(at % (data_len as u64)).unwrap_or(0);
         let first = to.len().min(data_len - start);
         let (low, high) = to.split_at_mut(first);
@@ -147,7 +144,7 @@ impl RingMemory {
                 body: &self.record,
             });
         }
-        // All is read, or what is left makes no sense.
+        // Everything is read or invalid.
         guard.position = head;
         round
     }
@@ -166,10 +163,10 @@ pub(super) struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Maps the ring of an event: `data_pages` (a power of two) and the control page.
+    /// Maps an event's ring: `data_pages` (a power of two) and the control page.
     ///
     /// # Errors
-    /// What `mmap(2)` answers: EPERM beyond `perf_event_mlock_kb` and RLIMIT_MEMLOCK.
+    /// Errors of `mmap(2)`: EPERM beyond `perf_event_mlock_kb` and RLIMIT_MEMLOCK.
     pub fn map(event: BorrowedFd<'_>, data_pages: usize, page: usize) -> io::Result<Self> {
         if !data_pages.is_power_of_two() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -199,7 +196,7 @@ impl Ring {
         Ok(Self { memory, base, len })
     }
 
-    /// Lends every record that is there to `lend`, then frees their place.
+    /// Lends every readable record to `lend`, then frees the space.
     pub fn read(&mut self, lend: impl FnMut(RawRecord<'_>)) -> Round {
         self.memory.read(lend)
     }

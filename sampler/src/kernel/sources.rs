@@ -1,4 +1,4 @@
-//! The events that are open and the rings they write to.
+//! Open events and their rings.
 //!
 //! ```text
 //!               CPU 0            CPU 1            any CPU
@@ -7,10 +7,9 @@
 //!              dummy ──▼ ring   dummy ──▼ ring
 //! ```
 //!
-//! The rings belong to dummy events on vmscope's own process, so that they
-//! outlive every thread of the target. In the lesser way (`per thread`) each
-//! thread has one event for all CPUs, not inherited (the kernel maps no inherited
-//! event that is not bound to a CPU: `perf_mmap`), with a ring of its own.
+//! Dummy events on vmscope's own process own the rings, which thus outlive all threads of the
+//! target. The fallback (`per thread`) opens one event per thread for all CPUs, with its own ring
+//! and without inheritance: the kernel maps inherited events only with a CPU (`perf_mmap`).
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -21,21 +20,20 @@ use super::attr::Recipe;
 use super::ring::Ring;
 use crate::sys;
 
-/// The number of a [`Family`].
+/// Index of a [`Family`].
 pub(super) type FamilyIndex = u32;
 
-/// All that was opened on one thread, and what inherited it: its records carry the
-/// ids of the events that were opened.
+/// The events opened on one thread, and their inherited copies; records carry the ids of the opened
+/// events.
 #[derive(Debug)]
 pub(super) struct Family {
-    /// The thread that it was opened on.
+    /// The thread of the opened events.
     pub tid: u32,
-    /// One event per CPU, or one in all; none once it is closed.
+    /// One event per CPU, or one for all; empty once closed.
     events: Vec<OwnedFd>,
-    /// The period that its own thread has now, and that threads started from now on
-    /// inherit.
+    /// Current period of the thread, inherited by threads started from now on.
     pub period_ns: u64,
-    /// Whether something inherited it.
+    /// Another thread inherited the events.
     pub forked: bool,
     pub closed: bool,
 }
@@ -45,31 +43,31 @@ pub(super) struct Family {
 pub(super) struct Slot {
     pub owner: OwnedFd,
     pub ring: Ring,
-    /// The last record's time: a loss lies between it and its own record.
+    /// Time of the last record: start of the next loss.
     pub last_time: u64,
-    /// Of a thread's own ring: whose.
+    /// Owner of a per-thread ring.
     pub family: Option<FamilyIndex>,
-    /// The thread is gone: to be read once more and then dropped.
+    /// The thread exited: read once more, then drop.
     pub retired: bool,
-    /// The kernel hung up: not to be polled any more.
+    /// The kernel hung up: exclude from polling.
     pub hung_up: bool,
 }
 
-/// See the module.
+/// All events and rings of a target.
 #[derive(Debug)]
 pub(super) struct Sources {
     pub recipe: Recipe,
-    /// The CPUs that have rings; empty in the per-thread way.
+    /// CPUs with rings; empty in the per-thread fallback.
     pub cpus: Vec<u32>,
     pub slots: Vec<Slot>,
     pub families: Vec<Family>,
     ids: FxHashMap<u64, FamilyIndex>,
-    /// How many descriptors may still be opened.
+    /// Remaining descriptors.
     pub budget: u64,
     page: usize,
 }
 
-/// Pages of a thread's own ring: over a second's worth of plain samples.
+/// Pages of a per-thread ring: more than a second of plain samples.
 const THREAD_RING_PAGES: usize = 16;
 
 impl Sources {
@@ -89,8 +87,7 @@ impl Sources {
         self.cpus.is_empty()
     }
 
-    /// Makes a ring per CPU of at most `pages` pages, halved until the kernel grants
-    /// it. CPUs that are offline are left out.
+    /// Maps a ring per online CPU: `pages` pages, halved until the kernel agrees.
     pub fn open_rings(&mut self, cpus: &[u32], pages: usize) -> io::Result<()> {
         let me = std::process::id();
         for &cpu in cpus {
@@ -133,7 +130,7 @@ impl Sources {
         });
     }
 
-    /// Opens events on a thread, not running yet.
+    /// Opens disabled events on a thread.
     pub fn open_family(&mut self, tid: u32) -> io::Result<FamilyIndex> {
         let index = FamilyIndex::try_from(self.families.len()).map_err(io::Error::other)?;
         let mut events = Vec::with_capacity(self.cpus.len().max(1));
@@ -180,8 +177,7 @@ impl Sources {
         }
     }
 
-    /// Opens a counter of a thread's CPU time, not running yet; `None` when there is
-    /// no descriptor left for one.
+    /// Opens a disabled counter of a thread's CPU time; `None` without a free descriptor.
     pub fn open_counter(&mut self, tid: u32) -> Option<OwnedFd> {
         if self.budget == 0 {
             return None;
@@ -191,7 +187,7 @@ impl Sources {
         Some(counter)
     }
 
-    /// Which family a record belongs to by the id in it.
+    /// The family of an event id.
     pub fn family_of(&self, event: u64) -> Option<FamilyIndex> {
         self.ids.get(&event).copied()
     }
@@ -212,15 +208,15 @@ impl Sources {
             .try_for_each(|event| sys::perf_enable(event.as_fd()))
     }
 
-    /// Stops everything, and what inherited it.
+    /// Disables all events and their inherited copies.
     pub fn disable_all(&self) {
         for event in self.families.iter().flat_map(|family| &family.events) {
-            // One that cannot be stopped is closed soon.
+            // Failures are harmless: closing follows.
             let _ = sys::perf_disable(event.as_fd());
         }
     }
 
-    /// Closes a family's events, and with them all that inherited them.
+    /// Closes a family's events and their inherited copies.
     pub fn close_family(&mut self, index: FamilyIndex) {
         let Some(family) = self.family_mut(index) else {
             return;
@@ -236,7 +232,7 @@ impl Sources {
         }
     }
 
-    /// Drops the rings of threads that were gone before the last reading.
+    /// Drops rings of threads that had exited before the last reading.
     pub fn drop_retired(&mut self) {
         let before = self.slots.len();
         self.slots.retain(|slot| !slot.retired);
@@ -244,11 +240,11 @@ impl Sources {
         self.budget = self.budget.saturating_add(freed);
     }
 
-    /// Draws a period anew for the family's own thread, and says which; `None` when
+    /// Re-draws the period of the family's own thread, uniform within ±2 % of the rate; `None` if
     /// the kernel refuses.
     ///
-    /// The rate is uniform within ±2 %. Each CPU's event starts its period anew, which
-    /// costs half a period each on average: so this is done seldom, by count of samples.
+    /// Each CPU's event restarts its period, at a cost of half a period on average: re-draws are
+    /// rare, by sample count.
     pub fn redraw(&mut self, index: FamilyIndex, rng: &mut fastrand::Rng) -> Option<u64> {
         let base = self.recipe.period_ns;
         let rate = 0.98 + 0.04 * rng.f64();
@@ -262,7 +258,7 @@ impl Sources {
         self.set_period(index, period)
     }
 
-    /// Gives the family's own thread, and those that it starts from now on, a period.
+    /// Sets the period of the family's own thread and of threads started from now on.
     pub fn set_period(&mut self, index: FamilyIndex, period: u64) -> Option<u64> {
         let family = self.family_mut(index)?;
         for event in &family.events {
@@ -273,8 +269,8 @@ impl Sources {
     }
 }
 
-/// Whether the kernel may grant a smaller ring: EPERM is its answer beyond the
-/// limit on locked memory, ENOMEM where there is none.
+/// Whether a smaller ring may succeed: EPERM beyond the limit on locked memory, ENOMEM without
+/// memory.
 fn may_be_smaller(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOMEM))
 }

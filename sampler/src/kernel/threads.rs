@@ -1,32 +1,27 @@
-//! The threads that are sampled, each through exactly one family, and their CPU time.
+//! Sampled threads, each through exactly one family, and their CPU time.
 //!
-//! # Sampled once
+//! # One family per thread
 //!
-//! A thread T that was started while its process was being attached to may have
-//! inherited the events of the thread that started it *and* have been found in
-//! /proc and opened itself; then all that T starts has both, too. The records say
-//! which: inherited events carry the id of the event that was opened (`PERF_SAMPLE_ID`
-//! is `primary_event_id`). The first family that a thread is seen through is its
-//! own from then on; records through another are duplicates and dropped. Seeing T
-//! through a foreign family proves that T inherited it at birth, hence also all that
-//! T started, so that the family that was opened on T is closed then: nothing but
-//! duplicates ends with it.
+//! A thread T started during attaching may inherit its parent's events *and* be opened itself, when
+//! found in /proc; all its children then have both. Inherited events carry the id of the opened
+//! event (`PERF_SAMPLE_ID` is `primary_event_id`). The first family in T's records counts; records
+//! through other families are duplicates, and dropped. Records of T through a foreign family prove
+//! inheritance at birth, also for T's children: the family opened on T then holds duplicates only,
+//! and is closed.
 //!
 //! # CPU time
 //!
-//! `PERF_RECORD_READ` (attr.inherit_stat) is not used, for two reasons that were
-//! tried on Linux 6.18: the exiting thread writes one into the ring of *every* CPU
-//! from the CPU it is on, although only that CPU may write there without a lock
-//! (`perf_output_get_handle`), which can corrupt or freeze a ring that two threads
-//! end into at once; and where the kernel swaps the contexts of clones instead of
-//! switching them, records are missing or name the wrong thread. Instead a counter
-//! that is not inherited is opened on each thread that was found; it can be read after
-//! the thread's end. Threads that inherited their events get none: it would make their
-//! contexts unlike, and the kernel would no longer swap them; switching them costs some
-//! 0.3 % of the ticks where such threads share a CPU (measured: two spinning threads on
-//! a loaded machine of two CPUs, 99.6 % delivered with counters, 99.9 % without). Their
-//! account in /proc is looked at four times a second, and what came after the last poll is
-//! reckoned from their samples; all of it, where they lived shorter.
+//! `PERF_RECORD_READ` (attr.inherit_stat) is unusable, as seen on Linux 6.18. An exiting thread
+//! writes it into the ring of *every* CPU from its own CPU, although only the ring's CPU may write
+//! without a lock (`perf_output_get_handle`): two exits at once can corrupt or freeze a ring. And
+//! where the kernel swaps the contexts of clones instead of switching them, records are missing or
+//! name the wrong thread.
+//!
+//! Instead, each found thread gets a counter without inheritance, readable after its exit. Threads
+//! with inherited events get none: it would make contexts unequal and prevent swapping, at a cost
+//! of some 0.3 % of the ticks on shared CPUs (measured: two spinning threads on a loaded machine of
+//! two CPUs, 99.6 % delivered with counters, 99.9 % without). Their CPU time is read from /proc
+//! four times a second, and estimated from samples afterwards.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -37,22 +32,21 @@ use super::sources::FamilyIndex;
 use crate::engine::{EngineEvent, RawThreadEnd};
 use crate::sys;
 
-/// Ticks (of 10 ms) from which on a split into user and kernel says anything.
+/// Ticks (of 10 ms) required for a split into user and kernel.
 const ENOUGH_TICKS: u64 = 10;
 
-/// A counter of a thread's CPU time, and how far the kernel's account is ahead of it.
+/// A counter of a thread's CPU time, corrected by the kernel's accounting in /proc.
 ///
-/// /proc is behind by up to a tick of the scheduler (4 or 10 ms) while the thread
-/// runs, never before the truth; and the counter runs on while a host has taken the
-/// virtual CPU away, or in interrupts, where the account may not. So the two are
-/// compared at times: the largest of the last differences is the best.
+/// While the thread runs, /proc lags by up to a scheduler tick (4 or 10 ms) and never leads. The
+/// counter also counts interrupts and time stolen by the host, which accounting may not. The
+/// largest of the last differences is the best correction.
 #[derive(Debug)]
 struct Counter {
     event: Option<OwnedFd>,
-    /// Account minus counter, in ns, of the last comparisons.
+    /// /proc minus counter, in ns, of the last comparisons.
     last: [Option<i64>; 4],
     next: usize,
-    /// The largest of the first ones.
+    /// Largest difference of the first comparisons.
     first: Option<i64>,
     compared: u32,
 }
@@ -90,40 +84,40 @@ impl Counter {
     }
 }
 
-/// A thread in the table.
+/// A sampled thread.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub pid: u32,
     pub tid: u32,
-    /// When it started, or was found.
+    /// Start, or time of the find.
     pub started: u64,
-    /// The family that its records are taken from.
+    /// Family of the counted records.
     pub family: Option<FamilyIndex>,
-    /// The family that was opened on it, if one was.
+    /// Family opened on this thread.
     pub own: Option<FamilyIndex>,
-    /// The period it is sampled at now.
+    /// Current period.
     pub period_ns: u64,
-    /// Samples delivered.
+    /// Delivered samples.
     pub samples: u64,
-    /// The sum of the periods that they were taken at.
+    /// Sum of their periods.
     sampled_ns: u64,
-    /// Re-draw the period at so many samples.
+    /// Sample count of the next re-draw.
     pub redraw_at: u64,
     counter: Counter,
-    /// Without a counter: when /proc was last looked at, and its account.
+    /// Without a counter: time and result of the last reading of /proc.
     account: Option<(u64, u64)>,
-    /// The periods of the samples since then.
+    /// Sum of sample periods since then.
     since_ns: u64,
-    /// Whether the counter ran since the thread is sampled, or began later.
+    /// The counter covers all sampled time.
     counted_from_start: bool,
-    /// CPU time before it was sampled.
+    /// CPU time before sampling.
     pub cpu_before: u64,
     user_before: Option<u64>,
-    /// CPU time (in all) and its user part when it was last asked.
+    /// CPU time and its user part at the last reading.
     last_user: Option<(u64, u64)>,
-    /// Whether it had samples since then.
+    /// Samples came since the last reading.
     pub ran: bool,
-    /// Whether it was not in /proc at the last poll.
+    /// Absent from /proc at the last comparison.
     pub missing: bool,
 }
 
@@ -151,14 +145,14 @@ impl Thread {
         }
     }
 
-    /// Notes what a thread that was found had done before it was sampled.
+    /// Reads the CPU time before sampling.
     pub fn note_before(&mut self) {
         self.cpu_before = proc::thread_cpu_ns(self.pid, self.tid).unwrap_or(0);
         let stat = proc::thread_stat(self.pid, self.tid).ok();
         self.user_before = stat.map(|stat| stat.user_part(self.cpu_before).unwrap_or(0));
     }
 
-    /// Counts from now on: what is read is all since the thread was sampled.
+    /// The counter covers all sampled time.
     pub fn count_from_start(&mut self, counter: OwnedFd) {
         self.counter = Counter::new(Some(counter));
         self.counted_from_start = true;
@@ -168,7 +162,7 @@ impl Thread {
         self.counter.event.as_ref()
     }
 
-    /// Counts the rest of the life of a thread that was sampled from its birth.
+    /// The counter covers sampled time from now on.
     pub fn count_the_rest(&mut self, counter: OwnedFd) {
         if sys::perf_enable(counter.as_fd()).is_err() {
             return;
@@ -180,7 +174,7 @@ impl Thread {
     }
 
     pub fn count_sample(&mut self, time: u64) {
-        // Samples come out a round late: those from before the poll are in its account.
+        // Samples lag by a round: /proc includes those before the reading.
         if self.account.is_some_and(|(looked, _)| time > looked) {
             self.since_ns = self.since_ns.saturating_add(self.period_ns);
         }
@@ -189,7 +183,7 @@ impl Thread {
         self.ran = true;
     }
 
-    /// What it has used by now, to be told while it lives.
+    /// Current CPU time of a live thread.
     pub fn cpu_now(&self, time: u64) -> Option<EngineEvent> {
         let cpu = self.counted()?;
         let user = self.last_user.zip(self.user_before);
@@ -219,10 +213,10 @@ impl Thread {
         Some(counted.saturating_add_signed(ahead))
     }
 
-    /// Asks for its CPU time, and the user part of it, to have them when it ends.
+    /// Reads the CPU time, and its user part with `user_too`.
     pub fn poll(&mut self, user_too: bool) {
         self.ran = false;
-        // One that has just ended keeps what was found before.
+        // An exited thread keeps its last reading.
         let _ = self.counter.compare(self.pid, self.tid);
         if self.counter.event.is_none()
             && let Ok(account) = proc::thread_cpu_ns(self.pid, self.tid)
@@ -250,8 +244,7 @@ impl Thread {
         }
     }
 
-    /// The user part of `cpu`, from the last time it was asked for, when that covers
-    /// at least half: the rest is split in the same proportion.
+    /// User part of `cpu`, extrapolated from the last reading if that covers at least half.
     fn user_of(&self, cpu: u64) -> Option<u64> {
         let (cpu_then, user_then) = self.last_user?;
         let cpu_then = cpu_then.checked_sub(self.cpu_before)?;
@@ -263,15 +256,15 @@ impl Thread {
         u64::try_from(user).ok()
     }
 
-    /// Its account at `time`.
+    /// CPU time and samples at `time`.
     pub fn end(&mut self, time: u64, alive: bool) -> RawThreadEnd {
         if alive {
             self.poll(true);
         }
         let measured = self.counted();
         let cpu = measured.unwrap_or_else(|| {
-            // On average half a period has gone by on each CPU that it ran on, and
-            // most run on two; and it cannot have run for longer than it lived.
+            // On average, half a period is lost per CPU, and most threads run on two; CPU time
+            // cannot exceed the lifetime.
             let lived = time.saturating_sub(self.started);
             (self.sampled_ns + self.period_ns).min(lived)
         });
@@ -290,18 +283,18 @@ impl Thread {
     }
 }
 
-/// A process whose threads are sampled.
+/// A sampled process.
 #[derive(Debug)]
 pub(super) struct Process {
     pub cpu_before: u64,
     user_ticks_before: u64,
 }
 
-/// Nanoseconds in a tick of /proc (`USER_HZ` is 100 on all Linux has).
+/// Nanoseconds per tick of /proc (`USER_HZ` is 100 on all Linux).
 const TICK_NS: u64 = 10_000_000;
 
 impl Process {
-    /// A process that was there before.
+    /// A process started before sampling.
     pub fn found(pid: u32) -> Self {
         Self {
             cpu_before: sys::process_cpu_ns(pid).unwrap_or(0),
@@ -309,7 +302,7 @@ impl Process {
         }
     }
 
-    /// A process that was started while it was sampled.
+    /// A process started during sampling.
     pub fn born() -> Self {
         Self {
             cpu_before: 0,
@@ -317,7 +310,7 @@ impl Process {
         }
     }
 
-    /// Its CPU time since then, and the user part; `None` when it is gone.
+    /// CPU time during sampling, and its user part; `None` after reaping.
     pub fn cpu(&self, pid: u32) -> Option<(u64, Option<u64>)> {
         let cpu = sys::process_cpu_ns(pid).ok()?;
         let stat = proc::process_stat(pid).ok();

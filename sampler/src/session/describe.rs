@@ -1,4 +1,4 @@
-//! What a session is a session of.
+//! The session record.
 
 use crate::engine::EngineDescription;
 use nix::sys::utsname::uname;
@@ -6,11 +6,10 @@ use nix::time::{ClockId, clock_gettime};
 use std::io::Read;
 use vmscope_records::{Arch, Pid, Session, TimeNs, VmIdentity};
 
-/// The longest command line that is kept, in bytes: the kernel's own bound is
-/// megabytes, and a report shows a line.
+/// Longest kept command line in bytes; the kernel's bound is megabytes.
 const MAX_COMMAND_BYTES: u64 = 64 << 10;
 
-/// The time now, on the clock of all records.
+/// Current time on the clock of all records (`CLOCK_MONOTONIC`).
 #[must_use]
 pub fn now() -> TimeNs {
     let time =
@@ -18,12 +17,12 @@ pub fn now() -> TimeNs {
     TimeNs(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The command line of a process, argument by argument; empty where it can't be read.
+/// A process's arguments; empty if unreadable.
 #[must_use]
 pub fn command_line(pid: Pid) -> Vec<String> {
     let mut bytes = Vec::new();
     if let Ok(file) = std::fs::File::open(format!("/proc/{pid}/cmdline")) {
-        // What was read before an error is still worth showing.
+        // Bytes before an error are kept.
         let _ = file.take(MAX_COMMAND_BYTES).read_to_end(&mut bytes);
     }
     let text = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
@@ -35,7 +34,6 @@ pub fn command_line(pid: Pid) -> Vec<String> {
         .collect()
 }
 
-/// The session record of a recording that begins now.
 pub(super) fn session(
     engine: &EngineDescription,
     engine_reason: &str,
@@ -50,7 +48,7 @@ pub(super) fn session(
         text.map_or_else(String::new, |text| text.to_string_lossy().into_owned())
     };
     let system = system.as_ref();
-    // The wall clock at `time`, which is a little while ago.
+    // The wall clock at `time`.
     let since = now().since(time).0;
     let wall = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)

@@ -1,6 +1,8 @@
-//! The draining thread: empties the engine and never waits for anybody else.
+//! The drain thread: empties the engine without waiting for other threads.
 
-use super::{Message, Progress, now};
+use super::describe::now;
+use super::messages::Message;
+use super::progress::Progress;
 use crate::engine::{Engine, EngineError, EngineEvent, EngineState};
 use crate::priority::{Scheduling, raise_this_thread};
 use crossbeam_channel::{Sender, TrySendError};
@@ -8,11 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use vmscope_records::{EndReason, Limit, LimitKind, LossReason, TimeNs};
 
-/// How long it sleeps at most. Ten wake-ups a second cost nothing that shows.
+/// Longest sleep. Ten wake-ups a second cost nothing measurable.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Events other than samples that may wait for room in the channel: none of them may
-/// be lost as long as memory lasts, since later samples refer to them.
+/// Limit of held-back events. Samples are not held back; later samples refer to the other events.
 const MAX_HELD_BACK: usize = 1 << 20;
 
 pub(super) struct Drain {
@@ -22,21 +23,21 @@ pub(super) struct Drain {
     pub deadline: Option<TimeNs>,
 }
 
-/// What did not fit into the channel.
+/// Overflow of the channel.
 #[derive(Debug, Default)]
 struct Overrun {
     samples: u64,
     from: Option<TimeNs>,
     to: TimeNs,
     held_back: Vec<EngineEvent>,
-    /// What could not even be held back.
+    /// Events beyond [`MAX_HELD_BACK`].
     dropped: u64,
 }
 
 impl Drain {
-    /// Runs until the target is gone or the session is asked to stop.
+    /// Runs until the target's exit or a stop request.
     pub fn run(mut self, scheduling: &Sender<Scheduling>) -> Result<(), EngineError> {
-        // If the session is gone already, it does not want to know.
+        // The session may be gone already.
         let _ = scheduling.send(raise_this_thread());
         let mut overrun = Overrun::default();
         let mut failure = None;
@@ -77,7 +78,7 @@ impl Drain {
             (Some(error), _) | (None, Err(error)) => error.to_string(),
             (None, Ok(())) => String::new(),
         };
-        // The end may wait: nothing is sampled any more.
+        // Sampling has stopped, so blocking is harmless.
         let _ = self.out.send(Message::Events(events));
         let _ = self.out.send(Message::End(ended, reason, detail));
         match failure {
@@ -93,7 +94,7 @@ impl Drain {
         }
         match self.out.try_send(Message::Events(events)) {
             Ok(()) => {}
-            // A writer that is gone takes nothing any more: there is no point in going on.
+            // Without a writer, sampling is useless.
             Err(TrySendError::Disconnected(_)) => self.progress.ask_to_stop(EndReason::WriteFailed),
             Err(TrySendError::Full(Message::Events(events))) => overrun.keep(events),
             Err(TrySendError::Full(_)) => {}
@@ -102,7 +103,7 @@ impl Drain {
 }
 
 impl Overrun {
-    /// Counts the samples and holds the rest back.
+    /// Counts samples as lost; holds other events back.
     fn keep(&mut self, events: Vec<EngineEvent>) {
         for event in events {
             self.from.get_or_insert(event.time());
@@ -115,7 +116,7 @@ impl Overrun {
         }
     }
 
-    /// What was dropped beside samples, to be told at the end.
+    /// The limit for dropped events other than samples.
     fn told_of_dropped(&self) -> Option<EngineEvent> {
         (self.dropped > 0).then(|| {
             EngineEvent::Limit(Limit {
@@ -135,8 +136,8 @@ impl Overrun {
         std::mem::take(&mut self.held_back)
     }
 
-    /// The loss so far, to be told with the next batch; counted again if that does
-    /// not fit either, because it is held back then.
+    /// The loss since the last call, for the next batch. An overflowing batch counts its loss
+    /// again.
     fn loss(&mut self) -> Option<EngineEvent> {
         let count = std::mem::take(&mut self.samples);
         let from = self.from.take()?;
@@ -157,7 +158,7 @@ mod tests {
     use crossbeam_channel::bounded;
     use vmscope_records::{Avma, CpuMode, DurationNs, Pid, SampleClock, Tid};
 
-    /// Three samples and a renaming each round, for ten rounds.
+    /// Emits three samples and a renaming per round, for ten rounds.
     struct Script {
         description: EngineDescription,
         round: u64,
@@ -225,7 +226,7 @@ mod tests {
         };
         let (scheduling, _words) = bounded(1);
         let running = std::thread::spawn(move || drain.run(&scheduling));
-        // Nobody reads until the script is over: then the thread waits with what is left.
+        // The script ends before the first read; the thread then blocks in its last send.
         while !inbox.is_full() {
             std::thread::yield_now();
         }

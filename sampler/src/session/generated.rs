@@ -1,5 +1,4 @@
-//! Samples in generated code: which addresses they touch, and what of registers and stack
-//! is worth recording.
+//! Samples in generated code: sampled addresses, and the registers and stack words to record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,35 +9,34 @@ use vmscope_records::{Avma, CpuMode, InterpreterRules, InterpreterSource, Sample
 
 use crate::engine::RawSample;
 
-/// So many pieces of files are known in one address space; code of further ones is taken
-/// for generated code, which costs a little and falsifies nothing.
+/// File ranges per address space. Code of further files counts as generated: slightly more work, no
+/// wrong result.
 const MAX_PIECES: usize = 1 << 16;
 
-/// What is known of an address space.
+/// Sample-related state of an address space.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Generated {
-    /// Where the code of files is; shared with what it was forked from.
+    /// Ranges with file code; shared with the fork parent.
     files: Arc<Files>,
     interpreter: Interpreter,
-    /// What samples touched and nobody was told yet.
+    /// Sampled addresses, not yet published.
     touched: FxHashSet<Avma>,
 }
 
-/// What is known of a process's interpreters.
+/// Knowledge of a process's interpreters.
 #[derive(Clone, Debug, Default)]
 enum Interpreter {
-    /// Nobody knows the VM (yet): generated code may be one.
+    /// Unrecognised VM: generated code may be an interpreter.
     #[default]
     Unknown,
-    /// Adapters read it, for which there are these places: generated code may be one,
-    /// unless there are none.
+    /// Adapters read the process: generated code may be an interpreter if there are sources.
     Expected(Vec<InterpreterSource>),
-    /// Adapters have told where theirs are.
+    /// Adapters have emitted the interpreters' ranges.
     Told(Vec<InterpreterRules>),
 }
 
 impl Generated {
-    /// What a fork of this process has.
+    /// State of a fork.
     pub fn forked(&self) -> Self {
         Generated {
             files: Arc::clone(&self.files),
@@ -47,20 +45,19 @@ impl Generated {
         }
     }
 
-    /// Executable memory appeared.
     pub fn mapped(&mut self, entry: &MapEntry) {
         let (start, end) = (entry.start.0, entry.end.0);
         Arc::make_mut(&mut self.files).put(start, end, holds_code_of_file(entry));
     }
 
-    /// Adapters read it, for which there are these places.
+    /// Adapters read the process, with these sources.
     pub fn reads(&mut self, sources: Vec<InterpreterSource>) {
         if !matches!(self.interpreter, Interpreter::Told(_)) {
             self.interpreter = Interpreter::Expected(sources);
         }
     }
 
-    /// An adapter has told where its interpreter is.
+    /// An adapter has emitted its interpreter's ranges.
     pub fn rules(&mut self, rules: &InterpreterRules) {
         if !matches!(self.interpreter, Interpreter::Told(_)) {
             self.interpreter = Interpreter::Told(Vec::new());
@@ -71,8 +68,8 @@ impl Generated {
         }
     }
 
-    /// Takes from a sample what will not be recorded, and notes what it touched; `sources`
-    /// are the places for VMs that nobody has recognised yet.
+    /// Strips a sample of contents not to be recorded, and notes its addresses in generated code;
+    /// `sources` are for unrecognised VMs.
     pub fn sampled(&mut self, sample: &mut RawSample, sources: &[InterpreterSource]) {
         let is_user = sample.mode == CpuMode::User;
         let is_generated = is_user && !self.files.holds(sample.pc);
@@ -103,19 +100,17 @@ impl Generated {
         }
     }
 
-    /// What was touched since this was asked last.
     pub fn take_touched(&mut self) -> impl Iterator<Item = Avma> + '_ {
         self.touched.drain()
     }
 
-    /// Whether anything was.
     pub fn is_touched(&self) -> bool {
         !self.touched.is_empty()
     }
 }
 
-/// Leaves of a sample's registers and stack what `sources` name, and adds what is there
-/// to `values`.
+/// Reduces a sample's registers and stack to those in `sources`, and adds their contents to
+/// `values`.
 fn keep(detail: &mut SampleDetail, sources: &[InterpreterSource], values: &mut FxHashSet<Avma>) {
     let mut mask = 0;
     let mut words = std::mem::take(&mut detail.words);
@@ -136,15 +131,14 @@ fn keep(detail: &mut SampleDetail, sources: &[InterpreterSource], values: &mut F
     detail.registers = detail.registers.take().and_then(|all| all.only(mask));
 }
 
-/// Whether a mapping is of a file's code: not memory that processes share, into which
-/// some VMs generate code.
+/// Whether a mapping holds file code; `false` for shared memory, into which some VMs generate code.
 fn holds_code_of_file(entry: &MapEntry) -> bool {
     let shared: [&[u8]; 3] = [b"/memfd:", b"/dev/zero", b"/SYSV"];
     let is_shared = |path: &[u8]| shared.iter().any(|start| path.starts_with(start));
     entry.is_vdso() || entry.path().is_some_and(|path| !is_shared(path))
 }
 
-/// The ranges of an address space that hold code of files: start to end, not overlapping.
+/// Disjoint ranges with file code: start to end.
 #[derive(Clone, Debug, Default)]
 struct Files(BTreeMap<u64, u64>);
 
@@ -154,7 +148,7 @@ impl Files {
         before.is_some_and(|(_, &end)| address.0 < end)
     }
 
-    /// `[start, end)` is a file's from now on, or not, whatever was there.
+    /// Marks `[start, end)` as file code or other memory.
     fn put(&mut self, start: u64, end: u64, is_file: bool) {
         if start >= end {
             return;

@@ -1,36 +1,32 @@
-//! What is executable in an address space, as the kernel told it: kept so that a
-//! process can be looked at when it is over.
+//! Executable mappings of an address space, kept for reads after the process's exit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vmscope_process::{MapEntry, ModuleFile, ProcessView};
 
-/// More files with code are not kept of one process: the largest have some hundreds.
+/// Files with code per process; the largest processes have some hundreds.
 const MAX_FILES: usize = 1024;
 
-/// More of anonymous memory is not kept: where it lies tells nothing when the process
-/// is over.
+/// Anonymous mappings per process; their addresses are useless after the exit.
 const MAX_ANONYMOUS: usize = 16;
 
-/// What all of this may take, in bytes, counting each name: several thousand processes
-/// with several hundred libraries each.
+/// Memory limit in bytes of all lists, names included: several thousand processes with several
+/// hundred libraries each.
 const MAX_BYTES: usize = 64 << 20;
 
-/// What an entry takes beside its name.
+/// Size of an entry without its name.
 const ENTRY_BYTES: usize = size_of::<Mapped>() + 32;
 
-/// A range of an address space that is executable, and its file.
+/// An executable mapping and its file.
 #[derive(Clone, Debug)]
 pub(super) struct Mapped {
     pub entry: MapEntry,
-    /// The file, opened when its mapping was told; `None` for memory without one, and
-    /// where it could not be opened.
+    /// Opened when the mapping was reported; `None` for anonymous memory and unreadable files.
     pub file: Option<Arc<ModuleFile>>,
 }
 
-/// What is mapped executable into an address space, in the order it was told; of what
-/// is mapped again and again the newest.
+/// Executable mappings of an address space in report order; of repeated mappings, the newest.
 #[derive(Debug)]
 pub(super) struct MappedCode {
     list: Vec<Mapped>,
@@ -38,23 +34,20 @@ pub(super) struct MappedCode {
     budget: Budget,
 }
 
-/// How many bytes all the lists together take.
+/// Bytes of all lists together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Budget(Arc<AtomicUsize>);
 
-/// What became of a mapping.
+/// Result of [`MappedCode::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// It is new.
     New,
-    /// It is known, or tells nothing.
+    /// Known, or irrelevant.
     Known,
-    /// There was no room.
     NoRoom,
 }
 
 impl MappedCode {
-    /// Nothing is mapped.
     pub fn new(budget: Budget) -> Self {
         MappedCode {
             list: Vec::new(),
@@ -63,17 +56,15 @@ impl MappedCode {
         }
     }
 
-    /// All of it.
     pub fn iter(&self) -> impl Iterator<Item = &Mapped> {
         self.list.iter()
     }
 
-    /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Takes a mapping.
+    /// Adds a mapping.
     pub fn take(&mut self, mapped: Mapped) -> Taken {
         let entry = &mapped.entry;
         let is_file = entry.path().is_some();
@@ -86,7 +77,7 @@ impl MappedCode {
                 other.path().is_none() && other.start == entry.start
             }
         };
-        // Most that is mapped again was mapped last.
+        // Repeated mappings are mostly the latest ones.
         if let Some(known) = self.list.iter_mut().rev().find(|other| same(other)) {
             let news = is_file && known.file.is_none() && mapped.file.is_some();
             known.entry.start = mapped.entry.start;
@@ -105,7 +96,7 @@ impl MappedCode {
         Taken::New
     }
 
-    /// Gives a view the files.
+    /// Gives the open files to a view.
     pub fn keep_in(&self, view: &ProcessView) {
         for mapped in &self.list {
             if let (Some(path), Some(file)) = (mapped.entry.path(), &mapped.file) {
@@ -114,9 +105,8 @@ impl MappedCode {
         }
     }
 
-    /// Whether `maps`, in ascending order, may be those of the program that this was
-    /// told of: something of it is where it was. Another program, begun by an exec, lies
-    /// elsewhere.
+    /// Whether `maps` (ascending) fit this program: one of its files is at a known address. Another
+    /// program, after an exec, lies elsewhere.
     pub fn is_seen_in(&self, maps: &[MapEntry]) -> bool {
         let mut files = self.list.iter().filter(|one| one.entry.path().is_some());
         let is_there = |mapped: &Mapped| {
@@ -124,8 +114,7 @@ impl MappedCode {
             let after = maps.partition_point(|entry| entry.start <= told.start);
             let there = after.checked_sub(1).and_then(|at| maps.get(at));
             let there = there.filter(|entry| entry.contains(told.start));
-            // overlayfs may show other numbers, or another name, in one place than in
-            // the other.
+            // overlayfs may report different numbers or names in the two places.
             there.is_some_and(|there| {
                 there.path() == told.path()
                     || (there.device, there.inode) == (told.device, told.inode)
@@ -136,8 +125,8 @@ impl MappedCode {
 }
 
 impl Clone for MappedCode {
-    /// A copy is counted, even where it is more than there should be: copies are made
-    /// of what is about to change only, which [`MappedCode::take`] then bounds.
+    /// Counts the copy even beyond the limit: a copy precedes a change, which [`MappedCode::take`]
+    /// bounds.
     fn clone(&self) -> Self {
         self.budget.0.fetch_add(self.bytes, Ordering::Relaxed);
         MappedCode {
@@ -155,7 +144,7 @@ impl Drop for MappedCode {
 }
 
 impl Budget {
-    /// Takes so many bytes, if there is room.
+    /// Reserves bytes within [`MAX_BYTES`].
     fn take(&self, bytes: usize) -> bool {
         let fits = self.0.load(Ordering::Relaxed).saturating_add(bytes) <= MAX_BYTES;
         if fits {
@@ -164,7 +153,6 @@ impl Budget {
         fits
     }
 
-    /// Whether another list may be copied.
     pub fn has_room(&self) -> bool {
         self.0.load(Ordering::Relaxed) < MAX_BYTES
     }

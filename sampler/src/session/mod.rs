@@ -1,19 +1,19 @@
-//! The one place that orchestrates a recording from start to end.
+//! A recording session, from start to end, on three threads.
 //!
-//! Three threads: the *drain* thread empties the engine's rings at the best
-//! priority it can get and does nothing else; the *writer* gives keys, opens
-//! modules, encodes and writes; the *adapters* thread asks the VMs' adapters what is
-//! new. The first hands over to the second through a bounded channel and never
-//! waits for it: what does not fit is counted as lost. The third has a channel of its
-//! own, and waits; it hears of processes from the second through a table (`news`),
-//! for which nobody waits.
+//! The *drain* thread empties the engine's rings at the best available priority. The *writer*
+//! assigns keys, opens modules, encodes, and writes. The *adapters* thread polls the VMs' adapters.
+//! The drain never waits: batches that overflow its bounded channel to the writer count as lost.
+//! The adapters' thread has its own channel, and may wait; it reads the writer's process table
+//! (`process_table`).
 
 mod adapters;
 mod describe;
 mod drain;
 mod generated;
 mod mapped;
-mod news;
+mod messages;
+mod process_table;
+mod progress;
 mod readers;
 mod recorder;
 mod sink;
@@ -22,187 +22,79 @@ mod touched;
 mod writer;
 
 pub use describe::{command_line, now};
+pub use progress::Progress;
 pub use readers::Readers;
-pub use sink::{Kept, SinkError};
+pub use sink::{DEFAULT_KEPT, Kept, Saved, SinkError};
 pub use tap::{MAX_BEHIND, Tap, TapEnded, TapSource, Tapped, tap};
-pub use writer::Saved;
 
-use crate::engine::{Engine, EngineError, EngineEvent};
+use crate::engine::{Engine, EngineError};
 use crate::priority::Scheduling;
-use crossbeam_channel::{Receiver, Sender, bounded};
-use news::News;
+use crossbeam_channel::{Sender, bounded};
+use messages::Message;
+use process_table::ProcessTable;
 use sink::Sink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use vmscope_process::{CompilationNews, KeySource, Modules, ThreadNews};
+use vmscope_process::{KeySource, Modules};
 use vmscope_records::recording::Written;
-use vmscope_records::{
-    DurationNs, EndReason, InterpreterSource, Limit, LimitKind, Mark, Pid, ProcessKey, Record,
-    TimeNs, VmIdentity,
-};
+use vmscope_records::{DurationNs, EndReason, Limit, LimitKind, Mark, Pid, ProcessKey, TimeNs};
 
-/// How many batches of events may wait for the writer: at ten a second, it may be
-/// held up for half a minute (a slow disk, a file system that hangs) before samples
-/// are lost.
+/// Batches in the drain's channel. At ten a second, a writer stalled for up to half a minute (slow
+/// disk, hanging file system) loses no samples.
 const BATCHES_IN_FLIGHT: usize = 256;
 
-/// How many polls may wait for the writer: their thread does then, too.
-const LOOKS_IN_FLIGHT: usize = 16;
+/// Polls in the adapters' channel, before their thread waits.
+const POLLS_IN_FLIGHT: usize = 16;
 
-/// What to record, and where to.
+/// Target and output of a recording.
 #[derive(Debug)]
 pub struct SessionOptions {
-    /// The process.
+    /// The target process.
     pub pid: Pid,
-    /// Whether vmscope started it.
+    /// Whether vmscope started the process.
     pub launched: bool,
-    /// Its command line.
+    /// The process's command line.
     pub command: Vec<String>,
-    /// Why this engine, where it was not asked for by name.
+    /// Reason for an engine chosen by default.
     pub engine_reason: String,
-    /// The recording's file; `None` for one in memory only, of which the newest part is
-    /// kept, to be saved by [`Session::save_copy`] or, when it is over, from
+    /// The recording's file. `None` keeps the newest part in memory, for [`Session::save_copy`] and
     /// [`Outcome::kept`].
     pub output: Option<PathBuf>,
-    /// Keep only the newest so many nanoseconds; of a recording in memory only,
-    /// [`DEFAULT_KEPT`] where this is `None`.
+    /// Keep only the newest part, of this length. `None` means [`DEFAULT_KEPT`] for a recording in
+    /// memory, everything for a file.
     pub keep_last: Option<DurationNs>,
-    /// End after so long.
+    /// Longest duration.
     pub duration: Option<Duration>,
-    /// What was changed in the environment of a command that was started, each as
-    /// `NAME=value`.
+    /// Changes to the command's environment, each as `NAME=value`.
     pub environment: Vec<String>,
-    /// Where everything that is recorded is handed on to meanwhile.
+    /// Live copy of the recording.
     pub tap: Option<TapSource>,
-    /// What adapters do that can wait takes one part in so many of a processor's time, and
-    /// they read no more often than they need; `None` for as much as they want.
+    /// The adapters' deferrable work takes one part in this of a CPU's time, and they poll no more
+    /// often than necessary; `None`: unlimited.
     pub adapters_share: Option<u32>,
 }
 
-/// What is kept of a recording in memory: the newest ten minutes.
-pub const DEFAULT_KEPT: DurationNs = DurationNs(600_000_000_000);
-
-/// What can go wrong with a session.
+/// Errors of a session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The recording can't be begun or written.
+    /// Creating or writing the recording failed.
     #[error(transparent)]
     Sink(#[from] SinkError),
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The process's mappings can't be read.
+    /// The target's mappings are unreadable.
     #[error(transparent)]
     Maps(#[from] vmscope_process::MapsError),
-    /// A thread could not be started.
+    /// Starting a thread failed.
     #[error("cannot start the {0} thread: {1}")]
-    Thread(&'static str, #[source] std::io::Error),
-    /// A thread of ours panicked: a bug.
+    Thread(&'static str, std::io::Error),
+    /// A thread panicked: a bug.
     #[error("the {0} thread failed: please report this")]
     Panicked(&'static str),
-}
-
-/// How a recording is getting on; readable at any time from any thread.
-#[derive(Debug, Default)]
-pub struct Progress {
-    samples: AtomicU64,
-    lost: AtomicU64,
-    bytes: AtomicU64,
-    done: AtomicBool,
-    /// The reason to end, as [`reason_code`] numbers it; 0 to go on.
-    stop: AtomicU8,
-}
-
-impl Progress {
-    /// Samples recorded so far.
-    #[must_use]
-    pub fn samples(&self) -> u64 {
-        self.samples.load(Ordering::Relaxed)
-    }
-
-    /// Samples known to be lost so far.
-    #[must_use]
-    pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
-    }
-
-    /// Bytes written (or kept in memory) so far.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Whether the recording has ended, for whatever reason.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        self.done.load(Ordering::Acquire)
-    }
-
-    /// Asks the session to end; the first reason given counts.
-    fn ask_to_stop(&self, reason: EndReason) {
-        let code = reason_code(reason);
-        let _ = self
-            .stop
-            .compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
-    }
-
-    fn stop_reason(&self) -> Option<EndReason> {
-        let code = self.stop.load(Ordering::Acquire);
-        REASONS
-            .iter()
-            .copied()
-            .find(|&reason| reason_code(reason) == code)
-    }
-}
-
-const REASONS: [EndReason; 5] = [
-    EndReason::Interrupted,
-    EndReason::DurationOver,
-    EndReason::WriteFailed,
-    EndReason::TargetExited,
-    EndReason::EngineFailed,
-];
-
-fn reason_code(reason: EndReason) -> u8 {
-    REASONS
-        .iter()
-        .position(|&other| other == reason)
-        .map_or(0, |index| u8::try_from(index + 1).unwrap_or(0))
-}
-
-/// What the writer is sent.
-#[derive(Debug)]
-enum Message {
-    /// From the engine, in time order.
-    Events(Vec<EngineEvent>),
-    /// Save a copy (`--keep-last`), and answer.
-    Save(PathBuf, Sender<Result<Saved, SinkError>>),
-    /// The user names a moment.
-    Mark(Mark),
-    /// The engine is finished, since when and why: end the recording, when the
-    /// adapters are finished too.
-    End(TimeNs, EndReason, String),
-}
-
-/// What the writer is sent by the adapters' thread; the end of their channel says that
-/// there is no more to come.
-#[derive(Debug)]
-enum Found {
-    /// What a poll found, and what it knows of threads.
-    Looked(Vec<Record>, Vec<ThreadNews>),
-    /// Adapters read that address space; where samples show what its interpreters
-    /// execute.
-    Reads(ProcessKey, Vec<InterpreterSource>),
-    /// What compilers of a process were seen to compile.
-    Compiled(ProcessKey, Vec<CompilationNews>),
-    /// Which VM it is.
-    Vm(VmIdentity),
-    /// All that adapters know of times before this has been sent.
-    Told(TimeNs),
 }
 
 /// A recording in progress.
@@ -213,39 +105,36 @@ pub struct Session {
     began: TimeNs,
     drain: JoinHandle<Result<(), EngineError>>,
     adapters: JoinHandle<()>,
-    writer: JoinHandle<Result<writer::Finished, SessionError>>,
+    writer: JoinHandle<writer::Finished>,
 }
 
-/// A recording that ended.
+/// A finished recording.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Why.
+    /// Reason for the end.
     pub reason: EndReason,
-    /// How much was written.
+    /// Amount written.
     pub written: Written,
     /// Samples lost.
     pub lost: u64,
-    /// Samples at its end that were recorded, but that a held-up tap did not get.
+    /// Recorded samples at the end that a stalled tap missed.
     pub unseen: u64,
-    /// How long it took.
+    /// Duration.
     pub took: DurationNs,
-    /// The modules that were seen, with their open files: what a self-contained
-    /// recording takes its symbols from.
+    /// The target's modules, with open files: symbol source of a self-contained recording.
     pub modules: Modules,
-    /// What is kept of a recording in memory only.
+    /// A recording in memory only.
     pub kept: Option<Kept>,
-    /// What went wrong while recording, if anything did: the recording is readable up
-    /// to there.
+    /// Failure during the recording; the recording is readable up to it.
     pub failure: Option<SessionError>,
 }
 
 impl Session {
-    /// Begins a recording of what `engine` samples, with what `readers` read. A
-    /// launched command is let go after this.
+    /// Starts recording the samples of `engine` and the VMs of `readers`. Release a launched
+    /// command after this.
     ///
     /// # Errors
-    /// [`SessionError`] when the recording can't be begun; no file is left behind
-    /// then.
+    /// [`SessionError`]; no file is left behind.
     pub fn start(
         engine: Box<dyn Engine>,
         readers: Readers,
@@ -256,7 +145,7 @@ impl Session {
         let sink = Sink::create(output.as_deref(), options.keep_last)?;
         let started = Self::start_threads(engine, readers, options, sink, began);
         if let (Err(_), Some(output)) = (&started, &output) {
-            // It holds nothing.
+            // The file is empty.
             let _ = std::fs::remove_file(output);
         }
         started
@@ -271,7 +160,7 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let progress = Arc::new(Progress::default());
         let (to_writer, from_others) = bounded(BATCHES_IN_FLIGHT);
-        let (found, from_adapters) = bounded(LOOKS_IN_FLIGHT);
+        let (found, from_adapters) = bounded(POLLS_IN_FLIGHT);
         let (scheduling_known, scheduling) = bounded(1);
         let description = engine.description().clone();
 
@@ -282,7 +171,7 @@ impl Session {
             deadline: options.duration.map(|duration| began.plus(duration.into())),
         };
         let drain = spawn("drain", move || drain.run(&scheduling_known))?;
-        // A thread that is gone at once ends the session by itself.
+        // A drain thread that ended at once ends the session.
         let scheduling = scheduling.recv().unwrap_or_else(|_| Scheduling {
             words: "unknown".to_owned(),
             real_time: false,
@@ -299,28 +188,30 @@ impl Session {
             scheduling.words,
             began,
         );
-        let news = (!readers.is_empty()).then(|| News::of(options.pid));
+        let process_table = (!readers.is_empty()).then(|| ProcessTable::new(options.pid));
         let writer = writer::WriterThread::new(
             sink,
             Arc::clone(&progress),
             session,
             limits,
             options.environment,
-            recorder::Recorder::telling(news.clone(), readers.sample_needs().sources),
+            recorder::Recorder::new(process_table.clone(), readers.sample_needs().sources),
             options.tap,
         );
         let (pid, launched) = (options.pid, options.launched);
         let writer = spawn("writer", move || {
             writer.run(from_others, from_adapters, pid, launched)
         })?;
-        // The first process of a recording: the recorder counts from there.
+        // The recorder numbers processes from here.
         let key = ProcessKey(0);
-        let touched = news.as_ref().map(|news| news.touched().clone());
-        let teller = adapters::Teller::new(KeySource::new(), found, touched.unwrap_or_default())
+        let touched = process_table
+            .as_ref()
+            .map(|process_table| process_table.touched().clone());
+        let emitter = adapters::Emitter::new(KeySource::new(), found, touched.unwrap_or_default())
             .with_pace(adapters::Pace::of(options.adapters_share));
         let adapters = spawn("adapters", move || {
-            if let Some(news) = news {
-                readers.at_work(key, began, news, teller).run();
+            if let Some(process_table) = process_table {
+                readers.start(key, began, process_table, emitter).run();
             }
         })?;
         Ok(Session {
@@ -333,25 +224,25 @@ impl Session {
         })
     }
 
-    /// How it is getting on.
+    /// Current progress.
     #[must_use]
     pub fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
 
-    /// When it began.
+    /// Start time.
     #[must_use]
     pub fn began(&self) -> TimeNs {
         self.began
     }
 
-    /// Asks it to end. [`Session::finish`] waits until it has.
+    /// Requests the end; [`Session::finish`] waits for it.
     pub fn stop(&self, reason: EndReason) {
         self.progress.ask_to_stop(reason);
     }
 
-    /// Names this moment: a [`Record::Mark`] of now, of the first [`Mark::MAX_TEXT`] bytes
-    /// of `text`. Does not wait; returns whether it will be in the recording.
+    /// Records a [`vmscope_records::Record::Mark`] now, with the first [`Mark::MAX_TEXT`] bytes of
+    /// `text`. Returns at once; `false` if the channel is full.
     pub fn mark(&self, text: &str) -> bool {
         let fits = |(at, c): &(usize, char)| at + c.len_utf8() <= Mark::MAX_TEXT;
         let text = text.char_indices().take_while(fits).map(|(_, c)| c);
@@ -362,10 +253,10 @@ impl Session {
         self.to_writer.try_send(Message::Mark(mark)).is_ok()
     }
 
-    /// Saves a copy of what `--keep-last` holds, and goes on recording.
+    /// Saves a copy of the part kept in memory, and continues.
     ///
     /// # Errors
-    /// [`SinkError`] when it can't be written.
+    /// [`SinkError`].
     pub fn save_copy(&self, path: &Path) -> Result<Saved, SessionError> {
         let (answer, answered) = bounded(1);
         let asked = self.to_writer.send(Message::Save(path.to_owned(), answer));
@@ -379,13 +270,12 @@ impl Session {
     /// Waits for the recording's end.
     ///
     /// # Errors
-    /// [`SessionError`] when there is no recording to speak of. What went wrong but
-    /// left one is in [`Outcome::failure`].
+    /// [`SessionError`] without a usable recording; otherwise failures are in [`Outcome::failure`].
     pub fn finish(self) -> Result<Outcome, SessionError> {
         let drained = join(self.drain, "drain");
         join(self.adapters, "adapters")?;
         drop(self.to_writer);
-        let finished = join(self.writer, "writer")??;
+        let finished = join(self.writer, "writer")?;
         let failure = match drained {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error.into()),
@@ -404,7 +294,7 @@ impl Session {
     }
 }
 
-/// What it means that the draining thread has no real-time priority.
+/// The limit of a drain thread without real-time priority.
 fn no_real_time(words: &str, time: TimeNs) -> Limit {
     Limit {
         time,
@@ -430,9 +320,3 @@ fn spawn<T: Send + 'static>(
 fn join<T>(thread: JoinHandle<T>, name: &'static str) -> Result<T, SessionError> {
     thread.join().map_err(|_| SessionError::Panicked(name))
 }
-
-/// A receiver of messages, for the writer.
-type Inbox = Receiver<Message>;
-
-/// A receiver of what adapters found.
-type FromAdapters = Receiver<Found>;

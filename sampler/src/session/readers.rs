@@ -1,4 +1,4 @@
-//! What reads the target's VMs.
+//! Readers of the target's VMs.
 
 use vmscope_process::{
     AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView, Recognised, SampleNeeds,
@@ -6,20 +6,17 @@ use vmscope_process::{
 };
 use vmscope_records::{Pid, ProcessKey, TimeNs};
 
-use super::adapters::{AtWork, Families, Polls, Teller, Watched};
-use super::news::News;
+use super::adapters::{AdapterThread, Emitter, Families, RunningAdapter, WatchedProcess};
+use super::process_table::ProcessTable;
 
-/// What reads the target's VMs: the families to ask about each of its processes, and
-/// adapters that know the first one already.
-///
-/// Its families are told that the recording is over when it is, also if it never
-/// began because this was dropped.
+/// VM families to ask about each process, and the first process's adapters. Dropping it announces
+/// the recording's end to the families, also before any start.
 #[derive(Default)]
 pub struct Readers {
     view: Option<ProcessView>,
     recognised: Recognised,
     families: Families,
-    /// Of a command.
+    /// Needs of the families of a command.
     needs_of_families: SampleNeeds,
 }
 
@@ -32,7 +29,7 @@ impl std::fmt::Debug for Readers {
 }
 
 impl Readers {
-    /// Asks `families` about a process that runs already.
+    /// Asks `families` about a running process.
     #[must_use]
     pub fn of(view: ProcessView, families: Vec<Box<dyn AdapterFamily>>) -> Self {
         let recognised = recognise(&families, &view);
@@ -44,7 +41,7 @@ impl Readers {
         }
     }
 
-    /// `families`, to be asked about a process that has yet to start.
+    /// Keeps `families` for a process not yet started.
     #[must_use]
     pub fn later(families: Vec<Box<dyn AdapterFamily>>) -> Self {
         Readers {
@@ -53,9 +50,8 @@ impl Readers {
         }
     }
 
-    /// What each sample must carry, for the engine: what adapters need that know the
-    /// process already, and what families may need of a VM that is not ready to be read,
-    /// or of a command ([`Readers::launching`]).
+    /// Required sample contents: needs of the recognised adapters, and of families with a VM that
+    /// is not ready or with a command ([`Readers::launching`]).
     #[must_use]
     pub fn sample_needs(&self) -> SampleNeeds {
         let adapters = self.recognised.adapters.iter();
@@ -71,8 +67,7 @@ impl Readers {
         })
     }
 
-    /// Takes notice of the command that is going to be started: what samples are to carry
-    /// from the first one on.
+    /// Sets the sample contents required from a command's first sample on.
     pub fn launching(&mut self, launch: &Launch) {
         let families = self.families.0.iter();
         self.needs_of_families = families.fold(SampleNeeds::default(), |all, family| {
@@ -80,7 +75,7 @@ impl Readers {
         });
     }
 
-    /// What the families want changed in the environment of a command.
+    /// Environment changes for a command.
     #[must_use]
     pub fn launch_environment(&self, launch: &Launch) -> Vec<EnvironmentChange> {
         let families = self.families.0.iter();
@@ -89,37 +84,35 @@ impl Readers {
             .collect()
     }
 
-    /// Tells the families that the command has become process `pid`, which does not
-    /// run yet.
+    /// Announces the held command's process to the families.
     pub fn launched(&self, pid: Pid) {
         for family in &self.families.0 {
             family.launched(pid);
         }
     }
 
-    /// Whether there is nobody to ask.
     pub(super) fn is_empty(&self) -> bool {
         self.families.0.is_empty()
     }
 
-    /// At work, from the process on that the recording calls `key`.
-    pub(super) fn at_work(
+    /// Builds the adapters' thread; `key` names the first process.
+    pub(super) fn start(
         self,
         key: ProcessKey,
         began: TimeNs,
-        news: News,
-        teller: Teller,
-    ) -> Polls {
+        process_table: ProcessTable,
+        emitter: Emitter,
+    ) -> AdapterThread {
         let first = self.view.map(|view| {
-            let place = |name| self.families.0.iter().position(|f| f.name() == name);
+            let index = |name| self.families.0.iter().position(|f| f.name() == name);
             let adapters = self.recognised.adapters.into_iter();
             let adapters = adapters
-                .filter_map(|(name, one)| Some((place(name)?, AtWork::new(name, one))))
+                .filter_map(|(name, one)| Some((index(name)?, RunningAdapter::new(name, one))))
                 .collect();
-            Watched::new(news.first(key, began)).with_view(view, adapters)
+            WatchedProcess::new(process_table.main_space(key, began)).with_view(view, adapters)
         });
-        let mut polls = Polls::new(self.families, news, teller);
-        polls.watched.extend(first.map(|first| (key, first)));
-        polls
+        let mut thread = AdapterThread::new(self.families, process_table, emitter);
+        thread.watched.extend(first.map(|first| (key, first)));
+        thread
     }
 }

@@ -1,12 +1,11 @@
-//! From an engine's events to records: who gets which key, and which files belong
-//! to which mappings.
+//! Converts engine events to records: keys of processes and threads, files of mappings.
 
 mod reading;
 
 use super::generated::Generated;
 mod compilers;
 
-use super::news::News;
+use super::process_table::ProcessTable;
 use crate::engine::{EngineEvent, RawMapping, RawSample, RawThreadEnd};
 use std::collections::HashMap;
 use vmscope_process::{CompilationNews, MapEntry, Modules, Sighting, ThreadNews};
@@ -17,34 +16,32 @@ use vmscope_records::{
 
 use compilers::Compilers;
 
-/// News of so many threads waits for them: more threads than any process has.
+/// Threads unknown to the engine whose names wait: more than any process has.
 const MAX_EARLY_NEWS: usize = 1 << 16;
 
-/// Keeps the keys of processes and threads, and the modules' files.
+/// Keys of processes and threads, and the modules' files.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     processes: HashMap<Pid, ProcessState>,
     threads: HashMap<Tid, ThreadState>,
-    /// What adapters say of threads that the engine has not told of.
+    /// Adapters' names of threads unknown to the engine so far.
     early_news: HashMap<Tid, ThreadNews>,
     compilers: Compilers,
     next_process: u32,
     next_thread: u32,
-    /// Where address spaces are told of, if anybody wants to know.
-    news: Option<News>,
-    /// Where samples show what the interpreters of VMs execute that are not known yet.
+    /// Present if VM families read processes.
+    process_table: Option<ProcessTable>,
+    /// Sources of interpreter positions in samples of unrecognised VMs.
     sources: Vec<InterpreterSource>,
     pub modules: Modules,
-    /// Samples recorded.
     pub samples: u64,
-    /// Samples known to be lost.
     pub lost: u64,
 }
 
 #[derive(Debug)]
 struct ProcessState {
     key: ProcessKey,
-    /// Whether anything but its start was told: an exec before that is its start.
+    /// Any event other than its start has come; an exec before that counts as the start.
     used: bool,
     generated: Generated,
 }
@@ -53,22 +50,21 @@ struct ProcessState {
 struct ThreadState {
     key: ThreadKey,
     pid: Pid,
-    /// As the kernel has it: what it starts has the same until it is renamed.
+    /// The kernel's name; started threads inherit it.
     name: String,
 }
 
 impl Recorder {
-    /// A recorder that tells `news` of address spaces, for VMs that may show in
-    /// `sources` what their interpreters execute.
-    pub fn telling(news: Option<News>, sources: Vec<InterpreterSource>) -> Self {
+    /// Publishes address spaces in `process_table`; `sources` are for unrecognised VMs.
+    pub fn new(process_table: Option<ProcessTable>, sources: Vec<InterpreterSource>) -> Self {
         Recorder {
-            news,
+            process_table,
             sources,
             ..Recorder::default()
         }
     }
 
-    /// Turns one event into records, appended to `out`.
+    /// Appends the records of one event to `out`.
     pub fn take(&mut self, event: EngineEvent, out: &mut Vec<Record>) {
         match event {
             EngineEvent::Sample(sample) => self.sample(sample, out),
@@ -146,11 +142,11 @@ impl Recorder {
                     cpu,
                     cpu_user,
                 }));
-                self.tell_touched();
+                self.publish_touched();
                 self.processes.remove(&pid);
-                // One that lives on is looked at once more when all is over.
-                if let Some(news) = self.news.as_ref().filter(|_| !alive) {
-                    news.over(key, time);
+                // A live process stays in the table until the recording's end.
+                if let Some(table) = self.process_table.as_ref().filter(|_| !alive) {
+                    table.end(key, time);
                 }
             }
             EngineEvent::Mapped(mapping) => self.map(&mapping, out),
@@ -178,10 +174,9 @@ impl Recorder {
         }
     }
 
-    /// Takes what a poll of an adapter found; its thread news get their keys here. A VM
-    /// may know of a thread before the engine has told of it: that news waits.
+    /// Takes a poll's records. Names of threads unknown to the engine wait for the thread's start.
     pub fn take_poll(&mut self, found: Vec<Record>, news: Vec<ThreadNews>, out: &mut Vec<Record>) {
-        let time = super::now();
+        let time = super::describe::now();
         self.take_rules(&found);
         out.extend(found);
         for news in news {
@@ -195,7 +190,6 @@ impl Recorder {
         }
     }
 
-    /// Takes what compilers of a process were seen to compile.
     pub fn take_compilations(
         &mut self,
         process: ProcessKey,
@@ -205,23 +199,22 @@ impl Recorder {
         let (threads, processes) = (&self.threads, &self.processes);
         let key_of = |process, tid| {
             let thread = threads.get(&tid)?;
-            // Its number may be another process's by now.
+            // The tid may belong to another process by now.
             let is_its = processes.get(&thread.pid)?.key == process;
             is_its.then_some(thread.key)
         };
         self.compilers.take(process, news, key_of, out);
     }
 
-    /// The recording is over: what could not be told is counted.
+    /// Counts compilations without a thread as lost.
     pub fn finish(&mut self, out: &mut Vec<Record>) {
         self.compilers.finish(out);
     }
 
-    /// Tells of a process that was there when the recording began: what is mapped
-    /// into it. Its threads come from the engine.
+    /// Records a process found at the start, and its mappings; its threads come from the engine.
     ///
     /// # Errors
-    /// [`vmscope_process::MapsError`] when its mappings can't be read.
+    /// [`vmscope_process::MapsError`].
     pub fn begin_process(
         &mut self,
         pid: Pid,
@@ -239,7 +232,7 @@ impl Recorder {
         Ok(key)
     }
 
-    /// The key of a process, made now if it is not known yet.
+    /// The process's key, new for an unknown pid.
     pub fn process(&mut self, pid: Pid, time: TimeNs, out: &mut Vec<Record>) -> ProcessKey {
         match self.processes.get(&pid) {
             Some(process) => process.key,
@@ -247,7 +240,7 @@ impl Recorder {
         }
     }
 
-    /// The key of a thread, made now if it is not known yet.
+    /// The thread's key, new for an unknown tid.
     pub fn thread(&mut self, time: TimeNs, pid: Pid, tid: Tid, out: &mut Vec<Record>) -> ThreadKey {
         match self.threads.get(&tid) {
             Some(thread) if thread.pid == pid => thread.key,
@@ -294,8 +287,8 @@ impl Recorder {
             generated: Generated::default(),
         };
         self.processes.insert(pid, process);
-        if let Some(news) = &self.news {
-            news.began(key, pid, parent, &name, time);
+        if let Some(table) = &self.process_table {
+            table.add(key, pid, parent, &name, time);
         }
         out.push(Record::Process(Process {
             key,
@@ -341,19 +334,21 @@ impl Recorder {
         key
     }
 
-    /// A process replaced its program: a new address space, in which the thread that
-    /// called exec goes on.
+    /// An exec: a new address space, in which the calling thread continues.
     fn exec(&mut self, time: TimeNs, pid: Pid, tid: Tid, name: String, out: &mut Vec<Record>) {
         let old = self.process(pid, time, out);
         let used = self.processes.get(&pid).is_some_and(|process| process.used);
-        let is_read = self.news.as_ref().is_some_and(|news| news.is_claimed(old));
+        let is_read = self
+            .process_table
+            .as_ref()
+            .is_some_and(|table| table.is_claimed(old));
         if !used && !is_read {
-            // The exec by which a launched command begins.
+            // The exec of a launched command.
             if let Some(process) = self.processes.get_mut(&pid) {
                 process.generated = Generated::default();
             }
-            if let Some(news) = &self.news {
-                news.began_anew(old, &name);
+            if let Some(table) = &self.process_table {
+                table.replace_program(old, &name);
             }
             let parent = None;
             out.push(Record::Process(Process {
@@ -370,8 +365,7 @@ impl Recorder {
         }
         let thread = self.thread(time, pid, tid, out);
         self.rename(tid, &name);
-        // What the process used goes on being counted under its pid, and is told at
-        // its end: of the old address space nothing is known then but that it ended.
+        // The kernel counts CPU time by pid, across execs: the last program's end carries it all.
         let cpu = Some(DurationNs(0));
         let end = ProcessEnd {
             key: old,
@@ -381,9 +375,9 @@ impl Recorder {
             cpu_user: cpu,
         };
         out.push(Record::ProcessEnd(end));
-        self.tell_touched();
-        if let Some(news) = &self.news {
-            news.over(old, time);
+        self.publish_touched();
+        if let Some(table) = &self.process_table {
+            table.end(old, time);
         }
         let new = self.new_process(pid, time, Some(old), name.clone(), out);
         out.push(update(thread, time, |update| {
@@ -446,9 +440,9 @@ impl Recorder {
         if let Some(process) = self.processes.get_mut(&pid).filter(|_| seen.executable) {
             process.generated.mapped(&entry);
         }
-        if let Some(news) = self.news.as_ref().filter(|_| seen.executable) {
+        if let Some(table) = self.process_table.as_ref().filter(|_| seen.executable) {
             let file = seen.module.and_then(|module| self.modules.file(module));
-            news.mapped(key, entry, file);
+            table.add_mapping(key, entry, file);
         }
         out.extend(seen.new_module.map(Record::Module));
         out.push(Record::Mapping(mapping));
@@ -461,7 +455,6 @@ impl Recorder {
     }
 }
 
-/// What an adapter says of a thread, as a record.
 fn told(key: ThreadKey, time: TimeNs, news: ThreadNews) -> Record {
     update(key, time, |update| {
         update.name = news.name;

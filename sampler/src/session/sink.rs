@@ -1,42 +1,43 @@
-//! Where a session's records go: straight into a file, or into memory until saved.
+//! Destination of a session's records: a file, or memory.
 
-use super::DEFAULT_KEPT;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use vmscope_process::Modules;
 use vmscope_records::recording::{
     KeepLast, RecordingFile, WriteError, Writer, Written, create_private,
 };
 use vmscope_records::{DurationNs, Record, RecordingEnd};
 
-/// The most memory that `--keep-last` uses for samples and code that is gone. At six bytes
-/// a sample that is half a day of eight busy threads; stack bytes fill it sooner.
+/// Length of the part kept by a recording in memory: ten minutes.
+pub const DEFAULT_KEPT: DurationNs = DurationNs(600_000_000_000);
+
+/// Memory limit of `--keep-last`, for samples and freed code. At six bytes a sample: half a day of
+/// eight busy threads; less with stack bytes.
 const KEEP_LAST_MAX_BYTES: usize = 256 << 20;
 
-/// The same for a live view, which has a picture of it all beside.
+/// Memory limit of a live view, which holds a profile besides.
 const LIVE_MAX_BYTES: usize = 96 << 20;
 
-/// The recording could not be begun or written.
+/// Creating or writing the recording failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SinkError {
-    /// The file can't be made.
-    #[error("cannot create {}: {source}{}", path.display(), remedy(source))]
+    /// Creating the file failed.
+    #[error("cannot create {}: {error}{}", path.display(), remedy(error))]
     Create {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
+        /// The system's error, part of the message.
+        error: io::Error,
     },
     /// Writing failed.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Write {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why, and how far it got.
-        #[source]
-        source: WriteError,
+        /// The error, and the bytes written before, part of the message.
+        error: WriteError,
     },
 }
 
@@ -45,6 +46,7 @@ fn remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::AlreadyExists => {
             " and is not a recording of yours, so it was not replaced: choose another --output"
         }
+        io::ErrorKind::IsADirectory => ": name a file in it with --output",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             ": choose a folder that you can write to with --output"
         }
@@ -52,16 +54,14 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// The destination of records.
 #[derive(Debug)]
 pub(super) enum Sink {
-    /// A file that grows.
+    /// A growing file.
     File {
         writer: Box<Writer<RecordingFile>>,
         path: PathBuf,
     },
-    /// The newest part, in memory; the file, if there is to be one, is there already,
-    /// empty.
+    /// The newest part, in memory; with an output file, that file, still empty.
     Memory {
         kept: Box<KeepLast>,
         file: Option<(File, PathBuf)>,
@@ -69,7 +69,7 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Begins a recording at `path`; without one in memory only.
+    /// Begins a recording at `path`, or in memory only.
     pub fn create(path: Option<&Path>, keep_last: Option<DurationNs>) -> Result<Self, SinkError> {
         let in_memory = |window, most| Box::new(KeepLast::new(window, most));
         let Some(path) = path else {
@@ -77,9 +77,9 @@ impl Sink {
             return Ok(Sink::Memory { kept, file: None });
         };
         let path = path.to_owned();
-        let file = create_private(&path).map_err(|source| SinkError::Create {
+        let file = create_private(&path).map_err(|error| SinkError::Create {
             path: path.clone(),
-            source,
+            error,
         })?;
         if let Some(window) = keep_last {
             let kept = in_memory(window, KEEP_LAST_MAX_BYTES);
@@ -91,20 +91,19 @@ impl Sink {
                 writer: Box::new(writer),
                 path,
             }),
-            Err(source) => {
-                // Nothing of it is worth keeping.
+            Err(error) => {
+                // The file is useless.
                 let _ = std::fs::remove_file(&path);
-                Err(SinkError::Write { path, source })
+                Err(SinkError::Write { path, error })
             }
         }
     }
 
-    /// Adds a record.
     pub fn put(&mut self, record: Record) -> Result<(), SinkError> {
         match self {
-            Sink::File { writer, path } => writer.put(record).map_err(|source| SinkError::Write {
+            Sink::File { writer, path } => writer.put(record).map_err(|error| SinkError::Write {
                 path: path.clone(),
-                source,
+                error,
             }),
             Sink::Memory { kept, .. } => {
                 kept.put(record);
@@ -113,12 +112,12 @@ impl Sink {
         }
     }
 
-    /// Makes safe what was put so far; in memory, forgets what is too old.
+    /// Writes out all records so far; in memory, drops old ones.
     pub fn flush(&mut self) -> Result<(), SinkError> {
         match self {
-            Sink::File { writer, path } => writer.flush().map_err(|source| SinkError::Write {
+            Sink::File { writer, path } => writer.flush().map_err(|error| SinkError::Write {
                 path: path.clone(),
-                source,
+                error,
             }),
             Sink::Memory { kept, .. } => {
                 kept.flush();
@@ -127,7 +126,7 @@ impl Sink {
         }
     }
 
-    /// Bytes that the recording has now, on disk or in memory.
+    /// Size of the recording, on disk or in memory.
     pub fn bytes(&self) -> u64 {
         match self {
             Sink::File { writer, .. } => writer.written().bytes,
@@ -135,19 +134,19 @@ impl Sink {
         }
     }
 
-    /// Saves a copy of what is kept in memory to another file, and goes on.
+    /// Copies the part in memory to a file, and continues.
     pub fn save_copy(&mut self, path: &Path, end: RecordingEnd) -> Result<Written, SinkError> {
         let Sink::Memory { kept, .. } = self else {
             let why = "a recording without --keep-last is in its file already";
             return Err(SinkError::Create {
                 path: path.to_owned(),
-                source: io::Error::new(io::ErrorKind::Unsupported, why),
+                error: io::Error::new(io::ErrorKind::Unsupported, why),
             });
         };
         save(kept, path, end)
     }
 
-    /// Ends the recording. One in memory only stays there.
+    /// Ends the recording, which stays in memory without an output file.
     pub fn end(self, end: RecordingEnd) -> Result<(Written, Option<Kept>), SinkError> {
         match self {
             Sink::File { writer, path } => Ok((finish(writer.end(end), &path)?, None)),
@@ -162,7 +161,7 @@ impl Sink {
                 mut kept,
                 file: None,
             } => {
-                // What is in no chunk yet is kept, too.
+                // Includes records outside chunks.
                 kept.flush();
                 let written = Written {
                     samples: kept.samples(),
@@ -174,7 +173,7 @@ impl Sink {
     }
 }
 
-/// A recording that is over and was kept in memory only.
+/// A finished recording in memory.
 #[derive(Debug)]
 pub struct Kept {
     kept: Box<KeepLast>,
@@ -182,19 +181,30 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Saves it, as often as is wanted.
+    /// Saves the recording; repeatable.
     ///
     /// # Errors
-    /// [`SinkError`] when it can't be written.
+    /// [`SinkError`].
     pub fn save(&mut self, path: &Path) -> Result<Written, SinkError> {
         save(&mut self.kept, path, self.end.clone())
     }
 }
 
+/// A copy saved during the recording.
+#[derive(Debug)]
+pub struct Saved {
+    /// Modules at that time, with open files.
+    pub modules: Modules,
+    /// Path of the copy.
+    pub path: PathBuf,
+    /// Amount written.
+    pub written: Written,
+}
+
 fn save(kept: &mut KeepLast, path: &Path, end: RecordingEnd) -> Result<Written, SinkError> {
-    let file = create_private(path).map_err(|source| SinkError::Create {
+    let file = create_private(path).map_err(|error| SinkError::Create {
         path: path.to_owned(),
-        source,
+        error,
     })?;
     finish(kept.save(RecordingFile::new(file), end), path)
 }
@@ -203,9 +213,9 @@ fn finish(
     ended: Result<(RecordingFile, Written), WriteError>,
     path: &Path,
 ) -> Result<Written, SinkError> {
-    let failed = |source| SinkError::Write {
+    let failed = |error| SinkError::Write {
         path: path.to_owned(),
-        source,
+        error,
     };
     let (file, written) = ended.map_err(failed)?;
     let bytes = written.bytes;

@@ -1,11 +1,8 @@
-//! What a session records, handed on while it records: for a live view.
+//! Live copy of a session's records, for a live view.
 //!
-//! The writer never waits for whoever takes it. What does not fit into the channel is
-//! held back, but for samples, which are counted: other records are referred to later.
-//!
-//! With the records come marks of how far the story is told: all that is known of
-//! times before [`Tapped::told_until`] has been handed on. An adapter that hangs does
-//! not hold that up for longer than [`MAX_BEHIND`].
+//! The writer never waits for the view. Records that overflow the channel are held back; samples
+//! are dropped and counted. Each batch carries the time before which records are complete
+//! ([`Tapped::complete_until`]); a hanging adapter delays it by at most [`MAX_BEHIND`].
 
 use crossbeam_channel::{
     Receiver, RecvTimeoutError, SendTimeoutError, Sender, TryRecvError, bounded,
@@ -17,34 +14,29 @@ use vmscope_records::{
     DurationNs, Limit, LimitKind, LossReason, Lost, ModuleKey, Record, Stream, TimeNs,
 };
 
-/// How far what adapters tell may lag behind the samples before these are handed on as
-/// told all the same, in nanoseconds: a live picture is no older. What is told later still, as
-/// where the first reading of a large VM's code takes longer than this, is late for the
-/// picture, not for the recording.
+/// Longest lag of adapters' records behind the samples, in nanoseconds. Records with a longer lag,
+/// e.g. of the first read of a large VM's code, come late for the view, not for the recording.
 pub const MAX_BEHIND: DurationNs = DurationNs(3_000_000_000);
 
-/// What records other than samples may take that wait for room in the channel, in bytes.
+/// Memory limit in bytes of held-back records.
 const MAX_HELD_BACK: usize = if cfg!(test) { 1 << 20 } else { 256 << 20 };
 
-/// How long the last batch may wait for room: nothing is sampled any more. A view that is
-/// gone is not waited for.
+/// Longest wait for room for the last batch.
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
-/// A batch of what was recorded.
+/// A batch of records.
 #[derive(Debug)]
 pub struct Tapped {
-    /// The records, samples among them, in the order in which they were recorded. Where
-    /// samples did not fit, a [`Record::Lost`] says how many, which the recording itself
-    /// does not have.
+    /// Records in recording order. A [`Record::Lost`] counts dropped samples; the recording itself
+    /// lacks it.
     pub records: Vec<Record>,
-    /// The files of the [`Record::Module`]s among them, open, as far as they could be.
+    /// Open files of the batch's [`Record::Module`]s, as far as available.
     pub files: Vec<(ModuleKey, Arc<ModuleFile>)>,
-    /// Everything that is known of times before this has been told. Never falls;
-    /// `u64::MAX` when the recording is over.
-    pub told_until: TimeNs,
+    /// Records before this time are complete. Never falls; `u64::MAX` at the recording's end.
+    pub complete_until: TimeNs,
 }
 
-/// A live view's end of the tap.
+/// The view's end of the tap.
 #[derive(Debug)]
 pub struct Tap(Receiver<Tapped>);
 
@@ -53,27 +45,27 @@ pub struct Tap(Receiver<Tapped>);
 pub struct TapSource {
     out: Sender<Tapped>,
     records: Vec<Record>,
-    /// So many of them are held back: there are no samples among them.
+    /// Number of records held back, samples excluded.
     held: usize,
-    /// What these take, in bytes.
+    /// Their size in bytes.
     held_bytes: usize,
     files: Vec<(ModuleKey, Arc<ModuleFile>)>,
-    /// What did not fit and was dropped.
+    /// Dropped samples.
     lost: u64,
     lost_from: Option<TimeNs>,
     lost_to: TimeNs,
-    /// What was dropped beside samples.
+    /// Dropped records other than samples.
     dropped: u64,
-    /// The newest sample.
+    /// Samples before this time are complete.
     drained: TimeNs,
-    /// Until when adapters have told.
-    looked: TimeNs,
-    /// What was said last.
-    told_until: TimeNs,
+    /// Adapters' records before this time are complete.
+    adapters_complete: TimeNs,
+    /// Last sent completion time.
+    complete_until: TimeNs,
     is_gone: bool,
 }
 
-/// A tap of which `batches` may wait to be taken; a session makes some 30 a second.
+/// A tap with room for `batches`; a session makes some 30 a second.
 #[must_use]
 pub fn tap(batches: usize) -> (TapSource, Tap) {
     let (out, taken) = bounded(batches.max(1));
@@ -88,18 +80,18 @@ pub fn tap(batches: usize) -> (TapSource, Tap) {
         lost_to: TimeNs(0),
         dropped: 0,
         drained: TimeNs(0),
-        looked: TimeNs(0),
-        told_until: TimeNs(0),
+        adapters_complete: TimeNs(0),
+        complete_until: TimeNs(0),
         is_gone: false,
     };
     (source, Tap(taken))
 }
 
 impl Tap {
-    /// The next batch, if there is one within `wait`.
+    /// The next batch within `wait`.
     ///
     /// # Errors
-    /// [`TapEnded`] when the recording is over and everything was taken.
+    /// [`TapEnded`] after the last batch.
     pub fn take(&self, wait: Duration) -> Result<Option<Tapped>, TapEnded> {
         match self.0.recv_timeout(wait) {
             Ok(tapped) => Ok(Some(tapped)),
@@ -108,10 +100,10 @@ impl Tap {
         }
     }
 
-    /// The next batch, if there is one now.
+    /// The next batch, without waiting.
     ///
     /// # Errors
-    /// [`TapEnded`] when the recording is over and everything was taken.
+    /// [`TapEnded`] after the last batch.
     pub fn try_take(&self) -> Result<Option<Tapped>, TapEnded> {
         match self.0.try_recv() {
             Ok(tapped) => Ok(Some(tapped)),
@@ -121,13 +113,13 @@ impl Tap {
     }
 }
 
-/// The recording is over: there is nothing more to be tapped.
+/// The recording has ended, and all batches were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the recording is over")]
 pub struct TapEnded;
 
 impl TapSource {
-    /// Takes what is being recorded.
+    /// Adds records.
     pub(super) fn record(&mut self, records: &[Record], modules: &Modules) {
         if self.is_gone {
             return;
@@ -145,42 +137,41 @@ impl TapSource {
         self.records.extend_from_slice(records);
     }
 
-    /// All samples before `time` have been recorded.
+    /// Samples before `time` are complete.
     pub(super) fn drained(&mut self, time: TimeNs) {
         self.drained = self.drained.max(time);
     }
 
-    /// Adapters have told all that they know of times before `time`. That falls when one
-    /// more begins; what was said already stays said.
-    pub(super) fn looked(&mut self, time: TimeNs) {
-        self.looked = time;
+    /// Adapters' records before `time` are complete. Falls when another adapter starts; the sent
+    /// time never falls.
+    pub(super) fn adapters_complete(&mut self, time: TimeNs) {
+        self.adapters_complete = time;
     }
 
-    /// Hands on what there is, as far as there is room.
+    /// Sends a batch if the channel has room.
     pub(super) fn send(&mut self) {
         if self.is_gone {
             return;
         }
         let at_least = self.drained.minus(MAX_BEHIND);
-        let until = self.looked.max(at_least).min(self.drained);
-        let until = until.max(self.told_until);
-        if self.records.is_empty() && self.lost == 0 && until == self.told_until {
+        let until = self.adapters_complete.max(at_least).min(self.drained);
+        let until = until.max(self.complete_until);
+        if self.records.is_empty() && self.lost == 0 && until == self.complete_until {
             return;
         }
-        // Nobody else sends: where there is room now, there is room then.
+        // This is the only sender, so the room stays.
         if self.out.is_full() {
             self.hold_back();
             return;
         }
         let tapped = self.batch(until);
         match self.out.try_send(tapped) {
-            Ok(()) => self.told_until = until,
+            Ok(()) => self.complete_until = until,
             Err(_) => self.is_gone = true,
         }
     }
 
-    /// Hands on the last of it. Returns how many samples the view, if there is one, neither
-    /// got nor was told to be lost.
+    /// Sends the last batch. Returns the samples neither delivered nor reported as lost.
     pub(super) fn end(mut self) -> u64 {
         if self.is_gone {
             return 0;
@@ -202,13 +193,13 @@ impl TapSource {
         let unseen = samples.count() as u64 + self.lost;
         let tapped = self.batch(TimeNs(u64::MAX));
         match self.out.send_timeout(tapped, LAST_WAIT) {
-            // A view that is gone does not want to know.
+            // The view is gone.
             Ok(()) | Err(SendTimeoutError::Disconnected(_)) => 0,
             Err(SendTimeoutError::Timeout(_)) => unseen,
         }
     }
 
-    fn batch(&mut self, told_until: TimeNs) -> Tapped {
+    fn batch(&mut self, complete_until: TimeNs) -> Tapped {
         let mut records = std::mem::take(&mut self.records);
         (self.held, self.held_bytes) = (0, 0);
         let count = std::mem::take(&mut self.lost);
@@ -225,11 +216,11 @@ impl TapSource {
         Tapped {
             records,
             files: std::mem::take(&mut self.files),
-            told_until,
+            complete_until,
         }
     }
 
-    /// Counts the samples that came since and holds the rest back.
+    /// Counts new samples as lost; holds other records back.
     fn hold_back(&mut self) {
         for record in self.records.split_off(self.held) {
             if let Record::Sample(sample) = record {
@@ -251,7 +242,7 @@ impl TapSource {
     }
 }
 
-/// About what a record takes, in bytes: those kinds that can be large are looked into.
+/// Approximate size of a record in bytes, heap of the large kinds included.
 fn bytes_of(record: &Record) -> usize {
     let beside = match record {
         Record::Constituent(code) => {

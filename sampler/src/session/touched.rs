@@ -1,6 +1,5 @@
-//! Which addresses in generated code samples touched: told by the writer, taken by the
-//! adapters' thread, so that only code that was hit is looked at closely. Nobody waits
-//! for longer than it takes to put some thousand addresses into a set.
+//! Sampled addresses in generated code, from the writer to the adapters' thread: adapters read
+//! details of sampled code only. The lock is held for some thousand set operations at most.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,12 +8,12 @@ use rustc_hash::FxHashSet;
 use vmscope_process::MAX_TOUCHED_OF_A_POLL;
 use vmscope_records::{Avma, ProcessKey, TimeNs};
 
-/// Addresses of all address spaces together that may wait: 16 MiB or so.
+/// Addresses of all address spaces together: some 16 MiB.
 const MAX_WAITING: usize = 1 << 20;
 
-/// The addresses, between the two threads.
+/// The addresses, by process.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Touched(Arc<Mutex<Table>>);
+pub(super) struct TouchedAddresses(Arc<Mutex<Table>>);
 
 #[derive(Debug, Default)]
 struct Table {
@@ -24,8 +23,7 @@ struct Table {
     until: TimeNs,
 }
 
-impl Touched {
-    /// Samples touched these addresses of `process`.
+impl TouchedAddresses {
     pub fn add(&self, process: ProcessKey, addresses: impl Iterator<Item = Avma>) {
         let mut table = self.table();
         let Table {
@@ -44,7 +42,7 @@ impl Touched {
         }
     }
 
-    /// What was touched in `process` since this was asked last, ascending.
+    /// The addresses sampled in `process` since the last call, ascending.
     pub fn take(&self, process: ProcessKey) -> Vec<Avma> {
         let Some(space) = self.remove(process) else {
             return Vec::new();
@@ -54,30 +52,30 @@ impl Touched {
         addresses
     }
 
-    /// All that samples before `time` touched has been added.
+    /// Addresses sampled before `time` are complete.
     pub fn known_until(&self, time: TimeNs) {
         let mut table = self.table();
         table.until = table.until.max(time);
     }
 
-    /// What samples before this touched is known, to whoever takes it from now on.
+    /// Addresses sampled before this time are complete.
     pub fn until(&self) -> TimeNs {
         self.table().until
     }
 
-    /// Nobody will ask about `process`.
+    /// Drops the addresses of `process`.
     pub fn forget(&self, process: ProcessKey) {
         drop(self.remove(process));
     }
 
-    /// So many addresses more could not be told.
+    /// Counts dropped addresses.
     pub fn miss(&self, addresses: usize) {
         if addresses > 0 {
             self.table().missed += addresses as u64;
         }
     }
 
-    /// How many addresses could not be told.
+    /// Dropped addresses.
     pub fn missed(&self) -> u64 {
         self.table().missed
     }
@@ -100,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_is_touched_is_told_once_and_does_not_grow_without_end() {
-        let touched = Touched::default();
+        let touched = TouchedAddresses::default();
         let process = ProcessKey;
         let addresses = |range: std::ops::Range<u64>| range.map(Avma);
         touched.add(process(1), [Avma(7), Avma(3), Avma(7)].into_iter());

@@ -1,11 +1,14 @@
 //! The writing thread: keys, modules, encoding, the file.
 
+use super::describe::now;
+use super::messages::{AdapterMessage, Message};
+use super::process_table::ProcessTable;
+use super::progress::Progress;
 use super::recorder::Recorder;
-use super::sink::{Kept, Sink, SinkError};
+use super::sink::{Kept, Saved, Sink, SinkError};
 use super::tap::TapSource;
-use super::{Found, FromAdapters, Inbox, Message, News, Progress, SessionError, now};
 use crate::engine::EngineEvent;
-use crossbeam_channel::{never, select};
+use crossbeam_channel::{Receiver, never, select};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::path::PathBuf;
@@ -18,24 +21,13 @@ use vmscope_records::{
     DurationNs, EndReason, Fact, Limit, Pid, ProcessKey, Record, RecordingEnd, Session, TimeNs,
 };
 
-/// How often chunks are closed and written: what a crash may cost.
+/// Interval between chunks: the loss of a crash.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
 
-/// Samples are at most so old when they come, where nothing waits to be taken.
+/// Largest age of incoming samples while the inbox is empty.
 const SOON_DRAINED: DurationNs = DurationNs(1_000_000_000);
 
-/// A copy that was saved in mid-recording.
-#[derive(Debug)]
-pub struct Saved {
-    /// The modules that were seen by then, with their open files.
-    pub modules: Modules,
-    /// Where to.
-    pub path: PathBuf,
-    /// How much.
-    pub written: Written,
-}
-
-/// What the thread leaves behind.
+/// Result of the writer thread.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub reason: EndReason,
@@ -48,14 +40,14 @@ pub(super) struct Finished {
     pub failure: Option<SinkError>,
 }
 
-/// Says that the recording is over when the writer ends, however it does.
-struct Done(Arc<Progress>, Option<News>);
+/// Marks the recording as ended when the writer ends, panics included.
+struct Done(Arc<Progress>, Option<ProcessTable>);
 
 impl Drop for Done {
     fn drop(&mut self) {
         self.0.done.store(true, Ordering::Release);
-        if let Some(news) = &self.1 {
-            news.close();
+        if let Some(table) = &self.1 {
+            table.close();
         }
     }
 }
@@ -66,7 +58,7 @@ pub(super) struct WriterThread {
     session: Session,
     limits: Vec<Limit>,
     environment: Vec<String>,
-    news: Option<News>,
+    process_table: Option<ProcessTable>,
     recorder: Recorder,
     records: Vec<Record>,
     began: TimeNs,
@@ -91,7 +83,7 @@ impl WriterThread {
             session,
             limits,
             environment,
-            news: recorder.news().cloned(),
+            process_table: recorder.process_table().cloned(),
             recorder,
             records: Vec::new(),
             began,
@@ -100,15 +92,15 @@ impl WriterThread {
         }
     }
 
-    /// Runs until the engine is finished.
+    /// Runs until engine and adapters have ended.
     pub fn run(
         mut self,
-        mut inbox: Inbox,
-        mut from_adapters: FromAdapters,
+        mut inbox: Receiver<Message>,
+        mut from_adapters: Receiver<AdapterMessage>,
         pid: Pid,
         launched: bool,
-    ) -> Result<Finished, SessionError> {
-        let _done = Done(Arc::clone(&self.progress), self.news.clone());
+    ) -> Finished {
+        let _done = Done(Arc::clone(&self.progress), self.process_table.clone());
         self.records
             .push(Record::Session(Box::new(self.session.clone())));
         self.records.extend(
@@ -130,7 +122,7 @@ impl WriterThread {
                 .recorder
                 .begin_process(pid, name, self.began, &mut self.records);
             if let Err(error) = begun {
-                // It may have ended meanwhile, which the engine will say.
+                // The engine reports a process that has exited meanwhile.
                 self.records.push(Record::Limit(Limit {
                     time: self.began,
                     kind: vmscope_records::LimitKind::NoSymbols,
@@ -142,7 +134,7 @@ impl WriterThread {
         self.put_records();
         self.flush();
         let mut flushed = Instant::now();
-        let mut looks_over = false;
+        let mut adapters_done = false;
         let mut ending = None;
         let (ended, reason, detail) = loop {
             let left = FLUSH_EVERY.saturating_sub(flushed.elapsed());
@@ -158,32 +150,32 @@ impl WriterThread {
                         self.records.push(Record::Mark(mark));
                         self.put_records();
                     }
-                    // Whoever asked may be gone; the copy is there all the same.
+                    // The copy exists even if its requester is gone.
                     Ok(Message::Save(path, answer)) => drop(answer.send(self.save(path))),
                     Ok(Message::End(time, reason, detail)) => {
                         ending = Some((time, reason, detail));
-                        if let Some(news) = &self.news {
-                            news.close();
+                        if let Some(table) = &self.process_table {
+                            table.close();
                         }
                     }
                     Err(_) if ending.is_none() => {
                         let why = "the draining thread is gone".to_owned();
                         break (now(), EndReason::Other, why);
                     }
-                    // What adapters found may not have been taken yet.
+                    // Messages of adapters may still follow.
                     Err(_) => inbox = never(),
                 },
                 recv(from_adapters) -> found => match found {
                     Ok(found) => self.take_found(found),
                     Err(_) => {
-                        looks_over = true;
-                        self.looked(TimeNs(u64::MAX));
+                        adapters_done = true;
+                        self.adapters_complete(TimeNs(u64::MAX));
                         from_adapters = never();
                     }
                 },
                 default(left) => {}
             }
-            if looks_over && let Some(ending) = ending.take() {
+            if adapters_done && let Some(ending) = ending.take() {
                 break ending;
             }
             if flushed.elapsed() >= FLUSH_EVERY {
@@ -191,14 +183,14 @@ impl WriterThread {
                 flushed = Instant::now();
             }
         };
-        Ok(self.finish(ended, reason, detail))
+        self.finish(ended, reason, detail)
     }
 
     fn take_events(&mut self, events: Vec<EngineEvent>) {
         for event in events {
             self.recorder.take(event, &mut self.records);
         }
-        self.recorder.tell_touched();
+        self.recorder.publish_touched();
         if self.tap.is_some() {
             let samples = self.records.iter().filter_map(|record| match record {
                 Record::Sample(sample) => Some(sample.time),
@@ -209,25 +201,25 @@ impl WriterThread {
         self.put_records();
     }
 
-    /// What samples before `time` touched has been told.
+    /// Addresses sampled before `time` are in the process table.
     fn touched_until(&self, time: TimeNs) {
-        if let Some(news) = &self.news {
-            news.touched().known_until(time);
+        if let Some(table) = &self.process_table {
+            table.touched().known_until(time);
         }
     }
 
-    fn take_found(&mut self, found: Found) {
+    fn take_found(&mut self, found: AdapterMessage) {
         match found {
-            Found::Looked(records, threads) => {
+            AdapterMessage::Poll(records, threads) => {
                 self.recorder.take_poll(records, threads, &mut self.records);
             }
-            Found::Reads(process, sources) => self.recorder.take_reads(process, sources),
-            Found::Compiled(process, news) => {
+            AdapterMessage::Reads(process, sources) => self.recorder.take_reads(process, sources),
+            AdapterMessage::Compilations(process, news) => {
                 self.recorder
                     .take_compilations(process, news, &mut self.records);
             }
-            Found::Told(time) => self.looked(time),
-            Found::Vm(identity) => {
+            AdapterMessage::CompleteUntil(time) => self.adapters_complete(time),
+            AdapterMessage::Vm(identity) => {
                 self.session.vm = identity;
                 self.records
                     .push(Record::Session(Box::new(self.session.clone())));
@@ -250,7 +242,7 @@ impl WriterThread {
                 }
             }
         }
-        // The file first: a view that is held up is waited for.
+        // The file first: a stalled view delays the end.
         let mut unseen = 0;
         if let Some(mut tap) = self.tap.take() {
             tap.record(&[Record::End(end)], &self.recorder.modules);
@@ -291,8 +283,8 @@ impl WriterThread {
     fn save(&mut self, path: PathBuf) -> Result<Saved, SinkError> {
         let end = self.end(now(), EndReason::Saved, String::new());
         let Some(sink) = &mut self.sink else {
-            let source = std::io::Error::other("the recording has ended");
-            return Err(SinkError::Create { path, source });
+            let error = std::io::Error::other("the recording has ended");
+            return Err(SinkError::Create { path, error });
         };
         let written = sink.save_copy(&path, end)?;
         let modules = self.recorder.modules.clone();
@@ -303,7 +295,7 @@ impl WriterThread {
         })
     }
 
-    /// All samples before `time` have come.
+    /// Samples before `time` are complete.
     fn drained(&mut self, time: TimeNs) {
         self.touched_until(time);
         if let Some(tap) = &mut self.tap {
@@ -312,10 +304,10 @@ impl WriterThread {
         }
     }
 
-    /// Adapters have told all that they know of times before `time`.
-    fn looked(&mut self, time: TimeNs) {
+    /// Adapters' records before `time` are complete.
+    fn adapters_complete(&mut self, time: TimeNs) {
         if let Some(tap) = &mut self.tap {
-            tap.looked(time);
+            tap.adapters_complete(time);
             tap.send();
         }
     }
@@ -356,13 +348,13 @@ impl WriterThread {
     }
 }
 
-/// The name of a process; empty where it can't be read.
+/// A process's name; empty if unreadable.
 fn comm(pid: Pid) -> String {
     let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
     String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned()
 }
 
-/// CPU time that this process has used.
+/// CPU time of this process.
 fn own_cpu_ns() -> u64 {
     getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| {
         let spent = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();

@@ -1,4 +1,4 @@
-//! The tree of a method's places and of what was inlined at each.
+//! Tree of a method's places and inlined methods.
 
 use super::subject::subject_of;
 use super::{Inlined, MAX_DEPTH, Row, Spot, Subject, Tally, frames};
@@ -11,18 +11,16 @@ use vmscope_records::{Exactness, Method, Position};
 pub(super) struct Worked {
     pub samples: u64,
     pub exactness: Exactness,
-    /// Index in the annotation's tiers.
+    /// Index in [`super::Annotation::tiers`].
     pub tier: usize,
-    /// How many tiers there are.
+    /// Number of tiers.
     pub tiers: usize,
 }
 
-/// A method's places, while samples are put into them.
 #[derive(Default)]
 pub(super) struct Tree {
     root: Node,
-    /// What errors are computed for: each place's own samples, and each method inlined
-    /// there; of the root alone.
+    /// Error groups, at the root only: own samples of each place, and each inlined method.
     groups: u32,
 }
 
@@ -45,8 +43,8 @@ struct Callee {
 }
 
 impl Tree {
-    /// Puts the samples of a site in whose chain the method stands at `depth`; answers
-    /// their group. `after`: see [`Spot::Range`].
+    /// Adds a site's samples, with the method at `depth` of the site's chain; returns their group.
+    /// `after`: see [`Spot::Range`].
     pub fn put(
         &mut self,
         profile: &Profile,
@@ -58,7 +56,7 @@ impl Tree {
         let chain: Vec<&Frame> = frames(site).take(depth + 1).collect();
         let mut group = None;
         let mut node = &mut self.root;
-        // From the method itself inwards; what is too deep is charged to the last level.
+        // From the method inwards; deeper levels count at the last level.
         for (level, &frame) in chain.iter().enumerate().rev() {
             let spot = spot_of(profile, site, frame, level == 0, after);
             let place = node.0.entry(spot).or_default();
@@ -82,19 +80,18 @@ impl Tree {
         group
     }
 
-    /// How many groups there are.
     pub fn groups(&self) -> usize {
         self.groups as usize
     }
 
-    /// The rows, with the error of each group.
+    /// Rows with errors by group.
     pub fn into_rows(self, errors: &[f64]) -> Vec<Row> {
         self.root.into_rows(errors)
     }
 }
 
 impl Node {
-    /// Goes no deeper than [`MAX_DEPTH`], as the tree does.
+    /// Recursion depth: at most [`MAX_DEPTH`], limited by [`Tree::put`].
     fn into_rows(self, errors: &[f64]) -> Vec<Row> {
         let error = |group: Option<u32>| errors.get(group? as usize).copied();
         let mut rows: Vec<Row> = (self.0.into_iter())
@@ -134,7 +131,7 @@ fn group_in(slot: &mut Option<u32>, groups: &mut u32) -> u32 {
     })
 }
 
-/// The entry first, then in the order of the code, what is not known last.
+/// Sort key: entry first, then code order, unknown last.
 fn order(spot: &Spot) -> (u8, &str, u64, u64) {
     match spot {
         Spot::Entry => (0, "", 0, 0),
@@ -148,7 +145,7 @@ fn order(spot: &Spot) -> (u8, &str, u64, u64) {
     }
 }
 
-/// Where a frame of a site's chain stands. Only the innermost may be in a range.
+/// Place of one frame of a site. Only innermost frames can have ranges.
 fn spot_of(profile: &Profile, site: &Site, frame: &Frame, innermost: bool, after: bool) -> Spot {
     if innermost && site.bounded {
         return Spot::Range {
@@ -167,8 +164,8 @@ fn spot_of(profile: &Profile, site: &Site, frame: &Frame, innermost: bool, after
             line,
         };
     }
-    // Of a VM's method, a place that is known and is neither a bytecode nor a line is the
-    // entry. Native code has places without a line: what the compiler added.
+    // In a VM's method, a known place without bytecode or line means the entry. Native code has
+    // compiler-added places without lines.
     let entry = profile.entries.get(site.entry as usize);
     let generated = entry.is_some_and(|entry| matches!(entry.kind, EntryKind::Code(_)));
     if generated && frame.method.is_some() && site.exactness != Exactness::MethodOnly {
@@ -178,7 +175,7 @@ fn spot_of(profile: &Profile, site: &Site, frame: &Frame, innermost: bool, after
     }
 }
 
-/// Where a frame of a covers map stands, as [`spot_of`] says it of a site made of it.
+/// Place of a covers map's frame, consistent with [`spot_of`].
 pub(super) fn spot_in_code(
     method: Option<&Method>,
     position: Position,

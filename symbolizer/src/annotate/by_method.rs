@@ -1,4 +1,4 @@
-//! Which methods the samples of each site are of: the same under every filter.
+//! Methods of each site, independent of filters.
 
 use super::frames;
 use super::subject::{Subject, named_entry, subject_of};
@@ -7,28 +7,27 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use vmscope_records::{ConstituentKind, MethodKey};
 
-/// The methods that there are, and of each site those that it is of: of the method itself,
-/// and of those into which that was inlined. Making it looks at all sites.
+/// All methods, and for each site its method plus the inlining callers. [`ByMethod::of`] reads all
+/// sites.
 #[derive(Clone, Debug, Default)]
 pub struct ByMethod {
     pub(super) methods: Vec<Known>,
-    /// By site: where its methods begin in `of_sites`; they end where the next one's begin.
+    /// By site: start of its methods in `of_sites`; the next site's start ends them.
     begins: Vec<u32>,
-    /// Indices in `methods`, of each site the innermost first, and none twice.
+    /// Indices in `methods`; per site innermost first, without duplicates.
     of_sites: Vec<u32>,
 }
 
-/// A method, by a frame that it is in.
+/// A method, represented by one frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     site: SiteId,
     depth: u32,
-    /// Whether it is one of a VM's, compiled or interpreted.
+    /// Whether a VM compiled or interpreted the method.
     pub is_method: bool,
 }
 
 impl Known {
-    /// The frame.
     pub fn place(self, profile: &Profile) -> Option<(&Site, &Frame)> {
         let site = profile.sites.get(self.site as usize)?;
         Some((site, frames(site).nth(self.depth as usize)?))
@@ -47,12 +46,12 @@ impl Known {
 }
 
 impl ByMethod {
-    /// Looks at all sites.
+    /// Reads all sites.
     #[must_use]
     pub fn of(profile: &Profile) -> Self {
         let mut all = ByMethod::default();
         let mut index: FxHashMap<Named<'_>, u32> = FxHashMap::default();
-        // The sites of an entry are of one method mostly.
+        // Fast path: most sites of an entry share one method.
         let mut of_entry: Vec<Option<(u32, &Frame)>> = vec![None; profile.entries.len()];
         let mut seen: FxHashSet<u32> = FxHashSet::default();
         all.begins.reserve_exact(profile.sites.len() + 1);
@@ -98,7 +97,7 @@ impl ByMethod {
         all
     }
 
-    /// The methods that a site is of, the innermost first.
+    /// Methods of a site, innermost first.
     pub(super) fn of_site(&self, site: SiteId) -> &[u32] {
         let site = site as usize;
         let (begin, end) = (self.begins.get(site), self.begins.get(site + 1));
@@ -109,7 +108,6 @@ impl ByMethod {
         of_site.unwrap_or_default()
     }
 
-    /// The sites that are of a method.
     pub(super) fn sites_of(&self, profile: &Profile, subject: &Subject) -> Vec<SiteId> {
         let mut methods = self.methods.iter();
         let Some(method) = methods.position(|known| known.is(profile, subject)) else {
@@ -123,7 +121,7 @@ impl ByMethod {
     }
 }
 
-/// Whether two frames in code of one entry are of one method, as far as that is seen at once.
+/// Quick comparison of two frames' methods within one entry; may miss equal methods.
 fn is_same(a: &Frame, b: &Frame) -> bool {
     a.method == b.method && (a.method.is_some() || Arc::ptr_eq(&a.name, &b.name))
 }
@@ -136,12 +134,12 @@ fn is_method(entry: &Entry, frame: &Frame) -> bool {
     frame.method.is_some() || is_code
 }
 
-/// There are fewer sites than 2^32, and no more methods inlined in one than a record has.
+/// Sites number fewer than 2^32; record sizes limit the methods inlined per site.
 fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// What a [`Subject`] is known by: there are many sites of each.
+/// Borrowed key of a [`Subject`], cheap for many sites.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Named<'a> {
     Method(MethodKey),

@@ -1,7 +1,6 @@
-//! Who called a method, and whom it called, by the stacks of the samples.
+//! Callers and callees of a method, from sampled stacks.
 //!
-//! What is inlined is a call like any other. Where a stack has the method several times
-//! (recursion), each of its callers and callees counts once for that stack.
+//! Inlining counts as a call. In recursive stacks, each caller and callee counts once per stack.
 
 use super::Subject;
 use super::frames;
@@ -13,42 +12,40 @@ use crate::time_buckets::{Counts, Stop};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// So many stacks are looked at between two looks at whether to stop.
+/// Stacks between two checks for a stop.
 const STOP_EVERY: usize = 256;
 
 /// A caller or a callee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Which.
+    /// The method.
     pub subject: Subject,
     /// Its name.
     pub name: Arc<str>,
-    /// The region of the code that it is in.
+    /// Region of its code.
     pub region: Region,
-    /// Samples whose stacks have the call.
+    /// Samples with this call in their stacks.
     pub samples: u64,
-    /// Those of them in which one is inlined into the other.
+    /// Samples with this call inlined.
     pub inlined: u64,
 }
 
 /// The callers and callees of a method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Samples whose stacks have the method.
+    /// Samples with the method in their stacks.
     pub samples: u64,
-    /// Those in the method itself: no callee.
+    /// Samples in the method itself, without callee.
     pub own: u64,
-    /// Those in whose stacks nobody calls it: it is the outermost, or the chain was cut
-    /// off, or none was recorded.
+    /// Samples without caller: outermost method, truncated chain, or no recorded chain.
     pub outermost: u64,
-    /// Who called it, most samples first.
+    /// Callers, most samples first.
     pub callers: Vec<Call>,
-    /// Whom it called, most samples first.
+    /// Callees, most samples first.
     pub callees: Vec<Call>,
 }
 
-/// Counts the calls of the samples that `filter` takes; `None` when `stop` was wished
-/// before it was done.
+/// Counts a method's calls in samples that pass `filter`; `None` if `stop` was requested first.
 #[must_use]
 pub fn calls(profile: &Profile, filter: &Filter, chosen: &Subject, stop: &Stop) -> Option<Calls> {
     let sites = profile.sites.iter();
@@ -65,7 +62,7 @@ pub fn calls(profile: &Profile, filter: &Filter, chosen: &Subject, stop: &Stop) 
         stack: Vec::new(),
     };
     if profile.trace.chains.is_empty() {
-        // Then a stack is what was inlined at a site, and sums say how many have it.
+        // Without chains, a stack holds only a site's inlined frames; sums by site suffice.
         let counts = Counts::of(profile, filter, stop)?;
         for (site, samples) in (0..).zip(counts.sites) {
             if samples > 0 && has.get(site as usize) == Some(&true) {
@@ -75,7 +72,7 @@ pub fn calls(profile: &Profile, filter: &Filter, chosen: &Subject, stop: &Stop) 
         return Some(counter.into_calls());
     }
     let (tree, counts) = count_stacks(profile, filter, stop)?;
-    // Whether a node or one that it was called from has the method.
+    // By node: whether the node or any caller contains the method.
     let mut on_path: Vec<bool> = Vec::with_capacity(tree.nodes().len());
     for node in tree.nodes() {
         let own = has.get(node.site as usize) == Some(&true);
@@ -94,22 +91,21 @@ pub fn calls(profile: &Profile, filter: &Filter, chosen: &Subject, stop: &Stop) 
     Some(counter.into_calls())
 }
 
-/// Calls while they are counted.
 struct Counter<'a> {
     profile: &'a Profile,
     chosen: &'a Subject,
-    /// By site, whether the method is there.
+    /// By site: whether it contains the method.
     has: &'a [bool],
     callers: Sums<'a>,
     callees: Sums<'a>,
     calls: Calls,
-    /// The frames of a stack; kept for its room.
+    /// Frames of the current stack; reuses its allocation.
     stack: Vec<(SiteId, usize)>,
 }
 
 impl Counter<'_> {
-    /// Counts a stack that has the method, innermost site first; `number` tells it from the
-    /// others.
+    /// Counts one stack, innermost site first, containing the method; `number` identifies the
+    /// stack.
     fn add(&mut self, sites: impl Iterator<Item = SiteId>, samples: u64, number: usize) {
         let stack = &mut self.stack;
         stack.clear();
@@ -158,10 +154,10 @@ fn is_at(profile: &Profile, place: (SiteId, usize), chosen: &Subject) -> bool {
     (site.zip(frame)).is_some_and(|(site, frame)| subject_of(profile, site, frame) == *chosen)
 }
 
-/// Callers or callees while they are counted.
+/// Sums of callers or callees.
 struct Sums<'a> {
     profile: &'a Profile,
-    /// With the stack that was counted last.
+    /// Each with the last counted stack.
     calls: Vec<(Call, usize)>,
     by_subject: FxHashMap<Subject, usize>,
     by_place: FxHashMap<(SiteId, usize), usize>,

@@ -1,4 +1,4 @@
-//! Which methods have samples.
+//! Methods with samples.
 
 use super::by_method::Known;
 use super::subject::{Subject, method_of, subject_of};
@@ -9,25 +9,28 @@ use crate::summary::Filter;
 use crate::time_buckets::Stop;
 use std::cmp::Reverse;
 
-/// A method that has samples.
+/// A method with samples.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Which.
+    /// The method.
     pub subject: Subject,
-    /// Its name, and where it begins if that is known: `name file:line`.
+    /// Name and, if known, start: `name file:line`.
     pub label: String,
-    /// Its name alone.
+    /// Name alone.
     pub name: String,
+    /// Samples of its entries: in the method itself and, for a native function, in what is inlined
+    /// there.
+    pub charged: u64,
     /// Samples in the method itself.
     pub own: u64,
-    /// Those and the ones in code inlined into it.
+    /// Samples in the method, including inlined methods.
     pub all: u64,
-    /// Whether it is a method of a VM's, compiled or interpreted, and no routine.
+    /// Whether a VM compiled or interpreted the method; `false` for routines.
     pub method: bool,
 }
 
-/// Every method that has samples that `filter` takes, in itself or in what was inlined
-/// into it; most samples of its own first.
+/// All methods with samples that pass `filter`, including samples in inlined methods; most samples
+/// of their entries first.
 #[must_use]
 pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
     let taken = Taken::of(profile, filter);
@@ -35,7 +38,7 @@ pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
     hottest(&taken, &methods, usize::MAX, &Stop::new()).unwrap_or_default()
 }
 
-/// The first so many of [`candidates`]; `None` when `stop` was wished before it was done.
+/// The first `most` of [`candidates`]; `None` if `stop` was requested first.
 #[must_use]
 pub fn hottest(
     taken: &Taken,
@@ -47,8 +50,8 @@ pub fn hottest(
     (!stop.is_stopped()).then(|| first(taken.profile, sums, most))
 }
 
-/// What [`super::choose`] takes of all [`candidates`] where no name is given. The outer `None`
-/// when `stop` was wished before it was done.
+/// The method that [`super::choose`] returns for all [`candidates`] without a name. Outer `None` if
+/// `stop` was requested first.
 #[must_use]
 pub fn hottest_method(taken: &Taken, methods: &ByMethod, stop: &Stop) -> Option<Option<Subject>> {
     let mut sums = sums(taken, methods, stop)?;
@@ -58,20 +61,21 @@ pub fn hottest_method(taken: &Taken, methods: &ByMethod, stop: &Stop) -> Option<
     Some(first(taken.profile, sums, 1).pop().map(|one| one.subject))
 }
 
-/// The samples of a method, which may be among very many: names are made of few.
+/// A method's samples without names: methods may be numerous, and few need names.
 struct Sum {
     known: Known,
+    charged: u64,
     own: u64,
     all: u64,
 }
 
-/// The first so many, in their order.
+/// The first `most` methods, sorted.
 fn first(profile: &Profile, mut sums: Vec<Sum>, most: usize) -> Vec<Candidate> {
-    let key = |sum: &Sum| Reverse((sum.own, sum.all));
+    let key = |sum: &Sum| Reverse((sum.charged, sum.own, sum.all));
     if let Some(last) = most.checked_sub(1)
         && last < sums.len()
     {
-        // Of equals, the names decide.
+        // Names order methods with equal samples, so keep all equals of the last.
         let (_, last, _) = sums.select_nth_unstable_by_key(last, key);
         let last = key(last);
         sums.retain(|sum| key(sum) <= last);
@@ -89,6 +93,7 @@ fn first(profile: &Profile, mut sums: Vec<Sum>, most: usize) -> Vec<Candidate> {
             label: label(profile, &subject, &name),
             subject,
             name,
+            charged: sum.charged,
             own: sum.own,
             all: sum.all,
             method: sum.known.is_method,
@@ -96,29 +101,42 @@ fn first(profile: &Profile, mut sums: Vec<Sum>, most: usize) -> Vec<Candidate> {
     };
     let mut found: Vec<Candidate> = sums.into_iter().filter_map(candidate).collect();
     found.sort_by(|a, b| {
-        let samples = (b.own, b.all).cmp(&(a.own, a.all));
+        let samples = (b.charged, b.own, b.all).cmp(&(a.charged, a.own, a.all));
         samples.then_with(|| (&a.label, module(a)).cmp(&(&b.label, module(b))))
     });
     found.truncate(most);
     found
 }
 
-/// Sums up by method, those that have samples; `None` when `stop` was wished before it was
-/// done.
+/// Samples by method, without methods lacking samples; `None` if `stop` was requested first.
 fn sums(taken: &Taken, methods: &ByMethod, stop: &Stop) -> Option<Vec<Sum>> {
     let counts = taken.counts(stop)?;
     let sum = |&known: &Known| Sum {
         known,
+        charged: 0,
         own: 0,
         all: 0,
     };
     let mut sums: Vec<Sum> = methods.methods.iter().map(sum).collect();
     let sites = (0..).zip(&counts.sites);
     for (site, &samples) in sites.filter(|(_, samples)| **samples > 0) {
+        // The function of the site's entry, if another one is inlined there.
+        let around = taken.profile.sites.get(site as usize).and_then(|site| {
+            taken.profile.inlined_at(site)?;
+            Some(&taken.profile.frame_of_entry(site).name)
+        });
         for (depth, &method) in methods.of_site(site).iter().enumerate() {
             if let Some(sum) = sums.get_mut(method as usize) {
+                let is_of_entry = match around {
+                    None => depth == 0,
+                    Some(name) => {
+                        let place = sum.known.place(taken.profile);
+                        place.is_some_and(|(_, frame)| frame.name == *name)
+                    }
+                };
                 sum.all += samples;
                 sum.own += if depth == 0 { samples } else { 0 };
+                sum.charged += if is_of_entry { samples } else { 0 };
             }
         }
     }
@@ -133,7 +151,7 @@ fn module(candidate: &Candidate) -> &str {
     }
 }
 
-/// A name, and where its method begins.
+/// Name with module or start line.
 fn label(profile: &Profile, subject: &Subject, name: &str) -> String {
     if let Subject::Named { module, .. } = subject
         && !module.is_empty()

@@ -1,4 +1,4 @@
-//! Which method a name means, and the sites and tiers of a method.
+//! Methods by name; sites and tiers of a method.
 
 use super::candidates::Candidate;
 use super::subject::{Subject, named_entry};
@@ -6,29 +6,29 @@ use super::{Located, Tier};
 use crate::profile::{Profile, Site, SiteId};
 use vmscope_records::Method;
 
-/// What a name means.
+/// Result of a search by name.
 #[derive(Clone, Debug)]
 pub enum Choice {
     /// One method.
     One(Subject),
     /// Several, most samples first.
     Several(Vec<Candidate>),
-    /// None of those that have samples.
+    /// No method with samples matches.
     None,
 }
 
-/// A site with samples in a method or in what was inlined into it.
+/// A site with samples in a method, including inlined methods.
 pub(super) struct Found<'a> {
     pub id: SiteId,
     pub site: &'a Site,
     pub samples: u64,
-    /// How deep in its chain the method stands; the innermost place counts.
+    /// Depth of the method in the site's chain; the innermost frame counts.
     pub depth: usize,
-    /// Whether its boundaries stand behind their bytecodes.
+    /// See [`super::Spot::Range`].
     pub after: bool,
 }
 
-/// The sites of a method that have samples, by `samples` of each.
+/// A method's sites with samples; `samples` by site.
 pub(super) fn sites<'a>(
     profile: &'a Profile,
     samples: &[u64],
@@ -47,10 +47,9 @@ pub(super) fn sites<'a>(
     sites.collect()
 }
 
-/// Which of `candidates` is meant by `wanted`: a full name, a part of one, or the same in
-/// other letter case. A name may be followed by where it begins, as [`Candidate::label`]
-/// has it. Without a name, the one with most samples of its own; of a VM, the first of
-/// its methods.
+/// Finds candidates by full name, part of a name, or either ignoring case; `wanted` may include the
+/// start as in [`Candidate::label`]. Without a name, chooses the candidate with most own samples;
+/// in a VM's profile, the first VM method.
 #[must_use]
 pub fn choose(profile: &Profile, candidates: &[Candidate], wanted: Option<&str>) -> Choice {
     let Some(wanted) = wanted else {
@@ -74,7 +73,7 @@ pub fn choose(profile: &Profile, candidates: &[Candidate], wanted: Option<&str>)
     Choice::None
 }
 
-/// The tiers in which a method has samples, most first.
+/// Tiers with samples, most samples first.
 pub(super) fn tiers(profile: &Profile, sites: &[Found]) -> Vec<Tier> {
     let mut tiers: Vec<Tier> = Vec::new();
     for &Found { site, samples, .. } in sites {
@@ -98,7 +97,7 @@ pub(super) fn tiers(profile: &Profile, sites: &[Found]) -> Vec<Tier> {
     tiers
 }
 
-/// The index of a site's tier in `tiers`.
+/// Index of a site's tier in `tiers`.
 pub(super) fn tier_of(profile: &Profile, site: &Site, tiers: &[Tier]) -> usize {
     let entry = profile.entries.get(site.entry as usize);
     let same = |tier: &Tier| {
@@ -107,7 +106,7 @@ pub(super) fn tier_of(profile: &Profile, site: &Site, tiers: &[Tier]) -> usize {
     tiers.iter().position(same).unwrap_or(0)
 }
 
-/// Whether two methods are called and placed the same.
+/// Whether class, name, file and line match.
 pub(super) fn are_namesakes(a: &Method, b: &Method) -> bool {
     (&a.class, &a.name, &a.file, a.line) == (&b.class, &b.name, &b.file, b.line)
 }

@@ -1,4 +1,4 @@
-//! A method's samples put into the tree of its places, with the errors of their shares.
+//! Fills the tree of a method's places with samples and computes errors of shares.
 
 use super::body::{Tree, Worked};
 use super::{Annotation, Located, MAX_DEPTH, Taken, Tally, Tier, find};
@@ -8,7 +8,6 @@ use crate::time_buckets::{self, Stop};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The samples of a method, gathered.
 pub(super) struct Gathered {
     tree: Tree,
     tiers: Vec<Tier>,
@@ -16,11 +15,11 @@ pub(super) struct Gathered {
     all: Tally,
     into: FxHashMap<Arc<str>, u64>,
     too_deep: u64,
-    /// By site: what its samples' error is computed of.
+    /// By site: error group.
     group_of_site: Vec<Option<u32>>,
 }
 
-/// Those of all versions that are `taken`. `None` when `stop` was wished before it was done.
+/// Annotates all versions together. `None` if `stop` was requested first.
 pub(super) fn of_all(taken: &Taken, located: &Located, stop: &Stop) -> Option<Annotation> {
     let (profile, selection) = (taken.profile, &taken.selection);
     let counts = taken.counts(stop)?;
@@ -34,7 +33,7 @@ pub(super) fn of_all(taken: &Taken, located: &Located, stop: &Stop) -> Option<An
 }
 
 impl Gathered {
-    /// By the samples of each site.
+    /// `samples`: by site.
     pub fn of(profile: &Profile, located: &Located, samples: &[u64]) -> Self {
         let sites = find::sites(profile, samples, located);
         let mut gathered = Gathered {
@@ -75,18 +74,18 @@ impl Gathered {
         gathered
     }
 
-    /// The group that a site's samples are of; `None` of other methods' sites.
+    /// Error group of a site; `None` for sites of other methods.
     pub fn group(&self, site: u32) -> Option<u32> {
         self.group_of_site.get(site as usize).copied().flatten()
     }
 
-    /// How many samples there are, and how many groups.
+    /// Samples and number of groups.
     pub fn size(&self) -> (u64, usize) {
         (self.all.samples(), self.tree.groups())
     }
 
-    /// What there is to be shown, but for what describes the method: `total` and the `error`
-    /// of its share in it, and the errors of the groups.
+    /// Annotation without the method's description. `error`: of the method's share in `total`;
+    /// `errors`: by group.
     pub fn annotation(self, total: u64, error: Option<f64>, errors: &[f64]) -> Annotation {
         let mut into: Vec<_> = self.into.into_iter().collect();
         into.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

@@ -1,4 +1,4 @@
-//! Where in a profile a method is: its sites and its places, the same under every filter.
+//! A method's sites and places in a profile, independent of filters.
 
 use super::find::are_namesakes;
 use super::subject::{depth_of, method_of};
@@ -9,38 +9,38 @@ use crate::trace::Place;
 use rustc_hash::FxHashMap;
 use vmscope_records::{BoundaryRule, Constituent, ConstituentKind, PcMap};
 
-/// Of no place of the method's.
+/// Place outside the method.
 const NONE: u32 = u32::MAX;
 
-/// Of a place that is not counted.
+/// Place outside the selection.
 const LEFT_OUT: u32 = u32::MAX - 1;
 
-/// A method's sites and places. Making it looks at all places of the profile.
+/// A method's sites and places. [`Located::of`] reads all places of the profile.
 #[derive(Clone, Debug)]
 pub struct Located {
     pub(super) subject: Subject,
     /// By site, ascending.
     pub(super) sites: Vec<Within>,
-    /// By place, ascending: those in generated code.
+    /// Ascending by place: places in generated code.
     pub(super) places: Vec<At>,
-    /// The constituents that are code made of it.
+    /// Constituents compiled from the method.
     pub(super) codes: Vec<u32>,
-    /// By site, where all places of each are of one version: then sums by site tell versions
-    /// apart.
+    /// Version by site, if every site belongs to a single version; sums by site then suffice to
+    /// distinguish versions.
     pub(super) origin_of_site: Option<FxHashMap<SiteId, Origin>>,
 }
 
-/// A site in whose chain the method stands.
+/// A site whose chain contains the method.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Within {
     pub site: SiteId,
-    /// How deep; the innermost place counts.
+    /// Depth in the chain; the innermost frame counts.
     pub depth: usize,
-    /// Whether its boundaries stand behind their bytecodes.
+    /// See [`super::Spot::Range`].
     pub after: bool,
 }
 
-/// A place of the method's.
+/// A place of the method.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub place: u32,
@@ -49,7 +49,7 @@ pub(super) struct At {
 }
 
 impl Located {
-    /// Finds them.
+    /// Finds sites and places.
     #[must_use]
     pub fn of(profile: &Profile, methods: &ByMethod, subject: &Subject) -> Self {
         let trace = &profile.trace;
@@ -133,15 +133,15 @@ impl Located {
         self.origin_of_site = of_site;
     }
 
-    /// By site its version, where sums by site tell versions apart, and no sample was
-    /// forgotten: what is said of versions is said of samples that are kept one by one.
+    /// Version by site, if sums by site distinguish versions and no sample was dropped: figures on
+    /// versions cover only samples kept one by one.
     pub(super) fn origins(&self, profile: &Profile) -> Option<&FxHashMap<SiteId, Origin>> {
         let origins = self.origin_of_site.as_ref();
         origins.filter(|_| profile.time_buckets.dropped() == 0)
     }
 
-    /// The single samples of a selection that are the method's, in the order of time. `None`
-    /// when `stop` was wished before they were found.
+    /// The method's single samples in a selection, in time order. `None` if `stop` was requested
+    /// first.
     pub(super) fn hits(
         &self,
         profile: &Profile,
@@ -184,28 +184,27 @@ impl Located {
     }
 }
 
-/// A sample of the method's.
+/// A sample of the method.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
-    /// Samples of others since the one before.
+    /// Other methods' samples since the previous hit.
     pub others: u32,
-    /// Its number in [`Located::places`].
+    /// Index in [`Located::places`].
     pub place: u32,
 }
 
-/// Samples, one by one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hits {
-    /// Those of the method.
+    /// Samples of the method.
     pub all: Vec<Hit>,
-    /// Those of others since the last of these.
+    /// Other methods' samples after the last hit.
     pub others: u64,
-    /// All.
+    /// All samples.
     pub total: u64,
 }
 
 impl Hits {
-    /// How many there are of each of [`Located::places`].
+    /// Hits by index in [`Located::places`].
     pub fn by_place(&self, located: &Located) -> Vec<u64> {
         let mut counts = vec![0; located.places.len()];
         for hit in &self.all {
@@ -217,7 +216,7 @@ impl Hits {
     }
 }
 
-/// Whether a constituent is code that was made of the method.
+/// Tests constituents: compiled from the method?
 fn own_code<'a>(profile: &'a Profile, chosen: &'a Subject) -> impl Fn(&Constituent) -> bool + 'a {
     let methods = &profile.trace.methods;
     let method = method_of(profile, chosen);

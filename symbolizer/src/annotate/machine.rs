@@ -1,5 +1,4 @@
-//! Which machine code executes each place of a method, by the pc map of its code: also
-//! what no sample fell on.
+//! Machine code of each place of a method, from pc maps; includes code without samples.
 
 use super::body::spot_in_code;
 use super::find::are_namesakes;
@@ -10,30 +9,29 @@ use rustc_hash::FxHashMap;
 use std::cell::LazyCell;
 use vmscope_records::{BoundaryRule, Constituent, ConstituentKey, Method, MethodKey, PcMap};
 
-/// A place on the way inwards from the annotated method.
+/// One step of a path from the annotated method inwards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// The method: the annotated one first, then what was inlined.
+    /// The annotated method first, then inlined methods.
     pub subject: Subject,
-    /// Where in it.
+    /// Place in the method.
     pub spot: Spot,
 }
 
 /// A piece of machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// First byte, from the start of the code.
+    /// First byte, relative to the code's start.
     pub start: u32,
-    /// First byte after it.
+    /// End, exclusive.
     pub end: u32,
-    /// What it executes, from the annotated method inwards; never empty. Places are named
-    /// as [`super::annotate`] names them.
+    /// Executed places from the annotated method inwards; never empty. [`super::annotate`] uses
+    /// equal places.
     pub path: Vec<Step>,
 }
 
-/// The machine code of each of these constituents, as [`super::Origin::Code`] names them, in
-/// the order of its addresses: those pieces that execute the method or what was inlined into
-/// it.
+/// Machine code of each constituent of `codes` (keys from [`super::Origin::Code`]): pieces
+/// executing the method or methods inlined into it, ordered by address.
 #[must_use]
 pub fn machine_code(
     profile: &Profile,
@@ -105,7 +103,7 @@ fn covered(
         let Some(chain) = chains.get(cover.chain as usize) else {
             continue;
         };
-        // The innermost counts, as it does for samples.
+        // Like samples: the innermost frame counts.
         let Some(depth) = chain.iter().position(|frame| is_chosen(frame.method)) else {
             continue;
         };
@@ -126,13 +124,12 @@ fn covered(
     pieces
 }
 
-/// What tells methods apart: class, name, file and line.
 type Identity<'a> = (&'a str, &'a str, &'a str, u32);
 
-/// Made when the first inlined method asks: it looks at all sites.
+/// Built for the first inlined method, because building reads all sites.
 type Lazy<'a> = LazyCell<StandIns<'a>, Box<dyn FnOnce() -> StandIns<'a> + 'a>>;
 
-/// Of several records of one method, the one that sites name.
+/// For each identity, the method key used by sites; a method may have several records.
 struct StandIns<'a>(FxHashMap<Identity<'a>, MethodKey>);
 
 fn identity(method: &Method) -> Identity<'_> {

@@ -1,5 +1,5 @@
-//! A method's bytecodes or source lines with the samples of each: what `vmscope annotate`
-//! shows, and the terminal UI. Pure functions of a profile, a filter and the method chosen.
+//! Samples per bytecode or source line of a method, for `vmscope annotate` and the terminal UI:
+//! pure functions of profile, filter and chosen method.
 
 mod body;
 mod by_method;
@@ -34,14 +34,14 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vmscope_records::{BytecodePc, Exactness, Method};
 
-/// Code inlined deeper than this is shown at this depth: chains come from a recording,
-/// which may hold anything.
+/// Deepest inlining level shown; samples inlined deeper count at this level. Recordings may hold
+/// chains of any depth.
 pub const MAX_DEPTH: usize = 32;
 
-/// A place in a method's body, in the terms that its VM gives.
+/// A place in a method's body, in its VM's terms.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Spot {
-    /// The method's entry: before its first bytecode.
+    /// The method's entry, before the first bytecode.
     Entry,
     /// One bytecode.
     Bytecode(BytecodePc),
@@ -51,24 +51,24 @@ pub enum Spot {
         from: Option<BytecodePc>,
         /// The boundary after; `None` is the method's end.
         to: Option<BytecodePc>,
-        /// Whether the bytecodes executed are those after `from` up to and including
-        /// `to`; else they are `from` and those before `to`.
+        /// `true`: bytecodes after `from` up to and including `to` executed; `false`: `from` and
+        /// bytecodes before `to`.
         after: bool,
     },
-    /// A line of a source file, which may be empty where it is not known.
+    /// A line of a source file; empty file name if unknown.
     Line {
         /// The file.
         file: Arc<str>,
         /// The line, 1-based.
         line: u32,
     },
-    /// Not known: the samples are the method's as a whole.
+    /// Unknown; samples count for the whole method.
     Unknown,
 }
 
 impl Spot {
-    /// Which entries of a listing, ascending by pc, executing this place executes. Where
-    /// there are none, the empty range stands before the one that it would come before.
+    /// Range of listing entries (ascending by pc) executed at this place; without any, an empty
+    /// range at the insertion position.
     #[must_use]
     pub fn in_listing(&self, listing: &[Listed]) -> std::ops::Range<usize> {
         let before = |pc: BytecodePc| listing.partition_point(|listed| listed.pc < pc);
@@ -76,7 +76,7 @@ impl Spot {
         let (first, end) = match *self {
             Spot::Entry => (0, 0),
             Spot::Bytecode(pc) => (before(pc), through(pc)),
-            // Two boundaries of one bytecode: that one is being executed.
+            // Equal boundaries: the bytecode itself is executing.
             Spot::Range {
                 from: Some(from),
                 to: Some(to),
@@ -92,16 +92,16 @@ impl Spot {
     }
 }
 
-/// Samples by what their resolution is worth, and by tier.
+/// Samples by exactness and tier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// In places that are exact.
+    /// Samples in exact places.
     pub exact: u64,
-    /// In places that are approximate.
+    /// Samples in approximate places.
     pub approximate: u64,
-    /// Of the method as a whole.
+    /// Samples resolved to the method only.
     pub method_only: u64,
-    /// By tier, as [`Annotation::tiers`] orders them; empty where there are no samples.
+    /// By tier, in the order of [`Annotation::tiers`]; empty without samples.
     pub tiers: Vec<u64>,
 }
 
@@ -128,21 +128,21 @@ impl Tally {
 /// A place with its samples.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Where.
+    /// The place.
     pub spot: Spot,
-    /// The source line of a bytecode, where known.
+    /// Source line of a bytecode, if known.
     pub line: Option<u32>,
-    /// Samples in the method's own code there.
+    /// Samples in the method's own code.
     pub own: Tally,
-    /// 95 % half-width of the share of `own` in the annotated method's samples, by batch
-    /// means; `None` in inlined methods and where there are too few samples.
+    /// 95 % half-width of the share of `own` in the annotated method's samples, by batch means;
+    /// `None` in inlined methods or with too few samples.
     pub error: Option<f64>,
-    /// Methods that were inlined there, most samples first.
+    /// Inlined methods, most samples first.
     pub inlined: Vec<Inlined>,
 }
 
 impl Row {
-    /// Samples of the row and of what was inlined there.
+    /// Samples of the row, including inlined methods.
     #[must_use]
     pub fn samples(&self) -> u64 {
         let inlined: u64 = self
@@ -157,38 +157,38 @@ impl Row {
 /// A method inlined at a place.
 #[derive(Clone, Debug)]
 pub struct Inlined {
-    /// Which.
+    /// The method.
     pub subject: Subject,
     /// Its name.
     pub name: Arc<str>,
-    /// All its samples there, with those of what was inlined into it.
+    /// Samples at this place, including nested inlined methods.
     pub all: Tally,
-    /// 95 % half-width of the share of `all`, as [`Row::error`]; for what is inlined into
-    /// the annotated method itself.
+    /// 95 % half-width of the share of `all`, like [`Row::error`]; only for methods inlined
+    /// directly into the annotated method.
     pub error: Option<f64>,
-    /// Where in it, in the order of its code.
+    /// Places within the inlined method, in code order.
     pub rows: Vec<Row>,
 }
 
-/// A tier that a method ran in.
+/// An execution tier of a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tier {
-    /// Which region of the VM.
+    /// VM region.
     pub region: Region,
-    /// The tier, in the VM's word; empty where it has one only.
+    /// The VM's tier name; empty for VMs with a single tier.
     pub name: String,
-    /// Samples of the method and of what was inlined into it.
+    /// Samples of the method, including inlined methods.
     pub samples: u64,
 }
 
-/// A bytecode as its VM's adapter disassembled it.
+/// A bytecode, disassembled by its VM's adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Which.
+    /// Bytecode position.
     pub pc: BytecodePc,
     /// Its text.
     pub text: String,
-    /// Its source line, where known.
+    /// Source line, if known.
     pub line: Option<u32>,
 }
 
@@ -197,41 +197,40 @@ pub struct Listed {
 pub struct Annotation {
     /// Its full name.
     pub name: String,
-    /// The class that it is of, or the script or module; may be empty.
+    /// Class, script or module; may be empty.
     pub class: String,
-    /// Its source file, as the recording names it: of native code, the one with most
-    /// samples; may be empty.
+    /// Source file, named as in the recording; for native code, the file with most samples; may be
+    /// empty.
     pub file: String,
-    /// The line at which it begins, where known.
+    /// First line, if known.
     pub line: Option<u32>,
-    /// All samples that the filter takes, of whatever; for one version, those that are kept
-    /// one by one ([`versions`]).
+    /// All samples that pass the filter, including other code; for one version, only samples kept
+    /// one by one ([`versions()`]).
     pub total: u64,
-    /// Samples of the method and of what was inlined into it.
+    /// Samples of the method, including inlined methods.
     pub all: Tally,
-    /// Those in the method itself.
+    /// Samples in the method itself.
     pub own: Tally,
-    /// 95 % half-width of the share of `all` in `total`; `None` where there are too few.
+    /// 95 % half-width of the share of `all` in `total`; `None` with too few samples.
     pub error: Option<f64>,
-    /// The tiers it ran in, most samples first.
+    /// Execution tiers, most samples first.
     pub tiers: Vec<Tier>,
-    /// What it was inlined into, most samples first. The rest ran in code of its own.
+    /// Methods that inlined this method, with samples, most samples first. Remaining samples ran in
+    /// the method's own code.
     pub into: Vec<(Arc<str>, u64)>,
-    /// Its places with samples, in the order of its code: the entry first, what is not
-    /// known last.
+    /// Places with samples in code order: entry first, unknown places last.
     pub rows: Vec<Row>,
-    /// Its bytecodes, ascending; empty where the recording holds no listing.
+    /// Bytecodes, ascending; empty if the recording holds no listing.
     pub listing: Vec<Listed>,
-    /// How many different listings it has in the recording; `listing` is the longest.
+    /// Number of different listings in the recording; `listing` holds the longest.
     pub listings: usize,
     /// Samples inlined deeper than [`MAX_DEPTH`].
     pub too_deep: u64,
 }
 
-/// Gathers the samples of a method wherever it ran: in its own code of every tier,
-/// interpreted, and inlined. For a method inlined into itself, the innermost frame counts.
-/// With an `origin`, only that one of the method's [`versions`] counts. `None` if `stop`
-/// was requested first.
+/// Gathers a method's samples from its own code of every tier, interpreters and inlined copies; for
+/// a method inlined into itself, the innermost frame counts. `origin` limits the result to one of
+/// [`versions()`]. Returns `None` if `stop` was requested first.
 #[must_use]
 pub fn annotate(
     taken: &Taken,
@@ -248,8 +247,7 @@ pub fn annotate(
 }
 
 impl Annotation {
-    /// Gathers a method's samples under a filter: [`annotate`] in one call, for a single
-    /// method and filter.
+    /// Calls [`annotate`] for a single method and filter.
     #[must_use]
     pub fn of(profile: &Profile, filter: &Filter, chosen: &Subject) -> Self {
         let located = Located::of(profile, &ByMethod::of(profile), chosen);
@@ -257,7 +255,7 @@ impl Annotation {
         annotate(&taken, &located, None, &Stop::new()).unwrap_or_default()
     }
 
-    /// Adds what is known of the method beside its samples.
+    /// Fills in the method's description and listing.
     fn describe(&mut self, profile: &Profile, chosen: &Subject) {
         self.name = subject::name_of(profile, chosen);
         let Some(method) = subject::method_of(profile, chosen) else {
@@ -267,7 +265,8 @@ impl Annotation {
         self.class.clone_from(&method.class);
         self.file.clone_from(&method.file);
         self.line = (method.line != 0).then_some(method.line);
-        // Records of one name: the same method told again, or of another class loader.
+        // Records with equal names: repeated reports of one method, or methods of several class
+        // loaders.
         let mut namesakes: Vec<&Method> = (profile.trace.methods.values())
             .filter(|other| find::are_namesakes(method, other) && !other.listing.is_empty())
             .collect();
@@ -288,7 +287,7 @@ impl Annotation {
     }
 }
 
-/// The file with most samples of rows that are lines.
+/// The file with most samples in line rows.
 fn main_file(rows: &[Row]) -> String {
     let mut files: FxHashMap<&str, u64> = FxHashMap::default();
     for row in rows {
@@ -300,7 +299,7 @@ fn main_file(rows: &[Row]) -> String {
     most.map_or_else(String::new, |(file, _)| file.to_owned())
 }
 
-/// The innermost frame of a site and those it was inlined through.
+/// The innermost frame, then its inlining callers.
 fn frames(site: &Site) -> impl Iterator<Item = &crate::profile::Frame> {
     std::iter::once(&site.frame).chain(&site.via)
 }

@@ -1,4 +1,4 @@
-//! A method's versions side by side: the samples of each, in places that are named alike.
+//! A method's versions side by side, with equally named places.
 
 use super::gather::Gathered;
 use super::{Annotation, Located, Origin, Taken};
@@ -7,12 +7,11 @@ use crate::summary::errors::{Means, batch_errors};
 use crate::time_buckets::{Spot, Stop};
 use rustc_hash::FxHashMap;
 
-/// The samples of each of these versions ([`super::versions`]), in their order. A place has
-/// the same [`super::Spot`] in all of them, and what was inlined there the same
-/// [`super::Subject`]. What describes the method (its name, its listing) is left empty: it is
-/// that of [`super::annotate`]. `None` when `stop` was wished before it was done.
+/// One annotation for each version in `wanted` ([`super::versions()`]), in the same order. Versions
+/// share [`super::Spot`]s and inlined [`super::Subject`]s; description and listing stay empty
+/// ([`super::annotate`] has them). `None` if `stop` was requested first.
 ///
-/// Only samples that are kept one by one tell versions apart: others are not counted here.
+/// Counts only samples kept one by one; dropped samples lack a version.
 #[must_use]
 pub fn sides(
     taken: &Taken,
@@ -26,7 +25,7 @@ pub fn sides(
     }
 }
 
-/// Where sums by site tell versions apart.
+/// For sites with a single version each: sums by site.
 fn by_sums(
     taken: &Taken,
     located: &Located,
@@ -63,7 +62,7 @@ fn by_sums(
     wanted.iter().zip(0..).map(one).collect()
 }
 
-/// Where only single samples do.
+/// For sites shared by several versions: single samples.
 fn by_samples(
     taken: &Taken,
     located: &Located,
@@ -86,7 +85,7 @@ fn by_samples(
             Gathered::of(profile, located, &samples)
         })
         .collect();
-    // By place: the side, and the group in it.
+    // By place: side and error group.
     let of_place = located.places.iter().map(|at| {
         let side = side(at.origin)?;
         Some((side, gathered.get(side)?.group(at.site)?))
@@ -96,7 +95,7 @@ fn by_samples(
     let mut in_side: Vec<Option<Means>> = (gathered.iter())
         .map(|one| Means::new(one.size().0, one.size().1))
         .collect();
-    // Samples of no side since the last of one.
+    // Samples outside all sides since the last hit.
     let mut others = 0;
     for hit in &hits.all {
         others += u64::from(hit.others);

@@ -1,4 +1,4 @@
-//! The methods and functions that can be annotated: their keys, names, sites and entries.
+//! Methods and functions available for annotation: keys, names, sites, entries.
 
 use super::frames;
 use crate::build::code::{full_name, separator_of};
@@ -6,35 +6,37 @@ use crate::profile::{Entry, EntryId, Frame, Profile, Site};
 use std::sync::Arc;
 use vmscope_records::{Method, MethodKey};
 
-/// A method or function that can be annotated.
+/// A method or function available for annotation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// A VM's method, by the key that [`Frame::method`] gives it.
+    /// A VM's method, with the key from [`Frame::method`].
     Method(MethodKey),
-    /// Code that has a name only: a native function, a stub.
+    /// Code with only a name: a native function or stub.
     Named {
         /// Its name.
         name: Arc<str>,
-        /// The module it is in, or empty.
+        /// Module, or empty.
         module: String,
     },
 }
 
-/// What an entry is annotated as; `None` for what has no name.
+/// Subject of an entry; `None` for unnamed entries.
 #[must_use]
 pub fn subject_of_entry(profile: &Profile, entry: EntryId) -> Option<Subject> {
     if !profile.is_named(entry) {
         return None;
     }
     let site = profile.sites.iter().find(|site| site.entry == entry)?;
-    Some(subject_of(profile, site, &site.frame))
+    Some(subject_of(profile, site, profile.frame_of_entry(site)))
 }
 
-/// The entries of a subject, one for each tier; none where it ran inlined only, and no
-/// sample was in itself.
+/// Entries of a subject, one per tier; empty if the subject has samples only in inlined copies.
 #[must_use]
 pub fn entries_of_subject(profile: &Profile, subject: &Subject) -> Vec<EntryId> {
-    let is_of = |site: &&Site| depth_of(profile, site, subject) == Some(0);
+    let is_of = |site: &&Site| {
+        profile.is_named(site.entry)
+            && subject_of(profile, site, profile.frame_of_entry(site)) == *subject
+    };
     let sites = profile.sites.iter().filter(is_of);
     let mut entries: Vec<EntryId> = sites.map(|site| site.entry).collect();
     entries.sort_unstable();
@@ -42,7 +44,7 @@ pub fn entries_of_subject(profile: &Profile, subject: &Subject) -> Vec<EntryId> 
     entries
 }
 
-/// The entry of a site whose code has a name.
+/// The site's entry, if named.
 pub(super) fn named_entry<'a>(profile: &'a Profile, site: &Site) -> Option<&'a Entry> {
     let entry = profile.entries.get(site.entry as usize)?;
     profile.is_named(site.entry).then_some(entry)
@@ -59,7 +61,7 @@ pub(super) fn subject_of(profile: &Profile, site: &Site, frame: &Frame) -> Subje
     }
 }
 
-/// How deep in a site's chain a method stands; the innermost place counts.
+/// Depth of a method in a site's chain; the innermost frame counts.
 pub(super) fn depth_of(profile: &Profile, site: &Site, chosen: &Subject) -> Option<usize> {
     frames(site).position(|frame| match chosen {
         Subject::Method(key) => frame.method == Some(*key) && profile.is_named(site.entry),
@@ -71,7 +73,7 @@ pub(super) fn depth_of(profile: &Profile, site: &Site, chosen: &Subject) -> Opti
     })
 }
 
-/// A subject's record, if it is a method that the recording holds.
+/// The subject's method record, if the recording holds one.
 pub(super) fn method_of<'a>(profile: &'a Profile, subject: &Subject) -> Option<&'a Method> {
     match subject {
         Subject::Method(key) => profile.trace.methods.get(key),
@@ -79,7 +81,6 @@ pub(super) fn method_of<'a>(profile: &'a Profile, subject: &Subject) -> Option<&
     }
 }
 
-/// The full name of a subject.
 pub(super) fn name_of(profile: &Profile, subject: &Subject) -> String {
     match (subject, method_of(profile, subject)) {
         (Subject::Named { name, .. }, _) => name.to_string(),

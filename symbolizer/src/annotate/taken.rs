@@ -1,11 +1,11 @@
-//! What a filter takes, for all that is asked of a method under it.
+//! A filter's samples, shared by all queries about methods.
 
 use crate::profile::Profile;
 use crate::summary::Filter;
 use crate::time_buckets::{Counts, Selection, Stop};
 use std::cell::OnceCell;
 
-/// What a filter takes of a profile; counted when that is first asked for.
+/// A filter's samples; counted on first use.
 #[derive(Debug)]
 pub struct Taken<'a> {
     pub(super) profile: &'a Profile,
@@ -14,7 +14,7 @@ pub struct Taken<'a> {
 }
 
 impl<'a> Taken<'a> {
-    /// What `filter` takes.
+    /// Selects samples with `filter`; doesn't count yet.
     #[must_use]
     pub fn of(profile: &'a Profile, filter: &Filter) -> Self {
         Taken {
@@ -24,12 +24,11 @@ impl<'a> Taken<'a> {
         }
     }
 
-    /// The samples of each site and thread; `None` when `stop` was wished before they were
-    /// counted.
+    /// Samples by site and thread; `None` if `stop` was requested first.
     pub(super) fn counts(&self, stop: &Stop) -> Option<&Counts> {
         if self.counts.get().is_none() {
             let counts = Counts::of_selection(self.profile, &self.selection, stop)?;
-            // Nobody else can have set it.
+            // Always succeeds: the cell is empty.
             let _ = self.counts.set(counts);
         }
         self.counts.get()

@@ -1,5 +1,5 @@
-//! The versions of a method: the code that was made of it over time, by every tier, and
-//! where else it ran. Each of its samples is of one.
+//! Versions of a method: interpreted, compiled over time by every tier, and inlined elsewhere.
+//! Every sample belongs to one version.
 
 use super::{Located, Taken};
 use crate::profile::Case;
@@ -7,45 +7,43 @@ use crate::time_buckets::Stop;
 use rustc_hash::FxHashMap;
 use vmscope_records::{ConstituentKey, TimeNs};
 
-/// Where a method's samples were taken.
+/// Kind of code where a method's samples fell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
-    /// In an interpreter that showed the method.
+    /// An interpreter that reported the method.
     Interpreted,
-    /// In code that was made of it.
+    /// Code compiled from the method.
     Code(ConstituentKey),
-    /// In code of other methods, into which it was inlined.
+    /// Code of other methods with the method inlined.
     Elsewhere,
 }
 
 /// A version of a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// Which.
+    /// Origin of its samples.
     pub origin: Origin,
-    /// Which compiler or level made it, in the VM's word; empty where there is one only,
-    /// and for what is no code of the method's own.
+    /// The VM's word for compiler or level; empty for VMs with a single tier, interpreted code and
+    /// inlined copies.
     pub tier: String,
-    /// What it is called: on-stack replacement, for instance, may differ from the method.
+    /// Code name; may differ from the method's name, for instance for on-stack replacement.
     pub name: String,
-    /// When it was first known to be there.
+    /// First time with known presence.
     pub since: Option<TimeNs>,
-    /// When it was known to be gone; `None` where it stayed, or its end is not told.
+    /// Time of known removal; `None` if the code stayed or no removal was recorded.
     pub gone: Option<TimeNs>,
     /// Bytes of machine code.
     pub bytes: Option<u64>,
     /// The cases of a PIC.
     pub cases: Vec<Case>,
-    /// Samples in it, of the method and of what was inlined into it.
+    /// Samples in this version, including inlined methods.
     pub samples: u64,
 }
 
-/// The versions of a method: what was interpreted first, then the code made of it, with
-/// samples or without, in the order of time, then what ran inlined in others. None of
-/// native functions. `None` when `stop` was wished before it was done.
+/// Versions of a method: interpreted first, then compiled code in time order (also code without
+/// samples), then inlined copies; empty for native functions. `None` if `stop` was requested first.
 ///
-/// Only single samples tell which code they fell in: where older ones were forgotten
-/// ([`crate::time_buckets`]), they are not counted here.
+/// Counts only samples kept one by one; dropped samples ([`crate::time_buckets`]) lack a version.
 #[must_use]
 pub fn versions(taken: &Taken, located: &Located, stop: &Stop) -> Option<Vec<Version>> {
     let trace = &taken.profile.trace;
@@ -89,7 +87,7 @@ pub fn versions(taken: &Taken, located: &Located, stop: &Stop) -> Option<Vec<Ver
     Some(versions)
 }
 
-/// How many single samples each version has.
+/// Single samples by version.
 fn by_origin(taken: &Taken, located: &Located, stop: &Stop) -> Option<FxHashMap<Origin, u64>> {
     let (profile, selection) = (taken.profile, &taken.selection);
     let mut samples: FxHashMap<Origin, u64> = FxHashMap::default();

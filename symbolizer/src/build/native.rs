@@ -9,6 +9,9 @@ use vmscope_records::{
     SymbolOwner, SymbolSource,
 };
 
+/// Bytes of code without symbols that are one entry: a page, so that hot code stands out.
+const UNNAMED_RANGE: u64 = 4096;
+
 /// The names of a native place without a symbol.
 #[derive(Clone, Copy)]
 struct Around<'a> {
@@ -65,25 +68,33 @@ impl<'a> Builder<'a> {
                 piece.map_or(FileOffset(u64::MAX), |piece| piece.start),
             )
         });
-        // One entry for all unnamed code of a module.
-        let piece = piece.unwrap_or((owner, FileOffset(u64::MAX), FileOffset(u64::MAX)));
+        // One entry for each range of a module's unnamed code; one for the kernel.
+        let range = match owner {
+            SymbolOwner::Kernel => FileOffset(u64::MAX),
+            _ => FileOffset(at.0 - at.0 % UNNAMED_RANGE),
+        };
+        let piece = piece.unwrap_or((owner, FileOffset(u64::MAX), range));
         if let Some(&site) = self.names.site_of_native.get(&piece) {
             return site;
         }
         let site = match found {
             Some((function, piece)) => self.function_site(function, piece, around),
-            None => self.nameless_site(around),
+            None => self.nameless_site(around, range),
         };
         self.names.site_of_native.insert(piece, site);
         site
     }
 
-    fn nameless_site(&mut self, around: Around) -> SiteId {
+    /// The site of unnamed code from a file offset on; `u64::MAX` for all of a module.
+    fn nameless_site(&mut self, around: Around, from: FileOffset) -> SiteId {
         let Around { region, module } = around;
-        let name = if module.is_empty() {
-            "(no symbol)".to_owned()
-        } else {
-            format!("(no symbol) {module}")
+        let name = match (module, from) {
+            ("", _) => "(no symbol)".to_owned(),
+            (_, FileOffset(u64::MAX)) => format!("(no symbol) {module}"),
+            (_, FileOffset(from)) => {
+                let last = from.saturating_add(UNNAMED_RANGE - 1);
+                format!("(no symbol) {module} {from:#x}-{last:#x}")
+            }
         };
         // Unnamed code fits only a rule for everything.
         let told = self.regions.of(module, "");

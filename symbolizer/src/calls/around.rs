@@ -1,4 +1,4 @@
-//! What is around a function: who called it, and what it called.
+//! Callers and callees of a function.
 
 use super::sums::ALL;
 use super::{CallTree, FunctionId, NodeId};
@@ -6,40 +6,38 @@ use crate::time_buckets::Stop;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Samples that came through one stack.
+/// Samples with the same stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Through {
-    /// How many.
+    /// Number of samples.
     pub samples: u64,
-    /// Of which thread, and where in the index.
+    /// Index of the thread, and node in the index.
     thread: u32,
     context: NodeId,
 }
 
-/// Samples that came one way: through the callers of some stacks, all of one function.
+/// Samples that share a caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// The caller; `None` where they were called by nobody: the outermost.
+    /// `None` for outermost functions.
     pub caller: Option<FunctionId>,
-    /// How many.
+    /// Number of samples.
     pub samples: u64,
-    /// The caller's stacks, each with how many of them came through it.
+    /// The caller's stacks, with sample counts.
     pub through: Vec<Through>,
 }
 
-/// A function, who called it and what it called. A stack counts once in each of the
-/// numbers, however often the function is in it.
+/// Callers and callees of a function. Each number counts a stack once, even with recursion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Around {
-    /// Samples by the outermost one's caller, most first; `None` where it is a root.
+    /// Samples by caller of the outermost occurrence, most first; `None` for roots.
     pub callers: Vec<(Option<FunctionId>, u64)>,
-    /// Samples by what it called, most first. One stack may be in several of them, where
-    /// the function calls itself.
+    /// Samples by callee, most first. With recursion, a stack may count for several callees.
     pub callees: Vec<(FunctionId, u64)>,
 }
 
 impl CallTree {
-    /// A function's own samples by stack: where a tree from it to its callers begins.
+    /// The function's own samples by stack: the start of a caller tree.
     #[must_use]
     pub fn own_of(&self, function: FunctionId) -> Vec<Through> {
         let mut own = Vec::new();
@@ -71,13 +69,12 @@ impl CallTree {
         own
     }
 
-    /// Divides samples of some stacks by who called their innermost functions, most samples
-    /// first.
+    /// Groups stacks by the caller of their innermost function, most samples first.
     #[must_use]
     pub fn ways_to(&self, stacks: &[Through]) -> Vec<Way> {
         let mut ways: Vec<Way> = Vec::new();
         let mut index: FxHashMap<Option<FunctionId>, usize> = FxHashMap::default();
-        // Of each caller's stack its place in its way.
+        // Position of each caller's stack in its way.
         let mut place: FxHashMap<(u32, NodeId), usize> = FxHashMap::default();
         for one in stacks {
             let above = self.above(one);
@@ -108,13 +105,12 @@ impl CallTree {
                 sum.samples += one.samples;
             }
         }
-        // Functions are numbered by name.
+        // Function numbers follow names.
         ways.sort_by_key(|way| (Reverse(way.samples), way.caller));
         ways
     }
 
-    /// What called the innermost function of a stack, and where that is; `None` where nobody
-    /// did.
+    /// The caller of the stack's innermost function and its node; `None` for an outermost function.
     fn above(&self, stack: &Through) -> Option<(FunctionId, NodeId)> {
         if stack.context == Self::ROOT {
             return None;
@@ -128,7 +124,7 @@ impl CallTree {
         Some((function, parent))
     }
 
-    /// What is around a function; `None` when `stop` was wished before it was done.
+    /// Callers and callees of a function; `None` if `stop` was requested first.
     #[must_use]
     pub fn around(&self, function: FunctionId, stop: &Stop) -> Option<Around> {
         let mut callers: FxHashMap<Option<FunctionId>, u64> = FxHashMap::default();
@@ -149,7 +145,7 @@ impl CallTree {
                 call(child, total);
             });
         }
-        // What it called above a stack in which it is again.
+        // Callees above a recursive occurrence.
         let mut called = Vec::new();
         for (at, &context) in self.index.nodes_of(function).iter().enumerate() {
             if at.is_multiple_of(256) && stop.is_stopped() {
@@ -206,7 +202,7 @@ impl CallTree {
         }
     }
 
-    /// What a function called, in the stack above a node of it.
+    /// Callees of a function on the path above one of its nodes.
     fn called_above(&self, node: NodeId, function: FunctionId, called: &mut Vec<FunctionId>) {
         let mut below = node;
         while let Some(node) = self.index.nodes.get(below as usize) {

@@ -1,4 +1,4 @@
-//! Counting the tree of a filter.
+//! Counts the tree of a filter.
 
 use super::nodes::Nodes;
 use super::sums::{ALL, Sums};
@@ -9,8 +9,8 @@ use crate::time_buckets::Stop;
 use std::sync::{Arc, RwLock};
 
 impl CallTree {
-    /// The tree of the samples that a filter takes, of those that `index` knows, which is of
-    /// the same profile. `None` when `stop` was wished before it was done.
+    /// The tree of the filter's samples among those in `index`, which belongs to the same profile.
+    /// `None` if `stop` was requested first.
     #[must_use]
     pub fn of(
         profile: &Profile,
@@ -32,7 +32,7 @@ impl CallTree {
         Some(tree)
     }
 
-    /// Leaves of each kind's samples those that the filter takes and that are asked for.
+    /// Reduces each kind's count to the samples in the filter and in [`CallsOf`].
     fn leave(
         &mut self,
         profile: &Profile,
@@ -46,7 +46,7 @@ impl CallTree {
         let through = of.through.as_ref();
         let only_thread = through.filter(|_| of.by_thread).and_then(|one| one.thread);
         let through = through.filter(|_| only_thread.is_none());
-        // What is nowhere is in no stack.
+        // An unknown function is in no stack.
         let has = through.map(|through| index.through(through).unwrap_or_default());
         for one in &index.threads {
             stop.look(one.kinds.start, counts.len())?;
@@ -74,7 +74,6 @@ impl CallTree {
         Some(())
     }
 
-    /// Sums over functions.
     fn count(&mut self, stop: &Stop) -> Option<()> {
         let index = &self.index;
         self.counts = vec![FunctionCounts::default(); index.functions.all.len()];

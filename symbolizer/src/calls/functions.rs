@@ -1,4 +1,4 @@
-//! The functions of stacks, each once.
+//! Distinct functions of stacks.
 
 use super::{Function, FunctionId, id_of};
 use crate::profile::{EntryId, Profile, SiteId};
@@ -6,11 +6,11 @@ use crate::stacks::frames_of;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Functions in their order: by name.
+/// Functions sorted by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Functions {
     pub all: Vec<Function>,
-    /// Of each an entry whose samples are its own.
+    /// Per function: an entry of its own samples.
     pub entries: Vec<Option<EntryId>>,
 }
 
@@ -21,14 +21,14 @@ impl Functions {
     }
 }
 
-/// Functions in the order in which they are met.
+/// Functions in order of first appearance.
 pub(super) struct Met<'a> {
     profile: &'a Profile,
     all: Vec<Function>,
     entries: Vec<Option<EntryId>>,
     index: FxHashMap<Function, FunctionId>,
     tiers: FxHashMap<String, Arc<str>>,
-    /// Of each site that was met its functions: from where in `frames`, and how many.
+    /// Per visited site: its first index in `frames`, and the number of frames.
     of_site: Vec<(u32, u32)>,
     frames: Vec<FunctionId>,
 }
@@ -46,7 +46,7 @@ impl<'a> Met<'a> {
         }
     }
 
-    /// The functions of a site, the outermost first.
+    /// The functions of a site, outermost first.
     pub fn of_site(&mut self, site: SiteId) -> &[FunctionId] {
         let known = self.of_site.get(site as usize).copied();
         let (mut from, mut count) = known.unwrap_or_default();
@@ -94,7 +94,7 @@ impl<'a> Met<'a> {
         new
     }
 
-    /// What stands for a thread.
+    /// The function representing a thread.
     pub fn thread(&mut self, thread: u32) -> FunctionId {
         let told = self.profile.trace.threads.get(thread as usize);
         let name = told.map_or_else(String::new, |told| {
@@ -109,14 +109,14 @@ impl<'a> Met<'a> {
         })
     }
 
-    /// Samples of this entry are a function's own.
+    /// Records the entry of the function's own samples.
     pub fn note_entry(&mut self, function: FunctionId, entry: EntryId) {
         if let Some(slot) = self.entries.get_mut(function as usize) {
             *slot = slot.or(Some(entry));
         }
     }
 
-    /// All of them in order, and of each what its number is then.
+    /// The functions in order, and the new number of each old one.
     pub fn sorted(self) -> (Functions, Vec<FunctionId>) {
         let mut order: Vec<FunctionId> = (0..).take(self.all.len()).collect();
         order.sort_unstable_by_key(|&id| self.all.get(id as usize));

@@ -1,10 +1,9 @@
-//! The stacks of samples, found once: what makes the tree of any filter cheap to count.
+//! Index of all stacks, which makes the tree of any filter cheap to count.
 //!
-//! Samples are divided into *kinds*: those of one kind have the same thread, the same stack
-//! by function and the same innermost entry, and no filter but a window tells them apart.
-//! What a window leaves of each kind is counted without a look at places and names. Stacks
-//! are numbered so that a function and all that it called follow each other: their samples
-//! are a difference of two sums.
+//! Samples form *kinds*: same thread, same stack by function, same innermost entry. Every filter
+//! except a time window keeps or drops whole kinds, so a window's counts per kind suffice. A
+//! function and its callees have consecutive numbers, so their samples are a difference of two
+//! prefix sums.
 
 use super::functions::Functions;
 use super::{Function, FunctionId, NodeId};
@@ -14,50 +13,50 @@ use crate::time_buckets::Stop;
 use std::ops::Range;
 use vmscope_records::TimeNs;
 
-/// Samples between two looks at whether to go on.
+/// Samples between two checks of [`Stop`].
 pub(super) const LOOK_EVERY: usize = 1 << 16;
 
-/// The stacks of a profile's samples. It knows those samples that there were when it was made:
-/// of a profile that has grown since, it answers for the window alone that it was made of.
+/// The stacks of a profile's samples at the time of indexing. After the profile has grown, only the
+/// indexed window stays valid.
 #[derive(Debug, Default)]
 pub struct StackIndex {
     pub(super) functions: Functions,
-    /// All stacks, the root first, each before those that begin with it.
+    /// All stacks in preorder, the root first.
     pub(super) nodes: Vec<Context>,
-    /// The nodes but the root by function, and where those of each end.
+    /// All nodes except the root, sorted by function; `ends` holds each function's end.
     pub(super) by_function: Vec<NodeId>,
     pub(super) ends: Vec<u32>,
-    /// By thread and node, and how many samples are of each.
+    /// By thread and node; `samples` holds each kind's count.
     pub(super) kinds: Vec<Kind>,
     pub(super) samples: Vec<u32>,
     pub(super) threads: Vec<OfThread>,
     /// The kind of each sample.
     pub(super) kind_of: Vec<u32>,
-    /// The first sample.
+    /// Number of the first indexed sample.
     pub(super) first: usize,
-    /// What it was made of.
+    /// The indexed window.
     pub(super) window: (Option<TimeNs>, Option<TimeNs>),
 }
 
-/// A function called through those above it.
+/// A function called through its ancestors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
     pub parent: NodeId,
     pub function: FunctionId,
-    /// Behind the last of those that begin with it.
+    /// One past the node's last descendant.
     pub end: NodeId,
-    /// How many functions are below it at most; this many or more.
+    /// Depth of the deepest descendant below the node; `u16::MAX` means this or more.
     pub height: u16,
-    /// Whether its function is not above it, too.
+    /// Whether no ancestor has the same function.
     pub outermost: bool,
 }
 
-/// What no filter but a window divides.
+/// Samples that only a window can divide.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     pub entry: EntryId,
     pub node: NodeId,
-    /// Whether no callers were recorded.
+    /// Whether callers are missing.
     pub alone: bool,
 }
 
@@ -66,35 +65,35 @@ pub(super) struct Kind {
 pub(super) struct OfThread {
     /// Index in [`Trace::threads`](crate::Trace::threads).
     pub thread: u32,
-    /// What stands for it.
+    /// The function representing the thread.
     pub function: FunctionId,
     pub kinds: Range<usize>,
 }
 
 impl StackIndex {
-    /// How many distinct stacks there are, each with all that it begins with.
+    /// Number of distinct stacks, including all prefixes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len().saturating_sub(1)
     }
 
-    /// Whether there is none.
+    /// Whether the index has no stacks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Where the stacks end that begin with a node.
+    /// One past the node's last descendant.
     pub(super) fn end(&self, node: NodeId) -> NodeId {
         self.nodes.get(node as usize).map_or(node, |node| node.end)
     }
 
-    /// What was called from a node.
+    /// The node's children.
     pub(super) fn children(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let end = self.end(node);
         let first = Some(node + 1).filter(|&first| first < end);
         std::iter::successors(first, move |&one| {
-            // It ends behind itself.
+            // A sibling starts at the end of the previous one.
             Some(self.end(one)).filter(|&next| next < end)
         })
     }
@@ -108,7 +107,7 @@ impl StackIndex {
         nodes.unwrap_or_default()
     }
 
-    /// How many samples of each kind are in a filter's window.
+    /// Samples of each kind in the filter's window.
     pub(super) fn counts(
         &self,
         profile: &Profile,
@@ -116,14 +115,14 @@ impl StackIndex {
         stop: &Stop,
     ) -> Option<Vec<u32>> {
         if self.window == (filter.from, filter.to) {
-            // Where they are may be another place by now, if the profile grows.
+            // In a growing profile, sample positions may have moved.
             return Some(self.samples.clone());
         }
         let window = range(profile, filter.from, filter.to);
         let all = self.kind_of.len();
         let index = |sample: usize| sample.saturating_sub(self.first).min(all);
         let window = index(window.start)..index(window.end);
-        // What is outside is taken away, where that is less.
+        // Subtracts the samples outside if they are fewer.
         let (mut counts, ranges, by) = if window.len() > all / 2 {
             let outside = [0..window.start, window.end..all];
             (self.samples.clone(), outside, u32::MAX)
@@ -138,7 +137,7 @@ impl StackIndex {
                 }
                 for &kind in some {
                     if let Some(count) = counts.get_mut(kind as usize) {
-                        // One more or, wrapping, one less.
+                        // Adds 1, or subtracts 1 by wrapping.
                         *count = count.wrapping_add(by);
                     }
                 }
@@ -147,7 +146,7 @@ impl StackIndex {
         Some(counts)
     }
 
-    /// By node, whether a function is in the stack; `None` where it is in none.
+    /// For each node, whether its stack contains the function; `None` if no stack does.
     pub(super) fn through(&self, function: &Function) -> Option<Vec<bool>> {
         let function = self.functions.find(function)?;
         let mut has = vec![false; self.nodes.len()];
@@ -159,7 +158,7 @@ impl StackIndex {
     }
 }
 
-/// The samples of a window by their numbers.
+/// Indices of the samples in a window.
 pub(super) fn range(profile: &Profile, from: Option<TimeNs>, to: Option<TimeNs>) -> Range<usize> {
     let times = &profile.trace.samples.times;
     let index = |time| times.partition_point(|at| *at < time);

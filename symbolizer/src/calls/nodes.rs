@@ -1,4 +1,4 @@
-//! The nodes of a tree, made as they are looked at.
+//! Nodes of a call tree, made on demand.
 
 use super::index::StackIndex;
 use super::sums::{ALL, Sums};
@@ -7,25 +7,24 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::{PoisonError, RwLockReadGuard};
 
-/// Nodes with a smaller part of all samples than one of so many are made when they are looked
-/// at.
+/// Nodes below this fraction of all samples (1/n) are made on demand only.
 const SHOWN: u64 = 1024;
 
-/// Those that were made.
+/// The nodes made so far.
 #[derive(Debug, Default)]
 pub(super) struct Nodes(Vec<Node>);
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
     shown: CallNode,
-    /// Of which thread it is, and where in the index.
+    /// Index of the thread, and node in the stack index.
     thread: u32,
     context: NodeId,
-    /// None of them is the root: that stands for children that were not made.
+    /// Range of the children; starts at the root's number if not made yet.
     children: (NodeId, NodeId),
 }
 
-/// A child that is to be made.
+/// A child to add.
 struct Child {
     function: FunctionId,
     outermost: bool,
@@ -35,7 +34,7 @@ struct Child {
 }
 
 impl Nodes {
-    /// The root, and what fills some of a screen.
+    /// The root and all nodes large enough for a screen.
     pub fn of(index: &StackIndex, sums: &Sums) -> Self {
         let shown = CallNode {
             parent: CallTree::ROOT,
@@ -66,7 +65,7 @@ impl Nodes {
         self.0.get(node as usize)
     }
 
-    /// The children of a node; `None` where they were not made.
+    /// The children of a node; `None` if not made yet.
     fn children(&self, node: NodeId) -> Option<Range<NodeId>> {
         let (from, end) = self.get(node).map_or((1, 1), |node| node.children);
         (from != CallTree::ROOT).then_some(from..end)
@@ -131,17 +130,17 @@ impl Nodes {
 
 impl CallTree {
     fn made(&self) -> RwLockReadGuard<'_, Nodes> {
-        // A panic of who makes some leaves them as they were.
+        // Nodes stay consistent after a panic of a writer.
         self.nodes.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A node; `None` where there is none of that number, as far as they were made.
+    /// A node; `None` if its number is unknown or not made yet.
     #[must_use]
     pub fn node(&self, node: NodeId) -> Option<CallNode> {
         self.made().get(node).map(|node| node.shown)
     }
 
-    /// What was called from a node, most samples first.
+    /// Callees of a node, most samples first.
     #[must_use]
     pub fn children(&self, node: NodeId) -> Range<NodeId> {
         let made = self.made().children(node);
@@ -152,14 +151,14 @@ impl CallTree {
         })
     }
 
-    /// The nodes from the root's child down to a node; none for the root.
+    /// The nodes from the root's child down to `node`; empty for the root.
     #[must_use]
     pub fn path(&self, node: NodeId) -> Vec<NodeId> {
         let mut path = Vec::new();
         let mut next = node;
         while let Some(one) = self.node(next).filter(|_| next != Self::ROOT) {
             path.push(next);
-            // A parent is older: this ends.
+            // Parents are older, so this ends.
             next = one.parent;
         }
         path.reverse();
@@ -172,7 +171,7 @@ impl CallTree {
         self.function(self.node(node)?.function)
     }
 
-    /// The child of a node that is such a function.
+    /// The child of a node with this function.
     #[must_use]
     pub fn child(&self, node: NodeId, function: FunctionId) -> Option<NodeId> {
         let mut children = self.children(node);
@@ -181,17 +180,15 @@ impl CallTree {
         children.find(|&child| nodes.get(child).is_some_and(is_it))
     }
 
-    /// The node behind another in the order in which a flame graph is read: the first
-    /// child, else the next of those called from the same, else of those above. `None`
-    /// after the last.
+    /// The next node in flame-graph order: the first child, else the next sibling, else an
+    /// ancestor's next sibling. `None` after the last.
     #[must_use]
     pub fn after(&self, node: NodeId) -> Option<NodeId> {
         let first = self.children(node).next();
         first.or_else(|| self.after_all(node, Self::ROOT))
     }
 
-    /// The node behind another and all that was called from it; `None` where that is not
-    /// under `top`.
+    /// The next node after `node` and its descendants; `None` if that is outside `top`.
     #[must_use]
     pub fn after_all(&self, node: NodeId, top: NodeId) -> Option<NodeId> {
         let mut node = node;
@@ -205,7 +202,7 @@ impl CallTree {
         None
     }
 
-    /// The neighbour of a node to the right or left, among those of its depth under `top`.
+    /// The right or left neighbour at the same depth below `top`.
     #[must_use]
     pub fn beside(&self, top: NodeId, node: NodeId, right: bool) -> Option<NodeId> {
         let depth = self.node(node)?.depth;
@@ -248,19 +245,19 @@ impl CallTree {
         }
     }
 
-    /// Whether any stack of the index that goes through a node is so deep.
+    /// Whether any indexed stack through the node reaches this depth.
     fn may_reach(&self, node: NodeId, depth: u32) -> bool {
         let node = self.made().get(node).copied();
         node.is_some_and(|node| {
             let context = self.index.nodes.get(node.context as usize);
             let height = context.map_or(0, |context| context.height);
-            // The root is above the threads as well.
+            // With threads, the root is one level above the index root.
             let height = u32::from(height) + u32::from(self.sums.by_thread());
             height >= u32::from(u16::MAX) || node.shown.depth + height >= depth
         })
     }
 
-    /// The node of a function that has most samples, an outermost one where there is any.
+    /// The function's node with most samples; outermost nodes win.
     #[must_use]
     pub fn hottest_of(&self, function: FunctionId) -> Option<NodeId> {
         let of_thread = || {
@@ -284,7 +281,7 @@ impl CallTree {
         }
     }
 
-    /// The node that is there in the index.
+    /// The node of a thread and an index node.
     fn node_at(&self, thread: u32, context: NodeId) -> Option<NodeId> {
         let mut path = Vec::new();
         let mut next = context;
@@ -305,7 +302,7 @@ impl CallTree {
         Some(at)
     }
 
-    /// The part of the index that is below a node: what may have been called from it.
+    /// The node's descendants in the index: possible callees.
     pub(super) fn below(&self, node: NodeId) -> Range<NodeId> {
         let context = self.made().get(node).map(|node| node.context);
         context.map_or(0..0, |context| context + 1..self.index.end(context))

@@ -1,24 +1,24 @@
-//! Looking for functions in a tree.
+//! Searches functions in a tree.
 
 use super::sums::ALL;
 use super::{CallTree, FunctionId, NodeId};
 
-/// How many nodes of the index with samples fit before each, and in all.
+/// Prefix sums: matching index nodes with samples before each node, and in total.
 struct Found(Vec<u32>);
 
 impl CallTree {
-    /// Whether a thread that is apart has this function.
+    /// Whether this function represents the thread.
     pub(super) fn thread_is(&self, thread: u32, function: FunctionId) -> bool {
         let one = self.index.threads.get(thread as usize);
         one.is_some_and(|one| one.function == function)
     }
 
-    /// Samples of stacks that have at least one of the functions in them (`fits` by
-    /// function), each once.
+    /// Samples of stacks containing at least one matching function (`fits` by function); each
+    /// sample counts once.
     #[must_use]
     pub fn samples_with(&self, fits: &[bool]) -> u64 {
         let fits = |function: FunctionId| fits.get(function as usize) == Some(&true);
-        // All of a thread that fits.
+        // Threads that match as a whole.
         let fitting = self.threads().filter(|&thread| {
             let one = self.index.threads.get(thread as usize);
             one.is_some_and(|one| fits(one.function))
@@ -41,9 +41,8 @@ impl CallTree {
         samples
     }
 
-    /// The next node behind (or before) another of a function that fits, in the order in
-    /// which a flame graph is read; goes round at the ends. With `or_itself` that node counts,
-    /// too. `None` where none fits.
+    /// The next (or previous) node with a matching function, in flame-graph order with wrap-around.
+    /// `or_itself` includes the start node. `None` without a match.
     #[must_use]
     pub fn matching(
         &self,
@@ -76,14 +75,14 @@ impl CallTree {
         None
     }
 
-    /// The next node, without those under which nothing fits; the root behind the last.
+    /// The next node, skipping subtrees without matches; the root after the last.
     fn step(&self, found: &Found, at: NodeId) -> NodeId {
         let below = self.has_below(found, at).then(|| self.children(at).next());
         let next = below.flatten().or_else(|| self.after_all(at, Self::ROOT));
         next.unwrap_or(Self::ROOT)
     }
 
-    /// The node before; behind the root the last.
+    /// The previous node; before the root comes the last.
     fn step_back(&self, found: &Found, at: NodeId) -> NodeId {
         let mut last = at;
         if at != Self::ROOT {
@@ -101,9 +100,9 @@ impl CallTree {
         last
     }
 
-    /// Whether anything below a node may fit.
+    /// Whether the subtree may contain a match.
     fn has_below(&self, found: &Found, node: NodeId) -> bool {
-        // Threads are not in the index's tree.
+        // The index tree has no threads.
         if node == Self::ROOT {
             return true;
         }

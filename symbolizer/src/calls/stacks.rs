@@ -1,7 +1,7 @@
-//! Finding the stacks of samples.
+//! Indexes the stacks of samples.
 //!
-//! Nothing is looked up for each sample: samples are put beside those of the same callers,
-//! and then of the same thread, so that a small table tells what is new among them.
+//! Samples are grouped by callers, then by thread, so each step needs a small table instead of a
+//! hash lookup per sample.
 
 use super::functions::Met;
 use super::index::{Context, Kind, LOOK_EVERY, OfThread, StackIndex, range};
@@ -13,16 +13,16 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use vmscope_records::TimeNs;
 
-/// No number.
+/// Not numbered yet.
 const NONE: u32 = u32::MAX;
 
-/// Parts of the work, each of as many steps as there are samples, as is told.
+/// Parts of the work for progress; each has one step per sample.
 const PARTS: usize = 4;
 
 impl StackIndex {
-    /// Indexes the stacks of the samples from `from` up to before `to`; an absent bound means
-    /// the recording's begin or end. The index serves the filters that take no sample outside
-    /// that window. `None` if `stop` was requested first.
+    /// Indexes the stacks of the samples in `from..to`; without a bound, from the recording's start
+    /// or to its end. The index serves filters within that window. `None` if `stop` was requested
+    /// first.
     #[must_use]
     pub fn of(
         profile: &Profile,
@@ -75,7 +75,7 @@ fn index(profile: &Profile, samples: Range<usize>, stop: &Stop) -> Option<StackI
     for kind in &mut kinds {
         kind.node = numbers.get(kind.node as usize).copied().unwrap_or(NONE);
     }
-    // By node in each thread.
+    // Sorts by node within each thread.
     let mut order: Vec<u32> = (0..id_of(kinds.len())).collect();
     let node = |kind: u32| kinds.get(kind as usize).map(|kind| kind.node);
     for one in &threads {
@@ -117,7 +117,7 @@ fn index(profile: &Profile, samples: Range<usize>, stop: &Stop) -> Option<StackI
     })
 }
 
-/// A node in the making.
+/// A node under construction.
 #[derive(Clone, Copy)]
 struct Raw {
     parent: NodeId,
@@ -125,15 +125,15 @@ struct Raw {
     total: u64,
 }
 
-/// The tree in the making: a node is younger than its parent.
+/// The tree under construction; parents precede children.
 struct Paths<'a> {
     profile: &'a Profile,
     met: Met<'a>,
     raw: Vec<Raw>,
     index: FxHashMap<(NodeId, FunctionId), NodeId>,
-    /// Of each node of the trace's chains, `NONE` before it was asked for.
+    /// Per chain node of the trace: its tree node, or `NONE`.
     of_chain: Vec<NodeId>,
-    /// Nodes of a chain that are not known yet, and their places; kept for its room.
+    /// Reused buffer: chain nodes still to add, and their places.
     path: Vec<(u32, u32)>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// The node of a chain's innermost caller.
+    /// The tree node of a chain's innermost caller.
     fn of_chain(&mut self, chain: u32) -> NodeId {
         self.path.clear();
         let mut node = CallTree::ROOT;
@@ -178,7 +178,7 @@ impl<'a> Paths<'a> {
         node
     }
 
-    /// The node of a site's innermost function.
+    /// The tree node of a site's innermost function, called from `above`.
     fn below(&mut self, above: NodeId, site: SiteId) -> NodeId {
         let raw = &mut self.raw;
         let mut node = above;
@@ -198,12 +198,12 @@ impl<'a> Paths<'a> {
 }
 
 fn site_of(profile: &Profile, place: u32) -> SiteId {
-    // Every place has a site: the profile was made of the same trace.
+    // Profile and trace match, so every place has a site.
     let site = profile.site_of_place.get(place as usize).copied();
     site.unwrap_or(SiteId::MAX)
 }
 
-/// The kinds of samples, whatever their threads are, and in `stack_of` that of each sample.
+/// The kinds of samples regardless of thread; stores each sample's kind in `stack_of`.
 fn stacks(
     profile: &Profile,
     samples: &Range<usize>,
@@ -213,7 +213,7 @@ fn stacks(
 ) -> Option<Vec<Kind>> {
     let all = &profile.trace.samples;
     let places = all.places.get(samples.clone()).unwrap_or_default();
-    // No sample has callers where there are none here.
+    // Without chains, no sample has callers.
     let chains = all.chains.get(samples.clone()).unwrap_or_default();
     let alone = id_of(paths.of_chain.len());
     let chain = |at: usize| chains.get(at).map_or(alone, |&chain| chain.min(alone));
@@ -222,7 +222,7 @@ fn stacks(
     *stack_of = vec![NONE; places.len()];
     let mut stacks = Vec::new();
     let mut index: FxHashMap<(NodeId, EntryId, bool), u32> = FxHashMap::default();
-    // Of each site its stack below the callers that it was met with last.
+    // Per site: its stack below the most recent callers.
     let mut known = vec![(NONE, NONE); profile.sites.len()];
     let mut from = 0;
     let mut looked = 0;
@@ -271,8 +271,7 @@ fn stacks(
     Some(stacks)
 }
 
-/// Divides each thread's samples by stack, and puts into `kind_of` the kind of each sample,
-/// which has its stack before.
+/// Divides each thread's samples by stack. Replaces the stacks in `kind_of` by kinds.
 fn kinds(
     thread_of: &[u32],
     stacks: &[Kind],
@@ -286,7 +285,7 @@ fn kinds(
     let mut kinds: Vec<Kind> = Vec::new();
     let mut samples: Vec<u32> = Vec::new();
     let mut threads = Vec::new();
-    // Of each stack its kind in the thread that it was met in last.
+    // Per stack: its kind in the most recent thread.
     let mut known = vec![NONE; stacks.len()];
     let mut from = 0;
     for (thread, &end) in (0u32..).zip(&ends) {
@@ -303,7 +302,7 @@ fn kinds(
             let Some(kind) = known.get_mut(stack) else {
                 continue;
             };
-            // Another thread's are older.
+            // Smaller numbers belong to earlier threads.
             if *kind == NONE || (*kind as usize) < first {
                 *kind = id_of(kinds.len());
                 kinds.extend(stacks.get(stack).copied());
@@ -326,7 +325,8 @@ fn kinds(
     Some((kinds, samples, threads))
 }
 
-/// The numbers below `count` by their group, ascending in each, and where each group ends.
+/// Counting sort: the numbers below `count` by group, ascending within each, and the end of each
+/// group.
 fn grouped(count: usize, groups: usize, group_of: impl Fn(usize) -> u32) -> (Vec<u32>, Vec<u32>) {
     let mut ends = vec![0u32; groups];
     for at in 0..count {
@@ -351,8 +351,7 @@ fn grouped(count: usize, groups: usize, group_of: impl Fn(usize) -> u32) -> (Vec
     (order, ends)
 }
 
-/// Each node before those below it, with most samples first among children, and of each what
-/// its number is then.
+/// Preorder of the nodes, siblings by descending samples, and the new number of each node.
 fn in_order(
     mut raw: Vec<Raw>,
     functions: usize,
@@ -364,14 +363,14 @@ fn in_order(
             parent.total += node.total;
         }
     }
-    // The root is not among its children.
+    // Excludes the root from its own children.
     let parent = |at: usize| raw.get(at + 1).map_or(0, |node| node.parent);
     let (mut children, ends) = grouped(raw.len().saturating_sub(1), raw.len(), parent);
     let mut numbers = vec![NONE; raw.len()];
     let mut nodes: Vec<Context> = Vec::with_capacity(raw.len());
-    // How often each function is above.
+    // Occurrences of each function among the ancestors.
     let mut above = vec![0u32; functions];
-    // What is to be put in, and what is to be ended: by its new number.
+    // Nodes to begin and, by new number, nodes to end.
     let mut next = vec![Next::Begin(CallTree::ROOT)];
     let mut steps = 0usize;
     while let Some(one) = next.pop() {
@@ -423,7 +422,7 @@ fn in_order(
         let end = ends.get(id as usize).map_or(begin, |&end| end as usize);
         let group = children.get_mut(begin..end).unwrap_or_default();
         let node = |child: u32| raw.get(child as usize + 1);
-        // The last that is put there comes first.
+        // Popped from the back, so the last comes first.
         group.sort_unstable_by_key(|&child| {
             node(child).map(|node| (node.total, Reverse(node.function)))
         });
@@ -432,7 +431,7 @@ fn in_order(
     Some((nodes, numbers))
 }
 
-/// A step of putting nodes in order.
+/// A step of the preorder traversal.
 enum Next {
     Begin(NodeId),
     End(NodeId),

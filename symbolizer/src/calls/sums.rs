@@ -1,23 +1,23 @@
-//! What a filter leaves of each stack.
+//! Sums of a filter's samples over the stack index.
 
 use super::index::{Kind, StackIndex};
 use super::{CallTree, NodeId};
 use std::ops::Range;
 
-/// All threads together, where a thread could stand: an index in [`StackIndex::threads`].
+/// Stands for all threads in place of an index in [`StackIndex::threads`].
 pub(super) const ALL: u32 = u32::MAX;
 
-/// Samples by stack, summed up: those of a stack and all below it are a difference.
+/// Prefix sums of samples by stack.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
-    /// Samples before each of the index's nodes, and all.
+    /// Samples before each index node, and in total.
     by_node: Vec<u64>,
-    /// Samples before each of its kinds, and all; empty where threads are together.
+    /// Samples before each kind, and in total; empty without threads as first level.
     by_kind: Vec<u64>,
 }
 
 impl Sums {
-    /// Sums up what is left of the index's kinds.
+    /// Sums the kinds' counts.
     pub fn of(index: &StackIndex, counts: &[u32], by_thread: bool) -> Self {
         let mut by_node = vec![0; index.nodes.len() + 1];
         for (kind, &count) in index.kinds.iter().zip(counts) {
@@ -42,30 +42,27 @@ impl Sums {
         Sums { by_node, by_kind }
     }
 
-    /// Whether threads are apart.
+    /// Whether threads form the first level.
     pub fn by_thread(&self) -> bool {
         !self.by_kind.is_empty()
     }
 
-    /// All samples.
     pub fn all(&self) -> u64 {
         self.by_node.last().copied().unwrap_or(0)
     }
 
-    /// Samples of one kind.
     pub fn of_kind(&self, kind: usize) -> u64 {
         difference(&self.by_kind, kind..kind + 1)
     }
 
-    /// Samples in a function itself, and in what it called, too: of a node of the index, in
-    /// one thread or [`ALL`].
+    /// Own and total samples of an index node, in one thread or [`ALL`].
     pub fn of_node(&self, index: &StackIndex, thread: u32, node: NodeId) -> (u64, u64) {
         let end = index.end(node);
         let one = self.between(index, thread, node..(node + 1).min(end));
         (one, self.between(index, thread, node..end))
     }
 
-    /// Samples in a function and in what it called, of all threads.
+    /// Total samples of an index node over all threads.
     pub fn total(&self, index: &StackIndex, node: NodeId) -> u64 {
         difference(&self.by_node, node as usize..index.end(node) as usize)
     }
@@ -82,8 +79,8 @@ impl Sums {
         difference(&self.by_kind, before(nodes.start)..before(nodes.end))
     }
 
-    /// Hands the children of a node of the index to `visit` that have samples in one thread or
-    /// [`ALL`], with those.
+    /// Visits the children of an index node that have samples in `thread` (or [`ALL`]), with their
+    /// samples.
     pub fn each_child(
         &self,
         index: &StackIndex,
@@ -117,7 +114,7 @@ impl Sums {
         }
     }
 
-    /// The thread that has most of a node's samples.
+    /// The thread with most of the node's samples.
     pub fn hottest_thread(&self, index: &StackIndex, node: NodeId) -> u32 {
         let threads = (0u32..).take(if self.by_thread() {
             index.threads.len()
@@ -130,7 +127,7 @@ impl Sums {
 }
 
 impl CallTree {
-    /// The threads that are apart, by their place in the index, where they are.
+    /// Index positions of the threads, if they form the first level.
     pub(super) fn threads(&self) -> impl Iterator<Item = u32> + Clone + use<> {
         let count = if self.sums.by_thread() {
             self.index.threads.len()
@@ -141,7 +138,7 @@ impl CallTree {
     }
 }
 
-/// How many kinds are before a node, which is likely to be near.
+/// Number of kinds before a node. Searches exponentially: the node is usually near.
 fn behind(kinds: Option<&[Kind]>, node: NodeId) -> usize {
     let kinds = kinds.unwrap_or_default();
     let is_before = |kind: &Kind| kind.node < node;

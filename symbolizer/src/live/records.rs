@@ -156,7 +156,7 @@ impl Live {
         let number = *self.index.compilations.entry(key).or_insert(next);
         let at = number.checked_sub(self.index.compilations_dropped);
         match at.and_then(|at| trace.compilations.get_mut(at as usize)) {
-            Some(known) if known.told_at() <= compilation.told_at() => *known = compilation,
+            Some(known) if known.emitted_at() <= compilation.emitted_at() => *known = compilation,
             Some(_) => {}
             None if number == next => trace.compilations.push(compilation),
             None => self.omitted.records += 1,

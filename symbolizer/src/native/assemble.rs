@@ -1,4 +1,4 @@
-//! From what is known about each hit to functions that do not overlap.
+//! Joins the results of all hits to functions without overlaps.
 
 use vmscope_records::{FileOffset, NativeFunction, NativeLines, SymbolSource};
 
@@ -7,31 +7,30 @@ use super::dwarf::Place;
 use super::elf::Elf;
 use super::table::Answer;
 
-/// What is known about one hit. Addresses are svma.
+/// All results for one hit. Addresses are svma.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    /// What the tables say, to recognise the next hit in the same function.
+    /// Symbol table's answer: equal for neighbouring hits in one function.
     pub(crate) answer: Answer,
-    /// Where the hit's section starts, for the same purpose.
+    /// The section's start: equal for neighbouring hits in one function.
     pub(crate) section_start: u64,
-    /// The function's (or gap's) first address.
+    /// First address of the function or gap.
     pub(crate) start: u64,
-    /// The address after its last.
+    /// End address, exclusive.
     pub(crate) end: u64,
-    /// As linked; the section's name in a gap.
+    /// Linkage name; in a gap, the section's name.
     pub(crate) linkage_name: String,
-    /// For people; empty in a gap.
+    /// Demangled; empty in a gap.
     pub(crate) name: String,
-    /// Where the name comes from.
     pub(crate) source: SymbolSource,
-    /// Whether the size is the symbol's own.
+    /// Whether the size comes from the symbol.
     pub(crate) sized: bool,
-    /// What DWARF says.
+    /// The result from DWARF.
     pub(crate) place: Option<Place>,
 }
 
 impl Known {
-    /// Adds what DWARF says: lines, and the function where there is no symbol.
+    /// Adds DWARF's lines, and DWARF's function for hits without a symbol.
     pub(crate) fn add_place(&mut self, place: Option<Place>) {
         self.place = place;
         let Some(place) = &mut self.place else {
@@ -48,7 +47,7 @@ impl Known {
             self.start = self.start.max(function.start);
             self.end = self.end.min(function.end);
         }
-        // The last frame is the function, by the name that it is listed under.
+        // Names the outermost frame like the function.
         if let Some(frame) = place.frames.last_mut()
             && !self.name.is_empty()
         {
@@ -57,8 +56,7 @@ impl Known {
     }
 }
 
-/// A range of file offsets around a hit that must come to no overlap with its
-/// neighbours.
+/// A range of file offsets around a hit.
 trait Piece {
     fn range(&mut self) -> (&mut u64, &mut u64);
 }
@@ -75,9 +73,8 @@ impl Piece for NativeLines {
     }
 }
 
-/// Ends `before`, whose last hit is `last_hit`, where `next` begins, which has
-/// `first_hit`; both are `(start, end)` and hold their hits. Where one surrounds the
-/// other, the outer one is cut.
+/// Separates two overlapping ranges `(start, end)`: `before`, whose last hit is `last_hit`, and
+/// `next`, whose first hit is `first_hit`. If one surrounds the other, the outer one shrinks.
 fn cut(before: (&mut u64, &mut u64), last_hit: u64, next: (&mut u64, &mut u64), first_hit: u64) {
     let end = if *next.0 > last_hit {
         (*before.1).min(*next.0)
@@ -88,18 +85,18 @@ fn cut(before: (&mut u64, &mut u64), last_hit: u64, next: (&mut u64, &mut u64), 
     *next.0 = (*next.0).max(end);
 }
 
-/// The functions of `hits` (ascending file offsets) from what is `known` of each of
-/// `svmas` (ascending).
+/// The functions of `hits` (ascending file offsets); `svmas` (ascending) and `known` have the
+/// results.
 pub(crate) fn functions(
     elf: &Elf<'_>,
     hits: &[FileOffset],
     svmas: &[u64],
     known: &[Known],
 ) -> Vec<NativeFunction> {
-    // While they are made, `size` holds the end.
+    // During construction, `size` holds the end.
     let mut functions: Vec<NativeFunction> = Vec::new();
     let mut last_hit = 0;
-    // What the last function was before it was cut: the same again continues it.
+    // The uncut range of the last function: an equal range continues it.
     let mut last: Option<(u64, u64)> = None;
     for hit in hits {
         let Some((segment, svma)) = elf.address_of(hit.0) else {
@@ -112,7 +109,6 @@ pub(crate) fn functions(
         else {
             continue;
         };
-        // Both ends exist: the hit does.
         let first = segment.address;
         let offset_of = |address: u64| {
             let into = address.saturating_sub(first).min(segment.file_size);
@@ -162,7 +158,7 @@ pub(crate) fn functions(
     functions
 }
 
-/// Adds the piece around `hit`, which comes after `last_hit`.
+/// Adds the lines around `hit`, which follows `last_hit`.
 fn add_lines(all: &mut Vec<NativeLines>, mut lines: NativeLines, last_hit: u64, hit: u64) {
     let Some(before) = all.last_mut() else {
         all.push(lines);
@@ -170,7 +166,7 @@ fn add_lines(all: &mut Vec<NativeLines>, mut lines: NativeLines, last_hit: u64, 
     };
     let same = before.frames == lines.frames && before.exactness == lines.exactness;
     if same && before.end.0 > hit && lines.start.0 <= last_hit {
-        // One piece with two hits; what both agree on.
+        // One piece with two hits: the intersection.
         before.start = before.start.max(lines.start);
         before.end = before.end.min(lines.end);
         return;
@@ -198,11 +194,11 @@ mod tests {
     fn pieces_do_not_overlap() {
         // Apart.
         assert_eq!(cut_of((0, 5), 2, (5, 9), 6), [(0, 5), (5, 9)]);
-        // The second inside the first: the first ends where it begins.
+        // The first contains the second and ends at its start.
         assert_eq!(cut_of((0, 9), 1, (4, 6), 5), [(0, 4), (4, 6)]);
-        // The first inside the second, which continues behind it.
+        // The second contains the first and begins at its end.
         assert_eq!(cut_of((4, 6), 5, (0, 9), 7), [(4, 6), (6, 9)]);
-        // The same place twice, by different names.
+        // Equal ranges with different names.
         assert_eq!(cut_of((0, 9), 5, (0, 9), 7), [(0, 7), (7, 9)]);
     }
 }

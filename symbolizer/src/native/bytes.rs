@@ -1,4 +1,4 @@
-//! What the driver provides: bytes of files, read on demand.
+//! The bytes of files, provided by the driver.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,55 +6,52 @@ use std::sync::Arc;
 
 use vmscope_records::{BuildId, Module};
 
-/// Why bytes of a file could not be read.
+/// A failed read of a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The range reaches past the file's end.
+    /// The range exceeds the file.
     #[error("{len} bytes at {offset:#x} lie outside of the file ({file_len} bytes)")]
     OutOfBounds {
-        /// First byte asked for.
+        /// First requested byte.
         offset: u64,
-        /// How many.
+        /// Number of requested bytes.
         len: usize,
         /// Size of the file.
         file_len: u64,
     },
-    /// The operating system refused, or the file became shorter.
+    /// The operating system failed, or the file became shorter.
     #[error("reading {len} bytes at {offset:#x}")]
     Io {
-        /// First byte asked for.
+        /// First requested byte.
         offset: u64,
-        /// How many.
+        /// Number of requested bytes.
         len: usize,
-        /// What it said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// A file's bytes, read on demand. The symbolizer asks for pieces whose length it
-/// has checked against [`FileBytes::len`]; a file that shrinks meanwhile is an
-/// error, not a panic, so a driver reads with `pread` rather than by mapping.
+/// A file's bytes, read on demand within [`FileBytes::len`]. A shrinking file must cause an error,
+/// not a panic: drivers use `pread`, not a mapping.
 pub trait FileBytes: Send + Sync {
-    /// The file's size in bytes. It is asked for before every read: a driver keeps it.
+    /// The file's size in bytes. Drivers cache it: every read begins with this call.
     fn len(&self) -> u64;
 
-    /// Whether there are no bytes.
+    /// Whether the file is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Exactly `len` bytes from `offset` on; borrowed where they are in memory
-    /// anyway.
+    /// Exactly `len` bytes at `offset`; borrowed from memory where possible.
     ///
     /// # Errors
-    ///
-    /// When they could not all be read.
+    /// If a byte is unreadable.
     fn read_at(&self, offset: u64, len: usize) -> Result<Cow<'_, [u8]>, ReadError>;
 }
 
-/// A file that is in memory: the vdso, a decompressed one, a test's.
+/// A file in memory: the vdso, a decompressed file, a test's file.
 #[derive(Clone, Debug)]
 pub struct MemoryFile(pub Vec<u8>);
 
@@ -68,7 +65,6 @@ impl FileBytes for MemoryFile {
     }
 }
 
-/// `len` bytes of `bytes` from `offset` on.
 fn slice_at(bytes: &[u8], offset: u64, len: usize) -> Result<&[u8], ReadError> {
     usize::try_from(offset)
         .ok()
@@ -80,35 +76,34 @@ fn slice_at(bytes: &[u8], offset: u64, len: usize) -> Result<&[u8], ReadError> {
         })
 }
 
-/// Which separate debug file is wanted.
+/// A request for a separate debug file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DebugFileRequest<'a> {
-    /// The path, in the target's eyes, of the file that asks.
+    /// Path, in the target's file system, of the file with the link.
     pub path: &'a str,
-    /// What for.
+    /// The kind of debug file.
     pub kind: DebugFileKind,
-    /// The build-id to look under (`.build-id/xx/yyyy.debug`), where there is one.
+    /// The build-id to search for (`.build-id/xx/yyyy.debug`), if known.
     pub build_id: Option<&'a BuildId>,
     /// [`DebugFileKind::Separate`]: the name in `.gnu_debuglink`, without any `/`.
-    /// [`DebugFileKind::Alternate`]: the path in `.gnu_debugaltlink`, absolute or
-    /// relative to the file that asks. It comes from the file: open regular files
-    /// only, and read nothing but what is asked for.
+    /// [`DebugFileKind::Alternate`]: the path in `.gnu_debugaltlink`, absolute or relative to
+    /// `path`. Untrusted: open regular files only, and read requested bytes only.
     pub name: Option<&'a str>,
 }
 
-/// What a separate debug file is for.
+/// The kind of a separate debug file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DebugFileKind {
-    /// Symbols and DWARF that were stripped from the module.
+    /// Symbols and DWARF stripped from the module.
     Separate,
-    /// What `dwz` moved out of several debug files into one (`.gnu_debugaltlink`).
+    /// Common parts of several debug files, moved by `dwz` (`.gnu_debugaltlink`).
     Alternate,
 }
 
-/// A candidate for a separate debug file. The symbolizer checks that it belongs.
+/// A candidate for a separate debug file. The symbolizer checks its identity.
 #[derive(Clone)]
 pub struct DebugFile {
-    /// Its path, for the note and for requests that it makes itself.
+    /// Its path, for notes and further requests.
     pub path: String,
     /// Its bytes.
     pub bytes: Arc<dyn FileBytes>,
@@ -123,18 +118,17 @@ impl std::fmt::Debug for DebugFile {
     }
 }
 
-/// Where module bytes and debug files come from.
+/// The source of modules and debug files.
 pub trait Binaries: Sync {
     /// The bytes of a module.
     ///
     /// # Errors
-    ///
-    /// Why there are none, as a phrase that goes into the note.
+    /// The reason of a failure, a phrase for the note.
     fn module(&self, module: &Module) -> Result<Arc<dyn FileBytes>, String>;
 
-    /// All candidates for a separate debug file, most likely first.
+    /// All candidates for a separate debug file, most likely ones first.
     fn debug_file(&self, request: &DebugFileRequest<'_>) -> Vec<DebugFile>;
 
-    /// The text of `/proc/kallsyms`, where it may be read.
+    /// The text of `/proc/kallsyms`, if readable.
     fn kernel_symbols(&self) -> Option<Vec<u8>>;
 }

@@ -1,4 +1,4 @@
-//! Separate debug files: which to ask for, and whether what comes belongs.
+//! Search for separate debug files, with checks of their identity.
 
 use goblin::elf::section_header::SHT_NOBITS;
 use vmscope_records::BuildId;
@@ -8,7 +8,7 @@ use super::dwarf::Sections;
 use super::elf::Elf;
 use super::{limits, notes};
 
-/// The debug file of `elf`, checked; what is worth knowing goes into `note`.
+/// The debug file of `elf`; `note` receives remarks.
 pub(crate) fn separate(
     path: &str,
     elf: &Elf<'_>,
@@ -30,8 +30,7 @@ pub(crate) fn separate(
         let Some(found) = is_useful(&candidate) else {
             continue;
         };
-        // The CRC goes over the whole file: it is computed only when nothing else
-        // tells.
+        // The CRC needs the whole file: compute it only without build-ids.
         let (belongs, how) = match (&build_id, &link) {
             (Some(expected), _) => (found.as_ref() == Some(expected), "build-id"),
             (None, Some(link)) => (crc32(&*candidate.bytes) == Some(link.crc), "debug link"),
@@ -46,7 +45,7 @@ pub(crate) fn separate(
     None
 }
 
-/// Whether the candidate has anything to offer, and if so its build-id.
+/// The build-id of a candidate with symbols or DWARF; `None` without both.
 fn is_useful(candidate: &DebugFile) -> Option<Option<BuildId>> {
     let elf = Elf::open(&*candidate.bytes).ok()?;
     let symbols = elf.section(".symtab");
@@ -54,7 +53,7 @@ fn is_useful(candidate: &DebugFile) -> Option<Option<BuildId>> {
     (has_symbols || Sections::are_in(&elf)).then(|| notes::build_id(&elf))
 }
 
-/// The file that dwz moved parts of `elf` (at `path`) into.
+/// The file with the parts of `elf` (at `path`) that dwz moved.
 pub(crate) fn alternate(
     path: &str,
     elf: &Elf<'_>,
@@ -81,7 +80,7 @@ pub(crate) fn alternate(
     found
 }
 
-/// The CRC32 of a whole file, as `.gnu_debuglink` has it.
+/// The CRC32 of a whole file, for `.gnu_debuglink`.
 fn crc32(file: &dyn FileBytes) -> Option<u32> {
     const AT_A_TIME: u64 = 1 << 20;
     let len = file.len();

@@ -1,45 +1,42 @@
-//! Decompression with a bound on what comes out.
+//! Decompression with bounded output.
 
 use std::io::Read;
 
 use super::limits;
 
-/// Why bytes could not be decompressed.
+/// Failed decompression.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecompressError {
-    /// More comes out than the file says, or than is plausible.
+    /// The output exceeds the stated or the plausible size.
     #[error("decompresses to more than {limit} bytes")]
     TooLarge {
-        /// The bound that was exceeded.
+        /// The exceeded bound.
         limit: u64,
     },
-    /// Less comes out than the file says.
+    /// The output is shorter than stated.
     #[error("decompresses to {actual} bytes instead of {expected}")]
     TooShort {
-        /// What came out.
+        /// Real size.
         actual: u64,
-        /// What the file says.
+        /// Stated size.
         expected: u64,
     },
-    /// The stream is damaged.
+    /// A damaged stream.
     #[error("damaged compressed data")]
     Damaged(#[source] std::io::Error),
-    /// An `ELFCOMPRESS_*` (gABI, section compression) that is not known.
+    /// An unknown `ELFCOMPRESS_*` (gABI, section compression).
     #[error("unknown compression {0}")]
     UnknownKind(u32),
 }
 
-/// How a section is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
-    /// `ELFCOMPRESS_ZLIB`.
     Zlib,
-    /// `ELFCOMPRESS_ZSTD`.
     Zstd,
 }
 
-/// The most that `compressed` bytes may become, at most `limit`.
+/// Maximum plausible output, at most `limit`.
 fn plausible(compressed: usize, limit: u64) -> u64 {
     (compressed as u64)
         .saturating_mul(limits::COMPRESSION_RATIO)
@@ -47,7 +44,7 @@ fn plausible(compressed: usize, limit: u64) -> u64 {
         .min(limit)
 }
 
-/// Decompresses a section that says it has `expected` bytes.
+/// Decompresses a section with a stated size of `expected` bytes.
 pub(crate) fn section(
     kind: Compression,
     compressed: &[u8],
@@ -79,15 +76,14 @@ pub(crate) fn section(
 /// Decompresses an xz stream (`.gnu_debugdata`).
 pub(crate) fn xz(compressed: &[u8]) -> Result<Vec<u8>, DecompressError> {
     let limit = plausible(compressed.len(), limits::MINI_DEBUG_BYTES as u64);
-    // The padding that `objcopy --add-section` may leave is not a second stream.
+    // `objcopy --add-section` may append padding: read one stream only.
     let reader = lzma_rust2::XzReader::new_mem_limit(compressed, false, limits::XZ_MEMORY_KIB);
     read_bounded(reader, limit)
 }
 
-/// Reads to the end, which comes after at most `limit` bytes.
+/// Reads at most `limit` bytes; fails if more follow.
 fn read_bounded(reader: impl Read, limit: u64) -> Result<Vec<u8>, DecompressError> {
     let mut bytes = Vec::new();
-    // One byte more tells a stream that ends from one that goes on.
     reader
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)

@@ -1,15 +1,14 @@
-//! Names for people, from C++ (Itanium ABI) and Rust (legacy and v0) symbols.
+//! Demangling of C++ (Itanium ABI) and Rust (legacy and v0) symbols.
 
 use std::fmt::{self, Write};
 
 use super::limits;
 
-/// The name for people of the symbol `linkage`: demangled where it is mangled, Rust
-/// without the hash, a symbol version (`@@GLIBC_2.14`) left out. The result has at
-/// most [`limits::DEMANGLED_BYTES`] bytes, and so costs bounded time: mangled names
-/// can unfold exponentially.
+/// Demangles a symbol; drops Rust's hash and symbol versions (`@@GLIBC_2.14`). The result has at
+/// most [`limits::DEMANGLED_BYTES`] bytes, which bounds time: demangled names can grow
+/// exponentially.
 pub(crate) fn demangle(linkage: &str) -> String {
-    // A version follows a name; a name that begins with '@' has none.
+    // A name that begins with '@' has no version.
     let plain = match linkage.find('@') {
         Some(at) if at > 0 && !linkage.ends_with("@plt") => &linkage[..at],
         _ => linkage,
@@ -22,16 +21,13 @@ pub(crate) fn demangle(linkage: &str) -> String {
         .unwrap_or_else(|| plain.to_owned())
 }
 
-/// A Rust name, or `None` when it is not one.
 fn rust(mangled: &str) -> Option<String> {
     let name = rustc_demangle::try_demangle(mangled).ok()?;
     bounded(|out| write!(out, "{name:#}"))
 }
 
-/// A C++ name, or `None` when it is not one.
 fn cpp(mangled: &str) -> Option<String> {
-    // Only what is certainly a mangled function or object: "_Z", and the same
-    // behind the underscores that clones and macOS add.
+    // Only mangled functions or objects: "_Z", perhaps with the underscore of clones and macOS.
     if !mangled.starts_with("_Z") && !mangled.starts_with("__Z") {
         return None;
     }
@@ -41,7 +37,7 @@ fn cpp(mangled: &str) -> Option<String> {
     bounded(|out| symbol.structured_demangle(out, &show))
 }
 
-/// What `write` writes, or `None` when it fails for another reason than length.
+/// The written text; `None` after any error but an excessive length.
 fn bounded(write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Option<String> {
     let mut out = Bounded::default();
     match write(&mut out) {
@@ -55,7 +51,7 @@ fn bounded(write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Option<String> {
     .filter(|text| !text.is_empty())
 }
 
-/// A string that takes so much and no more.
+/// A string with a maximum length.
 #[derive(Default)]
 struct Bounded {
     text: String,
@@ -101,7 +97,7 @@ mod tests {
 
     #[test]
     fn exponential_names_end() {
-        // Each substitution holds the one before it twice: 2^60 pieces.
+        // Each substitution contains the previous one twice: 2^60 pieces.
         let mut name = String::from("_Z1fI1aE");
         name.push_str("St4pairI1bS1_E");
         for n in 2..60u32 {

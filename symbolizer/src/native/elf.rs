@@ -1,8 +1,7 @@
-//! An ELF file's headers and sections, each read as a bounded piece.
+//! Headers and sections of an ELF file, each read as a bounded piece.
 //!
-//! goblin decodes the pieces; it is never given the file, since its own `Elf::parse`
-//! reads all tables at once and trusts their sizes more than we do.
-//! Source: System V gABI, "Object Files".
+//! goblin decodes single pieces, never the whole file: its `Elf::parse` reads all tables at once
+//! and trusts their sizes. Source: System V gABI, "Object Files".
 
 use std::borrow::Cow;
 
@@ -20,136 +19,116 @@ use super::limits;
 /// `ELFCOMPRESS_ZLIB` and `ELFCOMPRESS_ZSTD` (gABI, "Compressed Sections").
 const ELFCOMPRESS_ZLIB: u32 = 1;
 const ELFCOMPRESS_ZSTD: u32 = 2;
-/// `e_phnum` when the count is in the first section header's `sh_info`.
+/// `e_phnum`, if the first section header's `sh_info` has the count.
 const PN_XNUM: u16 = 0xffff;
-/// `e_shstrndx` when the index is in the first section header's `sh_link`.
+/// `e_shstrndx`, if the first section header's `sh_link` has the index.
 const SHN_XINDEX: u16 = 0xffff;
 
-/// Why an ELF file, or a part of it, could not be read.
+/// An unreadable ELF file, or an unreadable part of one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ElfError {
-    /// It does not begin as an ELF file does.
+    /// Wrong magic number, or too short.
     #[error("not an ELF file")]
     NotElf,
-    /// A header that goblin refuses.
+    /// goblin rejects a header.
     #[error("the {what} cannot be decoded")]
     Malformed {
-        /// Which.
+        /// The header.
         what: &'static str,
-        /// What goblin says.
+        /// goblin's error.
         #[source]
         source: goblin::error::Error,
     },
-    /// A table whose entries have another size than the format's.
+    /// A table with a wrong entry size.
     #[error("the {what} have entries of {actual} bytes instead of {expected}")]
     EntrySize {
-        /// Which.
+        /// The table.
         what: &'static str,
-        /// The file's size.
+        /// Entry size in the file.
         actual: u64,
-        /// The format's size.
+        /// Entry size in the specification.
         expected: u64,
     },
-    /// A count or size that is not believed.
+    /// An implausible count or size.
     #[error("{what}: {actual} is more than the {limit} that are read")]
     TooMany {
-        /// Of what.
+        /// The counted items.
         what: &'static str,
-        /// What the file says.
+        /// The file's number.
         actual: u64,
-        /// What is believed.
+        /// The maximum.
         limit: u64,
     },
-    /// The section has no bytes in this file (`SHT_NOBITS`).
+    /// A section without bytes in this file (`SHT_NOBITS`).
     #[error("the section has no contents in this file")]
     NoContents,
-    /// A compressed section that does not decompress.
+    /// A damaged compressed section.
     #[error("a compressed section cannot be read")]
     Decompress(#[from] DecompressError),
-    /// The bytes could not be read.
+    /// Unreadable bytes.
     #[error("the {what} cannot be read")]
     Read {
-        /// Which.
+        /// The unreadable part.
         what: &'static str,
-        /// Why.
+        /// The reason.
         #[source]
         source: ReadError,
     },
 }
 
-/// A program header, as far as it matters here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
-    /// `p_type`.
     pub(crate) kind: u32,
-    /// `PF_X`.
     pub(crate) executable: bool,
-    /// `p_offset`.
     pub(crate) offset: u64,
-    /// `p_vaddr`: a stated virtual memory address (svma).
+    /// Stated virtual memory address (svma).
     pub(crate) address: u64,
-    /// `p_filesz`.
     pub(crate) file_size: u64,
-    /// `p_align`.
     pub(crate) align: u64,
 }
 
-/// A section header with its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
-    /// Its name; empty where the name table is damaged.
+    /// Empty if the name table is damaged.
     pub(crate) name: String,
-    /// `sh_type`.
     pub(crate) kind: u32,
-    /// `sh_flags`.
     pub(crate) flags: u64,
-    /// `sh_addr` (svma).
+    /// Stated virtual memory address (svma).
     pub(crate) address: u64,
-    /// `sh_offset`.
     pub(crate) offset: u64,
-    /// `sh_size`.
     pub(crate) size: u64,
-    /// `sh_link`.
     pub(crate) link: usize,
-    /// `sh_entsize`.
     pub(crate) entry_size: u64,
 }
 
 impl Section {
-    /// Whether it holds code that is loaded.
     pub(crate) fn is_code(&self) -> bool {
         let wanted = u64::from(SHF_ALLOC | SHF_EXECINSTR);
         self.flags & wanted == wanted
     }
 
-    /// The address after its last byte.
     pub(crate) fn end(&self) -> u64 {
         self.address.saturating_add(self.size)
     }
 }
 
-/// An ELF file.
 pub(crate) struct Elf<'f> {
     file: &'f dyn FileBytes,
-    /// Word size and byte order.
     pub(crate) context: Ctx,
-    /// `e_machine`.
     pub(crate) machine: u16,
-    /// Program headers.
     pub(crate) segments: Vec<Segment>,
-    /// Section headers; none where the table is missing or damaged.
+    /// Empty if the table is missing or damaged.
     pub(crate) sections: Vec<Section>,
-    /// Where code is loaded: ranges of addresses, ascending, without overlap.
+    /// Addresses of loaded code, ascending, without overlap.
     code: Vec<(u64, u64)>,
-    /// Why there are no sections though the header names some.
+    /// Reason of missing sections, if the header lists some.
     pub(crate) damage: Option<ElfError>,
 }
 
 impl<'f> Elf<'f> {
-    /// Reads the headers.
     pub(crate) fn open(file: &'f dyn FileBytes) -> Result<Self, ElfError> {
-        // ELF32's header is 52 bytes, and a file of nothing else is no use to us.
+        // The smallest header, of ELF32, has 52 bytes.
         let head_len = usize::try_from(file.len()).unwrap_or(64).min(64);
         let head = read(file, 0, head_len, "header")?;
         if head_len < 52 || head.get(..4) != Some(&header::ELFMAG[..]) {
@@ -189,7 +168,7 @@ impl<'f> Elf<'f> {
         Ok(elf)
     }
 
-    /// Reads the section headers, and gives the first one's `sh_info`.
+    /// Reads the section headers. Returns the first header's `sh_info`.
     fn read_sections(&mut self, head: &header::Header) -> Result<Option<u32>, ElfError> {
         const WHAT: &str = "section headers";
         if head.e_shoff == 0 {
@@ -219,7 +198,7 @@ impl<'f> Elf<'f> {
             index => usize::from(index),
         };
         self.sections = headers.iter().map(without_name).collect();
-        // Without names there is still the type and the range of each.
+        // Sections without names still have types and ranges.
         if let Ok(names) = self.section_bytes(names, limits::SECTION_NAMES_BYTES as u64) {
             let names: Vec<String> = headers
                 .iter()
@@ -232,7 +211,6 @@ impl<'f> Elf<'f> {
         Ok(Some(first.sh_info))
     }
 
-    /// Reads `count` program headers.
     fn read_segments(&mut self, head: &header::Header, count: usize) -> Result<(), ElfError> {
         const WHAT: &str = "program headers";
         if head.e_phoff == 0 || count == 0 {
@@ -271,14 +249,13 @@ impl<'f> Elf<'f> {
         Ok(())
     }
 
-    /// The section of that name.
     pub(crate) fn section(&self, name: &str) -> Option<usize> {
         self.sections
             .iter()
             .position(|section| section.name == name)
     }
 
-    /// The segment that code at that file offset is loaded by, and its address.
+    /// The segment that loads code at a file offset, and the code's address.
     pub(crate) fn address_of(&self, offset: u64) -> Option<(Segment, u64)> {
         if offset >= self.file.len() {
             return None;
@@ -293,14 +270,13 @@ impl<'f> Elf<'f> {
             })
     }
 
-    /// Whether code is loaded at the address.
     pub(crate) fn is_code_address(&self, address: u64) -> bool {
         let next = self.code.partition_point(|range| range.0 <= address);
         next.checked_sub(1)
             .is_some_and(|index| address < self.code[index].1)
     }
 
-    /// The bytes of a section, decompressed, at most `limit`.
+    /// The decompressed bytes of a section, at most `limit`.
     pub(crate) fn section_bytes(
         &self,
         index: usize,
@@ -321,7 +297,7 @@ impl<'f> Elf<'f> {
         if section.flags & u64::from(SHF_COMPRESSED) != 0 {
             return self.decompress(&raw, limit).map(Cow::Owned);
         }
-        // The older form, by name: "ZLIB", the size as 8 bytes big-endian, a stream.
+        // The older form, marked by name: "ZLIB", size (8 bytes, big-endian), stream.
         if section.name.starts_with(".zdebug_")
             && let Some((b"ZLIB", rest)) = raw.split_at_checked(4)
             && let Some((size, stream)) = rest.split_first_chunk::<8>()
@@ -373,7 +349,7 @@ impl<'f> Elf<'f> {
         Ok(decompress::section(kind, &raw[data_at..], size, limit)?)
     }
 
-    /// The unsigned number of `len` (at most 8) bytes at `at`, in the file's order.
+    /// The unsigned number of `len` (at most 8) bytes at `at`, in the file's byte order.
     pub(crate) fn word(&self, bytes: &[u8], at: usize, len: usize) -> Option<u64> {
         let bytes = bytes.get(at..at.checked_add(len)?)?;
         let fold = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
@@ -399,7 +375,7 @@ fn read<'f>(
     len: usize,
     what: &'static str,
 ) -> Result<Cow<'f, [u8]>, ElfError> {
-    // Before anything is allocated for it.
+    // Check before the driver allocates memory.
     let file_len = file.len();
     if offset
         .checked_add(len as u64)

@@ -1,4 +1,4 @@
-//! Everything that is read of ELF files, driven over one slice of bytes.
+//! The entry of the fuzz target: resolves symbols of an arbitrary file.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::bytes::{Binaries, DebugFile, DebugFileRequest, FileBytes, MemoryFile}
 use super::elf::Elf;
 use super::{ResolveOptions, resolve_module};
 
-/// One file is the module, its debug file, and what dwz made of that.
+/// One file as module, debug file, and dwz's file.
 struct OneFile(Arc<MemoryFile>);
 
 impl Binaries for OneFile {
@@ -28,13 +28,11 @@ impl Binaries for OneFile {
     }
 }
 
-/// Resolves hits all over a file that is nothing but `bytes`, checks what is
-/// promised of the result, and says how many functions there were. Not for use:
-/// the entry of the fuzz target.
+/// Resolves hits all over a file with these bytes, and checks invariants of the result. Returns the
+/// number of functions. Only for the fuzz target.
 ///
 /// # Panics
-///
-/// When a promise is broken.
+/// On a violated invariant.
 #[must_use]
 pub fn fuzz_elf(bytes: &[u8]) -> usize {
     let file = Arc::new(MemoryFile(bytes.to_vec()));

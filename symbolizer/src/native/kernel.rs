@@ -1,17 +1,17 @@
 //! Kernel functions, from `/proc/kallsyms`.
 //!
-//! A line is `address type name` or `address type name\t[module]`, the address in
-//! hexadecimal and zero where `kptr_restrict` hides it, the type as `nm` writes it.
-//! Source: the kernel's `kernel/kallsyms.c`, `s_show`.
+//! A line is `address type name` or `address type name\t[module]`: hexadecimal address, zero if
+//! `kptr_restrict` hides it, and `nm`'s type letter. Source: the kernel's `kernel/kallsyms.c`,
+//! `s_show`.
 
 use vmscope_records::{Avma, NativeFunction, SymbolOwner, SymbolSource, Symbols};
 
 use super::limits;
 use super::table::{Answer, Lookup, NameAt};
 
-/// Kernel functions at `hits` (ascending, without duplicates), from the text of
-/// `/proc/kallsyms`; `None` where it may not be read. Sizes are not in it: each
-/// function reaches to the next symbol.
+/// Kernel functions at `hits` (ascending, without duplicates). `kallsyms` is the text of
+/// `/proc/kallsyms`, `None` if unreadable. It has no sizes: each function reaches to the next
+/// symbol.
 #[must_use]
 pub fn resolve_kernel(hits: &[Avma], kallsyms: Option<&[u8]>) -> Symbols {
     let (functions, note) = match kallsyms {
@@ -25,13 +25,12 @@ pub fn resolve_kernel(hits: &[Avma], kallsyms: Option<&[u8]>) -> Symbols {
     }
 }
 
-/// A line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry<'t> {
     address: u64,
     kind: u8,
     name: &'t str,
-    /// With its brackets.
+    /// Including its brackets.
     module: Option<&'t str>,
 }
 
@@ -56,7 +55,7 @@ fn search(hits: &[Avma], text: &[u8]) -> (Vec<NativeFunction>, String) {
             b'W' | b'w' => 1,
             _ => 0,
         };
-        // Data symbols are added too: they end the function before them.
+        // Data symbols end the function before them.
         lookup.add(entry.address, 0, rank, NameAt { table: 0, offset });
     }
     if !any {

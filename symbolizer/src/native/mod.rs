@@ -1,5 +1,4 @@
-//! Names, lines and inlined functions of native code, for exactly the addresses
-//! that were hit.
+//! Names, lines and inlined functions of native code at sampled addresses.
 //!
 //! ```text
 //!   hits (file offsets) ── elf: program headers ──► addresses (svma)
@@ -12,17 +11,14 @@
 //!   Symbols: functions and lines, as file offsets again
 //! ```
 //!
-//! Nothing here opens a file: [`Binaries`] and [`FileBytes`] do, and belong to the
-//! driver. The result is what a recording stores to be self-contained, and what a
-//! report shows, so that there is one path for both.
+//! [`Binaries`] and [`FileBytes`] open files; the driver implements them. Recordings store the
+//! result, and reports show it.
 //!
-//! Files come from outside and are not believed: every count and size is checked
-//! against the file and against the limits in `limits.rs`, and work on DWARF has a
-//! budget. What is left out is said in [`Symbols::note`].
+//! Files are untrusted: `limits.rs` caps counts and sizes, and a budget caps work on DWARF.
+//! [`Symbols::note`] lists all omissions.
 //!
-//! What this can't tell: names of code without symbols, obviously; the inlined
-//! functions of split DWARF (`.dwo`), whose lines are known all the same; and which
-//! of several functions that the linker folded into one was meant.
+//! Unknown to this module: names of code without symbols; inlined functions of split DWARF
+//! (`.dwo`), but not their lines; the intended one of several functions that the linker folded.
 //!
 //! [`Symbols::note`]: vmscope_records::Symbols::note
 

@@ -1,5 +1,5 @@
-//! What an ELF file says about itself and about the files that belong to it:
-//! build-id, `.gnu_debuglink`, `.gnu_debugaltlink`.
+//! Build-id, `.gnu_debuglink` and `.gnu_debugaltlink` of an ELF file.
+//!
 //! Source: gABI "Note Section"; GDB manual, "Debugging Information in Separate Files".
 
 use goblin::elf::program_header::PT_NOTE;
@@ -8,29 +8,26 @@ use vmscope_records::BuildId;
 use super::elf::{Elf, string_at};
 use super::limits;
 
-/// `NT_GNU_BUILD_ID`.
 const NT_GNU_BUILD_ID: u64 = 3;
 
 /// `.gnu_debuglink`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DebugLink {
-    /// The debug file's name, without any `/`.
+    /// File name without any `/`.
     pub(crate) name: String,
-    /// The CRC32 of the whole debug file.
+    /// CRC32 of the whole debug file.
     pub(crate) crc: u32,
 }
 
 /// `.gnu_debugaltlink`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AltLink {
-    /// The file's path, absolute or relative to the file with the link.
+    /// Absolute, or relative to the file with the link.
     pub(crate) path: String,
-    /// Its build-id.
     pub(crate) build_id: Option<BuildId>,
 }
 
-/// The build-id. Sections are looked at first: a debug file keeps them, while its
-/// program headers describe the file that it was made from.
+/// The build-id. Sections come first: program headers of a debug file describe the original file.
 pub(crate) fn build_id(elf: &Elf<'_>) -> Option<BuildId> {
     let in_section = elf
         .section(".note.gnu.build-id")
@@ -47,10 +44,10 @@ pub(crate) fn build_id(elf: &Elf<'_>) -> Option<BuildId> {
     })
 }
 
-/// Goes through notes whose parts are padded to `align` bytes.
+/// Searches notes with parts padded to `align` bytes.
 fn find_build_id(elf: &Elf<'_>, notes: &[u8], align: usize) -> Option<BuildId> {
     let mut at = 0_usize;
-    // Each turn advances by at least the 12 bytes of a note's header.
+    // Each iteration advances by at least 12 bytes, a note header.
     loop {
         let name_len = usize::try_from(elf.word(notes, at, 4)?).ok()?;
         let data_len = usize::try_from(elf.word(notes, at.checked_add(4)?, 4)?).ok()?;
@@ -69,7 +66,7 @@ fn find_build_id(elf: &Elf<'_>, notes: &[u8], align: usize) -> Option<BuildId> {
     }
 }
 
-/// The debug link, where there is one with a plain file name.
+/// The debug link, if it is a plain file name.
 pub(crate) fn debug_link(elf: &Elf<'_>) -> Option<DebugLink> {
     let index = elf.section(".gnu_debuglink")?;
     let bytes = elf.section_bytes(index, limits::LINK_BYTES as u64).ok()?;
@@ -83,7 +80,6 @@ pub(crate) fn debug_link(elf: &Elf<'_>) -> Option<DebugLink> {
     })
 }
 
-/// The link to what dwz moved out of this file.
 pub(crate) fn alt_link(elf: &Elf<'_>) -> Option<AltLink> {
     let index = elf.section(".gnu_debugaltlink")?;
     let bytes = elf.section_bytes(index, limits::LINK_BYTES as u64).ok()?;

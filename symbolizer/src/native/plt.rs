@@ -1,10 +1,8 @@
-//! PLT stubs, named after what they call.
+//! PLT stubs, named after their callees.
 //!
-//! A stub jumps through a slot of the GOT, and a relocation says whose address the
-//! loader puts there. So each stub that was hit is decoded as far as its slot, and
-//! then the relocations are searched for just those slots. That works for all
-//! layouts that linkers have invented (lazy, `-z now`, IBT, BTI, PAC) without
-//! knowing how they number their stubs.
+//! A stub jumps through a GOT slot; a relocation names the slot's function. So each stub with hits
+//! is decoded up to its slot, and these slots are searched in the relocations. This works for all
+//! layouts of linkers (lazy, `-z now`, IBT, BTI, PAC), whatever their numbering of stubs.
 //!
 //! ```text
 //! x86-64 .plt      ff 25 disp32          jmp  *disp(%rip)
@@ -33,35 +31,33 @@ use super::limits;
 const EM_X86_64: u16 = 62;
 const EM_AARCH64: u16 = 183;
 
-/// A stub that was hit.
+/// A stub with hits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stub {
-    /// Its first byte (svma).
+    /// Start (svma).
     pub(crate) start: u64,
-    /// The address after its last byte.
+    /// End, exclusive.
     pub(crate) end: u64,
     /// `callee@plt`.
     pub(crate) name: String,
 }
 
-/// How a stub says what it calls.
+/// A stub's reference to its callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Target {
-    /// Through the GOT slot at this address (svma).
+    /// GOT slot at this address (svma).
     Slot(u64),
-    /// By the index of its relocation in `.rela.plt`.
+    /// Index of a relocation in `.rela.plt`.
     Index(u64),
-    /// Nothing: the first entry, by which the others call the dynamic linker.
+    /// No callee: the first entry calls the dynamic linker for all others.
     Linker,
 }
 
-/// Whether the section holds stubs.
 pub(crate) fn is_plt(section: &Section) -> bool {
     section.is_code() && matches!(&*section.name, ".plt" | ".plt.sec" | ".plt.got" | ".iplt")
 }
 
-/// The stubs at those of `hits` (svma, ascending) that lie in a PLT section, each
-/// once, ascending.
+/// The stubs at `hits` (svma, ascending), ascending, without duplicates.
 pub(crate) fn stubs(elf: &Elf<'_>, hits: &[u64]) -> Vec<Stub> {
     let mut found: Vec<(u64, u64, Target)> = Vec::new();
     for section in elf.sections.iter().filter(|section| is_plt(section)) {
@@ -110,7 +106,7 @@ pub(crate) fn stubs(elf: &Elf<'_>, hits: &[u64]) -> Vec<Stub> {
         .collect()
 }
 
-/// The stub around `hit`, which lies in the section.
+/// The stub around `hit`.
 fn x86_64(section: &Section, code: &[u8], hit: u64) -> Option<(u64, u64, Target)> {
     let size = match (section.entry_size, &*section.name) {
         (size @ (8 | 16), _) => size,
@@ -155,7 +151,7 @@ fn aarch64(section: &Section, code: &[u8]) -> Vec<(u64, u64, Target)> {
         }
         let pc = section.address.wrapping_add(index as u64 * 4);
         let pages = i64::from((pair[0] >> 5 & 0x7_ffff) << 2 | pair[0] >> 29 & 3);
-        // 21 bits, signed.
+        // Sign-extend 21 bits.
         let pages = pages << 43 >> 43;
         let page = (pc & !0xfff).wrapping_add_signed(pages << 12);
         let slot = page.wrapping_add(u64::from(pair[1] >> 10 & 0xfff) * 8);
@@ -169,7 +165,7 @@ fn aarch64(section: &Section, code: &[u8]) -> Vec<(u64, u64, Target)> {
     stubs
 }
 
-/// Fills in the names of the wanted targets from the relocations.
+/// Finds names of targets in relocations.
 fn find_names(elf: &Elf<'_>, wanted: &mut FxHashMap<Target, Option<String>>) {
     if wanted.is_empty() {
         return;
@@ -179,8 +175,8 @@ fn find_names(elf: &Elf<'_>, wanted: &mut FxHashMap<Target, Option<String>>) {
         if !is_plt && section.name != ".rela.dyn" {
             continue;
         }
-        // Most slots are in .rela.plt, which is small; .rela.dyn has millions of
-        // entries in the largest programs, and is read in pieces.
+        // .rela.plt has most slots and is small; .rela.dyn has millions of entries in the largest
+        // programs: read it in pieces.
         let Some(entries) = section.size.checked_div(section.entry_size) else {
             continue;
         };
@@ -213,9 +209,8 @@ fn find_names(elf: &Elf<'_>, wanted: &mut FxHashMap<Target, Option<String>>) {
     }
 }
 
-/// The name of symbol `index` of the table that is section `table`. Without a
-/// symbol the slot is filled by calling the function at `addend` (`IRELATIVE`),
-/// which is written as objdump does.
+/// The name of a symbol in the table of section `table`. Without a symbol, the function at `addend`
+/// computes the slot (`IRELATIVE`): named in objdump's notation.
 fn callee(elf: &Elf<'_>, table: usize, index: usize, addend: Option<i64>) -> Option<String> {
     if index == 0 {
         return Some(format!("*ABS*+{:#x}", addend?));
@@ -234,7 +229,7 @@ fn callee(elf: &Elf<'_>, table: usize, index: usize, addend: Option<i64>) -> Opt
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// The name at `offset` of the string table that is section `strings`.
+/// The name at `offset` in the string table of section `strings`.
 pub(crate) fn symbol_name(elf: &Elf<'_>, strings: usize, offset: u64) -> Option<String> {
     let section = elf.sections.get(strings)?;
     if section.kind == SHT_NOBITS {
@@ -242,7 +237,7 @@ pub(crate) fn symbol_name(elf: &Elf<'_>, strings: usize, offset: u64) -> Option<
     }
     let left = section.size.checked_sub(offset)?;
     let at = section.offset.checked_add(offset)?;
-    // Most names are short: a second read is rare.
+    // Most names are short: second reads are rare.
     for limit in [128, limits::NAME_BYTES] {
         let len = left.min(limit as u64);
         let bytes = elf.piece(at, len, "symbol name").ok()?;

@@ -1,4 +1,4 @@
-//! From hits in a module to its symbols.
+//! Symbols of the hits in a module.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,17 +13,17 @@ use super::elf::{Elf, ElfError, Section};
 use super::table::{Answer, Lookup, NameAt};
 use super::{debug_file, decompress, limits, notes, plt};
 
-/// What is wanted.
+/// Options of [`resolve_module`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResolveOptions {
-    /// Whether source lines and inlined functions are wanted, too. Without them no
-    /// debug information is read.
+    /// Whether to find source lines and inlined functions. Without this, debug information stays
+    /// unread.
     pub lines: bool,
-    /// Threads to use at most.
+    /// Maximum number of threads.
     pub threads: usize,
-    /// Bytes of debug sections that are held at once per module; a module with more
-    /// gets no lines. Drivers that map files pay only for what is touched.
+    /// Maximum bytes of debug sections loaded per module; larger modules get no lines. Mapped files
+    /// only cost touched pages.
     pub debug_bytes_max: u64,
 }
 
@@ -38,8 +38,8 @@ impl Default for ResolveOptions {
     }
 }
 
-/// Symbols of all `modules` with their hits (see [`resolve_module`]), in the same
-/// order; several modules at a time.
+/// Symbols of all `modules` with their hits, in the same order; resolves several modules at a time
+/// ([`resolve_module`]).
 #[must_use]
 pub fn resolve_all(
     modules: &[(&Module, &[FileOffset])],
@@ -78,13 +78,12 @@ pub fn resolve_all(
         .collect()
 }
 
-/// The symbols of `module` at `hits` (ascending, without duplicates): functions
-/// and, where wanted, lines and inlined frames. Code without a symbol becomes an
-/// entry without a name for each gap between symbols that was hit; its linkage name
-/// is then that of the section. A function that surrounds another one that was hit
-/// appears in pieces.
+/// The symbols of `module` at `hits` (ascending, without duplicates): functions and, by option,
+/// lines and inlined frames. Each gap between symbols with hits becomes an entry without a name;
+/// its linkage name is the section's name. A function around another function with hits comes in
+/// pieces.
 ///
-/// Never fails: what could not be done is said in [`Symbols::note`].
+/// Never fails: [`Symbols::note`] lists omissions.
 #[must_use]
 pub fn resolve_module(
     module: &Module,
@@ -123,7 +122,6 @@ fn no_symbols(module: &Module, note: String) -> Symbols {
     }
 }
 
-/// An error with its causes, on one line.
 fn describe(error: &ElfError) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -134,8 +132,7 @@ fn describe(error: &ElfError) -> String {
     text
 }
 
-/// Wrong names are worse than none: another build of the same program has other
-/// functions at the same places.
+/// Wrong names are worse than none: another build has other functions at these addresses.
 fn is_the_one_that_ran(module: &Module, elf: &Elf<'_>, file_len: u64) -> Result<(), String> {
     const OTHER: &str = "the file on disk is not the one that ran";
     match (&module.build_id, notes::build_id(elf)) {
@@ -160,7 +157,7 @@ fn is_the_one_that_ran(module: &Module, elf: &Elf<'_>, file_len: u64) -> Result<
     }
 }
 
-/// A symbol table: in which file, which section, and what its names are worth.
+/// A symbol table section, and the source of its names.
 struct Table<'e, 'f> {
     elf: &'e Elf<'f>,
     section: usize,
@@ -273,7 +270,6 @@ fn resolve_elf(
     assemble::functions(elf, hits, &svmas, &known)
 }
 
-/// Decompresses `.gnu_debugdata`.
 fn mini_debug_info(elf: &Elf<'_>, note: &mut Vec<String>) -> Option<MemoryFile> {
     let index = elf.section(".gnu_debugdata")?;
     let bytes = elf
@@ -288,7 +284,7 @@ fn mini_debug_info(elf: &Elf<'_>, note: &mut Vec<String>) -> Option<MemoryFile> 
     }
 }
 
-/// Goes through the symbol tables.
+/// Searches all symbol tables.
 fn search(tables: &[Table<'_, '_>], svmas: &[u64], note: &mut Vec<String>) -> Vec<Answer> {
     let mut lookup = Lookup::new(svmas);
     for (number, table) in (0_u8..).zip(tables) {
@@ -303,7 +299,7 @@ fn search(tables: &[Table<'_, '_>], svmas: &[u64], note: &mut Vec<String>) -> Ve
     lookup.answers()
 }
 
-/// Asks DWARF.
+/// Reads DWARF.
 fn find_places(
     elf: &Elf<'_>,
     with_dwarf: &Elf<'_>,
@@ -342,8 +338,7 @@ fn find_places(
     places
 }
 
-/// Turns the answers into names, with the PLT and the sections where there is no
-/// symbol.
+/// Names all hits; those without a symbol after PLT stub or section.
 fn name_hits(
     elf: &Elf<'_>,
     tables: &[Table<'_, '_>],
@@ -375,7 +370,7 @@ fn name_hits(
             Answer::Symbol { end, .. } => (low, *end),
             Answer::Gap { start, end } => (*start, *end),
         };
-        // Neighbouring hits in one function are the rule.
+        // Neighbouring hits are often in one function.
         if let Some(before) = known.last()
             && before.answer == answer
             && before.section_start == low
@@ -404,7 +399,7 @@ fn name_hits(
                 (name, SymbolSource::None, false)
             }
         };
-        // Every symbol of a hostile file may name the same long string.
+        // Symbols of a hostile file may all have the same long name.
         names_bytes = names_bytes.saturating_add(linkage_name.len());
         while names_bytes > limits::ALL_NAMES_BYTES && linkage_name.len() > limits::CUT_NAME_BYTES {
             linkage_name.pop();
@@ -436,9 +431,8 @@ fn name_hits(
     known
 }
 
-/// The best of several names of one symbol: with the fewest leading underscores
-/// (`malloc` rather than `__libc_malloc`), then the first in order, so that the
-/// choice does not depend on the table's.
+/// The best of a symbol's names: fewest leading underscores (`malloc` before `__libc_malloc`), then
+/// alphabetical order, for equal results with all tables.
 fn best_name(tables: &[Table<'_, '_>], names: &[NameAt]) -> Option<(String, SymbolSource)> {
     names
         .iter()
@@ -450,7 +444,7 @@ fn best_name(tables: &[Table<'_, '_>], names: &[NameAt]) -> Option<(String, Symb
         })
         .min_by_key(|(text, _)| {
             let plain = text.trim_start_matches('_');
-            // Mangled names begin with an underscore by nature.
+            // All mangled names begin with an underscore.
             let underscores = match text.starts_with("_Z") || text.starts_with("_R") {
                 true => 0,
                 false => text.len() - plain.len(),

@@ -1,4 +1,4 @@
-//! What there is to name a module's code with, without naming anything.
+//! Sources of symbols for a module, without reading symbols.
 
 use goblin::elf::section_header::SHT_NOBITS;
 use vmscope_records::{BuildId, Module};
@@ -9,38 +9,37 @@ use super::dwarf::Sections;
 use super::elf::Elf;
 use super::notes;
 
-/// Where a module's DWARF (lines, inlined functions) is.
+/// Location of a module's DWARF (lines, inlined functions).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DwarfPlace {
     /// In the module itself.
     Embedded,
-    /// In a debug file of its own: its path.
+    /// In a debug file with this path.
     Separate(String),
-    /// Nowhere that was looked at.
+    /// Not found.
     #[default]
     None,
 }
 
-/// What a module and its debug file bring along.
+/// Symbol sources of a module and its debug file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Its build-id.
+    /// The module's build-id.
     pub build_id: Option<BuildId>,
-    /// Whether there is a `.symtab`, its debug file's included: every function.
+    /// Whether module or debug file has a `.symtab`: all functions.
     pub symtab: bool,
-    /// Whether there is a `.dynsym`: exported functions.
+    /// Whether the module has a `.dynsym`: exported functions.
     pub dynsym: bool,
-    /// Whether there is a `.gnu_debugdata`: a small compressed `.symtab`.
+    /// Whether the module has a `.gnu_debugdata`: a small compressed `.symtab`.
     pub mini_debuginfo: bool,
-    /// Where its DWARF is.
+    /// Location of its DWARF.
     pub dwarf: DwarfPlace,
 }
 
-/// Looks at `module`'s file and asks `binaries` for its debug file. Reads headers,
-/// section tables and notes only.
+/// Surveys `module` and its debug file. Reads only headers, section tables and notes.
 ///
 /// # Errors
-/// Why there is nothing to look at: the file can't be had, or is no ELF file.
+/// The reason: no file, or no ELF file.
 pub fn survey(module: &Module, binaries: &dyn Binaries) -> Result<Survey, String> {
     let file = binaries.module(module)?;
     let elf = Elf::open(&*file).map_err(|error| error.to_string())?;
@@ -64,7 +63,6 @@ pub fn survey(module: &Module, binaries: &dyn Binaries) -> Result<Survey, String
     Ok(survey)
 }
 
-/// Whether a section is there with its contents.
 fn has(elf: &Elf<'_>, name: &str) -> bool {
     let section = elf.section(name).and_then(|index| elf.sections.get(index));
     section.is_some_and(|section| section.kind != SHT_NOBITS)

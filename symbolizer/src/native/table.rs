@@ -1,11 +1,9 @@
-//! Which symbol each hit belongs to: one pass over the symbol tables that keeps
-//! only what concerns a hit, so that a table of a million symbols costs its reading
-//! and nothing else.
+//! The symbol of each hit, from one pass over the symbol tables. Memory grows with hits, not with
+//! symbols.
 //!
-//! Two facts per hit are gathered. *Sized* symbols that contain it are kept, and the
-//! innermost wins (the one that starts last). Where there is none, the symbol that
-//! starts nearest before it counts, if that has no size: it reaches to the next
-//! symbol. If that has a size, the hit lies behind its end: padding, no symbol.
+//! The innermost *sized* symbol around a hit wins (the one with the last start). Without any, the
+//! nearest symbol before the hit counts if it has no size: it reaches to the next symbol. If it has
+//! a size, it ends before the hit: padding without a symbol.
 //!
 //! ```text
 //!   symbols   |--f-----------|      |-g (no size)
@@ -22,45 +20,42 @@ use goblin::elf::sym::{
 use super::elf::{Elf, ElfError};
 use super::limits;
 
-/// `STB_GNU_UNIQUE`.
 const STB_GNU_UNIQUE: u8 = 10;
-/// Machines whose assemblers mark code and data with `$x` and `$d`: 32-bit and
-/// 64-bit Arm, RISC-V.
+/// Machines with mapping symbols `$x` and `$d` between code and data: 32-bit and 64-bit Arm,
+/// RISC-V.
 const WITH_MAPPING_SYMBOLS: [u16; 3] = [40, 183, 243];
 
-/// A symbol's name: where to read it.
+/// The location of a symbol's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NameAt {
-    /// The number that the table was scanned under.
+    /// The table's number in [`Lookup::scan`].
     pub(crate) table: u8,
-    /// `st_name`.
     pub(crate) offset: u32,
 }
 
-/// What is known about a hit.
+/// The symbol of a hit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It lies in a symbol.
     Symbol {
-        /// The symbol's start (svma).
+        /// Start (svma).
         start: u64,
-        /// The address after its last byte; `u64::MAX` where nothing follows.
+        /// End, exclusive; `u64::MAX` without a next symbol.
         end: u64,
-        /// Whether the size is its own.
+        /// Whether the symbol has a size.
         sized: bool,
-        /// Its name, and equally good other ones; not empty.
+        /// Its name and equally good aliases; not empty.
         names: Vec<NameAt>,
     },
-    /// It lies between symbols.
+    /// No symbol.
     Gap {
-        /// The end of what is before; 0 where there is nothing.
+        /// End of the previous symbol; 0 without one.
         start: u64,
-        /// The start of what follows; `u64::MAX` where there is nothing.
+        /// Start of the next symbol; `u64::MAX` without one.
         end: u64,
     },
 }
 
-/// A symbol that may be the answer. Ordered by start, then by rank.
+/// A possible answer. Ordered by start, then by rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     start: u64,
@@ -69,24 +64,23 @@ struct Candidate {
     name: NameAt,
 }
 
-/// What lies between one hit and the next (or the ends).
+/// The symbols between two neighbouring hits.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
-    /// The last symbol that starts here.
+    /// The last symbol with its start here.
     last: Option<Candidate>,
-    /// Where the first symbol here starts.
+    /// The first start here.
     first_start: u64,
     /// The last end of a sized symbol here.
     last_end: u64,
 }
 
-/// The hits, and what the tables scanned so far say about them.
+/// Collects symbols for hits.
 #[derive(Debug)]
 pub(crate) struct Lookup<'h> {
     /// Ascending, without duplicates (svma).
     hits: &'h [u64],
-    /// `cells[i]` lies before `hits[i]` and after `hits[i - 1]`: a symbol that
-    /// starts exactly at a hit is in the cell before it.
+    /// `cells[i]` lies between `hits[i - 1]` (exclusive) and `hits[i]` (inclusive).
     cells: Vec<Cell>,
     sized: Vec<Candidate>,
     /// Whether [`limits::CANDIDATES`] was reached.
@@ -94,7 +88,7 @@ pub(crate) struct Lookup<'h> {
 }
 
 impl<'h> Lookup<'h> {
-    /// For these hits, ascending and without duplicates.
+    /// `hits` are ascending, without duplicates.
     pub(crate) fn new(hits: &'h [u64]) -> Self {
         let empty = Cell {
             last: None,
@@ -109,8 +103,7 @@ impl<'h> Lookup<'h> {
         }
     }
 
-    /// Scans the symbol table that is section `index` under the number `table`, and
-    /// says how many functions it has.
+    /// Scans the symbol table in section `index`. Returns its number of functions.
     pub(crate) fn scan(&mut self, elf: &Elf<'_>, index: usize, table: u8) -> Result<u64, ElfError> {
         let section = elf.sections.get(index).ok_or(ElfError::NoContents)?;
         if section.kind == goblin::elf::section_header::SHT_NOBITS {
@@ -133,7 +126,7 @@ impl<'h> Lookup<'h> {
             });
         }
         let is_code: Vec<bool> = elf.sections.iter().map(|s| s.is_code()).collect();
-        // Only these need the names now, to tell mapping symbols from functions.
+        // Names distinguish mapping symbols from functions.
         let names = if WITH_MAPPING_SYMBOLS.contains(&elf.machine) {
             elf.section_bytes(section.link, limits::STRING_TABLE_BYTES as u64)
                 .ok()
@@ -145,7 +138,7 @@ impl<'h> Lookup<'h> {
         let mut done = 0;
         while done < count {
             let now = per_read.min(count - done);
-            // The offset is checked by `piece`; it saturates only for nonsense.
+            // `piece` checks the offset.
             let offset = section.offset.saturating_add(done * size);
             let bytes = elf.piece(offset, now * size, "symbol table")?;
             let symbols = Symtab::parse(&bytes, 0, usize::try_from(now).unwrap_or(0), elf.context)
@@ -167,7 +160,7 @@ impl<'h> Lookup<'h> {
                     continue;
                 }
                 functions += 1;
-                // Thumb code is marked in the address's lowest bit.
+                // The lowest address bit marks Thumb code.
                 let start = match elf.machine {
                     40 => symbol.st_value & !1,
                     _ => symbol.st_value,
@@ -179,8 +172,8 @@ impl<'h> Lookup<'h> {
         Ok(functions)
     }
 
-    /// Takes note of one symbol. A `size` of 0 is unknown; the higher `rank`, the
-    /// better among symbols of one address.
+    /// Adds one symbol. Size 0 means unknown; of symbols with equal addresses, the highest rank
+    /// wins.
     pub(crate) fn add(&mut self, start: u64, size: u64, rank: u8, name: NameAt) {
         let end = start.saturating_add(size);
         let candidate = Candidate {
@@ -194,7 +187,7 @@ impl<'h> Lookup<'h> {
             return;
         };
         cell.first_start = cell.first_start.min(start);
-        // Sized ones before unsized ones, and the first table before the others.
+        // Sized symbols win over unsized ones, and the first table over others.
         let better = cell.last.is_none_or(|last| {
             (start, end > start, rank) > (last.start, last.end > last.start, last.rank)
         });
@@ -224,7 +217,7 @@ impl<'h> Lookup<'h> {
 
     /// The answers, one per hit.
     pub(crate) fn answers(mut self) -> Vec<Answer> {
-        // The better of one start comes last; the first table is better.
+        // Best candidates come last; the first table is better.
         self.sized
             .sort_by_key(|c| (c.start, c.rank, std::cmp::Reverse((c.name, c.end))));
         let mut next_starts = vec![u64::MAX; self.hits.len()];
@@ -241,7 +234,7 @@ impl<'h> Lookup<'h> {
             while let Some(candidate) = sized.next_if(|c| c.start <= *hit) {
                 open.push(*candidate);
             }
-            // Hits ascend, so what ended before this one is done with.
+            // Hits ascend: drop candidates that end before this hit.
             while open.last().is_some_and(|candidate| candidate.end <= *hit) {
                 open.pop();
             }
@@ -271,7 +264,7 @@ impl<'h> Lookup<'h> {
     }
 }
 
-/// The names of all candidates that are as good as the best.
+/// Names of all candidates as good as the best.
 fn aliases(open: &[Candidate], best: &Candidate) -> Vec<NameAt> {
     open.iter()
         .rev()
@@ -282,8 +275,8 @@ fn aliases(open: &[Candidate], best: &Candidate) -> Vec<NameAt> {
         .collect()
 }
 
-/// How good a name a symbol gives to code, the higher the better; `None` when it
-/// does not name code of this file.
+/// The quality of a symbol's name for code, higher is better; `None` for data and for symbols of
+/// other files.
 fn rank(symbol: &Sym, is_code: &[bool]) -> Option<u8> {
     let of_kind = match symbol.st_type() {
         STT_FUNC | STT_GNU_IFUNC => 4,
@@ -293,7 +286,7 @@ fn rank(symbol: &Sym, is_code: &[bool]) -> Option<u8> {
     let section = u32::try_from(symbol.st_shndx).ok()?;
     let in_code = match section {
         SHN_UNDEF => false,
-        // The true index is in another table; a function is believed without it.
+        // Another table has the index: trust functions without it.
         SHN_XINDEX => of_kind > 0,
         SHN_LORESERVE.. => false,
         index => is_code.get(index as usize).copied().unwrap_or(false),
@@ -378,7 +371,7 @@ mod tests {
         assert_eq!(Lookup::new(&hits).answers(), [gap.clone(), gap]);
     }
 
-    /// The rule of the module comment, hit by hit over all symbols.
+    /// The rule of the module comment, checked against all symbols.
     fn naive(hit: u64, symbols: &[(u64, u64)]) -> (u64, u64) {
         let next = symbols.iter().map(|s| s.0).filter(|s| *s > hit).min();
         let next = next.unwrap_or(u64::MAX);
@@ -408,7 +401,7 @@ mod tests {
             let hits: Vec<u64> = hits.into_iter().collect();
             let mut lookup = Lookup::new(&hits);
             for (start, size) in &symbols {
-                // The size stands in for the name, so that the order is total.
+                // Sizes as names make the order total.
                 lookup.add(*start, *size, 0, name(u32::try_from(*size).unwrap()));
             }
             for (hit, answer) in hits.iter().zip(lookup.answers()) {

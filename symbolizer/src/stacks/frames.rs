@@ -1,29 +1,27 @@
-//! What a site is in a stack: its function, and those that it was inlined through.
+//! Frames of a site: its function and the inlined functions.
 
 use crate::profile::{Entry, Frame, Profile, Site, SiteId};
 
-/// A function of a stack.
+/// A function in a stack.
 #[derive(Clone, Copy, Debug)]
 pub struct StackFrame<'a> {
-    /// The entry that its site belongs to: of the innermost function.
+    /// The site's entry, which is the innermost function's.
     pub entry: &'a Entry,
-    /// The place.
+    /// Function and location.
     pub place: &'a Frame,
-    /// 0 for the function that the machine code was made for, 1 for what was inlined
-    /// into that, and so on.
+    /// 0 for the compiled function, 1 for functions inlined into it, and so on.
     pub inline_depth: u32,
 }
 
 impl StackFrame<'_> {
-    /// Whether it was inlined into the frame before it.
+    /// Whether the function is inlined into the frame before.
     #[must_use]
     pub fn is_inlined(&self) -> bool {
         self.inline_depth > 0
     }
 }
 
-/// The frames of a site, the outermost first; without those that were inlined unless
-/// `inlined`.
+/// The frames of a site, outermost first. Without `inlined`, inlined functions are left out.
 pub fn frames_of(
     profile: &Profile,
     site: SiteId,

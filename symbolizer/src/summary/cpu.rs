@@ -1,4 +1,4 @@
-//! The threads' CPU time over time, and the samples that it promised (TRUTH.md §2).
+//! CPU time of threads over time, and the expected samples (docs/truth.md §2).
 
 use super::{Filter, late, window};
 use crate::profile::Profile;
@@ -6,27 +6,27 @@ use crate::time_buckets::{Selection, Stop};
 use crate::trace::TraceThread;
 use vmscope_records::{DurationNs, TimeNs};
 
-/// A thread's CPU time (or its user part) as it was read, with lines between the readings.
+/// A thread's CPU readings (total or user time), with linear interpolation.
 pub(super) struct CpuLine(Vec<(TimeNs, u64)>);
 
-/// The CPU time of a thread in a window.
+/// A thread's CPU time in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Account {
-    /// All of it, user and kernel, where known.
+    /// User and kernel time, if known.
     pub cpu: Option<DurationNs>,
-    /// The samples that it promised; samples behind the last reading count as promised.
-    /// `None` where it is not known, and under [`Filter::only`].
+    /// Expected samples for the CPU time, plus the samples after its last reading. `None` if
+    /// unknown, and under [`Filter::only`].
     pub promised: Option<f64>,
 }
 
 impl CpuLine {
-    /// `None` where it was never read.
+    /// `None` without readings.
     pub fn of(thread: &TraceThread, begin: TimeNs, user: bool) -> Option<Self> {
         let end = thread
             .end
             .as_ref()
             .map(|end| (end.time, end.cpu, end.cpu_user));
-        // The account begins with the recording, however old the thread is.
+        // The account starts with the recording, even for older threads.
         let points: Vec<(TimeNs, u64)> = std::iter::once((thread.thread.time.max(begin), 0))
             .chain(
                 (thread
@@ -42,12 +42,12 @@ impl CpuLine {
         (points.len() >= 2).then_some(CpuLine(points))
     }
 
-    /// What was used in a window.
+    /// CPU time used in a window.
     pub fn used(&self, window: (TimeNs, TimeNs)) -> DurationNs {
         DurationNs(self.at(window.1).saturating_sub(self.at(window.0)))
     }
 
-    /// What was used until a time.
+    /// CPU time used before `time`.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -71,8 +71,8 @@ impl CpuLine {
     }
 }
 
-/// What promises samples: the period in ns, whether the kernel's part does, and when the
-/// accounts begin.
+/// Basis of expected samples: the period in ns, whether kernel time counts, and the start of the
+/// accounts.
 fn terms(profile: &Profile) -> (f64, bool, TimeNs) {
     let session = profile.trace.session.as_ref();
     #[expect(clippy::cast_precision_loss, reason = "a period is far below 2^52 ns")]
@@ -82,8 +82,8 @@ fn terms(profile: &Profile) -> (f64, bool, TimeNs) {
     (period.max(1.0), kernel, begin)
 }
 
-/// Each thread's account in the filter's window, by [`crate::Trace::threads`]; of threads
-/// that the filter leaves out an empty one. `None` when `stop` was wished before it was done.
+/// Each thread's account in the filter's window, in the order of [`crate::Trace::threads`]; empty
+/// for other threads. `None` if `stop` was requested first.
 #[must_use]
 #[expect(
     clippy::cast_precision_loss,
@@ -115,10 +115,9 @@ pub fn accounts(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<A
     accounts.collect()
 }
 
-/// How many samples the CPU time of the filter's threads promised between each two of
-/// `edges`. CPU time is read some times a second, and taken as even between two readings.
-/// `None` where it is known of no thread, under [`Filter::only`], and when `stop` was
-/// wished before it was done.
+/// Expected samples for the CPU time of the filter's threads between consecutive `edges`. Assumes
+/// constant use between two readings (several per second). `None` without any known CPU time, under
+/// [`Filter::only`], and if `stop` was requested first.
 #[must_use]
 #[expect(
     clippy::cast_precision_loss,

@@ -1,30 +1,28 @@
-//! How sure a share is: batch means (TRUTH.md §4).
+//! Errors of shares by batch means (docs/truth.md §4).
 
 use crate::profile::Profile;
 use crate::time_buckets::{Cell, Few, Piece, Selection, Spot, Stop, TimeBucket};
 
-/// Batches for the error of a share (TRUTH.md §4 wants at least 30).
+/// Batches per estimate (docs/truth.md §4 requires at least 30).
 const BATCHES: u64 = 32;
 
-/// With fewer samples a batch than this, no error is given.
+/// Minimum samples per batch for an error estimate.
 const MIN_SAMPLES_A_BATCH: u64 = 10;
 
 /// Two-sided 95 % quantile of Student's t with 31 degrees of freedom.
 const T_95: f64 = 2.04;
 
-/// So many cells are looked at before it is checked whether that is enough.
+/// Cells between two checks for enough samples.
 const CHECKED: usize = 4096;
 
-/// Of no group.
+/// No group.
 const NONE: u32 = u32::MAX;
 
-/// The 95 % half-width of the share of each of `count` groups in the `total` samples of a
-/// selection, by batches of samples that follow one another. `group_of` gives the
-/// group, or `None` for those of no group. Empty where there are too few samples to say;
-/// `None` when `stop` was wished before it was done.
+/// The 95 % half-widths of the shares of `count` groups in a selection's `total` samples, by
+/// batches of consecutive samples. `group_of` returns the group or `None`.
 ///
-/// Of samples that were dropped only a total is known, which has no batches: a selection with
-/// those has no errors.
+/// Empty if samples are too few, or some were dropped: their total has no batches. `None` if `stop`
+/// was requested first.
 pub(crate) fn batch_errors(
     profile: &Profile,
     selection: &Selection,
@@ -53,38 +51,37 @@ pub(crate) fn batch_errors(
     batches.errors(stop)
 }
 
-/// Takes samples batch by batch, from time buckets as far as these fit into one.
+/// Fills batches with samples, by whole time buckets where they fit.
 pub(crate) struct Batches<'a, C, P> {
     pub profile: &'a Profile,
     pub selection: &'a Selection,
-    /// The spots that count, where they are few.
+    /// The counted spots, if few.
     pub few: Option<Few>,
-    /// Whether a spot is of any group.
+    /// Whether a spot belongs to any group.
     pub counts: C,
-    /// Puts a thread's samples at a spot into the groups that they are of.
+    /// Adds a thread's samples at a spot to their groups.
     pub put: P,
-    /// What is selected of a time bucket, by thread.
+    /// Selected cells of a time bucket, by thread.
     pub selected: Vec<(u32, Cell)>,
     pub means: Means,
 }
 
-/// Batch means of samples that come one after another.
+/// Batch means of consecutive samples.
 pub(crate) struct Means {
-    /// Samples of a batch.
+    /// Samples per batch.
     size: u64,
-    /// Those of the present one.
+    /// Samples in the current batch.
     filled: u64,
-    /// Batches that are not full.
+    /// Batches still to fill.
     left: u64,
-    /// The present batch, by group.
+    /// The current batch, by group.
     batch: Vec<u32>,
-    /// Of the full ones, the sum and the sum of squares.
+    /// Sum and sum of squares over full batches, by group.
     sums: Vec<(u64, u64)>,
 }
 
 impl Means {
-    /// For the shares of `count` groups in `total` samples; `None` where these are too few to
-    /// say.
+    /// For `count` groups in `total` samples; `None` if samples are too few.
     pub fn new(total: u64, count: usize) -> Option<Self> {
         let size = total / BATCHES;
         (size >= MIN_SAMPLES_A_BATCH).then(|| Means {
@@ -96,19 +93,19 @@ impl Means {
         })
     }
 
-    /// Whether all batches are full: what comes behind is left out.
+    /// Whether all batches are full; further samples are ignored.
     pub fn is_full(&self) -> bool {
         self.left == 0
     }
 
-    /// Puts samples into the batch as those of a group; one sample may be of several.
+    /// Adds samples to a group in the current batch; a sample may belong to several groups.
     pub fn put(&mut self, group: u32, samples: u32) {
         if let Some(slot) = self.batch.get_mut(group as usize) {
             *slot = slot.saturating_add(samples);
         }
     }
 
-    /// Notes that so many samples were put; closes a batch that is full.
+    /// Counts added samples; closes a full batch.
     pub fn fill(&mut self, samples: u64) {
         self.filled += samples;
         if samples == 0 || self.filled < self.size || self.left == 0 {
@@ -123,7 +120,7 @@ impl Means {
         self.left -= 1;
     }
 
-    /// Notes that so many samples of no group came, one by one.
+    /// Counts samples without a group, one by one.
     pub fn pass(&mut self, mut samples: u64) {
         while samples > 0 && !self.is_full() {
             let some = samples.min(self.size - self.filled);
@@ -138,7 +135,7 @@ impl Means {
         let batches = BATCHES as f64;
         let scale = batches * (batches - 1.0) * (self.size as f64).powi(2);
         let errors = self.sums.iter().map(|&(sum, squares)| {
-            // Whole numbers, so that what is constant has no variance at all.
+            // Integers, so constant batches have exactly zero variance.
             let spread = u128::from(squares) * u128::from(BATCHES);
             let spread = spread.saturating_sub(u128::from(sum).pow(2));
             T_95 * (spread as f64 / scale / batches).sqrt()
@@ -148,16 +145,16 @@ impl Means {
 }
 
 impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
-    /// The half-width of each group's share; `None` when `stop` was wished before it was done.
+    /// The half-width of each group's share; `None` if `stop` was requested first.
     pub fn errors(mut self, stop: &Stop) -> Option<Vec<f64>> {
         let levels = self.profile.time_buckets.levels();
         let range = self.selection.range.clone();
         let done = self.take(levels, range, stop);
-        // It ends early when all batches are full: what remains behind is left out.
+        // Full batches stop the traversal; later samples are ignored.
         (done.is_some() || self.means.is_full()).then(|| self.means.errors())
     }
 
-    /// Takes a range, in time buckets of less than `level`.
+    /// Takes a range, in time buckets below `level`.
     fn take(&mut self, level: usize, range: std::ops::Range<u64>, stop: &Stop) -> Option<()> {
         let time_buckets = &self.profile.time_buckets;
         time_buckets.pieces_below(level, range, &mut |piece| {
@@ -174,7 +171,7 @@ impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
         })
     }
 
-    /// Adds what is selected of a time bucket to the present batch, if that has room for so much.
+    /// Adds the selected part of a time bucket to the current batch, if it fits.
     fn add(&mut self, slice: &TimeBucket, room: u64) -> bool {
         let selection = self.selection;
         let runs = slice.runs();
@@ -187,7 +184,7 @@ impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
             for run in runs {
                 let put = |cell: &Cell| (self.put)(&mut self.means, run.thread, *cell);
                 match &self.few {
-                    // What counts is what is taken, or a part of that.
+                    // The counted spots are a subset of the selection.
                     Some(few) if few.is_quicker(run.cells.len()) => few.each(run.cells, put),
                     _ => selection.each_cell(run.cells, put),
                 }
@@ -198,7 +195,7 @@ impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
         let mut samples = 0;
         self.selected.clear();
         for run in runs {
-            // Some at a time: it is seldom long before there are too many.
+            // In portions: the batch usually overflows early.
             let some = match selection.is_few_among(run.cells.len()) {
                 true => run.cells.len().max(1),
                 false => CHECKED,

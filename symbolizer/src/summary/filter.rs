@@ -1,53 +1,51 @@
-//! Which samples count.
+//! Filter of samples.
 
 use crate::profile::{Entry, EntryId, Profile, Region};
 use rustc_hash::FxHashSet;
 use vmscope_records::TimeNs;
 
-/// Which samples to count: those that all of its parts take.
+/// Selects samples that meet every condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Threads by index in the trace; `None` for all.
+    /// Indices in the trace; `None` for all threads.
     pub threads: Option<FxHashSet<u32>>,
-    /// Threads that are left out, by index in the trace: of a growing trace, threads that
-    /// begin later are taken.
+    /// Excluded threads by index in the trace; threads starting later remain included.
     pub without: FxHashSet<u32>,
-    /// Not before.
+    /// Earliest time, inclusive.
     pub from: Option<TimeNs>,
-    /// Not at or after.
+    /// End of the window, exclusive.
     pub to: Option<TimeNs>,
-    /// Where a sample fell: what its innermost entry is.
+    /// Condition on the sample's innermost entry.
     pub only: Only,
 }
 
-/// Which entries' samples to count. A list that is empty takes all; of one that is not,
-/// an entry has to fit one item. It has to fit every list.
+/// Condition on entries. Each non-empty list must contain a match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Only {
-    /// [`Entry::region`].
+    /// Accepted [`Entry::region`]s.
     pub regions: Vec<Region>,
-    /// [`Entry::module`], whole.
+    /// Exact [`Entry::module`]s.
     pub modules: Vec<String>,
-    /// [`Entry::tier`], whole.
+    /// Exact [`Entry::tier`]s.
     pub tiers: Vec<String>,
-    /// Parts of [`Entry::name`], in any letter case.
+    /// Substrings of [`Entry::name`], case-insensitive.
     pub names: Vec<String>,
-    /// The entries themselves.
+    /// Accepted entries.
     pub entries: Vec<EntryId>,
 }
 
-/// The entries of one profile that a filter takes.
+/// A filter's entries in one profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryMask(Vec<bool>);
 
 impl EntryMask {
-    /// Whether samples of this entry are taken.
+    /// Whether the filter includes this entry.
     #[must_use]
     pub fn takes(&self, entry: EntryId) -> bool {
         self.0.get(entry as usize).copied().unwrap_or(false)
     }
 
-    /// By site: whether the entry that it is of is taken.
+    /// By site: whether the filter includes its entry.
     #[must_use]
     pub fn of_sites(&self, profile: &Profile) -> Vec<bool> {
         let sites = profile.sites.iter();
@@ -56,27 +54,27 @@ impl EntryMask {
 }
 
 impl Filter {
-    /// Whether a sample of that thread (its index in the trace) and time is counted, as
-    /// far as these two say: [`Filter::entry_mask`] has the rest.
+    /// Whether the filter includes this thread (index in the trace) and time;
+    /// [`Filter::entry_mask`] tests the entry.
     #[must_use]
     pub fn takes(&self, thread: u32, time: TimeNs) -> bool {
         self.takes_thread(thread) && self.takes_time(time)
     }
 
-    /// Whether a thread (its index in the trace) is taken.
+    /// Whether the filter includes a thread (index in the trace).
     #[must_use]
     pub fn takes_thread(&self, thread: u32) -> bool {
         let threads = self.threads.as_ref();
         threads.is_none_or(|threads| threads.contains(&thread)) && !self.without.contains(&thread)
     }
 
-    /// Whether every thread is taken.
+    /// Whether the filter includes every thread.
     #[must_use]
     pub fn takes_all_threads(&self) -> bool {
         self.threads.is_none() && self.without.is_empty()
     }
 
-    /// The same whichever the threads are.
+    /// The filter without its conditions on threads.
     #[must_use]
     pub fn of_all_threads(&self) -> Self {
         Filter {
@@ -92,14 +90,14 @@ impl Filter {
         self.from.is_none_or(|from| time >= from) && self.to.is_none_or(|to| time < to)
     }
 
-    /// The entries that [`Filter::only`] takes; `None` for all of them. Looks at every
-    /// entry: made once for each use.
+    /// Mask of [`Filter::only`]; `None` without conditions. Takes time proportional to the entries:
+    /// make it once per use.
     #[must_use]
     pub fn entry_mask(&self, profile: &Profile) -> Option<EntryMask> {
         self.only.mask(&profile.entries)
     }
 
-    /// By place: whether [`Filter::only`] takes the entry of its site.
+    /// By place: whether [`Filter::only`] includes the entry of its site.
     pub(crate) fn takes_places<'a>(&self, profile: &'a Profile) -> impl Fn(u32) -> bool + use<'a> {
         let mask = self.entry_mask(profile).map(|mask| mask.of_sites(profile));
         move |place| {
@@ -110,7 +108,7 @@ impl Filter {
         }
     }
 
-    /// Whether it takes every sample.
+    /// Whether the filter has no conditions.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         *self == Filter::default()
@@ -118,13 +116,13 @@ impl Filter {
 }
 
 impl Only {
-    /// Whether it takes every entry.
+    /// Whether there are no conditions.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         *self == Only::default()
     }
 
-    /// Which regions it takes, by [`Region::ALL`], if it is about regions alone.
+    /// The accepted regions by [`Region::ALL`], if no other list has conditions.
     pub(crate) fn of_regions(&self) -> Option<[bool; Region::ALL.len()]> {
         let is_alone = self.modules.is_empty()
             && self.tiers.is_empty()

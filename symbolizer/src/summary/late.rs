@@ -5,11 +5,10 @@ use crate::time_buckets::Selection;
 use crate::trace::TraceThread;
 use vmscope_records::TimeNs;
 
-/// How many of the samples that a selection takes are late, by thread. Of threads whose
-/// CPU time was never read nothing is said.
+/// Late samples of a selection by thread; none for threads without CPU readings.
 ///
-/// Only samples behind the first late one's reading are looked at: a recording reads CPU
-/// times until its end, so these are few.
+/// Starts at the earliest last reading: CPU readings continue until the recording's end, so few
+/// samples follow.
 pub(super) fn by_thread(profile: &Profile, selection: &Selection) -> Vec<u64> {
     let trace = &profile.trace;
     let samples = &trace.samples;
@@ -43,7 +42,7 @@ pub(super) fn by_thread(profile: &Profile, selection: &Selection) -> Vec<u64> {
     late
 }
 
-/// When a thread's CPU time was last read.
+/// Time of a thread's last CPU reading.
 fn last_reading(thread: &TraceThread) -> Option<TimeNs> {
     let read = thread.cpu.iter().map(|cpu| cpu.time);
     let read = read.chain(thread.end.as_ref().map(|end| end.time));

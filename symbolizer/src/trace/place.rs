@@ -7,7 +7,7 @@ use super::ahead::each_item;
 use super::interpreted::Interpreters;
 use super::state::Change;
 use super::world::World;
-use super::{ChainTree, Trace, TraceError, Watch};
+use super::{ChainTree, Place, Trace, TraceError, Watch};
 use crate::zone::ZoneEvent;
 use std::io::{Read, Seek};
 use std::iter::Peekable;
@@ -133,6 +133,7 @@ impl Trace {
     ) -> u32 {
         self.samples.truncated_chains += u64::from(chain.truncated);
         let mut node = ChainTree::NONE;
+        let mut is_broken = false;
         // From the outermost inwards. A return address belongs to the call before it;
         // the user pc below a kernel sample is no return address.
         for (depth, address) in chain.user.iter().enumerate().rev() {
@@ -143,8 +144,15 @@ impl Trace {
                 Avma(address.0.saturating_sub(1))
             };
             let place = now.place(process, call, CpuMode::User);
-            node = self.chains.child(node, place);
+            // Where nothing is mapped, nothing calls: what lies outside is no caller, either.
+            let is_caller = now.places.get(place) != Some(Place::Unmapped);
+            is_broken |= !is_caller;
+            node = match is_caller {
+                true => self.chains.child(node, place),
+                false => ChainTree::NONE,
+            };
         }
+        self.samples.broken_chains += u64::from(is_broken);
         for address in chain.kernel.iter().rev() {
             let call = Avma(address.0.saturating_sub(1));
             let place = now.place(process, call, CpuMode::Kernel);

@@ -126,7 +126,7 @@ impl Trace {
         // Stable: the last of equal records is the newest.
         let identity = |one: &Compilation| (one.thread, one.first_seen, one.id);
         self.compilations
-            .sort_by_key(|one| (identity(one), one.told_at()));
+            .sort_by_key(|one| (identity(one), one.emitted_at()));
         self.compilations.dedup_by(|later, kept| {
             let same = identity(later) == identity(kept);
             if same {

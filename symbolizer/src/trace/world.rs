@@ -42,7 +42,7 @@ pub(crate) struct World {
     cache: Cache,
     kernel: Vec<(Avma, u32)>,
     nearby: Nearby,
-    places: Places,
+    pub(super) places: Places,
 }
 
 impl World {

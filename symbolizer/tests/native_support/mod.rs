@@ -1,4 +1,4 @@
-//! A driver over the file system, and the tools that make test programs.
+//! A file-system driver, and tools for making test programs.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -22,7 +22,7 @@ use vmscope_symbolizer::native::{
     Binaries, DebugFile, DebugFileKind, DebugFileRequest, FileBytes, ReadError,
 };
 
-/// A file by `pread`.
+/// A file read by `pread`.
 pub struct DiskFile(File, u64);
 
 impl DiskFile {
@@ -51,12 +51,12 @@ impl FileBytes for DiskFile {
     }
 }
 
-/// Modules by their path; debug files as GDB looks for them, under `root`.
+/// Modules by path; debug files by GDB's search rules below `root`.
 #[derive(Default)]
 pub struct Disk {
-    /// What stands for `/usr/lib/debug`.
+    /// Replaces `/usr/lib/debug`.
     pub root: PathBuf,
-    /// What was asked for.
+    /// Requested paths.
     pub asked: Mutex<Vec<String>>,
 }
 
@@ -98,7 +98,7 @@ impl Binaries for Disk {
     }
 }
 
-/// The module at `path`, about which nothing else is known.
+/// The module at `path`, without further facts.
 pub fn module(path: &Path) -> Module {
     Module {
         key: ModuleKey(1),
@@ -113,8 +113,8 @@ pub fn module(path: &Path) -> Module {
     }
 }
 
-/// Runs a command line in `dir`, its words split at blanks; its output, or `None`
-/// (loudly) when the tool is not there.
+/// Runs a command line in `dir`, split at blanks. Returns its output, or prints and returns `None`
+/// if the tool is missing.
 pub fn run(dir: &Path, line: &str) -> Option<String> {
     let mut words = line.split(' ').filter(|word| !word.is_empty());
     let tool = words.next().unwrap();
@@ -135,7 +135,7 @@ pub fn run(dir: &Path, line: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The program's segments of code: (offset, address, size), from readelf.
+/// The program's code segments from readelf: (offset, address, size).
 pub fn code_segments(dir: &Path, file: &str) -> Option<Vec<(u64, u64, u64)>> {
     let text = run(dir, &format!("readelf -lW {file}"))?;
     let hex = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
@@ -156,7 +156,7 @@ pub fn offset_of(segments: &[(u64, u64, u64)], address: u64) -> Option<FileOffse
         .map(|(offset, at, _)| FileOffset(address - at + offset))
 }
 
-/// The functions that `nm` lists: (address, name), ascending.
+/// Functions listed by `nm`: (address, name), ascending.
 pub fn functions(dir: &Path, file: &str) -> Option<Vec<(u64, String)>> {
     let text = run(dir, &format!("nm -n --defined-only {file}"))?;
     Some(

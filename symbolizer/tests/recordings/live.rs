@@ -1,4 +1,4 @@
-//! The same recording, taken whole and as it is told.
+//! A recording read as a whole, and taken step by step.
 
 use std::io::Cursor;
 use std::sync::PoisonError;
@@ -9,7 +9,7 @@ use vmscope_symbolizer::live::Settled;
 use vmscope_symbolizer::native::{Binaries, DebugFile, DebugFileRequest, FileBytes};
 use vmscope_symbolizer::{Bounds, Entry, Live, Omitted, Profile, Site, profile_of};
 
-/// No file can be had.
+/// A driver without files.
 pub struct NoFiles;
 
 impl Binaries for NoFiles {
@@ -26,7 +26,7 @@ impl Binaries for NoFiles {
     }
 }
 
-/// All records of a file, in the order in which a reader meets them.
+/// All records of a file in reading order.
 pub fn records_of(bytes: &[u8]) -> Vec<Record> {
     let mut reader = Reader::open(Cursor::new(bytes)).unwrap();
     let mut records = Vec::new();
@@ -42,7 +42,7 @@ pub fn records_of(bytes: &[u8]) -> Vec<Record> {
     records
 }
 
-/// When a record is told. What says how the rest is to be read comes first.
+/// The time of a record's delivery. Rules and descriptions come first.
 fn told_at(record: &Record) -> u64 {
     match record {
         Record::RegionRules(_) | Record::InterpreterRules(_) | Record::Method(_) => 0,
@@ -51,8 +51,7 @@ fn told_at(record: &Record) -> u64 {
     }
 }
 
-/// The times until which everything is told, when records are told by their times: what is
-/// known of code of before that is told by then.
+/// Times at which all records about earlier code have arrived, if records arrive by their times.
 pub fn told_times(records: &[Record], wanted: usize) -> Vec<u64> {
     let mut open: Vec<(u64, u64)> = Vec::new();
     for record in records {
@@ -83,7 +82,7 @@ pub fn told_times(records: &[Record], wanted: usize) -> Vec<u64> {
     times.into_iter().step_by(every).collect()
 }
 
-/// Takes a recording as it is told, with a step at each of `times`.
+/// Takes a recording in delivery order, with a step at each of `times`.
 pub fn live_of(records: &[Record], times: &[u64], bounds: Bounds) -> (Live, Vec<Settled>) {
     let mut records: Vec<&Record> = records.iter().collect();
     records.sort_by_key(|record| told_at(record));
@@ -128,7 +127,7 @@ pub fn rows(profile: &Profile) -> Vec<(TimeNs, ThreadKey, Entry, Site)> {
     .collect()
 }
 
-/// Takes a recording both ways and says where they differ; in `steps` steps.
+/// Takes a recording both ways, in `steps` steps, and reports differences.
 pub fn agree(bytes: &[u8], steps: usize) -> Result<(), String> {
     let whole = profile_of(super::read(bytes).unwrap(), Vec::new(), true);
     let records = records_of(bytes);

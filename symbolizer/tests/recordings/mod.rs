@@ -1,5 +1,4 @@
-//! Recordings made by hand: records go through the real writer and the real reader, so
-//! that what is tested is what a file would give.
+//! Handmade recordings, which go through the real writer and reader.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(
@@ -26,16 +25,16 @@ use vmscope_records::{
 };
 use vmscope_symbolizer::{Profile, Trace, TraceError, profile_of};
 
-/// The process that most tests need.
+/// Process of most tests.
 pub const PROCESS: ProcessKey = ProcessKey(1);
 /// Its thread.
 pub const THREAD: ThreadKey = ThreadKey(1);
 /// Its program, mapped at [`PROGRAM_AT`].
 pub const PROGRAM: ModuleKey = ModuleKey(1);
-/// Where [`PROGRAM`] lies: `0x1000` bytes from file offset 0 on.
+/// Address of [`PROGRAM`]: `0x1000` bytes from file offset 0.
 pub const PROGRAM_AT: u64 = 0x40_0000;
 
-/// A recording in the making.
+/// A recording under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     records: Vec<Record>,
@@ -47,8 +46,8 @@ impl Recording {
         Recording::default()
     }
 
-    /// A process of the VM `kind` with one thread and its program, from time 0 on; a
-    /// sample is promised every microsecond of CPU time.
+    /// A process of VM `kind` with one thread and its program from time 0, and one expected sample
+    /// per microsecond of CPU time.
     pub fn of(kind: &str) -> Self {
         let mut recording = Recording::empty();
         recording.put(Record::Session(Box::new(session(kind))));
@@ -197,7 +196,7 @@ impl Recording {
         self.sample_in(time, thread, pc, CpuMode::User)
     }
 
-    /// A sample with its callers: addresses, the innermost first.
+    /// A sample with its callers' addresses, innermost first.
     pub fn stack(
         &mut self,
         time: u64,
@@ -227,13 +226,12 @@ impl Recording {
         }))
     }
 
-    /// The file.
+    /// The file's bytes.
     pub fn bytes(&self) -> Vec<u8> {
         self.bytes_and(std::iter::empty(), u64::MAX)
     }
 
-    /// The file, with records that need not be kept in memory behind the others, flushed
-    /// every `flush` nanoseconds as a session does.
+    /// The file with streamed records appended, flushed every `flush` nanoseconds like a session.
     pub fn bytes_and(&self, more: impl Iterator<Item = Record>, flush: u64) -> Vec<u8> {
         let bytes = Rc::new(RefCell::new(Vec::new()));
         let mut writer = Writer::begin(Shared(Rc::clone(&bytes))).unwrap();
@@ -264,12 +262,11 @@ impl Recording {
     }
 }
 
-/// Reads a file.
 pub fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
     Trace::read(&mut Reader::open(Cursor::new(bytes))?)
 }
 
-/// A store whose bytes are kept when the writer is dropped without an end.
+/// A store whose bytes survive an unfinished writer.
 struct Shared(Rc<RefCell<Vec<u8>>>);
 
 impl Store for Shared {
@@ -305,7 +302,7 @@ pub fn session(kind: &str) -> Session {
     }
 }
 
-/// A method's code at `[start, end)` since a time that is known exactly.
+/// A method's code at `[start, end)` from an exact time on.
 pub fn code(key: u64, since: u64, start: u64, end: u64) -> Constituent {
     Constituent {
         key: ConstituentKey(key),
@@ -323,7 +320,7 @@ pub fn code(key: u64, since: u64, start: u64, end: u64) -> Constituent {
     }
 }
 
-/// A function with a symbol of its own size.
+/// A function with a sized symbol.
 pub fn function(start: u64, size: u64, name: &str) -> NativeFunction {
     NativeFunction {
         start: FileOffset(start),
@@ -336,7 +333,7 @@ pub fn function(start: u64, size: u64, name: &str) -> NativeFunction {
     }
 }
 
-/// The entry's name of every sample, in order.
+/// Entry names of all samples, in order.
 pub fn names(profile: &Profile) -> Vec<&str> {
     let samples = &profile.trace.samples;
     let entry = |place: &u32| {
@@ -347,8 +344,7 @@ pub fn names(profile: &Profile) -> Vec<&str> {
     samples.places.iter().map(name).collect()
 }
 
-/// A deterministic stream of numbers (splitmix64): tests that draw are the same tests
-/// every time.
+/// A deterministic random sequence (splitmix64): every run tests the same numbers.
 #[derive(Clone, Debug)]
 pub struct Draw(pub u64);
 
@@ -372,7 +368,7 @@ impl Draw {
     }
 }
 
-/// A sample with its callers: addresses, the innermost first. One address has no chain.
+/// A sample with its callers' addresses, innermost first; a single address has no chain.
 pub fn stack_sample(
     time: u64,
     thread: ThreadKey,

@@ -1,5 +1,4 @@
-//! Recordings of the shapes that real ones have, for benchmarks and for measuring the
-//! whole command.
+//! Recordings shaped like real ones, for benchmarks and for measuring the whole command.
 
 #![allow(dead_code, reason = "each user takes a part of it")]
 #![allow(
@@ -21,7 +20,7 @@ use vmscope_records::{
 
 /// The default period.
 pub const PERIOD: u64 = 713_927;
-/// Threads of all shapes but Node's.
+/// Threads of all shapes except Node.
 pub const THREADS: u64 = 8;
 
 fn threads(recording: &mut Recording) {
@@ -41,7 +40,7 @@ fn skewed(draw: &mut Draw, below: u64) -> u64 {
     ((unit * unit * unit) * below as f64) as u64
 }
 
-/// 8 threads, 20,000 distinct addresses in 32 libraries with their symbols.
+/// 8 threads, 20,000 distinct addresses in 32 libraries with symbols.
 pub fn native(samples: u64) -> Vec<u8> {
     let mut draw = Draw(1);
     let mut recording = Recording::of("native");
@@ -70,21 +69,21 @@ pub fn native(samples: u64) -> Vec<u8> {
     recording.end(samples * PERIOD / THREADS).bytes()
 }
 
-/// How the constituents of [`jit`] come and go.
+/// Turnover of the constituents of [`jit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Churn {
-    /// As many as there are places, from the beginning.
+    /// One constituent per place, from the start.
     Still,
-    /// Each at a place of its own, from the beginning, and sampled when the others'
-    /// places would have been its: what the others cost without time.
+    /// Separate places, from the start, sampled in the same order as with turnover: the baseline
+    /// without time.
     Apart,
-    /// At exact times; their ends are not told.
+    /// Exact times, without recorded ends.
     Exact,
-    /// Seen and missed by looks: each may have come before and gone after.
+    /// Observed by polls: earlier start and later end are possible.
     Polled,
 }
 
-/// `codes` constituents at 2,000 places, one after the other.
+/// `codes` constituents in turn at 2,000 places.
 pub fn jit(samples: u64, codes: u64, churn: Churn) -> Vec<u8> {
     const PLACES: u64 = 2_000;
     const SIZE: u64 = 0x400;
@@ -97,7 +96,7 @@ pub fn jit(samples: u64, codes: u64, churn: Churn) -> Vec<u8> {
     let every = samples * PERIOD / THREADS / codes;
     let changes = matches!(churn, Churn::Exact | Churn::Polled);
     for key in 0..codes {
-        // The one that had the place before goes when this one is seen.
+        // Replaces the previous constituent of the place.
         let (now, before) = if changes {
             ((key + 1) * every, key * every)
         } else {
@@ -139,10 +138,10 @@ const BUILTINS_AT: u64 = 0x100_0000;
 const HEAP_AT: u64 = 0x7e00_0000_0000;
 const JS_SLOTS: u64 = 400;
 
-/// Node for `samples` samples at 7 kHz: 2,200 builtins at the start, then 20 pieces of
-/// code a second at reused addresses, with source lines; native code, the collector on
-/// threads of its own, the kernel. Like a real one, it repeats its addresses: 20,786
-/// samples of a benchmark that calls, loops, allocates and parses had 3,540 distinct ones.
+/// Node for `samples` samples at 7 kHz: 2,200 builtins at the start, then 20 pieces of code per
+/// second at reused addresses with source lines; native code, collector threads, the kernel.
+/// Addresses repeat as in reality: 20,786 samples of a benchmark with calls, loops, allocation and
+/// parsing had 3,540 distinct ones.
 pub fn node(samples: u64) -> Vec<u8> {
     const RATE: u64 = 7_000;
     let every = 1_000_000_000 / RATE;
@@ -197,7 +196,7 @@ pub fn node(samples: u64) -> Vec<u8> {
     recording.end(samples * every).bytes()
 }
 
-/// The native functions that were hit, and the rules that tell them apart.
+/// Sampled native functions and their region rules.
 fn node_functions(recording: &mut Recording) {
     let names: Vec<String> = (0..2_500)
         .map(|n| match n % 4 {
@@ -236,7 +235,7 @@ fn node_functions(recording: &mut Recording) {
     }));
 }
 
-/// One piece of compiled JavaScript, of 40 source lines.
+/// One piece of compiled JavaScript with 40 source lines.
 fn node_load(recording: &mut Recording, load: u64, time: u64) {
     let function = load % 600;
     let method = MethodKey(load + 1);

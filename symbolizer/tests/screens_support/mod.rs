@@ -1,4 +1,4 @@
-//! What is asked of the recordings that screens are tested with.
+//! Helpers to query the screen recordings.
 
 use crate::recordings::{read, screens::ms};
 use std::collections::BTreeMap;
@@ -39,13 +39,13 @@ pub fn between(profile: &Profile, from_ms: u64, to_ms: u64) -> Summary {
     Summary::with_errors(profile, &filter)
 }
 
-/// The regions that have samples.
+/// Regions with samples.
 pub fn regions(summary: &Summary) -> Vec<(Region, u64)> {
     let counted = Region::ALL.into_iter().zip(summary.regions);
     counted.filter(|(_, samples)| *samples > 0).collect()
 }
 
-/// Entries with most samples: name, tier, samples.
+/// The hottest entries: name, tier, samples.
 pub fn hottest<'a>(
     profile: &'a Profile,
     summary: &Summary,
@@ -60,14 +60,14 @@ pub fn hottest<'a>(
     all
 }
 
-/// The threads that have samples, most first.
+/// Threads by samples, most first.
 pub fn threads<'a>(profile: &'a Profile, summary: &Summary) -> Vec<(&'a str, u64)> {
     let name = |index: u32| profile.trace.threads[index as usize].thread.name.as_str();
     let all = summary.threads.iter();
     all.map(|one| (name(one.thread), one.samples)).collect()
 }
 
-/// How many callers each sample has that has any.
+/// Number of callers of each sample with callers.
 pub fn depths(profile: &Profile) -> Vec<(u32, usize)> {
     let samples = &profile.trace.samples;
     let rows = samples.threads.iter().zip(&samples.chains);
@@ -75,7 +75,7 @@ pub fn depths(profile: &Profile) -> Vec<(u32, usize)> {
         .collect()
 }
 
-/// So many of each kind (and tier) of constituents.
+/// Number of constituents by kind and tier.
 pub fn constituents(records: &[Record]) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for record in records {
@@ -87,7 +87,7 @@ pub fn constituents(records: &[Record]) -> BTreeMap<String, usize> {
     kinds
 }
 
-/// A method's tiers, and from when to when (ms) its code was there.
+/// A method's tiers, and the residency (ms) of each.
 pub fn lives<'a>(records: &'a [Record], name: &str) -> Vec<(&'a str, u64, Option<u64>)> {
     let since_begin = |time: TimeNs| (time.0 - ms(0)) / 1_000_000;
     let gone = |key| {
@@ -105,7 +105,7 @@ pub fn lives<'a>(records: &'a [Record], name: &str) -> Vec<(&'a str, u64, Option
         .collect()
 }
 
-/// What a recording holds, in words: what is said of it in its documentation.
+/// The recording's facts in words, as documented.
 pub fn told(profile: &Profile) -> Vec<String> {
     let summary = all(profile);
     let regions = regions(&summary);

@@ -20,7 +20,7 @@ pub struct Step {
 /// Something that may not be installed.
 #[derive(Debug)]
 pub struct Need {
-    /// A command that succeeds where it is.
+    /// Command that succeeds if the need is installed.
     pub probe: &'static [&'static str],
     /// What to run instead; nothing: the step is skipped, loudly.
     pub instead: &'static [&'static str],
@@ -35,8 +35,8 @@ enum Outcome {
     Failed(String),
 }
 
-/// Runs the steps until one fails, then says what was run, skipped and how long it
-/// took. Returns whether all passed or were skipped.
+/// Runs every step, then says which passed, failed or were skipped and how long each took.
+/// Returns whether none failed.
 pub fn all(steps: &[&Step]) -> bool {
     let mut lines = Vec::new();
     let mut passed = true;
@@ -60,19 +60,12 @@ pub fn all(steps: &[&Step]) -> bool {
             "{verdict:8} {seconds:6.1} s  {}{detail}",
             step.name
         ));
-        if !passed {
-            break;
-        }
     }
     if let Ok(skipped) = std::fs::read_to_string(skipped_tests()) {
         println!("\nSKIPPED tests:\n{skipped}");
         let _ = std::fs::remove_file(skipped_tests());
     }
     println!("\n{}", lines.join("\n"));
-    let not_run = steps.len() - lines.len();
-    if not_run > 0 {
-        println!("{not_run} steps were not run");
-    }
     passed
 }
 
@@ -121,7 +114,7 @@ fn command_of(words: &[&str]) -> Option<Command> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     command.args(arguments).current_dir(root);
     command.env("VMSCOPE_SKIPPED", skipped_tests());
-    // What the outer cargo set for this program is not meant for an inner one.
+    // Inner cargo calls must not inherit the outer cargo's variables.
     for (key, _) in std::env::vars_os() {
         let name = key.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {

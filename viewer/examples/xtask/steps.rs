@@ -1,5 +1,4 @@
-//! The steps of each task, in the order in which they are run: what is quick and fails
-//! often comes first.
+//! Steps of each task, in execution order: what is quick and fails often comes first.
 
 use crate::run::{Need, Step};
 
@@ -31,7 +30,15 @@ pub const TEST: &[Step] = &[
     ),
     Step {
         name: "tests",
-        command: &["cargo", "nextest", "run", "--workspace", "--locked"],
+        // Every failure, not the first only.
+        command: &[
+            "cargo",
+            "nextest",
+            "run",
+            "--workspace",
+            "--locked",
+            "--no-fail-fast",
+        ],
         env: &[],
         needs: Some(Need {
             probe: &["cargo", "nextest", "--version"],
@@ -85,7 +92,13 @@ pub const DEEP: &[Step] = &[
     ),
     Step {
         name: "property tests, many cases",
-        command: &["cargo", "test", "--workspace", "--release", "--locked"],
+        command: &[
+            "cargo",
+            "test",
+            "--workspace",
+            "--profile=profiling",
+            "--locked",
+        ],
         env: &[("PROPTEST_CASES", "20000")],
         needs: None,
     },
@@ -133,7 +146,7 @@ pub const DEEP: &[Step] = &[
             "sh",
             "-ec",
             "for run in 1 2 3 4 5 6 7 8 9 10; do echo \"run $run\"; \
-             cargo test --workspace --release --locked -- truth; done",
+             cargo test --workspace --profile=profiling --locked -- truth; done",
         ],
     ),
     plain(

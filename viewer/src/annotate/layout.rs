@@ -1,47 +1,44 @@
-//! Which lines a listing has: all bytecodes or source lines in order, each place's samples
-//! beside its own, and quiet stretches folded.
+//! Lines of a listing: bytecodes or source lines in order, samples beside their places, quiet
+//! stretches folded.
 
 use super::source::Source;
+use crate::queries::method::{id_of_callee, id_of_spot};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use vmscope_symbolizer::Region;
 use vmscope_symbolizer::annotate::{Annotation, Inlined, Row, Spot, Tier};
 
-/// Fewer lines than this are not worth folding: the line that says so is one itself.
+/// Minimum number of folded lines; the fold itself takes a line.
 const MIN_FOLDED: usize = 3;
 
-/// More lines around a place are not laid out.
+/// Maximum number of lines around a place.
 const MAX_CONTEXT: u32 = 10_000;
 
-/// Where in a range of bytecodes a line stands.
+/// Position of a line in a range of bytecodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bracket {
-    /// In none, or in one alone.
+    /// In no range of several lines.
     None,
-    /// The first of several.
     First,
-    /// In the middle.
     Inside,
-    /// The last.
     Last,
 }
 
-/// A line of a listing, before it is printed.
+/// A line of a listing.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
-    /// The place with samples that begins here, if one does.
+    /// The place with samples that begins here.
     pub row: Option<&'a Row>,
-    /// Whether the line continues or begins a range of several.
     pub bracket: Bracket,
-    /// The bytecode's pc or the line's number; empty for what is neither.
+    /// Bytecode pc or line number; may be empty.
     pub number: String,
-    /// The source line of a bytecode.
+    /// Source line of a bytecode.
     pub source: Option<u32>,
-    /// The bytecode or the source text.
+    /// Bytecode or source text.
     pub text: String,
-    /// Lines of the source file that were left out before this one.
+    /// Number of omitted source lines before this one.
     pub skipped: usize,
-    /// Whether it is shown although nothing near it has samples: a function's first line.
+    /// Whether the line is never folded, as a function's first line.
     pub keep: bool,
 }
 
@@ -58,7 +55,6 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Methods inlined here.
     pub fn inlined(&self) -> &'a [Inlined] {
         self.row.map_or(&[], |row| &row.inlined)
     }
@@ -68,27 +64,25 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What is printed: a line, or the account of lines that are folded.
+/// A line, or a fold.
 #[derive(Debug)]
 pub enum Piece<'a> {
-    /// A line.
     Line(Line<'a>),
-    /// So many lines, with so many samples.
+    /// Folded lines.
     Folded {
-        /// Lines.
+        /// Number of lines.
         lines: usize,
-        /// Their samples.
         samples: u64,
-        /// Whether they are the inside of a range.
+        /// Whether all lie inside a range.
         inside: bool,
     },
 }
 
-/// What a place is called where it has no line of its own.
+/// Name of a place without line number or bytecode.
 pub fn place_name(row: &Row) -> String {
     match &row.spot {
         Spot::Entry => "(at entry)".to_owned(),
-        // What has no places inside is known as well as can be.
+        // Exact samples in a method without places.
         Spot::Unknown if row.own.samples() == row.own.exact => "(as a whole)".to_owned(),
         Spot::Unknown => "(place not known)".to_owned(),
         Spot::Bytecode(pc) => pc.to_string(),
@@ -108,7 +102,7 @@ pub fn place_name(row: &Row) -> String {
     }
 }
 
-/// A place in an inlined method.
+/// Name of a place in an inlined method.
 pub fn place_in(row: &Row) -> String {
     let place = place_name(row);
     match (&row.spot, row.line) {
@@ -120,7 +114,7 @@ pub fn place_in(row: &Row) -> String {
     }
 }
 
-/// A tier for people: where a VM has one only, the region says what it is.
+/// Name of a tier; VMs with a single tier use the region's name.
 pub fn tier_name(tier: &Tier) -> &str {
     match tier.region {
         _ if !tier.name.is_empty() => &tier.name,
@@ -129,13 +123,13 @@ pub fn tier_name(tier: &Tier) -> &str {
     }
 }
 
-/// Whether the method is shown by its bytecodes first.
+/// Whether bytecodes come before source lines.
 pub fn has_bytecodes(annotation: &Annotation) -> bool {
     let is_bytecode = |row: &Row| matches!(row.spot, Spot::Bytecode(_) | Spot::Range { .. });
     !annotation.listing.is_empty() || annotation.rows.iter().any(is_bytecode)
 }
 
-/// The method's rows that are lines, by file, those with most samples first.
+/// Rows of source lines by file, most samples first.
 pub fn by_file(annotation: &Annotation) -> Vec<(&str, Vec<&Row>)> {
     let mut files: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for row in &annotation.rows {
@@ -148,13 +142,12 @@ pub fn by_file(annotation: &Annotation) -> Vec<(&str, Vec<&Row>)> {
     files
 }
 
-/// The samples of rows.
 pub fn samples_of(rows: &[&Row]) -> u64 {
     rows.iter().map(|row| row.samples()).sum()
 }
 
-/// The source file of a method that has bytecodes, as its package says: VMs name it
-/// without a folder, so only a folder that was given can hold it.
+/// Source path of a method with bytecodes, from its package: VMs report no folder, so that only a
+/// given folder can hold the file.
 pub fn source_of_bytecodes(annotation: &Annotation) -> Option<String> {
     let Annotation { file, class, .. } = annotation;
     if file.is_empty() {
@@ -165,7 +158,7 @@ pub fn source_of_bytecodes(annotation: &Annotation) -> Option<String> {
     Some(path.trim_start_matches('/').to_owned())
 }
 
-/// The lines of the method's bytecodes, with the rows that are no source lines.
+/// Lines of the bytecodes, with all rows but source lines.
 pub fn bytecode_lines(annotation: &Annotation) -> Vec<Line<'_>> {
     let mut before: FxHashMap<usize, Vec<Line>> = FxHashMap::default();
     let mut lines: Vec<Line> = (annotation.listing.iter())
@@ -180,7 +173,7 @@ pub fn bytecode_lines(annotation: &Annotation) -> Vec<Line<'_>> {
         })
         .collect();
     let end = lines.len();
-    // Where the last range ends that has a bracket.
+    // End of the last bracketed range.
     let mut bracketed = 0;
     for row in &annotation.rows {
         if matches!(row.spot, Spot::Line { .. }) {
@@ -190,7 +183,7 @@ pub fn bytecode_lines(annotation: &Annotation) -> Vec<Line<'_>> {
             start: first,
             end: last,
         } = row.spot.in_listing(&annotation.listing);
-        // A range of several needs the margin for its bracket.
+        // A range of several lines needs the margin for its bracket.
         let margin = last - first == 1 || first >= bracketed;
         let free = margin && lines.get(first).is_some_and(|line| line.row.is_none());
         if first >= last || !free {
@@ -229,9 +222,8 @@ pub fn bytecode_lines(annotation: &Annotation) -> Vec<Line<'_>> {
     all
 }
 
-/// The lines of one file: those with samples, and where there is source text, those
-/// within `context` of them. `begin` is the method's first line, where it is known to be in
-/// that file.
+/// Lines of one file: lines with samples, and with source text the lines within `context`. `begin`:
+/// the method's first line, if in this file.
 pub fn source_lines<'a>(
     rows: &[&'a Row],
     source: Option<&Source>,
@@ -268,7 +260,7 @@ pub fn source_lines<'a>(
             number: number.to_string(),
             source: None,
             text: text.unwrap_or_default().to_owned(),
-            // Without the text nobody knows what those lines are.
+            // Without source text, a gap means nothing.
             skipped: source.map_or(0, |_| usize::try_from(skipped).unwrap_or(usize::MAX)),
             keep: begin == Some(number),
         }
@@ -276,7 +268,78 @@ pub fn source_lines<'a>(
     lines.collect()
 }
 
-/// Folds what is further than `context` from every line with at least `min` samples.
+/// A line below a place: an inlined method, or a place inside the method.
+#[derive(Debug)]
+pub enum Nested<'a> {
+    /// A method. A single place with samples in it shares its line.
+    Callee(&'a Inlined, Option<&'a Row>),
+    /// A place in the method above.
+    Place(&'a Row),
+    /// Methods, or places in the method above, without lines of their own: number, samples.
+    Others {
+        /// Whether they are methods.
+        are_methods: bool,
+        /// How many.
+        number: u64,
+        /// Their samples.
+        samples: u64,
+    },
+}
+
+/// Flattens what was inlined at a place into lines: depth, parent id, line. Methods and places
+/// with fewer than `least` samples are summed up. Recursion is bounded by the annotation's depth.
+pub fn flatten<'a>(
+    inlined: &'a [Inlined],
+    (depth, parent): (usize, u64),
+    least: u64,
+    lines: &mut Vec<(usize, u64, Nested<'a>)>,
+) {
+    let mut others = (0, 0);
+    for callee in inlined {
+        if callee.all.samples() < least {
+            others = (others.0 + 1, others.1 + callee.all.samples());
+            continue;
+        }
+        let id = id_of_callee(parent, &callee.subject);
+        if let [only] = &callee.rows[..] {
+            lines.push((depth, parent, Nested::Callee(callee, Some(only))));
+            let id = id_of_spot(id, &only.spot);
+            flatten(&only.inlined, (depth + 1, id), least, lines);
+            continue;
+        }
+        lines.push((depth, parent, Nested::Callee(callee, None)));
+        let mut others = (0, 0);
+        for row in &callee.rows {
+            if row.samples() < least {
+                others = (others.0 + 1, others.1 + row.samples());
+                continue;
+            }
+            lines.push((depth + 1, id, Nested::Place(row)));
+            let id = id_of_spot(id, &row.spot);
+            flatten(&row.inlined, (depth + 2, id), least, lines);
+        }
+        put_others(false, others, (depth + 1, id), lines);
+    }
+    put_others(true, others, (depth, parent), lines);
+}
+
+fn put_others(
+    are_methods: bool,
+    (number, samples): (u64, u64),
+    (depth, parent): (usize, u64),
+    lines: &mut Vec<(usize, u64, Nested<'_>)>,
+) {
+    if samples > 0 {
+        let others = Nested::Others {
+            are_methods,
+            number,
+            samples,
+        };
+        lines.push((depth, parent, others));
+    }
+}
+
+/// Folds lines further than `context` from lines with at least `min` samples.
 pub fn fold(lines: Vec<Line<'_>>, context: usize, min: u64) -> Vec<Piece<'_>> {
     let is_loud = |line: &Line| line.row.is_some() && line.samples() >= min;
     let mut kept: Vec<bool> = lines.iter().map(|line| line.keep).collect();
@@ -314,7 +377,7 @@ pub fn fold(lines: Vec<Line<'_>>, context: usize, min: u64) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Tells of folded lines, and of `skipped` ones behind them.
+/// Ends a stretch of folded lines, followed by `skipped` omitted lines.
 fn unfold<'a>(folded: &mut Vec<Line<'a>>, skipped: usize, pieces: &mut Vec<Piece<'a>>) {
     let among = folded.iter().map(|line| line.skipped);
     let skipped = among.fold(skipped, usize::saturating_add);

@@ -1,54 +1,46 @@
-//! What limits the truth of a listing.
+//! Limits of a listing's accuracy.
 
 use crate::present::numbers::{count, percent, ratio, some};
 use vmscope_symbolizer::annotate::{Annotation, MAX_DEPTH};
 
-/// Fewer samples of a method than this say little about any place in it.
+/// Minimum number of samples for a meaningful listing.
 const FEW_SAMPLES: u64 = 100;
 
-/// What is true of every listing (TRUTH.md §3).
-pub const SKID: &str = "A sample is charged to the instruction after a slow one (skid): what \
-                        costs may stand one line above.";
+/// True of every listing (docs/truth.md §3).
+pub const SKID: &str = "Skid: samples are charged to the instruction after a slow one; the cause may \
+                        stand one line above.";
 
-/// What limits the truth of this listing, a sentence each.
+/// Limits of a listing, a sentence each.
 pub fn limits(annotation: &Annotation) -> Vec<String> {
     let (all, total) = (&annotation.all, annotation.all.samples());
     let share = |part| percent(ratio(part, total));
-    let is = |count: u64| if count == 1 { "is" } else { "are" };
     let mut lines = Vec::new();
     if total < FEW_SAMPLES {
         let samples = some(total, "sample", "samples");
-        lines.push(format!(
-            "{samples} of this method {} few: a longer recording would have more",
-            is(total)
-        ));
+        lines.push(format!("only {samples}: record longer"));
     }
     let mut limited = |samples: u64, what: &str| {
         if samples > 0 {
             let number = some(samples, "sample", "samples");
-            lines.push(format!(
-                "{number} ({}) {} {what}",
-                share(samples),
-                is(samples)
-            ));
+            lines.push(format!("{number} ({}) {what}", share(samples)));
         }
     };
     limited(
         all.approximate,
-        "in places that are approximate, by the nearest debug record (marked ~)",
+        "with approximate place, by the nearest debug record (marked ~)",
     );
     limited(
         all.method_only,
-        "known to be of this method, or inlined into it, and not where in it (marked ?)",
+        "in this method or inlined into it; place unknown (marked ?)",
     );
     limited(
         annotation.too_deep,
-        &format!("inlined more than {MAX_DEPTH} deep, and shown there"),
+        &format!("inlined more than {MAX_DEPTH} deep, shown at that depth"),
     );
     if annotation.listings > 1 {
         lines.push(format!(
-            "{} methods of this name have different bytecodes: the longest are shown, with \
-             the samples of all",
+            "{} methods of this name have different bytecodes: shown are the longest, with all \
+             samples",
             count(annotation.listings as u64)
         ));
     }

@@ -17,19 +17,18 @@ use std::path::{Path, PathBuf};
 use vmscope_symbolizer::annotate::{Annotation, Candidate, Choice, candidates, choose};
 use vmscope_symbolizer::{Filter, Summary};
 
-/// How many candidates an error names.
+/// Maximum number of candidates in an error.
 const MAX_CANDIDATES: usize = 10;
 
-/// Options of `vmscope annotate`.
 #[derive(Args, Clone, Debug)]
 pub struct AnnotateArgs {
-    /// The recording (if one argument is given that is no recording, it is METHOD)
+    /// The recording (a single argument that is no recording is METHOD)
     #[arg(value_name = "FILE")]
     first: Option<String>,
-    /// The method: its full name, or a part of it
+    /// The method: its full name, or an unambiguous part
     #[arg(value_name = "METHOD")]
     second: Option<String>,
-    /// The recording; what else is given is METHOD
+    /// The recording; the other argument is METHOD
     #[arg(long, short, value_name = "FILE", conflicts_with = "second")]
     input: Option<PathBuf>,
     /// Print JSON (a documented schema: docs/annotate-json.md) instead of text
@@ -41,16 +40,16 @@ pub struct AnnotateArgs {
     #[arg(long, visible_alias = "until", value_name = "SECS", value_parser = seconds,
           allow_negative_numbers = true)]
     to: Option<f64>,
-    /// Look for source files beneath this folder, and nowhere else (may be repeated)
+    /// Read source files only from beneath this folder (may be repeated)
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
     /// Print no source text
     #[arg(long, conflicts_with = "source")]
     no_source: bool,
-    /// So many bytecodes or lines around those with samples
+    /// Number of bytecodes or lines shown around those with samples
     #[arg(long, value_name = "ROWS", default_value_t = 3)]
     context: usize,
-    /// Fold what has a smaller share of the method
+    /// Fold lines with a smaller share of the method
     #[arg(long, value_name = "PERCENT", default_value_t = 0.1, value_parser = percent,
           allow_negative_numbers = true)]
     min_share: f64,
@@ -60,8 +59,7 @@ pub struct AnnotateArgs {
 }
 
 impl AnnotateArgs {
-    /// The recording and the method. Of one argument, what is a recording is FILE, so that
-    /// the method may be left out; any other is METHOD.
+    /// Recording and method. A single argument is FILE if it is a recording, else METHOD.
     fn chosen(&self) -> (PathBuf, Option<&str>) {
         let default = || self.input.clone().unwrap_or_else(|| DEFAULT_OUTPUT.into());
         match (&self.first, &self.second) {
@@ -72,7 +70,7 @@ impl AnnotateArgs {
     }
 }
 
-/// Whether that is the name of a recording, or meant to be.
+/// Whether an argument names a recording, perhaps a missing one.
 fn is_recording(argument: &str) -> bool {
     let path = Path::new(argument);
     let named_so = path.extension().is_some_and(|end| end == "vmscope");
@@ -82,37 +80,39 @@ fn is_recording(argument: &str) -> bool {
 /// Writes the annotated method to `out`.
 ///
 /// # Errors
-/// When the recording can't be read, a method, thread or time that was asked for is not
-/// in it or not the only one of its name, or `out` takes nothing.
+/// An unreadable recording, an unknown or ambiguous method, unknown threads or times, a failed
+/// write.
 pub fn run(args: &AnnotateArgs, out: &mut dyn Write) -> Result<()> {
     let (path, wanted) = args.chosen();
-    let profile = load_profile(&path, true)?;
+    let profile = load_profile(&path, false)?;
     let filter: Filter = args.narrow.filter(&profile, args.to)?;
     let all = candidates(&profile, &filter);
     let subject = match choose(&profile, &all, wanted) {
         Choice::One(subject) => subject,
         Choice::Several(several) => bail!(
-            "`{}` is a part of the names of {} methods; give more of one's:\n{}",
+            "`{}` matches {} methods; be more specific:\n{}",
             harmless(wanted.unwrap_or_default()),
             count(several.len() as u64),
             listed(&several)
         ),
         Choice::None if all.is_empty() => {
-            bail!("no sample of this recording is in a method that has a name")
+            bail!("no samples in named methods")
         }
         Choice::None => bail!(
-            "no method with samples is called `{}`; those with most samples are:\n{}",
+            "no method with samples matches `{}`; the hottest are:\n{}",
             harmless(wanted.unwrap_or_default()),
             listed(&all)
         ),
     };
     let annotation = Annotation::of(&profile, &filter, &subject);
-    if args.json {
-        json::write(&profile, &annotation, out)
-    } else {
-        let summary = Summary::with_errors(&profile, &filter);
-        text::write(&profile, &summary, &filter, &annotation, args, out)
-    }
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&json::json(&profile, &annotation))? + "\n",
+        false => {
+            let summary = Summary::with_errors(&profile, &filter);
+            text::text(&profile, &summary, &filter, &annotation, args)
+        }
+    };
+    Ok(out.write_all(text.as_bytes())?)
 }
 
 /// Candidates with their samples, for an error.

@@ -1,9 +1,8 @@
-//! Source files, as far as they are on this machine.
+//! Source files on this machine.
 //!
-//! Which file is read is what a recording says, and a recording may come from anybody. So:
-//! regular files only, never more than [`MAX_BYTES`], with the user's own rights; what is
-//! read is printed to the user's own terminal, a few lines around those with samples, and
-//! goes into no JSON. With `--source`, nothing outside those folders is opened.
+//! Recordings name these files, and recordings may come from strangers. Hence: only regular files,
+//! at most [`MAX_BYTES`], with the user's rights; only a few lines around samples, only to the
+//! user's terminal, never into JSON. With `--source`, only files beneath those folders.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -11,30 +10,31 @@ use std::time::{Duration, SystemTime};
 
 use vmscope_process::{ModuleFile, ReadAt, Root, own_root};
 
-/// No source file that people wrote is larger.
+/// Larger files are not written by people.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Longer lines are cut before they are looked at.
+/// Maximum length of a line.
 const MAX_LINE_BYTES: usize = 1000;
 
-/// Columns from one tab stop to the next.
+/// Distance of tab stops.
 const TAB: usize = 8;
 
-/// A source file.
+/// Remark about [`Source::changed`].
+pub const CHANGED: &str = "(the file changed after the recording's begin: lines may differ)";
+
 #[derive(Clone, Debug)]
 pub struct Source {
     lines: Vec<String>,
-    /// Whether it was written after the recording began.
+    /// Whether the file changed after the recording began.
     pub changed: bool,
 }
 
 impl Source {
-    /// The file that a recording calls `name`: that very file, if its path is absolute; or
-    /// beneath one of `roots`, where there are any, at the longest end of its path that is
-    /// there.
+    /// Reads the file that a recording calls `name`: with `roots`, the longest end of its path that
+    /// exists beneath one of them; else the file at its absolute path.
     ///
     /// # Errors
-    /// A sentence that says why there is none.
+    /// The reason, as a sentence.
     pub fn find(name: &str, roots: &[PathBuf], recorded_ns: u64) -> Result<Self, String> {
         let path = name.strip_prefix("file://").unwrap_or(name);
         if path.is_empty() {
@@ -43,7 +43,7 @@ impl Source {
         if roots.is_empty() {
             if !path.starts_with('/') {
                 return Err(format!(
-                    "{name} is not a whole path: --source DIR says where it is"
+                    "{name} is not an absolute path: give its folder with --source DIR"
                 ));
             }
             let file = own_root().and_then(|root| root.open(path.as_bytes()));
@@ -58,14 +58,14 @@ impl Source {
         Err(format!("{name} is not beneath --source"))
     }
 
-    /// A line, 1-based, with its tabs as spaces; `None` behind the end.
+    /// A line, 1-based, tabs expanded; `None` behind the end.
     pub fn line(&self, number: u32) -> Option<&str> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         self.lines.get(index).map(String::as_str)
     }
 }
 
-/// The file at the longest end of `path` that is beneath `root`.
+/// The file at the longest end of `path` that exists beneath `root`.
 fn beneath(root: &Path, path: &str) -> Result<Option<ModuleFile>, String> {
     let opened = Root::at(root).map_err(|error| format!("--source {}: {error}", root.display()))?;
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -143,7 +143,7 @@ mod tests {
             let found = Source::find(name, &roots, 0);
             assert_eq!(found.is_ok(), name != "deep/a.js", "{name}");
         }
-        // Not beneath the root, though it is there.
+        // Existing file outside the root.
         assert!(Source::find("/etc/hostname", &roots, 0).is_err());
         assert!(Source::find("../../../../etc/hostname", &roots, 0).is_err());
         assert!(Source::find("src/deep/a.js", &[], 0).is_err());

@@ -1,4 +1,4 @@
-//! An annotated method as text: what limits its truth, what it is, then its lines.
+//! An annotated method as text: accuracy, head, lines.
 
 mod head;
 mod rows;
@@ -7,13 +7,11 @@ use super::AnnotateArgs;
 use super::layout::{
     by_file, bytecode_lines, fold, has_bytecodes, samples_of, source_lines, source_of_bytecodes,
 };
-use super::source::Source;
+use super::source::{CHANGED, Source};
 use crate::present::numbers::{percent, ratio, some};
 use crate::present::text::wrap;
-use crate::report::text::width;
-use anyhow::Result;
+use crate::report::page::width;
 use rows::{SourceOf, Titles};
-use std::io::Write;
 use vmscope_symbolizer::annotate::Annotation;
 use vmscope_symbolizer::{Filter, Profile, Summary};
 
@@ -36,7 +34,6 @@ const PLACES: Titles = Titles {
     many: "places",
 };
 
-/// What all parts of the text need.
 struct Page<'a> {
     profile: &'a Profile,
     summary: &'a Summary,
@@ -45,18 +42,13 @@ struct Page<'a> {
     width: usize,
 }
 
-/// Writes the whole text.
-///
-/// # Errors
-/// When `out` takes nothing.
-pub(super) fn write(
+pub(super) fn text(
     profile: &Profile,
     summary: &Summary,
     filter: &Filter,
     annotation: &Annotation,
     args: &AnnotateArgs,
-    out: &mut dyn Write,
-) -> Result<()> {
+) -> String {
     let page = Page {
         profile,
         summary,
@@ -64,42 +56,49 @@ pub(super) fn write(
         args,
         width: width(args.width),
     };
-    page.truth(out)?;
-    page.head(filter, out)?;
+    let mut out = String::new();
+    page.truth(&mut out);
+    page.head(filter, &mut out);
     if has_bytecodes(annotation) {
-        page.bytecodes(out)?;
-        page.files(out)?;
+        page.bytecodes(&mut out);
+        page.files(&mut out);
     } else {
-        page.files(out)?;
-        page.bytecodes(out)?;
+        page.files(&mut out);
+        page.bytecodes(&mut out);
     }
-    page.legend(out)
+    page.legend(&mut out);
+    out
 }
 
-impl<'a> Page<'a> {
-    /// The method's bytecodes, and what of it has no line.
-    fn bytecodes(&self, out: &mut dyn Write) -> Result<()> {
+impl Page<'_> {
+    fn paragraph(&self, out: &mut String, text: &str) {
+        out.push_str(&wrap(text, self.width, 2));
+        out.push('\n');
+    }
+
+    /// Bytecodes, and places without a line.
+    fn bytecodes(&self, out: &mut String) {
         let lines = bytecode_lines(self.annotation);
         if lines.is_empty() {
-            return Ok(());
+            return;
         }
         let titles = if has_bytecodes(self.annotation) {
             BYTECODES
         } else {
             PLACES
         };
-        let source = self.source_of_bytecodes(out)?;
-        writeln!(out)?;
+        let source = self.source_of_bytecodes(out);
+        out.push('\n');
         let pieces = fold(lines, self.args.context, self.least());
         let source = source.as_ref().map(|text| SourceOf { file: "", text });
-        self.listing(titles, &pieces, source, out)
+        self.listing(titles, &pieces, source, out);
     }
 
-    /// The method's lines, by file, those with most samples first.
-    fn files(&self, out: &mut dyn Write) -> Result<()> {
+    /// Source lines by file, most samples first.
+    fn files(&self, out: &mut String) {
         for (file, rows) in by_file(self.annotation) {
             let begin = (self.annotation.line).filter(|_| self.annotation.file == file);
-            writeln!(out)?;
+            out.push('\n');
             let share = percent(ratio(samples_of(&rows), self.annotation.all.samples()));
             let number = some(samples_of(&rows), "sample", "samples");
             let name = if file.is_empty() {
@@ -108,11 +107,11 @@ impl<'a> Page<'a> {
                 file
             };
             let heading = format!("{name}: {number}, {share} of the method");
-            writeln!(out, "{}", wrap(&heading, self.width, 2))?;
+            self.paragraph(out, &heading);
             let source = if self.args.no_source {
                 None
             } else {
-                self.source(file, out)?
+                self.source(file, out)
             };
             let lines = source_lines(&rows, source.as_ref(), begin, self.args.context);
             let pieces = fold(lines, self.args.context, self.least());
@@ -121,41 +120,30 @@ impl<'a> Page<'a> {
                 ..LINES
             };
             let source = source.as_ref().map(|text| SourceOf { file, text });
-            self.listing(titles, &pieces, source, out)?;
+            self.listing(titles, &pieces, source, out);
         }
-        Ok(())
     }
 
-    /// A source file; says why there is none, or what is wrong with it.
-    fn source(&self, name: &str, out: &mut dyn Write) -> Result<Option<Source>> {
+    /// Reads a source file; writes why it is missing or doubtful.
+    fn source(&self, name: &str, out: &mut String) -> Option<Source> {
         let session = self.profile.trace.session.as_ref();
         let recorded = session.map_or(0, |session| session.wall_clock_unix_ns);
-        match Source::find(name, &self.args.source, recorded) {
-            Ok(source) => {
-                if source.changed {
-                    let text = "(the file was changed after the recording began: its lines may \
-                                be others now)";
-                    writeln!(out, "{}", wrap(text, self.width, 2))?;
-                }
-                Ok(Some(source))
-            }
-            Err(why) => {
-                let text = format!("(no source text: {why})");
-                writeln!(out, "{}", wrap(&text, self.width, 2))?;
-                Ok(None)
-            }
+        let found = Source::find(name, &self.args.source, recorded);
+        match &found {
+            Ok(source) if source.changed => self.paragraph(out, CHANGED),
+            Ok(_) => {}
+            Err(why) => self.paragraph(out, &format!("(no source text: {why})")),
         }
+        found.ok()
     }
 
-    /// The source of a method that has bytecodes, where a folder was given.
-    fn source_of_bytecodes(&self, out: &mut dyn Write) -> Result<Option<Source>> {
+    /// Source of a method with bytecodes, beneath a given folder.
+    fn source_of_bytecodes(&self, out: &mut String) -> Option<Source> {
         if self.args.source.is_empty() || self.annotation.listing.is_empty() {
-            return Ok(None);
+            return None;
         }
-        match source_of_bytecodes(self.annotation) {
-            Some(path) => self.source(&path, out),
-            None => Ok(None),
-        }
+        let path = source_of_bytecodes(self.annotation)?;
+        self.source(&path, out)
     }
 
     /// Rows with fewer samples are folded.

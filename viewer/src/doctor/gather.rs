@@ -9,10 +9,10 @@ use nix::unistd::{Uid, User, geteuid};
 
 use super::facts::{Capabilities, Limit, MachineFacts, Setting};
 
-/// Polls at this machine and at this process.
+/// Collects the machine's facts.
 ///
 /// # Errors
-/// Where `/proc` itself can't be read; single settings that can't are facts, not errors.
+/// Unreadable `/proc`; single unreadable settings are facts.
 pub fn machine() -> anyhow::Result<MachineFacts> {
     let status = procfs::process::Process::myself()
         .and_then(|me| me.status())
@@ -32,7 +32,7 @@ pub fn machine() -> anyhow::Result<MachineFacts> {
         uid,
         user: user_name(uid),
         capabilities: Capabilities(status.capeff),
-        // Kernels before 2.6.26 alone don't tell.
+        // Missing before Linux 2.6.26 only.
         bounding: Capabilities(status.capbnd.unwrap_or(u64::MAX)),
         initial_user_namespace: fs::read_to_string("/proc/self/uid_map")
             .is_ok_and(|map| maps_every_user(&map)),
@@ -44,7 +44,7 @@ pub fn machine() -> anyhow::Result<MachineFacts> {
     })
 }
 
-/// The name of a user, where the user database has one.
+/// A user's name, from the user database.
 pub fn user_name(uid: u32) -> Option<String> {
     User::from_uid(Uid::from_raw(uid))
         .ok()
@@ -69,7 +69,7 @@ fn limit(resource: Resource) -> anyhow::Result<Limit> {
     Ok(Limit { soft, hard })
 }
 
-/// All CPUs online, not those that vmscope itself may run on: the target may run on others.
+/// All CPUs online: the target may run on CPUs that vmscope may not use.
 fn cpus_online() -> u32 {
     fs::read_to_string("/sys/devices/system/cpu/online")
         .ok()
@@ -80,7 +80,7 @@ fn cpus_online() -> u32 {
         })
 }
 
-/// How many CPUs a list such as `0-3,8` names; `None` where it isn't such a list.
+/// Number of CPUs in a list such as `0-3,8`; `None` for other texts.
 fn count_cpus(list: &str) -> Option<u32> {
     list.split(',').try_fold(0_u32, |sum, part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -89,19 +89,18 @@ fn count_cpus(list: &str) -> Option<u32> {
     })
 }
 
-/// The initial user namespace maps every id to itself. Another one that does the same
-/// would be taken for it; nobody who is not root can make one.
+/// The initial user namespace maps every id to itself. Other namespaces with this map require root.
 fn maps_every_user(uid_map: &str) -> bool {
     uid_map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Tries it rather than deriving it from `kptr_restrict`: the rule has changed between
-/// kernels. The kernel prints zeros to those who may not see.
+/// An attempt, since the rules of `kptr_restrict` differ between kernels. Without permission, the
+/// kernel prints zeros.
 fn kernel_addresses() -> bool {
     let Ok(file) = fs::File::open("/proc/kallsyms") else {
         return false;
     };
-    // Per-CPU symbols come first, and the first of them is really at 0.
+    // The list begins with per-CPU symbols, the first one at address 0.
     BufReader::new(file)
         .lines()
         .take(64)
@@ -113,7 +112,7 @@ fn kernel_addresses() -> bool {
         })
 }
 
-/// A guess, used for hints alone: containers don't have to tell.
+/// A guess for hints only.
 fn container() -> Option<(String, String)> {
     let named = |kind: &str, by: &str| Some((kind.to_owned(), by.to_owned()));
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {

@@ -1,236 +1,191 @@
-//! The same as JSON: schema `vmscope-doctor`, version 1, described in `docs/doctor.md`.
-//!
-//! The structs here are the format: what [`super::facts`] is called may change, these
-//! names may not without a new version.
+//! The same as JSON: schema `vmscope-doctor`, version 1 (docs/doctor.md).
 
-mod vm;
+use serde_json::{Value, json};
 
-use serde::Serialize;
-
-use super::facts::{Capability, Facts, Limit, MachineFacts, PerfProbe, ProcessFacts, Setting, Vms};
-use super::modules::{Dwarf, FileState, ModuleRow};
-use super::text::{mark_word, module_mark};
+use super::facts::{Capability, Facts, Limit, PerfProbe, ProcessFacts, Trouble, VmFacts, Vms};
+use super::modules::{FileState, ModuleRow};
+use super::text::module_mark;
 use super::verdict::Verdict;
-use super::verdict::row::Group;
-use vm::VmJson;
+use super::verdict::row::{Group, Row};
+use vmscope_symbolizer::native::DwarfPlace;
 
-/// Raised when a field changes its meaning or goes; new fields come without.
+/// Raised when a field changes its meaning or disappears, not for new fields.
 const VERSION: u32 = 1;
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    version: u32,
-    works: bool,
-    summary: &'a str,
-    rows: Vec<RowJson<'a>>,
-    machine: MachineJson<'a>,
-    process: Option<ProcessJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct RowJson<'a> {
-    id: &'a str,
-    group: &'static str,
-    mark: &'static str,
-    what: &'a str,
-    found: &'a str,
-    meaning: &'a str,
-    #[serde(rename = "do")]
-    todo: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct MachineJson<'a> {
-    kernel: &'a str,
-    cpus: u32,
-    perf_event_paranoid: Option<i64>,
-    perf_event_mlock_kb: Option<i64>,
-    kptr_restrict: Option<i64>,
-    ptrace_scope: Option<i64>,
-    kernel_addresses: bool,
-    uid: u32,
-    user: Option<&'a str>,
-    capabilities: Vec<&'static str>,
-    initial_user_namespace: bool,
-    rtprio: LimitJson,
-    nice: LimitJson,
-    descriptors: LimitJson,
-    seccomp_filter: bool,
-    container: Option<&'a str>,
-    perf_event_open: Option<PerfJson>,
-}
-
-/// `null` stands for unlimited.
-#[derive(Serialize)]
-struct LimitJson {
-    soft: Option<u64>,
-    hard: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct PerfJson {
-    user: String,
-    kernel: String,
-}
-
-#[derive(Serialize)]
-struct ProcessJson<'a> {
-    pid: i32,
-    name: &'a str,
-    uid: Option<u32>,
-    user: Option<&'a str>,
-    nspid: &'a [i32],
-    threads: u64,
-    tracer_pid: Option<i32>,
-    perf_event_open: Option<PerfJson>,
-    vms: Option<Vec<VmJson<'a>>>,
-    vms_timed_out: bool,
-    modules: Vec<ModuleJson<'a>>,
-    modules_left_out: usize,
-}
-
-#[derive(Serialize)]
-struct ModuleJson<'a> {
-    path: String,
-    mark: &'static str,
-    state: &'static str,
-    opened: bool,
-    build_id: Option<&'a str>,
-    symtab: bool,
-    dynsym: bool,
-    mini_debuginfo: bool,
-    dwarf: &'static str,
-    debug_file: Option<String>,
-}
-
-/// Renders everything as one document, with a newline at the end.
+/// JSON document, newline-terminated.
 ///
 /// # Errors
-/// None that is known: there is nothing in it that JSON can't hold.
+/// None known: JSON can represent all fields.
 pub fn render(facts: &Facts, verdict: &Verdict) -> serde_json::Result<String> {
-    let rows = verdict.rows.iter().map(|row| RowJson {
-        id: row.id,
-        group: match row.group {
-            Group::Machine => "machine",
-            Group::Process => "process",
-        },
-        mark: mark_word(row.mark),
-        what: &row.what,
-        found: &row.found,
-        meaning: &row.meaning,
-        todo: row.todo.as_deref(),
-    });
-    let document = Document {
-        schema: "vmscope-doctor",
-        version: VERSION,
-        works: verdict.works,
-        summary: &verdict.summary,
-        rows: rows.collect(),
-        machine: machine(&facts.machine, facts),
-        process: facts
-            .process
-            .as_ref()
-            .map(|looked_at| process(looked_at, facts)),
+    let row = |row: &Row| {
+        json!({
+            "id": row.id,
+            "group": match row.group {
+                Group::Machine => "machine",
+                Group::Process => "process",
+            },
+            "mark": row.finding.mark.name(),
+            "what": row.what,
+            "found": row.finding.found,
+            "meaning": row.finding.meaning,
+            "do": row.finding.todo,
+        })
     };
-    let mut text = serde_json::to_string_pretty(&document)?;
-    text.push('\n');
-    Ok(text)
+    let document = json!({
+        "schema": "vmscope-doctor",
+        "version": VERSION,
+        "works": verdict.works,
+        "summary": verdict.summary,
+        "rows": verdict.rows.iter().map(row).collect::<Vec<_>>(),
+        "machine": machine(facts),
+        "process": facts.process.as_ref().map(|one| process(one, facts)),
+    });
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-fn machine<'a>(machine: &'a MachineFacts, facts: &Facts) -> MachineJson<'a> {
-    let held = Capability::ALL
-        .into_iter()
-        .filter(|c| machine.capabilities.has(*c));
-    MachineJson {
-        kernel: &machine.kernel_release,
-        cpus: machine.cpus,
-        perf_event_paranoid: Setting::value(&machine.paranoid),
-        perf_event_mlock_kb: machine.mlock_kb.value(),
-        kptr_restrict: machine.kptr_restrict.value(),
-        ptrace_scope: machine.ptrace_scope.value(),
-        kernel_addresses: machine.kernel_addresses,
-        uid: machine.uid,
-        user: machine.user.as_deref(),
-        capabilities: held.map(Capability::name).collect(),
-        initial_user_namespace: machine.initial_user_namespace,
-        rtprio: limit(machine.rtprio),
-        nice: limit(machine.nice),
-        descriptors: limit(machine.descriptors),
-        seccomp_filter: machine.seccomp_filter,
-        container: machine.container.as_ref().map(|(kind, _)| kind.as_str()),
-        perf_event_open: facts.perf.map(perf),
-    }
+fn machine(facts: &Facts) -> Value {
+    let machine = &facts.machine;
+    let held = Capability::ALL.into_iter();
+    let held = held.filter(|one| machine.capabilities.has(*one));
+    json!({
+        "kernel": machine.kernel_release,
+        "cpus": machine.cpus,
+        "perf_event_paranoid": machine.paranoid.value(),
+        "perf_event_mlock_kb": machine.mlock_kb.value(),
+        "kptr_restrict": machine.kptr_restrict.value(),
+        "ptrace_scope": machine.ptrace_scope.value(),
+        "kernel_addresses": machine.kernel_addresses,
+        "uid": machine.uid,
+        "user": machine.user,
+        "capabilities": held.map(Capability::name).collect::<Vec<_>>(),
+        "initial_user_namespace": machine.initial_user_namespace,
+        "rtprio": limit(machine.rtprio),
+        "nice": limit(machine.nice),
+        "descriptors": limit(machine.descriptors),
+        "seccomp_filter": machine.seccomp_filter,
+        "container": machine.container.as_ref().map(|(kind, _)| kind),
+        "perf_event_open": facts.perf.map(perf),
+    })
 }
 
-fn perf(probe: PerfProbe) -> PerfJson {
+fn perf(probe: PerfProbe) -> Value {
     let word = |result: Result<(), nix::errno::Errno>| match result {
         Ok(()) => "ok".to_owned(),
         Err(errno) => format!("{errno:?}"),
     };
-    PerfJson {
-        user: word(probe.user),
-        kernel: word(probe.kernel),
-    }
+    json!({ "user": word(probe.user), "kernel": word(probe.kernel) })
 }
 
-fn limit(limit: Limit) -> LimitJson {
+/// `null` stands for unlimited.
+fn limit(limit: Limit) -> Value {
     let finite = |value| (value != u64::MAX).then_some(value);
-    LimitJson {
-        soft: finite(limit.soft),
-        hard: finite(limit.hard),
+    json!({ "soft": finite(limit.soft), "hard": finite(limit.hard) })
+}
+
+fn process(process: &ProcessFacts, facts: &Facts) -> Value {
+    json!({
+        "pid": process.pid,
+        "name": process.name,
+        "uid": process.uid,
+        "user": process.user,
+        "nspid": process.nspid,
+        "threads": process.threads,
+        "tracer_pid": process.tracer.as_ref().map(|(pid, _)| pid),
+        "perf_event_open": facts.process_perf.map(perf),
+        "vms": vms(&process.vms),
+        "vms_timed_out": matches!(process.vms, Vms::TooLong(_)),
+        "modules": process.modules.iter().map(module).collect::<Vec<_>>(),
+        "modules_left_out": process.modules_left_out,
+    })
+}
+
+/// `null` without an answer.
+fn vms(vms: &Vms) -> Value {
+    match vms {
+        Vms::Asked(vms) => vms.iter().map(vm).collect(),
+        Vms::NotAsked | Vms::TooLong(_) => Value::Null,
     }
 }
 
-fn process<'a>(process: &'a ProcessFacts, facts: &Facts) -> ProcessJson<'a> {
-    ProcessJson {
-        pid: process.pid,
-        name: &process.name,
-        uid: process.uid,
-        user: process.user.as_deref(),
-        nspid: &process.nspid,
-        threads: process.threads,
-        perf_event_open: facts.process_perf.map(perf),
-        tracer_pid: process.tracer.as_ref().map(|(pid, _)| *pid),
-        vms: vm::vms(&process.vms),
-        vms_timed_out: matches!(process.vms, Vms::TooLong(_)),
-        modules: process.modules.iter().map(module).collect(),
-        modules_left_out: process.modules_left_out,
-    }
-}
-
-fn module(module: &ModuleRow) -> ModuleJson<'_> {
-    let (dwarf, debug_file) = match &module.dwarf {
-        Dwarf::Embedded => ("embedded", None),
-        Dwarf::Separate(path) => ("separate", Some(path.to_string_lossy().into_owned())),
-        Dwarf::None => ("none", None),
+fn vm(vm: &VmFacts) -> Value {
+    let facts = vm.facts.iter();
+    let facts = facts.map(|(name, value)| json!({ "name": name, "value": value }));
+    let found = vm.reading.map(|reading| {
+        json!({
+            "code": reading.code,
+            "methods": reading.methods,
+            "collections": reading.collections,
+            "figures": reading.counters,
+            "threads": reading.threads,
+            "compiling": reading.compiling,
+            "lost": reading.lost,
+        })
+    });
+    let trouble = |trouble: &Trouble| {
+        let remedy = Some(&trouble.remedy).filter(|remedy| !remedy.is_empty());
+        json!({ "text": trouble.text, "do": remedy })
     };
-    ModuleJson {
-        path: module.path.to_string_lossy().into_owned(),
-        mark: mark_word(module_mark(module)),
-        state: match module.state {
+    json!({
+        "family": vm.family,
+        "kind": vm.kind,
+        "version": vm.version,
+        "facts": facts.collect::<Vec<_>>(),
+        "found": found,
+        "limits": vm.limits.iter().map(trouble).collect::<Vec<_>>(),
+        "trouble": vm.trouble.as_ref().map(trouble),
+    })
+}
+
+fn module(module: &ModuleRow) -> Value {
+    let survey = &module.survey;
+    let (dwarf, debug_file) = match &survey.dwarf {
+        DwarfPlace::Embedded => ("embedded", None),
+        DwarfPlace::Separate(path) => ("separate", Some(path)),
+        DwarfPlace::None => ("none", None),
+    };
+    json!({
+        "path": module.path.to_string_lossy(),
+        "mark": module_mark(module).name(),
+        "state": match module.state {
             FileState::Same => "same",
             FileState::Replaced => "replaced",
             FileState::Deleted => "deleted",
             FileState::Unreadable(_) => "unreadable",
             FileState::NotElf => "not-elf",
         },
-        opened: module.opened,
-        build_id: module.build_id.as_deref(),
-        symtab: module.symbols.symtab,
-        dynsym: module.symbols.dynsym,
-        mini_debuginfo: module.symbols.mini_debuginfo,
-        dwarf,
-        debug_file,
-    }
+        "opened": module.opened,
+        "build_id": survey.build_id.as_ref().map(ToString::to_string),
+        "symtab": survey.symtab,
+        "dynsym": survey.dynsym,
+        "mini_debuginfo": survey.mini_debuginfo,
+        "dwarf": dwarf,
+        "debug_file": debug_file,
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
+    use super::super::facts::VmReading;
     use super::super::verdict::{decide, tests as made_up};
     use super::*;
+    use vmscope_symbolizer::native::Survey;
+
+    /// A VM with something of everything.
+    fn made_up_vm() -> VmFacts {
+        let trouble = |text: &str| Trouble {
+            text: text.to_owned(),
+            remedy: "do something".to_owned(),
+        };
+        VmFacts {
+            family: "hotspot".to_owned(),
+            kind: "HotSpot".to_owned(),
+            version: "25".to_owned(),
+            facts: vec![("collector".to_owned(), "G1".to_owned())],
+            reading: Some(VmReading::default()),
+            limits: vec![trouble("a limit")],
+            trouble: Some(trouble("no memory")),
+        }
+    }
 
     fn keys(value: &Value, into: &mut Vec<String>) {
         match value {
@@ -251,13 +206,14 @@ mod tests {
         let mut process = made_up::process();
         process.modules = vec![ModuleRow {
             path: "/bin/true".into(),
-            build_id: None,
-            symbols: super::super::modules::Symbols::default(),
-            dwarf: Dwarf::Separate("/usr/lib/debug/true".into()),
             state: FileState::Same,
             opened: true,
+            survey: Survey {
+                dwarf: DwarfPlace::Separate("/usr/lib/debug/true".to_owned()),
+                ..Survey::default()
+            },
         }];
-        process.vms = Vms::Asked(vec![vm::tests::made_up()]);
+        process.vms = Vms::Asked(vec![made_up_vm()]);
         facts.process = Some(process);
         let text = render(&facts, &decide(&facts)).expect("JSON");
         let document: Value = serde_json::from_str(&text).expect("JSON");
@@ -280,5 +236,11 @@ mod tests {
                 "docs/doctor.md lacks row `{id}`"
             );
         }
+    }
+
+    #[test]
+    fn without_an_answer_vms_are_null() {
+        assert_eq!(vms(&Vms::NotAsked), Value::Null);
+        assert_eq!(vms(&Vms::Asked(Vec::new())), json!([]));
     }
 }

@@ -1,77 +1,48 @@
-//! What the modules of a process bring along to name their code: build-id, symbol
-//! tables, line information, and whether the file on disk is still the one that runs.
-//! The session opens them so, and the symbolizer will find just that.
+//! Symbol sources of a process's modules, opened as in a session: build-id, symbol tables, line
+//! information, state of the file on disk.
 
 use std::path::PathBuf;
 
 use vmscope_process::{MapsError, Modules};
 use vmscope_records::{Module, ModuleState, Pid, TimeNs};
-use vmscope_symbolizer::native::{self, DwarfPlace, Survey};
+use vmscope_symbolizer::native::{self, Survey};
 
 use crate::binaries::SessionBinaries;
 
-/// Modules looked at; some programs map thousands of files.
+/// Maximum number of examined modules; some programs map thousands of files.
 const MODULES_MAX: usize = 256;
 
-/// Which symbol tables a module has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Symbols {
-    /// `.symtab`: every function.
-    pub symtab: bool,
-    /// `.dynsym`: exported functions alone.
-    pub dynsym: bool,
-    /// `.gnu_debugdata`: a small compressed `.symtab`.
-    pub mini_debuginfo: bool,
-}
-
-/// Where a module's DWARF is: lines and inlined functions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Dwarf {
-    /// In the module itself.
-    Embedded,
-    /// In a debug file of its own.
-    Separate(PathBuf),
-    /// Nowhere that was looked at.
-    None,
-}
-
-/// Whether the file can be read, and is the one that runs.
+/// State of the file at a module's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
-    /// It can, and it is.
+    /// Readable, and the file that runs.
     Same,
     /// Another file has its name now.
     Replaced,
-    /// No file has its name any more.
     Deleted,
-    /// It can't be opened; why.
+    /// The reason.
     Unreadable(String),
-    /// It is mapped for execution, and not an ELF file.
+    /// Mapped for execution, but no ELF file.
     NotElf,
 }
 
-/// A file that a process executes code from.
+/// A file with executed code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleRow {
-    /// Its path in the process's own file system.
+    /// Path in the process's own file system.
     pub path: PathBuf,
-    /// Its build-id in hexadecimal; `None` where it has none.
-    pub build_id: Option<String>,
-    /// Its symbol tables, those of its debug file included.
-    pub symbols: Symbols,
-    /// Its line information.
-    pub dwarf: Dwarf,
-    /// Whether the file is the one that runs.
     pub state: FileState,
-    /// Whether the one that runs could be read, under whatever name.
+    /// Whether the running file was readable, under any name.
     pub opened: bool,
+    /// Empty for unreadable files.
+    pub survey: Survey,
 }
 
-/// The modules of process `pid`: files that are mapped executable, each once; and how
-/// many more there are than are looked at (256).
+/// Files that process `pid` maps executable, each once, at most 256; and the number of further
+/// ones.
 ///
 /// # Errors
-/// [`MapsError`] when its mappings can't be read.
+/// [`MapsError`] for unreadable mappings.
 pub fn of_process(pid: Pid) -> Result<(Vec<ModuleRow>, usize), MapsError> {
     let mut modules = Modules::new();
     modules.scan(pid, TimeNs(0))?;
@@ -96,25 +67,17 @@ fn row(module: &Module, opened: bool, survey: Result<Survey, String>) -> ModuleR
         (ModuleState::Deleted, _) => FileState::Deleted,
         (ModuleState::Replaced, _) => FileState::Replaced,
         (ModuleState::Unreadable(why), _) => FileState::Unreadable(why.clone()),
-        (_, _) => FileState::Unreadable("not known".to_owned()),
+        (_, _) => FileState::Unreadable("unknown reason".to_owned()),
     };
-    let survey = survey.unwrap_or_default();
-    let build_id = module.build_id.as_ref().or(survey.build_id.as_ref());
+    let mut survey = survey.unwrap_or_default();
+    if let Some(build_id) = &module.build_id {
+        survey.build_id = Some(build_id.clone());
+    }
     ModuleRow {
         path: PathBuf::from(&module.path),
-        build_id: build_id.map(ToString::to_string),
-        symbols: Symbols {
-            symtab: survey.symtab,
-            dynsym: survey.dynsym,
-            mini_debuginfo: survey.mini_debuginfo,
-        },
-        dwarf: match survey.dwarf {
-            DwarfPlace::Embedded => Dwarf::Embedded,
-            DwarfPlace::Separate(path) => Dwarf::Separate(PathBuf::from(path)),
-            DwarfPlace::None => Dwarf::None,
-        },
         state,
         opened,
+        survey,
     }
 }
 
@@ -132,8 +95,8 @@ mod tests {
             .expect("the test itself");
         assert_eq!(left_out, 0);
         assert_eq!(me.state, FileState::Same);
-        assert_eq!(me.dwarf, Dwarf::Embedded);
-        assert!(me.symbols.symtab && me.opened);
+        assert_eq!(me.survey.dwarf, native::DwarfPlace::Embedded);
+        assert!(me.survey.symtab && me.opened);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Gathers the facts of one process from `/proc/PID`, and tries to read a word of it.
+//! Collects the facts of one process from `/proc/PID`, and tries to read a word of its memory.
 
 use nix::errno::Errno;
 use nix::sys::signal::kill;
@@ -9,8 +9,8 @@ use vmscope_process::{AdapterFamily, LiveMemory, Maps, Memory as _, MemoryError,
 use super::facts::{Existence, ProcessFacts, Reading, Vms};
 use super::{gather, modules, vm};
 
-/// Polls at `pid`, and asks `families` about VMs in it. Whatever is wrong with it is a fact, not an error: it may end at any
-/// moment, and then what could be seen of it remains.
+/// Collects the facts of `pid`, and asks `families` about its VMs. Failures are facts, not errors:
+/// the process may end at any moment.
 pub fn poll(pid: i32, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) -> ProcessFacts {
     let mut facts = ProcessFacts {
         pid,
@@ -27,12 +27,12 @@ pub fn poll(pid: i32, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) ->
         modules: Vec::new(),
         modules_left_out: 0,
     };
-    // kill(0) and kill(-1) would ask about groups.
+    // kill(0) and kill(-1) address groups.
     if pid <= 0 {
         return facts;
     }
     let Ok((process, status)) = Process::new(pid).and_then(|p| p.status().map(|s| (p, s))) else {
-        // With `hidepid`, /proc denies what a signal still finds.
+        // With `hidepid`, signals still find the process.
         if matches!(kill(Pid::from_raw(pid), None), Ok(()) | Err(Errno::EPERM)) {
             facts.existence = Existence::Hidden;
         }
@@ -89,8 +89,8 @@ fn existence(process: &Process, pid: i32, tgid: i32, state: &str) -> Existence {
     }
 }
 
-/// Reads eight bytes at the start of a readable mapping. That of a file, where there
-/// is one: it can't be taken away while we look, nor fault on a device.
+/// Reads eight bytes at the start of a readable mapping, of a file if possible: file mappings don't
+/// vanish meanwhile, nor fault on devices.
 fn read_a_word(pid: vmscope_records::Pid, maps: &Maps) -> Reading {
     let mut entries = maps.entries.iter();
     let Some(map) = entries.find(|map| map.readable && map.path().is_some()) else {
@@ -133,7 +133,7 @@ mod tests {
     fn a_child_that_ended_is_a_zombie() {
         let mut child = std::process::Command::new("true").spawn().expect("true");
         let pid = i32::try_from(child.id()).expect("a pid");
-        // It is not waited for until it has been seen.
+        // The parent reaps the child after this loop only.
         let mut seen = poll(pid, Vec::new).existence;
         for _ in 0..2000 {
             if seen == Existence::Zombie {

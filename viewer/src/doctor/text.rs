@@ -15,38 +15,33 @@ use textwrap::core::display_width;
 use textwrap::{Options, WordSplitter, wrap};
 
 use super::facts::Facts;
-use super::modules::{Dwarf, FileState, ModuleRow};
+use super::modules::{FileState, ModuleRow};
 use super::verdict::Verdict;
 use super::verdict::row::{Group, Mark, Row};
+use vmscope_symbolizer::native::DwarfPlace;
 
 const WIDTH: usize = 80;
-/// Columns of mark, what and found, each with the blank that ends it.
+
+/// Indentation below a mark.
+const MARGIN: &str = "        ";
+
+/// Widths of mark, what and found, each with its final blank.
 const COLUMNS: [usize; 3] = [8, 21, 15];
 
-/// Renders everything, with a newline at the end.
+/// The whole table, with a newline at its end.
 pub fn render(facts: &Facts, verdict: &Verdict) -> String {
-    let mut out = String::new();
-    heading(&mut out, "This machine");
-    for row in verdict
-        .rows
-        .iter()
-        .filter(|row| row.group == Group::Machine)
-    {
+    let mut out = String::from("This machine\n");
+    let rows_of = |group| verdict.rows.iter().filter(move |row| row.group == group);
+    for row in rows_of(Group::Machine) {
         table_row(&mut out, row);
     }
     if let Some(process) = &facts.process {
-        out.push('\n');
-        heading(&mut out, &format!("Process {}", process.pid));
-        for row in verdict
-            .rows
-            .iter()
-            .filter(|row| row.group == Group::Process)
-        {
+        out.push_str(&format!("\nProcess {}\n", process.pid));
+        for row in rows_of(Group::Process) {
             table_row(&mut out, row);
         }
         vm::section(&mut out, process, facts.process_perf);
         if !process.modules.is_empty() {
-            out.push('\n');
             modules(&mut out, &process.modules, process.modules_left_out);
         }
     }
@@ -55,161 +50,134 @@ pub fn render(facts: &Facts, verdict: &Verdict) -> String {
     out
 }
 
-/// The word for a mark, in text and in JSON.
-pub fn mark_word(mark: Mark) -> &'static str {
-    match mark {
-        Mark::Ok => "ok",
-        Mark::Limited => "limited",
-        Mark::No => "no",
-    }
-}
-
-/// How well a module's code can be named.
+/// Grade of a module's names.
 pub fn module_mark(module: &ModuleRow) -> Mark {
-    let lines = module.dwarf != Dwarf::None;
+    let survey = &module.survey;
+    let lines = survey.dwarf != DwarfPlace::None;
+    let symbols = survey.symtab || survey.dynsym || survey.mini_debuginfo;
     match module.opened {
-        true if module.symbols.symtab && lines => Mark::Ok,
-        true if has_symbols(module) || lines => Mark::Limited,
+        true if survey.symtab && lines => Mark::Ok,
+        true if symbols || lines => Mark::Limited,
         _ => Mark::No,
     }
-}
-
-fn has_symbols(module: &ModuleRow) -> bool {
-    module.symbols.symtab || module.symbols.dynsym || module.symbols.mini_debuginfo
-}
-
-fn heading(out: &mut String, title: &str) {
-    let _ = writeln!(out, "{title}");
 }
 
 fn table_row(out: &mut String, row: &Row) {
     let [mark, what, found] = COLUMNS;
     let meaning = WIDTH - mark - what - found;
+    let finding = &row.finding;
     let cells = [
-        (mark, wrapped(mark_word(row.mark), mark - 1)),
+        (mark, wrapped(finding.mark.name(), mark - 1)),
         (what, wrapped(&row.what, what - 1)),
-        (found, wrapped(&row.found, found - 1)),
-        (meaning, wrapped(&row.meaning, meaning)),
+        (found, wrapped(&finding.found, found - 1)),
+        (meaning, wrapped(&finding.meaning, meaning)),
     ];
-    let height = cells
-        .iter()
-        .map(|(_, lines)| lines.len())
-        .max()
-        .unwrap_or(0);
-    for at in 0..height {
+    let heights = cells.iter().map(|(_, lines)| lines.len());
+    for at in 0..heights.max().unwrap_or(0) {
         let mut line = String::new();
         for (width, lines) in &cells {
             let text = lines.get(at).map_or("", String::as_str);
             line.push_str(text);
-            line.extend(std::iter::repeat_n(
-                ' ',
-                width.saturating_sub(display_width(text)),
-            ));
+            line.push_str(&" ".repeat(width.saturating_sub(display_width(text))));
         }
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    if let Some(todo) = &row.todo {
-        push_wrapped(out, todo, "        do: ", "            ");
+    remedy(out, finding.todo.as_deref().unwrap_or_default());
+}
+
+/// The line of a remedy, unless empty.
+fn remedy(out: &mut String, text: &str) {
+    if !text.is_empty() {
+        push_wrapped(out, text, "        do: ", "            ");
     }
 }
 
 fn modules(out: &mut String, modules: &[ModuleRow], left_out: usize) {
-    heading(out, "Its modules: can their code be named?");
+    out.push_str("\nModules and their symbols\n");
     for module in modules {
-        let mark = module_mark(module);
-        let first = format!("{:<8}", mark_word(mark));
-        push_wrapped(out, &module.path.to_string_lossy(), &first, "        ");
-        push_wrapped(out, &module_text(module), "        ", "        ");
-        let id = module.build_id.as_deref().unwrap_or("none");
-        push_wrapped(out, &format!("build-id {id}"), "        ", "        ");
+        marked(out, module_mark(module), &module.path.to_string_lossy());
+        push_wrapped(out, &module_text(module), MARGIN, MARGIN);
+        let id = module.survey.build_id.as_ref();
+        let id = id.map_or_else(|| "none".to_owned(), ToString::to_string);
+        push_wrapped(out, &format!("build-id {id}"), MARGIN, MARGIN);
     }
     if left_out > 0 {
-        let _ = writeln!(out, "        and {left_out} more, not looked at");
+        let _ = writeln!(out, "{MARGIN}and {left_out} more, not examined");
     }
-    if let Some(todo) = modules_todo(modules) {
-        push_wrapped(out, &todo, "        do: ", "            ");
-    }
+    remedy(out, modules_remedy(modules));
 }
 
-/// One advice for all: the packages' names differ from one distribution to the next, the
-/// build-id does not.
-fn modules_todo(modules: &[ModuleRow]) -> Option<String> {
-    let poor = modules
-        .iter()
-        .filter(|module| module.opened && module_mark(module) != Mark::Ok);
-    let (mut with_id, mut without) = (false, false);
-    for module in poor {
-        with_id |= module.build_id.is_some();
-        without |= module.build_id.is_none();
-    }
+/// A paragraph behind a mark.
+fn marked(out: &mut String, mark: Mark, text: &str) {
+    push_wrapped(out, text, &format!("{:<8}", mark.name()), MARGIN);
+}
+
+/// One remedy for all modules: package names differ between distributions, build-ids do not.
+fn modules_remedy(modules: &[ModuleRow]) -> &'static str {
+    let poor = |module: &&ModuleRow| module.opened && module_mark(module) != Mark::Ok;
     let gone = |module: &ModuleRow| {
         !module.opened && matches!(module.state, FileState::Replaced | FileState::Deleted)
     };
+    let mut poor = modules.iter().filter(poor).peekable();
     if modules.iter().any(gone) {
-        return Some("as root, or restart the program: files of it are gone from disk".to_owned());
-    }
-    match (with_id, without) {
-        (true, _) => Some(
-            "install the debug files, by build-id, under /usr/lib/debug/.build-id \
-             (-dbg, -dbgsym or -debuginfo packages); what you build yourself: with -g, unstripped"
-                .to_owned(),
-        ),
-        (false, true) => Some("build it with -g, unstripped".to_owned()),
-        (false, false) => None,
+        "run doctor as root, or restart the program: some of its files were deleted or replaced"
+    } else if poor.peek().is_none() {
+        ""
+    } else if poor.any(|module| module.survey.build_id.is_some()) {
+        "install debug files by build-id under /usr/lib/debug/.build-id (-dbg, -dbgsym or \
+         -debuginfo packages); build your own programs with -g, unstripped"
+    } else {
+        "build it with -g, unstripped"
     }
 }
 
 fn module_text(module: &ModuleRow) -> String {
     let state = match &module.state {
         FileState::Same => String::new(),
-        FileState::Replaced => "another file has its name now".to_owned(),
-        FileState::Deleted => "the file is gone from disk".to_owned(),
-        FileState::Unreadable(why) => format!("can't be opened: {why}"),
+        FileState::Replaced => "replaced by another file".to_owned(),
+        FileState::Deleted => "deleted from disk".to_owned(),
+        FileState::Unreadable(why) => format!("cannot be opened: {why}"),
         FileState::NotElf => "not an ELF file".to_owned(),
     };
     if !module.opened {
         return state;
     }
-    let symbols = match module.symbols {
-        symbols if symbols.symtab => "all functions",
-        symbols if symbols.mini_debuginfo => "functions (mini debuginfo)",
-        symbols if symbols.dynsym => "exported functions alone",
+    let symbols = match &module.survey {
+        survey if survey.symtab => "all functions",
+        survey if survey.mini_debuginfo => "functions (mini debuginfo)",
+        survey if survey.dynsym => "exported functions only",
         _ => "no functions",
     };
-    let dwarf = match &module.dwarf {
-        Dwarf::Embedded => "lines".to_owned(),
-        Dwarf::Separate(path) => format!("lines in {}", path.display()),
-        Dwarf::None => "no lines".to_owned(),
+    let dwarf = match &module.survey.dwarf {
+        DwarfPlace::Embedded => "lines".to_owned(),
+        DwarfPlace::Separate(path) => format!("lines in {path}"),
+        DwarfPlace::None => "no lines".to_owned(),
     };
     match module.state {
         FileState::Same => format!("{symbols}, {dwarf}"),
-        _ => format!("{state}; the one that runs has {symbols}, {dwarf}"),
+        _ => format!("{state}; the running file has {symbols}, {dwarf}"),
     }
 }
 
 fn push_wrapped(out: &mut String, text: &str, first: &str, rest: &str) {
-    let clean = printable(text);
-    for line in wrap(
-        &clean,
-        options(WIDTH).initial_indent(first).subsequent_indent(rest),
-    ) {
+    let options = options(WIDTH).initial_indent(first).subsequent_indent(rest);
+    for line in wrap(&printable(text), options) {
         let _ = writeln!(out, "{}", line.trim_end());
     }
 }
 
 fn wrapped(text: &str, width: usize) -> Vec<String> {
-    wrap(&printable(text), options(width))
-        .into_iter()
-        .map(|line| line.into_owned())
-        .collect()
+    let clean = printable(text);
+    let lines = wrap(&clean, options(width)).into_iter();
+    lines.map(|line| line.into_owned()).collect()
 }
 
-/// Commands are copied from here: words are not split at hyphens.
+/// Users copy commands: no splits at hyphens.
 fn options(width: usize) -> Options<'static> {
     Options::new(width).word_splitter(WordSplitter::NoHyphenation)
 }
 
-/// A process chooses its own name and paths: what could steer a terminal is shown as `?`.
+/// Replaces control characters by `?`: processes choose their names and paths.
 fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '?' } else { c })
@@ -220,6 +188,8 @@ fn printable(text: &str) -> String {
 mod tests {
     use super::super::verdict::{decide, tests as made_up};
     use super::*;
+    use vmscope_records::BuildId;
+    use vmscope_symbolizer::native::Survey;
 
     #[test]
     fn no_line_is_wider_than_80_columns() {
@@ -228,11 +198,12 @@ mod tests {
         process.name = "x\u{1b}[2J".to_owned();
         process.modules = vec![ModuleRow {
             path: format!("/{}", "long/".repeat(40)).into(),
-            build_id: Some("ab".repeat(64)),
-            symbols: super::super::modules::Symbols::default(),
-            dwarf: Dwarf::None,
             state: FileState::Same,
             opened: true,
+            survey: Survey {
+                build_id: BuildId::new(&[0xab; BuildId::MAX_BYTES]),
+                ..Survey::default()
+            },
         }];
         facts.process = Some(process);
         let text = render(&facts, &decide(&facts));

@@ -1,44 +1,91 @@
-//! From facts to rows: a pure function. What can be sampled, what can't, and the one
-//! thing to do about it, said only where it would help *here*.
+//! Checks: pure functions from facts to rows, with one remedy if it helps on this machine.
 
-mod kernel;
 mod machine;
 mod perf;
 mod process;
 mod rights;
 pub mod row;
 
-use super::facts::Facts;
-use row::Row;
+use super::facts::{Existence, Facts, MachineFacts, ProcessFacts};
+use row::{Finding, Group, Row};
 
 /// All rows, and whether the default recording would work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether `vmscope record` (with a process: `vmscope attach PID`) would work without
-    /// options.
+    /// Whether `vmscope record` (with a process: `vmscope attach PID`) would work without options.
     pub works: bool,
-    /// That in a sentence, with what it would lack.
+    /// Result as a sentence, with limits.
     pub summary: String,
-    /// In the order to be read.
+    /// Rows in display order.
     pub rows: Vec<Row>,
 }
 
-/// Decides.
+/// A check: id of its row, label, function.
+type Check<F> = (&'static str, &'static str, F);
+type OfMachine = fn(&MachineFacts, &Facts) -> Finding;
+/// `None` if a check does not apply.
+type OfProcess = fn(&ProcessFacts, &Facts) -> Option<Finding>;
+
+const MACHINE: [Check<OfMachine>; 12] = [
+    ("user_samples", "perf_event_open", perf::user_samples),
+    ("kernel_samples", "kernel samples", perf::kernel_samples),
+    ("perf_event_paranoid", "perf_event_paranoid", perf::paranoid),
+    ("perf_event_mlock_kb", "perf_event_mlock_kb", perf::mlock),
+    ("kptr_restrict", "kptr_restrict", perf::kptr_restrict),
+    ("ptrace_scope", "yama ptrace_scope", rights::ptrace_scope),
+    ("capabilities", "capabilities", rights::capabilities),
+    ("real_time", "real-time priority", rights::real_time),
+    ("nice", "nice value", rights::nice),
+    ("descriptors", "open files", rights::descriptors),
+    ("kernel", "kernel", machine::kernel),
+    ("container", "container", machine::container),
+];
+
+const PROCESS: [Check<OfProcess>; 7] = [
+    ("owner", "owner", process::owner),
+    ("maps", "mappings", process::maps),
+    ("events", "perf_event_open", process::events),
+    ("memory", "memory", process::memory),
+    ("tracer", "traced by", process::tracer),
+    ("threads", "threads", process::threads),
+    ("nspid", "pid by namespace", process::namespaces),
+];
+
+/// Runs all checks.
 pub fn decide(facts: &Facts) -> Verdict {
-    let mut rows = machine::rows(&facts.machine, facts.perf.as_ref());
-    let user = perf::can_sample_user(&facts.machine, facts.perf.as_ref());
-    let mut works = user && !kernel::too_old(&facts.machine);
-    let mut what = String::from("`vmscope record -- COMMAND`");
-    if let Some(target) = &facts.process {
-        let probe = facts.process_perf.as_ref();
-        rows.extend(process::rows(&facts.machine, target, probe));
-        works &= process::can_attach(&facts.machine, target, probe);
-        what = format!("`vmscope attach {}`", target.pid);
+    let machine = &facts.machine;
+    let mut rows = Vec::new();
+    let mut put = |id, group, what: &str, finding| {
+        let what = what.to_owned();
+        rows.push(Row {
+            id,
+            group,
+            what,
+            finding,
+        });
+    };
+    for &(id, what, check) in &MACHINE {
+        put(id, Group::Machine, what, check(machine, facts));
     }
-    let kernel = perf::can_sample_kernel(&facts.machine, facts.perf.as_ref());
-    let summary = match (works, kernel) {
+    let mut works = perf::can_sample_user(facts) && !machine::is_too_old(machine);
+    let mut what = String::from("`vmscope record -- COMMAND`");
+    if let Some(process) = &facts.process {
+        let title = format!("process {}", process.pid);
+        let existence = process::existence(process);
+        put("existence", Group::Process, &title, existence);
+        for &(id, what, check) in &PROCESS {
+            if process.existence == Existence::Process
+                && let Some(finding) = check(process, facts)
+            {
+                put(id, Group::Process, what, finding);
+            }
+        }
+        works &= process::can_attach(process, facts);
+        what = format!("`vmscope attach {}`", process.pid);
+    }
+    let summary = match (works, perf::can_sample_kernel(facts)) {
         (true, true) => format!("{what} would work, in user space and in the kernel."),
-        (true, false) => format!("{what} would work, in user space alone."),
+        (true, false) => format!("{what} would work, in user space only."),
         (false, _) => format!("{what} would not work: see the rows marked `no`."),
     };
     Verdict {

@@ -1,7 +1,6 @@
-//! Asks the families of VMs about a process, as `attach` would: who recognises it, and
-//! what one poll of each adapter finds, in bounded time.
+//! Asks the VM families about a process, as `attach` would: recognition, and one poll of each
+//! adapter, in bounded time.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -13,27 +12,27 @@ use vmscope_records::{Pid, ProcessKey, Record, TimeNs};
 
 use super::facts::{Trouble, VmFacts, VmReading, Vms};
 
-/// How long the adapters may take all together.
+/// Maximum time of all adapters.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// So many facts and limits of an adapter are told.
+/// Maximum number of facts and limits per adapter.
 const MAX_TOLD: usize = 64;
 
-/// Longer texts are cut.
+/// Maximum length of a text, in characters.
 const MAX_TEXT: usize = 2000;
 
-/// What the families know of `pid`. A reading that takes too long is left alone, and said.
+/// VMs of `pid` by family. Abandons a slow poll.
 pub fn poll(pid: Pid, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) -> Vms {
     let view = match ProcessView::open(pid) {
         Ok(view) => view,
-        // The rows say why.
+        // The rows give the reason.
         Err(_) => return Vms::NotAsked,
     };
     let families = families();
     let (done, result) = sync_channel(1);
     let spawned = std::thread::Builder::new()
-        .name("vm-look".to_owned())
-        // Whoever asked may have stopped waiting.
+        .name("vm-poll".to_owned())
+        // The receiver may have stopped waiting.
         .spawn(move || drop(done.send(ask(&view, &families))));
     if spawned.is_err() {
         return Vms::NotAsked;
@@ -62,7 +61,7 @@ fn ask(view: &ProcessView, families: &[Box<dyn AdapterFamily>]) -> Vec<VmFacts> 
     vms
 }
 
-/// One poll of an adapter, as in a recording of no length.
+/// One poll of an adapter.
 fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFacts {
     let mut poll = Poll::new(KeySource::new(), ProcessKey(0), Arc::new(now));
     let result = adapter.poll(view, &mut poll);
@@ -81,7 +80,7 @@ fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFa
         compiling,
         ..VmReading::default()
     };
-    // What an adapter could not tell it says at a recording's end.
+    // Adapters report limits at a recording's end.
     let mut last = Poll::new(KeySource::new(), ProcessKey(0), Arc::new(now));
     if facts.trouble.is_none() {
         facts.trouble = adapter.finish(view, &mut last).err().as_ref().map(trouble);
@@ -89,8 +88,6 @@ fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFa
     let (at_end, _) = last.finish();
     let limits = at_end.into_iter().filter(|r| matches!(r, Record::Limit(_)));
     let records = records.into_iter().chain(limits);
-    // The newest of each.
-    let mut told = BTreeMap::new();
     for record in records {
         match record {
             Record::Constituent(_) => read.code += 1,
@@ -98,10 +95,14 @@ fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFa
             Record::Collection(_) => read.collections += 1,
             Record::Counter(_) => read.counters += 1,
             Record::Lost(lost) => read.lost = read.lost.saturating_add(lost.count),
-            Record::Fact(fact) if told.len() < MAX_TOLD || told.contains_key(&fact.name) => {
-                let order = told.len();
-                let slot = told.entry(fact.name).or_insert((order, String::new()));
-                slot.1 = cut(&fact.value);
+            Record::Fact(fact) => {
+                // The newest fact of each name.
+                let (name, value) = (cut(&fact.name), cut(&fact.value));
+                match facts.facts.iter().position(|(known, _)| *known == name) {
+                    Some(at) => facts.facts[at].1 = value,
+                    None if facts.facts.len() < MAX_TOLD => facts.facts.push((name, value)),
+                    None => {}
+                }
             }
             Record::Limit(limit) => {
                 let limit = Trouble {
@@ -115,13 +116,6 @@ fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFa
             _ => {}
         }
     }
-    // In the order in which they were told.
-    let mut told: Vec<_> = told.into_iter().collect();
-    told.sort_by_key(|(_, (order, _))| *order);
-    let named = told
-        .into_iter()
-        .map(|(name, (_, value))| (cut(&name), value));
-    facts.facts = named.collect();
     facts.reading = Some(read);
     facts
 }
@@ -148,7 +142,7 @@ mod tests {
     use vmscope_process::MemoryError;
     use vmscope_records::VmIdentity;
 
-    /// A family that says what it is told to.
+    /// A family with a made-up answer.
     struct Made(fn() -> Answer);
 
     type Answer = Result<Option<Box<dyn Adapter>>, AdapterError>;
@@ -163,7 +157,7 @@ mod tests {
         }
     }
 
-    /// An adapter whose memory can't be read beyond the first facts.
+    /// An adapter whose memory becomes unreadable after its first facts.
     struct Denied;
 
     impl Adapter for Denied {

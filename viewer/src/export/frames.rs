@@ -1,30 +1,29 @@
-//! What a site is in a stack: its function and those that it was inlined through, each
-//! with a name for people.
+//! Frames of a site in a stack: its function and the functions it was inlined through, with names.
 
+use crate::present::shorten::label;
 use crate::present::text::harmless;
 use std::borrow::Cow;
+use vmscope_symbolizer::Region;
 pub(super) use vmscope_symbolizer::stacks::{StackFrame as Frame, frames_of};
-use vmscope_symbolizer::{Entry, Region};
 
-/// What stands for a function without a name.
+/// Name of nameless functions.
 pub(crate) const NAMELESS: &str = "(no name)";
 
-/// What formats say of a frame.
+/// Texts of a frame.
 pub(super) trait FrameText {
-    /// The function's name with its tier, as reports have it, and nothing in it that
-    /// disturbs a terminal.
+    /// Name with tier as in reports, safe for terminals.
     fn name(&self) -> String;
 
-    /// The source file; empty where it is not known.
+    /// Source file; empty if unknown.
     fn file(&self) -> String;
 
-    /// The line, 1-based; 0 where it is not known.
+    /// Line, 1-based; 0 if unknown.
     fn line(&self) -> u32;
 }
 
 impl FrameText for Frame<'_> {
     fn name(&self) -> String {
-        name_of(&self.place.name, tier(self.entry))
+        name_of(&self.place.name, &self.entry.tier)
     }
 
     fn file(&self) -> String {
@@ -36,7 +35,7 @@ impl FrameText for Frame<'_> {
     }
 }
 
-/// A function's name with its tier, and nothing in it that disturbs a terminal.
+/// A function's name with its tier, safe for terminals.
 pub(crate) fn name_of(name: &str, tier: &str) -> String {
     let name = match harmless(name) {
         name if name.trim().is_empty() => NAMELESS.to_owned(),
@@ -48,19 +47,24 @@ pub(crate) fn name_of(name: &str, tier: &str) -> String {
     }
 }
 
-/// Which compiler or level made the code; empty for native code.
-pub(super) fn tier(entry: &Entry) -> &str {
-    &entry.tier
+/// Colors of a region: word for legends, RGB of flame graphs, name in the Firefox Profiler (one has
+/// to be grey there).
+pub(super) fn colors(region: Region) -> (&'static str, [u8; 3], &'static str) {
+    match region {
+        Region::Generated => ("green", [0x5f, 0xc8, 0x55], "green"),
+        Region::Interpreter => ("turquoise", [0x45, 0xc4, 0xb8], "lightblue"),
+        Region::Gc => ("red", [0xe8, 0x6a, 0x5c], "red"),
+        Region::Compiler => ("violet", [0xb0, 0x84, 0xe0], "purple"),
+        Region::Vm => ("yellow", [0xe6, 0xc4, 0x4a], "yellow"),
+        Region::Library => ("blue", [0x72, 0xa8, 0xe6], "blue"),
+        Region::Kernel => ("orange", [0xee, 0x96, 0x4a], "orange"),
+        Region::Idle => ("white", [0xe8, 0xe8, 0xe8], "transparent"),
+        Region::Unknown => ("grey", [0xb4, 0xb4, 0xb4], "grey"),
+    }
 }
 
-/// Which part of its region an entry is of: what a format that has two levels of
-/// categories shows as the second.
-pub(super) fn part(entry: &Entry) -> &str {
-    tier(entry)
-}
-
-/// The mark at the end of a frame's name by which flame graph tools tell kinds of code
-/// apart (async-profiler's, which inferno and others know).
+/// Suffix of a frame's name by which flame graph tools distinguish kinds of code: async-profiler's,
+/// known to inferno and others.
 pub(crate) fn mark(region: Region, is_inlined: bool) -> &'static str {
     match region {
         Region::Kernel => "_[k]",
@@ -70,15 +74,15 @@ pub(crate) fn mark(region: Region, is_inlined: bool) -> &'static str {
     }
 }
 
-/// A name as one field of a line: nothing in it ends the field, the line or the name.
-/// What it is a name of can't be told from others by more than `longest` characters.
+/// A name as one field of a line: nothing in it ends the field, the line or the name. At most
+/// `longest` characters.
 pub(crate) fn field(name: &str, longest: usize) -> Cow<'_, str> {
     let is_plain = |c: char| c != ';' && !(c.is_whitespace() && c != ' ') && !is_no_xml(c);
     let mut text = if name.chars().all(is_plain) {
         Cow::Borrowed(name.trim())
     } else {
         let clean = name.chars().map(|c| match c {
-            // As inferno and the FlameGraph scripts do it.
+            // As in inferno and the FlameGraph scripts.
             ';' => ':',
             c if c.is_whitespace() => ' ',
             c if is_no_xml(c) => char::REPLACEMENT_CHARACTER,
@@ -87,18 +91,16 @@ pub(crate) fn field(name: &str, longest: usize) -> Cow<'_, str> {
         Cow::Owned(clean.collect::<String>().trim().to_owned())
     };
     if text.chars().nth(longest).is_some() {
-        let head: String = text.chars().take(longest - longest / 3).collect();
-        let tail = text.chars().rev().take(longest / 3).collect::<Vec<_>>();
-        text = Cow::Owned(head + "..." + &tail.iter().rev().collect::<String>());
+        text = Cow::Owned(label(&text, "", longest));
     }
-    // A number behind a blank would be taken for a count.
+    // A number behind a blank would become a count.
     if let Some((head, tail)) = text.rsplit_once(' ')
         && tail.starts_with(|c: char| c.is_ascii_digit())
         && tail.chars().all(|c| c.is_ascii_digit() || c == '.')
     {
         text = Cow::Owned(format!("{head}_{tail}"));
     }
-    // A line that begins with it would be taken for a comment.
+    // A leading `#` would become a comment.
     if text.starts_with('#') {
         text = Cow::Owned(format!("_{text}"));
     }
@@ -109,7 +111,7 @@ pub(crate) fn field(name: &str, longest: usize) -> Cow<'_, str> {
     }
 }
 
-/// Characters that XML 1.0 has no way to write.
+/// Characters without representation in XML 1.0.
 fn is_no_xml(c: char) -> bool {
     (c.is_control() && !c.is_whitespace()) || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
@@ -132,7 +134,7 @@ mod tests {
             ("1.5 2.5", "1.5_2.5"),
             ("v8 11.x", "v8 11.x"),
             ("# comment", "_# comment"),
-            ("abcdefghijklmnopqrstu", "abcdefghijkl...pqrstu"),
+            ("abcdefghijklmnopqrstu", "abcdefghij...qrstu"),
         ] {
             assert_eq!(field(name, 18), wanted, "{name:?}");
         }

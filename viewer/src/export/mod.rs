@@ -1,26 +1,30 @@
-//! `vmscope export`: a recording in the formats of other tools (docs/export.md).
+//! `vmscope export`: recordings in formats of other tools (docs/export.md).
 
-mod collapsed;
 mod firefox;
 mod flamegraph;
 pub(crate) mod frames;
 mod output;
 mod pprof;
+mod speedscope;
 pub(crate) mod tree;
 mod who;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use std::io::Write;
+use flate2::{Compression, GzBuilder};
+use std::io::{BufWriter, IntoInnerError, Write};
 use std::path::PathBuf;
+use tree::{LabelTree, Style};
+use vmscope_records::Session;
+use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Filter, Profile, Summary};
 
 use crate::present::numbers::{count, some};
+use crate::queries::truth::truth_of;
 use crate::record::DEFAULT_OUTPUT;
 use crate::report::{NarrowOptions, load_profile, seconds};
 use output::Output;
 
-/// `vmscope export`.
 #[derive(Args, Clone, Debug)]
 pub struct ExportArgs {
     /// The recording
@@ -29,19 +33,18 @@ pub struct ExportArgs {
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Format,
-    /// Where to: a file, or `-` for the standard output (default: beside the recording;
+    /// Output file, or `-` for the standard output (default: beside the recording;
     /// collapsed: the standard output, unless that is a terminal)
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the output file if it is there already
+    /// Replace an existing output file
     #[arg(long)]
     force: bool,
-    /// Give each thread a root of its own (collapsed and flamegraph; the other formats
-    /// tell threads apart in any case)
+    /// Give each thread its own root (collapsed and flamegraph; other formats always separate
+    /// threads)
     #[arg(long)]
     by_thread: bool,
-    /// Leave inlined functions out: what they did counts for the function that they were
-    /// inlined into
+    /// Omit inlined functions: their samples count for the outer function
     #[arg(long)]
     no_inline: bool,
     #[command(flatten)]
@@ -51,7 +54,6 @@ pub struct ExportArgs {
     until: Option<f64>,
 }
 
-/// The formats there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// One line for each stack: `frame;frame;frame count`
@@ -60,28 +62,31 @@ enum Format {
     Flamegraph,
     /// JSON for the Firefox Profiler (profiler.firefox.com)
     Firefox,
-    /// A profile.proto for pprof and what reads its format
+    /// A profile.proto for pprof and compatible tools
     Pprof,
+    /// JSON for speedscope (speedscope.app): every sample in time order, by thread
+    Speedscope,
 }
 
 impl Format {
-    /// What replaces the recording's extension, as the readers of each format expect it.
+    /// Extension of an export, as readers of the format expect.
     fn extension(self) -> &'static str {
         match self {
             Format::Collapsed => "collapsed",
             Format::Flamegraph => "svg",
             Format::Firefox => "json.gz",
             Format::Pprof => "pb.gz",
+            Format::Speedscope => "speedscope.json",
         }
     }
 }
 
-/// What an export is made from.
+/// Input of an export.
 struct Export<'a> {
     profile: &'a Profile,
     filter: &'a Filter,
     summary: &'a Summary,
-    /// Whether inlined functions are frames of their own.
+    /// Whether inlined functions have frames of their own.
     inlined: bool,
     /// Whether each thread gets a root.
     by_thread: bool,
@@ -90,18 +95,17 @@ struct Export<'a> {
 /// Writes a recording in another format.
 ///
 /// # Errors
-/// When the recording can't be read, a thread or time that was asked for is not in it,
-/// nothing is to be exported, or the output can't be written; what is there already
-/// is not replaced unless that was asked for.
+/// An unreadable recording, unknown threads or times, an empty selection, a failed write. Existing
+/// files are replaced on request only.
 pub fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<()> {
     let output = Output::choose(args.output.as_deref(), &args.file, args.to);
-    // Before the work, which may take seconds.
+    // Early: loading may take seconds.
     output.check(args.force)?;
-    let profile = load_profile(&args.file, !args.no_inline)?;
+    let profile = load_profile(&args.file, false)?;
     let filter = args.narrow.filter(&profile, args.until)?;
     let summary = Summary::with_errors(&profile, &filter);
     if summary.total == 0 {
-        bail!("there is nothing to export: no samples are in that part of the recording");
+        bail!("nothing to export: no samples match this filter");
     }
     let export = Export {
         profile: &profile,
@@ -112,19 +116,75 @@ pub fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<()> {
     };
     let compressed = output.is_compressed(args.to);
     output.write(args.force, out, |out| match args.to {
-        Format::Collapsed => collapsed::write(&export, out),
+        Format::Collapsed => collapsed(&export, out),
         Format::Flamegraph => flamegraph::write(&export, out),
-        Format::Firefox => firefox::write(&export, compressed, out),
-        Format::Pprof => pprof::write(&export, compressed, out),
+        Format::Firefox => gzipped(compressed, out, |out| firefox::write(&export, out)),
+        Format::Speedscope => speedscope::write(&export, out),
+        Format::Pprof => gzipped(compressed, out, |out| pprof::write(&export, out)),
     })?;
     for line in remarks(&export, &output) {
-        // Where stderr is closed, nobody listens.
+        // Stderr may be closed.
         let _ = writeln!(std::io::stderr(), "vmscope: {line}");
     }
     Ok(())
 }
 
-/// What there is to say beside the data.
+/// Collapsed stacks: a line `frame;frame;frame count` per stack.
+fn collapsed(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
+    let tree = LabelTree::of(export, Style::Marks);
+    tree.each_line(1, |stack, samples| writeln!(out, "{stack} {samples}"))?;
+    Ok(())
+}
+
+/// Runs `produce`, through gzip on request.
+fn gzipped(
+    is_compressed: bool,
+    out: &mut dyn Write,
+    produce: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    if !is_compressed {
+        return produce(out);
+    }
+    // The header has neither time nor name: equal recordings yield equal files.
+    let gzip = GzBuilder::new().write(out, Compression::fast());
+    let mut buffer = BufWriter::new(gzip);
+    produce(&mut buffer)?;
+    let gzip = buffer.into_inner().map_err(IntoInnerError::into_error)?;
+    gzip.finish()?;
+    Ok(())
+}
+
+impl Export<'_> {
+    fn session(&self) -> Option<&Session> {
+        self.profile.trace.session.as_ref()
+    }
+
+    /// VM and version; `None` for a native program.
+    fn vm(&self) -> Option<String> {
+        let vm = &self.session()?.vm;
+        let name = format!("{} {}", vm.kind, vm.version);
+        (vm.kind != "native").then(|| name.trim_end().to_owned())
+    }
+
+    fn command(&self) -> String {
+        self.session()
+            .map_or_else(String::new, |session| session.command.join(" "))
+    }
+
+    /// First non-empty `of` among the places of each site.
+    fn first_places<T: Clone>(&self, of: impl Fn(&Place) -> Option<T>) -> Vec<Option<T>> {
+        let mut first = vec![None; self.profile.sites.len()];
+        let places = &self.profile.trace.places;
+        for (place, &site) in places.iter().zip(&self.profile.site_of_place) {
+            if let Some(slot @ None) = first.get_mut(site as usize) {
+                *slot = of(place);
+            }
+        }
+        first
+    }
+}
+
+/// Remarks beside the data.
 fn remarks(export: &Export<'_>, output: &Output) -> Vec<String> {
     let mut lines = Vec::new();
     let samples = &export.profile.trace.samples;
@@ -137,12 +197,12 @@ fn remarks(export: &Export<'_>, output: &Output) -> Vec<String> {
     }
     if samples.truncated_chains > 0 {
         lines.push(format!(
-            "{} were cut off at the bound on their depth and lack their outermost callers; \
+            "{} cut off at the bound on their depth: the outermost callers are missing; \
              `--max-depth` raises it",
             some(samples.truncated_chains, "caller chain", "caller chains"),
         ));
     }
-    let limits = crate::queries::truth::truth_of(export.profile, export.summary).len();
+    let limits = truth_of(export.profile, export.summary).len();
     if limits > 0 {
         lines.push(format!(
             "{} its truth: `vmscope report` says what",

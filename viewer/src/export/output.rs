@@ -1,5 +1,5 @@
-//! Where an export goes: to the standard output, or to a file that is the user's alone
-//! and there as a whole or not at all.
+//! Target of an export: standard output, or a file readable by its owner alone, written as a whole
+//! or not at all.
 
 use super::Format;
 use anyhow::{Context, Result, bail};
@@ -7,20 +7,16 @@ use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes that are gathered before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Where to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Output {
-    /// The standard output.
     Stdout,
-    /// A file.
     File(PathBuf),
 }
 
 impl Output {
-    /// What was asked for; else what users of a format expect.
+    /// The requested target, else the usual one of the format.
     pub(super) fn choose(asked: Option<&Path>, recording: &Path, format: Format) -> Self {
         match asked {
             Some(path) if path == Path::new("-") => Output::Stdout,
@@ -32,10 +28,10 @@ impl Output {
         }
     }
 
-    /// Whether what has a compressed form is written in it: unless a name says otherwise.
+    /// Whether to compress: default of the format, unless the file's name says otherwise.
     pub(super) fn is_compressed(&self, format: Format) -> bool {
         match (self, format) {
-            (_, Format::Collapsed | Format::Flamegraph) => false,
+            (_, Format::Collapsed | Format::Flamegraph | Format::Speedscope) => false,
             (Output::Stdout, Format::Firefox) => false,
             (Output::Stdout, Format::Pprof) => true,
             (Output::File(path), Format::Firefox) => !has_extension(path, "json"),
@@ -43,7 +39,7 @@ impl Output {
         }
     }
 
-    /// Says early what [`Output::write`] would find out in the end.
+    /// Reports early what [`Output::write`] would report late.
     pub(super) fn check(&self, force: bool) -> Result<()> {
         let Output::File(path) = self else {
             return Ok(());
@@ -53,22 +49,20 @@ impl Output {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             other => other.with_context(|| format!("cannot write {shown}"))?,
         };
+        if metadata.is_dir() {
+            bail!("{shown} is a directory: name a file in it with --output");
+        }
         let is_own = metadata.is_file() && metadata.uid() == nix::unistd::geteuid().as_raw();
         if !is_own {
-            bail!(
-                "{shown} is there and is no file of yours: it is not replaced; --output writes elsewhere"
-            );
+            bail!("{shown} exists and is not a file of yours: choose another with --output");
         }
         if !force {
-            bail!(
-                "{shown} is there already and was not replaced: --force replaces it, --output writes elsewhere"
-            );
+            bail!("{shown} exists: --force replaces it, --output chooses another file");
         }
         Ok(())
     }
 
-    /// Lets `produce` write. A file appears under its name when it is whole; it is
-    /// readable by its owner alone.
+    /// Runs `produce`. The file appears complete, readable by its owner alone.
     pub(super) fn write(
         &self,
         force: bool,
@@ -85,7 +79,7 @@ impl Output {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        // Created with O_EXCL and mode 0600, removed when dropped.
+        // Created with O_EXCL and mode 0600, removed on drop.
         let draft = tempfile::Builder::new()
             .prefix(".vmscope-export-")
             .tempfile_in(folder)
@@ -96,7 +90,7 @@ impl Output {
             .into_inner()
             .map_err(std::io::IntoInnerError::into_error)
             .with_context(cannot)?;
-        // Something may have come there meanwhile.
+        // A file may have appeared meanwhile.
         self.check(force)?;
         let kept = if force {
             draft.persist(path)

@@ -1,6 +1,5 @@
-//! Stacks by what they show: the tree that collapsed stacks and flame graphs are made
-//! of. Frames that look the same are one node, and children are in the order of their
-//! names, so that equal recordings give equal files.
+//! Tree of stacks for collapsed stacks and flame graphs. Frames with equal labels are one node;
+//! children are sorted by name, so that equal recordings yield equal files.
 
 use super::frames::{Frame, FrameText, field, frames_of, mark};
 use super::{Export, who};
@@ -8,29 +7,26 @@ use rustc_hash::FxHashMap;
 use vmscope_symbolizer::stacks::{StackCount, StackTree, count_stacks};
 use vmscope_symbolizer::{Region, SiteId, Stop};
 
-/// A name longer than this is shortened in its middle.
+/// Maximum length of a name; longer names are shortened.
 pub(crate) const LONGEST_NAME: usize = 1000;
 
-/// No parent.
 const NONE: u32 = u32::MAX;
 
-/// What a frame shows.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
-    /// Its text, fit to be a field of a line.
+    /// Text, valid as a field of a line.
     pub text: String,
-    /// Where the code belongs; `None` for processes and threads.
+    /// `None` for processes and threads.
     pub region: Option<Region>,
-    /// Whether it was inlined.
     pub inlined: bool,
 }
 
-/// How frames are written.
+/// Style of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     /// With marks alone.
     Marks,
-    /// With marks, and the words for those that a picture does not show.
+    /// With marks, and words for marks that a picture does not show.
     Words,
 }
 
@@ -38,20 +34,19 @@ pub(super) enum Style {
 struct Node {
     parent: u32,
     label: u32,
-    /// Samples whose innermost frame it is.
+    /// Samples with this innermost frame.
     own: u64,
 }
 
-/// The tree.
 #[derive(Debug, Default)]
 pub(super) struct LabelTree {
     nodes: Vec<Node>,
-    /// What frames show, each once.
+    /// Distinct labels.
     pub labels: Vec<Label>,
 }
 
 impl LabelTree {
-    /// The tree of all samples that are exported.
+    /// Tree of all exported samples.
     pub(super) fn of(export: &Export<'_>, style: Style) -> Self {
         let (stacks, counts) =
             count_stacks(export.profile, export.filter, &Stop::new()).unwrap_or_default();
@@ -70,10 +65,10 @@ impl LabelTree {
         builder.tree
     }
 
-    /// Samples of each node and all that was called from it.
+    /// Samples of each node with its callees.
     fn totals(&self) -> Vec<u64> {
         let mut totals: Vec<u64> = self.nodes.iter().map(|node| node.own).collect();
-        // Children are younger than their parents.
+        // Children have higher indices than their parents.
         for (index, node) in self.nodes.iter().enumerate().rev() {
             let total = totals.get(index).copied().unwrap_or(0);
             if let Some(parent) = totals.get_mut(node.parent as usize) {
@@ -83,9 +78,8 @@ impl LabelTree {
         totals
     }
 
-    /// Hands every stack with its count to `line`, in the order of their names. What has
-    /// fewer than `least` samples, all that was called from it included, is no frame of
-    /// its own: its samples stay with its caller.
+    /// Calls `line` with every stack and its count, sorted by name. Nodes with fewer than `least`
+    /// samples, callees included, get no frame: their samples stay with the caller.
     pub(super) fn each_line<E>(
         &self,
         least: u64,
@@ -95,12 +89,12 @@ impl LabelTree {
         let total_of = |node: u32| totals.get(node as usize).copied().unwrap_or(0);
         let order = self.order();
         let mut path = String::new();
-        // Nodes to visit, each with the length of its parent's path.
+        // Open nodes with the length of their parents' paths.
         let mut open: Vec<(u32, usize)> = Vec::new();
         let push = |open: &mut Vec<(u32, usize)>, parent: u32, length: usize| -> u64 {
             let mut kept = 0;
             let children = order.children(parent);
-            // The last that is pushed comes first.
+            // Last pushed, first visited.
             for &child in children.iter().rev() {
                 if total_of(child) >= least {
                     open.push((child, length));
@@ -155,10 +149,10 @@ impl LabelTree {
     }
 }
 
-/// Nodes by parent, then by name.
+/// Nodes by parent, then name.
 struct Order {
     nodes: Vec<u32>,
-    /// Of each of them its parent, ascending.
+    /// Parent of each node, ascending.
     parents: Vec<u32>,
 }
 
@@ -177,9 +171,9 @@ struct Builder<'a, 'e> {
     tree: LabelTree,
     label_index: FxHashMap<String, u32>,
     node_index: FxHashMap<(u32, u32), u32>,
-    /// The labels of each site that was met, the outermost first.
+    /// Labels of each visited site, outermost first.
     site_labels: Vec<Option<Box<[u32]>>>,
-    /// The tree's node of each stack under each root.
+    /// Node of each stack under each root.
     known: FxHashMap<(u32, u32), u32>,
     path: Vec<u32>,
 }
@@ -225,7 +219,7 @@ impl Builder<'_, '_> {
                 region,
                 inlined,
             });
-            // Each has a text of its own in memory.
+            // Bounded by memory: each has its own text.
             u32::try_from(labels.len() - 1).unwrap_or(NONE)
         })
     }
@@ -264,7 +258,7 @@ impl Builder<'_, '_> {
         node
     }
 
-    /// The node of a site's innermost frame under `parent`.
+    /// Node of a site's innermost frame under `parent`.
     fn under(&mut self, parent: u32, site: SiteId) -> u32 {
         let slot = site as usize;
         if self.site_labels.get(slot).is_none_or(Option::is_none) {

@@ -1,27 +1,22 @@
-//! Whose a sample is: the process and the thread, by the names that users know.
+//! Process and thread of samples, by their names.
 
 use crate::present::text::harmless;
 use rustc_hash::FxHashMap;
 use vmscope_records::{Pid, Process, ProcessKey, Tid};
 use vmscope_symbolizer::Trace;
 
-/// A thread and its process.
 #[derive(Clone, Debug)]
 pub(super) struct Who {
-    /// The address space it ran in, the last where it went on in another (exec).
+    /// Address space; the last one after an exec.
     pub process: ProcessKey,
-    /// Its process.
     pub pid: Pid,
-    /// What that runs.
     pub process_name: String,
-    /// Its id.
     pub tid: Tid,
-    /// Its name.
     pub name: String,
 }
 
 impl Who {
-    /// Whether it is its process's first thread.
+    /// Whether it is the first thread of its process.
     pub(super) fn is_main(&self) -> bool {
         self.tid.0 == self.pid.0
     }
@@ -33,7 +28,7 @@ pub(super) fn threads(trace: &Trace) -> Vec<Who> {
     let of_one = |index: u32| -> Option<Who> {
         let thread = &trace.threads.get(index as usize)?.thread;
         let first = trace.processes.get(&thread.process);
-        // What goes on after an exec is the process's first thread.
+        // The first thread survives an exec.
         let last = match first {
             Some(process) if process.pid.0 == thread.tid.0 => last_of(process, &execs),
             other => other,
@@ -53,7 +48,7 @@ pub(super) fn threads(trace: &Trace) -> Vec<Who> {
     (0..count).filter_map(of_one).collect()
 }
 
-/// Of each address space the one that it exec'ed into.
+/// Next address space of each one that called exec.
 fn execs(trace: &Trace) -> FxHashMap<ProcessKey, &Process> {
     let pid_of = |key| trace.processes.get(&key).map(|process| process.pid);
     let after = trace.processes.values().filter_map(|process| {
@@ -68,7 +63,7 @@ fn last_of<'a>(
     execs: &FxHashMap<ProcessKey, &'a Process>,
 ) -> Option<&'a Process> {
     let mut last = first;
-    // A damaged recording may go round in a circle.
+    // Damaged recordings may have cycles.
     for _ in 0..=execs.len() {
         match execs.get(&last.key) {
             Some(next) => last = next,

@@ -1,12 +1,11 @@
-//! What a view shows, apart from how: what copying and exporting write.
+//! Contents of a view, without layout: input of copies and exports.
 
 use vmscope_symbolizer::Stop;
 
-/// So many rows are made between two looks at [`Stop`].
+/// Number of rows between two checks of [`Stop`].
 const LOOK_EVERY: usize = 256;
 
-/// Goes through rows that may be a hundred thousand, telling how far it is; `None` where it
-/// was stopped.
+/// Visits rows (possibly a hundred thousand) and reports progress; `None` after a stop.
 pub fn each<T>(
     rows: impl ExactSizeIterator<Item = T>,
     stop: &Stop,
@@ -23,106 +22,90 @@ pub fn each<T>(
     Some(())
 }
 
-/// What a view shows.
+/// Contents of a view.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
-    /// The view's name with what of it is shown.
+    /// The view's name, with the shown part.
     pub title: String,
-    /// Its parts, from top to bottom.
+    /// From top to bottom.
     pub parts: Vec<Part>,
 }
 
-/// A part of a view.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// Lines of text.
+    /// Lines.
     Text(Vec<String>),
-    /// A table.
     Table(Table),
-    /// A chart.
     Chart(Chart),
 }
 
-/// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// What it is of; may be empty.
+    /// May be empty.
     pub title: String,
-    /// Its columns.
     pub columns: Vec<Column>,
-    /// Its rows, each with a cell for every column.
+    /// Rows, each with a cell per column.
     pub rows: Vec<Vec<Value>>,
 }
 
-/// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its heading: also its name in CSV and JSON.
+    /// Heading; also the name in CSV and JSON.
     pub name: String,
-    /// Whether its cells are set flush right.
+    /// Whether cells are flush right.
     pub right: bool,
 }
 
-/// A cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing: not known, or none.
+    /// Unknown, or none.
     Empty,
-    /// A text; names are as the recording has them, made harmless when they are written.
+    /// Text as recorded; encoders escape it.
     Text(String),
-    /// A count.
     Count(u64),
-    /// A share, 0 to 1.
+    /// Share, 0 to 1.
     Share(f64),
-    /// Seconds.
     Seconds(f64),
-    /// Bytes.
     Bytes(u64),
 }
 
-/// A chart.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chart {
-    /// Columns stacked of series.
+    /// Stacked columns.
     Stacked {
-        /// What it is of.
         title: String,
-        /// What the horizontal axis counts, with its ends: `("time", "s", 0.0, 20.0)`.
+        /// Horizontal axis.
         axis: Axis,
-        /// The series, from bottom to top: names and values, one for each column.
+        /// Series from bottom to top: name, value of each column.
         series: Vec<(String, Vec<f64>)>,
     },
     /// Columns with a line over them.
     Histogram {
-        /// What it is of.
         title: String,
-        /// The horizontal axis.
+        /// Horizontal axis.
         axis: Axis,
-        /// The columns.
         columns: Vec<f64>,
-        /// The line: 0 to 1 at each column; may be empty.
+        /// Line height per column, 0 to 1; may be empty.
         line: Vec<f64>,
     },
-    /// A flame graph: lines `frame;frame;frame count` of collapsed stacks.
+    /// Flame graph.
     Flame {
-        /// What it is of.
         title: String,
-        /// The stacks.
+        /// Collapsed stacks: lines `frame;frame;frame count`.
         collapsed: Vec<String>,
     },
 }
 
-/// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it counts.
+    /// Quantity.
     pub name: String,
-    /// Its labels at equal distances, the first and the last at its ends.
+    /// Labels at equal distances, the first and the last at the axis's ends.
     pub labels: Vec<String>,
 }
 
 impl Table {
-    /// A table without rows; columns whose name begins with `>` are set flush right.
+    /// A table without rows. `>` before a column's name: flush right.
     pub fn new(title: &str, columns: &[&str]) -> Self {
         let column = |name: &&str| Column {
             name: name.trim_start_matches('>').to_owned(),

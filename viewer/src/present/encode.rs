@@ -1,4 +1,4 @@
-//! What is shown, written for other programs: text, CSV, JSON, SVG.
+//! Documents for other programs: text, CSV, JSON, SVG.
 
 mod csv;
 mod json;
@@ -13,24 +13,21 @@ use super::document::Document;
 use std::path::Path;
 use vmscope_symbolizer::Stop;
 
-/// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// As it is on the screen, whole.
+    /// The whole document as on the screen.
     Text,
-    /// Its tables.
+    /// Tables.
     Csv,
-    /// Its tables and charts, with full numbers.
+    /// Tables and charts, with full numbers.
     Json,
-    /// Its charts.
+    /// Charts.
     Svg,
 }
 
 impl Format {
-    /// All of them.
     pub const ALL: [Format; 4] = [Format::Text, Format::Csv, Format::Json, Format::Svg];
 
-    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Format::Text => "text",
@@ -40,7 +37,7 @@ impl Format {
         }
     }
 
-    /// What its files end in.
+    /// Extension of its files.
     pub const fn extension(self) -> &'static str {
         match self {
             Format::Text => "txt",
@@ -50,7 +47,7 @@ impl Format {
         }
     }
 
-    /// The format of a file, by its name.
+    /// Format of a file, by its name.
     pub fn of(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         let mut all = Format::ALL.into_iter();
@@ -58,8 +55,8 @@ impl Format {
     }
 }
 
-/// What is shown, in a format, or a sentence where there is nothing of that kind in it;
-/// `None` where it was stopped.
+/// Encoded document, or an error sentence for documents without suitable parts; `None` after a
+/// stop.
 pub fn encode(shown: &Document, format: Format, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
     match format {
         Format::Text => text_of(shown, stop).map(|text| Ok(text.into_bytes())),

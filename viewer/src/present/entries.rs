@@ -1,46 +1,41 @@
-//! What entries and ranges are called.
+//! Names of entries and ranges.
 
-use super::shorten::{chain, label};
+use super::shorten::{Name, chain, labels};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{BytecodePc, Exactness};
-use vmscope_symbolizer::profile::{Entry, Site};
+use vmscope_symbolizer::profile::{Entry, Frame, Site};
 use vmscope_symbolizer::{EntryId, Profile, Region, Summary};
 
-/// What an entry is called in full. `namesakes`: see [`namesakes`].
+/// Full name of an entry. `namesakes`: see [`namesakes`].
 pub fn name_of(profile: &Profile, namesakes: &FxHashSet<EntryId>, id: EntryId) -> String {
-    named(profile, namesakes, id, true, |name, place, tail| {
-        let place = place.map_or_else(String::new, |place| format!(" {place}"));
-        format!("{name}{place}{tail}")
-    })
+    parts_of(profile, namesakes, id, true).full()
 }
 
-/// The same in at most so many columns; without its tier where something beside it says that.
-pub fn label_of(
+/// Names of the rows of one table, each shortened to at most `columns`.
+pub fn labels_of(
     profile: &Profile,
     namesakes: &FxHashSet<EntryId>,
-    id: EntryId,
-    with_tier: bool,
+    ids: impl IntoIterator<Item = EntryId>,
     columns: usize,
-) -> String {
-    named(profile, namesakes, id, with_tier, |name, place, tail| {
-        label(name, place, tail, columns)
-    })
+) -> Vec<String> {
+    let names = ids.into_iter();
+    let names = names.map(|id| (parts_of(profile, namesakes, id, true), columns));
+    labels(&names.collect::<Vec<_>>())
 }
 
-/// Puts together an entry's name, where it begins, and what else tells it apart.
-fn named(
-    profile: &Profile,
+/// An entry's name, place and further distinctions, with or without tier.
+pub fn parts_of<'a>(
+    profile: &'a Profile,
     namesakes: &FxHashSet<EntryId>,
     id: EntryId,
     with_tier: bool,
-    together: impl FnOnce(&str, Option<&str>, &str) -> String,
-) -> String {
+) -> Name<'a> {
     let Some(entry) = profile.entries.get(id as usize) else {
-        return String::new();
+        return Name::default();
     };
     let mut tail = String::new();
     let mut place = begin_of(entry, namesakes.contains(&id));
-    // Where there is no class, it is the place that tells methods apart: it stays.
+    // Without a class, the place distinguishes methods: it stays.
     if (entry.module.is_empty() || namesakes.contains(&id))
         && let Some(place) = place.take()
     {
@@ -57,16 +52,17 @@ fn named(
             .collect();
         tail.push_str(&format!(" - {} ({})", cases.len(), cases.join(", ")));
     }
-    // Where a function is from matters for libraries and the kernel's modules.
+    // The origin matters for libraries and kernel modules.
     let tell = matches!(entry.region, Region::Library)
         || (entry.region == Region::Kernel && entry.module != "[kernel]");
     if tell && !entry.module.is_empty() && !entry.name.contains(&entry.module) {
         tail.push_str(&format!(" [{}]", entry.module.trim_matches(['[', ']'])));
     }
-    together(&entry.name, place.as_deref(), &tail)
+    let name = entry.name.as_str();
+    Name { name, place, tail }
 }
 
-/// Where a method begins in its source, as far as that tells it apart: `file:line`.
+/// Begin of a method in its source, if it distinguishes methods: `file:line`.
 fn begin_of(entry: &Entry, whole_path: bool) -> Option<String> {
     let file = if whole_path {
         &entry.file
@@ -76,18 +72,18 @@ fn begin_of(entry: &Entry, whole_path: bool) -> Option<String> {
     match entry.line {
         Some(line) if file.is_empty() => Some(format!("line {line}")),
         Some(line) => Some(format!("{file}:{line}")),
-        // A class tells where a method is better than a file does.
+        // A class locates a method better than a file.
         None if file.is_empty() || !entry.module.is_empty() => None,
         None => Some(file.to_owned()),
     }
 }
 
-/// Entries with samples that would be called the same by the last components of their files.
+/// Entries with samples and equal names, up to the folders of their files.
 pub fn namesakes(profile: &Profile, summary: &Summary) -> FxHashSet<EntryId> {
     hit_namesakes(&namesakes_of(profile), summary)
 }
 
-/// Of entries that would be called the same, those of which a summary counts several.
+/// Groups of equal names reduced to entries with samples.
 pub fn hit_namesakes(all: &[Vec<EntryId>], summary: &Summary) -> FxHashSet<EntryId> {
     let is_hit = |entry: &EntryId| summary.entries.get(*entry as usize).is_some_and(|n| *n > 0);
     let mut namesakes = FxHashSet::default();
@@ -100,7 +96,7 @@ pub fn hit_namesakes(all: &[Vec<EntryId>], summary: &Summary) -> FxHashSet<Entry
     namesakes
 }
 
-/// All entries that would be called the same, those that would be so together.
+/// All groups of entries with equal names.
 pub fn namesakes_of(profile: &Profile) -> Vec<Vec<EntryId>> {
     let mut by_name: FxHashMap<_, Vec<EntryId>> = FxHashMap::default();
     let entries = profile.entries.iter().zip(0..);
@@ -116,21 +112,41 @@ fn last_component(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A range's name: `from->to`, or line and the functions it was inlined through.
-pub fn range_name(site: &Site) -> Option<String> {
-    let mut name = range_place(site)?;
+/// Name and place of a function inlined into a native function: `> name file:line`.
+pub fn inlined_name(frame: &Frame) -> Name<'_> {
+    Name {
+        name: &frame.name,
+        place: None,
+        tail: place_of(frame).map_or_else(String::new, |place| format!(" {place}")),
+    }
+}
+
+/// Mark of an inlined function.
+pub const INLINED: &str = "> ";
+
+/// Name of a range: `from->to`, or line, and the functions it was inlined through.
+pub fn range_name(profile: &Profile, site: &Site) -> Option<String> {
+    let mut name = match profile.inlined_at(site) {
+        Some(frame) => format!("{INLINED}{}", inlined_name(frame).full()),
+        None => range_place(site)?,
+    };
     for (outer, at) in outer_of(site) {
         name.push_str(&format!(" < {outer}{at}"));
     }
     Some(name)
 }
 
-/// The same in at most so many columns; `~` before what is approximate.
-pub fn range_label(site: &Site, columns: usize) -> Option<String> {
-    let mut place = range_place(site)?;
-    let mut short = match site.from {
-        Some(from) if !site.bounded => from.to_string(),
-        _ => place.clone(),
+/// The same in at most `columns`; `~` marks approximate ranges.
+pub fn range_label(profile: &Profile, site: &Site, columns: usize) -> Option<String> {
+    let (mut place, mut short) = match (profile.inlined_at(site), site.from) {
+        (Some(frame), _) => {
+            let name = inlined_name(frame);
+            let columns = columns.saturating_sub(INLINED.len());
+            let [long, short] = [columns, columns / 2].map(|columns| name.label(columns));
+            (format!("{INLINED}{long}"), format!("{INLINED}{short}"))
+        }
+        (None, Some(from)) if !site.bounded => (range_place(site)?, from.to_string()),
+        (None, _) => (range_place(site)?, range_place(site)?),
     };
     if site.exactness == Exactness::Approximate {
         place.insert(0, '~');
@@ -139,7 +155,7 @@ pub fn range_label(site: &Site, columns: usize) -> Option<String> {
     Some(chain((&place, &short), &outer_of(site), columns))
 }
 
-/// What a range was inlined through, innermost first, and where in each.
+/// Functions a range was inlined through, innermost first, with the place in each.
 fn outer_of(site: &Site) -> Vec<(&str, String)> {
     let frames = site.via.iter().map(|outer| {
         let at = match (outer.bytecode, outer.line) {
@@ -165,14 +181,14 @@ fn range_place(site: &Site) -> Option<String> {
             None => from.to_string(),
         })
     } else if site.exactness == Exactness::Exact && site.frame.method.is_some() {
-        // An interpreter that has not begun with the first bytecode.
+        // An interpreter before the first bytecode.
         Some(place_of(&site.frame).unwrap_or_else(|| "entry".to_owned()))
     } else {
         place_of(&site.frame)
     }
 }
 
-fn place_of(frame: &vmscope_symbolizer::profile::Frame) -> Option<String> {
+fn place_of(frame: &Frame) -> Option<String> {
     let line = frame.line?;
     let file = last_component(&frame.file);
     Some(if file.is_empty() {

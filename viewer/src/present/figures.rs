@@ -1,21 +1,21 @@
-//! What VMs report of themselves, in words.
+//! Figures of VMs, in words.
 
-use super::numbers::{milliseconds, number, percent};
+use super::numbers::{bytes, milliseconds, number, percent};
 use super::text::fit;
 use crate::queries::vm::Figure;
 use vmscope_records::CounterMeaning;
 
-/// … and wider units.
+/// Maximum width of a unit.
 const MAX_UNIT_COLUMNS: usize = 16;
 
-/// A figure in words: a level with how it changed, and between what it was where that
-/// says more; or what a total grew by and how fast.
+/// Gauges: value, change, and bounds beyond both ends; or growth and rate of a total.
 pub fn value_of(figure: &Figure) -> String {
     let unit = short(figure.unit, MAX_UNIT_COLUMNS);
     match (figure.meaning, unit.as_str()) {
         (CounterMeaning::Gauge, _) => {
             let value = |value: f64| match unit.as_str() {
                 "ns" => milliseconds(value),
+                "bytes" => signed_bytes(value),
                 unit => with_unit(&number(value), unit),
             };
             let mut text = value(figure.last);
@@ -35,6 +35,9 @@ pub fn value_of(figure: &Figure) -> String {
             let time = milliseconds(figure.change());
             format!("{time} ({} of elapsed time)", percent(share))
         }
+        (CounterMeaning::Total, "bytes") => {
+            format!("{}{}", signed_bytes(figure.change()), rate(figure))
+        }
         (CounterMeaning::Total, _) => {
             let grown = with_unit(&number(figure.change()), &unit);
             format!("{grown}{}", rate(figure))
@@ -42,7 +45,7 @@ pub fn value_of(figure: &Figure) -> String {
     }
 }
 
-/// How fast a total grew, behind it; nothing where it did not.
+/// Rate of a growing total, in parentheses.
 pub fn rate(figure: &Figure) -> String {
     let rate = figure.per_second();
     if figure.change() == 0.0 {
@@ -54,7 +57,18 @@ pub fn rate(figure: &Figure) -> String {
     }
 }
 
-/// A word without more columns than it needs, and no more than so many.
+/// Bytes in the largest unit with at most three digits.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "not negative; greater ones saturate"
+)]
+fn signed_bytes(value: f64) -> String {
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{}", bytes(value.abs() as u64))
+}
+
+/// A word in at most `columns`.
 pub fn short(word: &str, columns: usize) -> String {
     fit(word, columns).trim_end().to_owned()
 }

@@ -1,6 +1,7 @@
-//! How answers are presented: one vocabulary, one way to write numbers and names, and documents
-//! that text, CSV, JSON, SVG and the terminal UI render.
+//! Presentation of answers: vocabulary, numbers, names; documents for text, CSV, JSON, SVG and the
+//! terminal UI.
 
+pub mod collections;
 pub mod document;
 pub mod encode;
 pub mod entries;

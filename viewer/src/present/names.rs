@@ -1,67 +1,93 @@
-//! The one vocabulary: what regions, kinds of code, threads and their roles are called. Names
-//! that the JSON schema has too are part of it (docs/report-json.md).
+//! Vocabulary: names of regions, kinds of code, threads, roles. Names in the JSON schema are part
+//! of it (docs/report-json.md).
 
 use std::borrow::Cow;
 use vmscope_records::{ConstituentKind, SymbolSource, Thread, ThreadRole};
 use vmscope_symbolizer::Region;
 use vmscope_symbolizer::profile::EntryKind;
 
-/// One letter for a region.
+/// Names of a region.
+struct RegionWords {
+    letter: char,
+    name: &'static str,
+    title: &'static str,
+    /// In the table of a VM's parts; `None`: the schema's name.
+    part: Option<&'static str>,
+    phrase: &'static str,
+}
+
+const fn words(region: Region) -> RegionWords {
+    let (letter, name, title, part, phrase) = match region {
+        Region::Generated => ('G', "generated", "Generated code", None, "generated code"),
+        Region::Interpreter => ('I', "interpreter", "Interpreter", None, "the interpreter"),
+        Region::Gc => {
+            let (title, phrase) = ("Garbage collector", "the garbage collector");
+            ('C', "collector", title, Some("collector"), phrase)
+        }
+        Region::Compiler => ('J', "compiler", "Compiler", None, "JIT compilers"),
+        Region::Vm => {
+            let rest = "the rest of the VM";
+            ('V', "VM", "VM", Some(rest), rest)
+        }
+        Region::Library => ('L', "libraries", "Libraries", None, "shared libraries"),
+        Region::Kernel => ('K', "kernel", "Kernel", None, "the kernel"),
+        Region::Idle => ('.', "idle", "Not running", None, "waiting"),
+        Region::Unknown => ('?', "unknown", "Unknown", None, "nothing that is known"),
+    };
+    RegionWords {
+        letter,
+        name,
+        title,
+        part,
+        phrase,
+    }
+}
+
+/// A native program's own code.
+const PROGRAM: &str = "program";
+
 pub const fn region_letter(region: Region) -> char {
+    words(region).letter
+}
+
+/// Name in a column.
+pub const fn region_name(region: Region, is_native: bool) -> &'static str {
     match region {
-        Region::Generated => 'G',
-        Region::Interpreter => 'I',
-        Region::Gc => 'C',
-        Region::Compiler => 'J',
-        Region::Vm => 'V',
-        Region::Library => 'L',
-        Region::Kernel => 'K',
-        Region::Idle => '.',
-        Region::Unknown => '?',
+        Region::Vm if is_native => PROGRAM,
+        region => words(region).name,
     }
 }
 
-/// A region's name for people.
-pub const fn region_name(region: Region) -> &'static str {
+/// Name in JSON and exports.
+pub const fn region_key(region: Region, is_native: bool) -> &'static str {
     match region {
-        Region::Generated => "generated",
-        Region::Interpreter => "interpreter",
-        Region::Gc => "collector",
-        Region::Compiler => "compiler",
-        Region::Vm => "VM",
-        Region::Library => "libraries",
-        Region::Kernel => "kernel",
-        Region::Idle => "idle",
-        Region::Unknown => "unknown",
+        Region::Vm if is_native => PROGRAM,
+        region => region.name(),
     }
 }
 
-/// What a region is called in a legend.
-pub fn region_title(region: Region, native: bool) -> &'static str {
+/// Name in a legend.
+pub fn region_title(region: Region, is_native: bool) -> &'static str {
     match region {
-        Region::Generated => "Generated code",
-        Region::Interpreter => "Interpreter",
-        Region::Gc => "Garbage collector",
-        Region::Compiler => "Compiler",
-        Region::Vm if native => "Program",
-        Region::Vm => "VM",
-        Region::Library => "Libraries",
-        Region::Kernel => "Kernel",
-        Region::Idle => "Not running",
-        Region::Unknown => "Unknown",
+        Region::Vm if is_native => "Program",
+        region => words(region).title,
     }
 }
 
-/// A region's name in the table of a VM's parts.
+/// Name in the table of a VM's parts.
 pub fn region_part(region: Region) -> &'static str {
+    words(region).part.unwrap_or(region.name())
+}
+
+/// Name in a sentence: `3 samples in the kernel`.
+pub const fn region_phrase(region: Region, is_native: bool) -> &'static str {
     match region {
-        Region::Gc => "collector",
-        Region::Vm => "the rest of the VM",
-        _ => region.name(),
+        Region::Vm if is_native => "the program",
+        region => words(region).phrase,
     }
 }
 
-/// What an entry is, as the schema names it.
+/// Kind of an entry in the JSON schema.
 pub fn kind_name(kind: &EntryKind) -> &str {
     match kind {
         EntryKind::Code(kind) => match kind {
@@ -88,7 +114,7 @@ pub fn kind_name(kind: &EntryKind) -> &str {
     }
 }
 
-/// A thread's name, or its tid where it has none.
+/// A thread's name, or its tid.
 pub fn thread_name(thread: &Thread) -> Cow<'_, str> {
     if thread.name.is_empty() {
         Cow::Owned(format!("tid {}", thread.tid))
@@ -97,7 +123,7 @@ pub fn thread_name(thread: &Thread) -> Cow<'_, str> {
     }
 }
 
-/// The same with its tid: threads may be called alike.
+/// Name and tid: names may repeat.
 pub fn thread_label(thread: &Thread) -> String {
     if thread.name.is_empty() {
         thread_name(thread).into_owned()
@@ -106,7 +132,7 @@ pub fn thread_label(thread: &Thread) -> String {
     }
 }
 
-/// A thread's role, as reports and the JSON schema name it.
+/// A thread's role, in reports and in the JSON schema.
 pub fn role_name(role: ThreadRole) -> &'static str {
     match role {
         ThreadRole::Mutator => "mutator",

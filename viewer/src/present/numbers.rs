@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Numbers for people.
 
-/// A count with a comma before every three digits, as VMProfiler prints bytes.
+/// Count with a comma before every three digits, as in VMProfiler.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,17 +13,22 @@ pub fn count(number: u64) -> String {
     grouped
 }
 
-/// A count of things, in the right number.
+/// Count with singular or plural.
 pub fn some(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// A share as a percentage with two digits.
+/// Percentage with two digits.
 pub fn percent(share: f64) -> String {
-    format!("{:.2}%", share * 100.0)
+    format!("{}%", points(share))
 }
 
-/// `part` of `whole`; 0 when there is no whole.
+/// Percentage points with two digits.
+pub fn points(share: f64) -> String {
+    format!("{:.2}", share * 100.0)
+}
+
+/// `part / whole`; 0 for an empty whole.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 pub fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 {
@@ -33,7 +38,7 @@ pub fn ratio(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// A number of bytes in at most three digits with its unit: `1.5 MiB`.
+/// Bytes in at most three digits, with unit: `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {
     let (value, unit) = scaled(bytes);
     match unit {
@@ -42,7 +47,7 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// The same in at most five columns: `1.5M`.
+/// Bytes in at most five columns: `1.5M`.
 pub fn bytes_short(bytes: u64) -> String {
     let (value, unit) = scaled(bytes);
     format!("{value}{unit}")
@@ -53,7 +58,7 @@ fn scaled(bytes: u64) -> (String, &'static str) {
     let mut value = bytes as f64;
     let mut unit = "";
     for next in ["K", "M", "G", "T", "P", "E"] {
-        // What would be rounded to 1024 is one of the next unit.
+        // Values that round to 1024 belong to the next unit.
         if value < 1023.5 {
             break;
         }
@@ -62,7 +67,7 @@ fn scaled(bytes: u64) -> (String, &'static str) {
     (three_digits(value), unit)
 }
 
-/// A time in at most three digits with its unit: `1.5 ms`.
+/// Time in at most three digits, with unit: `1.5 ms`.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub fn brief(ns: u64) -> String {
     let mut value = ns as f64;
@@ -76,8 +81,7 @@ pub fn brief(ns: u64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// A number that is not negative in three digits, or as many as its whole part has; without
-/// zeros at its end.
+/// A non-negative number in three digits, or all digits of its whole part; without trailing zeros.
 fn three_digits(value: f64) -> String {
     let digits = match value {
         value if value >= 99.95 => 0,
@@ -91,7 +95,6 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// Nanoseconds as milliseconds.
 pub fn milliseconds(ns: f64) -> String {
     if ns.is_finite() {
         format!("{:.3} ms", ns / 1e6)
@@ -100,7 +103,7 @@ pub fn milliseconds(ns: f64) -> String {
     }
 }
 
-/// A number with a comma before every three digits, and decimals where it has any.
+/// Number with a comma before every three digits, and decimals if any.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "?".to_owned();
@@ -113,7 +116,7 @@ pub fn number(value: f64) -> String {
     let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
     let sign = if value < 0.0 { "-" } else { "" };
     let point = if decimals.is_empty() { "" } else { "." };
-    // More than 64 bits of digits are not worth commas.
+    // Numbers above 64 bits get no commas.
     let whole = whole.parse().map_or_else(|_| whole.to_owned(), count);
     format!("{sign}{whole}{point}{decimals}")
 }

@@ -1,75 +1,476 @@
-//! Names in the room there is: what tells least goes first, and what is left stays legible.
+//! Legible names in limited space.
 //!
-//! A Java method is `package.Class.method(parameters)`. Where that is too long it loses its
-//! file and line (the class says where it is), then its package (`j.u.HashMap.get(Object)`),
-//! then its parameters. Other functions lose their parameters alone. JSON has the full names.
+//! What tells least goes first; the function's own name stays whole until all else is gone.
+//! A Java method `package.Class.method(parameters)` loses its file and line (the class locates it),
+//! then its package (`j.u.HashMap.get(Object)`), its parameters, its class. A C++ or Rust function
+//! loses its parameters, the type of its result, ` const` and ` [clone .cold]`, template arguments,
+//! then namespaces and classes from the left. Rows of one table that would become equal keep what
+//! tells them apart ([`labels`]). JSON has full names.
 
-use crate::present::text::{fit, harmless};
+mod parts;
+#[cfg(test)]
+mod tests;
+
+use crate::present::text::{bounded, cut, fit, harmless};
+use parts::Parts;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use unicode_width::UnicodeWidthStr;
 
-/// Stands for parameters that are left out.
-const PARAMETERS: &str = "(...)";
+/// Mark of omitted text.
+const DOTS: &str = "...";
 
-/// Shorter than this, a name tells less than a piece of all there is to say.
-const SHORTEST: usize = 16;
+/// Minimum width of a useful piece of a tail.
+const SHORTEST_TAIL: usize = 8;
 
-/// How much of a name is written.
+/// Maximum number of equal rows for which all combinations of parts are tried.
+const MAX_COMPARED: usize = 64;
+
+/// What a label is made of.
+#[derive(Clone, Debug, Default)]
+pub struct Name<'a> {
+    pub name: &'a str,
+    /// File and line; goes first.
+    pub place: Option<String>,
+    /// Tier …: stays whole if it leaves room for the own name.
+    pub tail: String,
+}
+
+impl Name<'_> {
+    /// The whole name.
+    pub fn full(&self) -> String {
+        let place = self.place.as_ref();
+        let place = place.map_or_else(String::new, |place| format!(" {place}"));
+        format!("{}{place}{}", self.name, self.tail)
+    }
+
+    /// In at most `columns`.
+    pub fn label(&self, columns: usize) -> String {
+        Safe::of(self).named().label(columns)
+    }
+}
+
+/// The texts of a name, safe for terminals.
+struct Safe([String; 3]);
+
+impl Safe {
+    fn of(name: &Name<'_>) -> Self {
+        let place = name.place.as_ref();
+        let place = place.map_or_else(String::new, |place| format!(" {place}"));
+        Safe([&bounded(name.name), &*place, &*name.tail].map(harmless))
+    }
+
+    fn named(&self) -> Named<'_> {
+        let Safe([name, place, tail]) = self;
+        Named {
+            parts: Parts::of(name),
+            place,
+            tail,
+        }
+    }
+}
+
+/// How much of a part is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Length {
-    Full,
+enum Much {
+    Not,
+    /// `(...)`
+    Dots,
+    Whole,
+}
+
+impl Much {
+    /// `part`, in brackets of one character each.
+    fn of(self, part: &str) -> String {
+        let dotted = || {
+            let mut letters = part.trim_start_matches("::").chars();
+            let (open, close) = (letters.next()?, letters.next_back()?);
+            Some(format!("{open}{DOTS}{close}"))
+        };
+        match self {
+            Much::Not => String::new(),
+            Much::Whole => part.to_owned(),
+            Much::Dots => match dotted() {
+                Some(dotted) if dotted.len() < part.len() => dotted,
+                _ => part.to_owned(),
+            },
+        }
+    }
+}
+
+/// The parts of a name that are shown.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    result: bool,
+    /// Number of scopes, from the innermost.
+    scopes: usize,
     /// Packages by their initials.
-    Initials,
-    /// The same without parameters.
-    WithoutParameters,
-    /// Class and method, and that there are parameters.
-    Bare,
-    /// Class and method.
-    Named,
-    /// The method.
-    Method,
+    initials: bool,
+    /// Template arguments of scopes.
+    inner: bool,
+    generics: Much,
+    parameters: Much,
+    suffix: bool,
 }
 
-const LENGTHS: [Length; 4] = [
-    Length::Full,
-    Length::Initials,
-    Length::WithoutParameters,
-    Length::Bare,
-];
+const WHOLE: Shape = Shape {
+    result: true,
+    scopes: usize::MAX,
+    initials: false,
+    inner: true,
+    generics: Much::Whole,
+    parameters: Much::Whole,
+    suffix: true,
+};
 
-/// The name of an entry in at most `columns`: `name place tail`. The tail (its tier …) is
-/// kept whole where it leaves room for a name.
-pub fn label(name: &str, place: Option<&str>, tail: &str, columns: usize) -> String {
-    let place = place.map_or_else(String::new, |place| format!(" {place}"));
-    let full = format!("{name}{place}{tail}");
-    let fits = |text: &String| harmless(text).width() <= columns;
-    if fits(&full) {
-        return full;
+const OWN: Shape = Shape {
+    result: false,
+    scopes: 0,
+    initials: false,
+    inner: false,
+    generics: Much::Not,
+    parameters: Much::Not,
+    suffix: false,
+};
+
+impl Parts<'_> {
+    /// Shapes, from the whole name to the own name.
+    fn shapes(&self) -> Vec<Shape> {
+        let mut shapes = vec![WHOLE];
+        let mut shape = WHOLE;
+        let mut then = |change: &dyn Fn(&mut Shape)| {
+            change(&mut shape);
+            shapes.push(shape);
+        };
+        if self.is_java {
+            then(&|shape| shape.initials = true);
+            then(&|shape| shape.parameters = Much::Dots);
+            then(&|shape| shape.scopes = 1);
+            then(&|shape| shape.parameters = Much::Not);
+        } else {
+            then(&|shape| shape.parameters = Much::Dots);
+            then(&|shape| shape.result = false);
+            then(&|shape| shape.suffix = false);
+            then(&|shape| shape.inner = false);
+            then(&|shape| shape.generics = Much::Dots);
+            then(&|shape| shape.parameters = Much::Not);
+            then(&|shape| shape.generics = Much::Not);
+            for scopes in (self.scopes_needed()..self.scopes.len()).rev() {
+                then(&|shape| shape.scopes = scopes);
+            }
+        }
+        then(&|shape| *shape = OWN);
+        shapes
     }
-    if let Some(shorter) = legible(name, tail, columns) {
-        return shorter;
+
+    fn text(&self, shape: Shape) -> String {
+        let mut text = String::new();
+        if shape.result {
+            text.push_str(self.result);
+        }
+        let hidden = self.scopes.len().saturating_sub(shape.scopes);
+        let last = self.scopes.len().saturating_sub(1);
+        for (at, scope) in self.scopes.iter().enumerate().skip(hidden) {
+            match scope.chars().next() {
+                Some(initial) if shape.initials && at < last => text.push(initial),
+                _ if shape.inner => text.push_str(scope),
+                _ => text.push_str(&without_arguments(scope)),
+            }
+            text.push_str(self.separator);
+        }
+        text.push_str(self.own);
+        text.push_str(&shape.generics.of(self.generics));
+        text.push_str(&shape.parameters.of(self.parameters));
+        if shape.suffix {
+            text.push_str(self.suffix);
+        }
+        text
     }
-    let room = columns.saturating_sub(harmless(tail).width());
-    if room < SHORTEST {
-        return full;
-    }
-    let name = of_length(name, Length::Bare);
-    format!("{}{tail}", fit(&name, room).trim_end())
 }
 
-/// A name and what is behind it in at most `columns`, where nothing has to be cut off.
+/// A scope without template arguments; `<Vec<T> as core::ops::Index<I>>` without namespaces.
+fn without_arguments(scope: &str) -> String {
+    if !scope.starts_with('<') {
+        let open = scope.find('<').filter(|_| scope.ends_with('>'));
+        let (name, arguments) = scope.split_at(open.unwrap_or(scope.len()));
+        return format!("{name}{}", Much::Dots.of(arguments));
+    }
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    let mut text = String::new();
+    let mut rest = scope;
+    while let Some((before, behind)) = rest.split_once("::") {
+        text.push_str(before.trim_end_matches(is_letter));
+        rest = behind;
+    }
+    text + rest
+}
+
+fn fits(text: &str, columns: usize) -> bool {
+    text.width() <= columns
+}
+
+/// A name with the parts that its labels are made of.
+struct Named<'a> {
+    parts: Parts<'a>,
+    place: &'a str,
+    tail: &'a str,
+}
+
+impl Named<'_> {
+    fn full(&self) -> String {
+        let name = self.parts.text(WHOLE);
+        format!("{name}{}{}", self.place, self.tail)
+    }
+
+    /// In at most `columns`.
+    fn label(&self, columns: usize) -> String {
+        let full = self.full();
+        if fits(&full, columns) {
+            return full;
+        }
+        let shapes = self.parts.shapes();
+        let texts = || shapes.iter().map(|shape| self.parts.text(*shape));
+        let with_tail = texts().map(|text| text + self.tail);
+        if let Some(text) = with_tail.into_iter().find(|text| fits(text, columns)) {
+            return text;
+        }
+        let own = self.parts.own;
+        let left = columns.saturating_sub(own.width());
+        if left >= SHORTEST_TAIL && !self.tail.is_empty() {
+            return format!("{own}{}", cut(self.tail, left));
+        }
+        let text = texts().find(|text| fits(text, columns));
+        text.unwrap_or_else(|| fit(own, columns).trim_end().to_owned())
+    }
+
+    /// The own name, and the full name from its character `from` on, in at most `columns`.
+    fn excerpt(&self, from: usize, columns: usize) -> Option<String> {
+        let own = self.parts.own;
+        let full = self.full();
+        let at = full
+            .char_indices()
+            .nth(from)
+            .map_or(full.len(), |(at, _)| at);
+        let left = columns.checked_sub(own.width() + DOTS.len() + 1)?;
+        let mut room = left;
+        let piece = full[at..].chars().take_while(|c| {
+            let width = c.to_string().width();
+            let has_room = width <= room;
+            room = room.saturating_sub(width);
+            has_room
+        });
+        Some(format!("{own} {DOTS}{}", piece.collect::<String>()))
+    }
+}
+
+/// A function's name in at most `columns`: `name tail`.
+pub fn label(name: &str, tail: &str, columns: usize) -> String {
+    let (place, tail) = (None, tail.to_owned());
+    Name { name, place, tail }.label(columns)
+}
+
+/// Name and tail in at most `columns`, if the class is shown, too.
 pub fn legible(name: &str, tail: &str, columns: usize) -> Option<String> {
-    let texts = LENGTHS.map(|length| format!("{}{tail}", of_length(name, length)));
-    let fits = |text: &String| harmless(text).width() <= columns;
-    texts.into_iter().find(fits)
+    let (name, tail) = (harmless(&bounded(name)), harmless(tail));
+    let parts = Parts::of(&name);
+    let needed = parts.scopes.len().min(1);
+    let shapes = parts.shapes().into_iter();
+    let shapes = shapes.filter(|shape| shape.scopes >= needed);
+    let mut texts = shapes.map(|shape| parts.text(shape) + &tail);
+    texts.find(|text| fits(text, columns))
 }
 
-/// A place (in full, and as short as it can be said) and what it was inlined through,
-/// innermost first (each a name and where in it), in at most `columns`: all of it with the
-/// longest names that fit, else as many of the innermost as do, and the outermost, which is
-/// the method that was compiled.
+/// Name without arguments in at most `columns`: as many scopes as fit before the own name, which
+/// stays whole.
+pub fn bare(name: &str, columns: usize) -> String {
+    let name = harmless(&bounded(name));
+    if fits(&name, columns) {
+        return name;
+    }
+    let parts = Parts::of(&name);
+    let scopes = (0..=parts.scopes.len()).rev();
+    let mut texts = scopes.map(|scopes| parts.text(Shape { scopes, ..OWN }));
+    let found = texts.find(|text| fits(text, columns));
+    found.unwrap_or_else(|| parts.own.to_owned())
+}
+
+/// The innermost scope of a name, empty without scopes, and its own name.
+pub fn class_and_own(name: &str) -> (String, String) {
+    let parts = Parts::of(name);
+    let class = parts.scopes.last().map(|class| without_arguments(class));
+    (class.unwrap_or_default(), parts.own.to_owned())
+}
+
+/// The rows of one table, each in at most its columns. Different names have different labels, where
+/// the columns suffice.
+pub fn labels(rows: &[(Name<'_>, usize)]) -> Vec<String> {
+    let labels = rows.iter().map(|(name, columns)| name.label(*columns));
+    let mut labels: Vec<String> = labels.collect();
+    let mut rows_of: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (row, label) in labels.iter().enumerate() {
+        rows_of.entry(label).or_default().push(row);
+    }
+    let equal = rows_of.into_values().filter(|equal| equal.len() > 1);
+    let equal: Vec<Vec<usize>> = equal.collect();
+    for equal in equal {
+        let of_group: Vec<&(Name<'_>, usize)> = equal.iter().map(|row| &rows[*row]).collect();
+        let is_other = |(row, label): (usize, &String)| {
+            (equal.binary_search(&row).is_err()).then(|| label.clone())
+        };
+        let others = labels.iter().enumerate().filter_map(is_other).collect();
+        for (row, label) in equal.iter().zip(tell_apart(&of_group, &others)) {
+            labels[*row] = label;
+        }
+    }
+    labels
+}
+
+/// Labels for rows whose labels would be equal. `others`: the labels of other rows.
+fn tell_apart(rows: &[&(Name<'_>, usize)], others: &FxHashSet<String>) -> Vec<String> {
+    let safe: Vec<Safe> = rows.iter().map(|(name, _)| Safe::of(name)).collect();
+    let named = safe.iter().map(Safe::named);
+    let named: Vec<Named<'_>> = named.collect();
+    let fulls: Vec<String> = named.iter().map(Named::full).collect();
+    let number = |texts: &[String]| texts.iter().collect::<FxHashSet<_>>().len();
+    let different = number(&fulls);
+    let mut labels: Vec<String> = (named.iter().zip(rows))
+        .map(|(one, (_, columns))| one.label(*columns))
+        .collect();
+    let mut best = number(&labels);
+    if different > best && rows.len() <= MAX_COMPARED {
+        let of_shape = |shape: Shape, tailed: bool| -> Option<Vec<String>> {
+            let texts = named.iter().zip(rows).map(|(one, (_, columns))| {
+                let tail = if tailed { one.tail } else { "" };
+                let text = one.parts.text(shape) + tail;
+                fits(&text, *columns).then_some(text)
+            });
+            texts.collect()
+        };
+        for shape in combinations() {
+            let found = of_shape(shape, true).or_else(|| of_shape(shape, false));
+            let found = found.filter(|texts| !texts.iter().any(|text| others.contains(text)));
+            if let Some(texts) = found.filter(|texts| number(texts) > best) {
+                best = number(&texts);
+                labels = texts;
+            }
+            if best == different {
+                return labels;
+            }
+        }
+    }
+    if different == best {
+        return labels;
+    }
+    still_equal(&named, &fulls, rows, (&mut labels, others));
+    labels
+}
+
+/// Shapes beside the own name, those with few parts first.
+fn combinations() -> Vec<Shape> {
+    let mut masks: Vec<u32> = (0..32).collect();
+    masks.sort_by_key(|mask| mask.count_ones());
+    let much = |is_shown: bool| if is_shown { Much::Whole } else { Much::Not };
+    let mut shapes = Vec::new();
+    for mask in masks {
+        let has = |bit: u32| mask >> bit & 1 == 1;
+        for scopes in [0, 1, 2, 3, usize::MAX] {
+            shapes.push(Shape {
+                result: has(4),
+                scopes,
+                initials: false,
+                inner: has(2),
+                generics: much(has(1)),
+                parameters: much(has(0)),
+                suffix: has(3),
+            });
+        }
+    }
+    shapes
+}
+
+/// Gives labels that no combination of parts told apart an excerpt of their names, else a number.
+fn still_equal(
+    named: &[Named<'_>],
+    fulls: &[String],
+    rows: &[&(Name<'_>, usize)],
+    (labels, others): (&mut [String], &FxHashSet<String>),
+) {
+    let mut rows_of: FxHashMap<String, Vec<usize>> = FxHashMap::default();
+    for (row, label) in labels.iter().enumerate() {
+        rows_of.entry(label.clone()).or_default().push(row);
+    }
+    let mut groups: Vec<Vec<usize>> = rows_of.into_values().collect();
+    groups.sort_unstable();
+    for equal in groups {
+        let mut names: Vec<&str> = equal.iter().map(|row| &*fulls[*row]).collect();
+        names.sort_unstable();
+        names.dedup();
+        let (Some(first), Some(last)) = (names.first(), names.last()) else {
+            continue;
+        };
+        if names.len() < 2 {
+            continue;
+        }
+        // The names are sorted: what first and last share, all share.
+        let same = first.chars().zip(last.chars()).take_while(|(a, b)| a == b);
+        let same = same.count();
+        let excerpts = equal.iter().map(|&row| {
+            let excerpt = named[row].excerpt(same, rows[row].1)?;
+            Some((row, excerpt))
+        });
+        let excerpts: Option<Vec<(usize, String)>> = excerpts.collect();
+        let taken = |text: &String| labels.contains(text) || others.contains(text);
+        let tells = |all: &Vec<(usize, String)>| {
+            let texts: FxHashSet<&String> = all.iter().map(|(_, text)| text).collect();
+            texts.len() == names.len() && !texts.into_iter().any(taken)
+        };
+        if let Some(excerpts) = excerpts.filter(tells) {
+            for (row, text) in excerpts {
+                labels[row] = text;
+            }
+            continue;
+        }
+        for row in equal {
+            let number = names.binary_search(&&*fulls[row]).unwrap_or(0) + 1;
+            let number = format!(" #{number}");
+            let own = named[row].parts.own;
+            let Some(left) = rows[row].1.checked_sub(number.len()) else {
+                continue;
+            };
+            let is_whole = fits(own, left);
+            // A name that is cut anyway is cut a little more.
+            if is_whole || (!fits(own, rows[row].1) && left > SHORTEST_TAIL) {
+                labels[row] = format!("{}{number}", fit(own, left.min(own.width())).trim_end());
+            }
+        }
+    }
+}
+
+/// A place (full and shortest form) and its inlining chain, innermost first (name, place), in at
+/// most `columns`: the whole chain with the longest names that fit; else as many innermost frames
+/// as fit, and the outermost, the compiled method.
 pub fn chain(place: (&str, &str), outer: &[(&str, String)], columns: usize) -> String {
-    let of = |place: &str, length: Length, shown: usize| {
-        let frame = |(name, at): &(&str, String)| format!(" < {}{at}", of_length(name, length));
+    let outer = outer.iter().map(|(name, at)| (Parts::of(name), at));
+    let outer: Vec<(Parts<'_>, &String)> = outer.collect();
+    let initials = Shape {
+        initials: true,
+        ..WHOLE
+    };
+    let class = Shape { scopes: 1, ..OWN };
+    let of = |place: &str, shape: Shape, shown: usize| {
+        let frame = |(parts, at): &(Parts<'_>, &String)| {
+            let initials = shape.initials && parts.is_java;
+            let scopes = match shape.scopes {
+                usize::MAX => usize::MAX,
+                scopes => scopes.max(parts.scopes_needed()),
+            };
+            let shape = Shape {
+                initials,
+                scopes,
+                ..shape
+            };
+            format!(" < {}{at}", parts.text(shape))
+        };
         let left_out = outer.len().saturating_sub(shown);
         let last = usize::from(left_out > 0 && shown > 1);
         let mut text = place.to_owned();
@@ -82,206 +483,14 @@ pub fn chain(place: (&str, &str), outer: &[(&str, String)], columns: usize) -> S
     };
     let fits = |text: &String| harmless(text).width() <= columns;
     let all = outer.len();
-    let whole = [
-        Length::Full,
-        Length::Initials,
-        Length::Named,
-        Length::Method,
-    ];
-    let whole = whole.map(|length| of(place.0, length, all));
-    let short = std::iter::once(of(place.1, Length::Method, all));
+    let whole = [WHOLE, initials, class, OWN].map(|shape| of(place.0, shape, all));
+    let short = std::iter::once(of(place.1, OWN, all));
     let some = (1..all).rev().flat_map(|shown| {
-        let named = of(place.0, Length::Named, shown);
-        // Methods without their classes, rather than fewer of them.
-        let bare = of(place.0, Length::Method, shown);
-        [named, bare, of(place.1, Length::Method, shown)]
+        let named = of(place.0, class, shown);
+        // Bare method names are better than fewer frames.
+        let bare = of(place.0, OWN, shown);
+        [named, bare, of(place.1, OWN, shown)]
     });
     let found = whole.into_iter().chain(short).chain(some).find(fits);
-    found.unwrap_or_else(|| of(place.1, Length::Method, all.min(1)))
-}
-
-fn of_length(name: &str, length: Length) -> String {
-    if length == Length::Full {
-        return name.to_owned();
-    }
-    let Some(java) = JavaName::parse(name) else {
-        let mark = match length {
-            Length::Initials => return name.to_owned(),
-            Length::Named | Length::Method => "",
-            _ => PARAMETERS,
-        };
-        return without_parameters(name, mark).unwrap_or_else(|| name.to_owned());
-    };
-    let package = match length {
-        Length::Initials | Length::WithoutParameters => initials(java.package),
-        _ => String::new(),
-    };
-    let class_method = match length {
-        Length::Method => java.class_method.rsplit('.').next(),
-        _ => None,
-    };
-    let class_method = class_method.unwrap_or(java.class_method);
-    let parameters = match length {
-        Length::Initials => java.parameters,
-        Length::Named | Length::Method => "",
-        // Those without any are as short.
-        _ if java.parameters == "()" => "()",
-        _ => PARAMETERS,
-    };
-    format!("{package}{class_method}{parameters}{}", java.rest)
-}
-
-/// `java.util.` as `j.u.`.
-fn initials(package: &str) -> String {
-    let parts = package.split_terminator('.');
-    let letters = parts.filter_map(|part| part.chars().next());
-    letters.flat_map(|letter| [letter, '.']).collect()
-}
-
-/// A C++ or Rust function with `mark` instead of its last parentheses.
-fn without_parameters(name: &str, mark: &str) -> Option<String> {
-    let (head, rest) = name.rsplit_once(')')?;
-    let mut depth = 0usize;
-    for (at, letter) in head.char_indices().rev() {
-        match letter {
-            ')' => depth += 1,
-            '(' if depth > 0 => depth -= 1,
-            '(' if at > 0 && !head[at + 1..].is_empty() => {
-                return Some(format!("{}{mark}{rest}", &head[..at]));
-            }
-            '(' => return None,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The parts of a Java method's name.
-struct JavaName<'a> {
-    /// With its last full stop; may be empty.
-    package: &'a str,
-    /// `Class.method`.
-    class_method: &'a str,
-    /// With their parentheses.
-    parameters: &'a str,
-    /// What an adapter says behind it.
-    rest: &'a str,
-}
-
-impl<'a> JavaName<'a> {
-    /// The parts, where a name looks like that.
-    fn parse(name: &'a str) -> Option<Self> {
-        let open = name.find('(')?;
-        let (head, tail) = name.split_at(open);
-        let close = tail.find(')')?;
-        let (parameters, rest) = tail.split_at(close + 1);
-        if head.contains([' ', ':', '~', '*', '&']) {
-            return None;
-        }
-        let (class, _method) = head.rsplit_once('.')?;
-        // A class's own packages, not those in what a hidden class is called after.
-        let package = class.rfind('.').map_or(0, |at| at + 1);
-        let (package, class_method) = head.split_at(package);
-        Some(JavaName {
-            package,
-            class_method,
-            parameters,
-            rest,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NAME: &str = "java.lang.Integer.getChars(int, int, byte[])";
-
-    #[test]
-    fn what_tells_least_goes_first() {
-        for wanted in [
-            "java.lang.Integer.getChars(int, int, byte[]) Integer.java:503 (C2)",
-            "java.lang.Integer.getChars(int, int, byte[]) (C2)",
-            "j.l.Integer.getChars(int, int, byte[]) (C2)",
-            "j.l.Integer.getChars(...) (C2)",
-            "Integer.getChars(...) (C2)",
-            "Integer.ge...(...) (C2)",
-        ] {
-            let text = |columns| label(NAME, Some("Integer.java:503"), " (C2)", columns);
-            assert_eq!(text(wanted.len()), wanted);
-            assert_ne!(text(wanted.len() - 1), wanted);
-        }
-        let osr = "a.b.Churn.run() (OSR at 46)";
-        assert_eq!(
-            label(osr, Some("Churn.java:11"), " (C2)", 33),
-            "a.b.Churn.run() (OSR at 46) (C2)"
-        );
-        assert_eq!(
-            label(osr, None, " (C2)", 29),
-            "Churn.run() (OSR at 46) (C2)"
-        );
-    }
-
-    #[test]
-    fn native_functions_keep_their_part() {
-        let name = "void G1ScanCardClosure::do_oop_work<oopDesc*>(oopDesc**, long)";
-        assert_eq!(
-            label(name, None, " (remembered sets)", 70),
-            "void G1ScanCardClosure::do_oop_work<oopDesc*>(...) (remembered sets)"
-        );
-        let cut = label(name, None, " (remembered sets)", 50);
-        assert!(cut.ends_with(" (remembered sets)"), "{cut}");
-        assert_eq!(cut.width(), 50);
-        for name in ["operator()()", "(unknown)", "f()", "x)", ")(", "((("] {
-            assert_eq!(without_parameters(name, PARAMETERS), None, "{name}");
-        }
-    }
-
-    #[test]
-    fn as_many_callers_as_fit_are_shown() {
-        let outer = [
-            (
-                "java.lang.AbstractStringBuilder.append(int)",
-                "@31".to_owned(),
-            ),
-            ("java.lang.StringBuilder.append(int)", "@2".to_owned()),
-            ("Churn.render(int)", "@20".to_owned()),
-        ];
-        let text = |columns| chain(("~69 (line 516)", "~69"), &outer, columns);
-        for wanted in [
-            "~69 (line 516) < j.l.AbstractStringBuilder.append(int)@31 \
-             < j.l.StringBuilder.append(int)@2 < Churn.render(int)@20",
-            "~69 (line 516) < AbstractStringBuilder.append@31 < StringBuilder.append@2 \
-             < Churn.render@20",
-            "~69 (line 516) < append@31 < append@2 < render@20",
-            "~69 < append@31 < append@2 < render@20",
-            "~69 < append@31 < 1 more < render@20",
-            "~69 (line 516) < append@31 < 2 more",
-            "~69 < append@31 < 2 more",
-        ] {
-            assert_eq!(text(wanted.len()), wanted);
-            assert!(wanted.len() == 24 || text(wanted.len() - 1) != wanted);
-        }
-        assert_eq!(chain(("~69", "~69"), &[], 2), "~69");
-        assert_eq!(text(5), "~69 < append@31 < 2 more");
-    }
-
-    #[test]
-    fn any_text_is_a_name() {
-        for name in [
-            "",
-            ".",
-            "(",
-            "a.(",
-            "漢.字(é)",
-            "a.b)c(",
-            "..()",
-            "x.y(\u{1b})",
-        ] {
-            for columns in [0, 3, 10] {
-                let _ = label(name, Some(name), name, columns);
-                let _ = chain((name, name), &[(name, String::new())], columns);
-            }
-        }
-    }
+    found.unwrap_or_else(|| of(place.1, OWN, all.min(1)))
 }

@@ -1,20 +1,17 @@
-//! Text in the room there is, and nothing in it that disturbs a terminal: whatever comes from a
-//! recording goes through here before it is shown.
+//! Text in limited space, safe for terminals: all recorded text passes through here before display.
 
 use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Stands for what was cut off.
+/// Mark of omitted text.
 const DOTS: &str = "...";
 
-/// So many marks may join one character.
+/// Maximum number of combining marks per character.
 const MAX_JOINED: usize = 4;
 
-/// A name that can't disturb the terminal: control characters, those that change the
-/// direction or the joining of text or can't be seen, a mark at the beginning that would
-/// join what stands before it, and marks that are more in a row than a script needs, are
-/// written as escapes. A name is whatever the target says
-/// it is.
+/// A name safe for the terminal; the target chooses its names. Escapes control characters,
+/// invisible characters, characters that change direction or joining, leading combining marks, and
+/// more combining marks in a row than a script needs.
 pub fn harmless(name: &str) -> String {
     let is_harmful = |c: char| {
         c.is_control()
@@ -23,7 +20,7 @@ pub fn harmless(name: &str) -> String {
                 | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
     };
     let joins = |c: char| !c.is_control() && c.width() == Some(0);
-    // At the beginning there is nothing of the name's own to join.
+    // A leading mark has no character of the name to join.
     let mut joined = MAX_JOINED;
     let mut is_odd = |c: char| {
         joined = if joins(c) { joined + 1 } else { 0 };
@@ -43,8 +40,8 @@ pub fn harmless(name: &str) -> String {
     clean
 }
 
-/// A name in exactly `columns`: padded, or shortened in the middle, where names of
-/// one family differ least.
+/// A name in exactly `columns`: padded, or shortened in the middle, where related names differ
+/// least.
 pub fn fit(name: &str, columns: usize) -> String {
     let name = harmless(name);
     let width = name.width();
@@ -80,6 +77,11 @@ pub fn cut(text: &str, columns: usize) -> String {
     format!("{head}{DOTS}")
 }
 
+/// Text in at most `columns`, cut off without an ellipsis, which wastes narrow columns.
+pub fn start(text: &str, columns: usize) -> String {
+    take_columns(harmless(&bounded(text)).chars(), columns)
+}
+
 fn take_columns(chars: impl Iterator<Item = char>, columns: usize) -> String {
     let mut left = columns;
     let fits = chars.take_while(|c| {
@@ -91,41 +93,67 @@ fn take_columns(chars: impl Iterator<Item = char>, columns: usize) -> String {
     fits.collect()
 }
 
-/// Text in lines of at most `columns`, each after the first indented by `indent`. A word
-/// that is longer than a line (a path) is broken.
+/// Text in lines of at most `columns`, all but the first indented by `indent`. Breaks words (paths)
+/// longer than a line.
 pub fn wrap(text: &str, columns: usize, indent: usize) -> String {
     let margin = " ".repeat(indent);
     let options = textwrap::Options::new(columns).subsequent_indent(&margin);
     textwrap::fill(&harmless(text), options)
 }
 
-/// A name in exactly so many columns, shortened in the middle.
+/// A name in exactly `columns`, shortened in the middle.
 pub fn name(text: &str, columns: usize) -> String {
     fit(bounded(text).as_ref(), columns)
 }
 
-/// A text in at most so many columns, cut off at its end.
+/// Text in at most `columns`, cut off at its end.
 pub fn line(text: &str, columns: usize) -> String {
     cut(bounded(text).as_ref(), columns)
 }
 
-/// A text in exactly so many columns, flush right; cut off where it is longer.
+/// Text in exactly `columns`, flush right, cut off at its end; a number too long is rounded.
 pub fn right(text: &str, columns: usize) -> String {
-    let text = cut(text, columns);
+    let text = match text.width() > columns {
+        true => rounded(text, columns).unwrap_or_else(|| cut(text, columns)),
+        false => harmless(text),
+    };
     let blanks = columns.saturating_sub(text.width());
     format!("{}{text}", " ".repeat(blanks))
 }
 
-/// How many columns a text takes.
+/// A count in millions, thousand millions …, with as many decimals as fit: `1.006M`.
+fn rounded(count: &str, columns: usize) -> Option<String> {
+    let digits = count.replace(',', "");
+    // Else the text is no count.
+    let count: u64 = digits.parse().ok()?;
+    let units = ["k", "M", "G", "T", "P", "E"];
+    let fitting = units.into_iter().zip(1u32..).flat_map(|(unit, power)| {
+        let whole = 10u64.pow(3 * power);
+        (0..=3).rev().filter_map(move |decimals: u32| {
+            let step = whole / 10u64.pow(decimals);
+            let steps = count / step + u64::from(count % step >= step.div_ceil(2));
+            let (above, below) = (steps / 10u64.pow(decimals), steps % 10u64.pow(decimals));
+            let width = decimals as usize;
+            let text = match decimals {
+                0 => format!("{above}{unit}"),
+                _ => format!("{above}.{below:0width$}{unit}"),
+            };
+            (above < 1000).then_some(text)
+        })
+    });
+    let mut fitting = fitting.filter(|text| text.len() <= columns);
+    fitting.next()
+}
+
+/// Columns of a text.
 pub fn width(text: &str) -> usize {
     harmless(text).width()
 }
 
-/// More of a name than this never fits a screen: what is behind it need not be looked at
-/// at every stroke.
+/// Names longer than any screen; bounds the work per keystroke.
 const ENOUGH: usize = 4096;
 
-fn bounded(text: &str) -> Cow<'_, str> {
+pub(super) fn bounded(text: &str) -> Cow<'_, str> {
     if text.len() <= ENOUGH {
         return Cow::Borrowed(text);
     }
@@ -193,6 +221,23 @@ mod tests {
         assert_eq!(short.width(), 21);
         assert!(short.trim_end().ends_with("end"), "{short}");
         assert_eq!(right("12", 5), "   12");
-        assert_eq!(right("123456", 5), "12...");
+        assert_eq!(right("abcdef", 5), "ab...");
+    }
+
+    #[test]
+    fn numbers_are_never_cut() {
+        for (count, columns, wanted) in [
+            ("123456", 5, " 123k"),
+            ("1,006,123", 8, "1.006M"),
+            ("1,006,123", 9, "1,006,123"),
+            ("1,006,123", 4, "1.0M"),
+            ("999,999", 5, "1.00M"),
+            ("999,999", 4, "1.0M"),
+            ("18,446,744,073,709,551,615", 10, "18.447E"),
+        ] {
+            let text = right(count, columns);
+            assert_eq!(text.trim(), wanted.trim(), "{count} in {columns}");
+            assert_eq!(text.width(), columns);
+        }
     }
 }

@@ -40,6 +40,8 @@ pub struct Nameless {
 /// Accuracy under a filter.
 #[derive(Clone, Debug, Default)]
 pub struct Accuracy {
+    /// Of a native program.
+    pub is_native: bool,
     /// Limits in the order of [`ABOUT`], the worst first.
     pub lines: Vec<TruthLine>,
     pub threads: Vec<ThreadRow>,
@@ -101,6 +103,7 @@ pub fn accuracy(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Acc
     let left_out = (rest.len() as u64, rest.iter().map(|row| row.samples).sum());
     nameless.truncate(MAX_ENTRIES);
     let all = Accuracy {
+        is_native: profile.is_native(),
         lines,
         threads,
         exact: exactness_of(profile, summary),

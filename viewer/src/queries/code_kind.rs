@@ -43,7 +43,7 @@ pub fn singular(kind: &ConstituentKind) -> String {
     kind_name(&EntryKind::Code(kind.clone())).to_owned()
 }
 
-/// Gives each kind a letter of its own: of its tier (`1` for C1, `2` for C2), else its kind.
+/// Assigns a unique letter to each kind: of its tier (`1` for C1, `2` for C2), else its kind.
 pub fn letters(totals: &mut [Total]) {
     let mut order: Vec<usize> = (0..totals.len()).collect();
     order.sort_by_key(|&at| totals.get(at).map(|total| name_of(&total.kind)));

@@ -1,6 +1,6 @@
 //! One collection: phases, spaces, samples by part and by thread.
 
-use super::collections::{Key, Row, parts_in_collector, threads_in_collector};
+use super::collections::{InCollector, Key, Row};
 use vmscope_records::{Collection, TimeNs};
 use vmscope_symbolizer::time_buckets::{InSpan, Span};
 use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary};
@@ -29,10 +29,8 @@ pub struct Inside {
     pub phases: Vec<PhaseRow>,
     /// Number of further phases.
     pub left_out: usize,
-    pub parts: Vec<(String, u64)>,
-    pub threads: Vec<(u32, String, u64)>,
-    /// Collector samples; `None` for an unobserved begin or end, or dropped samples.
-    pub samples: Option<u64>,
+    /// `None` for an unobserved begin or end, or dropped samples.
+    pub samples: Option<InCollector>,
     /// Whether the collection began before the kept samples.
     pub is_older: bool,
     pub spaces: Vec<vmscope_records::SpaceUse>,
@@ -60,10 +58,7 @@ pub fn inside_of(profile: &Profile, filter: &Filter, key: Key, stop: &Stop) -> O
             ..filter.clone()
         };
         let summary = Summary::of(profile, &narrowed, stop)?;
-        inside.parts = parts_in_collector(profile, &summary);
-        inside.threads = threads_in_collector(profile, &narrowed, stop)?;
-        let all = summary.regions.get(Region::Gc as usize).copied();
-        inside.samples = Some(all.unwrap_or(0));
+        inside.samples = Some(InCollector::of(profile, &narrowed, &summary, stop)?);
     }
     Some(inside)
 }

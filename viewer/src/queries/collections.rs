@@ -1,7 +1,7 @@
 //! Collections of a window: single collections, VM counts, collector samples by part and by thread.
 
 use crate::queries::parts::parts_of;
-use crate::queries::vm::Vms;
+use crate::queries::vm::{Vms, overlaps};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Collection, ProcessKey, TimeNs};
 use vmscope_symbolizer::time_buckets::{Counts, InSpan, Span};
@@ -84,8 +84,12 @@ pub struct Collections {
     pub kinds: Vec<(String, char, u64)>,
     /// Whether any VM reports collections.
     pub tells: bool,
-    /// Number of collections by VM counters; `None` without counters.
+    /// Number of collections and concurrent cycles by VM counters; `None` without counters.
     pub counted: Option<f64>,
+    /// Number of parts of concurrent cycles (pauses, phases) by VM counters.
+    pub parts: Option<f64>,
+    /// Numbers of both that were observed.
+    pub seen: [u64; 2],
     /// Collection time by VM counters, in ns.
     pub took: Option<f64>,
     /// Number of collections with observed begin and end.
@@ -94,10 +98,8 @@ pub struct Collections {
     pub pauses: Vec<u64>,
     /// Causes of observed collections, most frequent first.
     pub causes: Vec<(String, u64)>,
-    /// Collector samples by part.
-    pub parts: Vec<(String, u64)>,
-    /// Collector samples by thread: index in the trace, name, samples.
-    pub threads: Vec<(u32, String, u64)>,
+    /// Samples in collectors.
+    pub inside: InCollector,
 }
 
 impl Collections {
@@ -105,6 +107,12 @@ impl Collections {
     pub fn letter(&self, kind: &str) -> char {
         let known = self.kinds.iter().find(|(name, ..)| name == kind);
         known.map_or('*', |(_, letter, _)| *letter)
+    }
+
+    /// Maximum heap use in bytes, before or after any collection.
+    pub fn heap(&self) -> u64 {
+        let used = self.rows.iter().filter_map(|row| row.before.max(row.after));
+        used.max().unwrap_or(0)
     }
 }
 
@@ -125,48 +133,50 @@ pub fn collections(
     all.kinds = lettered(kinds);
     rows.sort_by_key(|row| row.time);
     all.rows = rows;
-    all.parts = parts_in_collector(profile, summary);
-    all.threads = threads_in_collector(profile, filter, stop)?;
+    all.inside = InCollector::of(profile, filter, summary, stop)?;
     Some(all)
 }
 
-/// Collector samples by part, most first.
-pub fn parts_in_collector(profile: &Profile, summary: &Summary) -> Vec<(String, u64)> {
-    let parts = parts_of(profile, summary).into_iter();
-    let parts = parts.filter(|part| part.region == Region::Gc);
-    let named = parts.map(|part| match part.name {
-        "" => ("(not divided)".to_owned(), part.samples),
-        name => (name.to_owned(), part.samples),
-    });
-    named.collect()
+/// Collector samples by part and by thread, most first.
+#[derive(Clone, Debug, Default)]
+pub struct InCollector {
+    pub parts: Vec<(String, u64)>,
+    pub threads: Vec<(String, u64)>,
 }
 
-/// Collector samples by thread, most first.
-pub fn threads_in_collector(
-    profile: &Profile,
-    filter: &Filter,
-    stop: &Stop,
-) -> Option<Vec<(u32, String, u64)>> {
-    let mut narrowed = filter.clone();
-    let regions = &mut narrowed.only.regions;
-    if !regions.is_empty() && !regions.contains(&Region::Gc) {
-        return Some(Vec::new());
+impl InCollector {
+    /// Counts samples of a filter; `None` after a stop. `summary` belongs to the filter.
+    pub fn of(profile: &Profile, filter: &Filter, summary: &Summary, stop: &Stop) -> Option<Self> {
+        let parts = parts_of(profile, summary).into_iter();
+        let parts = parts.filter(|part| part.region == Region::Gc);
+        let parts = parts.map(|part| match part.name {
+            "" => ("(not divided)".to_owned(), part.samples),
+            name => (name.to_owned(), part.samples),
+        });
+        let (parts, mut threads) = (parts.collect(), Vec::new());
+        let mut narrowed = filter.clone();
+        let regions = &mut narrowed.only.regions;
+        if regions.is_empty() || regions.contains(&Region::Gc) {
+            *regions = vec![Region::Gc];
+            let counts = Counts::of(profile, &narrowed, stop)?.threads;
+            let hit = profile.trace.threads.iter().zip(counts);
+            let hit = hit.filter(|(_, samples)| *samples > 0);
+            threads.extend(hit.map(|(thread, n)| (thread.thread.name.clone(), n)));
+            threads.sort_by_key(|(_, samples)| std::cmp::Reverse(*samples));
+        }
+        Some(InCollector { parts, threads })
     }
-    *regions = vec![Region::Gc];
-    let counts = Counts::of(profile, &narrowed, stop)?;
-    let threads = (0u32..).zip(&profile.trace.threads).zip(counts.threads);
-    let hit = threads.filter(|(_, samples)| *samples > 0);
-    let mut rows: Vec<(u32, String, u64)> = hit
-        .map(|((index, thread), samples)| (index, thread.thread.name.clone(), samples))
-        .collect();
-    rows.sort_by_key(|(_, _, samples)| std::cmp::Reverse(*samples));
-    Some(rows)
+
+    /// Number of samples.
+    pub fn samples(&self) -> u64 {
+        self.threads.iter().map(|(_, samples)| samples).sum()
+    }
 }
 
 /// VM counts over the window, of processes with included threads, without single collections. VM
 /// counters know neither threads nor code.
 pub fn counts(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'_>) -> Collections {
-    let processes = processes(profile, filter);
+    let takes = takes_process(profile, filter);
     let mut all = Collections {
         total: summary.total,
         narrowed: filter.threads.is_some() || filter.only != Only::default(),
@@ -174,19 +184,14 @@ pub fn counts(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'
         ..Collections::default()
     };
     let mut causes: FxHashMap<&str, u64> = FxHashMap::default();
-    let vms = vms.of.iter().filter(|vm| {
-        let processes = processes.as_ref();
-        processes.is_none_or(|processes| processes.contains(&vm.process))
-    });
+    let vms = vms.of.iter().filter(|vm| takes(vm.process));
     for collected in vms.filter_map(|vm| vm.collected.as_ref()) {
         all.tells = true;
+        add(&mut all.counted, collected.whole());
+        add(&mut all.parts, collected.parts());
         for row in &collected.collectors {
-            if let Some(count) = row.count {
-                *all.counted.get_or_insert(0.0) += count.change();
-            }
-            if let Some(time) = row.time {
-                *all.took.get_or_insert(0.0) += time.change();
-            }
+            add(&mut all.took, row.time.map(|time| time.change()));
+            all.seen[usize::from(row.is_of_parts)] += row.seen;
             all.observed += row.observed;
             all.pauses.extend(&row.pauses);
             for &(cause, count) in &row.causes.listed {
@@ -197,6 +202,12 @@ pub fn counts(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'
     all.pauses.sort_unstable();
     all.causes = most(causes);
     all
+}
+
+fn add(sum: &mut Option<f64>, more: Option<f64>) {
+    if let Some(more) = more {
+        *sum.get_or_insert(0.0) += more;
+    }
 }
 
 fn most(counts: FxHashMap<&str, u64>) -> Vec<(String, u64)> {
@@ -224,18 +235,12 @@ fn lettered(kinds: FxHashMap<&str, u64>) -> Vec<(String, char, u64)> {
 
 /// Collections that overlap the window, of included processes, with their samples.
 fn rows_of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Row>> {
-    let processes = processes(profile, filter);
-    let meets = |one: &&Collection| {
-        let processes = processes.as_ref();
-        if processes.is_some_and(|processes| !processes.contains(&one.process)) {
-            return false;
-        }
-        let (first, last) = (one.begin.or(one.end), one.end.or(one.begin));
-        let (first, last) = (first.unwrap_or(one.time), last.unwrap_or(one.time));
-        // Touching intervals do not overlap.
-        filter.from.is_none_or(|from| last > from || first >= from)
-            && filter.to.is_none_or(|to| first < to)
-    };
+    let takes = takes_process(profile, filter);
+    let window = (
+        filter.from.unwrap_or(TimeNs(0)),
+        filter.to.unwrap_or(TimeNs(u64::MAX)),
+    );
+    let meets = |one: &&Collection| takes(one.process) && overlaps(one, window);
     let collections = profile.trace.collections.iter().filter(meets);
     let mut rows: Vec<Row> = collections
         .map(|one| {
@@ -260,30 +265,28 @@ fn rows_of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Row>> 
             }
         })
         .collect();
-    let spans: Vec<(usize, Span)> = (rows.iter().enumerate())
-        .filter_map(|(index, row)| {
-            let (from, to) = row.span()?;
-            let thread = None;
-            Some((index, Span { from, to, thread }))
-        })
-        .collect();
-    let only: Vec<Span> = spans.iter().map(|(_, span)| *span).collect();
-    let counts = InSpan::of_spans(profile, filter, &only, stop)?;
-    for ((index, _), inside) in spans.into_iter().zip(counts) {
-        if let Some(row) = rows.get_mut(index) {
-            row.inside = inside;
-        }
+    let spans = rows.iter().filter_map(Row::span);
+    let spans = spans.map(|(from, to)| Span {
+        from,
+        to,
+        thread: None,
+    });
+    let spans: Vec<Span> = spans.collect();
+    let counts = InSpan::of_spans(profile, filter, &spans, stop)?;
+    let timed = rows.iter_mut().filter(|row| row.span().is_some());
+    for (row, inside) in timed.zip(counts) {
+        row.inside = inside;
     }
     Some(rows)
 }
 
-/// Processes with included threads; `None` for all processes.
-pub fn processes(profile: &Profile, filter: &Filter) -> Option<FxHashSet<ProcessKey>> {
-    if filter.takes_all_threads() {
-        return None;
-    }
-    let threads = (0u32..).take(profile.trace.threads.len());
-    let threads = threads.filter(|thread| filter.takes_thread(*thread));
-    let processes = threads.filter_map(|thread| profile.trace.process_of(thread));
-    Some(processes.collect())
+/// Whether a process has included threads.
+pub fn takes_process(profile: &Profile, filter: &Filter) -> impl Fn(ProcessKey) -> bool + use<> {
+    let processes = (!filter.takes_all_threads()).then(|| {
+        let threads = (0u32..).take(profile.trace.threads.len());
+        let threads = threads.filter(|thread| filter.takes_thread(*thread));
+        let processes = threads.filter_map(|thread| profile.trace.process_of(thread));
+        processes.collect::<FxHashSet<ProcessKey>>()
+    });
+    move |process| processes.as_ref().is_none_or(|all| all.contains(&process))
 }

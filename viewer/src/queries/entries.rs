@@ -1,39 +1,36 @@
-//! The entries with samples under a filter, in groups: by method, class, region, kind, thread
-//! or tier.
+//! Entries with samples under a filter, grouped by method, class, region, kind, thread or tier.
 
 use super::entry_index::{EntryIndex, Ranks, ranked};
+use super::inclusive::Inclusive;
 use crate::present::names::{region_name, thread_label};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use vmscope_records::BytecodePc;
 use vmscope_symbolizer::time_buckets::{Counts, by_thread};
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Site, SiteId, Stop, Summary};
 
-/// What the entries are grouped by.
+/// Grouping of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GroupBy {
-    /// No grouping: one group per entry.
+    /// One group per entry.
     #[default]
     Entry,
-    /// All entries of one method.
     Method,
-    /// Class, or code file.
+    /// Class or code file.
     Class,
-    /// The region.
     Region,
-    /// The kind of code.
     Kind,
-    /// The thread of the samples.
     Thread,
-    /// The compiler or its level.
+    /// Compiler or compiler level.
     Tier,
+    /// The function that is executed, even if it is inlined into a native function.
+    Innermost,
 }
 
 impl GroupBy {
-    /// All groupings in key order.
-    pub const ALL: [GroupBy; 7] = [
+    pub const ALL: [GroupBy; 8] = [
         GroupBy::Entry,
         GroupBy::Method,
         GroupBy::Class,
@@ -41,13 +38,14 @@ impl GroupBy {
         GroupBy::Kind,
         GroupBy::Thread,
         GroupBy::Tier,
+        GroupBy::Innermost,
     ];
 
-    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             GroupBy::Entry => "nothing",
             GroupBy::Method => "method",
+            GroupBy::Innermost => "innermost function",
             GroupBy::Class => "class or module",
             GroupBy::Region => "region",
             GroupBy::Kind => "kind",
@@ -57,16 +55,14 @@ impl GroupBy {
     }
 }
 
-/// A stable group key across answers.
+/// Identity of a group across answers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GroupKey {
-    /// One entry.
     Entry(EntryId),
-    /// A method, identified by its first entry.
+    /// First entry of a method.
     Method(EntryId),
-    /// A class or module, a kind, a tier; empty where there is none.
+    /// Innermost function, class, module, kind or tier; may be empty.
     Text(Arc<str>),
-    /// A region.
     Region(Region),
     /// Index in the trace's threads.
     Thread(u32),
@@ -75,16 +71,14 @@ pub enum GroupKey {
 /// An entry in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The entry.
     pub entry: EntryId,
-    /// Its samples in this group.
+    /// Samples within the group.
     pub samples: u64,
 }
 
-/// Shared attributes of a group; `None` marks differences.
+/// Attributes equal in all entries of a group; `None` where entries differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Common {
-    /// The region.
     pub region: Option<Region>,
     /// Index in [`EntryIndex::tiers`].
     pub tier: Option<u32>,
@@ -95,7 +89,6 @@ pub struct Common {
 }
 
 impl Common {
-    /// Of a single entry.
     pub fn of(profile: &Profile, index: &EntryIndex, entry: EntryId) -> Self {
         let Ranks {
             tier, kind, module, ..
@@ -121,67 +114,118 @@ impl Common {
     }
 }
 
-/// A group.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Which group.
     pub key: GroupKey,
-    /// Its name; empty for a single entry.
+    /// Empty for a single entry.
     pub name: Arc<str>,
     /// Alphabetical rank among groups.
     pub rank: u32,
-    /// All its samples.
     pub samples: u64,
-    /// Bytes of machine code, where any are known.
+    /// Known bytes of machine code.
     pub size: Option<u64>,
-    /// What its entries have in common.
     pub common: Common,
-    /// Its entries: indices in [`Entries::members`].
+    /// Indices in [`Entries::members`].
     pub members: Range<usize>,
-    /// Thread groups: samples by site, counted on first use.
+    /// Samples of a thread's group by site, counted on first use.
     sites: OnceLock<FxHashMap<SiteId, u64>>,
 }
 
-/// A range of an entry.
+/// Sampled range of an entry, or a function inlined into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InRange {
-    /// Its site.
+    /// The range; of an inlined function, the one with most samples.
     pub site: SiteId,
-    /// Its samples in the group.
+    /// Samples within the group.
     pub samples: u64,
 }
 
-/// The entries with samples.
+/// Functions inlined into native functions, each with its samples at all of `ranges`, most samples
+/// first.
+pub fn inlined(profile: &Profile, ranges: impl IntoIterator<Item = InRange>) -> Vec<InRange> {
+    // Hottest site, its samples, all samples.
+    let mut sums: FxHashMap<&str, (SiteId, u64, u64)> = FxHashMap::default();
+    for InRange { site, samples } in ranges {
+        if let Some(frame) = profile.inlined_at(&profile.sites[site as usize]) {
+            let sum = sums.entry(&frame.name).or_insert((site, samples, 0));
+            sum.2 += samples;
+            if samples > sum.1 {
+                (sum.0, sum.1) = (site, samples);
+            }
+        }
+    }
+    let mut sums: Vec<(&str, (SiteId, u64, u64))> = sums.into_iter().collect();
+    sums.sort_unstable_by_key(|(name, (.., samples))| (Reverse(*samples), *name));
+    let ranges = sums.into_iter();
+    let ranges = ranges.map(|(_, (site, _, samples))| InRange { site, samples });
+    ranges.collect()
+}
+
+/// The function that is executed at a site.
+fn innermost<'a>(profile: &'a Profile, site: &'a Site) -> &'a str {
+    let entry = &profile.entries[site.entry as usize];
+    profile
+        .inlined_at(site)
+        .map_or(&entry.name, |frame| &frame.name)
+}
+
+/// Innermost functions, and samples by their indices and entries.
+fn by_innermost(profile: &Profile, summary: &Summary) -> (Vec<Arc<str>>, Vec<(u32, Member)>) {
+    let mut index: FxHashMap<&str, u32> = FxHashMap::default();
+    let mut names: Vec<Arc<str>> = Vec::new();
+    let mut sums: FxHashMap<(u32, EntryId), u64> = FxHashMap::default();
+    let counted = profile.sites.iter().zip(&summary.sites);
+    for (site, &samples) in counted.filter(|(_, samples)| **samples > 0) {
+        let name = innermost(profile, site);
+        let number = *index.entry(name).or_insert_with(|| {
+            names.push(name.into());
+            // Sites number fewer than 2^32.
+            u32::try_from(names.len() - 1).unwrap_or(u32::MAX)
+        });
+        *sums.entry((number, site.entry)).or_default() += samples;
+    }
+    let counted = sums.into_iter();
+    let counted = counted.map(|((number, entry), samples)| (number, Member { entry, samples }));
+    (names, counted.collect())
+}
+
+/// Grouped entries.
 #[derive(Debug)]
 pub struct Entries {
-    /// What they are grouped by.
     pub by: GroupBy,
-    /// All samples.
+    /// All samples under the filter.
     pub total: u64,
     /// Most samples first, then by name.
     pub groups: Vec<Group>,
-    /// The entries of each group side by side, most samples first, then by name.
+    /// Group by group; within a group most samples first, then by name.
     pub members: Vec<Member>,
-    /// The entries of the profile.
     pub index: Arc<EntryIndex>,
-    /// Entries that only the whole paths of their files tell apart.
+    /// Entries whose names differ only in file paths.
     pub namesakes: FxHashSet<EntryId>,
+    /// Inclusive samples, if stacks were recorded and counted.
+    pub inclusive: Option<Arc<Inclusive>>,
     summary: Arc<Summary>,
     filter: Filter,
 }
 
 impl Entries {
-    /// Groups the entries that `summary` counts under `filter`; `None` when `stop` was wished.
+    /// Groups the entries of `summary`, counted under `filter`; `None` after a stop. With
+    /// `inclusive` samples of that filter, lists of entries and methods include callers without
+    /// samples of their own.
     pub fn of(
         profile: &Profile,
         index: &Arc<EntryIndex>,
         (summary, filter): (&Arc<Summary>, &Filter),
         by: GroupBy,
+        inclusive: Option<Arc<Inclusive>>,
         stop: &Stop,
     ) -> Option<Self> {
-        // Group number and member.
+        // Group numbers with members.
         let mut counted: Vec<(u32, Member)> = Vec::new();
-        if by == GroupBy::Thread {
+        let mut names: Vec<Arc<str>> = Vec::new();
+        if by == GroupBy::Innermost {
+            (names, counted) = by_innermost(profile, summary);
+        } else if by == GroupBy::Thread {
             let counts = by_thread(profile, filter, stop)?.into_iter();
             counted.extend(counts.map(|one| {
                 let (entry, samples) = (one.entry, one.samples);
@@ -189,7 +233,12 @@ impl Entries {
             }));
         } else {
             let counts = (0..).zip(summary.entries.iter().copied());
-            let counts = counts.filter(|(_, samples)| *samples > 0);
+            let has_callers = matches!(by, GroupBy::Entry | GroupBy::Method);
+            let is_caller = |entry: EntryId| {
+                let inclusive = inclusive.as_ref().filter(|_| has_callers);
+                inclusive.and_then(|all| all.samples(entry)) > Some(0)
+            };
+            let counts = counts.filter(|(entry, samples)| *samples > 0 || is_caller(*entry));
             counted.extend(counts.map(|(entry, samples)| {
                 let number = number_of(profile, index, by, entry);
                 (number, Member { entry, samples })
@@ -207,7 +256,13 @@ impl Entries {
         for of_group in counted.chunk_by(|(a, _), (b, _)| a == b) {
             let begin = end;
             end += of_group.len();
-            let (key, name) = key_and_name(profile, index, by, of_group[0]);
+            let (key, name) = match by {
+                GroupBy::Innermost => {
+                    let name = &names[of_group[0].0 as usize];
+                    (GroupKey::Text(Arc::clone(name)), Arc::clone(name))
+                }
+                _ => key_and_name(profile, index, by, of_group[0]),
+            };
             let members = of_group.iter().map(|(_, member)| member);
             let sizes = members.clone();
             let sizes = sizes.filter_map(|member| index.sizes[member.entry as usize]);
@@ -238,28 +293,32 @@ impl Entries {
             members,
             index: Arc::clone(index),
             namesakes: index.namesakes(summary),
+            inclusive,
             summary: Arc::clone(summary),
             filter: filter.clone(),
         };
         (!stop.is_stopped()).then_some(entries)
     }
 
-    /// The entries of a group.
+    /// Samples of stacks with an entry, over all threads; `None` if unknown.
+    pub fn inclusive_of(&self, entry: EntryId) -> Option<u64> {
+        self.inclusive.as_ref()?.samples(entry)
+    }
+
     pub fn members_of(&self, group: &Group) -> &[Member] {
         &self.members[group.members.clone()]
     }
 
-    /// Whether a group merely wraps one entry.
+    /// Whether a group stands for one entry.
     pub fn is_single(&self, group: &Group) -> bool {
         group.members.len() == 1 && matches!(self.by, GroupBy::Entry | GroupBy::Method)
     }
 
-    /// Whether an entry has displayable ranges.
     pub fn has_ranges(&self, profile: &Profile, entry: EntryId) -> bool {
         self.index.has_ranges(profile, &self.summary, entry)
     }
 
-    /// An entry's sampled ranges within a group, in code order.
+    /// Sampled ranges of an entry in a group, in code order; then the functions inlined into it.
     pub fn ranges(&self, profile: &Profile, group: &Group, entry: EntryId) -> Vec<InRange> {
         let of_thread = match group.key {
             GroupKey::Thread(thread) => {
@@ -270,7 +329,7 @@ impl Entries {
         };
         let samples = |site: SiteId| match of_thread {
             Some(sites) => sites.get(&site).copied(),
-            // The summary may be older than the newest sites.
+            // Summaries may be older than the newest sites.
             None => self.summary.sites.get(site as usize).copied(),
         };
         let sites = self.index.sites(entry).iter();
@@ -279,8 +338,18 @@ impl Entries {
             samples: samples(site).unwrap_or(0),
         });
         let mut ranges: Vec<InRange> = ranges.filter(|range| range.samples > 0).collect();
-        // Sites at the same place keep their order.
-        ranges.sort_by_cached_key(|range| place_in_code(&profile.sites[range.site as usize]));
+        let site = |range: &InRange| &profile.sites[range.site as usize];
+        let mut inlined = inlined(profile, ranges.iter().copied());
+        match (&group.key, self.by) {
+            (GroupKey::Text(name), GroupBy::Innermost) => {
+                inlined.clear();
+                ranges.retain(|range| innermost(profile, site(range)) == &**name);
+            }
+            _ => ranges.retain(|range| profile.inlined_at(site(range)).is_none()),
+        }
+        // Stable: ties stay in site order.
+        ranges.sort_by(|a, b| by_place(site(a), site(b)));
+        ranges.extend(inlined);
         ranges
     }
 
@@ -295,7 +364,6 @@ impl Entries {
     }
 }
 
-/// The number of an entry's group.
 fn number_of(profile: &Profile, index: &EntryIndex, by: GroupBy, entry: EntryId) -> u32 {
     let ranks = index.ranks[entry as usize];
     match by {
@@ -304,11 +372,11 @@ fn number_of(profile: &Profile, index: &EntryIndex, by: GroupBy, entry: EntryId)
         GroupBy::Region => profile.entries[entry as usize].region as u32,
         GroupBy::Kind => ranks.kind,
         GroupBy::Tier => ranks.tier,
-        GroupBy::Entry | GroupBy::Thread => entry,
+        GroupBy::Entry | GroupBy::Thread | GroupBy::Innermost => entry,
     }
 }
 
-/// Derives a group's key and name from its number and any member.
+/// Key and name of a group, from its number and any member.
 fn key_and_name(
     profile: &Profile,
     index: &EntryIndex,
@@ -324,7 +392,7 @@ fn key_and_name(
         (GroupKey::Text(Arc::clone(text)), name)
     };
     match by {
-        GroupBy::Entry => (GroupKey::Entry(member.entry), "".into()),
+        GroupBy::Entry | GroupBy::Innermost => (GroupKey::Entry(member.entry), "".into()),
         GroupBy::Method => (
             GroupKey::Method(index.first_of_method[number as usize]),
             Arc::clone(&index.methods.names[number as usize]),
@@ -334,7 +402,10 @@ fn key_and_name(
         GroupBy::Tier => text(&index.tiers, "(no tier)"),
         GroupBy::Region => {
             let region = profile.entries[member.entry as usize].region;
-            (GroupKey::Region(region), region_name(region).into())
+            (
+                GroupKey::Region(region),
+                region_name(region, profile.is_native()).into(),
+            )
         }
         GroupBy::Thread => {
             let thread = &profile.trace.threads[number as usize];
@@ -346,10 +417,9 @@ fn key_and_name(
     }
 }
 
-/// Gives the groups the ranks of their names.
 fn rank(groups: &mut [Group], index: &EntryIndex, by: GroupBy, members: &[Member]) {
     match by {
-        // Single entries are ranked by their places alone.
+        // Single entries need no rank of names.
         GroupBy::Entry => {}
         GroupBy::Method => {
             for group in groups {
@@ -367,25 +437,14 @@ fn rank(groups: &mut [Group], index: &EntryIndex, by: GroupBy, members: &[Member
     }
 }
 
-type PlaceInCode = (
-    Option<u32>,
-    Option<u32>,
-    Arc<str>,
-    Option<u32>,
-    Vec<(Arc<str>, Option<u32>)>,
-);
-
-fn place_in_code(site: &Site) -> PlaceInCode {
-    let frame = &site.frame;
-    let via = site.via.iter();
-    (
-        site.from.map(BytecodePc::get),
-        site.to.map(BytecodePc::get),
-        Arc::clone(&frame.file),
-        frame.line,
-        via.map(|outer| (Arc::clone(&outer.name), outer.line))
-            .collect(),
-    )
+/// Order of sites in the code.
+fn by_place<'a>(a: &'a Site, b: &'a Site) -> Ordering {
+    let place = |site: &'a Site| {
+        let bytecodes = (site.from.map(BytecodePc::get), site.to.map(BytecodePc::get));
+        (bytecodes, &*site.frame.file, site.frame.line)
+    };
+    let via = |site: &'a Site| site.via.iter().map(|outer| (&*outer.name, outer.line));
+    (place(a).cmp(&place(b))).then_with(|| via(a).cmp(via(b)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Filter-independent facts about a profile's entries, computed once per profile: text ranks
-//! make sorting a hundred thousand entries an integer sort.
+//! Facts about a profile's entries, independent of filters, computed once per profile. Text ranks
+//! turn sorting a hundred thousand entries into an integer sort.
 
 use crate::present::entries::{hit_namesakes, namesakes_of};
 use crate::present::names::kind_name;
@@ -9,51 +9,47 @@ use vmscope_records::Exactness;
 use vmscope_symbolizer::methods::{Methods, code_sizes};
 use vmscope_symbolizer::{EntryId, Profile, Site, SiteId, Stop, Summary};
 
-/// The ranks of an entry: places among all texts of the profile in their order. Equal texts
-/// have one rank.
+/// Ranks of an entry's texts among all texts of the profile. Equal texts share a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
-    /// Of its name.
     pub name: u32,
-    /// Of its name, tier and number: no other entry's.
+    /// Unique rank by name, tier and entry number.
     pub place: u32,
-    /// Of its kind: index in [`EntryIndex::kinds`].
+    /// Index in [`EntryIndex::kinds`].
     pub kind: u32,
-    /// Of its tier: index in [`EntryIndex::tiers`].
+    /// Index in [`EntryIndex::tiers`].
     pub tier: u32,
-    /// Of its class or module: index in [`EntryIndex::modules`].
+    /// Index in [`EntryIndex::modules`].
     pub module: u32,
 }
 
-/// The entries of a profile.
 #[derive(Debug, Default)]
 pub struct EntryIndex {
-    /// Which entries are one method.
     pub methods: Methods,
-    /// The rank of each method's name.
+    /// Name ranks by method.
     pub rank_of_method: Vec<u32>,
-    /// The first entry of each method.
+    /// First entry by method.
     pub first_of_method: Vec<EntryId>,
     /// By entry.
     pub ranks: Vec<Ranks>,
-    /// The kinds of entries, in order.
+    /// Sorted.
     pub kinds: Vec<Arc<str>>,
-    /// The tiers, in order.
+    /// Sorted.
     pub tiers: Vec<Arc<str>>,
-    /// The classes and modules, in order.
+    /// Sorted classes and modules.
     pub modules: Vec<Arc<str>>,
-    /// Bytes of machine code by entry, where they are known.
+    /// Known bytes of machine code by entry.
     pub sizes: Vec<Option<u64>>,
-    /// Per entry: whether sites count as ranges.
+    /// By entry.
     ranges: Vec<Ranges>,
-    /// Groups of entries that only the whole paths of their files may tell apart.
+    /// Groups of entries whose names differ only in file paths.
     namesakes: Vec<Vec<EntryId>>,
-    /// Sites grouped by entry; `site_ends` delimits the groups.
+    /// Sites grouped by entry; `site_ends` delimits groups.
     sites: Vec<SiteId>,
     site_ends: Vec<u32>,
 }
 
-/// Share of ranges among an entry's sites.
+/// Ranges among an entry's sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ranges {
     None,
@@ -62,7 +58,7 @@ enum Ranges {
 }
 
 impl EntryIndex {
-    /// Builds it; `None` when `stop` was wished.
+    /// Builds the index; `None` after a stop.
     pub fn of(profile: &Profile, stop: &Stop) -> Option<Self> {
         let methods = Methods::of(profile);
         let sizes = (!stop.is_stopped()).then(|| code_sizes(profile))?;
@@ -112,7 +108,7 @@ impl EntryIndex {
         (!stop.is_stopped()).then_some(index)
     }
 
-    /// An entry's sites, ascending.
+    /// Sites of an entry, ascending.
     pub fn sites(&self, entry: EntryId) -> &[SiteId] {
         let entry = entry as usize;
         let begin = match entry {
@@ -128,7 +124,7 @@ impl EntryIndex {
             Ranges::None => false,
             Ranges::All => true,
             Ranges::Some => self.sites(entry).iter().any(|&site| {
-                // A summary may be older than the newest sites.
+                // Summaries may be older than the newest sites.
                 let samples = summary.sites.get(site as usize);
                 samples.is_some_and(|samples| *samples > 0)
                     && is_range(&profile.sites[site as usize])
@@ -136,26 +132,25 @@ impl EntryIndex {
         }
     }
 
-    /// Of the entries that a summary counts, those that only the whole paths of their files
-    /// tell apart.
+    /// Sampled entries whose names differ only in file paths.
     pub fn namesakes(&self, summary: &Summary) -> FxHashSet<EntryId> {
         hit_namesakes(&self.namesakes, summary)
     }
 }
 
-/// A shared cache of the newest index.
+/// Shared cache of the newest index.
 #[derive(Clone, Debug, Default)]
 pub struct IndexCache(Arc<Mutex<Option<Versioned>>>);
 
-/// An index and the version of its profile.
+/// Profile version, index.
 type Versioned = (u64, Arc<EntryIndex>);
 
 impl IndexCache {
-    /// Returns the cached index, or builds one for this profile version. `None` after a stop.
+    /// Cached or new index of this profile version; `None` after a stop.
     pub fn get(&self, profile: &Profile, version: u64, stop: &Stop) -> Option<Arc<EntryIndex>> {
-        // Concurrent callers wait, then share this index.
+        // Concurrent callers wait and share the result.
         let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // The profile may have grown since the caller noted its version.
+        // Profiles may grow after callers read the version.
         if let Some((of, index)) = &*newest
             && *of == version
             && index.ranks.len() == profile.entries.len()
@@ -169,7 +164,7 @@ impl IndexCache {
     }
 }
 
-/// Whether a site counts as displayable range.
+/// Whether a site is a displayable range.
 fn is_range(site: &Site) -> bool {
     let frame = &site.frame;
     // Exact sites of methods lie at the method entry.
@@ -193,7 +188,7 @@ fn ranges_of(profile: &Profile) -> Vec<Ranges> {
     ranges.collect()
 }
 
-/// Sorts and deduplicates texts; returns them with every input's rank.
+/// Sorted distinct texts, and each input's rank.
 pub(super) fn ranked<'a>(
     texts: impl Iterator<Item = &'a str> + Clone,
 ) -> (Vec<Arc<str>>, Vec<u32>) {
@@ -210,7 +205,7 @@ pub(super) fn ranked<'a>(
     (all, ranks)
 }
 
-/// Groups sites by entry; returns the groups and their ends.
+/// Sites grouped by entry, and group ends.
 fn sites_by_entry(profile: &Profile) -> (Vec<SiteId>, Vec<u32>) {
     let mut ends = vec![0u32; profile.entries.len()];
     for site in &profile.sites {
@@ -218,7 +213,7 @@ fn sites_by_entry(profile: &Profile) -> (Vec<SiteId>, Vec<u32>) {
     }
     let mut sum = 0;
     for end in &mut ends {
-        // The begin of an entry's sites; it moves to their end below.
+        // Group begin; the loop below moves it to the group end.
         sum += std::mem::replace(end, sum);
     }
     let mut sites = vec![0; profile.sites.len()];

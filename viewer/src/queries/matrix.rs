@@ -1,7 +1,5 @@
-//! Samples by category and method, or by category and thread, with names and in order.
-//!
-//! Rows are methods or threads, most samples first. Columns are regions, or their parts by
-//! tier and phase, in the order of regions. The cells are samples.
+//! Samples by category and method, or by category and thread. Rows are methods or threads, most
+//! samples first. Columns are regions, or their parts by tier and phase, in region order.
 
 use super::entry_index::{EntryIndex, ranked};
 use crate::present::names::region_name;
@@ -15,19 +13,17 @@ use vmscope_symbolizer::matrix::{self as counted, Axis, Cells, Errors, Row};
 use vmscope_symbolizer::methods::MethodId;
 use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop};
 
-/// Which matrix.
+/// Kind of matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// What the rows are.
     pub axis: Axis,
-    /// Whether the columns are parts of regions, or whole regions.
+    /// Columns for parts instead of whole regions.
     pub in_parts: bool,
-    /// Whether to estimate errors, which takes longer.
+    /// Error estimates, which take longer.
     pub has_errors: bool,
 }
 
 impl Shape {
-    /// The same matrix without errors.
     pub fn without_errors(self) -> Self {
         Shape {
             has_errors: false,
@@ -36,19 +32,17 @@ impl Shape {
     }
 }
 
-/// A column: one region, or one named part (tier, phase).
+/// Column: a region, or a named part (tier, phase).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Category {
-    /// The region.
     pub region: Region,
-    /// The part, which may be empty; `None` for the whole region.
+    /// May be empty; `None` for the whole region.
     pub part: Option<String>,
 }
 
 impl Category {
-    /// Full name: region, colon, part.
-    pub fn name(&self) -> String {
-        let region = region_name(self.region);
+    pub fn name(&self, is_native: bool) -> String {
+        let region = region_name(self.region, is_native);
         match self.part.as_deref() {
             None | Some("") => region.to_owned(),
             Some(part) if part == region => region.to_owned(),
@@ -63,44 +57,38 @@ impl Category {
     }
 }
 
-/// A row or a column.
+/// Row or column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item<T> {
-    /// The row or the column.
     pub what: T,
-    /// Its name.
     pub name: Arc<str>,
-    /// Alphabetical rank among rows or columns; equal names share ranks.
+    /// Alphabetical rank; equal names share ranks.
     pub rank: u32,
-    /// All its samples.
     pub samples: u64,
 }
 
-/// The matrix.
 #[derive(Debug, Default)]
 pub struct Matrix {
-    /// The entries of the profile.
     pub index: Arc<EntryIndex>,
-    /// Which matrix it is.
     pub shape: Shape,
-    /// All samples.
+    /// Of a native program.
+    pub is_native: bool,
     pub total: u64,
     /// Most samples first.
     pub rows: Vec<Item<Row>>,
     /// By region, most samples first.
     pub columns: Vec<Item<Category>>,
-    /// Samples by row and column.
     pub cells: Cells,
-    /// The rows with samples in each column, most samples first.
+    /// Rows with samples in each column, most samples first.
     pub rows_of_column: Vec<Vec<u32>>,
-    /// The samples of the largest cell.
+    /// Samples of the largest cell.
     pub most: u64,
     /// 95 % half-widths of shares; `None` without request or enough samples.
     pub errors: Option<Errors>,
 }
 
 impl Matrix {
-    /// Counts the samples that a filter takes; `None` when `stop` was wished.
+    /// Counts samples under a filter; `None` after a stop.
     pub fn of(
         profile: &Profile,
         index: &Arc<EntryIndex>,
@@ -118,7 +106,7 @@ impl Matrix {
         );
         let (columns, column_order) = in_order(
             categories.iter().zip(matrix.of_column.iter().copied()),
-            |category| category.name().into(),
+            |category| category.name(profile.is_native()).into(),
             |category: &Category, samples, rank| (category.region as usize, Reverse(samples), rank),
         );
         let matrix = matrix.in_order(&row_order, &column_order);
@@ -138,6 +126,7 @@ impl Matrix {
         let matrix = Matrix {
             index: Arc::clone(index),
             shape,
+            is_native: profile.is_native(),
             total: rows.iter().map(|row| row.samples).sum(),
             rows,
             columns,
@@ -149,18 +138,17 @@ impl Matrix {
         (!stop.is_stopped()).then_some(matrix)
     }
 
-    /// The samples of a cell.
     pub fn cell(&self, row: u32, column: u32) -> u64 {
         self.cells.get(row, column)
     }
 
-    /// 95 % half-width of a cell's share, if estimated.
+    /// 95 % half-width of a cell's share.
     pub fn error(&self, row: u32, column: u32) -> Option<f64> {
         let errors = self.errors.as_ref()?;
         Some(errors.cells[self.cells.at(row, column)?])
     }
 
-    /// Lists entries, optionally restricted by category and method.
+    /// Entries selected by category, method, or both.
     pub fn entries_of(
         &self,
         profile: &Profile,
@@ -176,7 +164,7 @@ impl Matrix {
     }
 }
 
-/// Lists categories; returns every entry's category index too.
+/// Categories, and each entry's category index.
 fn categories(profile: &Profile, in_parts: bool) -> (Vec<Category>, Vec<u32>) {
     let mut index: FxHashMap<(Region, &str), u32> = FxHashMap::default();
     let mut categories = Vec::new();
@@ -206,19 +194,18 @@ fn name_of(profile: &Profile, index: &EntryIndex, row: &Row) -> Arc<str> {
     }
 }
 
-/// Explains missing methods.
 const fn why(owner: Owner) -> &'static str {
     match owner {
-        Owner::Collector => "(nobody's: collectors' threads)",
-        Owner::Compiler => "(compilers, not seen for whom)",
-        Owner::Vm => "(nobody's: the VM's own threads)",
-        Owner::NoMethod => "(no method among the callers)",
-        Owner::Forgotten => "(too long ago: callers not kept)",
-        _ => "(not known whose: no callers)",
+        Owner::Collector => "(collector threads)",
+        Owner::Compiler => "(compilers: method unknown)",
+        Owner::Vm => "(VM threads)",
+        Owner::NoMethod => "(no method among callers)",
+        Owner::Forgotten => "(too old: callers dropped)",
+        _ => "(unknown: no callers recorded)",
     }
 }
 
-/// Sorts items that have samples by key; returns their old indices too.
+/// Items with samples, sorted by key, with their old indices.
 fn in_order<'a, T: Clone + 'a, K: Ord>(
     all: impl Iterator<Item = (&'a T, u64)>,
     name: impl Fn(&T) -> Arc<str>,

@@ -10,7 +10,7 @@ pub mod collection;
 pub mod collections;
 pub mod entries;
 pub mod entry_index;
-pub mod marks;
+pub mod inclusive;
 pub mod matrix;
 pub mod method;
 pub mod overview;

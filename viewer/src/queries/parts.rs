@@ -6,18 +6,15 @@ use vmscope_records::ConstituentKind;
 use vmscope_symbolizer::profile::{Entry, EntryKind};
 use vmscope_symbolizer::{Profile, Region, Summary};
 
-/// Part of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// Region.
     pub region: Region,
-    /// Name in the VM's words; empty for an undivided region.
+    /// VM's name; empty for an undivided region.
     pub name: &'a str,
-    /// Samples, at least one.
     pub samples: u64,
 }
 
-/// Parts with samples, in the order of [`Region::ALL`], most samples first.
+/// Sampled parts in the order of [`Region::ALL`], most samples first.
 #[must_use]
 pub fn parts_of<'a>(profile: &'a Profile, summary: &Summary) -> Vec<Part<'a>> {
     let mut by_name: FxHashMap<(Region, &str), u64> = FxHashMap::default();
@@ -40,7 +37,6 @@ pub fn parts_of<'a>(profile: &'a Profile, summary: &Summary) -> Vec<Part<'a>> {
     parts
 }
 
-/// Part of an entry within its region.
 pub fn part_of(entry: &Entry) -> &str {
     match &entry.kind {
         _ if !entry.tier.is_empty() => &entry.tier,

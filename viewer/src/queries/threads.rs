@@ -167,10 +167,16 @@ impl GroupBy {
     }
 }
 
-/// Name with `#` in place of each number.
+/// Name with `#` in place of each number. The number of a first word (`C2 CompilerThread0`) names a
+/// kind of thread and stays.
 fn family(name: &str) -> String {
-    let mut family = String::with_capacity(name.len());
-    for c in name.chars() {
+    let kind = name.find(' ').filter(|end| {
+        let word = &name[..*end];
+        word.starts_with(|c: char| c.is_alphabetic()) && word.chars().all(char::is_alphanumeric)
+    });
+    let (kind, rest) = name.split_at(kind.unwrap_or(0));
+    let mut family = kind.to_owned();
+    for c in rest.chars() {
         if !c.is_ascii_digit() {
             family.push(c);
         } else if !family.ends_with('#') {
@@ -201,6 +207,7 @@ mod tests {
     #[test]
     fn families_are_names_without_numbers() {
         assert_eq!(family("GC Thread#12"), "GC Thread#");
+        assert_eq!(family("C2 CompilerThread0"), "C2 CompilerThread#");
         assert_eq!(family("pool-1-thread-22"), "pool-#-thread-#");
     }
 

@@ -34,7 +34,7 @@ impl Grid {
         self.to.since(self.from).0
     }
 
-    /// Duration of a column in ns, at least 1.
+    /// Column duration in ns, at least 1.
     pub fn column_ns(&self) -> u64 {
         (self.span() / (self.columns as u64).max(1)).max(1)
     }

@@ -1,72 +1,68 @@
-//! What limits the truth of a report (TRUTH.md): said before anything else.
+//! Limits of a report's accuracy (docs/truth.md).
 
 mod exactness;
 mod omitted;
 mod resolution;
 
 pub(crate) use exactness::{Exact, exactness_of};
-pub use resolution::unnamed_generated;
+pub use resolution::{native_of, unnamed_generated};
 
 use crate::present::numbers::{count, percent, some};
 use std::collections::BTreeSet;
 use vmscope_records::recording::Damage;
 use vmscope_records::{
-    EndReason, Exactness, LimitKind, LossReason, ModuleState, Stream, ThreadEnd, TimeNs,
+    EndReason, Exactness, Limit, LimitKind, LossReason, ModuleState, Stream, ThreadEnd, TimeNs,
 };
 use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Profile, Summary};
 
-/// One thing that limits what a report can truthfully say.
+/// A limit of accuracy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TruthLine {
-    /// The samples it concerns, where that is known.
+    /// Number of affected samples, if known.
     pub samples: Option<u64>,
-    /// What it is, a sentence.
+    /// A sentence; continues the number of samples.
     pub text: String,
-    /// What would improve it; may be empty.
+    /// May be empty.
     pub remedy: String,
-    /// What kind of thing it is.
     pub about: About,
-    /// What of the profile it concerns.
+    /// Affected part of the profile.
     pub concerns: Concerns,
 }
 
-/// What kind of thing limits the truth.
+/// Kind of limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum About {
-    /// The recording is not whole.
+    /// Incomplete recording.
     Damage,
-    /// Samples or records are known to be lost.
+    /// Lost samples or records.
     Losses,
-    /// Not all samples that were promised arrived.
+    /// Fewer samples than promised.
     Delivery,
-    /// Samples are not resolved as well as they might be.
+    /// Imprecise resolution.
     Resolution,
-    /// Code or files changed while they were looked at.
+    /// Code or files changed during the recording.
     Changes,
-    /// What was not permitted, or is not told.
+    /// Missing permissions or reports.
     Limits,
 }
 
-/// What of the profile a line concerns.
+/// Affected part of the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concerns {
-    /// Nothing in particular, or all of it.
+    /// Everything, or nothing in particular.
     Everything,
-    /// A time.
     Window(TimeNs, TimeNs),
-    /// Threads.
     Threads,
-    /// Entries of generated code without a name.
+    /// Nameless entries of generated code.
     UnnamedGenerated,
-    /// Other entries without a name.
+    /// Other nameless entries.
     Unnamed,
-    /// Entries that stand for doubtful samples.
+    /// Entries of doubtful samples.
     Doubtful,
-    /// The interpreter.
     Interpreter,
-    /// Entries that have ranges worth so much: of the code that VMs made or interpret
-    /// (`Some(true)`), of native code (`Some(false)`), of both.
+    /// Entries with ranges of this exactness: of VM code (`Some(true)`), of native code
+    /// (`Some(false)`), of both.
     Worth(Exactness, Option<bool>),
 }
 
@@ -81,6 +77,14 @@ impl TruthLine {
         }
     }
 
+    /// Number of samples, then the sentence.
+    pub fn in_full(&self) -> String {
+        match self.samples {
+            Some(samples) => format!("{} {}", some(samples, "sample", "samples"), self.text),
+            None => self.text.clone(),
+        }
+    }
+
     fn about(self, about: About) -> Self {
         TruthLine { about, ..self }
     }
@@ -90,14 +94,14 @@ impl TruthLine {
     }
 }
 
-/// Below this share of the promised samples, delivery is worth a line of its own.
+/// Minimum good delivery, as a share of promised samples.
 const GOOD_DELIVERY: f64 = 0.99;
 
-/// With fewer promised samples than this, the delivery rate says nothing: one sample
-/// more or less for each thread is chance.
+/// Minimum number of promised samples for a meaningful delivery: chance adds or removes one sample
+/// per thread.
 const ENOUGH_PROMISED: f64 = 200.0;
 
-/// Everything that limits the truth of a report, the gravest first.
+/// All limits, the worst first.
 #[must_use]
 pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     let mut lines = Vec::new();
@@ -107,7 +111,7 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
         let what = if profile.trace.samples.times.is_empty() {
             "no samples were taken: the threads hardly ran, or nothing reached the recording"
         } else {
-            "no samples are among those threads in that time"
+            "no samples match this filter"
         };
         lines.push(TruthLine::new(None, what, ""));
     }
@@ -120,7 +124,14 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     omitted::tell(profile, &mut lines);
     tell_about(&mut lines, About::Resolution);
     modules(profile, summary, &mut lines);
-    for limit in &profile.trace.limits {
+    // The newest limit of callers is a VM's own, where there is one.
+    let of_callers = |limit: &&Limit| limit.kind == LimitKind::Callers;
+    let callers = profile.trace.limits.iter().rev().find(of_callers);
+    let has_callers = !profile.trace.chains.is_empty();
+    let limits = profile.trace.limits.iter().filter(|limit| {
+        !of_callers(limit) || has_callers && callers.is_some_and(|one| std::ptr::eq(one, *limit))
+    });
+    for limit in limits {
         let line = TruthLine::new(None, limit.text.clone(), limit.remedy.clone());
         lines.push(line.about(match limit.kind {
             LimitKind::NoSymbols => About::Resolution,
@@ -128,9 +139,14 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
             _ => About::Limits,
         }));
     }
+    let broken = profile.trace.samples.broken_chains;
+    if broken > 0 {
+        let text = "lack outer callers: a frame pointer led to no code";
+        lines.push(TruthLine::new(Some(broken), text, ""));
+    }
     let truncated = profile.trace.samples.truncated_chains;
     if truncated > 0 {
-        let text = "caller chains were cut off at their greatest depth";
+        let text = "exceed the maximum depth of callers";
         lines.push(TruthLine::new(
             Some(truncated),
             text,
@@ -140,28 +156,30 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     lines
 }
 
-/// Says of the lines that are new what they are about, unless they say so themselves.
+/// Assigns a kind to lines without one.
 fn tell_about(lines: &mut [TruthLine], about: About) {
     for line in lines.iter_mut().filter(|line| line.about == About::Limits) {
         line.about = about;
     }
 }
 
+/// Begin of the recording.
+fn start_of(profile: &Profile) -> TimeNs {
+    let session = profile.trace.session.as_ref();
+    session.map_or(TimeNs(0), |session| session.time)
+}
+
 fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
     let trace = &profile.trace;
-    let start = trace
-        .session
-        .as_ref()
-        .map_or(TimeNs(0), |session| session.time);
+    let start = start_of(profile);
     let at = |time: TimeNs| format!("{:.1} s", time.since(start).as_secs_f64());
     match &trace.end {
-        // It goes on.
+        // The recording continues.
         None if profile.omitted.is_some() => {}
         None => lines.push(TruthLine::new(
             None,
             format!(
-                "the recording was cut off after {}: vmscope was killed, or the machine stopped; \
-                 what happened after that is not in this report",
+                "the recording ends abruptly after {}: vmscope was killed, or the machine stopped",
                 at(trace.ending.last_time)
             ),
             "",
@@ -202,7 +220,7 @@ fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
     for (number, what) in [
         (
             trace.unknown_records,
-            "records of kinds that this vmscope does not know were skipped",
+            "records of unknown kinds (of a later vmscope) were skipped",
         ),
         (
             trace.malformed_records,
@@ -223,17 +241,17 @@ fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
     }
 }
 
-/// Whose losses are told apart, with their words; samples have a column of their own.
+/// Streams with losses, in words; lines of samples begin with their number.
 const STREAMS: [(Stream, &str); 5] = [
     (Stream::Samples, ""),
+    (Stream::Any, "records of any kind, perhaps samples, "),
     (
-        Stream::Any,
-        "records of any kind, samples among them or not, ",
+        Stream::Process,
+        "events of threads, processes and mappings ",
     ),
-    (Stream::Process, "news of threads, processes and mappings "),
     (
         Stream::Adapter,
-        "entries of what a VM tells of its code (it may have no name, or that of older code) ",
+        "VM code events (some code may be misnamed) ",
     ),
     (Stream::Lifetimes, "births, survivals or deaths "),
 ];
@@ -252,7 +270,7 @@ fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         ),
         (
             LossReason::ChannelOverrun,
-            "lost because the writer was held up",
+            "lost because the writer was too slow",
             "a faster disk",
         ),
         (LossReason::TooLarge, "too large to be recorded", ""),
@@ -260,11 +278,7 @@ fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         (LossReason::Undecodable, "that could not be decoded", ""),
         (LossReason::Other, "lost", ""),
     ];
-    let start = profile
-        .trace
-        .session
-        .as_ref()
-        .map_or(TimeNs(0), |session| session.time);
+    let start = start_of(profile);
     let kinds = STREAMS
         .iter()
         .flat_map(|stream| words.iter().map(move |words| (*stream, *words)));
@@ -308,15 +322,18 @@ fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
 )]
 fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let Some(promised) = summary.promised else {
-        let text = "how many samples were promised is not known: no thread's CPU time was read";
-        lines.push(TruthLine::new(None, text, ""));
+        // A filter by code leaves no number, either: CPU time has no location.
+        if !summary.by_code {
+            let text = "number of expected samples unknown: no thread's CPU time was read";
+            lines.push(TruthLine::new(None, text, ""));
+        }
         return;
     };
     let delivered = summary.total as f64 / promised.max(1.0);
     if promised >= ENOUGH_PROMISED && delivered < GOOD_DELIVERY {
         let missing = (promised - summary.total as f64) as u64;
         let mut text = format!(
-            "promised by the threads' CPU time but not delivered ({} arrived)",
+            "expected by the threads' CPU time, but missing ({} received)",
             percent(delivered)
         );
         let mut remedy = "";
@@ -324,8 +341,7 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         if unseen > 0 {
             let unseen = count(unseen);
             text.push_str(&format!(
-                "; {unseen} threads ended before their first sample, which comes a period \
-                 after their start, and what they ran does not show"
+                "; {unseen} threads ended before their first sample, one period after their start"
             ));
             remedy = "a higher --rate";
         }
@@ -333,19 +349,19 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         lines.push(line.concerning(Concerns::Threads));
     }
     if summary.after_last_cpu > 0 {
-        let text = "were taken after their threads' CPU time was last read: they count as promised";
+        let text = "after the last reading of their threads' CPU time: they count as expected";
         lines.push(TruthLine::new(Some(summary.after_last_cpu), text, ""));
     }
     if summary.threads_without_cpu > 0 {
         let text = format!(
-            "the CPU time of {} is not known, so that less was promised than they used",
+            "the CPU time of {} is unknown: too few samples are expected",
             some(summary.threads_without_cpu, "thread", "threads")
         );
         lines.push(TruthLine::new(None, text, "").concerning(Concerns::Threads));
     }
 }
 
-/// Threads that ended in the window without a sample in the whole recording.
+/// Threads that ended in the window without any sample in the recording.
 fn unseen_threads(profile: &Profile, summary: &Summary) -> u64 {
     let trace = &profile.trace;
     let mut seen = profile.time_buckets.have_samples(&trace.samples);
@@ -358,7 +374,7 @@ fn unseen_threads(profile: &Profile, summary: &Summary) -> u64 {
     unseen.count() as u64
 }
 
-/// Files that are not what ran.
+/// Files that differ from the running ones.
 fn modules(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let trace = &profile.trace;
     let is_hit = |site: &u32| summary.sites.get(*site as usize).is_some_and(|n| *n > 0);
@@ -375,9 +391,7 @@ fn modules(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         let text = match &module.state {
             ModuleState::Deleted => format!("{path} was deleted while it ran"),
             ModuleState::Replaced => {
-                format!(
-                    "{path} was replaced while it ran: the file there now is not the one that ran"
-                )
+                format!("{path} was replaced while it ran: the present file is another one")
             }
             ModuleState::Unreadable(why) => format!("{path} could not be read: {why}"),
             _ => continue,

@@ -1,5 +1,4 @@
-//! The map's cells: what lay in each stretch of bytes of a zone at a time, and what samples
-//! fell there.
+//! Cells of the zone map: contents of each address range at a time, with samples.
 
 use super::code_kind::{CodeKind, letters, name_of};
 use super::zone_samples::ZoneSamples;
@@ -9,70 +8,63 @@ use vmscope_symbolizer::addresses::Owner;
 use vmscope_symbolizer::zone::{Presence, Residencies, Residency, ZoneRange};
 use vmscope_symbolizer::{Profile, Stop};
 
-/// What the map shows, for cells to be made.
+/// Request for cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// The number of what it is made from.
+    /// Version of the input.
     pub ground: u64,
-    /// Which zone.
+    /// Process and start.
     pub zone: (ProcessKey, u64),
-    /// When.
     pub time: TimeNs,
-    /// What changes since then are marked.
+    /// Marks changes since this time.
     pub before: Option<TimeNs>,
-    /// The first cell's address.
+    /// First address.
     pub first: u64,
-    /// Bytes of a cell.
+    /// Bytes per cell.
     pub bytes: u64,
-    /// How many cells there are.
+    /// Number of cells.
     pub cells: usize,
-    /// From when to when the time line goes, and its columns.
+    /// Time line: begin, end, number of columns.
     pub line: (TimeNs, TimeNs, usize),
 }
 
-/// All there is of a sort.
+/// Totals of a kind of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Total {
-    /// What it is.
     pub kind: CodeKind,
-    /// The letter that stands for it.
+    /// Letter on the map.
     pub letter: char,
-    /// Constituents.
+    /// Number of constituents.
     pub count: u64,
-    /// Their bytes.
     pub bytes: u64,
-    /// Their samples, at any time that the filter takes.
+    /// Samples during the residencies, at any time in the filter.
     pub samples: u64,
 }
 
-/// A cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// What most of its bytes are, by [`Cells::totals`]; `None` that nothing is told to lie
-    /// there.
+    /// Kind of most bytes: index in [`Cells::totals`]; `None` without constituents.
     pub sort: Option<usize>,
-    /// Where nothing lies: the VM tells that it is free.
+    /// Whether the VM reports free space here.
     pub free: bool,
-    /// Bytes that something lies on.
+    /// Occupied bytes.
     pub used: u64,
-    /// Samples of what lies there.
     pub samples: u64,
-    /// Something came since the step before.
+    /// Whether code appeared since the previous step.
     pub came: bool,
-    /// Something went.
+    /// Whether code disappeared since the previous step.
     pub went: bool,
-    /// What lies there may have come later, or be gone.
+    /// Whether this code may have appeared later, or disappeared already.
     pub maybe: bool,
 }
 
-/// Space that nothing is told to lie on.
+/// Unoccupied space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
-    /// How many pieces.
+    /// Number of gaps.
     pub count: u64,
-    /// Their bytes.
     pub bytes: u64,
-    /// The largest piece's.
+    /// Bytes of the largest gap.
     pub largest: u64,
 }
 
@@ -100,36 +92,35 @@ pub struct LegendRow {
     pub count: u64,
     /// Bytes of all pieces.
     pub bytes: u64,
-    /// Samples during the residencies, at any time that the filter takes; `None` for unused space.
+    /// Samples during the residencies, at any time in the filter; `None` for unused space.
     pub samples: Option<u64>,
 }
 
 /// A zone at a time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cells {
-    /// The cells, by address.
+    /// By address.
     pub cells: Vec<Cell>,
-    /// By sort, most bytes first.
+    /// By kind, most bytes first.
     pub totals: Vec<Total>,
-    /// Bytes that something lies on.
+    /// Occupied bytes.
     pub used: u64,
-    /// What the VM tells to be free.
+    /// Reported as free by the VM.
     pub free: Gaps,
-    /// What nobody told of.
+    /// Without any report.
     pub untold: Gaps,
-    /// Constituents that are not certain to be there.
+    /// Number of constituents with uncertain presence.
     pub maybe: u64,
-    /// How many came, and went, since the step before.
+    /// Number of constituents that appeared since the previous step.
     pub came: u64,
-    /// See `came`.
+    /// Number of constituents that disappeared since the previous step.
     pub went: u64,
-    /// Compactions until then: how many, and when the last was seen.
+    /// Compactions so far: number, time of the last.
     pub compactions: (u64, Option<TimeNs>),
-    /// Changes in each column of the time line.
+    /// Changes by column of the time line.
     pub line: Vec<u64>,
 }
 
-/// The zone that is wanted.
 pub fn zone_of(residencies: &Residencies, zone: (ProcessKey, u64)) -> Option<&ZoneRange> {
     let mut zones = residencies.zones().iter();
     zones.find(|one| (one.process, one.start) == zone)
@@ -141,7 +132,7 @@ fn is_free(profile: &Profile, residency: &Residency) -> bool {
 }
 
 impl Cells {
-    /// Kinds of unused space that the zone has: sign, name, pieces.
+    /// Kinds of unused space in the zone: sign, name, gaps.
     pub fn gaps(&self) -> impl Iterator<Item = (char, &'static str, Gaps)> {
         let all = [(FREE, "free", self.free), (UNTOLD, "not told", self.untold)];
         all.into_iter().filter(|(.., gaps)| gaps.count > 0)
@@ -166,7 +157,7 @@ impl Cells {
         code.chain(unused)
     }
 
-    /// Makes them; `None` when `stop` was wished before.
+    /// Computes the cells; `None` after a stop.
     pub fn of(
         profile: &Profile,
         ground: &ZoneSamples,
@@ -194,21 +185,24 @@ impl Cells {
         Some(cells)
     }
 
-    /// Counts by sort. Returns the index of each constituent's.
+    /// Totals by kind; returns each constituent's index.
     fn total(&mut self, profile: &Profile, there: &[(&Residency, Presence)]) -> Vec<usize> {
-        let mut by_kind: FxHashMap<CodeKind, usize> = FxHashMap::default();
+        // A zone may have 100,000 constituents: names are copied once for each kind.
+        let mut by_kind: FxHashMap<(&ConstituentKind, &str), usize> = FxHashMap::default();
         let mut kinds = Vec::with_capacity(there.len());
         for (residency, presence) in there {
             let code = residency.constituent(&profile.trace);
-            let kind = CodeKind {
-                kind: code.map_or(ConstituentKind::Stub, |code| code.kind.clone()),
-                tier: code.map_or_else(String::new, |code| code.tier.clone()),
-            };
+            let (kind, tier) = code.map_or((&ConstituentKind::Stub, ""), |code| {
+                (&code.kind, code.tier.as_str())
+            });
             let next = self.totals.len();
-            let index = *by_kind.entry(kind.clone()).or_insert(next);
+            let index = *by_kind.entry((kind, tier)).or_insert(next);
             if index == next {
                 self.totals.push(Total {
-                    kind,
+                    kind: CodeKind {
+                        kind: kind.clone(),
+                        tier: tier.to_owned(),
+                    },
                     letter: ' ',
                     count: 0,
                     bytes: 0,
@@ -217,13 +211,13 @@ impl Cells {
             }
             if let Some(total) = self.totals.get_mut(index) {
                 total.count += 1;
-                // Sizes are the recording's, and what may be there overlaps freely.
+                // Recorded sizes; uncertain constituents overlap freely.
                 total.bytes = total.bytes.saturating_add(residency.size());
             }
             self.maybe += u64::from(*presence == Presence::Maybe);
             kinds.push(index);
         }
-        // Most bytes first; the letters go by name, so that they stay as time goes on.
+        // Most bytes first; letters by name, stable over time.
         let mut order: Vec<usize> = (0..self.totals.len()).collect();
         let key = |at: &usize| {
             let total = self.totals.get(*at);
@@ -246,7 +240,7 @@ impl Cells {
         kinds.into_iter().map(rank).collect()
     }
 
-    /// What is used, what is free, and what nobody told of; code is by address.
+    /// Occupied, free and unreported space; `there` is sorted by address.
     fn space(
         &mut self,
         zone: &ZoneRange,
@@ -293,7 +287,7 @@ impl Cells {
         }
     }
 
-    /// The cells that some addresses lie in.
+    /// Cells of an address range.
     fn range(wanted: &Wanted, start: u64, end: u64) -> std::ops::Range<usize> {
         let bytes = wanted.bytes.max(1);
         let cell = |address: u64| {
@@ -320,7 +314,7 @@ impl Cells {
         let stretch = stretches.find(|one| one.owner == Owner::Zone(process, start));
         let mut most = vec![0u64; wanted.cells];
         for (&(residency, presence), &sort) in there.iter().zip(kinds) {
-            // Each may lie on all cells.
+            // A constituent may cover all cells.
             if stop.is_stopped() {
                 return None;
             }
@@ -384,7 +378,7 @@ impl Cells {
                 .into_iter()
                 .flatten()
             {
-                // What was there when it began did not come.
+                // Initial constituents did not appear.
                 if from < time
                     && time <= to
                     && let Some(slot) = self.line.get_mut(column(time))

@@ -1,5 +1,5 @@
-//! The command that is recorded: found before anything is touched, waited for or asked
-//! to end, its exit code passed on.
+//! The recorded command: found before any side effect, waited for or ended, its exit code passed
+//! on.
 
 use anyhow::{Context, Result};
 use std::ffi::OsStr;
@@ -12,25 +12,33 @@ use vmscope_sampler::{LaunchError, RunningCommand};
 use super::follow::say;
 use super::options::RecordOptions;
 
-/// How long a command may take to end after it was asked to.
+/// Maximum wait for a command's end after the request.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Polls for a program as exec will, to fail before anything is touched. What else may
-/// keep it from running (it may be no program) shows itself in the exec.
+/// Finds a program as exec would, before any side effect. Exec itself reports other obstacles, such
+/// as a file that is no program.
 pub(super) fn find_program(program: &OsStr) -> Result<(), LaunchError> {
-    let candidates: Vec<PathBuf> = if program.as_bytes().contains(&b'/') {
+    let is_path = program.as_bytes().contains(&b'/');
+    let candidates: Vec<PathBuf> = if is_path {
         vec![PathBuf::from(program)]
     } else {
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
         let folders = std::env::split_paths(&path);
         folders.map(|folder| folder.join(program)).collect()
     };
-    let mut source = std::io::Error::from(std::io::ErrorKind::NotFound);
+    let missing = match is_path {
+        true => "no such file",
+        false => "no program of this name in the folders of PATH",
+    };
+    let mut source = std::io::Error::new(std::io::ErrorKind::NotFound, missing);
     for candidate in candidates {
         let may_run = nix::unistd::access(&candidate, nix::unistd::AccessFlags::X_OK);
         match may_run.map_err(std::io::Error::from) {
             Ok(()) if !candidate.is_dir() => return Ok(()),
-            Ok(()) => source = std::io::ErrorKind::PermissionDenied.into(),
+            Ok(()) => {
+                let kind = std::io::ErrorKind::PermissionDenied;
+                source = std::io::Error::new(kind, "it is a directory");
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => source = error,
         }
@@ -39,7 +47,7 @@ pub(super) fn find_program(program: &OsStr) -> Result<(), LaunchError> {
     Err(LaunchError::Exec { program, source })
 }
 
-/// The exit code that a command's failure to start stands for, as shells have it.
+/// Exit code of a command that could not start, as in shells.
 #[must_use]
 pub fn launch_code(error: &LaunchError) -> Option<u8> {
     match error {
@@ -51,8 +59,7 @@ pub fn launch_code(error: &LaunchError) -> Option<u8> {
     }
 }
 
-/// Waits for the command's end; asks it to end first where the recording was ended by
-/// the user or by --duration.
+/// Waits for the command's end; after an end by the user or by --duration, ends the command first.
 pub(super) fn end_command(
     child: &mut RunningCommand,
     asked: bool,
@@ -70,17 +77,17 @@ pub(super) fn end_command(
             .map(Some)
             .context("cannot wait for the command");
     }
-    // At a terminal it has had its own SIGINT.
+    // A terminal has sent SIGINT to the command too.
     let pid = i32::try_from(child.pid().0).map(nix::unistd::Pid::from_raw);
     let mut signal = Some(nix::sys::signal::Signal::SIGTERM);
     let since = Instant::now();
     while since.elapsed() < GRACE {
         if child.try_wait()?.is_some() {
-            // It ended because we asked: its code says nothing.
+            // vmscope ended the command: its code says nothing.
             return Ok(None);
         }
         if let (Some(signal), Ok(pid)) = (signal.take(), pid) {
-            // Gone already: the next round sees it.
+            // Already gone: the next round notices.
             let _ = nix::sys::signal::kill(pid, signal);
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -92,7 +99,7 @@ pub(super) fn end_command(
     Ok(None)
 }
 
-/// The code by which a command's end is passed on: its own, or 128 + its signal.
+/// Exit code for a command's end: its own, or 128 + signal.
 pub(super) fn exit_code(status: ExitStatus) -> Option<u8> {
     use std::os::unix::process::ExitStatusExt;
     let code = status

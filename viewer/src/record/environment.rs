@@ -1,5 +1,4 @@
-//! What `record` changes in the environment of the command that it starts, so that
-//! its VM tells more about itself.
+//! Changes in a launched command's environment that make its VM report more about itself.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,8 +8,7 @@ use std::process::Command;
 use vmscope_process::{EnvironmentChange, Launch};
 use vmscope_sampler::session::Readers;
 
-/// The variables that come out of `changes`, given what is set (`current`), with their
-/// new values. Nothing is changed to what it is already.
+/// New values of the variables that `changes` change, given the `current` values.
 fn changed(
     changes: Vec<EnvironmentChange>,
     current: impl Fn(&str) -> Option<OsString>,
@@ -19,7 +17,7 @@ fn changed(
     for change in changes {
         let (EnvironmentChange::SetDefault { name, .. } | EnvironmentChange::Append { name, .. }) =
             &change;
-        // No system call takes such a name, or a value with a NUL.
+        // System calls reject such names, and values with a NUL.
         if name.is_empty() || name.contains(['=', '\0']) {
             continue;
         }
@@ -50,7 +48,7 @@ fn changed(
     new
 }
 
-/// Whether `value` is there already, between separators.
+/// Whether a list contains `value` between separators.
 fn holds(all: &OsStr, separator: &str, value: &str) -> bool {
     let (all, separator, value) = (all.as_bytes(), separator.as_bytes(), value.as_bytes());
     if separator.is_empty() || value.is_empty() {
@@ -64,13 +62,13 @@ fn holds(all: &OsStr, separator: &str, value: &str) -> bool {
     })
 }
 
-/// Whether files can be made in the working folder. Not even root can everywhere where
-/// `access(2)` says so (`/sys`): only making one tells.
+/// Whether the working folder takes new files. `access(2)` is wrong for root in places such as
+/// `/sys`: only creating a file tells.
 fn takes_files() -> bool {
     tempfile::tempfile_in(".").is_ok()
 }
 
-/// A command that is going to be started here.
+/// A command to be launched here.
 pub(super) fn launch_of(words: &[String]) -> Launch {
     let folder = std::env::current_dir().unwrap_or_default();
     Launch {
@@ -81,17 +79,17 @@ pub(super) fn launch_of(words: &[String]) -> Launch {
     }
 }
 
-/// What was changed in a command's environment.
+/// Changes in a command's environment.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
-    /// Each variable that was changed as `NAME=value`, quoted as for a shell.
+    /// Changed variables as `NAME=value`, quoted as for a shell.
     pub told: Vec<String>,
-    /// Whether anything was changed for exact positions.
+    /// Whether any change serves exact positions.
     pub is_more_precise: bool,
 }
 
-/// Asks the families what `command` should have in its environment and puts it there:
-/// what its VM's code needs to have names, and with `precise` what exact positions take.
+/// Applies the VM families' changes to a command's environment: for names of JIT code, and with
+/// `precise` for exact positions.
 pub(super) fn prepare(
     command: &mut Command,
     launch: &Launch,
@@ -124,7 +122,7 @@ pub(super) fn prepare(
     }
 }
 
-/// A value as a shell would take it: quoted where it is more than one word.
+/// Value, quoted for a shell if necessary.
 fn quoted(value: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_=+:,./%@".contains(c);
     if value.chars().all(is_plain) {
@@ -222,7 +220,7 @@ mod tests {
         assert_eq!(told(bad, &[]), [""; 0]);
     }
 
-    /// A VM that tells more where that is asked for.
+    /// A VM with more data on request.
     struct Teller;
 
     impl AdapterFamily for Teller {

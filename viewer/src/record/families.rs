@@ -2,26 +2,26 @@
 
 use vmscope_hotspot::Family as HotSpot;
 use vmscope_jitdump::Family as Jitdump;
-use vmscope_jitdump::litter::{Journal, Litter, state_folder};
+use vmscope_jitdump::cleanup::{Cleanup, Journal, state_folder};
 use vmscope_process::AdapterFamily;
 
-/// For a process that runs already, or is started with nothing turned on: whatever
-/// files its VM writes are its user's.
+/// For attached processes, or commands launched without changes: whatever files its VM writes are
+/// its user's.
 pub(crate) fn attaching() -> Vec<Box<dyn AdapterFamily>> {
     vec![Box::new(HotSpot), Box::new(Jitdump::attaching())]
 }
 
 /// For a command that vmscope starts, whose VM is to tell of its code.
 pub(super) fn launching() -> Vec<Box<dyn AdapterFamily>> {
-    vec![Box::new(HotSpot), Box::new(Jitdump::launching(litter()))]
+    vec![Box::new(HotSpot), Box::new(Jitdump::launching(cleanup()))]
 }
 
 /// What is left behind is cleaned up; what earlier runs could not clean up because they
 /// were killed, first.
-fn litter() -> Litter {
+fn cleanup() -> Cleanup {
     let (state, home) = (std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"));
     let folder = state_folder(state.as_deref(), home.as_deref());
-    Litter::new(folder.and_then(|folder| {
+    Cleanup::new(folder.and_then(|folder| {
         Journal::sweep(&folder);
         // Without a journal, what a killed run leaves behind stays there.
         Journal::begin(&folder).ok()

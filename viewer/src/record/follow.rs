@@ -1,10 +1,11 @@
-//! Watching a session until it ends, and what comes after that.
+//! Watches a session until its end; then completes and reports the recording.
 
 use anyhow::Result;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vmscope_records::EndReason;
+use vmscope_records::recording::earlier;
 use vmscope_sampler::session::{Outcome, Session};
 
 use super::live_line::{LiveLine, bytes};
@@ -13,18 +14,18 @@ use crate::embed::embed_symbols;
 use crate::report;
 use crate::signals::Signals;
 
-/// How often the live line is drawn and signals are looked at.
+/// Interval of live-line updates and signal checks.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How following a session ended.
+/// Outcome of a watched session.
 pub(super) struct Followed {
-    /// Whether the target is to be asked to end.
+    /// Whether to end the target.
     pub(super) asked: bool,
-    /// Whether everything that should be in the recording is.
+    /// Whether the recording is complete.
     pub(super) complete: bool,
 }
 
-/// Watches a session until it ends, makes its recording self-contained and reports.
+/// Watches a session until its end, makes its recording self-contained, and reports.
 pub(super) fn follow(
     session: Session,
     options: &RecordOptions,
@@ -54,7 +55,23 @@ pub(super) fn follow(
     Ok(Followed { asked, complete })
 }
 
-/// Embeds the symbols, says what was recorded, and reports.
+/// Says where an earlier recording at `output` will go; call before the session begins.
+pub(super) fn tell_earlier(options: &RecordOptions) -> impl Fn() + use<> {
+    let output = options.output.clone();
+    let is_there = std::fs::metadata(&output).is_ok_and(|file| file.len() > 0);
+    let is_quiet = options.quiet;
+    move || {
+        if is_there && !is_quiet {
+            let earlier = earlier(&output);
+            say(&format!(
+                "the earlier recording is {} now",
+                earlier.display()
+            ));
+        }
+    }
+}
+
+/// Embeds symbols, prints a summary, and reports.
 fn finish(outcome: &Outcome, options: &RecordOptions, out: &mut dyn Write) -> Result<bool> {
     let path = &options.output;
     let mut complete = outcome.failure.is_none();
@@ -117,8 +134,8 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Says something to the user beside the data: on stderr.
+/// Prints a message on stderr, apart from the data.
 pub(super) fn say(text: &str) {
-    // Where stderr is closed, nobody listens.
+    // Stderr may be closed.
     let _ = writeln!(std::io::stderr(), "vmscope: {text}");
 }

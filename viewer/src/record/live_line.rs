@@ -1,11 +1,10 @@
-//! The line that shows how a recording is getting on.
+//! Progress line of a recording.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 use vmscope_sampler::session::Session;
 
-/// The line that shows how a recording is getting on; nothing where stderr is not a
-/// terminal.
+/// Progress line of a recording; nothing unless stderr is a terminal.
 pub(super) struct LiveLine {
     on: bool,
     drawn: bool,

@@ -1,14 +1,15 @@
-//! `vmscope record` and `vmscope attach`: from a live process to a recording and its
-//! report.
+//! `vmscope record` and `vmscope attach`: from a live process to recording and report.
 
 mod command;
 mod environment;
 pub(crate) mod families;
 mod follow;
 pub(crate) mod live_line;
+mod named;
 mod options;
 
 pub use command::launch_code;
+pub use named::Named;
 pub use options::{DEFAULT_OUTPUT, RecordOptions, SamplingOptions};
 
 use anyhow::{Result, bail};
@@ -22,11 +23,10 @@ use vmscope_sampler::{EngineError, HeldCommand, KernelEngine};
 
 use command::{end_command, exit_code, find_program};
 use environment::Prepared;
-use follow::{follow, say};
+use follow::{follow, say, tell_earlier};
 
 use crate::signals::Signals;
 
-/// `vmscope record`.
 #[derive(Args, Clone, Debug)]
 pub struct RecordArgs {
     #[command(flatten)]
@@ -49,30 +49,30 @@ pub struct RecordArgs {
     command: Vec<std::ffi::OsString>,
 }
 
-/// `vmscope attach`.
 #[derive(Args, Clone, Debug)]
 pub struct AttachArgs {
-    /// The process to attach to
-    pid: u32,
+    /// The process to attach to: its PID, or its name if one process of yours has it
+    #[arg(value_name = "PID|NAME")]
+    process: Named,
     #[command(flatten)]
     options: RecordOptions,
 }
 
-/// How a recording went, for the exit code.
+/// Outcome of a recording, for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Well.
+    /// Success.
     Well,
-    /// The command that was started ended with this code.
+    /// Exit code of the launched command.
     Command(u8),
-    /// What was recorded is there, but not all of what should have been.
+    /// The recording is incomplete.
     Incomplete,
 }
 
-/// Starts a command and records it until it ends.
+/// Launches a command and records it until its end.
 ///
 /// # Errors
-/// When it can't be started, sampled or recorded.
+/// Failure to launch, sample or record.
 pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     let Some((program, arguments)) = args.command.split_first() else {
         bail!("no command")
@@ -80,7 +80,7 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     let options = &args.options;
     options.sampling.check()?;
     let signals = Signals::catch()?;
-    // A word mistyped is not to cost the recording that is there already.
+    // A mistyped command must not cost the existing recording.
     find_program(program)?;
     let mut command = Command::new(program);
     command.args(arguments);
@@ -113,7 +113,9 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     let engine = KernelEngine::follow(&held, &kernel).map_err(explain)?;
     let mut session_options = options.session_options(held.pid(), true, words);
     session_options.environment = environment.told;
+    let tell_earlier = tell_earlier(options);
     let session = Session::start(Box::new(engine), readers, session_options)?;
+    tell_earlier();
     match held.release() {
         Ok(mut child) => {
             let ended = follow(session, options, &signals, out);
@@ -127,7 +129,7 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
         }
         Err(error) => {
             session.stop(EndReason::Interrupted);
-            // The recording of nothing goes the way of the command.
+            // Nothing was recorded: the empty file goes too.
             let _ = session.finish();
             let _ = std::fs::remove_file(&options.output);
             Err(error.into())
@@ -135,21 +137,23 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     }
 }
 
-/// Attaches to a running process and records it until it ends, or until Ctrl-C.
+/// Attaches to a running process and records until its end or Ctrl-C.
 ///
 /// # Errors
-/// When it can't be attached to, sampled or recorded.
+/// Failure to attach, sample or record.
 pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
     let options = &args.options;
     options.sampling.check()?;
-    let pid = Pid(args.pid);
+    let pid = args.process.pid()?;
     let signals = Signals::catch()?;
     let target = Target::open(pid, &options.sampling)?;
+    let tell_earlier = tell_earlier(options);
     let session = Session::start(
         Box::new(target.engine),
         target.readers,
         options.session_options(pid, false, target.command),
     )?;
+    tell_earlier();
     let ended = follow(session, options, &signals, out)?;
     Ok(if ended.complete {
         Ended::Well
@@ -158,14 +162,12 @@ pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
     })
 }
 
-/// A running process, ready to be sampled.
+/// A running process, ready for sampling.
 #[derive(Debug)]
 pub struct Target {
-    /// Its command line, or its name.
+    /// Command line, or name.
     pub command: Vec<String>,
-    /// Who reads the VM.
     pub readers: Readers,
-    /// Who samples it.
     pub engine: KernelEngine,
 }
 
@@ -173,7 +175,7 @@ impl Target {
     /// Opens a process.
     ///
     /// # Errors
-    /// When it can't be attached to or sampled; with what helps.
+    /// Failure to attach or sample, with a remedy.
     pub fn open(pid: Pid, options: &SamplingOptions) -> Result<Self> {
         let facts = examine(pid)?;
         let readers = Readers::of(ProcessView::open(pid)?, families::attaching());
@@ -191,21 +193,22 @@ impl Target {
     }
 }
 
-/// Adds what helps to an engine's error.
+/// Adds a remedy to an engine's error.
 fn explain(error: EngineError) -> anyhow::Error {
     let hint = matches!(error, EngineError::Forbidden { .. });
     let error = anyhow::Error::new(error);
     if hint {
-        error.context("`vmscope doctor` says what can be sampled here")
+        error.context("run `vmscope doctor` for causes and remedies")
     } else {
         error
     }
 }
 
-/// Whether an error is about the target, not about vmscope.
+/// Whether the target, not vmscope, causes an error.
 #[must_use]
 pub fn is_about_target(error: &anyhow::Error) -> bool {
     error.downcast_ref::<AttachError>().is_some()
+        || error.downcast_ref::<named::NoneNamed>().is_some()
         || matches!(
             error.downcast_ref::<EngineError>(),
             Some(

@@ -1,52 +1,49 @@
-//! What `record` and `attach` can be asked for.
+//! Options of `record` and `attach`.
 
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use vmscope_records::{DurationNs, Pid};
 use vmscope_sampler::session::{Readers, SessionOptions};
-use vmscope_sampler::{KernelOptions, SamplingRate};
+use vmscope_sampler::{KernelOptions, RateError, SamplingRate};
 
 use crate::report::ReportOptions;
 
-/// The recording's name where none is given.
+/// Default name of a recording.
 pub const DEFAULT_OUTPUT: &str = "recording.vmscope";
 
-/// The most frames of a chain, unless --max-depth says otherwise: the kernel's own
-/// default (`perf_event_max_stack`).
+/// Default maximum number of frames per chain: the kernel's default (`perf_event_max_stack`).
 const DEFAULT_DEPTH: u16 = 127;
 
-/// How to sample: what `record`, `attach` and `top` have in common.
+/// Sampling options of `record`, `attach` and `top`.
 #[derive(Args, Clone, Debug)]
 pub struct SamplingOptions {
-    /// Samples a second of each thread that runs
-    #[arg(long, value_name = "HZ", default_value_t = SamplingRate::DEFAULT.hz(),
-          allow_negative_numbers = true)]
-    pub(super) rate: f64,
-    /// End after so many seconds (a command that was started is asked to end)
+    /// Samples per second of each running thread [default: 1400.7]
+    #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
+    pub(super) rate: Option<f64>,
+    /// Stop after this many seconds (and ask a started command to exit)
     #[arg(long, value_name = "SECS", value_parser = positive_seconds,
           allow_negative_numbers = true)]
     pub(super) duration: Option<Duration>,
-    /// How to sample
+    /// Sampling engine
     #[arg(long, value_enum, default_value_t = EngineChoice::Auto)]
     pub(super) engine: EngineChoice,
     /// Record caller chains, by frame pointer
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
           default_missing_value = "auto")]
     pub(super) call_graph: Option<CallGraph>,
-    /// The most frames of a caller chain
+    /// Maximum number of frames per caller chain
     #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_DEPTH,
           value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) max_depth: u16,
 }
 
-/// Options that `record` and `attach` have in common.
+/// Options of `record` and `attach`.
 #[derive(Args, Clone, Debug)]
 pub struct RecordOptions {
     #[command(flatten)]
     pub(super) sampling: SamplingOptions,
-    /// Keep only the newest so many seconds, in memory; saved at the end, and a copy at
-    /// each SIGUSR1
+    /// Keep only this many newest seconds, in memory; saved at the end; SIGUSR1 saves a copy
     #[arg(long, value_name = "SECS", value_parser = positive_seconds,
           allow_negative_numbers = true)]
     pub(super) keep_last: Option<Duration>,
@@ -61,23 +58,28 @@ pub struct RecordOptions {
 }
 
 impl SamplingOptions {
-    /// Checks what does not depend on a target, before anything is done to one.
+    /// Checks target-independent options before any side effect.
     ///
     /// # Errors
-    /// When there is no such rate.
+    /// An invalid rate.
     pub fn check(&self) -> anyhow::Result<()> {
-        SamplingRate::from_hz(self.rate)?;
+        self.rate()?;
         Ok(())
     }
 
-    /// The engine's options, with what `readers` want to know of each sample.
+    fn rate(&self) -> Result<SamplingRate, RateError> {
+        self.rate
+            .map_or(Ok(SamplingRate::DEFAULT), SamplingRate::from_hz)
+    }
+
+    /// The engine's options; `readers` add data to each sample.
     ///
     /// # Errors
-    /// When there is no such rate.
+    /// An invalid rate.
     pub fn kernel_options(&self, readers: &Readers) -> anyhow::Result<KernelOptions> {
         let needs = readers.sample_needs();
         Ok(KernelOptions {
-            rate: SamplingRate::from_hz(self.rate)?,
+            rate: self.rate()?,
             call_graph_depth: self.call_graph.map(|_| self.max_depth),
             registers: needs.registers,
             stack_bytes: u16::try_from(needs.stack_bytes).unwrap_or(u16::MAX),
@@ -85,7 +87,7 @@ impl SamplingOptions {
         })
     }
 
-    /// The session's options, of a recording in memory.
+    /// Options of a session in memory.
     pub fn session_options(
         &self,
         pid: Pid,
@@ -125,7 +127,6 @@ impl RecordOptions {
     }
 }
 
-/// The engines there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum EngineChoice {
     /// The first that works
@@ -134,17 +135,16 @@ pub(super) enum EngineChoice {
     Kernel,
 }
 
-/// The ways to get caller chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum CallGraph {
-    /// The best one there is: by frame pointer
+    /// The best available: by frame pointer
     Auto,
     /// By frame pointer
     Fp,
 }
 
 pub(super) fn positive_seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || "give a number of seconds greater than 0".to_owned();
+    let wrong = || "expected a number of seconds greater than 0".to_owned();
     let value: f64 = text.parse().map_err(|_| wrong())?;
     if !(value.is_finite() && value > 0.0) {
         return Err(wrong());

@@ -1,13 +1,27 @@
 //! `vmscope report`: a recording as text or JSON.
 
-mod json;
+mod accuracy;
+mod brief;
+mod compilers;
+mod entries;
+mod matrix;
 mod options;
-pub(crate) mod text;
+pub(crate) mod page;
+mod parts;
+mod session;
+mod threads;
+mod totals;
+mod vm;
 
 pub use options::{NarrowOptions, ReportOptions, beginning, percent, seconds};
 
 use crate::binaries::DiskBinaries;
+use anstream::AutoStream;
+use anstream::adapter::strip_str;
 use anyhow::{Context, Result};
+use clap::ColorChoice;
+use page::Page;
+use serde_json::json;
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::ops::ControlFlow;
@@ -19,17 +33,20 @@ use vmscope_symbolizer::symbols::Hits;
 use vmscope_symbolizer::trace::Progress;
 use vmscope_symbolizer::{Making, Profile, Summary, Trace, profile_of_telling};
 
+/// Version of the JSON schema: minor versions add fields, major versions change some.
+const SCHEMA: &str = "vmscope-report/2.0";
+
 /// Opens a recording.
 ///
 /// # Errors
-/// When it is not there, or is no recording.
+/// A missing file, or no recording.
 pub fn open_recording(path: &Path) -> Result<Reader<BufReader<File>>> {
     let shown = path.display();
     let file = File::open(path).with_context(|| format!("cannot open {shown}"))?;
     Reader::open(BufReader::new(file)).with_context(|| format!("cannot read {shown}"))
 }
 
-/// The symbols of all native code that a trace hit and whose symbols it lacks.
+/// Symbols of all sampled native code that the trace lacks.
 pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries) -> Vec<Symbols> {
     let hits = Hits::missing_in(trace);
     let wanted: Vec<_> = hits
@@ -45,28 +62,27 @@ pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries) -> Vec<Symbols> {
     symbols
 }
 
-/// The profile of the recording at `path`, resolved from the files on this machine
-/// where it does not hold its symbols itself. With `inlined`, a sample in an inlined
-/// native function belongs to that.
+/// Profile of the recording at `path`. Files on this machine supply missing symbols. With
+/// `inlined`, samples in inlined native functions belong to them.
 ///
 /// # Errors
-/// When the recording can't be read.
+/// An unreadable recording.
 pub fn load_profile(path: &Path, inlined: bool) -> Result<Profile> {
     load_profile_with(path, inlined, &mut |_| {})
 }
 
-/// What opening a recording is at.
+/// Stage of loading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loading {
-    /// The file is read; how far.
+    /// Reading the file.
     Reading(Progress),
-    /// Symbols are looked up in the files on this machine.
+    /// Looking up symbols on this machine.
     Symbols,
-    /// A profile is made of it.
+    /// Making the profile.
     Making(Making),
 }
 
-/// The same, telling `watch` how far it is.
+/// The same, with progress.
 ///
 /// # Errors
 /// The same.
@@ -87,19 +103,67 @@ pub fn load_profile_with(
     Ok(profile_of_telling(trace, symbols, inlined, tell))
 }
 
-/// Writes the report of `path` to `out`, resolving from the files on this machine what
-/// the recording does not hold itself.
+/// Writes the report of `path` to `out`.
 ///
 /// # Errors
-/// When the recording can't be read, a thread or time that was asked for is not in
-/// it, or `out` takes nothing.
+/// An unreadable recording, unknown threads or times, a failed write.
 pub fn run(path: &Path, options: &ReportOptions, out: &mut dyn Write) -> Result<()> {
-    let profile = load_profile(path, !options.no_inline)?;
+    let profile = load_profile(path, options.inlined)?;
     let filter = options.narrow.filter(&profile, options.to)?;
     let summary = Summary::with_errors(&profile, &filter);
-    if options.json {
-        json::write(&profile, &summary, &filter, out)
-    } else {
-        text::write(&profile, &summary, &filter, options, out)
+    let page = Page::new(&profile, &summary, &filter, options);
+    let written = match (options.json, options.full) {
+        (true, _) => json(&page)?,
+        (false, true) => text(&page),
+        (false, false) => styled(brief::text(&page, path), options.color),
+    };
+    Ok(out.write_all(written.as_bytes())?)
+}
+
+/// The text with its styles, or without them where the terminal or the user wants none.
+fn styled(text: String, color: ColorChoice) -> String {
+    let wanted = match color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never,
+    };
+    match wanted {
+        true => text,
+        false => strip_str(&text).to_string(),
     }
+}
+
+/// VMProfiler's report: all sections as text. A section is a module with `text` and `json`.
+fn text(page: &Page<'_>) -> String {
+    let mut out = String::new();
+    accuracy::text(page, &mut out);
+    session::text(page, &mut out);
+    totals::text(page, &mut out);
+    parts::text(page, &mut out);
+    entries::text(page, &mut out);
+    vm::text(page, &mut out);
+    compilers::text(page, &mut out);
+    matrix::text(page, &mut out);
+    threads::text(page, &mut out);
+    out
+}
+
+/// All sections as one JSON object (docs/report-json.md).
+fn json(page: &Page<'_>) -> Result<String> {
+    let mut report = json!({
+        "schema": SCHEMA,
+        "session": session::json(page)?,
+        "samples": accuracy::json(page),
+        "regions": totals::json(page),
+        "parts": parts::json(page),
+        "threads": threads::json(page),
+        "entries": entries::json(page),
+        "vm": vm::json(page),
+        "compilers": compilers::json(page),
+        "matrix": matrix::json(page)?,
+    });
+    if let Some(marks) = session::marks_json(page) {
+        report["marks"] = marks;
+    }
+    Ok(serde_json::to_string_pretty(&report)? + "\n")
 }

@@ -1,56 +1,63 @@
-//! What a report can be asked for.
+//! Options of reports.
 
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::{Args, ColorChoice, ValueEnum};
 use rustc_hash::FxHashSet;
 use vmscope_records::{DurationNs, LimitKind, TimeNs};
 use vmscope_symbolizer::{Filter, Profile};
 
-/// In per cent: what is less is gathered where nobody asked for another share.
+/// Default minimum share, in percent.
 pub(super) const MIN_SHARE: f64 = 0.1;
 
-/// Options of reports.
 #[derive(Args, Clone, Debug)]
 pub struct ReportOptions {
     /// Print JSON (a documented schema: docs/report-json.md) instead of text
     #[arg(long)]
     pub json: bool,
+    /// All sections, in the form of VMProfiler's reports, instead of one screen
+    #[arg(long)]
+    pub full: bool,
+    /// Number of functions on the one screen
+    #[arg(long, value_name = "N", default_value_t = 15, conflicts_with = "full")]
+    pub top: usize,
+    /// Colours of the one screen (auto: on a terminal, unless NO_COLOR is set)
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
     #[command(flatten)]
     pub narrow: NarrowOptions,
     /// Only samples before this second of the recording
     #[arg(long, visible_alias = "until", value_name = "SECS", value_parser = seconds,
           allow_negative_numbers = true)]
     pub to: Option<f64>,
-    /// Gather entries with a smaller share of their group in ...others...
-    /// (default: 0.1; and single samples, which say nothing, where there are many)
-    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    /// Merge entries with a smaller share of their group into ...others...
+    /// (default: 0.1, and single samples in large groups)
+    #[arg(long, requires = "full", value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub min_share: Option<f64>,
     /// Order of the entries
-    #[arg(long, value_enum, default_value_t = SortBy::Samples)]
+    #[arg(long, requires = "full", value_enum, default_value_t = SortBy::Samples)]
     pub sort: SortBy,
     /// Which functions to split into bytecode ranges or source lines
-    #[arg(long, value_enum, default_value_t = RangeDetail::Auto)]
+    #[arg(long, requires = "full", value_enum, default_value_t = RangeDetail::Auto)]
     pub ranges: RangeDetail,
-    /// Charge inlined native functions to the function they were inlined into
+    /// Count samples in inlined native functions for these, not for the function that contains them
     #[arg(long)]
-    pub no_inline: bool,
+    pub inlined: bool,
     /// Width of the text in columns (default: the terminal's, else 100)
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<u16>,
 }
 
-/// Which samples count: what reports and exports can be narrowed to.
+/// Selection of samples, for reports and exports.
 #[derive(Args, Clone, Debug, Default)]
 pub struct NarrowOptions {
     /// Only these threads: thread ids, or names with `*` for any text
     #[arg(long, value_name = "TID|NAME", value_delimiter = ',')]
     pub threads: Vec<String>,
-    /// Only samples from this second of the recording on
+    /// Only samples after this second of the recording
     #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
     pub from: Option<f64>,
 }
 
-/// The order of a report's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SortBy {
     /// Most samples first
@@ -59,7 +66,6 @@ pub enum SortBy {
     Name,
 }
 
-/// Which entries a report splits into ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RangeDetail {
     /// Generated code only
@@ -70,11 +76,11 @@ pub enum RangeDetail {
     None,
 }
 
-/// A point in time of a recording, in seconds.
+/// Seconds since the recording's begin.
 pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
-        _ => Err("give a number of seconds, 0 or more".to_owned()),
+        _ => Err("expected a number of seconds, at least 0".to_owned()),
     }
 }
 
@@ -82,28 +88,33 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 pub fn percent(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
-        _ => Err("give a percentage from 0 to 100".to_owned()),
+        _ => Err("expected a percentage from 0 to 100".to_owned()),
     }
 }
 
 impl NarrowOptions {
-    /// The filter that the options ask for, `to` being the second before which samples
-    /// count.
+    /// The requested filter; `to` is the exclusive end in seconds.
     ///
     /// # Errors
-    /// When no thread matches, or the window is empty.
+    /// Unknown threads, or a window that is empty or after the recording.
     pub fn filter(&self, profile: &Profile, to: Option<f64>) -> Result<Filter> {
         let start = beginning(profile);
         let at = |secs: f64| {
             let offset = std::time::Duration::try_from_secs_f64(secs).unwrap_or_default();
             start.plus(DurationNs::from(offset))
         };
-        let (from, to) = (self.from.map(at), to.map(at));
-        if let (Some(from), Some(to)) = (from, to)
+        if let (Some(from), Some(to)) = (self.from, to)
             && from >= to
         {
-            bail!("the window is empty: --from must be before --until");
+            bail!("the window is empty: it begins at {from} s and ends at {to} s");
         }
+        let length = end(profile).since(start).as_secs_f64();
+        if let Some(from) = self.from
+            && from >= length
+        {
+            bail!("--from {from} is after the recording's end: it is {length:.1} s long");
+        }
+        let (from, to) = (self.from.map(at), to.map(at));
         let threads = if self.threads.is_empty() {
             None
         } else {
@@ -129,17 +140,14 @@ impl NarrowOptions {
                 }
             }
             if chosen.len() == before {
-                bail!(
-                    "no thread of this recording is called `{wanted}`: \
-                     the report's Threads section lists them"
-                );
+                bail!("no thread matches `{wanted}`: see the report's Threads section");
             }
         }
         Ok(chosen)
     }
 }
 
-/// When what is kept of a recording begins.
+/// Begin of the kept recording.
 pub fn beginning(profile: &Profile) -> TimeNs {
     let kept = profile
         .trace
@@ -154,7 +162,14 @@ pub fn beginning(profile: &Profile) -> TimeNs {
     kept.map(|limit| limit.time).max().unwrap_or(session)
 }
 
-/// Whether `name` matches `pattern`, in which `*` stands for any text.
+/// End of the recording.
+fn end(profile: &Profile) -> TimeNs {
+    let trace = &profile.trace;
+    let end = trace.end.as_ref().map(|end| end.time);
+    end.unwrap_or(trace.ending.last_time)
+}
+
+/// Whether `name` matches `pattern`; `*` matches any text.
 fn matches_glob(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or("");

@@ -17,7 +17,9 @@ use super::live::LiveState;
 use super::mode::Mode;
 use super::screen;
 use super::theme::Theme;
-use super::views::{Cx, View, ViewId};
+use super::view_id::ViewId;
+use super::views::{Cx, View, make};
+use crate::queries::inclusive::StackCache;
 use crate::report::Loading;
 pub use asking::Slow;
 use asking::{Running, Summed};
@@ -69,6 +71,7 @@ pub struct App {
     pub(super) crumbs: Vec<screen::Crumb>,
     views: Vec<(ViewId, Box<dyn View>)>,
     subject: Option<EntryId>,
+    stacks: StackCache,
     pattern: String,
     history: History,
     summary: Fetched<(), Summed>,
@@ -123,8 +126,9 @@ impl App {
             paused: false,
             span: None,
             crumbs: Vec::new(),
-            views: ViewId::ALL.into_iter().map(|id| (id, id.make())).collect(),
+            views: ViewId::ALL.into_iter().map(|id| (id, make(id))).collect(),
             subject: None,
+            stacks: StackCache::default(),
             pattern: String::new(),
             history: History::default(),
             summary: Fetched::default(),
@@ -145,10 +149,11 @@ impl App {
         }
     }
 
-    /// State for a running process.
+    /// State for a running process, beginning with its last seconds.
     pub fn following(self, live: LiveState) -> Self {
         App {
             live: Some(live),
+            span: Some(commands::SPANS[0]),
             ..self
         }
     }
@@ -200,6 +205,7 @@ impl App {
             begin: self.bounds.0,
             end: self.bounds.1,
             subject: self.subject,
+            stacks: &self.stacks,
             theme: &self.theme,
             area: screen::body(self),
         }

@@ -1,7 +1,7 @@
 //! Input and output of the terminal UI: an [`Event`] comes in, an [`Effect`] goes out.
 
 use super::jobs::{Done, Job};
-use super::live::{LiveNews, LiveOrder};
+use super::live::{LiveOrder, LiveState};
 use crate::annotate::source::Source;
 use crate::report::Loading;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
@@ -26,8 +26,8 @@ pub enum Event {
     Opened,
     /// Opening failed, with the reason.
     Failed(String),
-    /// News of a running process.
-    Live(LiveNews),
+    /// A running process: the profile grew, or sampling ended.
+    Live(LiveState),
     /// Result of an effect, as a sentence.
     Said(String),
     /// Requested source file, or a sentence about its absence.

@@ -228,7 +228,10 @@ impl FilterState {
                 };
                 listed(what, threads.iter().map(|&thread| thread_name(thread)))
             }
-            Kind::Regions => listed("", only.regions.iter().map(|&region| region_name(region))),
+            Kind::Regions => {
+                let name = |&region| region_name(region, profile.is_native());
+                listed("", only.regions.iter().map(name))
+            }
             Kind::Modules => listed("in", only.modules.iter().map(String::as_str)),
             Kind::Tiers => listed("tier", only.tiers.iter().map(String::as_str)),
             Kind::Names => listed("named", only.names.iter().map(String::as_str)),

@@ -1,7 +1,7 @@
 //! History of places: back and forward.
 
 use super::filter_state::FilterState;
-use super::views::ViewId;
+use super::view_id::ViewId;
 use vmscope_symbolizer::EntryId;
 
 /// Maximum number of steps.

@@ -1,6 +1,6 @@
 //! Work off the drawing thread. A new question of one kind stops the previous one.
 
-use super::views::ViewId;
+use super::view_id::ViewId;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -1,132 +1,104 @@
-//! The key table: every key that the terminal UI knows, what it does and what help says
-//! of it. Keys are looked up here, the help screen, the hints at the bottom and the
-//! palette are made from it; nothing else knows any key.
+//! Key table: the only place that knows keys. Lookup, help screen, bottom hints and palette derive
+//! from it.
 
-use super::views::ViewId;
+use super::view_id::ViewId;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// What a key, a click or a line of the palette asks for.
+/// Request by key, click or palette line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// End vmscope.
     Quit,
-    /// Stop vmscope until the shell lets it go on.
+    /// Stop vmscope until the shell continues it.
     Suspend,
-    /// Show or hide the keys.
+    /// Show or hide the key list.
     Help,
-    /// Draw the whole screen anew.
+    /// Redraw the whole screen.
     Redraw,
-    /// Begin to type what to search for.
+    /// Start a search.
     Search,
-    /// The next match.
     NextMatch,
-    /// The match before.
     PreviousMatch,
-    /// Open the palette.
     Palette,
-    /// End what was begun: a prompt, a selection, a search.
+    /// End a prompt, a selection or a search.
     Cancel,
-    /// Show a view.
     Show(ViewId),
-    /// The view to the right.
     NextView,
-    /// The view to the left.
     PreviousView,
-    /// What was shown before.
+    /// Back in the history.
     Back,
-    /// What was shown before going back.
+    /// Forward in the history.
     Forward,
-    /// One row up.
     Up,
-    /// One row down.
     Down,
-    /// To the left, or close what is open.
+    /// Move left, or collapse a row.
     Left,
-    /// To the right, or open what is closed.
+    /// Move right, or expand a row.
     Right,
-    /// A screen up.
     PageUp,
-    /// A screen down.
     PageDown,
-    /// Half a screen up.
     HalfUp,
-    /// Half a screen down.
     HalfDown,
-    /// The first row.
     First,
-    /// The last row.
     Last,
-    /// Go into what is selected.
+    /// Open the selected row.
     Open,
-    /// Expand or collapse, include or leave out what is selected.
+    /// Expand or collapse the selected row, or include or exclude it.
     Toggle,
     /// Sort by the next column.
     Sort,
-    /// The other way round.
+    /// Reverse the order.
     Reverse,
-    /// Group by the next of what the view can group by.
+    /// Next grouping.
     Group,
-    /// Group by the one before.
+    /// Previous grouping.
     GroupBack,
-    /// The view's other form.
+    /// Next form of the view.
     Mode,
-    /// The next hot place.
+    /// Next hot row or event.
     NextHot,
-    /// The hot place before.
+    /// Previous hot row or event.
     PreviousHot,
-    /// Nearer.
     ZoomIn,
-    /// Further away.
     ZoomOut,
-    /// Begin a selection, or end it.
+    /// Start or end a selection.
     Select,
-    /// Put versions side by side, or end it.
+    /// Start or end a comparison of versions.
     Compare,
-    /// Earlier.
     Earlier,
-    /// Later.
     Later,
-    /// Only what is selected, in all views.
+    /// Filter all views by the selected row.
     Only,
-    /// Remove the newest filter.
     DropFilter,
-    /// Remove all filters.
     DropFilters,
     /// Copy the view as text.
     Copy,
     /// Write the view to a file.
     Export,
-    /// Stop or go on to follow a running process.
+    /// Pause or resume a running process's picture.
     Pause,
-    /// Put a mark at this time.
+    /// Add a mark at the current time.
     AddMark,
-    /// Save what was recorded.
+    /// Save the recording.
     Save,
-    /// Show the last seconds, or all since the start.
+    /// Switch between the last seconds and the whole session.
     Span,
-    /// One of a view's own choices, by its number in [`super::views::View::choices`].
+    /// Palette line of a view, by number ([`super::views::View::choices`]).
     Own(u16),
 }
 
-/// Where help puts a key.
+/// Section of the help screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// Of the view that is shown.
     View,
-    /// Moving in it.
     Move,
-    /// From view to view.
     Views,
-    /// Filters and time.
     Filters,
-    /// Everything else.
     General,
-    /// Of a running process.
     Live,
 }
 
 impl Group {
-    /// All, as help orders them.
+    /// All sections in display order.
     pub const ALL: [Group; 6] = [
         Group::View,
         Group::Move,
@@ -136,7 +108,6 @@ impl Group {
         Group::Live,
     ];
 
-    /// Its title.
     pub const fn title(self) -> &'static str {
         match self {
             Group::View => "This view",
@@ -149,14 +120,12 @@ impl Group {
     }
 }
 
-/// A key with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     code: KeyCode,
     modifiers: KeyModifiers,
 }
 
-/// A key without modifiers.
 pub const fn key(code: KeyCode) -> Key {
     Key {
         code,
@@ -164,7 +133,6 @@ pub const fn key(code: KeyCode) -> Key {
     }
 }
 
-/// A character's key.
 pub const fn ch(c: char) -> Key {
     key(KeyCode::Char(c))
 }
@@ -184,14 +152,14 @@ const fn alt(code: KeyCode) -> Key {
 }
 
 impl Key {
-    /// Whether it is that key which was pressed. Shift is part of a character; what
-    /// terminals say of it beside that is ignored.
+    /// Whether an event is this key. Shift already shows in the character; terminals report it
+    /// inconsistently.
     pub fn is(&self, event: &KeyEvent) -> bool {
         let relevant = KeyModifiers::CONTROL | KeyModifiers::ALT;
         self.code == event.code && self.modifiers == event.modifiers & relevant
     }
 
-    /// As help writes it.
+    /// Name in help.
     pub fn name(&self) -> String {
         let name = match self.code {
             KeyCode::Char(' ') => "Space".to_owned(),
@@ -217,22 +185,20 @@ impl Key {
     }
 }
 
-/// A row of the table.
+/// Row of the key table.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding {
-    /// What it does.
     pub command: Command,
-    /// The keys that do it; the first one is shown where there is little room.
+    /// Keys; narrow places show the first.
     pub keys: &'static [Key],
-    /// A word for the hints at the bottom; empty to leave it out there.
+    /// Word for the bottom hints; empty for none.
     pub hint: &'static str,
-    /// What help says.
+    /// Help text.
     pub help: &'static str,
-    /// Where help puts it.
     pub group: Group,
 }
 
-/// A row of a view's own table.
+/// Row of a view's own key table.
 pub const fn own(
     command: Command,
     keys: &'static [Key],
@@ -258,7 +224,7 @@ const fn row(
     }
 }
 
-/// What works in every view.
+/// Keys of every view.
 #[rustfmt::skip]
 pub const GLOBAL: &[Binding] = &[
     row(Group::Move, Command::Up, &[key(KeyCode::Up), ch('k')], "", "up"),
@@ -301,7 +267,7 @@ pub const GLOBAL: &[Binding] = &[
     row(Group::General, Command::Quit, &[ch('q'), ctrl('c')], "quit", "quit"),
 ];
 
-/// What works while a process is being followed.
+/// Keys for running processes.
 #[rustfmt::skip]
 pub const LIVE: &[Binding] = &[
     row(Group::Live, Command::Pause, &[ch('p')], "pause", "hold the picture, or go on; sampling goes on meanwhile"),
@@ -310,7 +276,7 @@ pub const LIVE: &[Binding] = &[
     row(Group::Live, Command::Save, &[ch('W')], "save", "save what was recorded"),
 ];
 
-/// The command of a key: a view's own table counts before what works everywhere.
+/// Command of a key: a view's own table comes first.
 pub fn command_of(event: &KeyEvent, own: &[Binding], live: bool) -> Option<Command> {
     let tables = [own, GLOBAL, if live { LIVE } else { &[] }];
     let mut rows = tables.into_iter().flatten();

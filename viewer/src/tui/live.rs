@@ -1,34 +1,27 @@
-//! What the screen and a running process's session tell each other.
+//! Messages between the screen and a running process's session.
 
 use vmscope_records::TimeNs;
 
-/// What is known of a running process beside its profile.
+/// State of a running process beside its profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveState {
-    /// Samples known to be lost.
+    /// Number of lost samples.
     pub lost: u64,
-    /// Bytes written, or kept in memory.
+    /// Bytes written or kept in memory.
     pub bytes: u64,
-    /// Until when everything is shown.
+    /// End of the complete part of the profile.
     pub until: TimeNs,
-    /// The file that is written; empty where there is none.
+    /// Output file; empty for none.
     pub output: String,
-    /// Why sampling ended, in a sentence; empty while it goes on.
+    /// Reason for the end of sampling, as a sentence; empty during sampling.
     pub ended: String,
 }
 
-/// The profile has grown, or sampling has ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LiveNews {
-    /// So far.
-    Grown(LiveState),
-}
-
-/// What the session is asked for.
+/// Order to the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveOrder {
-    /// A mark with that text, now.
+    /// Add a mark with a text at the current time.
     Mark(String),
-    /// Save what was recorded to that file.
+    /// Save the recording to a file.
     Save(std::path::PathBuf),
 }

@@ -7,10 +7,9 @@
 //!                                           App ──► draw (pure) ──► terminal
 //! ```
 //!
-//! [`event`] has the two ends; [`app`] the state and `update`; [`screen`] draws what is
-//! around a view; [`views`] has a file for each. What takes longer than a keystroke may is
-//! a [`jobs::Job`]: worked out by other threads, the newest question of each kind alone.
-//! [`run`] is the only place that does anything.
+//! [`event`] defines input and output, [`app`] state and `update`, [`screen`] the frame around a
+//! view, [`views`] the views. Work longer than a keystroke is a [`jobs::Job`] for worker threads; a
+//! new question stops its predecessor. Side effects happen in [`run`] alone.
 
 mod app;
 mod event;
@@ -31,6 +30,7 @@ mod tests;
 mod theme;
 mod top;
 mod view;
+mod view_id;
 mod views;
 mod widgets;
 

@@ -1,37 +1,63 @@
-//! The palette: everything that can be done, by name. Made from the key table, the
-//! view's own choices and the filters, so that nothing needs a key.
+//! Palette: every action by name, from the key table, the view's own lines and the filters.
 
 use super::filter_state::FilterChange;
 use super::keys::{Binding, Command};
 use super::mode::Ask;
+use super::view_id::ViewId;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher};
 use tui_input::Input;
 
-/// What choosing a line does.
+/// Effect of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Then {
-    /// A command, as by its key.
     Command(Command),
-    /// A filter.
     FilterChange(FilterChange),
-    /// A line of its own, which begins with that text.
+    /// Prompt with an initial text.
     Ask(Ask, String),
 }
 
-/// A line of the palette.
+/// Palette line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// What it says.
     pub text: String,
-    /// Its key; may be empty.
+    /// Key; may be empty.
     pub key: String,
-    /// What it does.
     pub then: Then,
 }
 
-/// What is typed as it stands there counts more than letters that are found one by one; most
-/// where the line begins with it.
+/// Further words for a line, as users of other tools may type them.
+fn synonyms(then: &Then) -> &'static str {
+    let command = match then {
+        Then::Command(command) => command,
+        Then::FilterChange(FilterChange::Drop(_)) => &Command::DropFilter,
+        Then::FilterChange(_) | Then::Ask(Ask::Names | Ask::Window, _) => &Command::Only,
+        Then::Ask(Ask::Export, _) => &Command::Export,
+        Then::Ask(Ask::Mark | Ask::Save, _) => return "",
+    };
+    match command {
+        Command::Only => "filter narrow limit zoom",
+        Command::DropFilter | Command::DropFilters => "clear reset unfilter",
+        Command::Quit => "exit close leave",
+        Command::Export => "save write file",
+        Command::Save => "write file recording",
+        Command::Copy => "clipboard yank",
+        Command::Search => "find grep filter",
+        Command::Sort => "order",
+        Command::Back => "undo previous",
+        Command::Forward => "redo next",
+        Command::Help => "shortcuts manual",
+        Command::Pause => "freeze stop continue",
+        Command::Span => "window duration",
+        Command::Redraw => "refresh reload",
+        Command::Show(ViewId::Callers) => "stacks callgraph callees",
+        Command::Show(ViewId::Collector) => "garbage gc heap pauses",
+        Command::Show(ViewId::Truth) => "accuracy losses limits",
+        _ => "",
+    }
+}
+
+/// Score bonus: literal matches rank above scattered letters, matches at the start highest.
 fn literal(text: &str, typed: &str) -> u32 {
     let (text, typed) = (text.to_lowercase(), typed.trim().to_lowercase());
     match text.find(&typed) {
@@ -47,20 +73,20 @@ impl AsRef<str> for Item {
     }
 }
 
-/// The open palette.
+/// Open palette.
 #[derive(Debug)]
 pub struct Palette {
-    /// What is typed.
+    /// Typed text.
     pub input: Input,
-    /// Which of the lines that fit is selected.
+    /// Selected line among the matches.
     pub selected: usize,
     items: Vec<Item>,
-    /// Indices of those that fit, best first.
+    /// Matching lines, best first.
     fitting: Vec<usize>,
 }
 
 impl Palette {
-    /// With all lines, in the order in which they are shown while nothing is typed.
+    /// Palette in the display order of an empty pattern.
     pub fn new(items: Vec<Item>) -> Self {
         let fitting = (0..items.len()).collect();
         Palette {
@@ -71,7 +97,7 @@ impl Palette {
         }
     }
 
-    /// Finds what fits what is typed.
+    /// Matches lines against the typed text.
     pub fn refresh(&mut self) {
         self.selected = 0;
         let pattern = Pattern::parse(
@@ -86,14 +112,17 @@ impl Palette {
             let text = nucleo_matcher::Utf32Str::new(&item.text, &mut room);
             if let Some(score) = pattern.score(text, &mut matcher) {
                 scored.push((score + literal(&item.text, self.input.value()), index));
+            } else if literal(synonyms(&item.then), self.input.value()) > 0 {
+                // Below every line with the word itself.
+                scored.push((0, index));
             }
         }
-        // Stable: lines of one score stay in their order.
+        // Stable sort: equal scores keep their order.
         scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         self.fitting = scored.into_iter().map(|(_, index)| index).collect();
     }
 
-    /// The lines that fit, best first.
+    /// Matching lines, best first.
     pub fn fitting(&self) -> impl ExactSizeIterator<Item = &Item> {
         self.fitting
             .iter()
@@ -102,19 +131,19 @@ impl Palette {
             .into_iter()
     }
 
-    /// The line that is selected.
+    /// Selected line.
     pub fn chosen(&self) -> Option<&Item> {
         self.items.get(*self.fitting.get(self.selected)?)
     }
 
-    /// Selects another line.
+    /// Moves the selection.
     pub fn step(&mut self, by: isize) {
         let last = self.fitting.len().saturating_sub(1);
         self.selected = self.selected.saturating_add_signed(by).min(last);
     }
 }
 
-/// The lines of key tables: one for each command.
+/// Lines from key tables, one per command.
 pub fn of_bindings(tables: &[&[Binding]]) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     for row in tables.iter().copied().flatten() {

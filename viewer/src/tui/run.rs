@@ -1,5 +1,5 @@
-//! The loop: events in, state changed, effects carried out, screen drawn. The only place
-//! of the terminal UI that does anything.
+//! Event loop: handles events, executes effects, draws the screen. The terminal UI's only code with
+//! side effects.
 
 use super::app::{App, Stage, update};
 use super::event::{Effect, Event};
@@ -21,58 +21,56 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vmscope_symbolizer::Profile;
 
-/// How often signals are looked at while nothing happens.
+/// Interval of signal checks on an idle screen.
 const IDLE: Duration = Duration::from_millis(250);
 
-/// How often progress is drawn.
+/// Interval of progress updates.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// Threads that work out answers: one long answer does not hold up another.
+/// Number of worker threads: one long question must not block another.
 const WORKERS: usize = 2;
 
-/// The profile, once there is one. Readers draw and work; the only writer is the live
-/// view's, for a moment each second.
+/// The profile, after opening. Drawing and workers read it; the live view writes it once a second.
 #[derive(Debug, Default)]
 pub struct Model {
     profile: OnceLock<Arc<RwLock<Profile>>>,
 }
 
 impl Model {
-    /// Puts the profile there, once.
+    /// Sets the profile.
     pub fn put(&self, profile: Arc<RwLock<Profile>>) {
-        // A second one can't come: there is one opener.
+        // Only one thread opens a recording.
         let _ = self.profile.set(profile);
     }
 
-    /// Calls with the profile, where there is one.
+    /// Calls with the profile, if open.
     pub fn with<T>(&self, call: impl FnOnce(Option<&Profile>) -> T) -> T {
         let guard = self.profile.get().map(|lock| {
-            // A panic of a reader leaves it as it was.
+            // A reader's panic cannot damage the profile.
             lock.read().unwrap_or_else(PoisonError::into_inner)
         });
         call(guard.as_deref())
     }
 }
 
-/// What the loop works with.
+/// State of the event loop.
 pub struct Loop {
-    /// The profile.
     pub model: Arc<Model>,
-    /// What opening is at; written by the thread that opens the file.
+    /// Progress of opening, from the opening thread.
     pub opening: Arc<Mutex<Option<Loading>>>,
-    /// For whoever has events to tell.
+    /// Sender of events.
     pub sender: Sender<Event>,
-    /// Folders beneath which source files are looked for; empty: where they are named.
+    /// Folders with source files; empty for recorded paths.
     pub sources: Vec<PathBuf>,
     receiver: Receiver<Event>,
     jobs: Sender<Job>,
     began: Instant,
-    /// Files that are being written.
+    /// Threads that write files.
     writers: Vec<JoinHandle<()>>,
 }
 
 impl Loop {
-    /// Starts the threads that read the terminal and work out answers.
+    /// Starts the workers.
     pub fn new() -> Self {
         let (sender, receiver) = channel();
         let (jobs, to_do) = channel();
@@ -95,10 +93,10 @@ impl Loop {
         }
     }
 
-    /// Shows `app` until it is left. `order` carries out what a session is asked for.
+    /// Runs the UI until the user quits; `order` executes requests to a session.
     ///
     /// # Errors
-    /// When the terminal can't be taken or drawn on.
+    /// Terminal setup or drawing failed.
     pub fn run(
         mut self,
         app: &mut App,
@@ -106,9 +104,9 @@ impl Loop {
         order: impl FnMut(LiveOrder) -> Event,
     ) -> Result<()> {
         let result = self.show(app, signals, order);
-        // A file is written to its end.
+        // Finish all file writes.
         for writer in self.writers {
-            // What it had to say, it has sent.
+            // The thread already sent its result.
             let _ = writer.join();
         }
         result
@@ -146,19 +144,19 @@ impl Loop {
             let first = match self.receiver.recv_timeout(wait) {
                 Ok(event) => Some(event),
                 Err(RecvTimeoutError::Timeout) => None,
-                // The terminal's reader and the workers are gone: so is the terminal.
+                // Terminal reader and workers ended: the terminal is gone.
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             if signals.end_asked() {
                 return Ok(());
             }
             let mut events: Vec<Event> = first.into_iter().collect();
-            // Whatever else happens: who holds a key down is told, too.
+            // Ticks continue under key repeat.
             if is_busy && ticked.elapsed() >= BUSY {
                 ticked = Instant::now();
                 events.push(self.tick(app));
             }
-            // All that came meanwhile is drawn at once.
+            // Draw once for all queued events.
             events.extend(self.receiver.try_iter());
             for event in events {
                 drawn = false;
@@ -169,7 +167,7 @@ impl Loop {
                         Effect::Redraw => screen.terminal.clear()?,
                         Effect::Suspend => screen.suspend()?,
                         Effect::Work(job) => {
-                            // Workers end only with the loop.
+                            // Workers outlive the loop.
                             let _ = self.jobs.send(job);
                         }
                         Effect::Copy(text) => self.say(copy(&text)),
@@ -177,7 +175,7 @@ impl Loop {
                         Effect::ReadSource { name, recorded_ns } => {
                             self.read_source(name, recorded_ns);
                         }
-                        // We hold the other end.
+                        // The loop holds the receiver.
                         Effect::Live(wanted) => {
                             let _ = self.sender.send(order(wanted));
                         }
@@ -195,33 +193,33 @@ impl Loop {
         }
     }
 
-    /// Reads a source file on a thread of its own: its disk may be slow.
+    /// Reads a source file in a thread: disks may be slow.
     fn read_source(&self, name: String, recorded_ns: u64) {
         let (sender, sources) = (self.sender.clone(), self.sources.clone());
         std::thread::spawn(move || {
             let source = Source::find(&name, &sources, recorded_ns);
-            // Nobody listens any more where the user has left meanwhile.
+            // After quitting, the receiver is gone.
             let _ = sender.send(Event::Source(name, source));
         });
     }
 
-    /// Writes a file on a thread of its own, for the same reason.
+    /// Writes a file in a thread: disks may be slow.
     fn write(&mut self, path: PathBuf, bytes: Vec<u8>) {
         let sender = self.sender.clone();
         self.writers.retain(|writer| !writer.is_finished());
         self.writers.push(std::thread::spawn(move || {
-            // Nobody listens any more where the user has left meanwhile.
+            // After quitting, the receiver is gone.
             let _ = sender.send(Event::Said(write(&path, &bytes)));
         }));
     }
 
     fn say(&self, text: String) {
-        // We hold the other end.
+        // The loop holds the receiver.
         let _ = self.sender.send(Event::Said(text));
     }
 }
 
-/// Works out answers until nobody asks any more.
+/// Answers questions until the loop ends.
 fn work(model: &Model, to_do: &Mutex<Receiver<Job>>, sender: &Sender<Event>) {
     loop {
         let job = {
@@ -265,21 +263,21 @@ fn work(model: &Model, to_do: &Mutex<Receiver<Job>>, sender: &Sender<Event>) {
     }
 }
 
-/// What a panic said.
+/// Message of a panic.
 pub fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("a panic without words").to_owned()
 }
 
-/// Hands on what comes from the terminal, until it is gone.
+/// Sends terminal input as events until the terminal closes.
 fn read_terminal(sender: &Sender<Event>, began: Instant) {
     use ratatui::crossterm::event::{Event as Terminal, MouseEventKind, read};
     while let Ok(event) = read() {
         let at_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let event = match event {
             Terminal::Key(key) => Event::Key(key),
-            // Where nothing is pressed nothing is meant.
+            // Moves without a button have no meaning.
             Terminal::Mouse(mouse) if mouse.kind == MouseEventKind::Moved => continue,
             Terminal::Mouse(mouse) => Event::Mouse(mouse, at_ms),
             Terminal::Resize(columns, rows) => Event::Resize(columns, rows),
@@ -290,11 +288,11 @@ fn read_terminal(sender: &Sender<Event>, began: Instant) {
             return;
         }
     }
-    // Where the loop is gone too, nobody needs to be told.
+    // After quitting, the receiver is gone.
     let _ = sender.send(Event::TerminalGone);
 }
 
-/// Writes a file that is not there yet, for its user alone.
+/// Writes a new file with mode 0600.
 fn write(path: &Path, bytes: &[u8]) -> String {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();

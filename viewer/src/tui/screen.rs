@@ -8,8 +8,7 @@
 //! ↵ open  / search  ? help …                              hints, message or prompt
 //! ```
 //!
-//! Drawn as a pure function of the state; where something is on it, is told by the same
-//! functions that draw it.
+//! Drawing is a pure function of the state. The functions that draw also locate clicks.
 
 mod bottom;
 mod head;
@@ -29,27 +28,25 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use vmscope_symbolizer::Profile;
 
-/// What every view can be drawn in.
+/// Minimum terminal size: columns, rows.
 pub const LEAST: (u16, u16) = (60, 16);
 
-/// The whole screen.
 fn whole(app: &App) -> Rect {
     Rect::new(0, 0, app.size.0, app.size.1)
 }
 
-/// Rows above the view.
 fn above(app: &App) -> u16 {
     if app.banner.is_empty() { 2 } else { 3 }
 }
 
-/// Where the view is.
+/// Area of the view.
 pub fn body(app: &App) -> Rect {
     let (columns, rows) = app.size;
     let above = above(app);
     Rect::new(0, above, columns, rows.saturating_sub(above + 1))
 }
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub fn draw(app: &App, profile: Option<&Profile>, frame: &mut Frame<'_>) {
     let area = frame.area();
     if area.width < LEAST.0 || area.height < LEAST.1 {
@@ -66,7 +63,7 @@ pub fn draw(app: &App, profile: Option<&Profile>, frame: &mut Frame<'_>) {
     }
 }
 
-/// What a terminal without UTF-8 would garble, as the nearest that it has.
+/// Replaces Unicode characters by ASCII substitutes.
 fn in_ascii(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if cell.symbol().is_ascii() {

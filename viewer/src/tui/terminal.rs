@@ -1,4 +1,4 @@
-//! The terminal: taken while the screen is shown, given back however that ends.
+//! Terminal setup, and restoration on every exit.
 
 use anyhow::{Context, Result, bail};
 use base64::Engine as _;
@@ -15,19 +15,18 @@ use ratatui::crossterm::terminal::{
 use std::io::{IsTerminal, Stdout, Write, stdout};
 use std::sync::Once;
 
-/// So much is copied: terminals take no more.
+/// Maximum number of bytes for the clipboard: terminals reject more.
 const MAX_COPY_BYTES: usize = 100_000;
 
-/// The terminal while it is ours; given back when it is dropped.
+/// Terminal in full-screen mode; dropping restores it.
 pub struct Screen {
-    /// What is drawn on.
     pub terminal: Terminal<CrosstermBackend<Stdout>>,
 }
 
-/// Refuses what is no terminal, naming what to use instead.
+/// Rejects non-terminals with an alternative.
 ///
 /// # Errors
-/// When standard input or output is none.
+/// Standard input or output is not a terminal.
 pub fn check(command: &str, instead: &str) -> Result<()> {
     let term = std::env::var("TERM").unwrap_or_default();
     if !std::io::stdin().is_terminal() || !stdout().is_terminal() || term == "dumb" {
@@ -37,10 +36,10 @@ pub fn check(command: &str, instead: &str) -> Result<()> {
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Enters full-screen mode.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Errors of the operating system.
     pub fn take() -> Result<Self> {
         give_back_on_panic();
         enter().context("cannot take the terminal")?;
@@ -54,11 +53,11 @@ impl Screen {
         }
     }
 
-    /// Gives it back, stops vmscope as Ctrl-Z does other programs, and takes it again
-    /// when the shell lets it go on.
+    /// Restores the terminal, stops vmscope like Ctrl-Z, and enters full-screen mode again when the
+    /// shell continues it.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Errors of the operating system.
     pub fn suspend(&mut self) -> Result<()> {
         leave();
         nix::sys::signal::raise(nix::sys::signal::Signal::SIGTSTP)?;
@@ -74,13 +73,12 @@ impl Drop for Screen {
     }
 }
 
-/// Cells stay where they are put: terminals that reorder lines with right-to-left letters in
-/// them would move what stands beside a name. ECMA-48's explicit mode (BDSM), and the
-/// character path from left to right, as the draft "BiDi in terminal emulators" asks of
-/// programs that lay out the whole screen; others ignore both.
+/// Fixed cell order: terminals that reorder lines with right-to-left letters would move text beside
+/// a name. ECMA-48 explicit mode (BDSM) and a left-to-right character path, as the draft "BiDi in
+/// terminal emulators" asks of full-screen programs; other terminals ignore both.
 const CELLS_AS_GIVEN: Print<&str> = Print("\x1b[8l\x1b[1 k");
 
-/// Back to what is usual, which can't be asked for: implicit mode, the path unset.
+/// Default cell order, since programs can't query the previous one: implicit mode, path unset.
 const CELLS_AS_USUAL: Print<&str> = Print("\x1b[0 k\x1b[8h");
 
 fn enter() -> std::io::Result<()> {
@@ -93,14 +91,14 @@ fn write_entering(out: &mut impl Write) -> std::io::Result<()> {
         out,
         EnterAlternateScreen,
         CELLS_AS_GIVEN,
-        // Lines have their mode from when they were made.
+        // Lines keep the mode of their creation.
         Clear(ClearType::All),
         EnableMouseCapture,
         EnableBracketedPaste
     )
 }
 
-/// Gives the terminal back, as far as it can: where the terminal is gone, nobody is left to be told.
+/// Restores the terminal as far as possible; nobody reads errors of a closed terminal.
 pub fn leave() {
     let _ = write_leaving(&mut stdout());
     let _ = disable_raw_mode();
@@ -117,8 +115,8 @@ fn write_leaving(out: &mut impl Write) -> std::io::Result<()> {
     )
 }
 
-/// A panic's message is to be read: on a terminal that is given back. That of another thread
-/// than the drawing one is told by whoever waits for it: the screen goes on.
+/// Panics of the drawing thread print on the restored terminal. Other threads' panics reach the
+/// code that waits for them; the screen stays.
 fn give_back_on_panic() {
     static ONCE: Once = Once::new();
     let drawing = std::thread::current().id();
@@ -133,8 +131,8 @@ fn give_back_on_panic() {
     });
 }
 
-/// Puts a text into the clipboard through the terminal (OSC 52), which works over ssh,
-/// too; says what came of it.
+/// Copies a text to the clipboard through the terminal (OSC 52, works over ssh); returns the result
+/// as a sentence.
 pub fn copy(text: &str) -> String {
     let mut end = text.len().min(MAX_COPY_BYTES);
     while !text.is_char_boundary(end) {
@@ -173,12 +171,12 @@ mod tests {
             let found = text.find(sequence);
             found.unwrap_or_else(|| panic!("{sequence:?} in {text:?}"))
         };
-        // Lines are made anew after the mode is set, on the screen that is ours.
+        // Lines are created after the mode change, on the alternate screen.
         let explicit = at(&entering, "\x1b[8l\x1b[1 k");
         assert!(at(&entering, "\x1b[?1049h") < explicit);
         assert!(explicit < at(&entering, "\x1b[2J"));
         assert!(at(&leaving, "\x1b[0 k\x1b[8h") < at(&leaving, "\x1b[?1049l"));
-        // Every private mode, too.
+        // Private modes match, too.
         let modes = |text: &str, end: char| {
             let parts = text.split("\x1b[?").skip(1);
             let mut modes: Vec<String> = parts

@@ -1,13 +1,12 @@
-//! Driving the terminal UI without a terminal: keys as a script, jobs done at once, the
-//! screen as text.
+//! Drives the terminal UI without a terminal: scripted keys, immediate jobs, screens as text.
 //!
-//! `BLESS=1 cargo test -p vmscope` writes the goldens (`src/tui/goldens`) anew; look at
-//! each before it is committed.
+//! `BLESS=1 cargo test -p vmscope` rewrites the goldens (`src/tui/goldens`); review each before the
+//! commit.
 
 use super::app::{App, update};
 use super::event::{Effect, Event};
 use super::jobs::{Job, Slot};
-use super::live::{LiveNews, LiveState};
+use super::live::LiveState;
 use super::screen;
 use super::theme::{Colors, Theme};
 use ratatui::Terminal;
@@ -20,43 +19,43 @@ use std::path::PathBuf;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::{Profile, Trace, profile_of};
 
-/// The three sizes that every view is looked at in.
+/// Terminal sizes of every view's goldens.
 pub const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 
-/// A terminal with all that most have.
+/// Capabilities of most terminals.
 pub const THEME: Theme = Theme {
     colors: Colors::Many,
     unicode: true,
 };
 
-/// The profile of a recording.
+/// Profile of a recording.
 pub fn profile(bytes: Vec<u8>) -> Profile {
     let mut reader = Reader::open(std::io::Cursor::new(bytes)).expect("a recording");
     let trace = Trace::read(&mut reader).expect("a trace");
-    profile_of(trace, Vec::new(), true)
+    profile_of(trace, Vec::new(), false)
 }
 
-/// The terminal UI on a screen of our own.
+/// Terminal UI with a test screen.
 pub struct Driven {
     app: App,
     profile: Profile,
     terminal: Terminal<TestBackend>,
-    /// Effects other than work, in order.
+    /// Effects without work, in order.
     pub effects: Vec<Effect>,
-    /// Whose work is held back.
+    /// Slots with held jobs.
     holds: fn(Slot) -> bool,
-    /// What is.
+    /// Held jobs.
     pub held: Vec<Job>,
     at_ms: u64,
 }
 
 impl Driven {
-    /// A recording, opened.
+    /// Opens a recording.
     pub fn open(bytes: Vec<u8>, size: (u16, u16)) -> Self {
         Self::with_theme(profile(bytes), size, THEME)
     }
 
-    /// The same on another terminal.
+    /// Opens a profile with given terminal capabilities.
     pub fn with_theme(profile: Profile, size: (u16, u16), theme: Theme) -> Self {
         Self::of(
             profile,
@@ -65,7 +64,7 @@ impl Driven {
         )
     }
 
-    /// A running process.
+    /// Opens a running process.
     pub fn following(profile: Profile, live: LiveState, size: (u16, u16)) -> Self {
         let app = App::new("java 4711".to_owned(), THEME, size).following(live);
         Self::of(profile, app, size)
@@ -86,13 +85,13 @@ impl Driven {
         driven
     }
 
-    /// The running process's profile has grown to this one.
+    /// Grows the running process's profile.
     pub fn grow(&mut self, profile: Profile, live: LiveState) {
         self.profile = profile;
-        self.event(Event::Live(LiveNews::Grown(live)));
+        self.event(Event::Live(live));
     }
 
-    /// Takes an event, and does all the work that comes of it.
+    /// Handles an event and runs its jobs.
     pub fn event(&mut self, event: Event) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
@@ -106,13 +105,13 @@ impl Driven {
         }
     }
 
-    /// From now on holds back the work of these slots, as if it took long.
+    /// Holds the jobs of some slots, like long work.
     pub fn hold(&mut self, slots: fn(Slot) -> bool) -> &mut Self {
         self.holds = slots;
         self
     }
 
-    /// Does what was held back, and holds nothing back any more.
+    /// Runs the held jobs and holds no further jobs.
     pub fn let_go(&mut self) -> &mut Self {
         self.holds = |_| false;
         for job in std::mem::take(&mut self.held) {
@@ -121,7 +120,7 @@ impl Driven {
         self
     }
 
-    /// Does the jobs that wait, but none that come of them.
+    /// Runs the held jobs, but holds the jobs that follow.
     pub fn answer(&mut self) {
         for job in std::mem::take(&mut self.held) {
             let done = job.run(&self.profile);
@@ -129,7 +128,7 @@ impl Driven {
         }
     }
 
-    /// Types a script: characters, and `<Enter>`, `<Esc>`, `<Down>`, `<C-d>` … .
+    /// Types a script: characters, `<Enter>`, `<Esc>`, `<Down>`, `<C-d>` ….
     pub fn keys(&mut self, keys: &str) -> &mut Self {
         for event in script(keys) {
             self.event(Event::Key(event));
@@ -137,14 +136,14 @@ impl Driven {
         self
     }
 
-    /// A click, long after the one before.
+    /// Clicks, long after the previous click.
     pub fn click(&mut self, column: u16, row: u16) -> &mut Self {
         self.at_ms += 10_000;
         self.mouse(MouseEventKind::Down(MouseButton::Left), column, row);
         self.mouse(MouseEventKind::Up(MouseButton::Left), column, row)
     }
 
-    /// Any mouse event.
+    /// Sends a mouse event.
     pub fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> &mut Self {
         let event = MouseEvent {
             kind,
@@ -156,7 +155,7 @@ impl Driven {
         self
     }
 
-    /// The screen as it is now.
+    /// Current screen.
     pub fn buffer(&mut self) -> Buffer {
         let (app, profile) = (&self.app, &self.profile);
         let drawn = self
@@ -165,19 +164,19 @@ impl Driven {
         drawn.expect("drawn").buffer.clone()
     }
 
-    /// The same as text, without blanks at the ends of lines.
+    /// Current screen as text without trailing blanks.
     pub fn screen(&mut self) -> String {
         text_of(&self.buffer())
     }
 
-    /// Another size of the terminal.
+    /// Resizes the terminal.
     pub fn resize(&mut self, columns: u16, rows: u16) -> &mut Self {
         self.terminal.backend_mut().resize(columns, rows);
         self.event(Event::Resize(columns, rows));
         self
     }
 
-    /// Compares the screen with the golden of that name.
+    /// Compares the screen with a golden.
     pub fn golden(&mut self, name: &str) -> &mut Self {
         let screen = self.screen();
         golden(name, &screen);
@@ -185,7 +184,7 @@ impl Driven {
     }
 }
 
-/// The screen before anything is open, after these events.
+/// Screen before opening, after some events.
 pub fn unopened(name: &str, size: (u16, u16), events: Vec<Event>) -> String {
     let mut app = App::new(name.to_owned(), THEME, size);
     for event in events {
@@ -196,7 +195,7 @@ pub fn unopened(name: &str, size: (u16, u16), events: Vec<Event>) -> String {
     text_of(drawn.expect("drawn").buffer)
 }
 
-/// The text of a screen.
+/// Text of a screen.
 pub fn text_of(buffer: &Buffer) -> String {
     let area = buffer.area;
     let mut text = String::new();
@@ -218,7 +217,7 @@ pub fn text_of(buffer: &Buffer) -> String {
     text
 }
 
-/// Compares a text with the golden of that name, or writes it (`BLESS=1`).
+/// Compares a text with a golden, or rewrites the golden (`BLESS=1`).
 pub fn golden(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/tui/goldens");
     let path = path.join(format!("{name}.txt"));
@@ -234,7 +233,7 @@ pub fn golden(name: &str, text: &str) {
     );
 }
 
-/// The keys of a script: characters, and `<Enter>`, `<Esc>`, `<C-d>` … .
+/// Keys of a script: characters, `<Enter>`, `<Esc>`, `<C-d>` ….
 pub fn script(text: &str) -> Vec<KeyEvent> {
     let mut keys = Vec::new();
     let mut rest = text;
@@ -252,7 +251,7 @@ pub fn script(text: &str) -> Vec<KeyEvent> {
     keys
 }
 
-/// The one key of a script.
+/// Single key of a script.
 pub fn key(name: &str) -> KeyEvent {
     script(name).pop().expect("a key")
 }

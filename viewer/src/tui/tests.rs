@@ -1,4 +1,4 @@
-//! What all views have in common, driven by keys.
+//! Tests of all views, driven by keys.
 
 mod screens;
 mod speed;
@@ -45,12 +45,33 @@ fn a_terminal_that_is_too_small_is_told_what_is_needed() {
     assert!(driven.resize(80, 24).screen().contains("Overview"));
 }
 
+/// A key does one thing in all views, or the bottom line says what it does in this one.
+#[test]
+fn keys_that_do_different_things_are_at_the_bottom() {
+    use super::keys::Command;
+    use super::view_id::ViewId;
+    let views: Vec<_> = ViewId::ALL.into_iter().map(super::views::make).collect();
+    let rows = || views.iter().flat_map(|view| view.bindings());
+    for row in rows() {
+        let Some(key) = row.keys.first() else {
+            continue;
+        };
+        let has_key = |other: &&super::keys::Binding| other.keys.contains(key);
+        let is_other = rows()
+            .filter(has_key)
+            .any(|other| other.command != row.command);
+        let depends_on_view = matches!(row.command, Command::Mode | Command::Group | Command::Sort);
+        let is_shown = !row.hint.is_empty();
+        assert!(is_shown || !(is_other || depends_on_view), "{row:?}");
+    }
+}
+
 #[test]
 fn no_key_has_two_meanings_in_one_view() {
     use super::keys::{GLOBAL, LIVE};
-    use super::views::ViewId;
+    use super::view_id::ViewId;
     for id in ViewId::ALL {
-        let view = id.make();
+        let view = super::views::make(id);
         let all = view.bindings().iter().chain(GLOBAL).chain(LIVE);
         let keys: Vec<String> = all.flat_map(|row| row.keys).map(|key| key.name()).collect();
         let mut once = keys.clone();
@@ -60,14 +81,14 @@ fn no_key_has_two_meanings_in_one_view() {
     }
 }
 
-/// A running process whose profile has grown to that time.
+/// News of a running process whose profile grew.
 fn grown(until: u64, ended: &str) -> super::event::Event {
-    use super::live::{LiveNews, LiveState};
-    super::event::Event::Live(LiveNews::Grown(LiveState {
+    use super::live::LiveState;
+    super::event::Event::Live(LiveState {
         until: vmscope_records::TimeNs(until),
         ended: ended.to_owned(),
         ..LiveState::default()
-    }))
+    })
 }
 
 #[test]
@@ -77,10 +98,14 @@ fn a_running_process_is_held_spanned_marked_and_outlived() {
     let profile = super::testing::profile(small());
     let mut driven = Driven::following(profile, LiveState::default(), SIZES[0]);
     driven.event(grown(50_000, ""));
-    assert!(driven.screen().contains("live"));
-    // All samples are in the profile already; what is later than its time is not shown.
-    assert!(driven.keys("w").screen().contains("last 10 s"));
-    assert!(driven.keys("wwww").screen().contains("100 samples"));
+    let first = driven.screen();
+    assert!(
+        first.contains("live") && first.contains("last 10 s"),
+        "{first}"
+    );
+    // The profile holds all samples; later samples stay hidden.
+    assert!(driven.keys("w").screen().contains("last 30 s"));
+    assert!(driven.keys("www").screen().contains("100 samples"));
     let held = driven.keys("p").screen();
     assert!(held.contains("held"), "{held}");
     driven.event(grown(90_000, ""));
@@ -112,7 +137,7 @@ fn the_last_seconds_go_on_under_other_filters() {
     let second = |n: u64| grown(begin + n * 1_000_000_000, "");
     let mut driven = Driven::following(profile, LiveState::default(), SIZES[0]);
     driven.event(second(11));
-    let of_main = driven.keys("w8<Enter>").screen();
+    let of_main = driven.keys("8<Enter>").screen();
     assert!(
         of_main.contains("last 10 s ✕") && of_main.contains(" thread main"),
         "{of_main}"
@@ -156,7 +181,7 @@ fn what_takes_longer_than_a_second_is_answered_while_the_profile_grows() {
     let mut driven = Driven::following(profile, super::live::LiveState::default(), SIZES[0]);
     driven.keys("2").hold(|_| true);
     driven.event(grown(50_000, ""));
-    // From the summary to the list, one is asked with the answer to another.
+    // Each answer triggers the next question: summary, then list.
     for _ in 0..5 {
         let asked = driven.held.len();
         assert!(asked > 0);
@@ -168,9 +193,9 @@ fn what_takes_longer_than_a_second_is_answered_while_the_profile_grows() {
             break;
         }
     }
-    // All of it was answered: now the profile as it has grown.
+    // All questions are answered: now the grown profile.
     assert!(driven.held.iter().any(|job| job.slot == Slot::Summary));
-    // What the user wants is not held up.
+    // User input needs no waiting.
     let old = driven.held.first().map(|job| job.stop.clone());
     driven.keys(":only region collector<Enter>");
     assert!(old.is_some_and(|stop| stop.is_stopped()));
@@ -194,7 +219,7 @@ fn what_is_left_out_lost_and_recorded_is_shown() {
     let mut driven = Driven::following(profile, state, (120, 40));
     let screen = driven.keys("9").screen();
     for told in [
-        "7,043 records told after",
+        "7,043 late VM events",
         "came after their time",
         "3 lost 4.2 MB in out.vmscope",
     ] {
@@ -226,7 +251,7 @@ fn back_and_forward_go_through_views_and_filters() {
     );
 }
 
-/// Nothing that is in a recording reaches the screen as it is.
+/// Recorded text reaches the screen escaped.
 #[test]
 fn no_name_disturbs_the_screen_or_what_leaves_it() {
     use super::event::Effect;
@@ -251,7 +276,7 @@ fn no_name_disturbs_the_screen_or_what_leaves_it() {
     }
 }
 
-/// Every view at every size that is allowed, with each of the recordings.
+/// Every view at every allowed size, with each recording.
 #[test]
 fn no_size_is_too_odd_for_any_view() {
     use crate::recordings::screens::{cog, damaged, java, nasty, node, nothing};
@@ -268,7 +293,7 @@ fn no_size_is_too_odd_for_any_view() {
     }
 }
 
-/// A terminal without colours has none, and all that colours say is there.
+/// Terminals without colours get none, and lose no information.
 #[test]
 fn without_colours_and_unicode_everything_is_still_told() {
     use super::theme::{Colors, Theme};
@@ -290,14 +315,14 @@ fn without_colours_and_unicode_everything_is_still_told() {
     }
 }
 
-/// Whatever is filtered away, each view says so, and which key brings it back.
+/// With filters that exclude everything, each view names the key that helps.
 #[test]
 fn filters_that_leave_nothing_can_be_undone() {
     let mut driven = Driven::open(crate::recordings::screens::java(), SIZES[0]);
-    driven.keys(":names with<Enter>no such name<Enter>");
+    driven.keys(":names that<Enter>no such name<Enter>");
     for view in [1, 4, 5, 6, 7, 8, 9] {
         let screen = driven.keys(&view.to_string()).screen();
-        // Lines are broken anywhere.
+        // Line breaks may fall anywhere.
         let words: Vec<&str> = screen.split_whitespace().collect();
         assert!(
             words

@@ -1,64 +1,61 @@
-//! Colours and signs: what a terminal can show. Views name roles, never colours. Each
-//! role has more than its colour: a sign, a letter, bold or reversed text.
+//! Colours and signs of a terminal. Views name roles, never colours. Each role also has a sign, a
+//! letter, bold or reversed text.
 
 use crate::present::names::region_letter;
 use ratatui::style::{Color, Modifier, Style};
 use vmscope_symbolizer::Region;
 
-/// How many colours the terminal has.
+/// Number of colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colors {
-    /// None: bold, dim, underlined and reversed text only.
+    /// No colours: bold, dim, underlined and reversed text.
     None,
-    /// The 16 that every terminal has, as its user has chosen them.
+    /// 16 colours of the user's palette.
     Sixteen,
-    /// 256.
+    /// 256 colours.
     Many,
 }
 
-/// What can be drawn.
+/// Terminal capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
-    /// Colours.
     pub colors: Colors,
-    /// Whether the terminal shows more than ASCII.
+    /// Whether the terminal shows Unicode beyond ASCII.
     pub unicode: bool,
 }
 
-/// What a piece of text is.
+/// Meaning of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Role {
-    /// Ordinary.
     Text,
-    /// Of less importance.
+    /// Less important.
     Dim,
-    /// Of more.
+    /// More important.
     Strong,
-    /// A heading.
+    /// Heading.
     Title,
-    /// The row, the tab or the cell that is selected.
+    /// Selected row, tab or cell.
     Selected,
-    /// What a search has found.
+    /// Search match.
     Match,
-    /// A filter.
+    /// Filter in the breadcrumb.
     Chip,
-    /// A key.
+    /// Key.
     Key,
-    /// What limits the truth.
+    /// Limit on the accuracy.
     Warning,
-    /// What went wrong.
+    /// Error.
     Bad,
-    /// A region.
     Region(Region),
-    /// A box that is filled with a region's colour; `None` for what is of no region.
+    /// Box filled with a region's colour; `None` outside regions.
     Block(Option<Region>),
-    /// How hot, 0 to 1: a share of the hottest.
+    /// Heat, 0 to 1: share of the hottest.
     Heat(f64),
 }
 
 impl Theme {
-    /// What the terminal says of itself through the environment (`NO_COLOR`, `TERM`,
-    /// `COLORTERM`, and the locale's `LC_ALL`, `LC_CTYPE`, `LANG`).
+    /// Capabilities from environment variables: `NO_COLOR`, `TERM`, `COLORTERM`, and the locale in
+    /// `LC_ALL`, `LC_CTYPE`, `LANG`.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
         let term = variable("TERM").unwrap_or_default();
@@ -79,7 +76,7 @@ impl Theme {
         }
     }
 
-    /// How a role is drawn.
+    /// Style of a role.
     pub fn style(&self, role: Role) -> Style {
         let plain = Style::new();
         let (many, sixteen, bare) = match role {
@@ -163,8 +160,7 @@ impl Theme {
         }
     }
 
-    /// The sign that fills a region's part of a chart: each has its own, so that it is
-    /// told apart without colours.
+    /// Fill sign of a region in charts: unique, for terminals without colours.
     pub fn fill(&self, region: Region) -> char {
         if !self.unicode {
             return region_letter(region);
@@ -182,8 +178,7 @@ impl Theme {
         }
     }
 
-    /// A bar of so many columns for a share of 0 to 1, padded with blanks. More than
-    /// nothing shows as something.
+    /// Bar for a share of 0 to 1, padded to `columns`. Every share above 0 is visible.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -216,7 +211,7 @@ impl Theme {
         bar
     }
 
-    /// A column of eight heights for a share of 0 to 1: of sparklines and histograms.
+    /// Column of eight heights for a share of 0 to 1, for sparklines and histograms.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -238,7 +233,7 @@ impl Theme {
         heights.get(height).copied().unwrap_or(' ')
     }
 
-    /// `unicode` where the terminal shows it, else `ascii`.
+    /// `unicode`, or `ascii` on ASCII terminals.
     pub fn sign<'a>(&self, unicode: &'a str, ascii: &'a str) -> &'a str {
         if self.unicode { unicode } else { ascii }
     }

@@ -2,7 +2,7 @@
 
 use super::app::App;
 use super::event::Event;
-use super::live::{LiveNews, LiveOrder, LiveState};
+use super::live::{LiveOrder, LiveState};
 use super::run::{Loop, message_of};
 use super::terminal;
 use super::theme::Theme;
@@ -10,7 +10,7 @@ use crate::binaries::LiveBinaries;
 use crate::embed::embed_symbols;
 use crate::present::numbers::count;
 use crate::present::text::harmless;
-use crate::record::{Ended, SamplingOptions, Target};
+use crate::record::{Ended, Named, SamplingOptions, Target};
 use crate::signals::Signals;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -20,64 +20,63 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use vmscope_records::{EndReason, Pid, TimeNs};
+use vmscope_records::{EndReason, TimeNs};
 use vmscope_sampler::session::{
     Outcome, Progress, Session, SessionOptions, Tap, TapEnded, now, tap,
 };
 use vmscope_symbolizer::{Bounds, Live};
 
-/// How often the picture grows.
+/// Interval of profile updates.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long what was recorded may wait to be taken: to be woken by each batch costs more than
-/// most batches.
+/// Interval of reading recorded batches: a wake-up per batch costs more than most batches.
 const BREATH: Duration = Duration::from_millis(150);
 
-/// Batches that may wait to be shown: some eight seconds of them.
+/// Maximum number of unread batches: about eight seconds.
 const BATCHES: usize = 256;
 
-/// What adapters do that can wait takes a hundredth of a processor at most: whoever looks at
-/// a VM is not to be noticed by it, however much code it makes.
+/// Deferrable adapter work takes at most 1/100 of a CPU, so that the observed VM is not disturbed.
 const ADAPTERS_SHARE: u32 = 100;
 
 /// `vmscope top`.
 #[derive(Args, Clone, Debug)]
 pub struct TopArgs {
-    /// The process to attach to
-    pid: u32,
+    /// The process to attach to: its PID, or its name if one process of yours has it
+    #[arg(value_name = "PID|NAME")]
+    process: Named,
     #[command(flatten)]
     sampling: SamplingOptions,
     /// Write a recording of it, too. Without, the newest ten minutes are kept in memory,
     /// to be saved with a key
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Charge inlined native functions to the function they were inlined into
+    /// Count samples in inlined native functions for these, not for the function that contains them
     #[arg(long)]
-    no_inline: bool,
+    inlined: bool,
 }
 
-/// The session, and what becomes of it.
+/// State of the session.
 enum Recording {
-    /// It goes on.
+    /// Sampling.
     On(Session),
-    /// It is over.
+    /// Ended.
     Over(Box<Outcome>),
-    /// There is none to speak of.
+    /// Failed, or ending.
     Gone,
 }
 
 type Shared = Arc<Mutex<Recording>>;
 
-/// Attaches to a process and shows it until its user has seen enough.
+/// Attaches to a process and shows it until the user quits.
 ///
 /// # Errors
-/// When there is no terminal, or the process can't be attached to or sampled.
+/// Without a terminal, or when attaching or sampling fails.
 pub fn top(args: &TopArgs) -> Result<Ended> {
-    let instead = format!("`vmscope attach {}` records and prints a report", args.pid);
+    let pid = args.process.pid()?;
+    let instead = format!("`vmscope attach {pid}` records and prints a report");
     terminal::check("top", &instead)?;
     args.sampling.check()?;
     let signals = Signals::catch_for_screen(terminal::leave)?;
-    let pid = Pid(args.pid);
     if let Some(output) = args.output.as_deref().filter(|output| output.exists()) {
         bail!("{} is there already: give another name", output.display());
     }
@@ -101,14 +100,14 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     };
     let mut app = App::new(name, theme, (0, 0)).following(state.clone());
     let looped = Loop::new();
-    let live = Live::new(!args.no_inline, Bounds::default());
+    let live = Live::new(args.inlined, Bounds::default());
     looped.model.put(Arc::clone(live.profile()));
     let follower = Follower {
         live,
         progress: Arc::clone(session.progress()),
         files: LiveBinaries::default(),
         state,
-        told_until: TimeNs(0),
+        complete_until: TimeNs(0),
         sender: looped.sender.clone(),
         is_left: Arc::default(),
     };
@@ -125,8 +124,8 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
             let why = message_of(&*panic);
             let ended = format!("the live view failed, please report it: {why}");
             let state = LiveState { ended, ..state };
-            // Where the screen is gone, the end of `top` says so.
-            let _ = sender.send(Event::Live(LiveNews::Grown(state)));
+            // After quitting, `top` itself reports the failure.
+            let _ = sender.send(Event::Live(state));
             why
         })
     });
@@ -139,7 +138,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     if let Recording::On(session) = &*lock(&recording) {
         session.stop(EndReason::Interrupted);
     }
-    // It ends the session, and makes its recording self-contained.
+    // Ends the session and embeds symbols in its recording.
     let ended = following.join();
     shown?;
     let Ok(Ok(ended)) = ended else {
@@ -148,7 +147,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     if let Some(output) = &args.output {
         use std::io::Write;
         let said = format!("vmscope: {ended} in {}", output.display());
-        // Where stderr is closed, nobody listens.
+        // Ignore a closed stderr.
         let _ = writeln!(std::io::stderr(), "{said}");
     }
     Ok(match &*lock(&recording) {
@@ -161,13 +160,13 @@ fn lock(recording: &Shared) -> std::sync::MutexGuard<'_, Recording> {
     recording.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A command's first word without its folder.
+/// First word of a command, without its folder.
 fn short_name(command: &[String]) -> String {
     let first = command.first().map_or("", String::as_str);
     harmless(first.rsplit('/').next().unwrap_or(first))
 }
 
-/// Does what the screen asks of the session; what takes time, on a thread of its own.
+/// Executes a request of the screen; slow requests run in a thread.
 fn carry_out(
     order: LiveOrder,
     recording: &Shared,
@@ -198,7 +197,7 @@ fn carry_out(
             let (recording, sender) = (Arc::clone(recording), sender.clone());
             std::thread::spawn(move || {
                 let saved = save(&recording, &path);
-                // The screen may be gone meanwhile.
+                // After quitting, the receiver is gone.
                 let _ = sender.send(Event::Saved(saved));
             });
             Event::Said("saving...".to_owned())
@@ -206,7 +205,7 @@ fn carry_out(
     }
 }
 
-/// Saves what is kept in memory, with its symbols; what came of it, in a sentence.
+/// Saves the samples in memory with symbols; returns the result as a sentence.
 fn save(recording: &Shared, path: &Path) -> Result<String, String> {
     let saved = match &mut *lock(recording) {
         Recording::On(session) => session
@@ -238,38 +237,38 @@ fn save(recording: &Shared, path: &Path) -> Result<String, String> {
     }
 }
 
-/// Makes the profile grow.
+/// Grows the profile.
 struct Follower {
     live: Live,
     progress: Arc<Progress>,
     files: LiveBinaries,
     state: LiveState,
-    told_until: TimeNs,
+    complete_until: TimeNs,
     sender: Sender<Event>,
-    /// Whether the user has left: nobody looks any more.
+    /// Set when the user quits.
     is_left: Arc<AtomicBool>,
 }
 
 impl Follower {
-    /// Follows the session to its end; what was recorded, in words.
+    /// Follows the session to its end; returns a summary of the recording.
     fn follow(mut self, tapped: Tap, recording: &Shared, output: Option<&Path>) -> String {
         let mut next = Instant::now() + EVERY;
         let mut is_open = false;
         while !self.is_left.load(Ordering::Relaxed) {
             let wait = next.saturating_duration_since(Instant::now());
-            // What comes is taken some times a second, not as often as it comes.
+            // Reads batches a few times per second, not at every arrival.
             std::thread::sleep(wait.min(BREATH));
             if self.take(&tapped).is_err() {
                 break;
             }
             if Instant::now() >= next {
-                // Where we were held up, ticks are dropped, not caught up.
+                // Skip missed ticks after a delay.
                 next = Instant::now() + EVERY;
-                self.live.settle(self.told_until, &self.files);
+                self.live.settle(self.complete_until, &self.files);
                 self.tell(&mut is_open);
             }
         }
-        // Nor does the session fill a channel that nobody empties.
+        // The session must not fill an unread channel.
         drop(tapped);
         if !self.is_left.load(Ordering::Relaxed) {
             self.live.finish(&self.files);
@@ -281,33 +280,33 @@ impl Follower {
         said
     }
 
-    /// Takes all that has come.
+    /// Reads all available batches.
     fn take(&mut self, tapped: &Tap) -> Result<(), TapEnded> {
         while let Some(tapped) = tapped.try_take()? {
             self.files.files.extend(tapped.files);
             let records = tapped.records.into_iter();
             records.for_each(|record| self.live.take(record));
-            self.told_until = tapped.told_until;
+            self.complete_until = tapped.complete_until;
         }
         Ok(())
     }
 
-    /// Tells the screen.
+    /// Sends the state to the screen.
     fn tell(&mut self, is_open: &mut bool) {
         self.state.lost = self.progress.lost();
         self.state.bytes = self.progress.bytes();
         self.state.until = self.live.settled().min(now());
-        let news = Event::Live(LiveNews::Grown(self.state.clone()));
+        let news = Event::Live(self.state.clone());
         let opened = (!*is_open).then_some(Event::Opened);
         *is_open = true;
         for event in std::iter::once(news).chain(opened) {
-            // Nobody looks any more once the screen is left.
+            // After quitting, the receiver is gone.
             let _ = self.sender.send(event);
         }
     }
 }
 
-/// Ends the session and makes its recording self-contained; what there is to say of it.
+/// Ends the session and embeds symbols in its recording; returns the result with a sentence.
 fn end(recording: &Shared, output: Option<&Path>) -> (Recording, String) {
     let session = match std::mem::replace(&mut *lock(recording), Recording::Gone) {
         Recording::On(session) => session,

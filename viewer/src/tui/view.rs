@@ -20,22 +20,22 @@ pub struct ViewArgs {
     /// The recording
     #[arg(default_value = DEFAULT_OUTPUT)]
     file: PathBuf,
-    /// Charge inlined native functions to the function they were inlined into
+    /// Count samples in inlined native functions for these, not for the function that contains them
     #[arg(long)]
-    no_inline: bool,
+    inlined: bool,
     /// Look for source files beneath this folder, and nowhere else (may be repeated)
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
 }
 
-/// Shows a recording until its user has seen enough.
+/// Shows a recording until the user quits.
 ///
 /// # Errors
-/// When there is no terminal, or the recording can't be opened.
+/// Without a terminal, or when the recording can't be opened.
 pub fn view(args: &ViewArgs) -> Result<()> {
     let shown = args.file.display();
     terminal::check("view", &format!("`vmscope report {shown}` prints text"))?;
-    // A word mistyped is told on the terminal as it is.
+    // A mistyped file name fails before full-screen mode.
     drop(crate::report::open_recording(&args.file)?);
     let signals = Signals::catch_for_screen(terminal::leave)?;
     let theme = Theme::of(|name| std::env::var(name).ok());
@@ -45,7 +45,7 @@ pub fn view(args: &ViewArgs) -> Result<()> {
     looped.sources.clone_from(&args.source);
     let (model, sender) = (Arc::clone(&looped.model), looped.sender.clone());
     let opening = Arc::clone(&looped.opening);
-    let (file, inlined) = (args.file.clone(), !args.no_inline);
+    let (file, inlined) = (args.file.clone(), args.inlined);
     std::thread::spawn(move || {
         let mut watch = |loading| {
             *opening.lock().unwrap_or_else(PoisonError::into_inner) = Some(loading);
@@ -64,7 +64,7 @@ pub fn view(args: &ViewArgs) -> Result<()> {
                 message_of(&*panic)
             )),
         };
-        // Nobody listens any more where the user has left meanwhile.
+        // After quitting, the receiver is gone.
         let _ = sender.send(event);
     });
     looped.run(&mut app, &signals, |_| Event::Tick)?;

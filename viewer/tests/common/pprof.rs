@@ -175,7 +175,7 @@ pub fn unzipped(bytes: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// All of a profile as text, with its strings in place.
+/// Whole profile as text, string indices resolved.
 pub fn text(profile: &Profile) -> String {
     let string = |index| profile.string(index).to_owned();
     let kind = |kind: &ValueType| format!("{}/{}", string(kind.kind), string(kind.unit));

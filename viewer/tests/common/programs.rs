@@ -8,12 +8,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program of `tests/programs`; what is known about it stands at the head of its source.
+/// A program of `tests/programs`; its source documents known facts.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     /// The file name of its source.
     pub source: &'static str,
-    /// Without it the program can't be had.
+    /// Required for building the program.
     pub compiler: &'static str,
     /// Passed before the source.
     pub flags: &'static [&'static str],
@@ -97,12 +97,12 @@ pub fn script(name: &str) -> PathBuf {
 /// compiler. A test that gets `None` returns: it has proved nothing.
 ///
 /// # Panics
-/// Where there is a compiler and it fails: the program is broken.
+/// If an existing compiler fails: the program is broken.
 pub fn build(program: Program) -> Option<PathBuf> {
     build_with(program, &[])
 }
 
-/// The same with more flags, for instance `-fno-pie` or `-Wl,--build-id=none`.
+/// Builds with additional flags, such as `-fno-pie` or `-Wl,--build-id=none`.
 pub fn build_with(program: Program, more_flags: &[&str]) -> Option<PathBuf> {
     let Program {
         source,
@@ -136,7 +136,7 @@ pub fn build_with(program: Program, more_flags: &[&str]) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("programs")
         .join(format!("{:016x}", hasher.finish()));
-    // The file's own name stays as it is: it is what reports show.
+    // Keeps the file name: it is what reports show.
     let name = path.file_stem().expect("a file name");
     let built = folder.join(name);
     if built.exists() {

@@ -11,7 +11,7 @@ pub const KINDS: [&str; 4] = ["alpha", "beta", "gamma", "steady"];
 pub struct Ran {
     /// Of [`KINDS`].
     pub kind: usize,
-    /// In which slot, or of which class.
+    /// Slot or class.
     pub code: String,
     pub begin: u64,
     pub end: u64,
@@ -41,7 +41,7 @@ pub fn log_of(path: &Path) -> Vec<Ran> {
     lines.collect()
 }
 
-/// What was the last to begin by then, and may be over.
+/// Latest start before this time; possibly ended.
 pub fn last_begun(log: &[Ran], time: u64) -> Option<&Ran> {
     let after = log.partition_point(|ran| ran.begin <= time);
     after.checked_sub(1).map(|at| &log[at])

@@ -7,7 +7,7 @@ use nix::sys::signal::{Signal, kill};
 
 use super::programs;
 
-/// A program that runs, and has said that it is ready. Dropped, it is killed.
+/// Running program, after its ready message. Dropped, it is killed.
 #[derive(Debug)]
 pub struct Target {
     child: Child,

@@ -9,10 +9,10 @@ use super::{await_that, skipped};
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A terminal with one program in it. Dropped, it is closed, and the program with it.
+/// Terminal running one program. Drop closes terminal and program.
 #[derive(Debug)]
 pub struct Tmux {
-    /// The name of a server of its own: the user's is left alone.
+    /// Name of a separate tmux server: the user's is left alone.
     socket: String,
 }
 
@@ -47,7 +47,7 @@ impl Tmux {
 
     fn tmux<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
         let mut command = Command::new("tmux");
-        // What the machine's own terminal is must not show.
+        // Results must not depend on the machine's terminal.
         command.env("LC_ALL", "C.UTF-8").env_remove("TMUX");
         command.args(["-L", &self.socket]).args(arguments);
         command.output().expect("tmux")
@@ -118,7 +118,7 @@ impl Tmux {
         })
     }
 
-    /// Waits until `text` is not on the screen any more.
+    /// Waits until `text` disappears.
     pub fn shows_no(&self, text: &str) -> String {
         self.await_screen(&format!("the screen shows no `{text}`"), |screen| {
             !screen.contains(text)

@@ -1,5 +1,5 @@
-//! The command as users call it, and what it answers: every check that fails prints
-//! the command, its status and all it said.
+//! Runs the command as users do, and checks its output: every check that fails prints the command,
+//! its status and all it said.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -96,9 +96,9 @@ pub fn vmscope<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run {
     run(command(arguments))
 }
 
-/// `vmscope report FILE` with these options.
+/// `vmscope report --full FILE` with these options.
 pub fn report(file: &Path, options: &[&str]) -> Run {
-    let mut command = command(["report"]);
+    let mut command = command(["report", "--full"]);
     command.arg(file).args(options);
     run(command)
 }
@@ -112,23 +112,23 @@ pub fn can_sample() -> bool {
     works
 }
 
-/// The trace of a recording, which may still be growing.
+/// Trace of a possibly growing recording.
 pub fn trace_of(path: &Path) -> Option<Trace> {
     let file = std::fs::File::open(path).ok()?;
     let mut reader = vmscope_records::recording::Reader::open(BufReader::new(file)).ok()?;
     Trace::read(&mut reader).ok()
 }
 
-/// A whole recording's profile, from the symbols in it alone, and its counts.
+/// A whole recording's profile as the report has it, from the symbols in it alone, and its counts.
 pub fn profile(path: &Path) -> (Profile, Summary) {
     let trace = trace_of(path).expect("a recording");
-    let profile = profile_of(trace, Vec::new(), true);
+    let profile = profile_of(trace, Vec::new(), false);
     let summary = Summary::with_errors(&profile, &vmscope_symbolizer::Filter::default());
     (profile, summary)
 }
 
-/// Waits until a growing recording holds so many samples. As long as it grows there is no hurry:
-/// a program that gets little of the machine's time has few samples in it.
+/// Waits until a growing recording holds so many samples. Growth restarts the timeout: a program
+/// that gets little of the machine's time has few samples in it.
 pub fn await_samples(path: &Path, samples: usize) {
     let count = || trace_of(path).map_or(0, |trace| trace.samples.times.len());
     let mut seen = 0;
@@ -158,7 +158,7 @@ impl Working {
         let stderr = BufReader::new(child.stderr.take().expect("piped"));
         let (tell, lines) = channel();
         std::thread::spawn(move || {
-            // A test that is over does not listen any more.
+            // Finished tests have dropped the receiver.
             stderr
                 .lines()
                 .map_while(Result::ok)
@@ -243,7 +243,7 @@ pub fn attached(pid: u32, file: &Path, samples: usize) -> Working {
     working
 }
 
-/// A folder of the test's own, and paths in it.
+/// Temporary folder of one test.
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -259,7 +259,7 @@ impl Folder {
         self.path().join(name)
     }
 
-    /// The names of what is in it.
+    /// File names inside.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path()).expect("our folder");
         let names = entries.map(|entry| entry.expect("its entry").file_name());
@@ -273,7 +273,7 @@ impl Folder {
 
 /// `vmscope record` of a command, into `folder`.
 pub fn record(folder: &Folder, options: &[&str], program: &[&str]) -> Run {
-    let mut command = command(["record", "--output"]);
+    let mut command = command(["record", "--full", "--output"]);
     command.arg(folder.file("out.vmscope")).args(options);
     run({
         command.arg("--").args(program);

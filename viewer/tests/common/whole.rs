@@ -1,4 +1,4 @@
-//! Whole recordings of a program, each in a folder of its own.
+//! Complete recordings of a program, each in a separate folder.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::vmscope::{Folder, Run, can_sample, command, report, run};
 
 /// `vmscope record` of a program into `folder`; the run's stdout is both reports'.
 pub fn record(folder: &Folder, options: &[&str], program: &Path, arguments: &[&str]) -> Run {
-    let mut command = command(["record", "--output"]);
+    let mut command = command(["record", "--full", "--output"]);
     command.arg(folder.file("out.vmscope")).args(options);
     command.arg("--").arg(program).args(arguments);
     run(command)
@@ -18,18 +18,23 @@ pub fn record(folder: &Folder, options: &[&str], program: &Path, arguments: &[&s
 
 /// `vmscope attach` to a target into `folder`, for a while.
 pub fn attach(folder: &Folder, target: &Target) -> Run {
-    let mut command = command(["attach", &target.pid().to_string(), "--duration", "0.5"]);
+    let mut command = command([
+        "attach",
+        &target.pid().to_string(),
+        "--full",
+        "--duration=0.5",
+    ]);
     command.arg("--output").arg(folder.file("out.vmscope"));
     run(command)
 }
 
-/// The program, where it can be built and sampled.
+/// Program, if the machine can build and sample it.
 pub fn build(program: Program) -> Option<PathBuf> {
     let path = programs::build(program)?;
     can_sample().then_some(path)
 }
 
-/// The lines of a program's own report, those that are JSON.
+/// JSON lines printed by the program.
 pub fn said(text: &str) -> Vec<Value> {
     let lines = text.lines().filter(|line| line.starts_with("{\""));
     lines

@@ -32,7 +32,7 @@ fn a_script_has_its_lines_in_the_listing() {
         run(command).code(0)
     };
     annotate(&["threeLines", "--width=160"])
-        .prints("in places that are approximate, by the nearest debug record (marked ~)")
+        .prints("with approximate place, by the nearest debug record (marked ~)")
         .prints("TurboFan")
         .prints("// third")
         .prints("; ~ approximate");
@@ -50,8 +50,8 @@ fn a_script_has_its_lines_in_the_listing() {
     let all = document["all"]["samples"].as_u64().expect("a count");
     say(&format!("threeLines: {lines:?} of {all}"));
     assert!(lines.iter().sum::<u64>() * 10 > all * 8, "{document}");
-    // Of 150 samples, a third as many as of the other line: chance would turn that round in
-    // less than one of ten million runs.
+    // A third of the other line's samples, among 150: chance would turn that round in less than one
+    // of ten million runs.
     assert!(all >= 150 && lines[0] < lines[2], "{document}");
 
     // The report counts the same, in all tiers together.

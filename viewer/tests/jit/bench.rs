@@ -4,7 +4,7 @@ use crate::common::say;
 use crate::common::whole::list;
 use crate::node::{Recorded, ratio};
 
-/// Issue 4: at least 98 % of the user samples are in functions with names and tiers.
+/// Issue 4: named functions with tiers hold at least 98 % of user samples.
 #[test]
 fn nearly_all_has_a_name_and_each_line_of_a_hot_loop_its_samples() {
     let Some(recorded) = Recorded::node(&[], "bench.js", &["--seconds", "4"]) else {
@@ -49,7 +49,7 @@ fn nearly_all_has_a_name_and_each_line_of_a_hot_loop_its_samples() {
         &format!("{regexp} samples of the regular expression"),
     );
 
-    // A call site with many shapes: each shape's method has its own samples or is inlined.
+    // A call site with many shapes: every shape's method has samples or is inlined.
     let areas = recorded.samples(entry_is("area"));
     recorded.check(areas >= 30, &format!("area has {areas} samples"));
 

@@ -1,4 +1,4 @@
-//! Truth in time (TRUTH.md §7): code whose addresses are reused all the time.
+//! Truth in time (docs/truth.md §7): code whose addresses are reused all the time.
 
 use std::process::Command;
 
@@ -15,10 +15,10 @@ use crate::measured::{Worst, batch_means, list, number};
 use crate::node::Recorded;
 
 const LINES: [u32; 4] = [10, 20, 30, 40];
-/// Of the kinds the one that is never replaced.
+/// The kind of code without replacements.
 const STEADY: usize = 3;
 
-/// What became of the samples, each by itself.
+/// Outcome of every single sample.
 #[derive(Debug, Default)]
 struct Asked {
     /// Named for the code that ran then.
@@ -27,10 +27,10 @@ struct Asked {
     wrong: usize,
     /// The kinds of the samples so named, in order of time.
     named: Vec<usize>,
-    /// Said to be in doubt, or to be of code without a name, while some code ran.
+    /// Doubtful or unnamed samples during logged runs.
     doubtful: usize,
     unnamed: usize,
-    /// Of the steady kind's, those in doubt or without a name after one that was named.
+    /// Doubtful or unnamed samples of the steady kind, after its first named sample.
     steady_lost: usize,
     /// Of those named right, without the right line.
     without_line: usize,
@@ -54,7 +54,7 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
                 asked.wrong += 1;
             }
         } else if ran.is_some() {
-            // In the vDSO, which the program reads its clocks by, a place may have no name.
+            // Clock reads sample unnamed places of the vDSO.
             let code = matches!(entry.region, Region::Generated | Region::Unknown);
             let unnamed = code && entry.kind == EntryKind::Unnamed;
             let doubtful = entry.kind == EntryKind::Doubtful;
@@ -74,8 +74,7 @@ fn part(program: &Value, kind: usize, which: &str) -> f64 {
     number(&kinds[kind][which]) / all
 }
 
-/// The shares, against the program's clock; and how wrong a reader would be that looks at
-/// the code once, at the end.
+/// The shares, against the program's clock; and the error of a reader of the final code only.
 fn shares_are_true(what: &str, program: &Value, document: &Value, asked: &Asked) {
     let samples = &document["samples"];
     let (delivered, promised) = (number(&samples["total"]), number(&samples["promised"]));
@@ -203,7 +202,7 @@ fn a_map_without_times_leaves_samples_in_doubt() {
     };
     recorded.check(asked.wrong == 0, &format!("{} named wrong", asked.wrong));
     recorded.check(asked.doubtful > 0, "nothing is in doubt");
-    // What never changed is known from when it was first seen. When that is depends on the machine.
+    // Unchanged code has names since its first poll. The poll's time depends on the machine.
     let steady = asked.right[STEADY];
     let lost = asked.steady_lost;
     recorded.check(
@@ -227,7 +226,7 @@ fn whole_doubtful(recorded: &Recorded) -> u64 {
     doubtful.filter_map(|entry| entry["samples"].as_u64()).sum()
 }
 
-/// Nothing is told: what runs is code without a name, and the program's own has its own.
+/// Nothing is told: generated code is unnamed, the program's own code is named.
 #[test]
 fn code_that_nobody_tells_of_is_unnamed() {
     let arguments = ["--told", "nothing", "--lives", "500"];

@@ -131,7 +131,7 @@ fn left_by(program: &Path, arguments: &[&str]) -> Vec<String> {
 
 const SHORT: &str = "let x = 0; for (let i = 0; i < 1e5; i++) x += Math.sqrt(i)";
 
-/// Of a process that is over before it can be looked at, too.
+/// Including processes that exit before the first poll.
 #[test]
 fn short_children_leave_nothing() {
     let _alone = alone();
@@ -143,7 +143,7 @@ fn short_children_leave_nothing() {
     assert_eq!(left_by(sh, &["-c", &script]), [""; 0]);
 }
 
-/// What the command asks for by itself is its user's.
+/// Dumps requested by the command belong to the user.
 #[test]
 fn the_users_own_files_stay() {
     let _alone = alone();
@@ -169,7 +169,7 @@ fn pythons_map_is_gone_if_it_is_ours() {
         skipped("there is no CPython from 3.12 on here, or it can't be sampled");
         return;
     };
-    // It is still running when it says its number; a short one is over at once.
+    // The process prints its pid while running; short processes exit immediately.
     let code = "import os, sys, time; print(os.getpid()); time.sleep(float(sys.argv[1]))";
     let is_left = |options: &[&str], seconds: &str| {
         let (folder, place) = (Folder::new(), Folder::new());

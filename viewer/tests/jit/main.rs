@@ -1,4 +1,4 @@
-//! Whether reports tell the truth of code that a VM makes while it runs (TRUTH.md §3, §4,
+//! Whether reports tell the truth of code that a VM makes while it runs (docs/truth.md §3, §4,
 //! §6, §7, §8), by what VMs write for profilers: jitdump and perf maps. docs/truth.md has
 //! the figures.
 //!
@@ -6,13 +6,12 @@
 //!
 //! # False alarms
 //!
-//! Shares are compared as in the suite `truth`, whose head has the reckoning: a bound of
-//! seven standard errors by the means of 64 batches, exceeded by chance in 2e-9 of all
-//! cases. There are at most 100 such comparisons here (4 kinds in each of 3 recordings of
-//! jit_churn; 5 functions and 6 lines in each of 3 recordings of Node, 6 for causality; 40
-//! functions against perf), so one run of the suite has a false alarm with a probability
-//! below 2e-7. What is asked of each sample by itself (whose code was there at its time?)
-//! leaves nothing to chance. Nothing is tried again.
+//! Shares are compared as in the suite `truth`, whose head has the reckoning: a bound of seven
+//! standard errors by the means of 64 batches, exceeded by chance in 2e-9 of all cases. At most 100
+//! comparisons (4 kinds in each of 3 recordings of jit_churn; 5 functions and 6 lines in each of 3
+//! recordings of Node, 6 for causality; 40 functions against perf), so one run of the suite has a
+//! false alarm with a probability below 2e-7. What is asked of each sample by itself (whose code
+//! was there at its time?) leaves nothing to chance. Nothing is tried again.
 
 #![allow(clippy::panic, reason = "tests fail by it")]
 

@@ -11,7 +11,7 @@ use crate::common::targets::Target;
 use crate::common::vmscope::{Folder, Run, can_sample, command, profile, report, run};
 use crate::common::{skipped, whole};
 
-/// The program of that name, if this machine has it and it can be sampled here.
+/// Path of an installed program, if sampling works.
 pub fn tool(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let mut files = std::env::split_paths(&path).map(|folder| folder.join(name));
@@ -44,7 +44,7 @@ impl Recorded {
         Self::with(options, program, arguments, |_| ())
     }
 
-    /// The same, with a change of vmscope's command: its environment is the program's.
+    /// Recording with a changed vmscope command: its environment is the program's.
     pub fn with<S: AsRef<std::ffi::OsStr>>(
         options: &[&str],
         program: &Path,
@@ -96,7 +96,7 @@ impl Recorded {
         self.samples(|entry| entry["region"] != "kernel")
     }
 
-    /// The share of the user samples that have a name.
+    /// Share of named user samples.
     pub fn named(&self) -> f64 {
         let named = self.samples(|entry| {
             entry["region"] != "kernel"

@@ -30,7 +30,7 @@ impl Drop for Swept<'_> {
 
 /// The share of `dominant` in both functions' samples is what the program says.
 fn dominates(recorded: &Recorded, dominant: &str, minor: &str, named: f64) {
-    // A name alone, or with its module before it and its arguments after it.
+    // Name, perhaps with module and arguments.
     let is = |name: &str, of: &str| {
         let rest = name.rsplit_once(':').map_or(name, |(_, own)| own);
         rest.strip_prefix(of)
@@ -55,8 +55,8 @@ fn dominates(recorded: &Recorded, dominant: &str, minor: &str, named: f64) {
     let (one, other) = (number(&program["dominant"]), number(&program["minor"]));
     let mut worst = Worst::default();
     let share = batch_means(&hits, |hit| hit == 0);
-    // Until it is compiled, a function's samples are the interpreter's; and these clocks
-    // are of the wall, in which the machine does other things too.
+    // Before compilation, samples count for the interpreter; and wall clocks include other work of
+    // the machine.
     worst.compare(dominant, share, one / (one + other), 0.03);
     let found = recorded.named();
     recorded.check(found >= named, &format!("{found} named"));
@@ -81,7 +81,7 @@ fn php() {
         let settings = [
             "opcache.enable=1",
             "opcache.enable_cli=1",
-            // Else a script that was just written is not taken.
+            // Otherwise PHP ignores fresh scripts.
             "opcache.file_update_protection=0",
             "opcache.jit_buffer_size=32M",
             "opcache.jit=tracing",

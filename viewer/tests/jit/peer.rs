@@ -1,4 +1,4 @@
-//! Agreement with perf (TRUTH.md §8), by the script that publishes it.
+//! Agreement with perf (docs/truth.md §8), by the script that publishes it.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,8 +6,7 @@ use std::process::Command;
 use crate::common::say;
 use crate::node::tool;
 
-/// Both are attached to the same Node process at the same time; function by function, each
-/// with its own error.
+/// Both profile one Node process simultaneously; function by function, each with its own error.
 #[test]
 fn perf_sees_the_same() {
     let tools = ["node", "perf", "python3"].map(tool);

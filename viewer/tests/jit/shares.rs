@@ -1,4 +1,4 @@
-//! JavaScript with known shares (TRUTH.md §3, §4, §6): functions and lines.
+//! JavaScript with known shares (docs/truth.md §3, §4, §6): functions and lines.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ enum Detail {
     Lines,
 }
 
-/// Each range's part of the time in all of them, by the program's own clock.
+/// Time share of each range over all recordings, by the program's clock.
 fn truth(program: &Value, detail: Detail) -> BTreeMap<Range, f64> {
     let mut seconds = BTreeMap::new();
     for range in list(&program["ranges"]) {
@@ -34,8 +34,8 @@ fn truth(program: &Value, detail: Detail) -> BTreeMap<Range, f64> {
     parts.map(|(range, value)| (range, value / all)).collect()
 }
 
-/// Each range's part of the samples in all of them, of the time that the program
-/// measured; all tiers of a function together.
+/// Sample share of each range over all recordings, within measured time; all tiers of a function
+/// together.
 fn shares(recorded: &Recorded, program: &Value, detail: Detail) -> BTreeMap<Range, Share> {
     let known: Vec<Range> = truth(program, detail).into_keys().collect();
     let profile = &recorded.profile;
@@ -66,7 +66,7 @@ fn shares(recorded: &Recorded, program: &Value, detail: Detail) -> BTreeMap<Rang
     ranges.map(|(index, range)| (range, share(index))).collect()
 }
 
-/// The part of the promised samples that were not delivered.
+/// Undelivered share of promised samples.
 fn missing(recorded: &Recorded) -> f64 {
     let samples = &recorded.document["samples"];
     let (delivered, promised) = (number(&samples["total"]), number(&samples["promised"]));
@@ -151,7 +151,7 @@ fn a_running_process() {
     );
 }
 
-/// TRUTH.md §6, as in the suite `truth`: `share_b` is made to take twice as long by its
+/// docs/truth.md §6, as in the suite `truth`: `share_b` is made to take twice as long by its
 /// loop count alone.
 #[test]
 fn a_range_slowed_down_grows_by_that_and_no_other_does() {
@@ -168,7 +168,7 @@ fn a_range_slowed_down_grows_by_that_and_no_other_does() {
     let lost = missing(&before) + missing(&after);
     let mut worst = Worst::default();
     for (range, share) in &old {
-        // By the derivatives of the prediction, as if all errors had one sign.
+        // Error bound: derivatives of the prediction, with equal signs.
         let (predicted, error) = if range.0 == "share_b" {
             (2.0 * b.share / whole, 2.0 * b.error / whole.powi(2))
         } else {

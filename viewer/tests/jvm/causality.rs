@@ -1,11 +1,11 @@
-//! TRUTH.md §6: one range is made to take twice as long by its loop count alone.
+//! docs/truth.md §6: one range is made to take twice as long by its loop count alone.
 
 use crate::common::say;
 use crate::known::{Layout, Tier, Way};
 use crate::measured::{Share, T, Worst};
 
-/// From the shares s before, this follows for those after: 2 s_b / (1 + s_b) for it, and
-/// s_i / (1 + s_b) for each other, as the others take as long as before.
+/// Prediction from the shares s before: 2 s_b / (1 + s_b) for it, and s_i / (1 + s_b) for each
+/// other, as the others take as long as before.
 fn grows(way: Way) {
     let [a, b, c] = way.loops();
     let before = way.recorded([a, b, c]);
@@ -18,7 +18,7 @@ fn grows(way: Way) {
     let mut worst = Worst::default();
     for range in 0..before.ranges.len() {
         let old = before.share(range);
-        // By the derivatives of the prediction, as if all errors had one sign.
+        // Error bound: derivatives of the prediction, with equal signs.
         let (predicted, error) = if range == 1 {
             (2.0 * old.share / whole, 2.0 * old.error / whole.powi(2))
         } else {
@@ -40,7 +40,7 @@ fn grows(way: Way) {
         100.0 * worst.difference,
         worst.in_errors,
     ));
-    // The bounds would not have let it pass for unchanged.
+    // The bounds would reject unchanged shares.
     assert!(grown > T * slowed.error, "{grown} {slowed:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Truth in time (TRUTH.md §7): classes that are loaded, compiled and unloaded all the time.
+//! Truth in time (docs/truth.md §7): classes that are loaded, compiled and unloaded all the time.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use crate::hotspot::jvm::java;
 use crate::measured::{Worst, batch_means, list, number};
 use crate::node::Recorded;
 
-/// What became of the samples of the program's own thread while it ran.
+/// Outcome of the program thread's samples.
 #[derive(Debug, Default)]
 struct Asked {
     right: [usize; 4],
     wrong: usize,
-    /// Some of the wrong, for a failed check: what ran, what was named, as what.
+    /// Some of the wrong, for a failed check: running code, reported name, reported kind.
     examples: Vec<String>,
     doubtful: usize,
     unnamed: usize,
@@ -49,7 +49,7 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
         .collect();
     let samples = &profile.trace.samples;
     for (time, &place) in samples.times.iter().zip(&samples.places) {
-        // Before the first life the program warms up, which is not in its log.
+        // The log excludes the warm-up.
         let Some(last) = last_begun(log, time.0) else {
             continue;
         };
@@ -84,7 +84,7 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
     asked
 }
 
-/// No sample is given to code that did not run then; what can't be known is said; the shares of
+/// No sample counts for code outside its logged runs; what can't be known is said; the shares of
 /// the rest are true; and vmscope takes little.
 fn churned(release: u32) {
     let log = Folder::new();
@@ -119,14 +119,14 @@ fn churned(release: u32) {
     recorded.check(few, &format!("{told}: {:#?}", asked.examples));
     recorded.check(right > 3000, &told);
     let unknown = asked.doubtful + asked.unnamed;
-    // Code that was made and unloaded between two looks is left without a name where it is not
-    // certain whose it was: 3 % of the samples on a quiet machine, 5 to 12 % on two busy
-    // processors, where looks come late. It is said, and never a wrong name.
+    // Code created and unloaded between two polls may remain unnamed: 3 % of the samples on a quiet
+    // machine, 5 to 12 % on two busy processors, where looks come late. Reports count such samples
+    // and never misname them.
     recorded.check(2 * unknown < right, &told);
     let kinds = list(&recorded.said[0]["kinds"]);
     let all: f64 = kinds.iter().map(|kind| number(&kind["seconds"])).sum();
     let mut worst = Worst::default();
-    // What nobody knows may have been of any kind.
+    // Unknown samples may belong to any kind.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     let unknown = unknown as f64 / (right + unknown) as f64;
     let samples = &recorded.document["samples"];

@@ -96,7 +96,7 @@ impl Way {
         words.chain([format!("{a},{b},{c}")]).collect()
     }
 
-    /// The JVM and what it is given; `None`, said, where it can't be had or sampled.
+    /// JVM and its arguments; `None`, said, where it can't be had or sampled.
     pub fn command(&self, loops: [u32; 3], more: &[&str]) -> Option<Command> {
         let found: Jdk = jdk(self.release)?;
         let arguments = self.arguments(loops);
@@ -120,8 +120,7 @@ impl Way {
     }
 }
 
-/// A program that works until it is ended, in methods; `None`, said, where it can't be had or
-/// sampled.
+/// Endless program with methods; `None`, said, where it can't be had or sampled.
 pub fn steady() -> Option<Target> {
     let way = Way {
         release: 17,
@@ -145,7 +144,7 @@ pub struct Range {
     pub truth: f64,
 }
 
-/// Where a sample that belongs to one of the ranges was put.
+/// Reported place of a range's sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Put {
     In(usize),
@@ -153,7 +152,7 @@ enum Put {
     Unknown,
 }
 
-/// A recording, the ranges, and where its samples were put.
+/// Recording, ranges, reported places of samples.
 pub struct Known {
     pub recorded: Recorded,
     pub ranges: Vec<Range>,
@@ -192,7 +191,7 @@ impl Known {
             if let Some(index) = ranges.iter().position(fits) {
                 return Some(Put::In(index));
             }
-            // Or in what they are inlined into, or in another line.
+            // Including outer methods and other lines.
             let holds = match layout {
                 Layout::Methods => false,
                 Layout::Ranges => is_of(&site.frame, &ranges[0].method),
@@ -232,7 +231,7 @@ impl Known {
         batch_means(&self.hits, |hit| hit == range)
     }
 
-    /// The part of the samples whose range is not said.
+    /// Share of samples without a range.
     pub fn unknown(&self) -> Share {
         self.share(self.ranges.len())
     }
@@ -241,14 +240,14 @@ impl Known {
         self.hits.len()
     }
 
-    /// The part of the promised samples that were not delivered.
+    /// Undelivered share of promised samples.
     pub fn missing(&self) -> f64 {
         let samples = &self.recorded.document["samples"];
         let (delivered, promised) = (number(&samples["total"]), number(&samples["promised"]));
         ((promised - delivered) / promised).max(0.0)
     }
 
-    /// No range is given what is not its own (TRUTH.md §5): its share may fall short by what is
+    /// No range is given what is not its own (docs/truth.md §5): its share may fall short by what is
     /// said to be unknown, and never exceeds the truth. Returns the greatest error in points, as
     /// if the unknown were spread alike, and what is not so.
     pub fn honesty(&self, what: &str) -> (f64, Vec<String>) {

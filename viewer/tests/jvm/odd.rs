@@ -12,7 +12,7 @@ use crate::known::steady;
 struct PerfMap(PathBuf);
 
 impl PerfMap {
-    /// Of all generated code of a process, which it calls by one name.
+    /// Writes a map with one name for all generated code of a process.
     fn of(pid: u32, name: &str) -> Self {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("our child");
         let generated = maps.lines().filter_map(|line| {
@@ -38,7 +38,7 @@ impl Drop for PerfMap {
     }
 }
 
-/// The VM's own view has bytecodes; that of an agent has names at best.
+/// The VM's own view has bytecodes; an agent's map has only names.
 #[test]
 fn a_perf_map_of_the_same_code_does_not_count() {
     let Some(mut target) = steady() else {

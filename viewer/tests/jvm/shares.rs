@@ -1,4 +1,4 @@
-//! Java with known shares (TRUTH.md §3, §4, §5): methods, inlined methods, ranges of bytecodes;
+//! Java with known shares (docs/truth.md §3, §4, §5): methods, inlined methods, ranges of bytecodes;
 //! each compiler by itself, both, the interpreter; with and without more debug records.
 
 use nix::sys::signal::Signal;
@@ -10,7 +10,7 @@ use crate::hotspot::jdks::RELEASES;
 use crate::known::{Known, Layout, Tier, Way, steady};
 use crate::node::Recorded;
 
-/// Compilers, and whether there are more debug records than each JVM has by itself.
+/// Compilers, and additional debug records or not.
 const MODES: [(Tier, bool); 7] = [
     (Tier::Tiered, false),
     (Tier::C1, false),
@@ -66,7 +66,7 @@ fn methods() {
     in_all_modes(Layout::Methods, &["divide"], |_| 1.0);
 }
 
-/// What a range has to be said of at least.
+/// Minimum share of samples with a range.
 #[test]
 fn ranges_of_bytecodes() {
     in_all_modes(

@@ -60,7 +60,7 @@ fn of_a_running_program() {
             let mut lines = text.lines();
             let wide = lines.find(|line| line.chars().count() > columns);
             assert_eq!(wide, None, "{width}: {text}");
-            // A name that was cut would end without its method.
+            // Truncated names would lack the method.
             let named = text.contains("Strings.record(int)") || text.contains(".record(");
             assert!(named, "{width}: {text}");
         }
@@ -83,7 +83,7 @@ fn of_a_running_program() {
         annotate.arg(sources().parent().expect("the tests"));
         run(annotate)
             .code(0)
-            .prints("(skid)")
+            .prints("Skid:")
             .prints("ran as: ")
             .prints("invokevirtual java.lang.String.substring(int, int)")
             .prints("// String key = text.substring(at, equals)");
@@ -98,6 +98,6 @@ fn of_a_running_program() {
         // Part of two methods' names: both are told.
         let mut annotate = command(["annotate"]);
         annotate.arg(&file).arg("java.util.");
-        run(annotate).code(2).says("is a part of the names of");
+        run(annotate).code(2).says("be more specific");
     }
 }

@@ -1,16 +1,15 @@
-//! Whether reports tell the truth (TRUTH.md §2, §3, §4, §6), of the kernel engine on
+//! Whether reports tell the truth (docs/truth.md §2, §3, §4, §6), of the kernel engine on
 //! native programs. docs/truth.md has the figures.
 //!
 //! # False alarms
 //!
-//! A share is compared with what the program's own clock says, in units of its standard
-//! error, which is estimated from the recording's own samples by the means of 64 batches
-//! of consecutive ones. The ratio follows Student's t with 63 degrees of freedom: it
-//! exceeds [`T`] = 7.0 by chance in 2e-9 of all cases. There are at most 100 comparisons in
-//! this suite (5 functions, 6 lines, 6 lines of each of 2 threads: 23 in each of 4
-//! recordings; 6 for causality), so that one run of the suite has a false alarm with a
-//! probability below 2e-7: less than the one in a million that TRUTH.md §4 allows. Nothing
-//! is tried again. Recordings end after a number of cycles or samples, never at a time.
+//! A share is compared with what the program's own clock says, in units of its standard error,
+//! which is estimated from the recording's own samples by the means of 64 batches of consecutive
+//! ones. The ratio follows Student's t with 63 degrees of freedom: it exceeds [`T`] = 7.0 by chance
+//! in 2e-9 of all cases. The suite makes at most 100 comparisons (5 functions, 6 lines, 6 lines of
+//! each of 2 threads: 23 in each of 4 recordings; 6 for causality): one run has a false alarm with
+//! a probability below 2e-7, less than the one in a million allowed by docs/truth.md §4. Tests never
+//! repeat failures. Recordings end after a number of cycles or samples, never at a time.
 //!
 //! Ticks that come late because the host had taken the virtual CPU away are promised and
 //! not delivered. Where they would have fallen nobody knows, so their part of all
@@ -28,7 +27,7 @@ use common::vmscope::{Folder, attached, can_sample};
 use measured::{JITTER, Measured, Share, T, Worst, stolen_ns};
 use nix::sys::signal::Signal;
 
-/// The program's own counts, spelt out where one of them is changed.
+/// The program's default counts; tests replace single counts.
 const LOOPS: &str = "2000,4000,6000,8000,3000,5000";
 
 #[test]
@@ -55,16 +54,16 @@ fn known_shares_of_a_running_process_too() {
     let folder = Folder::new();
     let recording = folder.file("out.vmscope");
     let working = attached(target.pid(), &recording, 5000);
-    // Its own account covers its whole life; its shares are the same all the time.
+    // Its own account covers its whole life; its shares are constant.
     target.signal(Signal::SIGTERM);
     let program = serde_json::from_str(&target.wait()).expect("its report");
     working.end().code(0);
     Measured::new(&recording, program, stolen).agrees_with_its_clock("attach");
 }
 
-/// TRUTH.md §6: `share_b` is made to take twice as long by its loop count alone. From the
-/// shares s before, this follows for those after: 2 s_b / (1 + s_b) for it, and
-/// s_i / (1 + s_b) for each other, as the others take as long as before.
+/// docs/truth.md §6: `share_b` is made to take twice as long by its loop count alone. Prediction from
+/// the shares s before: 2 s_b / (1 + s_b) for it, and s_i / (1 + s_b) for each other, as the others
+/// take as long as before.
 #[test]
 fn a_range_slowed_down_grows_by_that_and_no_other_does() {
     let slower = LOOPS.replacen("4000", "8000", 1);
@@ -78,7 +77,7 @@ fn a_range_slowed_down_grows_by_that_and_no_other_does() {
     let missing = before.missing() + after.missing();
     let mut worst = Worst::default();
     for (range, share) in &old {
-        // By the derivatives of the prediction, as if all errors had one sign.
+        // Error bound: derivatives of the prediction, with equal signs.
         let whole = 1.0 + b.share;
         let (predicted, error) = if range.0 == "share_b" {
             (2.0 * b.share / whole, 2.0 * b.error / whole.powi(2))
@@ -104,7 +103,7 @@ fn a_range_slowed_down_grows_by_that_and_no_other_does() {
         worst.in_errors,
         100.0 * worst.bound,
     ));
-    // The bounds would not have let it pass for unchanged.
+    // The bounds would reject unchanged shares.
     assert!(grown > T * b.error, "{grown} {b:?}");
     before.is_delivered();
     after.is_delivered();

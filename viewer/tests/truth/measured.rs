@@ -10,25 +10,24 @@ use vmscope_symbolizer::Profile;
 use crate::common::vmscope::{Folder, can_sample, command, profile, report, run};
 use crate::common::{programs, say};
 
-/// Batches of consecutive samples (TRUTH.md §4 wants at least 30).
+/// Batches of consecutive samples (docs/truth.md §4 wants at least 30).
 pub const BATCHES: usize = 64;
 
 /// See the head of this file.
 pub const T: f64 = 7.0;
 
-/// Cycles of each of the two threads in a recording: some 2.1 s of CPU time of each, some
-/// 2,900 samples.
+/// Cycles per thread and recording: some 2.1 s of CPU time of each, some 2,900 samples.
 pub const CYCLES: &str = "500";
 
-/// How the cycles' lengths differ, in per cent. A program whose cycle is a multiple of the
-/// period is sampled at the same places of it for ever, which no statistics over its
-/// samples can see: docs/truth.md counts that among what is known to be wrong.
+/// How the cycles' lengths differ, in per cent. Cycles of a multiple of the period are sampled at
+/// constant places, invisible to statistics over samples: docs/truth.md counts that among what is
+/// known to be wrong.
 pub const JITTER: &str = "20";
 
 /// A source line of a function: what has a known share.
 pub type Range = (String, u64);
 
-/// A share, and the standard error of it.
+/// Share with standard error.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     pub share: f64,
@@ -75,20 +74,20 @@ impl Measured {
         Some(Self::new(&recording, output.json(), stolen))
     }
 
-    /// Delivered and promised samples (TRUTH.md §2).
+    /// Delivered and promised samples (docs/truth.md §2).
     pub fn delivery(&self) -> (f64, f64) {
         let samples = &self.document["samples"];
         (number(&samples["total"]), number(&samples["promised"]))
     }
 
-    /// The part of the promised samples that were not delivered.
+    /// Undelivered share of promised samples.
     pub fn missing(&self) -> f64 {
         let (delivered, promised) = self.delivery();
         ((promised - delivered) / promised).max(0.0)
     }
 
-    /// Each range's part of the time in all of them, by the program's own clock; of all
-    /// threads or of one.
+    /// Time share of each range over all recordings, by the program's clock; of all threads or of
+    /// one.
     pub fn truth(&self, tid: Option<u64>) -> BTreeMap<Range, f64> {
         let mut seconds = BTreeMap::new();
         for thread in list(&self.program["threads"]) {
@@ -103,11 +102,11 @@ impl Measured {
         seconds.into_values_with(|value| value / all)
     }
 
-    /// Each range's part of the samples in all of them, with its error.
+    /// Sample share of each range over all recordings, with error.
     pub fn shares(&self, tid: Option<u64>) -> BTreeMap<Range, Share> {
         let trace = &self.profile.trace;
         let known: Vec<Range> = self.truth(tid).into_keys().collect();
-        // Which range each place of the recording is in.
+        // Range of each place.
         let sites = self.profile.site_of_place.iter();
         let range_of_place: Vec<Option<usize>> = sites
             .map(|&site| {
@@ -156,7 +155,7 @@ impl Measured {
             let of_it = truth.iter().filter(|((name, _), _)| name == function);
             let truth = of_it.map(|(_, share)| share).sum();
             let share = batch_means(&functions, |hit| hit == index);
-            // What the report prints is what was counted here.
+            // The report prints these counts.
             let hits = functions.iter().filter(|hit| **hit == index).count();
             let mut entries = list(&self.document["entries"]).iter();
             let entry = entries.find(|entry| entry["name"] == **function);
@@ -204,7 +203,7 @@ impl Measured {
         self.is_delivered();
     }
 
-    /// TRUTH.md §2. What the host takes away can't be made up for, and is known as stolen
+    /// docs/truth.md §2. What the host takes away can't be made up for, and is known as stolen
     /// time on most machines; a guest's own load takes little. docs/truth.md says what is
     /// delivered: this bound is for any machine that a test may run on.
     pub fn is_delivered(&self) {

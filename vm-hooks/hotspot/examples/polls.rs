@@ -1,6 +1,5 @@
-//! What looking at a JVM costs: `polls PID [SECONDS]`. Polls as often as a recording
-//! does, but without samples; prints the first poll's time, the others', and what share
-//! of one processor they took.
+//! Cost of polls without samples: `polls PID [SECONDS]`. Prints the time of the first poll, CPU
+//! times of the others, and their share of a processor.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Where names of functions of `libjvm.so` belong: one from each line of the input.
-//! Prints how many of the lines belong where, or with `none` those of no part.
+//! Counts function names of `libjvm.so` (standard input, one per line) by part of the VM; `none`
+//! prints names without a part.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 use std::collections::BTreeMap;
 use std::io::BufRead as _;

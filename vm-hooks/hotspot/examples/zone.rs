@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         named += u32::from(info.is_ok());
         if with_chains && let Ok(info) = info {
             println!(
-                "{:x} id {} level {} osr {} state {} pcs {} implicit {} reloc {} {}.{}{} {}",
+                "{:x} id {} level {} osr {} state {} pcs {} implicit {} {}.{}{} {}",
                 nmethod.blob.code_begin.0,
                 nmethod.id.compile_id,
                 nmethod.level,
@@ -64,7 +64,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 nmethod.state,
                 nmethod.pcs.len(),
                 nmethod.implicit.len(),
-                nmethod.relocations.len(),
                 info.class,
                 info.name,
                 info.signature,

@@ -17,10 +17,11 @@ mod zone;
 use std::time::{Duration, Instant};
 
 use vmscope_process::{Adapter, AdapterError, Poll, ProcessView, SampleNeeds, cpu_time};
-use vmscope_records::{Avma, Stream, TimeNs, VmIdentity};
+use vmscope_records::{Avma, LimitKind, Stream, TimeNs, VmIdentity};
 
 use crate::bytecode::PoolLayout;
 use crate::evidence::FactsLayout;
+use crate::flags::Flags;
 use crate::jvm::{Jvm, TESTED};
 use crate::layout::Missing;
 use crate::pages::Pages;
@@ -139,6 +140,7 @@ impl HotSpotAdapter {
         };
         let data = VmData::new(process, known);
         tell_precision(&jvm, &data, poll);
+        tell_callers(&data, poll);
         let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone());
         match &pools {
             Ok(pools) => {
@@ -301,6 +303,21 @@ fn tell_precision(jvm: &Jvm, data: &VmData, poll: &mut Poll) {
              -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints",
         ),
         (true, false) => {}
+    }
+}
+
+/// Suggests the flag for callers of Java code.
+fn tell_callers(data: &VmData, poll: &mut Poll) {
+    const FLAG: &str = "PreserveFramePointer";
+    let is_off = |flags: &Flags| flags.get(FLAG).is_some() && !flags.is_on(FLAG);
+    if data.flags().is_some_and(is_off) {
+        poll.limit_of(
+            LimitKind::Callers,
+            "callers are found by frame pointers, which this JVM's compiled code does not keep: \
+             its callers are missing or wrong"
+                .to_owned(),
+            "start it with -XX:+PreserveFramePointer",
+        );
     }
 }
 

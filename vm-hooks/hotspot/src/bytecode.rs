@@ -3,7 +3,6 @@
 
 mod decode;
 mod listing;
-pub mod op;
 mod opcode;
 mod pool;
 mod reference;
@@ -11,7 +10,7 @@ mod text;
 
 pub use decode::{BytecodeError, Instruction, Instructions, Operands, instructions, length_at};
 pub use listing::{listing, operand_text};
-pub use opcode::{mnemonic, original, vm_name};
+pub use opcode::{mnemonic, op, original, vm_name};
 pub use pool::{Constant, ConstantPoolView, PoolLayout};
 pub use reference::{Callee, Reference, ReferenceKind};
 pub(crate) use text::decode_utf8;

@@ -67,7 +67,6 @@ impl Compiling {
     /// Finds the offsets of all fields.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::MissingField`].
     pub fn find(
         structs: &VmStructs,
@@ -98,7 +97,6 @@ impl Compiling {
     /// Reports begins and ends of compilations of `compilers`.
     ///
     /// # Errors
-    ///
     /// [`AdapterError`] only if all memory is unreadable.
     pub fn poll(
         &mut self,

@@ -73,7 +73,7 @@ use rustc_hash::FxHashSet;
 use vmscope_records::{Avma, Exactness};
 
 use crate::code::{Frame, Nmethod};
-pub use facts::{Arithmetic, MethodFacts, Referent, Sign};
+pub(crate) use facts::{MethodFacts, Referent};
 pub use full::{full, has_full_tables, stale_scope, without_needless};
 pub use memory::{FactsLayout, MemoryMethods};
 pub use tree::GuessLimits;

@@ -87,7 +87,6 @@ impl Flags {
     /// flags and flags of unknown type are left out.
     ///
     /// # Errors
-    ///
     /// [`AdapterError`] if the VM's tables lack its flags, or its memory is unreadable.
     pub fn read(memory: &dyn Memory, structs: &VmStructs) -> Result<Self, AdapterError> {
         let reading = || AdapterError::reading("flags");

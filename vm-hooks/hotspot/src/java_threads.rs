@@ -46,7 +46,6 @@ impl JavaThreads {
     /// Address of the list from `structs`.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::MissingField`].
     pub fn find(structs: &VmStructs) -> Result<Self, AdapterError> {
         let os_thread = structs
@@ -78,7 +77,6 @@ impl JavaThreads {
     /// Reads the list. Threads that end during the read are left out.
     ///
     /// # Errors
-    ///
     /// [`AdapterError`], also if the VM replaces the list during the read.
     pub fn read(&self, memory: &dyn Memory) -> Result<Vec<JavaThread>, AdapterError> {
         let all = self.addresses(memory)?;
@@ -140,7 +138,7 @@ impl JavaThreads {
         let class = memory.read_pointer(at).ok()?;
         let os_thread = at.checked_add(self.os_thread)?;
         let os_thread = memory.read_pointer(os_thread).ok()?;
-        // Threads before their start or after their end have no `OSThread`.
+        // Unstarted and ended threads have no `OSThread`.
         let id = os_thread.checked_add(self.thread_id)?;
         let id = memory.read_u32(id).ok().filter(|id| *id != 0)?;
         Some(JavaThread {

@@ -43,7 +43,6 @@ impl Jvm {
     /// Reads the self-description of the JVM in `process`.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::NotReady`] during its start, [`AdapterError::MissingField`] without an
     /// essential field, errors of reads.
     pub fn open(process: &ProcessView, memory: &dyn Memory) -> Result<Self, AdapterError> {
@@ -124,8 +123,7 @@ impl Version {
     }
 }
 
-/// Library of a HotSpot JVM, if mapped with code. Recognised by its name and by an export that
-/// no other JVM has.
+/// Library of a HotSpot JVM, if mapped with code, by file name and HotSpot's own export.
 #[must_use]
 pub fn library_of(process: &ProcessView) -> Option<LoadedModule> {
     let library = process.module(|name| name == LIBRARY)?;

@@ -8,7 +8,7 @@ const LEAST_IMAGE_BYTES: u64 = 4 << 20;
 /// Section with the heap of GraalVM's native images.
 const IMAGE_HEAP: &str = ".svm_heap";
 
-/// The other Java implementation in `process`, if any.
+/// Another Java implementation in `process`.
 pub(crate) fn recognise(process: &ProcessView) -> Option<AdapterError> {
     let modules = process.modules();
     if modules

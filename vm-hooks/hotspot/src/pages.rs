@@ -62,8 +62,8 @@ impl<'m> Pages<'m> {
         self.memory
     }
 
-    /// Drops all pages. Call this after the discovery of a new object and before reading it: a
-    /// cached page may be older than the object.
+    /// Drops all pages. Call this before the first read of a newly found object: cached pages may
+    /// be older.
     pub fn renew(&self) {
         self.kept().clear();
     }

@@ -13,48 +13,47 @@ mod runtime;
 
 use vmscope_records::{Region, RegionRule};
 
-/// A part of the VM, and the name patterns of its functions.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    /// Prefixes, separated by spaces.
-    begins: &'static str,
-    /// Substrings, separated by spaces.
-    holds: &'static str,
-    region: Region,
-    part: &'static str,
-}
-
 /// The VM's library.
 pub const MODULE: &str = "libjvm.so";
+
+/// Tables in the order of their precedence. A line names a part of the VM; the indented lines
+/// below have the patterns of its functions' names: `^` before a prefix, otherwise substrings.
+const TABLES: [(Region, &str); 7] = [
+    (Region::Compiler, compilers::BARRIERS),
+    (Region::Vm, runtime::HEAP_ACCESS),
+    (Region::Gc, collectors::ROWS),
+    (Region::Interpreter, runtime::INTERPRETER),
+    (Region::Compiler, compilers::ROWS),
+    (Region::Vm, runtime::ROWS),
+    (Region::Compiler, compilers::NODES),
+];
 
 /// Rules for `libjvm.so`. The last rule matches all remaining names.
 #[must_use]
 pub fn rules() -> Vec<RegionRule> {
-    let tables = [
-        compilers::BARRIERS,
-        runtime::HEAP_ACCESS,
-        collectors::ROWS,
-        runtime::INTERPRETER,
-        compilers::ROWS,
-        runtime::ROWS,
-        compilers::NODES,
-    ];
-    let rows = tables.into_iter().flatten();
-    let rules = rows.flat_map(|row| {
-        let begins = row.begins.split_whitespace();
-        let begins = begins.map(|word| rule(word, "", row.region, row.part));
-        let holds = row.holds.split_whitespace();
-        begins.chain(holds.map(|word| rule("", word, row.region, row.part)))
-    });
-    let rest = rule("", "", Region::Vm, "");
-    rules.chain([rest]).collect()
+    let mut rules = Vec::new();
+    for (region, table) in TABLES {
+        let mut part = "";
+        for line in table.lines().filter(|line| !line.starts_with('#')) {
+            match line.strip_prefix(' ') {
+                None => part = line,
+                Some(patterns) => {
+                    let patterns = patterns.split_whitespace();
+                    rules.extend(patterns.map(|pattern| rule(pattern, region, part)));
+                }
+            }
+        }
+    }
+    rules.push(rule("", Region::Vm, ""));
+    rules
 }
 
-fn rule(prefix: &str, contains: &str, region: Region, part: &str) -> RegionRule {
+fn rule(pattern: &str, region: Region, part: &str) -> RegionRule {
+    let prefix = pattern.strip_prefix('^');
     RegionRule {
         module: MODULE.to_owned(),
-        prefix: prefix.to_owned(),
-        contains: contains.to_owned(),
+        prefix: prefix.unwrap_or_default().to_owned(),
+        contains: prefix.map_or(pattern, |_| "").to_owned(),
         suffix: String::new(),
         region,
         part: part.to_owned(),

@@ -49,7 +49,6 @@ pub(crate) fn sample_needs() -> SampleNeeds {
             .iter()
             .fold(0, |all, bit| all | 1 << bit),
         stack_bytes: STACK_BYTES,
-        words: Vec::new(),
         sources: interpreter_sources(),
     }
 }

@@ -34,7 +34,6 @@ pub struct Routine {
 /// name it has, or a routine between bytecodes.
 ///
 /// # Errors
-///
 /// [`AdapterError::MissingField`], [`AdapterError::NotReady`], errors of reads.
 pub fn codelets(structs: &VmStructs, memory: &dyn Memory) -> Result<Vec<Routine>, AdapterError> {
     const WHAT: &str = "interpreter";
@@ -86,7 +85,8 @@ pub fn codelets(structs: &VmStructs, memory: &dyn Memory) -> Result<Vec<Routine>
             Some(String::from_utf8_lossy(&name).into_owned())
         };
         let name = handler_name(number)
-            .unwrap_or_else(|| described().unwrap_or_else(|| "interpreter".to_owned()));
+            .or_else(|| described().map(readable))
+            .unwrap_or_else(|| "interpreter".to_owned());
         let code = at.saturating_add(header);
         let code = code.next_multiple_of(CODELET_ALIGNMENT).min(next);
         found.push(Routine {
@@ -97,6 +97,17 @@ pub fn codelets(structs: &VmStructs, memory: &dyn Memory) -> Result<Vec<Routine>
         at = next;
     }
     Ok(found)
+}
+
+/// Interpreted methods call from bytecodes, and callees return to these codelets: as callers they
+/// stand for an interpreted method.
+fn readable(description: String) -> String {
+    match description.as_str() {
+        "return entry points" | "invoke return entry points" => {
+            format!("interpreted method ({description})")
+        }
+        _ => description,
+    }
 }
 
 /// Name of a bytecode's codelet. First comes the Java instruction as in listings, so that
@@ -189,6 +200,16 @@ pub fn cut(start: Avma, end: Avma, blob: &str, entries: &[(Avma, String)]) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn return_points_stand_for_an_interpreted_caller() {
+        let name = readable("return entry points".to_owned());
+        assert_eq!(name, "interpreted method (return entry points)");
+        assert_eq!(
+            readable("slow signature handler".to_owned()),
+            "slow signature handler"
+        );
+    }
 
     #[test]
     fn names_of_stub_variables() {

@@ -207,7 +207,6 @@ impl VmData {
     /// and every 100 ms while the VM is idle.
     ///
     /// # Errors
-    ///
     /// [`AdapterError`] if all memory is unreadable.
     pub fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.find_data(process);

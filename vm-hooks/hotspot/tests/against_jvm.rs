@@ -50,7 +50,7 @@ struct Compared {
     blobs: usize,
 }
 
-/// The VM's name of a class as JVMTI has it.
+/// JVMTI's form of a VM class name.
 fn jvmti_class(class: &str) -> String {
     format!("L{};", class.replace("+0x", ".0x"))
 }
@@ -84,7 +84,7 @@ fn same_method(compared: &mut Compared, outside: &MethodInfo, oracle: &OracleMet
     assert_eq!(outside.signature, oracle.signature, "{told}");
     let file = (!outside.file.is_empty()).then(|| outside.file.clone());
     assert_eq!(file, oracle.source, "{told}");
-    // A bytecode with two lines has the first one, as in the VM's own look-up.
+    // The first of two lines counts, as in the VM's lookup.
     let mut lines: BTreeMap<u32, u32> = BTreeMap::new();
     for &(bci, line) in &oracle.lines {
         lines.entry(bci).or_insert(line);
@@ -138,7 +138,7 @@ fn same_nmethod(
     compared.osr += usize::from(outside.nmethod.is_osr());
 }
 
-/// Every piece of code that is told lies in a blob; where it is all of one, the names agree.
+/// Each stub lies in a blob; a stub that fills its blob has the blob's name.
 fn same_stubs(compared: &mut Compared, zone: &Zone, oracle: &Oracle) {
     for stub in &oracle.stubs {
         let end = stub.address + stub.size;
@@ -185,8 +185,7 @@ fn compare(jvm: &Jvm, release: u32) -> Option<Compared> {
             compared.passing += 1;
             continue;
         }
-        // Zombie and unloaded are 3 and 4 where there are such states. JDK 17 does not tell either
-        // of what is not entrant (2) and a zombie as soon as the sweeper comes.
+        // States 3 and 4: zombie, unloaded. JDK 17 reports no not-entrant code (2).
         let state = outside.nmethod.state;
         let dead = outside.nmethod.method.0 == 0 || state >= 3 || (release == 17 && state == 2);
         assert!(dead, "the JVM does not tell of {outside:?}");
@@ -196,20 +195,19 @@ fn compare(jvm: &Jvm, release: u32) -> Option<Compared> {
     Some(compared)
 }
 
-/// How often a program does its work, at most. Nearly always once is enough.
+/// Maximum repetitions of a program's work; one mostly suffices.
 const TURNS: usize = 20;
 
-/// Has the program work until so much of it is compiled, as it is seen from outside.
+/// Repeats the work until at least `least` nmethods and records exist.
 ///
-/// How far compilers come while a program runs depends on the machine, and what waits for them is
-/// dropped when the program does not run it any more. But after each turn they come to their end,
-/// most of what was compiled stays, and the next turn adds to it. So the bound is one of turns, not
-/// of time; and `least` is half of what is in use after the first turn on an idle machine, or less.
+/// Compilers drop tasks of programs that stopped. Each repetition adds compiled code, so the limit
+/// counts repetitions, not time; `least` is at most half of the code after one repetition on an
+/// idle machine.
 fn until_compiled(jvm: &mut Jvm, least: (usize, usize)) {
     for _ in 0..TURNS {
         jvm.rests();
         let zone = read(jvm.pid());
-        // In use: nothing else is sure to stay until it is compared.
+        // Only code in use stays until the comparison.
         let live = zone.nmethods.values().filter(|one| one.nmethod.state == 0);
         let records = live.clone().map(|one| one.records.len()).sum::<usize>();
         let compiled = (live.count(), records);
@@ -221,7 +219,7 @@ fn until_compiled(jvm: &mut Jvm, least: (usize, usize)) {
     panic!("after {TURNS} turns less than {least:?} nmethods and records");
 }
 
-/// One JVM, from start to comparison, with at least so many nmethods and records.
+/// One JVM, from start to comparison.
 fn of(
     jdk: &Jdk,
     flags: &[&str],
@@ -258,7 +256,7 @@ fn of(
     Some(compared)
 }
 
-/// The same on all releases, with at least so many nmethods and records.
+/// Likewise on all releases.
 fn on_all(flags: &[&str], class: &str, arguments: &[&str], least: (usize, usize)) {
     for jdk in jdks() {
         let Some(compared) = of(&jdk, flags, class, arguments, least) else {

@@ -1,5 +1,5 @@
-//! A core file of a running JVM: the reader finds in it what it finds in the process; of
-//! one that was cut off it finds less, or says why it finds nothing.
+//! Core files of running JVMs: same findings as in the process; truncated files give fewer findings
+//! or an error.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -24,7 +24,7 @@ use vmscope_records::Pid;
 const ET_CORE: u16 = 4;
 const NT_FILE: u32 = 0x4649_4c45;
 
-/// Larger mappings are left out: nothing that is read here is in one.
+/// Maximum size of a dumped mapping.
 const MAX_MAPPING: u64 = 256 << 20;
 
 /// What the kernel writes: `NT_FILE` and the memory; of what is mapped of files and was
@@ -103,8 +103,7 @@ fn core_files_hold_what_the_process_did() {
             return;
         };
         let process = ProcessView::open(Pid(jvm.pid())).unwrap();
-        // The JVM may still do something of its own: what was there before and after is
-        // compared with what is in the file.
+        // Compares only code present before and after the dump.
         let before = walk(&process, &Pages::new(process.memory())).unwrap();
         let image = core_of(&process, true);
         let default = core_of(&process, false);
@@ -126,7 +125,7 @@ fn core_files_hold_what_the_process_did() {
             assert!(found.contains(id), "{id:?}\n{other:?}");
         }
         assert!(names * 100 > whole.methods.len() * 95, "{names} names");
-        // What the kernel leaves out by default is in the library still.
+        // Pages omitted by default come from the library.
         let of_default = read(&default).unwrap();
         assert_eq!(ids(&of_default), ids(&read(&default).unwrap()));
         for id in stayed.clone() {

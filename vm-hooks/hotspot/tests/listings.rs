@@ -59,7 +59,7 @@ fn javap(program: &Path, jdk: &Jdk, path: &Path, classes: &[String]) -> javap::M
 }
 
 struct Read {
-    /// All that have bytecodes, with their listings.
+    /// Methods with bytecodes, and their listings.
     methods: Vec<(MethodInfo, Vec<(u32, String)>)>,
     /// The interpreter's codelets: number and name.
     codelets: Vec<(i64, String)>,
@@ -90,7 +90,7 @@ fn read(pid: u32, wanted: impl Fn(&str) -> bool) -> Read {
     Read { methods, codelets }
 }
 
-/// Codelets one after the other in the interpreter's buffer.
+/// Codelets of the interpreter's buffer.
 fn codelets(structs: &VmStructs, memory: &dyn Memory) -> Vec<(i64, String)> {
     let field = |of: &str, name: &str| structs.scalar(of, name).unwrap();
     let at = structs.static_at("AbstractInterpreter", "_code").unwrap();
@@ -130,7 +130,7 @@ fn listings_are_those_of_javap() {
     let (Some(folder), Some(program)) = (listed(), jdks::javap()) else {
         return;
     };
-    // Of JDKs' own classes, all that are loaded, or some.
+    // All loaded JDK classes, or a selection.
     let all = std::env::var_os("VMSCOPE_ALL_CLASSES").is_some();
     for jdk in jdks::every() {
         let Some(jvm) = Jvm::listed(&jdk, &["-Xmx64m"]) else {

@@ -64,7 +64,7 @@ fn told(walk: &Walk) -> String {
         }
         writeln!(
             text,
-            "{:06x}..{:06x} id {} level {} osr {} state {} {}: {} records ({} frames, {:016x}), {} implicit, {} oops, {} relocation bytes",
+            "{:06x}..{:06x} id {} level {} osr {} state {} {}: {} records ({} frames, {:016x}), {} implicit",
             nmethod.blob.code_begin.0 - begin,
             nmethod.blob.code_end.0 - begin,
             nmethod.id.compile_id,
@@ -76,8 +76,6 @@ fn told(walk: &Walk) -> String {
             chains.iter().flatten().map(Vec::len).sum::<usize>(),
             digest(&all),
             nmethod.implicit.len(),
-            nmethod.oops.len(),
-            nmethod.relocations.len(),
         )
         .unwrap();
     }
@@ -142,7 +140,7 @@ fn missing_pages_cost_what_is_in_them() {
         for part in 0..48 {
             let mut torn = whole.clone();
             let size = torn.pages.len();
-            // One page of each part is gone; from half on, all behind it too.
+            // Removes one page of a part; in the second half, all later pages too.
             let at = size * (part % 24) / 24;
             torn.pages.drain(at..if part < 24 { at + 1 } else { size });
             let process = torn.process();
@@ -162,7 +160,7 @@ fn missing_pages_cost_what_is_in_them() {
     }
 }
 
-/// What calls and field instructions were resolved to is what they name.
+/// Resolved targets have the names of their references.
 #[test]
 fn references_are_to_what_they_name() {
     for name in ["jdk17", "jdk25"] {
@@ -195,7 +193,7 @@ fn references_are_to_what_they_name() {
                 }
                 let is_bound = [op::INVOKESTATIC, op::INVOKESPECIAL].contains(&instruction.opcode);
                 if let Some(method) = reference.method.filter(|_| is_bound)
-                    // Of a method that is not compiled the snapshot has nothing.
+                    // Snapshots lack uncompiled methods.
                     && let Some(Some((called, _))) = walk.methods.get(&method)
                 {
                     let called = (&called.name, &called.signature);

@@ -28,7 +28,7 @@ const MAX_BYTES: usize = 256 << 20;
 
 /// A piece of code as a file tells of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct CodeLoad {
     pub start: Avma,
     pub size: u64,
     /// As the VM writes it.
@@ -44,15 +44,15 @@ pub(crate) struct Piece {
 #[derive(Debug)]
 pub(crate) struct LiveCode {
     kind: VmKind,
-    by_start: BTreeMap<u64, Placed>,
+    by_start: BTreeMap<u64, LiveEntry>,
     methods: HashMap<(String, String, u32), MethodKey>,
     /// Code that was over by then is not told: before the recording began.
-    tell_from: TimeNs,
+    emit_from: TimeNs,
     max_live: usize,
     max_bytes: usize,
     live_bytes: usize,
     method_bytes: usize,
-    held: Held,
+    held: HeldBack,
     /// Which reading of a file that is written anew has told of it last.
     edition: u32,
     /// Pieces that can't be: of no size, beyond the address space, too many.
@@ -65,7 +65,7 @@ pub(crate) struct LiveCode {
 
 /// What is held back.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct HeldBack {
     count: usize,
     bytes: usize,
     /// What is told next is here or after it.
@@ -73,7 +73,7 @@ struct Held {
 }
 
 #[derive(Debug)]
-struct Placed {
+struct LiveEntry {
     end: u64,
     key: ConstituentKey,
     since: TimeNs,
@@ -82,10 +82,10 @@ struct Placed {
     edition: u32,
     /// What is still to be told of it: its records are held back while a file is read
     /// for the first time, since most of it may be over.
-    untold: Option<Box<Constituent>>,
+    held: Option<Box<Constituent>>,
 }
 
-impl Placed {
+impl LiveEntry {
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.name.len()
     }
@@ -104,17 +104,17 @@ fn bytes_of(constituent: &Constituent) -> usize {
 }
 
 impl LiveCode {
-    pub fn new(kind: VmKind, tell_from: TimeNs) -> Self {
+    pub fn new(kind: VmKind, emit_from: TimeNs) -> Self {
         LiveCode {
             kind,
             by_start: BTreeMap::new(),
             methods: HashMap::new(),
-            tell_from,
+            emit_from,
             max_live: MAX_LIVE,
             max_bytes: MAX_BYTES,
             live_bytes: 0,
             method_bytes: 0,
-            held: Held::default(),
+            held: HeldBack::default(),
             edition: 0,
             unusable: 0,
             disordered: 0,
@@ -122,11 +122,11 @@ impl LiveCode {
         }
     }
 
-    /// Code was put somewhere. `hold` keeps it back until [`LiveCode::tell`].
-    pub fn load(&mut self, mut piece: Piece, hold: bool, poll: &mut Poll) {
-        let start = piece.start.get();
-        let end = start.checked_add(piece.size);
-        let fits = piece.size != 0 && u32::try_from(piece.size).is_ok();
+    /// Code was put somewhere. `hold` keeps it back until [`LiveCode::emit_held`].
+    pub fn load(&mut self, mut load: CodeLoad, hold: bool, poll: &mut Poll) {
+        let start = load.start.get();
+        let end = start.checked_add(load.size);
+        let fits = load.size != 0 && u32::try_from(load.size).is_ok();
         let Some(end) = end.filter(|_| fits) else {
             self.unusable += 1;
             return;
@@ -134,56 +134,56 @@ impl LiveCode {
         // Each of V8's workers tells of all builtins again.
         let same = self.by_start.get_mut(&start).filter(|there| {
             there.end == end
-                && *there.name == *piece.name
+                && *there.name == *load.name
                 && !there.has_lines
-                && piece.lines.is_empty()
+                && load.lines.is_empty()
         });
         if let Some(there) = same {
             there.edition = self.edition;
             return;
         }
         // Even where there is no room for it: the old code is not there any more.
-        let since = self.make_room(start, end, piece.since, piece.absent_at, poll);
+        let since = self.make_room(start, end, load.since, load.absent_at, poll);
         if self.by_start.len() >= self.max_live || self.live_bytes >= self.max_bytes {
             self.unusable += 1;
             return;
         }
         let key = poll.keys().constituent();
-        let constituent = self.constituent(key, &mut piece, since, poll);
-        let mut placed = Placed {
+        let constituent = self.constituent(key, &mut load, since, poll);
+        let mut entry = LiveEntry {
             end,
             key,
             since,
-            name: piece.name.into(),
-            has_lines: !piece.lines.is_empty(),
+            name: load.name.into(),
+            has_lines: !load.lines.is_empty(),
             edition: self.edition,
-            untold: None,
+            held: None,
         };
         if hold && self.held.bytes < self.max_bytes {
-            placed.untold = Some(Box::new(constituent));
+            entry.held = Some(Box::new(constituent));
         } else {
             poll.code(CodeChange::Seen(constituent));
         }
-        self.put(start, placed);
+        self.put(start, entry);
     }
 
     /// Code was moved; what is not known to be there can't be, but ends what was where
     /// it is moved to.
     pub fn moved(&mut self, from: Avma, to: Avma, size: u64, time: TimeNs, poll: &mut Poll) {
-        let Some(mut placed) = self.take(from.get()) else {
+        let Some(mut entry) = self.take(from.get()) else {
             let end = to.get().saturating_add(size);
             self.make_room(to.get(), end, time, None, poll);
             self.unusable += 1;
             return;
         };
-        let size = size.min(placed.end - from.get());
+        let size = size.min(entry.end - from.get());
         let Some(end) = to.get().checked_add(size) else {
             self.unusable += 1;
             return;
         };
-        let time = self.make_room(to.get(), end, time.max(placed.since), None, poll);
-        if let Some(mut constituent) = placed.untold.take() {
-            if time <= self.tell_from {
+        let time = self.make_room(to.get(), end, time.max(entry.since), None, poll);
+        if let Some(mut constituent) = entry.held.take() {
+            if time <= self.emit_from {
                 let map_fits = constituent.end.get() - constituent.start.get() == size;
                 constituent.start = to;
                 constituent.end = Avma(end);
@@ -191,32 +191,32 @@ impl LiveCode {
                 if !map_fits {
                     constituent.map = PcMap::None;
                 }
-                placed.untold = Some(constituent);
+                entry.held = Some(constituent);
             } else {
                 poll.code(CodeChange::Seen(*constituent));
             }
         }
-        if placed.untold.is_none() {
+        if entry.held.is_none() {
             poll.code(CodeChange::Moved(ConstituentMoved {
-                key: placed.key,
+                key: entry.key,
                 last_seen: time,
                 time,
                 to,
             }));
         }
-        placed.end = end;
-        placed.since = time;
-        self.put(to.get(), placed);
+        entry.end = end;
+        entry.since = time;
+        self.put(to.get(), entry);
     }
 
     /// Tells what was held back and is still there, at most `at_most` pieces; whether
     /// that was all.
-    pub fn tell(&mut self, at_most: usize, poll: &mut Poll) -> bool {
+    pub fn emit_held(&mut self, at_most: usize, poll: &mut Poll) -> bool {
         let mut left = at_most;
         let mut from = std::mem::take(&mut self.held.from);
         while self.held.count > 0 && left > 0 {
-            for (start, placed) in self.by_start.range_mut(from..) {
-                let Some(constituent) = placed.untold.take() else {
+            for (start, entry) in self.by_start.range_mut(from..) {
+                let Some(constituent) = entry.held.take() else {
                     continue;
                 };
                 self.held.count = self.held.count.saturating_sub(1);
@@ -244,9 +244,9 @@ impl LiveCode {
 
     /// Ends what was not told again since [`LiveCode::begin_anew`] and was there at
     /// `last_seen`.
-    pub fn end_what_was_not_told(&mut self, last_seen: TimeNs, time: TimeNs, poll: &mut Poll) {
-        let of_old = |(start, placed): (&u64, &Placed)| {
-            (placed.edition != self.edition).then_some((*start, placed.since))
+    pub fn end_missing(&mut self, last_seen: TimeNs, time: TimeNs, poll: &mut Poll) {
+        let of_old = |(start, entry): (&u64, &LiveEntry)| {
+            (entry.edition != self.edition).then_some((*start, entry.since))
         };
         let gone: Vec<(u64, TimeNs)> = self.by_start.iter().filter_map(of_old).collect();
         for (start, since) in gone {
@@ -256,23 +256,23 @@ impl LiveCode {
         }
     }
 
-    fn put(&mut self, start: u64, placed: Placed) {
-        self.live_bytes = self.live_bytes.saturating_add(placed.bytes());
-        if let Some(constituent) = &placed.untold {
+    fn put(&mut self, start: u64, entry: LiveEntry) {
+        self.live_bytes = self.live_bytes.saturating_add(entry.bytes());
+        if let Some(constituent) = &entry.held {
             self.held.count += 1;
             self.held.bytes = self.held.bytes.saturating_add(bytes_of(constituent));
         }
-        self.by_start.insert(start, placed);
+        self.by_start.insert(start, entry);
     }
 
-    fn take(&mut self, start: u64) -> Option<Placed> {
-        let placed = self.by_start.remove(&start)?;
-        self.live_bytes = self.live_bytes.saturating_sub(placed.bytes());
-        if let Some(constituent) = &placed.untold {
+    fn take(&mut self, start: u64) -> Option<LiveEntry> {
+        let entry = self.by_start.remove(&start)?;
+        self.live_bytes = self.live_bytes.saturating_sub(entry.bytes());
+        if let Some(constituent) = &entry.held {
             self.held.count = self.held.count.saturating_sub(1);
             self.held.bytes = self.held.bytes.saturating_sub(bytes_of(constituent));
         }
-        Some(placed)
+        Some(entry)
     }
 
     /// Ends the piece at `start`; what was held back and over before the recording
@@ -288,8 +288,8 @@ impl LiveCode {
         let Some(old) = self.take(start) else {
             return;
         };
-        if let Some(constituent) = old.untold {
-            if time <= self.tell_from {
+        if let Some(constituent) = old.held {
+            if time <= self.emit_from {
                 return;
             }
             poll.code(CodeChange::Seen(*constituent));
@@ -320,7 +320,7 @@ impl LiveCode {
         let before = self.by_start.range(..start).next_back();
         overlapped.extend(
             before
-                .filter(|(_, placed)| placed.end > start)
+                .filter(|(_, entry)| entry.end > start)
                 .map(|(&from, _)| from),
         );
         let mut latest = time;
@@ -340,7 +340,7 @@ impl LiveCode {
     fn constituent(
         &mut self,
         key: ConstituentKey,
-        piece: &mut Piece,
+        load: &mut CodeLoad,
         since: TimeNs,
         poll: &mut Poll,
     ) -> Constituent {
@@ -350,12 +350,12 @@ impl LiveCode {
             tier,
             file,
             line,
-        } = self.kind.split(&piece.name);
+        } = self.kind.split(&load.name);
         if !self.kind.has_lines(&tier) {
-            piece.lines = Vec::new();
+            load.lines = Vec::new();
         }
         // Where the name does not tell, the first position does.
-        let (file, line) = match piece.lines.first() {
+        let (file, line) = match load.lines.first() {
             Some(first) if file.is_empty() => (first.file.to_string(), first.line),
             _ => (file, line),
         };
@@ -364,16 +364,16 @@ impl LiveCode {
             .then(|| self.method(&name, &file, line, since, poll))
             .flatten();
         let map = match method {
-            Some(method) => self.covers(piece, method, &name, &file, poll),
+            Some(method) => self.covers(load, method, &name, &file, poll),
             None => PcMap::None,
         };
         Constituent {
             key,
             process: poll.process(),
             since,
-            absent_at: piece.absent_at.filter(|absent| *absent < since),
-            start: piece.start,
-            end: Avma(piece.start.get().saturating_add(piece.size)),
+            absent_at: load.absent_at.filter(|absent| *absent < since),
+            start: load.start,
+            end: Avma(load.start.get().saturating_add(load.size)),
             kind,
             tier,
             name,

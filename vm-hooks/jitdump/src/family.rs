@@ -1,95 +1,48 @@
-//! The family: which processes get an adapter, and what `record` turns on for them.
-
-mod whose;
+//! The family: recognition of processes, and environment changes by `record`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use vmscope_process::{
-    Adapter, AdapterError, AdapterFamily, Environment, EnvironmentChange, Launch, ProcessView,
+    Adapter, AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView,
 };
 use vmscope_records::{Pid, TimeNs, VmIdentity};
 
-use crate::adapter::{FileAdapter, Origin, now};
+use crate::adapter::{FileAdapter, FileOrigin, now};
+use crate::attribution::{self, Attribution, FileRequests, name_of};
+use crate::cleanup::Cleanup;
 use crate::find::{self, DumpMarker, PERF_MAP_FOLDER};
 use crate::follow::FileError;
 use crate::launch::{launch_environment, launch_hint};
-use crate::litter::Litter;
+use crate::launched::Launched;
 use crate::vm::{self, Vm, VmKind};
-
-pub(crate) use whose::Ours;
-use whose::Wishes;
 
 /// VMs that describe their code in jitdump files or perf maps.
 #[derive(Debug)]
 pub struct Family {
     launched: Option<Arc<Launched>>,
-    /// What was over before that is not asked for: when the recording began.
-    tell_from: TimeNs,
+    /// Code gone before this time (the recording's start) is skipped.
+    emit_from: TimeNs,
 }
 
 impl Family {
-    /// For processes that run already: their files are their user's, and are left where
-    /// they are.
+    /// For running processes: files belong to the user and stay.
     #[must_use]
     pub fn attaching() -> Self {
         Family {
             launched: None,
-            tell_from: now(),
+            emit_from: now(),
         }
     }
 
-    /// For a command that is to be started, with its VM's files turned on; those are
-    /// cleaned up through `litter`.
+    /// For a command to be started, with its VM's files requested; `cleanup` removes them.
     #[must_use]
-    pub fn launching(litter: Litter) -> Self {
+    pub fn launching(cleanup: Cleanup) -> Self {
         Family {
-            launched: Some(Arc::new(Launched {
-                litter,
-                state: Mutex::default(),
-            })),
-            tell_from: TimeNs(0),
+            launched: Some(Arc::new(Launched::new(cleanup))),
+            emit_from: TimeNs(0),
         }
-    }
-}
-
-/// What vmscope has turned on in the command that it started.
-#[derive(Debug)]
-pub(crate) struct Launched {
-    litter: Litter,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    folder: Vec<u8>,
-    wishes: Wishes,
-    said: Vec<(String, &'static str)>,
-}
-
-impl Launched {
-    pub fn litter(&self) -> &Litter {
-        &self.litter
-    }
-
-    /// What there is to say about how it was turned on, once.
-    pub fn take_said(&self) -> Vec<(String, &'static str)> {
-        std::mem::take(&mut self.state().said)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Which files of a process that was just recognised are ours, as the journal is
-    /// told, too.
-    fn whose(&self, kind: VmKind, process: &ProcessView, given: Option<&Environment>) -> Ours {
-        let ours = self.state().wishes.of(kind, process, given);
-        if process.is_live() {
-            self.litter.is_seen(process, ours);
-        }
-        ours
     }
 }
 
@@ -98,7 +51,7 @@ fn takes_effect(change: &EnvironmentChange, old: Option<&OsString>) -> bool {
     match change {
         EnvironmentChange::SetDefault { .. } => old.is_none(),
         EnvironmentChange::Append { .. } => {
-            !old.is_some_and(|old| whose::asks(&old.to_string_lossy()))
+            !old.is_some_and(|old| attribution::asks_for_files(&old.to_string_lossy()))
         }
     }
 }
@@ -115,22 +68,22 @@ impl AdapterFamily for Family {
             && process.is_live()
         {
             environment = process.environment().ok();
-            let wishes = &mut launched.state().wishes;
-            wishes.note(process, environment.as_ref());
+            let requests = &mut launched.state().requests;
+            requests.note(process, environment.as_ref());
         }
         let vm = match vm::recognise(process) {
             Some(vm) => vm,
             None if has_files(process) => unknown(process),
             None => return Ok(None),
         };
-        let origin = Origin {
-            ours: launched.map_or_else(Ours::default, |launched| {
-                launched.whose(vm.kind, process, environment.as_ref())
+        let origin = FileOrigin {
+            attribution: launched.map_or_else(Attribution::default, |launched| {
+                launched.attribution(vm.kind, process, environment.as_ref())
             }),
             launched: self.launched.clone(),
             map_folder: find::perf_map_folder(vm.kind, process, environment),
         };
-        let adapter = FileAdapter::new(vm, origin, self.tell_from);
+        let adapter = FileAdapter::new(vm, origin, self.emit_from);
         Ok(Some(Box::new(adapter)))
     }
 
@@ -145,20 +98,21 @@ impl AdapterFamily for Family {
                 .collect();
         let mut state = launched.state();
         state.folder = launch.folder.as_os_str().as_bytes().to_vec();
-        state.wishes = Wishes::new(&changes, |name| std::env::var_os(name), &launch.command);
-        if !launch.folder_is_writable && state.wishes.kinds().any(|kind| kind == VmKind::V8) {
+        state.requests =
+            FileRequests::new(&changes, |name| std::env::var_os(name), &launch.command);
+        if !launch.folder_is_writable && state.requests.kinds().any(|kind| kind == VmKind::V8) {
             let text = format!(
                 "V8 can't write its dump into {}, so it writes a perf map: there are no source \
                  lines, and code is known from when it was first seen on",
                 launch.folder.display()
             );
             state
-                .said
+                .limits
                 .push((text, "a working folder that can be written to"));
         }
         if let Some(hint) = launch_hint(&launch.command) {
             let text = "the VM can't be told through the environment to name its code";
-            state.said.push((text.to_owned(), hint));
+            state.limits.push((text.to_owned(), hint));
         }
         changes
     }
@@ -166,15 +120,15 @@ impl AdapterFamily for Family {
     fn launched(&self, pid: Pid) {
         if let Some(launched) = &self.launched {
             let state = launched.state();
-            if state.wishes.are_all_ours() {
-                launched.litter.launched(pid.0, &state.folder);
+            if state.requests.are_all_ours() {
+                launched.cleanup().launched(pid.0, &state.folder);
             }
         }
     }
 
     fn recording_over(&self) {
         if let Some(launched) = &self.launched {
-            launched.litter.finish();
+            launched.cleanup().finish();
         }
     }
 }
@@ -208,12 +162,6 @@ fn unknown(process: &ProcessView) -> Vm {
             version: String::new(),
         },
         rules: Vec::new(),
-    }
-}
-
-fn name_of(change: &EnvironmentChange) -> &str {
-    match change {
-        EnvironmentChange::SetDefault { name, .. } | EnvironmentChange::Append { name, .. } => name,
     }
 }
 

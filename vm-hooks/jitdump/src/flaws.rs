@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 /// What was wrong in a file, by kind. The kinds are an enum, so this stays small
 /// whatever the file holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flaws<K>(BTreeMap<K, Seen>);
+pub struct Flaws<K>(BTreeMap<K, FlawCount>);
 
 /// How often, and where first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct FlawCount {
     /// How often.
     pub count: u64,
     /// The byte offset in the file where it was first seen.
@@ -36,7 +36,7 @@ impl<K: Ord + Copy> Flaws<K> {
     }
 
     /// All that there are, by kind.
-    pub fn iter(&self) -> impl Iterator<Item = (K, Seen)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (K, FlawCount)> + '_ {
         self.0.iter().map(|(kind, seen)| (*kind, *seen))
     }
 
@@ -44,7 +44,7 @@ impl<K: Ord + Copy> Flaws<K> {
         if count == 0 {
             return;
         }
-        let seen = self.0.entry(kind).or_insert(Seen {
+        let seen = self.0.entry(kind).or_insert(FlawCount {
             count: 0,
             first_at: at,
         });

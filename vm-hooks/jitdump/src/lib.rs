@@ -16,6 +16,8 @@
 )]
 
 mod adapter;
+mod attribution;
+pub mod cleanup;
 mod clock;
 mod code;
 pub mod dump;
@@ -24,9 +26,9 @@ pub mod find;
 mod flaws;
 pub mod follow;
 pub mod launch;
-pub mod litter;
+mod launched;
 pub mod perf_map;
 pub mod vm;
 
 pub use family::Family;
-pub use flaws::{Flaws, Seen};
+pub use flaws::{FlawCount, Flaws};

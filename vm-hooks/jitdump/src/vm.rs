@@ -11,7 +11,7 @@ mod mono;
 mod name;
 mod php;
 mod recognise;
-mod rows;
+mod region_table;
 mod v8;
 mod wasmtime;
 

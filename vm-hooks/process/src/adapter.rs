@@ -1,203 +1,185 @@
-//! What a VM family implements so that vmscope can read its VMs from outside.
+//! The interface of VM families: how vmscope reads their VMs from outside.
 //!
-//! The life of an adapter, and who calls what:
+//! Life cycle of an adapter:
 //!
 //! ```text
 //!   record -- CMD   family.launch_environment      before the target starts
-//!                   family.launch_needs            before anybody knows which VM it runs
-//!                   family.launched                it has a pid, and has yet to start
-//!   each program    family.recognise ─→ adapter    again while it says None and code is mapped:
-//!                                                  a VM's library may not be there yet
+//!                   family.launch_needs            before its VM is known
+//!                   family.launched                pid known, target not yet running
+//!   each program    family.recognise ─→ adapter    repeated while None and code is mapped:
+//!                                                  a VM's library may load later
 //!   once            adapter.identity, sample_needs
-//!   ┌───────────→   adapter.look                   what is new, into a Poll, which knows
-//!   │                                              the addresses that samples touched
+//!   ┌───────────→   adapter.poll                   emits changes into a Poll, which has
+//!   │                                              the addresses hit by samples
 //!   └─ next_poll    (a pause)
-//!   at its end      adapter.finish                 the process is over, or runs another program,
-//!                                                  or the recording is over
+//!   at its end      adapter.finish                 after exit, exec or the end
+//!                                                  of the recording
 //!   at the end      family.recording_over
 //! ```
 //!
-//! A program is an address space: the process that is recorded, each of its children
-//! and grandchildren, and what each of them becomes by an exec. Of one that was over
-//! before anybody could ask, the view is [`ProcessView::exited`]: the adapter that
-//! is made for it has one poll and its `finish`.
+//! A program is one address space: the recorded process, each descendant, and each program that one
+//! of them executes. A program that exited before recognition has the view [`ProcessView::exited`];
+//! its adapter gets one poll and its `finish`.
 //!
-//! An adapter runs on a thread of its own beside the sampling; it never stops its
-//! target, never writes to it, and believes nothing that it reads: every count has a
-//! cap, every list a longest length, every bulk read is checked with
-//! [`crate::read_consistently`]. What it can't read it says ([`AdapterError`],
-//! [`Poll::limit`], [`Poll::lost`]) instead of guessing.
+//! An adapter runs on its own thread beside the sampler. It never stops its target, never writes to
+//! it, and checks every value: counts have caps, lists a maximum length, and bulk reads go through
+//! [`crate::read_consistently`]. Unreadable data is reported ([`AdapterError`], [`Poll::limit`],
+//! [`Poll::lost`]), never guessed.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use vmscope_records::{Avma, InterpreterSource, Pid, VmIdentity};
+use vmscope_records::{InterpreterSource, Pid, VmIdentity};
 
 use crate::{AdapterError, Poll, ProcessView};
 
-/// A family of VMs (HotSpot, Cog, whatever writes jitdump files). Stateless: what it
-/// knows about one process is in the [`Adapter`] it makes.
+/// A family of VMs (HotSpot, Cog, writers of jitdump files). Stateless: an [`Adapter`] holds the
+/// state of one process.
 pub trait AdapterFamily: Send + Sync {
-    /// Its name, for messages and `--adapter`.
+    /// Name for messages and `--adapter`.
     fn name(&self) -> &'static str;
 
-    /// Makes an adapter if `process` runs a VM of this family, `None` if not (or not
-    /// yet). Must be cheap where it is none, since every program of the recording is
-    /// asked about, each compiler of a build among them: look at the names of modules
-    /// and symbols before reading memory. The process may be over
-    /// ([`ProcessView::exited`]). Whom it has recognised it is not asked about again.
+    /// Makes an adapter if `process` runs a VM of this family; `None` if not, or not yet.
+    ///
+    /// Must be cheap for other processes: vmscope asks about every program of the recording, each
+    /// compiler process of a build included. Check names of modules and symbols before reading
+    /// memory. The process may have exited ([`ProcessView::exited`]). After returning an adapter,
+    /// the family is not asked again about this process.
     ///
     /// # Errors
-    ///
-    /// [`AdapterError`] when it is such a VM and yet can't be read:
-    /// [`AdapterError::NotReady`] to be asked again soon.
+    /// [`AdapterError`] if a VM of this family can't be read; [`AdapterError::NotReady`] requests
+    /// another attempt soon.
     fn recognise(&self, process: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError>;
 
-    /// What `record` should change in the environment of the command that it is about
-    /// to start, so that its VM tells more about itself. None by default: a profile
-    /// should not need it.
+    /// Environment changes for a command that `record` is about to start, which make its VM report
+    /// more about itself. Default: none; a profile should not need them.
     fn launch_environment(&self, launch: &Launch) -> Vec<EnvironmentChange> {
         let _ = launch;
         Vec::new()
     }
 
-    /// What samples should carry when `record` starts a command that may turn out to
-    /// run a VM of this family: whoever asks for more makes each sample of each program
-    /// dearer. What is not in an interpreter is not kept. Nothing by default.
+    /// Sample contents to request when `record` starts a command that may run a VM of this family.
+    /// Each addition makes every sample of every program larger. The recording keeps them for
+    /// samples inside interpreters only. Default: nothing.
     fn launch_needs(&self, launch: &Launch) -> SampleNeeds {
         let _ = launch;
         SampleNeeds::default()
     }
 
-    /// The command for which [`AdapterFamily::launch_environment`] was asked has become
-    /// process `pid`, which does not run yet. Nothing by default.
+    /// Called when the command of [`AdapterFamily::launch_environment`] has become process `pid`,
+    /// before its first instruction. Default: nothing.
     fn launched(&self, pid: Pid) {
         let _ = pid;
     }
 
-    /// There is nothing more to come: the recording is over, or never began. Called
-    /// once, after the last adapter's `finish`, however the recording ended (but by
-    /// SIGKILL); the target may still run. Nothing by default.
+    /// Called once, after the last adapter's `finish`, at any end of the recording except SIGKILL,
+    /// even if it never began; the target may still run. Default: nothing.
     fn recording_over(&self) {}
 }
 
-/// A command that is about to be started.
+/// A command about to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
-    /// The program and its arguments; what is not UTF-8 in them is replaced.
+    /// Program and arguments; invalid UTF-8 is replaced.
     pub command: Vec<String>,
-    /// The working folder that it starts in; empty where it is not known.
+    /// Working directory of the command; empty if unknown.
     pub folder: PathBuf,
-    /// Whether files can be made in `folder`.
+    /// Whether files can be created in `folder`.
     pub folder_is_writable: bool,
-    /// Whether the VM is to be asked for exact positions where that costs it something
-    /// (`--precise`): without it a family only asks for what its VMs' code needs to have
-    /// names.
+    /// `--precise`: request exact positions from the VM even if that slows it down. Otherwise a
+    /// family requests only data that names of JIT code need.
     pub precise: bool,
 }
 
 /// One change to the environment of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EnvironmentChange {
-    /// The variable gets this value if it is not set already.
+    /// Sets the variable unless already set.
     SetDefault {
         /// Its name.
         name: String,
         /// Its value.
         value: String,
     },
-    /// This is added at the end of what the variable holds, unless it is there already.
+    /// Appends to the variable unless already contained in it.
     Append {
         /// Its name.
         name: String,
-        /// What comes between an old value and the new one.
+        /// Separator between the old value and the addition.
         separator: String,
-        /// What is added.
+        /// Text to append.
         value: String,
     },
 }
 
-/// What reads one VM in one process.
+/// Reads one VM in one process.
 pub trait Adapter: Send {
-    /// What VM this is, as it says itself.
+    /// The VM's description of itself.
     fn identity(&self) -> VmIdentity;
 
-    /// What each sample should carry so that this adapter's code can be resolved.
-    /// Asked once. Of what is attached to it decides what is sampled; a command that is
-    /// started, and what it starts, is recognised only when it runs and is sampled
-    /// already, as [`AdapterFamily::launch_needs`] said. In both cases its sources say
-    /// that there is an interpreter. Nothing by default.
+    /// Sample contents needed to resolve this adapter's code. Asked once. An attach configures
+    /// sampling from them; launched commands and their children are sampled as
+    /// [`AdapterFamily::launch_needs`] requested before recognition. In both cases `sources`
+    /// announces an interpreter. Default: nothing.
     fn sample_needs(&self) -> SampleNeeds {
         SampleNeeds::default()
     }
 
-    /// Tells `poll` what is new since the last poll; at the first one, everything.
+    /// Emits all changes since the last poll into `poll`; at the first poll, everything.
     ///
-    /// When reading all pc maps would take long, those of code that was hit are enough
-    /// ([`Poll::touched`]): a constituent that is told again with the same key and its
-    /// map has it from the beginning. When this fails in the middle, what `poll` holds by
-    /// then is kept, and the next poll goes on from there: it must be true on its own.
+    /// If reading all pc maps would take long, maps of sampled code suffice ([`Poll::touched`]): a
+    /// constituent emitted again with its key and a map gets the map retroactively. After an error
+    /// the recorder keeps all records in `poll` (they must be valid without further ones), and the
+    /// next poll continues.
     ///
     /// # Errors
-    ///
-    /// [`AdapterError`]; after one that [`AdapterError::is_final`], there is no
-    /// further poll.
+    /// [`AdapterError`]; no poll follows if [`AdapterError::is_final`].
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError>;
 
-    /// Whether it tells all generated code of its process by itself: then adapters of
-    /// later families, which read what the VM or its agents wrote of the same code into
-    /// files, are not asked. Asked before each poll of theirs; `false` by default.
+    /// Whether the adapter emits all generated code of its process. If so, adapters of later
+    /// families, which read files about the same code, are not polled. Asked before each of their
+    /// polls; default: `false`.
     fn tells_all_code(&self) -> bool {
         false
     }
 
-    /// How long to wait until the next poll: short while code comes and goes, long
-    /// while it is quiet ([`crate::Cadence`] does that).
+    /// Pause until the next poll: short while code changes, long while it is stable (see
+    /// [`crate::Cadence`]).
     fn next_poll(&self) -> Duration;
 
-    /// The last poll, soon after the process ended or began another program, or at the
-    /// recording's end. The process may be gone (`process` is not
-    /// [`ProcessView::is_alive`] then, and has no memory): then only what can be told
-    /// without it (files that it has left) is. By default a poll like any other.
+    /// The last poll, soon after the process exited or executed another program, or at the end of
+    /// the recording. An exited process ([`ProcessView::is_alive`] is false) has no memory; only
+    /// data available elsewhere, such as files left behind, can be emitted. Default: an ordinary
+    /// poll.
     ///
     /// # Errors
-    ///
     /// [`AdapterError`].
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.poll(process, poll)
     }
 }
 
-/// What samples must carry beside time, thread and pc.
+/// Sample contents beside time, thread and pc.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleNeeds {
-    /// Which user registers, a bit for each in the kernel's numbering
+    /// User registers, one bit each in the kernel's numbering
     /// (`arch/*/include/uapi/asm/perf_regs.h`).
     pub registers: u64,
-    /// How many bytes of the stack, from the stack pointer up; each sample grows by
-    /// that.
+    /// Bytes of stack per sample, from the stack pointer upwards.
     pub stack_bytes: u32,
-    /// Addresses of 64-bit words to be read while the thread stands still, by engines
-    /// that stop it.
-    pub words: Vec<Avma>,
-    /// Where registers and stack show what an interpreter executes: they are recorded of
-    /// samples in interpreters alone, and of those only what these places name. Until
-    /// [`crate::Poll::interpreter`] has told where that is, all samples in memory of no
-    /// file may be in one.
+    /// Locations of registers and stack slots that show an interpreter's position. Only these
+    /// locations are recorded, for samples inside interpreters only. Until
+    /// [`crate::Poll::interpreter`] emits the interpreter's ranges, any sample in memory without a
+    /// file counts as inside.
     pub sources: Vec<InterpreterSource>,
 }
 
 impl SampleNeeds {
-    /// What serves both.
+    /// Union of both needs.
     #[must_use]
     pub fn with(mut self, other: &SampleNeeds) -> SampleNeeds {
         self.registers |= other.registers;
         self.stack_bytes = self.stack_bytes.max(other.stack_bytes);
-        for word in &other.words {
-            if !self.words.contains(word) {
-                self.words.push(*word);
-            }
-        }
         for source in &other.sources {
             if !self.sources.contains(source) {
                 self.sources.push(*source);
@@ -207,13 +189,13 @@ impl SampleNeeds {
     }
 }
 
-/// What asking all families about a process came to.
+/// The answers of all families about a process.
 #[derive(Default)]
 pub struct Recognised {
-    /// The adapters, each with its family's name. More than one is normal: a VM that
-    /// is read from outside may also write a perf map.
+    /// Adapters with the names of their families. Several are normal: a VM read from outside may
+    /// also write a perf map.
     pub adapters: Vec<(&'static str, Box<dyn Adapter>)>,
-    /// The families that know the VM and can't read it, with the reason.
+    /// Families that recognised a VM but can't read it, with the reason.
     pub failures: Vec<(&'static str, AdapterError)>,
 }
 

@@ -1,117 +1,114 @@
-//! Why an adapter could not read its VM.
+//! Errors of adapters.
 
 use vmscope_records::{Avma, Pid};
 
 use crate::{MemoryError, SymbolError};
 
-/// Why an adapter could not read its VM.
+/// An adapter's failure to read its VM.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdapterError {
-    /// The target is gone.
+    /// The target process exited.
     #[error("process {pid} is gone")]
     Gone {
-        /// Which it was.
+        /// The process.
         pid: Pid,
     },
-    /// Memory could not be read.
+    /// A memory read failed.
     #[error("the VM's {what} can't be read")]
     Memory {
-        /// What was read.
+        /// The structure.
         what: &'static str,
-        /// Why.
+        /// The reason.
         #[source]
         source: MemoryError,
     },
-    /// The symbols of one of its modules could not be looked up.
+    /// Symbol lookup in a module failed.
     #[error("the VM's symbols can't be looked up")]
     Symbols(#[from] SymbolError),
-    /// A symbol that this adapter can't do without is not there (stripped, or
-    /// another version).
+    /// A required symbol is missing (stripped binary or another version).
     #[error("the VM has no symbol {name}")]
     MissingSymbol {
         /// Its name.
         name: String,
     },
-    /// The VM's description of itself lacks something.
+    /// The VM's self-description lacks an entry.
     #[error("the VM does not describe {name}")]
     MissingField {
-        /// What is missing, as the VM would call it (`nmethod._state`).
+        /// Missing entry, named like the VM names it (`nmethod._state`).
         name: String,
     },
-    /// A version that this adapter does not know how to read.
+    /// The adapter does not support this VM version.
     #[error("{vm} {version} is not supported ({supported} is)")]
     UnsupportedVersion {
         /// The VM.
         vm: &'static str,
-        /// The version it says it is.
+        /// The VM's version.
         version: String,
-        /// What is supported, in words.
+        /// Supported versions, in words.
         supported: &'static str,
     },
-    /// A VM that runs the same programs and is built otherwise (a JVM that is not
-    /// HotSpot): which it is, and why that matters.
+    /// A VM for the same programs with another implementation (a JVM other than HotSpot).
     #[error("this is {vm}, which can't be read: {why}")]
     OtherVm {
-        /// What it is, with its version where that is known.
+        /// VM name, with version if known.
         vm: String,
-        /// Why it can't be read, in words.
+        /// The reason, in words.
         why: &'static str,
-        /// What to do instead; empty where nothing helps.
+        /// Remedy; empty if none.
         remedy: &'static str,
     },
-    /// The VM has not got that far in its start.
+    /// The VM is still starting.
     #[error("the VM's {what} is not set up yet")]
     NotReady {
-        /// What is not.
+        /// The missing structure.
         what: &'static str,
     },
-    /// The VM is in the middle of changing it: [`crate::read_consistently`] tries
-    /// again.
+    /// The VM is changing the structure; [`crate::read_consistently`] retries.
     #[error("the VM is changing its {what}")]
     Busy {
-        /// What it changes.
+        /// The structure.
         what: &'static str,
     },
-    /// It kept changing while it was read.
+    /// The structure changed during each read.
     #[error("the VM's {what} changed during each of {attempts} attempts to read it")]
     Torn {
-        /// What was read.
+        /// The structure.
         what: &'static str,
-        /// How often.
+        /// Number of reads.
         attempts: u32,
     },
-    /// What was read can't be.
+    /// An impossible value.
     #[error("the VM's {what} can't be {value:#x} (at {at})")]
     Implausible {
-        /// What was read.
+        /// The structure.
         what: &'static str,
         /// Its value.
         value: u64,
-        /// Where it was read.
+        /// Its address.
         at: Avma,
     },
-    /// There is more of it than is believed; also: a list that runs in a circle.
+    /// Too many entries, or a circular list.
     #[error("more than {cap} of the VM's {what}")]
     TooMany {
-        /// What there is too much of.
+        /// The entries.
         what: &'static str,
-        /// How many are believed.
+        /// Maximum number.
         cap: u64,
     },
-    /// A file that the VM writes could not be read.
+    /// Reading a VM's file failed.
     #[error("{path} can't be read")]
     File {
         /// Its path.
         path: String,
-        /// Why.
+        /// The reason.
         #[source]
         source: std::io::Error,
     },
 }
 
 impl AdapterError {
-    /// For `map_err` around the reading of `what`.
+    /// For `map_err` after a read of `what`.
     pub fn reading(what: &'static str) -> impl Fn(MemoryError) -> AdapterError {
         move |source| match source {
             MemoryError::Gone { pid } => AdapterError::Gone { pid },
@@ -119,8 +116,8 @@ impl AdapterError {
         }
     }
 
-    /// Whether a further poll can't go better: the process is gone, its memory may
-    /// not be read, or this is not a VM that the adapter can read.
+    /// Whether further polls must fail too: the process exited, denies access to its memory, or
+    /// runs an unsupported VM.
     #[must_use]
     pub fn is_final(&self) -> bool {
         match self {
@@ -134,14 +131,14 @@ impl AdapterError {
         }
     }
 
-    /// What it is with its causes, in one line.
+    /// One line: the message with its causes.
     #[must_use]
     pub fn in_full(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
             let more = error.to_string();
-            // A transparent error says what its cause says.
+            // A transparent error repeats its cause.
             if !text.ends_with(&more) {
                 text = format!("{text}: {more}");
             }
@@ -150,7 +147,7 @@ impl AdapterError {
         text
     }
 
-    /// The one thing to do about it, for people; empty where nothing helps.
+    /// Remedy for the user; empty if none.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {

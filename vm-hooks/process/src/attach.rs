@@ -1,5 +1,5 @@
-//! What a process is and whether it can be looked at, before anything else is done
-//! to it: `/proc/PID/stat`, `status`, `cmdline` and `task` (`proc(5)`).
+//! Identity of a process and permission to attach: `/proc/PID/stat`, `status`, `cmdline` and `task`
+//! (`proc(5)`).
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -12,140 +12,137 @@ use vmscope_records::{Pid, Tid};
 
 use crate::MapsError;
 
-/// The files in `/proc/PID` that are read whole end after a few kilobytes, but for
-/// `cmdline` and `environ`, which the target chooses: of those at most this much is read.
+/// Cap for files in `/proc/PID`. The target determines the length of `cmdline` and `environ`; other
+/// files have a few kilobytes.
 pub(crate) const MAX_PROC_FILE_BYTES: u64 = 2 << 20;
-/// More threads than this are not listed; `kernel.threads-max` is below it on
-/// machines of less than a terabyte.
+/// `kernel.threads-max` is lower on machines with less than a terabyte of memory.
 const MAX_THREADS: usize = 1 << 20;
 
-/// Why a process can't be attached to. Each message says what, why, and what to do.
+/// A refused attach. Each message names problem, reason and remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachError {
-    /// There is none.
+    /// No such process.
     #[error("there is no process {pid}; `ps -e` lists those there are")]
     NoSuchProcess {
-        /// The number asked for.
+        /// The requested number.
         pid: Pid,
     },
-    /// It is the number of a thread.
+    /// The number belongs to a thread.
     #[error("{pid} is a thread of process {process} ({name}); attach to {process}")]
     Thread {
-        /// The number asked for.
+        /// The requested number.
         pid: Pid,
-        /// The process it belongs to.
+        /// The thread's process.
         process: Pid,
         /// The thread's name.
         name: String,
     },
-    /// It has no program of its own.
+    /// A kernel thread, without a program.
     #[error(
         "process {pid} ({name}) is a thread of the kernel: it runs no program; \
          use `perf record -a` to profile the kernel"
     )]
     KernelThread {
-        /// Which.
+        /// Process id.
         pid: Pid,
         /// Its name.
         name: String,
     },
-    /// It has ended.
+    /// A zombie.
     #[error(
         "process {pid} ({name}) has ended and only waits to be collected by process {parent} \
          (a zombie), or its main thread has; there is nothing left to attach to"
     )]
     Zombie {
-        /// Which.
+        /// Process id.
         pid: Pid,
         /// Its name.
         name: String,
         /// Its parent.
         parent: Pid,
     },
-    /// It belongs to someone else.
+    /// A process of another user.
     #[error(
         "process {pid} ({name}) belongs to user {owner}, and you are user {own}; \
          run vmscope as that user, or with CAP_SYS_PTRACE and CAP_PERFMON (as root, say)"
     )]
     NotYours {
-        /// Which.
+        /// Process id.
         pid: Pid,
         /// Its name.
         name: String,
-        /// Whose it is (effective user id).
+        /// Effective user id of the process.
         owner: u32,
-        /// Who we are (effective user id).
+        /// Effective user id of vmscope.
         own: u32,
     },
-    /// It belongs to us, and yet the kernel does not let us look at it.
+    /// An undumpable process of the same user.
     #[error(
         "process {pid} ({name}) is yours, but does not let itself be looked at (it changed its \
          user or capabilities, or asked for it with PR_SET_DUMPABLE); run vmscope with \
          CAP_SYS_PTRACE and CAP_PERFMON (as root, say)"
     )]
     Protected {
-        /// Which.
+        /// Process id.
         pid: Pid,
         /// Its name.
         name: String,
     },
-    /// It ended while we looked.
+    /// The process exited during attaching.
     #[error("process {pid} ended while vmscope was attaching to it; start it again")]
     Ended {
-        /// Which.
+        /// Process id.
         pid: Pid,
     },
-    /// `/proc` did not answer as it should.
+    /// A file in `/proc` is unreadable.
     #[error("can't read /proc/{pid}/{file}; is /proc mounted, and not with hidepid?")]
     Proc {
-        /// Of which process.
+        /// Process id.
         pid: Pid,
-        /// Which file.
+        /// File name.
         file: &'static str,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// What `/proc` says about a process.
+/// A process as `/proc` describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessFacts {
-    /// Its number.
+    /// Process id.
     pub pid: Pid,
-    /// Its number in its own pid namespace, as it sees itself.
+    /// Process id in its own pid namespace.
     pub inner_pid: Pid,
-    /// Its name (`comm`).
+    /// Name (`comm`).
     pub name: String,
-    /// Its command line; empty where it has overwritten it.
+    /// Command line; empty if overwritten.
     pub command: Vec<String>,
-    /// The program's path as the target sees it; empty where it can't be read.
+    /// Path of the program as the target sees it; empty if unreadable.
     pub program: String,
-    /// Its effective user id.
+    /// Effective user id.
     pub user: u32,
-    /// Who is tracing it, if anybody is.
+    /// Its tracer (debugger), if any.
     pub tracer: Option<Pid>,
-    /// When it started, in clock ticks since boot: with the number, it tells a
-    /// process from a later one with the same number.
+    /// Start time in clock ticks since boot; distinguishes processes with the same reused id.
     pub start_ticks: u64,
 }
 
 /// A thread of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadInfo {
-    /// Its number.
+    /// Thread id.
     pub tid: Tid,
-    /// Its number in the process's own pid namespace, as the VM knows it.
+    /// Thread id in the process's own pid namespace, as the VM knows it.
     pub inner_tid: Tid,
     /// Its name; may be empty.
     pub name: String,
 }
 
-/// Polls a process up and checks that it is one that can be attached to.
+/// Reads the identity of process `pid` and rejects processes without a program to profile.
 ///
 /// # Errors
-///
 /// [`AttachError`].
 pub fn examine(pid: Pid) -> Result<ProcessFacts, AttachError> {
     let stat = read_stat(pid)?;
@@ -176,7 +173,7 @@ pub fn examine(pid: Pid) -> Result<ProcessFacts, AttachError> {
             |_| String::new(),
             |path| {
                 let path = path.to_string_lossy();
-                // The kernel's mark of a program that has lost its name.
+                // Mark of the kernel for a deleted program.
                 path.strip_suffix(" (deleted)").unwrap_or(&path).to_owned()
             },
         ),
@@ -186,37 +183,58 @@ pub fn examine(pid: Pid) -> Result<ProcessFacts, AttachError> {
     })
 }
 
-/// When process `pid` started, in clock ticks since boot; `None` when it is gone or
-/// has ended.
+/// Processes with a name (`comm`) or a program file of this name that the caller may examine, by
+/// pid, without the caller.
+#[must_use]
+pub fn processes_named(name: &str) -> Vec<ProcessFacts> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let is_named = |facts: &ProcessFacts| {
+        let file = facts.program.rsplit('/').next();
+        facts.name == name || file == Some(name)
+    };
+    // Opening the mappings takes the right to attach; `examine` alone does not.
+    let is_allowed = |pid: Pid| File::open(format!("/proc/{pid}/maps")).is_ok();
+    let others = pids.filter(|pid: &u32| *pid != std::process::id());
+    let mut found: Vec<ProcessFacts> = others
+        .filter_map(|pid| examine(Pid(pid)).ok())
+        .filter(|facts| is_named(facts) && is_allowed(facts.pid))
+        .collect();
+    found.sort_unstable_by_key(|facts| facts.pid.0);
+    found
+}
+
+/// Start time of process `pid`; `None` after its exit.
 pub(crate) fn start_ticks(pid: Pid) -> Option<u64> {
     let stat = read_stat(pid).ok()?;
     (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(stat.starttime)
 }
 
-/// Which program a process runs, as far as one cheap reading tells: an exec gives it new
-/// places, unless they may not be seen.
+/// Identity of the program in a process, cheap to read: an exec changes the addresses of code and
+/// stack, unless the kernel hides them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramStamp {
-    /// When it started, in clock ticks since boot.
+    /// In clock ticks since boot.
     start_ticks: u64,
-    /// Where its code and its stack begin; 0 where that may not be known.
+    /// Start addresses of code and stack; 0 if hidden.
     places: [u64; 2],
 }
 
 impl ProgramStamp {
-    /// Whether it is of the process that started then.
     pub(crate) fn is_since(self, start_ticks: u64) -> bool {
         self.start_ticks == start_ticks
     }
 }
 
-/// What [`program_stamp`] reads of process `pid`; `None` when it is gone. Its first thread's
-/// file says the same, and the process's own has the figures of all threads summed up first.
+/// Opens the `stat` file of the first thread for [`program_stamp`]. The file of the process costs
+/// more: the kernel sums up all threads.
 pub(crate) fn open_stat(pid: Pid) -> Option<File> {
     File::open(format!("/proc/{pid}/task/{pid}/stat")).ok()
 }
 
-/// The stamp of the process whose `stat` that is; `None` when it is gone or has ended.
+/// Stamp from an open `stat` file; `None` after the exit.
 pub(crate) fn program_stamp(stat: &File) -> Option<ProgramStamp> {
     // A name of 15 characters and 50 numbers.
     let mut bytes = [0; 2048];
@@ -228,7 +246,7 @@ pub(crate) fn program_stamp(stat: &File) -> Option<ProgramStamp> {
     })
 }
 
-/// What it means for `process` that its mappings can't be read.
+/// Reason for unreadable mappings of `process`.
 pub(crate) fn explain(process: &ProcessFacts, error: MapsError) -> AttachError {
     let (pid, name) = (process.pid, process.name.clone());
     let own = nix::unistd::geteuid().as_raw();
@@ -244,12 +262,10 @@ pub(crate) fn explain(process: &ProcessFacts, error: MapsError) -> AttachError {
     }
 }
 
-/// The threads of process `pid`, in no particular order. Those that end meanwhile
-/// are left out.
+/// Threads of process `pid`, unordered, without threads that end during the listing.
 ///
 /// # Errors
-///
-/// What the system says: `ENOENT` or `ESRCH` when the process is gone.
+/// I/O errors; `ENOENT` or `ESRCH` if the process is gone.
 pub fn list_threads(pid: Pid, inner_pid: Pid) -> io::Result<Vec<ThreadInfo>> {
     let mut threads = Vec::new();
     for entry in std::fs::read_dir(format!("/proc/{pid}/task"))?.take(MAX_THREADS) {
@@ -293,7 +309,7 @@ fn read_stat(pid: Pid) -> Result<Stat, AttachError> {
 fn read_status(pid: Pid, path: &str) -> Result<Status, AttachError> {
     let error = |source| proc_error(pid, "status", source);
     let bytes = read_bounded(path).map_err(error)?;
-    // procfs gives up on a name that is not UTF-8.
+    // procfs rejects names with invalid UTF-8.
     let text = String::from_utf8_lossy(&bytes);
     Status::from_buf_read(text.as_bytes()).map_err(|failed| error(io::Error::other(failed)))
 }
@@ -314,14 +330,13 @@ pub(crate) fn read_bounded(path: &str) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The arguments, each ended by a zero; a program that has overwritten them with a
-/// title leaves one, with zeros after it.
+/// Arguments, each with a terminating zero. A title written over them counts as one argument,
+/// padded with zeros.
 fn split_command(bytes: &[u8]) -> Vec<String> {
     let end = bytes
         .iter()
         .rposition(|byte| *byte != 0)
         .map_or(0, |at| at + 1);
-    // The last argument may be empty, but not all of what was overwritten.
     let arguments = bytes.get(..end).unwrap_or_default();
     if arguments.is_empty() {
         return Vec::new();
@@ -356,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_kernel_thread_is_told_as_such() {
-        // kthreadd is process 2 wherever the pid namespace is the first one.
+        // kthreadd is process 2 in the first pid namespace only.
         let second = read_stat(Pid(2));
         if second.is_ok_and(|stat| stat.comm == "kthreadd") {
             let error = attach(2);

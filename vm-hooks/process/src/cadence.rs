@@ -1,9 +1,9 @@
-//! How often to look.
+//! The adaptive pause between polls.
 
 use std::time::Duration;
 
-/// How long to wait between polls: half as long after one that found much, half as
-/// long again after one that found nothing.
+/// Pause between polls: halved after polls with many changes, increased by half after polls
+/// without changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cadence {
     shortest: Duration,
@@ -13,8 +13,7 @@ pub struct Cadence {
 }
 
 impl Cadence {
-    /// Between `shortest` and `longest`, beginning with the shortest; `much` changes
-    /// in one poll are too many to have waited so long.
+    /// Starts with a pause of `shortest`, which polls with at least `much` changes halve.
     #[must_use]
     pub fn new(shortest: Duration, longest: Duration, much: usize) -> Self {
         Self {
@@ -25,7 +24,7 @@ impl Cadence {
         }
     }
 
-    /// Takes note of how many changes a poll found.
+    /// Adapts the pause to the number of changes in a poll.
     pub fn found(&mut self, changes: usize) {
         self.current = if changes >= self.much {
             self.current / 2
@@ -37,7 +36,7 @@ impl Cadence {
         .clamp(self.shortest, self.longest);
     }
 
-    /// How long to wait.
+    /// The current pause.
     #[must_use]
     pub fn pause(&self) -> Duration {
         self.current

@@ -1,29 +1,26 @@
-//! Reading what a running VM keeps changing.
+//! Consistent reads of structures that a running VM changes.
 
 use std::time::Duration;
 
 use crate::AdapterError;
 
-/// How long to wait before the next attempt: longer than most of a VM's changes to
-/// its code zone take, and short beside the pause between polls.
+/// Pause before another attempt: longer than most changes of a code zone, short compared with the
+/// pause between polls.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Reads `what` so that it is of one piece, as far as the VM's own counters tell.
+/// Reads `what` without tearing, as far as the VM's change counters show.
 ///
-/// `stamp` reads what the VM counts whenever it changes the thing (Cog: compactions
-/// and full collections); it answers [`AdapterError::Busy`] while a change is under
-/// way. `read` does the bulk reading. When the stamps before and after are equal, the
-/// result of `read` counts, also if it is an error: then it is no torn read, but what
-/// the VM holds. Else all is done again, at most `attempts` times.
+/// `stamp` reads the counters (Cog: compactions and full collections) and fails with
+/// [`AdapterError::Busy`] during a change; `read` does the bulk read. With equal stamps before and
+/// after it, its result counts, errors included: they describe the VM's memory, not a torn read.
+/// Otherwise both run again, at most `attempts` times.
 ///
-/// This is as good as the counters are: a change that is not counted, or whose count
-/// is stored after it, goes unnoticed. Adapters check what they have read besides.
+/// Changes without a counter, or with a counter stored after the change, go unnoticed: adapters
+/// still check their data.
 ///
 /// # Errors
-///
-/// [`AdapterError::Torn`] after the last attempt; whatever `stamp` fails with, but for
-/// being busy; and what `read` fails with, when nothing changed meanwhile or it
-/// [`AdapterError::is_final`].
+/// [`AdapterError::Torn`] after the last attempt; errors of `stamp` except [`AdapterError::Busy`];
+/// errors of `read` with equal stamps, or if [`AdapterError::is_final`].
 pub fn read_consistently<S: PartialEq, T>(
     what: &'static str,
     attempts: u32,

@@ -1,4 +1,4 @@
-//! The memory of a process as a core file keeps it (`core(5)`, `fs/binfmt_elf.c`).
+//! Process memory in a core file (`core(5)`, `fs/binfmt_elf.c`).
 
 use std::fs::File;
 use std::path::Path;
@@ -12,50 +12,47 @@ use vmscope_records::{Arch, Avma, FileOffset, Pid, Tid};
 use crate::elf::notes;
 use crate::{ElfError, ElfFile, ElfHeader, MapEntry, Memory, MemoryError, ModuleFile, ReadAt};
 
-/// Notes are read up to this size: those that tell about the process come first,
-/// the registers of thousands of threads after them.
+/// Cap on notes. Process notes come first; registers of thousands of threads follow.
 const MAX_NOTES_BYTES: u64 = 64 << 20;
 
 /// `NT_FILE`, which goblin does not name (`include/uapi/linux/elf.h`).
 const NT_FILE: u32 = 0x4649_4c45;
 
-/// A core file: memory as it was when it was written. Reads are `pread`s: a file
-/// that somebody cuts off is an error, not a signal.
+/// A core file. Reads use `pread`: a truncated file causes an error, not a signal.
 ///
-/// Memory that the kernel left out (`coredump_filter`, file-backed code by default)
-/// reads as unmapped, never as zeros.
+/// Memory omitted by the kernel (`coredump_filter`; file-backed code by default) reads as unmapped,
+/// never as zeros.
 pub struct CoreFile {
     file: Arc<dyn ReadAt>,
     pieces: Vec<Piece>,
     info: CoreInfo,
 }
 
-/// What a core file tells about its process.
+/// Process data in a core file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreInfo {
-    /// The processor architecture.
+    /// Processor architecture.
     pub arch: Arch,
-    /// The size of a pointer in bytes.
+    /// Pointer size in bytes.
     pub pointer_bytes: usize,
-    /// The process id in its own pid namespace, where the file has it.
+    /// Process id in its own pid namespace, if present.
     pub pid: Option<Pid>,
-    /// The program's name (at most 15 bytes), where the file has it.
+    /// Program name (at most 15 bytes); empty if absent.
     pub name: String,
-    /// The beginning of the command line (at most 79 bytes, arguments separated by
-    /// spaces), where the file has it.
+    /// Start of the command line (at most 79 bytes, arguments separated by spaces); empty if
+    /// absent.
     pub command: String,
-    /// The threads, the one that died first.
+    /// Threads; the crashed one first.
     pub threads: Vec<Tid>,
-    /// What was mapped: the dumped memory, and the files of `NT_FILE`, of which only
-    /// the names are known ([`MapEntry::UNKNOWN_INODE`]).
+    /// Dumped memory and the files of `NT_FILE`, the latter with names only
+    /// ([`MapEntry::UNKNOWN_INODE`]).
     pub mappings: Vec<MapEntry>,
 }
 
-/// A range of memory that is in the file.
+/// A memory range present in the file.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     start: u64,
-    /// First address after what is in the file.
     end: u64,
     offset: u64,
 }
@@ -73,8 +70,7 @@ impl CoreFile {
     /// Opens the core file `path`.
     ///
     /// # Errors
-    ///
-    /// [`ElfError`] when it can't be opened or is not an ELF core file.
+    /// [`ElfError`] if opening fails or the file is no ELF core file.
     pub fn open(path: &Path) -> Result<Self, ElfError> {
         let file = File::open(path).and_then(ModuleFile::from_file);
         let file = file.map_err(|source| ElfError::Io {
@@ -89,8 +85,7 @@ impl CoreFile {
     /// Reads the headers and notes of a core file.
     ///
     /// # Errors
-    ///
-    /// [`ElfError`] when it is not an ELF core file.
+    /// [`ElfError`] if it is no ELF core file.
     pub fn from_file(file: Arc<dyn ReadAt>) -> Result<Self, ElfError> {
         let elf = ElfFile::open(Arc::clone(&file))?;
         let header = *elf.header();
@@ -157,20 +152,20 @@ impl CoreFile {
         Ok(Self { file, pieces, info })
     }
 
-    /// Whether the file is to hold what was at `at`, also where it was cut off.
+    /// Whether the file should contain the memory at `at`, even if truncated before it.
     pub(crate) fn claims(&self, at: Avma) -> bool {
         let after = self.pieces.partition_point(|piece| piece.start <= at.get());
         let piece = after.checked_sub(1).and_then(|at| self.pieces.get(at));
         piece.is_some_and(|piece| at.get() < piece.end)
     }
 
-    /// Where the first piece of memory after `at` begins that the file holds.
+    /// Start of the next memory piece after `at`.
     pub(crate) fn next_piece(&self, at: Avma) -> Option<Avma> {
         let after = self.pieces.partition_point(|piece| piece.start <= at.get());
         self.pieces.get(after).map(|piece| Avma(piece.start))
     }
 
-    /// What the file tells about its process.
+    /// Process data of the file.
     #[must_use]
     pub fn info(&self) -> &CoreInfo {
         &self.info
@@ -202,7 +197,7 @@ impl Memory for CoreFile {
             let read = read.map_err(|source| MemoryError::Io { at, wanted, source })?;
             got += read;
             if read < length {
-                // The file was cut off (a limit, a full disk).
+                // Truncated file (size limit, full disk).
                 break;
             }
         }
@@ -232,7 +227,7 @@ impl CoreInfo {
         self.command = text(56..136);
     }
 
-    /// The beginning of `struct elf_prstatus`, in its 64-bit layout.
+    /// Start of `struct elf_prstatus`, in its 64-bit layout.
     fn take_thread(&mut self, bytes: &[u8], header: &ElfHeader) {
         if header.pointer_bytes() != 8 {
             return;
@@ -242,7 +237,6 @@ impl CoreInfo {
     }
 }
 
-/// The `size`-byte number at `at`, in the byte order of the file.
 fn number(bytes: &[u8], at: usize, size: usize, header: &ElfHeader) -> Option<u64> {
     let bytes = bytes.get(at..at.checked_add(size)?)?;
     let add = |value: u64, byte: &u8| (value << 8) | u64::from(*byte);
@@ -253,9 +247,8 @@ fn number(bytes: &[u8], at: usize, size: usize, header: &ElfHeader) -> Option<u6
     })
 }
 
-/// What `NT_FILE` says was mapped from files: a count, a page size, as many triples
-/// of start, end and offset in pages, and as many names, each ended by a zero
-/// (`fill_files_note` in `fs/binfmt_elf.c`).
+/// File mappings in `NT_FILE`: count, page size, triples of start, end and offset in pages, then
+/// zero-terminated names (`fill_files_note` in `fs/binfmt_elf.c`).
 fn parse_files(bytes: &[u8], header: &ElfHeader) -> Vec<MapEntry> {
     let word = header.pointer_bytes();
     let at = |index: usize| number(bytes, index.checked_mul(word)?, word, header);
@@ -291,9 +284,8 @@ fn parse_files(bytes: &[u8], header: &ElfHeader) -> Vec<MapEntry> {
     entries
 }
 
-/// The mappings of files with the permissions of the segments they begin in, and
-/// the other segments. A mapping of a file whose segment was not dumped at all keeps
-/// no permissions.
+/// Gives file mappings the permissions of their segments and adds all other segments. File mappings
+/// without a dumped segment keep no permissions.
 fn join(segments: Vec<MapEntry>, mut files: Vec<MapEntry>) -> Vec<MapEntry> {
     files.sort_by_key(|entry| entry.start);
     let mut anonymous = Vec::new();

@@ -1,9 +1,7 @@
-//! The memory of a core file, with what was left out of it read from the files that
-//! were mapped there.
+//! Memory of a core file, completed from mapped files.
 //!
-//! The kernel leaves out of a core file what was mapped from files and never written to
-//! (`coredump_filter`, core(5)): code and constants of libraries. Those are in the files
-//! still, if they are the same files: by the build-id, which the kernel keeps.
+//! The kernel omits unmodified file mappings (`coredump_filter`, core(5)): code and constants of
+//! libraries. The files supply them if their build-ids match those kept by the kernel.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,13 +13,11 @@ use crate::opening::header_of;
 use crate::process::display;
 use crate::{CoreFile, ElfFile, MapEntry, Memory, MemoryError, ReadAt, Root, SymbolError};
 
-/// Files of more paths than this are not opened.
 const MAX_FILES: usize = 4096;
 
-/// What was opened by now, by path; `None` for what is not the file that was mapped.
+/// Open files by path; `None` if the file on disk differs from the mapped one.
 type Opened = HashMap<Vec<u8>, Option<Arc<dyn ReadAt>>>;
 
-/// A core file and the files beneath a root.
 pub(crate) struct CoreMemory {
     core: CoreFile,
     root: Arc<Root>,
@@ -39,7 +35,6 @@ impl CoreMemory {
         }
     }
 
-    /// The mapping of a file that lies at `at`.
     fn mapping_at(&self, at: Avma) -> Option<&MapEntry> {
         let after = self.mappings.partition_point(|entry| entry.start <= at);
         let entry = self.mappings.get(after.checked_sub(1)?)?;
@@ -60,7 +55,7 @@ impl CoreMemory {
         file
     }
 
-    /// Reads what the core file does not have, up to where it has something again.
+    /// Reads memory missing in the core file, up to its next piece.
     fn read_file(&self, at: Avma, buffer: &mut [u8]) -> usize {
         let Some((entry, file)) = self
             .mapping_at(at)
@@ -91,7 +86,7 @@ impl Memory for CoreMemory {
                 return Ok(got);
             };
             let mut read = self.core.read_partial(from, rest)?;
-            // What was cut off a core file is not known: it may have been written to.
+            // Truncated memory has unknown contents: the process may have modified it.
             if read == 0 && !self.core.claims(from) {
                 read = self.read_file(from, rest);
             }
@@ -107,12 +102,7 @@ impl Memory for CoreMemory {
     }
 }
 
-/// Opens the file that `entry` was a mapping of, beneath `root`, if its build-id is that
-/// in the core file.
-///
-/// # Errors
-///
-/// [`SymbolError::NotOpened`].
+/// Opens the file of mapping `entry` beneath `root` if its build-id matches the core file.
 pub(crate) fn open_same(
     root: &Root,
     path: &[u8],

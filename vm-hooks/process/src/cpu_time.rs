@@ -1,12 +1,11 @@
-//! What work costs a thread.
+//! CPU time of threads.
 
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-/// The CPU time that this thread has used so far (`CLOCK_THREAD_CPUTIME_ID`): on a busy
-/// machine that is what its work costs others, not how long it takes. Zero where the system
-/// does not tell.
+/// CPU time of this thread (`CLOCK_THREAD_CPUTIME_ID`): on a busy machine, the cost to other
+/// threads, not elapsed time. Zero if the clock is unavailable.
 #[must_use]
 pub fn cpu_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)

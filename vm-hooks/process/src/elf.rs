@@ -1,8 +1,7 @@
-//! What adapters need of ELF (gABI chapters 4 and 5), bytes in and values out: no
-//! function here does I/O, so that all of them can be fuzzed.
+//! ELF structures (gABI chapters 4 and 5). No function does I/O.
 //!
-//! goblin decodes the single structures. It is never given a whole untrusted file:
-//! the caller reads a bounded range, checks the count, and hands over just that.
+//! goblin decodes single structures, never a whole untrusted file: callers read a bounded range
+//! with a checked count.
 
 use goblin::container::Ctx;
 use goblin::elf::{Elf, dynamic, note, program_header, section_header, sym};
@@ -10,36 +9,35 @@ use vmscope_records::{Arch, BuildId};
 
 use crate::MemoryError;
 
-/// The first bytes of an ELF file that [`parse_header`] needs (`Elf64_Ehdr`).
+/// Header size for [`parse_header`] (`Elf64_Ehdr`).
 pub const HEADER_BYTES: usize = 64;
-/// More program headers than this are not believed. A core file has one for each
-/// mapping, which `vm.max_map_count` bounds (65,530 by default, more on servers).
+/// Cap on program headers. A core file has one per mapping, and `vm.max_map_count` limits mappings
+/// (65,530 by default, more on servers).
 pub const MAX_SEGMENTS: u64 = 1 << 18;
-/// More section headers than this are not believed. Only object files with a section
-/// for each function have more than a hundred or so.
+/// Cap on section headers. Only object files with one section per function have more than about a
+/// hundred.
 pub const MAX_SECTIONS: u64 = 1 << 17;
-/// Notes are looked through up to this size: a build-id's is 36 bytes.
+/// Cap on notes; a build-id note has 36 bytes.
 pub const MAX_NOTE_BYTES: u64 = 1 << 16;
 
-/// Where an ELF file's tables are.
+/// Table locations of an ELF file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ElfHeader {
     ctx: Ctx,
     /// `e_type`: `ET_EXEC`, `ET_DYN`, `ET_CORE`, …
     pub kind: u16,
-    /// Which processor it is for.
+    /// Processor architecture.
     pub arch: Arch,
     /// Offset of the program headers, 0 for none.
     pub segments_at: u64,
-    /// How many there are, as the header says: 0xffff (`PN_XNUM`) when
-    /// [`Section::info`] of the first section holds the number.
+    /// Number of program headers; 0xffff (`PN_XNUM`) if [`Section::info`] of the first section
+    /// holds it.
     pub segments: u16,
     /// Offset of the section headers, 0 for none.
     pub sections_at: u64,
-    /// How many there are, as the header says: 0 when [`Section::size`] of the first
-    /// holds the number.
+    /// Number of section headers; 0 if [`Section::size`] of the first section holds it.
     pub sections: u16,
-    /// The section that holds the names of sections; 0 for none.
+    /// Section with the names of sections; 0 for none.
     pub section_names: u16,
 }
 
@@ -50,30 +48,30 @@ pub struct Segment {
     pub kind: u32,
     /// Whether it is mapped executable.
     pub executable: bool,
-    /// Where in the file it is.
+    /// File offset.
     pub offset: u64,
-    /// How many bytes in the file.
+    /// Size in the file, in bytes.
     pub file_bytes: u64,
-    /// Its address before relocation by the load bias.
+    /// Address before relocation by the load bias.
     pub address: u64,
-    /// How many bytes in memory.
+    /// Size in memory, in bytes.
     pub memory_bytes: u64,
-    /// Its alignment, in memory and (for notes) of what is in it.
+    /// Alignment in memory; for notes, also of their contents.
     pub align: u64,
 }
 
 /// A section header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Where its name is in the section of names.
+    /// Name offset in the section of names.
     pub name_at: u64,
     /// `sh_type`: `SHT_SYMTAB`, `SHT_DYNSYM`, `SHT_NOTE`, …
     pub kind: u32,
-    /// Where in the file it is.
+    /// File offset.
     pub offset: u64,
-    /// How many bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Another section: a symbol table's strings.
+    /// Linked section: a symbol table's strings.
     pub link: u32,
     /// `sh_info`.
     pub info: u32,
@@ -81,35 +79,34 @@ pub struct Section {
     pub align: u64,
 }
 
-/// A symbol, by the offset of its name in the string table.
+/// A symbol, with the string table offset of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawSymbol {
-    /// Where in the string table its name begins.
+    /// Name offset in the string table.
     pub name_at: u64,
-    /// Its value: an address before relocation by the load bias, unless
-    /// `absolute`.
+    /// Address before relocation by the load bias, unless `absolute`.
     pub value: u64,
-    /// Its size in bytes, 0 where it is not known.
+    /// Size in bytes, 0 if unknown.
     pub size: u64,
-    /// What it names.
+    /// Code or data.
     pub kind: SymbolKind,
-    /// Whether its value is not relocated (`SHN_ABS`).
+    /// Whether the value needs no relocation (`SHN_ABS`).
     pub absolute: bool,
 }
 
-/// What a symbol names.
+/// Symbol type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SymbolKind {
     /// Code.
     Function,
     /// A variable.
     Object,
-    /// Not said.
+    /// Unspecified.
     Other,
 }
 
 impl ElfHeader {
-    /// The size of a pointer in bytes.
+    /// Pointer size in bytes.
     #[must_use]
     pub fn pointer_bytes(&self) -> usize {
         if self.ctx.is_big() { 8 } else { 4 }
@@ -121,31 +118,30 @@ impl ElfHeader {
         self.ctx.is_little_endian()
     }
 
-    /// The size of one program header in bytes.
+    /// Program header size in bytes.
     #[must_use]
     pub fn segment_bytes(&self) -> usize {
         program_header::ProgramHeader::size(self.ctx)
     }
 
-    /// The size of one section header in bytes.
+    /// Section header size in bytes.
     #[must_use]
     pub fn section_bytes(&self) -> usize {
         section_header::SectionHeader::size(self.ctx)
     }
 
-    /// The size of one symbol in bytes.
+    /// Symbol size in bytes.
     #[must_use]
     pub fn symbol_bytes(&self) -> usize {
         sym::Sym::size(self.ctx.container)
     }
 }
 
-/// Reads the header from a file's first [`HEADER_BYTES`] bytes.
+/// Parses the first [`HEADER_BYTES`] bytes of a file.
 ///
 /// # Errors
-///
-/// [`ElfError::Malformed`] when they are not an ELF header, or its tables have
-/// entries of another size than this ELF class has.
+/// [`ElfError::Malformed`] if they are no ELF header; [`ElfError::EntrySize`] if table entries have
+/// a wrong size for the ELF class.
 pub fn parse_header(bytes: &[u8]) -> Result<ElfHeader, ElfError> {
     let malformed = |source| ElfError::Malformed {
         what: "header",
@@ -190,10 +186,9 @@ pub fn parse_header(bytes: &[u8]) -> Result<ElfHeader, ElfError> {
     Ok(parsed)
 }
 
-/// Reads program headers; what is left at the end of `bytes` is ignored.
+/// Parses program headers; ignores an incomplete last one.
 ///
 /// # Errors
-///
 /// [`ElfError::Malformed`].
 pub fn parse_segments(bytes: &[u8], header: &ElfHeader) -> Result<Vec<Segment>, ElfError> {
     let count = bytes.len() / header.segment_bytes();
@@ -214,10 +209,9 @@ pub fn parse_segments(bytes: &[u8], header: &ElfHeader) -> Result<Vec<Segment>, 
     Ok(segments.collect())
 }
 
-/// Reads section headers; what is left at the end of `bytes` is ignored.
+/// Parses section headers; ignores an incomplete last one.
 ///
 /// # Errors
-///
 /// [`ElfError::Malformed`].
 pub fn parse_sections(bytes: &[u8], header: &ElfHeader) -> Result<Vec<Section>, ElfError> {
     let count = bytes.len() / header.section_bytes();
@@ -241,12 +235,10 @@ pub fn parse_sections(bytes: &[u8], header: &ElfHeader) -> Result<Vec<Section>, 
     Ok(sections.collect())
 }
 
-/// Reads those symbols of a piece of a symbol table that name an address: neither
-/// undefined ones, nor sections, files and thread-local variables. What is left at
-/// the end of `bytes` is ignored.
+/// Parses part of a symbol table; ignores an incomplete last symbol. Skips symbols without an
+/// address: undefined ones, sections, files and thread-local variables.
 ///
 /// # Errors
-///
 /// [`ElfError::Malformed`].
 pub fn parse_symbols(bytes: &[u8], header: &ElfHeader) -> Result<Vec<RawSymbol>, ElfError> {
     let count = bytes.len() / header.symbol_bytes();
@@ -274,21 +266,20 @@ pub fn parse_symbols(bytes: &[u8], header: &ElfHeader) -> Result<Vec<RawSymbol>,
     Ok(defined.collect())
 }
 
-/// A note: its type, its owner and its content.
 pub(crate) struct Note<'a> {
     pub kind: u32,
     pub owner: &'a str,
     pub content: &'a [u8],
 }
 
-/// The notes in `bytes` up to the first that is none.
+/// Notes up to the first malformed one.
 pub(crate) fn notes<'a>(
     bytes: &'a [u8],
     align: u64,
     header: &ElfHeader,
 ) -> impl Iterator<Item = Note<'a>> + use<'a> {
-    // Notes are aligned to 4 bytes whatever the segment says, unless that is 8
-    // (gABI "Note Section", and binutils since 2.30).
+    // Notes have 4-byte alignment unless the segment says 8 (gABI "Note Section", binutils since
+    // 2.30).
     let align = if align == 8 { 8 } else { 4 };
     note::NoteDataIterator {
         data: bytes,
@@ -304,10 +295,9 @@ pub(crate) fn notes<'a>(
     })
 }
 
-/// The entries of a dynamic section: tag and value, up to the one that ends it.
+/// Entries (tag, value) of a dynamic section, up to its end mark.
 ///
 /// # Errors
-///
 /// [`ElfError::Malformed`].
 pub fn parse_dynamic(bytes: &[u8], header: &ElfHeader) -> Result<Vec<(u64, u64)>, ElfError> {
     let whole = program_header::ProgramHeader {
@@ -324,7 +314,7 @@ pub fn parse_dynamic(bytes: &[u8], header: &ElfHeader) -> Result<Vec<(u64, u64)>
     Ok(entries.map(|entry| (entry.d_tag, entry.d_val)).collect())
 }
 
-/// The build-id among the notes in `bytes`, which are aligned to `align`.
+/// Build-id among notes with alignment `align`.
 #[must_use]
 pub fn parse_build_id(bytes: &[u8], align: u64, header: &ElfHeader) -> Option<BuildId> {
     notes(bytes, align, header)
@@ -332,59 +322,59 @@ pub fn parse_build_id(bytes: &[u8], align: u64, header: &ElfHeader) -> Option<Bu
         .and_then(|note| BuildId::new(note.content))
 }
 
-/// Why an ELF file or image could not be made sense of.
+/// An unreadable ELF file or image.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ElfError {
-    /// A structure is not what it should be.
+    /// A malformed structure.
     #[error("the ELF {what} can't be read")]
     Malformed {
-        /// Which part.
+        /// The structure.
         what: &'static str,
-        /// What goblin says.
+        /// The error of goblin.
         #[source]
         source: goblin::error::Error,
     },
-    /// A table's entries have an impossible size.
+    /// Table entries have an impossible size.
     #[error("ELF {what} of {size} bytes each, where there are only ones of {expected}")]
     EntrySize {
-        /// Which table.
+        /// The table.
         what: &'static str,
-        /// What the header says.
+        /// Size in the header, in bytes.
         size: u16,
-        /// What it must be.
+        /// Correct size, in bytes.
         expected: usize,
     },
-    /// More than is believed.
+    /// A table is too long.
     #[error("{count} (bytes of) ELF {what}, where at most {cap} are believed")]
     TooMany {
-        /// What there is too much of.
+        /// The table.
         what: &'static str,
-        /// What the file says.
+        /// Length in the file.
         count: u64,
-        /// The limit.
+        /// Maximum length.
         cap: u64,
     },
-    /// A table is said to lie outside of its file.
+    /// A table lies outside its file, or reading failed.
     #[error("the ELF {what} ({length} bytes at {offset:#x}) can't be read from the file")]
     Io {
-        /// Which table.
+        /// The table.
         what: &'static str,
-        /// Where it should be.
+        /// File offset.
         offset: u64,
-        /// How long it should be.
+        /// Length in bytes.
         length: u64,
-        /// What the system says; `UnexpectedEof` when the file ends before.
+        /// The system's error; `UnexpectedEof` if the file is too short.
         #[source]
         source: std::io::Error,
     },
-    /// The image in the target's memory can't be read.
+    /// The image in memory is unreadable.
     #[error("the ELF image can't be read from memory")]
     Memory(#[from] MemoryError),
-    /// It is ELF, but not a core file.
+    /// ELF, but no core file.
     #[error("this ELF file is not a core file (e_type is {kind})")]
     NotACore {
-        /// Its type.
+        /// Its `e_type`.
         kind: u16,
     },
 }

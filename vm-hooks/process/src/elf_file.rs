@@ -1,5 +1,4 @@
-//! An ELF file's build-id, load bias and symbols by name, read lazily: only the
-//! headers, and of the rest only the tables that are asked for.
+//! Build-id, load bias and symbols of an ELF file. Reads headers at once, tables on demand.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
@@ -13,23 +12,19 @@ use crate::elf::{
 };
 use crate::{ElfError, ElfHeader, MapEntry, RawSymbol, ReadAt, Section, Segment, SymbolKind};
 
-/// More symbols than this in one table are not looked at. A browser has about a
-/// million.
+/// Cap per symbol table. Browsers have about a million symbols.
 const MAX_SYMBOLS: u64 = 8 << 20;
-/// A longer string table is not read. That of a browser with all its C++ names is
-/// some 150 MB.
+/// Cap on string tables. C++ names of a browser take about 150 MB.
 const MAX_STRING_BYTES: u64 = 256 << 20;
-/// In which order the symbol tables are gone through.
+/// Search orders of symbol tables.
 const ALL_FIRST: [u32; 2] = [section_header::SHT_SYMTAB, section_header::SHT_DYNSYM];
 const EXPORTED_FIRST: [u32; 2] = [section_header::SHT_DYNSYM, section_header::SHT_SYMTAB];
-/// The names of sections take no more bytes than this.
 const MAX_SECTION_NAMES: u64 = 4 << 20;
-/// Symbols are read so many at a time.
 const SYMBOLS_AT_ONCE: usize = 1 << 14;
-/// Of a longer name only the beginning is shown to a visitor.
+/// Visitors get longer names truncated.
 const MAX_NAME_BYTES: usize = 4096;
 
-/// An ELF file that is open.
+/// An open ELF file.
 pub struct ElfFile {
     file: Arc<dyn ReadAt>,
     header: ElfHeader,
@@ -37,13 +32,13 @@ pub struct ElfFile {
     sections: OnceLock<Vec<Section>>,
 }
 
-/// What must be added to an ELF file's own addresses to get run-time addresses.
-/// Wraps: a file may be linked higher than it is loaded.
+/// Difference between run-time addresses and addresses in an ELF file. Wraps: a link address may
+/// exceed the load address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadBias(pub u64);
 
 impl LoadBias {
-    /// The run-time address of `address`, as the file's own tables have it.
+    /// Run-time address of `address` in the file's tables.
     #[must_use]
     pub const fn apply(self, address: u64) -> Avma {
         Avma(address.wrapping_add(self.0))
@@ -53,13 +48,13 @@ impl LoadBias {
 /// A symbol at its run-time address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Its name as in the file (mangled); bytes that are not UTF-8 are replaced.
+    /// Name in the file (mangled); invalid UTF-8 is replaced.
     pub name: String,
-    /// Its run-time address.
+    /// Run-time address.
     pub address: Avma,
-    /// Its size in bytes, 0 where it is not known.
+    /// Size in bytes, 0 if unknown.
     pub size: u64,
-    /// What it names.
+    /// Code or data.
     pub kind: SymbolKind,
 }
 
@@ -76,8 +71,7 @@ impl ElfFile {
     /// Reads the header and the program headers of `file`.
     ///
     /// # Errors
-    ///
-    /// [`ElfError`] when it is no ELF file, or lies about where these are.
+    /// [`ElfError`] if `file` is no ELF file or its header has invalid table locations.
     pub fn open(file: Arc<dyn ReadAt>) -> Result<Self, ElfError> {
         let header = parse_header(&read(&*file, "header", 0, HEADER_BYTES as u64)?)?;
         let mut elf = Self {
@@ -88,7 +82,7 @@ impl ElfFile {
         };
         let mut count = u64::from(header.segments);
         if header.segments == PN_XNUM {
-            // gABI: the number did not fit, and is in the first section header.
+            // gABI: a larger number is in the first section header.
             count = elf
                 .first_section()?
                 .map_or(0, |section| section.info)
@@ -115,11 +109,10 @@ impl ElfFile {
         &self.segments
     }
 
-    /// The section headers, read when they are first asked for.
+    /// Section headers, read on first use.
     ///
     /// # Errors
-    ///
-    /// [`ElfError`] when the file lies about where they are.
+    /// [`ElfError`] if their location is invalid.
     pub fn sections(&self) -> Result<&[Section], ElfError> {
         if let Some(sections) = self.sections.get() {
             return Ok(sections);
@@ -138,12 +131,10 @@ impl ElfFile {
         Ok(self.sections.get_or_init(|| sections))
     }
 
-    /// Whether it has a section of that name. Files stripped of their section headers
-    /// have none.
+    /// Whether a section named `name` exists. Files stripped of section headers have none.
     ///
     /// # Errors
-    ///
-    /// [`ElfError`] when the file lies about where they are.
+    /// [`ElfError`] if the location of section headers is invalid.
     pub fn has_section(&self, name: &str) -> Result<bool, ElfError> {
         let sections = self.sections()?;
         let names = sections.get(usize::from(self.header.section_names));
@@ -161,11 +152,10 @@ impl ElfFile {
         }))
     }
 
-    /// The build-id: from the notes that are mapped, else from the sections.
+    /// Build-id from mapped notes, else from sections.
     ///
     /// # Errors
-    ///
-    /// [`ElfError`] when the file lies about where its notes are.
+    /// [`ElfError`] if the location of notes is invalid.
     pub fn build_id(&self) -> Result<Option<BuildId>, ElfError> {
         let segments = self.segments.iter();
         let mapped = segments.filter(|segment| segment.kind == program_header::PT_NOTE);
@@ -185,24 +175,21 @@ impl ElfFile {
         Ok(None)
     }
 
-    /// What to add to this file's addresses, given one of its mappings; `None` when
-    /// no segment of it can be what is mapped there.
+    /// Load bias, from one mapping of the file; `None` if no segment fits the mapping.
     #[must_use]
     pub fn bias(&self, mapping: &MapEntry) -> Option<LoadBias> {
         let offset = mapping.offset.get();
         let loads = || {
             let loads = self.segments.iter();
-            // The page where one segment ends and the next begins is mapped twice:
-            // the permissions tell which it is.
+            // Segments that share a page map it twice; permissions distinguish them.
             loads.filter(|segment| {
                 segment.kind == program_header::PT_LOAD
                     && segment.file_bytes > 0
                     && segment.executable == mapping.executable
             })
         };
-        // A mapping begins with the page that its segment begins in, unless it was cut
-        // (by mprotect, say) and is a later part of it. `p_align` is no help: it may be
-        // larger than a page.
+        // A mapping begins at the page of its segment, unless a split (mprotect) cut it. `p_align`
+        // is useless here: it may exceed the page size.
         let begins =
             |page: u64| loads().find(|segment| segment.offset - segment.offset % page == offset);
         let segment = PAGE_BYTES.into_iter().find_map(begins).or_else(|| {
@@ -215,13 +202,12 @@ impl ElfFile {
         Some(LoadBias(mapping.start.get().wrapping_sub(mapped_as)))
     }
 
-    /// The symbols of these names at their run-time addresses, in the order of
-    /// `names`, in one pass over `.dynsym`, which is small, and for what is not there,
-    /// `.symtab`. Of several symbols with one name the first counts.
+    /// Symbols at run-time addresses, in the order of `names`. Searches `.dynsym` (small) first,
+    /// then `.symtab` for missing names, one pass each. The first of several symbols with one name
+    /// counts.
     ///
     /// # Errors
-    ///
-    /// [`ElfError`] when the file lies about where its symbols are.
+    /// [`ElfError`] if the location of a symbol table is invalid.
     pub fn find(&self, names: &[&str], bias: LoadBias) -> Result<Vec<Option<Symbol>>, ElfError> {
         let mut found: Vec<Option<Symbol>> = vec![None; names.len()];
         let mut missing = names.len();
@@ -244,11 +230,10 @@ impl ElfFile {
         Ok(found)
     }
 
-    /// The symbols whose names begin with `prefix`, at most `cap`, each name once.
+    /// Symbols with prefix `prefix`, at most `cap`, each name once.
     ///
     /// # Errors
-    ///
-    /// [`ElfError`] when the file lies about where its symbols are.
+    /// [`ElfError`] if the location of a symbol table is invalid.
     pub fn find_prefix(
         &self,
         prefix: &str,
@@ -272,12 +257,11 @@ impl ElfFile {
         Ok(found.into_values().take(cap).collect())
     }
 
-    /// Shows every symbol with an address to `visitor`, those of `.symtab` first,
-    /// until it breaks off: the name (its first 4,096 bytes) and the symbol.
+    /// Passes every symbol with an address to `visitor` until it breaks, `.symtab` first: the name
+    /// (its first 4,096 bytes) and the symbol.
     ///
     /// # Errors
-    ///
-    /// [`ElfError`] when the file lies about where its symbols are.
+    /// [`ElfError`] if the location of a symbol table is invalid.
     pub fn for_each_symbol(
         &self,
         visitor: &mut dyn FnMut(&[u8], &RawSymbol) -> ControlFlow<()>,
@@ -348,7 +332,6 @@ impl ElfFile {
         Ok(parse_sections(&bytes, &self.header)?.first().copied())
     }
 
-    /// A table of `count` entries of `each` bytes at `at`.
     fn table(
         &self,
         what: &'static str,
@@ -362,10 +345,9 @@ impl ElfFile {
     }
 }
 
-/// `e_phnum` when the number does not fit in it (gABI).
+/// `e_phnum` of files with more program headers (gABI).
 const PN_XNUM: u16 = 0xffff;
-/// The pages that Linux has on the architectures we know; a core file may come from
-/// another machine.
+/// Linux page sizes on supported architectures; core files may come from other machines.
 const PAGE_BYTES: [u64; 3] = [4096, 16384, 65536];
 
 pub(crate) fn symbol(name: String, raw: &RawSymbol, bias: LoadBias) -> Symbol {
@@ -404,8 +386,8 @@ fn read(
     })
 }
 
-/// A string table. Its strings are compared without looking for their ends, which a
-/// hostile file may have put far away.
+/// A string table. Comparisons never search for a string's end: a hostile file may place it far
+/// away.
 pub(crate) struct Strings(pub Vec<u8>);
 
 impl Strings {

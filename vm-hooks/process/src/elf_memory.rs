@@ -1,5 +1,5 @@
-//! An ELF image as it is loaded: what can be told without its file. Section headers
-//! are not loaded, so there is no `.symtab`; what a dynamic linker needs is there.
+//! ELF images in process memory, without their files. Memory has the dynamic linker's tables, but
+//! no sections such as `.symtab`.
 
 use std::ops::ControlFlow;
 
@@ -14,17 +14,14 @@ use crate::elf::{
 use crate::elf_file::{Strings, check, symbol};
 use crate::{ElfError, ElfHeader, LoadBias, Memory, RawSymbol, Segment, Symbol};
 
-/// An image with more program headers than this is not believed: real ones have
-/// about a dozen.
+/// Real images have about a dozen.
 const MAX_SEGMENTS: u64 = 4096;
-/// A longer dynamic section is not believed: real ones have some thirty entries, and
-/// one more for each library that is needed.
+/// Real sections have about thirty entries, plus one per needed library.
 const MAX_DYNAMIC_BYTES: usize = 1 << 16;
-/// More dynamic symbols than this are not looked at; LLVM's library has 60,000.
+/// LLVM's library has 60,000 dynamic symbols.
 const MAX_SYMBOLS: u64 = 1 << 20;
-/// Longer names of dynamic symbols are not read; those of LLVM's library are 5 MB.
+/// Names of dynamic symbols; LLVM's library has 5 MB.
 const MAX_STRING_BYTES: usize = 64 << 20;
-/// Symbols are read so many at a time.
 const SYMBOLS_AT_ONCE: u64 = 1 << 12;
 
 struct Image {
@@ -33,7 +30,6 @@ struct Image {
     bias: LoadBias,
 }
 
-/// The headers of the image whose first page is at `at`.
 fn image(memory: &dyn Memory, at: Avma) -> Result<Image, ElfError> {
     let header = parse_header(&memory.read_vec(at, HEADER_BYTES as u64, HEADER_BYTES)?)?;
     check("program headers", u64::from(header.segments), MAX_SEGMENTS)?;
@@ -52,12 +48,10 @@ fn image(memory: &dyn Memory, at: Avma) -> Result<Image, ElfError> {
     })
 }
 
-/// The build-id of an ELF image that is loaded in `memory` with its first page at
-/// `header_at`; `None` when it has none.
+/// Build-id of the ELF image loaded at `header_at`, the address of its first page.
 ///
 /// # Errors
-///
-/// [`ElfError`] when there is no ELF image, or it can't be read.
+/// [`ElfError`] if `header_at` has no readable ELF image.
 pub fn build_id_in_memory(
     memory: &dyn Memory,
     header_at: Avma,
@@ -67,7 +61,7 @@ pub fn build_id_in_memory(
     for note in notes.filter(|segment| segment.kind == PT_NOTE) {
         let length = note.file_bytes.min(MAX_NOTE_BYTES);
         let cap = usize::try_from(MAX_NOTE_BYTES).unwrap_or(usize::MAX);
-        // A note that is not mapped (or not in the core file) hides no other.
+        // Skip notes missing in memory (or in the core file).
         let Ok(bytes) = memory.read_vec(image.bias.apply(note.address), length, cap) else {
             continue;
         };
@@ -78,9 +72,8 @@ pub fn build_id_in_memory(
     Ok(None)
 }
 
-/// Shows the dynamic symbols of an ELF image that is loaded in `memory` with its first
-/// page at `header_at` to `visitor`, until it breaks off. There are none where the
-/// image has no dynamic section.
+/// Passes the dynamic symbols of a loaded ELF image to `visitor` until it breaks; none without a
+/// dynamic section.
 fn visit_in_memory(
     memory: &dyn Memory,
     header_at: Avma,
@@ -101,7 +94,7 @@ fn visit_in_memory(
         let mut entries = entries.iter();
         entries.find_map(|(other, value)| (*other == tag).then_some(*value))
     };
-    // glibc adds the bias to the addresses in this section, other linkers do not.
+    // glibc adds the bias to addresses in this section; other linkers don't.
     let address = |tag: u64| {
         let value = value(tag)?;
         Some(if value >= header_at.get() {
@@ -116,9 +109,8 @@ fn visit_in_memory(
         return Ok(());
     };
     let each = header.symbol_bytes();
-    // How many there are is only said by the old hash table (its second word); where
-    // there is but the new one, the names follow the symbols, as all linkers lay it
-    // out.
+    // Only the old hash table counts symbols (second word). Without it, names mark their end: all
+    // linkers place names after symbols.
     let count = match address(DT_HASH).and_then(|hash| hash.checked_add(4)) {
         Some(chains) => u64::from(memory.read_u32(chains)?),
         None => strings.offset_from(symbols).unwrap_or(0) / each as u64,
@@ -141,13 +133,11 @@ fn visit_in_memory(
     Ok(())
 }
 
-/// The dynamic symbols of these names of an ELF image that is loaded in `memory` with
-/// its first page at `header_at`, in the order of `names`: for modules whose files
-/// can't be opened any more.
+/// Dynamic symbols of the ELF image loaded at `header_at`, in the order of `names`: for modules
+/// whose files can't be opened.
 ///
 /// # Errors
-///
-/// [`ElfError`] when there is no ELF image, or it can't be read.
+/// [`ElfError`] if `header_at` has no readable ELF image.
 pub fn symbols_in_memory(
     memory: &dyn Memory,
     header_at: Avma,

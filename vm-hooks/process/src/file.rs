@@ -1,13 +1,11 @@
-//! The target's files, opened so that a hostile target can't turn that against us.
+//! Safe access to files of a hostile target.
 //!
-//! A path in a process's mappings is the target's word. It is resolved inside the
-//! target's own root (`openat2` with `RESOLVE_IN_ROOT`, never through magic links),
-//! first with `O_PATH`, which opens no device and waits for no FIFO; only a regular
-//! file is then opened for reading. What is read is read with `pread`: a mapping of
-//! a file that its owner truncates would kill us with SIGBUS.
+//! Paths in mappings come from the target. They are resolved inside the target's root (`openat2`
+//! with `RESOLVE_IN_ROOT`, without magic links), first with `O_PATH`, which opens no device and
+//! waits for no FIFO; only regular files are then opened for reading. Reads use `pread`: a mapping
+//! of a truncated file would raise SIGBUS.
 //!
-//! What this does not guard against: a target that mounts a file system of its own
-//! (FUSE) answers `open` and `read` when it likes, or never.
+//! Not covered: a target's own file system (FUSE) may delay `open` and `read` forever.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -21,29 +19,26 @@ use nix::sys::stat::{Mode, fstat, major, minor};
 
 use crate::MapEntry;
 
-/// Bytes that can be read at an offset: a file, or an image in memory.
+/// Random access to bytes: a file, or an image in memory.
 pub trait ReadAt: Send + Sync {
-    /// How many bytes there are.
+    /// Length in bytes.
     fn len(&self) -> u64;
 
-    /// Whether there are none.
+    /// Whether the length is 0.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Fills `buffer` from `offset` on as far as there are bytes, and says how many.
+    /// Fills `buffer` from `offset` as far as bytes exist, and returns their number.
     ///
     /// # Errors
-    ///
-    /// What the system says.
+    /// I/O errors.
     fn read_some(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// `length` bytes from `offset` on.
+    /// Reads `length` bytes from `offset`.
     ///
     /// # Errors
-    ///
-    /// [`io::ErrorKind::UnexpectedEof`] when there are not that many, before
-    /// anything is allocated; and what the system says.
+    /// [`io::ErrorKind::UnexpectedEof`] if fewer bytes exist, before any allocation; I/O errors.
     fn read_at(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         let end = u64::try_from(length)
             .ok()
@@ -52,7 +47,7 @@ pub trait ReadAt: Send + Sync {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut bytes = vec![0; length];
-        // A file may have shrunk since its length was asked for.
+        // Files may shrink after opening.
         if self.read_some(offset, &mut bytes)? < length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -77,8 +72,8 @@ impl ReadAt for [u8] {
     }
 }
 
-/// A module's file (or the image of the vdso), kept open: what is read is what was
-/// mapped, whatever happens to its name. May be shared between threads.
+/// A module's open file, or the image of the vdso. Reads return the mapped content even after a
+/// rename or deletion.
 #[derive(Debug)]
 pub struct ModuleFile(Content);
 
@@ -89,17 +84,16 @@ enum Content {
 }
 
 impl ModuleFile {
-    /// An image that lies in our own memory.
+    /// An image in our own memory.
     #[must_use]
     pub fn from_image(image: Arc<[u8]>) -> Self {
         Self(Content::Image(image))
     }
 
-    /// A file that is open for reading.
+    /// Wraps an open file.
     ///
     /// # Errors
-    ///
-    /// When its length can't be told, or it is not a regular file.
+    /// I/O errors; [`io::ErrorKind::InvalidInput`] if it is no regular file.
     pub fn from_file(file: File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -109,12 +103,10 @@ impl ModuleFile {
         Ok(Self(Content::File { file, len }))
     }
 
-    /// The device (as in [`MapEntry::device`]) and inode that `stat` shows;
-    /// zeros for an image.
+    /// Device (as in [`MapEntry::device`]) and inode from `stat`; zeros for an image.
     ///
     /// # Errors
-    ///
-    /// What the system says.
+    /// I/O errors.
     pub fn identity(&self) -> io::Result<(u64, u64)> {
         let Some(metadata) = self.metadata()? else {
             return Ok((0, 0));
@@ -122,11 +114,10 @@ impl ModuleFile {
         Ok(identity_of(metadata.dev(), metadata.ino()))
     }
 
-    /// What `stat` says of it now; `None` for an image.
+    /// Current metadata; `None` for an image.
     ///
     /// # Errors
-    ///
-    /// What the system says.
+    /// I/O errors.
     pub fn metadata(&self) -> io::Result<Option<Metadata>> {
         match &self.0 {
             Content::File { file, .. } => file.metadata().map(Some),
@@ -134,12 +125,10 @@ impl ModuleFile {
         }
     }
 
-    /// How many bytes there are now: unlike [`ReadAt::len`], which says how many there
-    /// were when it was opened, for a file that grows.
+    /// Current length of a growing file, unlike [`ReadAt::len`], the length at opening.
     ///
     /// # Errors
-    ///
-    /// What the system says.
+    /// I/O errors.
     pub fn len_now(&self) -> io::Result<u64> {
         Ok(match self.metadata()? {
             Some(metadata) => metadata.len(),
@@ -147,7 +136,7 @@ impl ModuleFile {
         })
     }
 
-    /// Whether it takes one of our descriptors.
+    /// Whether it occupies a file descriptor.
     #[must_use]
     pub fn holds_descriptor(&self) -> bool {
         matches!(self.0, Content::File { .. })
@@ -183,28 +172,24 @@ impl ReadAt for ModuleFile {
     }
 }
 
-/// A device, packed as [`MapEntry::device`] is, and an inode.
+/// Device, packed like [`MapEntry::device`], and inode.
 pub(crate) fn identity_of(device: u64, inode: u64) -> (u64, u64) {
     let part = |number| u32::try_from(number).unwrap_or(u32::MAX);
     let device = MapEntry::pack_device(part(major(device)), part(minor(device)));
     (device, inode)
 }
 
-/// Opens what one of the kernel's own links (`/proc/PID/exe`,
-/// `/proc/PID/map_files/…`) points to, if that is a regular file. Such a link leads
-/// to the file itself, whatever became of its name.
+/// Opens the target of a kernel link (`/proc/PID/exe`, `/proc/PID/map_files/…`) if it is a regular
+/// file. Such links survive renames and deletion.
 ///
 /// # Errors
-///
-/// What the system says; [`io::ErrorKind::InvalidInput`] when it is not a regular
-/// file.
+/// I/O errors; [`io::ErrorKind::InvalidInput`] if it is no regular file.
 pub fn open_magic_link(link: &Path) -> io::Result<ModuleFile> {
     let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
     let found = nix::fcntl::open(link, flags, Mode::empty())?;
     reopen(&found)
 }
 
-/// Opens the file behind an `O_PATH` descriptor for reading, if it is a regular one.
 pub(crate) fn reopen(found: &OwnedFd) -> io::Result<ModuleFile> {
     let kind = fstat(found)?.st_mode & nix::libc::S_IFMT;
     if kind != nix::libc::S_IFREG {

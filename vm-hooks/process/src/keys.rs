@@ -1,12 +1,11 @@
-//! Keys that are unique in a recording.
+//! Unique keys of a recording.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use vmscope_records::{ClassKey, CollectionKey, ConstituentKey, MethodKey, ObjectKey};
 
-/// Where the keys of a recording come from, unique although several adapters make
-/// them for several processes. Cheap to clone; all clones draw from one source.
+/// The source of a recording's keys, unique across adapters and processes. Clones share one source.
 #[derive(Clone, Debug, Default)]
 pub struct KeySource(Arc<Keys>);
 
@@ -19,9 +18,9 @@ struct Keys {
     objects: AtomicU64,
 }
 
-/// The next number of a counter, from 1 on: 0 is what a forgotten key would be.
+/// Keys start at 1: 0 would mean a forgotten key.
 fn next(counter: &AtomicU64) -> u64 {
-    // Only uniqueness is asked for, no order with anything else.
+    // Relaxed: uniqueness needs no ordering with other memory.
     counter.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
 }
 
@@ -32,7 +31,7 @@ impl KeySource {
         Self::default()
     }
 
-    /// A key for one life of a constituent.
+    /// A key for one lifetime of a constituent.
     #[must_use]
     pub fn constituent(&self) -> ConstituentKey {
         ConstituentKey(next(&self.0.constituents))

@@ -1,14 +1,12 @@
 //! A virtual machine's process as seen from outside.
 //!
-//! Everything an adapter needs to read a VM that does not know it is read: its
-//! memory ([`Memory`]: live, from a core file, or made up by a test), what is mapped
-//! into it ([`MapEntry`]), the files behind that, opened safely ([`Root`],
-//! [`ModuleFile`], [`Modules`]), and their symbols by name ([`ElfFile`]). The
-//! [`Adapter`] trait is what a VM family implements on top; [`ProcessView`] is what
-//! it gets.
+//! Adapters read a VM without its cooperation: its memory ([`Memory`]: live, from a core file, or
+//! fake), its mappings ([`MapEntry`]), the mapped files, opened safely ([`Root`], [`ModuleFile`],
+//! [`Modules`]), and their symbols ([`ElfFile`]). A VM family implements the [`Adapter`] trait and
+//! gets a [`ProcessView`].
 //!
-//! All of it is somebody else's data: every length, count and offset is checked
-//! against a stated limit before it is used, and what can't be is a typed error.
+//! All data is untrusted: every length, count and offset is checked against a stated limit before
+//! use, and impossible values are typed errors.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -49,7 +47,9 @@ pub use adapter::{
     Adapter, AdapterFamily, EnvironmentChange, Launch, Recognised, SampleNeeds, recognise,
 };
 pub use adapter_error::AdapterError;
-pub use attach::{AttachError, ProcessFacts, ProgramStamp, ThreadInfo, examine, list_threads};
+pub use attach::{
+    AttachError, ProcessFacts, ProgramStamp, ThreadInfo, examine, list_threads, processes_named,
+};
 pub use cadence::Cadence;
 pub use consistent::read_consistently;
 pub use core_file::{CoreFile, CoreInfo};

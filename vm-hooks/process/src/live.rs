@@ -1,4 +1,4 @@
-//! The memory of a live process, through `process_vm_readv`.
+//! Memory of a live process, through `process_vm_readv`.
 
 use std::io::IoSliceMut;
 
@@ -8,13 +8,12 @@ use vmscope_records::{Avma, Pid};
 
 use crate::{Memory, MemoryError};
 
-/// The memory of a live process. Reading it neither stops nor changes the process.
+/// Memory of a live process. Reads neither stop nor change the process.
 ///
-/// The kernel checks every read as it checks an attaching debugger
-/// (`PTRACE_MODE_ATTACH_REALCREDS`, see `process_vm_readv(2)`): the same user and a
-/// dumpable process, or `CAP_SYS_PTRACE`; yama may forbid more. It knows the
-/// process by its number alone, and numbers are used again: whoever holds on to
-/// this asks [`crate::ProcessView::is_alive`] now and then.
+/// The kernel requires debugger permissions for every read (`PTRACE_MODE_ATTACH_REALCREDS`, see
+/// `process_vm_readv(2)`): the same user and a dumpable process, or `CAP_SYS_PTRACE`; yama may
+/// require more. Process ids are reused: long-term users check [`crate::ProcessView::is_alive`] now
+/// and then.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveMemory {
     pid: Pid,
@@ -22,7 +21,7 @@ pub struct LiveMemory {
 }
 
 impl LiveMemory {
-    /// The memory of process `pid`, with 64-bit pointers. Nothing is read yet.
+    /// Memory of process `pid`, with 64-bit pointers. Reads nothing yet.
     #[must_use]
     pub fn new(pid: Pid) -> Self {
         Self {
@@ -31,7 +30,7 @@ impl LiveMemory {
         }
     }
 
-    /// The same memory with pointers of `bytes` (4 or 8).
+    /// Sets the pointer size in bytes (4 or 8).
     #[must_use]
     pub fn with_pointer_bytes(self, bytes: usize) -> Self {
         Self {
@@ -52,8 +51,7 @@ impl Memory for LiveMemory {
         let raw = i32::try_from(self.pid.get()).map_err(|_| MemoryError::Gone { pid: self.pid })?;
         let pid = nix::unistd::Pid::from_raw(raw);
         let mut got = 0;
-        // A call may end early (a gap, but also at most 2 GiB): only the next one,
-        // from there on, tells a gap apart.
+        // A call may end early without a gap (after 2 GiB, for example); another call tells.
         while let Some(rest) = buffer.get_mut(got..).filter(|rest| !rest.is_empty()) {
             let Some(base) =
                 at.0.checked_add(got as u64)
@@ -95,7 +93,7 @@ mod tests {
         let at = Avma(here.as_ptr() as u64);
         assert_eq!(memory.read_c_string(at, 100).unwrap(), b"seen from outside");
         assert_eq!(memory.read_vec(at, 4, 4).unwrap(), b"seen");
-        // The first page is never mapped (vm.mmap_min_addr).
+        // vm.mmap_min_addr keeps the first page unmapped.
         assert!(matches!(
             memory.read_u64(Avma(8)),
             Err(MemoryError::Unmapped { got: 0, .. })

@@ -1,69 +1,69 @@
-//! A module of a process, and why its symbols could not be looked up.
+//! Modules of a process, and failures of symbol lookup.
 
 use vmscope_records::{Avma, ModuleState};
 
 use crate::{ElfError, MapEntry};
 
-/// A module of a process: one file and where it is mapped.
+/// A module of a process: one file with its mappings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedModule {
-    /// Its path as the target sees it; need not be UTF-8.
+    /// Path as the target sees it; may be invalid UTF-8.
     pub path: Vec<u8>,
-    /// Its mappings, in ascending order of addresses.
+    /// Mappings in ascending order of addresses.
     pub mappings: Vec<MapEntry>,
 }
 
 impl LoadedModule {
-    /// The last part of its path, for people: bytes that are not UTF-8 are replaced.
+    /// Last part of the path, for display; invalid UTF-8 is replaced.
     #[must_use]
     pub fn file_name(&self) -> String {
         let last = self.path.rsplit(|byte| *byte == b'/').next();
         String::from_utf8_lossy(last.unwrap_or_default()).into_owned()
     }
 
-    /// Its first address.
+    /// First mapped address.
     #[must_use]
     pub fn start(&self) -> Avma {
         self.mappings.first().map_or(Avma(0), |first| first.start)
     }
 
-    /// Whether code is mapped from it.
+    /// Whether a mapping is executable.
     #[must_use]
     pub fn has_code(&self) -> bool {
         self.mappings.iter().any(|mapping| mapping.executable)
     }
 }
 
-/// Why a module's symbols could not be looked up.
+/// A failed symbol lookup in a module.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SymbolError {
-    /// The file that is mapped could not be opened.
+    /// Opening the mapped file failed.
     #[error("the file of {path} can't be opened: {}", words(.state))]
     NotOpened {
-        /// The module's path in the target.
+        /// Path in the target.
         path: String,
-        /// What became of it.
+        /// State of the file.
         state: ModuleState,
     },
-    /// There are no files behind this view.
+    /// The view has no files.
     #[error("the symbols of {path} are not known here: give the directory its binaries are below")]
     NoFiles {
-        /// The module's path in the target.
+        /// Path in the target.
         path: String,
     },
-    /// Its mappings fit none of its segments.
+    /// No segment fits the mappings.
     #[error("{path} is not mapped as its program headers say")]
     NoBias {
-        /// The module's path in the target.
+        /// Path in the target.
         path: String,
     },
-    /// It is not ELF as it should be.
+    /// Malformed ELF.
     #[error("the symbols of {path} can't be read")]
     Elf {
-        /// The module's path in the target.
+        /// Path in the target.
         path: String,
-        /// What is wrong with it.
+        /// The ELF error.
         #[source]
         source: ElfError,
     },

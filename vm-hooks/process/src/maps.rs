@@ -1,5 +1,4 @@
-//! What is mapped into a process: `/proc/PID/maps`, line by line
-//! (`proc_pid_maps(5)`).
+//! Mappings of a process from `/proc/PID/maps` (`proc_pid_maps(5)`).
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -7,58 +6,51 @@ use procfs::FromBufRead as _;
 use procfs::process::{MMPermissions, MemoryMaps};
 use vmscope_records::{Avma, FileOffset, Pid};
 
-/// A range of addresses of a process and what is mapped there, as a line of
-/// `/proc/PID/maps` or the kernel's `PERF_RECORD_MMAP2` tells it.
+/// A mapping: a line of `/proc/PID/maps`, or the kernel's `PERF_RECORD_MMAP2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapEntry {
     /// First address.
     pub start: Avma,
-    /// First address after it.
+    /// First address after the mapping.
     pub end: Avma,
-    /// Where in the file `start` lies, in bytes; 0 for anonymous memory.
+    /// File offset of `start` in bytes; 0 for anonymous memory.
     pub offset: FileOffset,
-    /// The file's device, major << 32 | minor, as the kernel's memory management
-    /// sees it: overlayfs and btrfs show another one in `stat(2)`. 0 for anonymous
-    /// memory.
+    /// The file's device, major << 32 | minor, as the kernel's memory management sees it (overlayfs
+    /// and btrfs report another one in `stat(2)`); 0 for anonymous memory.
     pub device: u64,
-    /// The file's inode; 0 for anonymous memory, [`MapEntry::UNKNOWN_INODE`] in a core
-    /// file.
+    /// The file's inode; 0 for anonymous memory, [`MapEntry::UNKNOWN_INODE`] in core files.
     pub inode: u64,
-    /// The path as the target sees it, or the name of other memory (`[heap]`,
-    /// `[vdso]`, `[anon:…]`, `//anon`); may be empty, need not be UTF-8, and ends in
-    /// ` (deleted)` when the file has lost its name.
+    /// Path as the target sees it, or name of other memory (`[heap]`, `[vdso]`, `[anon:…]`,
+    /// `//anon`). May be empty or invalid UTF-8; ends in ` (deleted)` for deleted files.
     pub name: Vec<u8>,
-    /// May be read.
+    /// Readable.
     pub readable: bool,
-    /// May be written.
+    /// Writable.
     pub writable: bool,
-    /// May be executed.
+    /// Executable.
     pub executable: bool,
 }
 
-/// What the kernel appends to the path of a file without a name (`d_path` in
-/// `fs/d_path.c`).
+/// Path suffix of deleted files (`d_path` in `fs/d_path.c`).
 const DELETED: &[u8] = b" (deleted)";
 
 impl MapEntry {
-    /// The inode of a mapping of a file where only its name is known (core files).
+    /// Inode of file mappings in core files, which have names only.
     pub const UNKNOWN_INODE: u64 = u64::MAX;
 
-    /// Packs a device's numbers as [`MapEntry::device`] and
-    /// [`vmscope_records::Module::device`] have them.
+    /// Packs device numbers for [`MapEntry::device`] and [`vmscope_records::Module::device`].
     #[must_use]
     pub const fn pack_device(major: u32, minor: u32) -> u64 {
         ((major as u64) << 32) | minor as u64
     }
 
-    /// The file's path as the target sees it, without the kernel's mark of a
-    /// deleted file; `None` when this is no mapping of a file.
+    /// The file's path as the target sees it, without the kernel's mark for deleted files; `None`
+    /// for memory without a file.
     #[must_use]
     pub fn path(&self) -> Option<&[u8]> {
-        // `//anon`, `//toolong` and `//enomem` are perf's words for "no path"
-        // (perf_event_mmap_event in kernel/events/core.c).
-        // What is neither a path nor anonymous (`anon_inode:[…]`) has no file. A core
-        // file's names need not be absolute.
+        // perf uses `//anon`, `//toolong` and `//enomem` for missing paths (perf_event_mmap_event
+        // in kernel/events/core.c). Other special names (`anon_inode:[…]`) have no file either.
+        // Names in core files may be relative.
         let is_file = match self.inode {
             0 => false,
             Self::UNKNOWN_INODE => !self.name.is_empty(),
@@ -67,80 +59,76 @@ impl MapEntry {
         is_file.then(|| self.name.strip_suffix(DELETED).unwrap_or(&self.name))
     }
 
-    /// Whether the kernel said that the file has no name any more. A file may be
-    /// called so by its owner, too.
+    /// Whether the kernel marks the file as deleted. Ambiguous: an existing file's name may end in
+    /// the mark.
     #[must_use]
     pub fn is_marked_deleted(&self) -> bool {
         self.inode != 0 && self.name.ends_with(DELETED)
     }
 
-    /// Whether this is the code that the kernel maps into every process.
+    /// Whether this is the vdso, kernel code mapped into every process.
     #[must_use]
     pub fn is_vdso(&self) -> bool {
         self.name == b"[vdso]"
     }
 
-    /// The name for people: bytes that are not UTF-8 are replaced.
+    /// Name for display; invalid UTF-8 is replaced.
     #[must_use]
     pub fn display_name(&self) -> String {
         String::from_utf8_lossy(&self.name).into_owned()
     }
 
-    /// Whether `at` lies in it.
+    /// Whether `at` lies in the mapping.
     #[must_use]
     pub fn contains(&self, at: Avma) -> bool {
         self.start <= at && at < self.end
     }
 }
 
-/// A process's mappings, and how many lines could not be made sense of.
+/// Mappings of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maps {
-    /// The mappings in ascending order of addresses.
+    /// Mappings in ascending order of addresses.
     pub entries: Vec<MapEntry>,
-    /// Lines that were skipped because they are no description of a mapping.
+    /// Number of skipped malformed lines.
     pub malformed: u64,
-    /// Whether there was more than is believed ([`MAX_MAPPINGS`]).
+    /// Whether entries beyond [`MAX_MAPPINGS`] were dropped.
     pub truncated: bool,
 }
 
-/// More mappings than this are not read. `vm.max_map_count` is 65,530 by default,
-/// and about a million where databases and sanitizers ask for more.
+/// Cap on mappings. `vm.max_map_count` is 65,530 by default; databases and sanitizers raise it to
+/// about a million.
 pub const MAX_MAPPINGS: usize = 1 << 20;
 
-/// The longest line: a path of `PATH_MAX` bytes, each of them escaped to four, and
-/// the fields before it.
+/// The longest line: a path of `PATH_MAX` bytes, each escaped to four, after the other fields.
 const MAX_LINE_BYTES: u64 = 4 * 4096 + 256;
 
-/// Reads the mappings of process `pid`. An empty list is what a kernel thread, a
-/// zombie and a process that is just ending have.
+/// Reads the mappings of process `pid`. Kernel threads, zombies and exiting processes have none.
 ///
 /// # Errors
-///
-/// [`MapsError`]; typically `EACCES` for another user's process and `ESRCH` or
-/// `ENOENT` for one that is gone.
+/// [`MapsError`]; typically `EACCES` for another user's process, `ESRCH` or `ENOENT` after its
+/// exit.
 pub fn read_maps(pid: Pid) -> Result<Maps, MapsError> {
     let error = |source| MapsError { pid, source };
     let file = std::fs::File::open(format!("/proc/{pid}/maps")).map_err(error)?;
     parse_maps(BufReader::with_capacity(1 << 16, file)).map_err(error)
 }
 
-/// Why the mappings of a process could not be read.
+/// A process with unreadable mappings.
 #[derive(Debug, thiserror::Error)]
 #[error("can't read the mappings of process {pid} (/proc/{pid}/maps)")]
 pub struct MapsError {
-    /// Whose.
+    /// The process.
     pub pid: Pid,
-    /// What the system says.
+    /// The system's error.
     #[source]
     pub source: std::io::Error,
 }
 
-/// Reads mappings as `/proc/PID/maps` has them.
+/// Parses mappings in the format of `/proc/PID/maps`; counts and skips bad lines.
 ///
 /// # Errors
-///
-/// Those of reading from `reader`. Bad lines are counted, not fatal.
+/// I/O errors of `reader`.
 pub fn parse_maps(mut reader: impl BufRead) -> std::io::Result<Maps> {
     let mut maps = Maps::default();
     let mut line = Vec::new();
@@ -162,13 +150,11 @@ pub fn parse_maps(mut reader: impl BufRead) -> std::io::Result<Maps> {
     }
 }
 
-/// One line of `/proc/PID/maps`, without its newline; `None` when it is no
-/// description of a mapping.
+/// Parses one line of `/proc/PID/maps`, without its newline; `None` for other text.
 #[must_use]
 pub fn parse_line(line: &[u8]) -> Option<MapEntry> {
-    // procfs parses the five fields before the name. It never sees the name: names
-    // come from the target, need not be UTF-8 (procfs then gives up the whole file),
-    // and some (`/SYSV` and four more letters) make it panic.
+    // procfs parses the five fields before the name, but not the name: it rejects files with
+    // invalid UTF-8, and some names (`/SYSV` with four more letters) make it panic.
     let mut spaces = line.iter().enumerate().filter(|(_, byte)| **byte == b' ');
     let (fifth_space, _) = spaces.nth(4)?;
     let (fields, name) = line.split_at_checked(fifth_space + 1)?;
@@ -194,10 +180,9 @@ pub fn parse_line(line: &[u8]) -> Option<MapEntry> {
     })
 }
 
-/// Undoes the kernel's one escape in this file: a newline in a path is written
-/// `\012` (`seq_path` in `fs/seq_file.c`). A backslash is not escaped, so a path
-/// that has those four characters of its own is misread; it will not be found, and
-/// counts as deleted.
+/// Reverts the kernel's only escape in this file: `\012` for a newline in a path (`seq_path` in
+/// `fs/seq_file.c`). Backslashes are not escaped, so a path with a literal `\012` is misread;
+/// vmscope then treats the file as deleted.
 fn unescape(name: &[u8]) -> Vec<u8> {
     const NEWLINE: &[u8] = b"\\012";
     let mut plain = Vec::with_capacity(name.len());

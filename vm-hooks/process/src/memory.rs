@@ -1,41 +1,49 @@
-//! Another process's memory behind one trait, so that an adapter reads a live
-//! process, a core file and a test's made-up memory alike.
+//! Another process's memory behind one trait: a live process, a core file, or a test's fake memory.
 //!
-//! What comes back is whatever the target's threads were writing at that moment:
-//! a read is no snapshot. Adapters re-check the VM's own counters around their
-//! reads ([`crate::read_consistently`]) and believe no length, pointer or count
-//! before it was checked. Targets are little-endian.
+//! Reads are no snapshots: the target's threads keep writing. Adapters re-check the VM's own
+//! counters around their reads ([`crate::read_consistently`]) and validate every length, pointer
+//! and count. Targets are little-endian.
 
 use vmscope_records::{Avma, Pid};
 
-/// Reading the memory of a target.
+/// Methods of [`Memory`] that read one number.
+macro_rules! little_endian {
+    ($($read:ident $number:ident),*) => {$(
+        #[doc = concat!("The little-endian `", stringify!($number), "` at the unaligned address `at`.")]
+        ///
+        /// # Errors
+        /// As [`Memory::read_into`].
+        fn $read(&self, at: Avma) -> Result<$number, MemoryError> {
+            let mut bytes = [0; size_of::<$number>()];
+            self.read_into(at, &mut bytes)?;
+            Ok($number::from_le_bytes(bytes))
+        }
+    )*};
+}
+
+/// Memory of a target.
 ///
-/// Implementations give [`Memory::read_partial`]; everything else follows from it.
-/// All lengths are checked against a cap before anything is allocated, and all
-/// addresses are computed without wrapping.
+/// Implementations provide [`Memory::read_partial`]; all other methods use it. Lengths are checked
+/// against a cap before any allocation; address arithmetic never wraps.
 pub trait Memory: Send + Sync {
-    /// Fills `buffer` from the address `at` on, as far as the memory is readable
-    /// without a gap, and says how many bytes that were: 0 when `at` itself is not
-    /// readable.
+    /// Fills `buffer` from address `at` up to the first unreadable byte and returns the number of
+    /// bytes, 0 if `at` itself is unreadable.
     ///
     /// # Errors
-    ///
-    /// Only what makes every read fail ([`MemoryError::Denied`],
-    /// [`MemoryError::Gone`]) or is a failure of our own ([`MemoryError::Io`]);
-    /// memory that is not there is not an error here.
+    /// Failures of every read ([`MemoryError::Denied`], [`MemoryError::Gone`]) and our own
+    /// ([`MemoryError::Io`]). Unmapped memory is no error here.
     fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError>;
 
-    /// The size of a pointer of the target in bytes: 8, or 4 in a 32-bit process.
+    /// Pointer size of the target in bytes: 8, or 4 in a 32-bit process.
     fn pointer_bytes(&self) -> usize {
         8
     }
 
-    /// Fills all of `buffer` from the address `at` on.
+    /// Fills all of `buffer` from address `at`.
     ///
     /// # Errors
-    ///
-    /// [`MemoryError::Unmapped`] when less than all could be read (what `buffer`
-    /// holds then is unspecified), and those of [`Memory::read_partial`].
+    /// [`MemoryError::Unmapped`] if part of the range is unreadable (contents of `buffer` then
+    /// unspecified); errors of [`Memory::read_partial`].
     fn read_into(&self, at: Avma, buffer: &mut [u8]) -> Result<(), MemoryError> {
         checked_end(at, buffer.len())?;
         let wanted = buffer.len();
@@ -46,66 +54,12 @@ pub trait Memory: Send + Sync {
         Ok(())
     }
 
-    /// The byte at `at`.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Memory::read_into`].
-    fn read_u8(&self, at: Avma) -> Result<u8, MemoryError> {
-        let mut bytes = [0; 1];
-        self.read_into(at, &mut bytes)?;
-        Ok(u8::from_le_bytes(bytes))
-    }
-
-    /// The little-endian 16-bit number at `at`, which need not be aligned.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Memory::read_into`].
-    fn read_u16(&self, at: Avma) -> Result<u16, MemoryError> {
-        let mut bytes = [0; 2];
-        self.read_into(at, &mut bytes)?;
-        Ok(u16::from_le_bytes(bytes))
-    }
-
-    /// The little-endian 32-bit number at `at`, which need not be aligned.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Memory::read_into`].
-    fn read_u32(&self, at: Avma) -> Result<u32, MemoryError> {
-        let mut bytes = [0; 4];
-        self.read_into(at, &mut bytes)?;
-        Ok(u32::from_le_bytes(bytes))
-    }
-
-    /// The little-endian signed 32-bit number at `at`, which need not be aligned.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Memory::read_into`].
-    fn read_i32(&self, at: Avma) -> Result<i32, MemoryError> {
-        let mut bytes = [0; 4];
-        self.read_into(at, &mut bytes)?;
-        Ok(i32::from_le_bytes(bytes))
-    }
-
-    /// The little-endian 64-bit number at `at`, which need not be aligned.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Memory::read_into`].
-    fn read_u64(&self, at: Avma) -> Result<u64, MemoryError> {
-        let mut bytes = [0; 8];
-        self.read_into(at, &mut bytes)?;
-        Ok(u64::from_le_bytes(bytes))
-    }
+    little_endian! { read_u8 u8, read_u16 u16, read_u32 u32, read_i32 i32, read_u64 u64 }
 
     /// The pointer at `at`, [`Memory::pointer_bytes`] wide.
     ///
     /// # Errors
-    ///
-    /// Those of [`Memory::read_into`].
+    /// As [`Memory::read_into`].
     fn read_pointer(&self, at: Avma) -> Result<Avma, MemoryError> {
         if self.pointer_bytes() == 4 {
             self.read_u32(at).map(|value| Avma(u64::from(value)))
@@ -114,12 +68,11 @@ pub trait Memory: Send + Sync {
         }
     }
 
-    /// `length` bytes from `at` on.
+    /// Reads `length` bytes from `at`.
     ///
     /// # Errors
-    ///
-    /// [`MemoryError::TooLong`] when `length` is more than `cap` bytes, before
-    /// anything is allocated; and those of [`Memory::read_into`].
+    /// [`MemoryError::TooLong`] if `length` exceeds `cap` bytes, before any allocation; errors of
+    /// [`Memory::read_into`].
     fn read_vec(&self, at: Avma, length: u64, cap: usize) -> Result<Vec<u8>, MemoryError> {
         let length = capped(length, 1, cap)?;
         checked_end(at, length)?;
@@ -128,39 +81,34 @@ pub trait Memory: Send + Sync {
         Ok(bytes)
     }
 
-    /// `count` little-endian 32-bit numbers from `at` on.
+    /// Reads `count` little-endian 32-bit numbers from `at`.
     ///
     /// # Errors
-    ///
-    /// [`MemoryError::TooLong`] when they are more than `cap` *numbers*; and those
-    /// of [`Memory::read_into`].
+    /// [`MemoryError::TooLong`] if `count` exceeds `cap` *numbers*; errors of
+    /// [`Memory::read_into`].
     fn read_u32s(&self, at: Avma, count: u64, cap: usize) -> Result<Vec<u32>, MemoryError> {
         let bytes = read_items(self, at, count, 4, cap)?;
         let (words, _) = bytes.as_chunks::<4>();
         Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
     }
 
-    /// `count` little-endian 64-bit numbers from `at` on.
+    /// Reads `count` little-endian 64-bit numbers from `at`.
     ///
     /// # Errors
-    ///
-    /// [`MemoryError::TooLong`] when they are more than `cap` *numbers*; and those
-    /// of [`Memory::read_into`].
+    /// [`MemoryError::TooLong`] if `count` exceeds `cap` *numbers*; errors of
+    /// [`Memory::read_into`].
     fn read_u64s(&self, at: Avma, count: u64, cap: usize) -> Result<Vec<u64>, MemoryError> {
         let bytes = read_items(self, at, count, 8, cap)?;
         let (words, _) = bytes.as_chunks::<8>();
         Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }
 
-    /// The bytes from `at` up to the next zero byte, which is not among them.
-    /// Reads page by page, so that a string at the very end of a mapping is read
-    /// although nothing follows it.
+    /// Reads a zero-terminated string, without the zero. Reads page by page: nothing need follow a
+    /// string at the end of a mapping.
     ///
     /// # Errors
-    ///
-    /// [`MemoryError::TooLong`] when the first `max` bytes hold no zero;
-    /// [`MemoryError::Unmapped`] when the memory ends before one; and those of
-    /// [`Memory::read_partial`].
+    /// [`MemoryError::TooLong`] without a zero in the first `max` bytes; [`MemoryError::Unmapped`]
+    /// if memory ends first; errors of [`Memory::read_partial`].
     fn read_c_string(&self, at: Avma, max: usize) -> Result<Vec<u8>, MemoryError> {
         let mut string = Vec::new();
         let mut from = at;
@@ -194,11 +142,9 @@ pub trait Memory: Send + Sync {
     }
 }
 
-/// No Linux has smaller pages: reading up to the next multiple of this never
-/// touches a page more than needed.
+/// The smallest page size of Linux: a read up to its next multiple touches one page only.
 const SMALLEST_PAGE_BYTES: u64 = 4096;
 
-/// The address after `length` bytes from `at`.
 fn checked_end(at: Avma, length: usize) -> Result<Avma, MemoryError> {
     u64::try_from(length)
         .ok()
@@ -206,8 +152,7 @@ fn checked_end(at: Avma, length: usize) -> Result<Avma, MemoryError> {
         .ok_or(MemoryError::AddressOverflow { at, length })
 }
 
-/// `count` items of `size` bytes as a length in bytes, if they are at most `cap`
-/// items.
+/// Length in bytes of `count` items of `size` bytes, if `count` is at most `cap`.
 fn capped(count: u64, size: usize, cap: usize) -> Result<usize, MemoryError> {
     usize::try_from(count)
         .ok()
@@ -216,7 +161,6 @@ fn capped(count: u64, size: usize, cap: usize) -> Result<usize, MemoryError> {
         .ok_or(MemoryError::TooLong { length: count, cap })
 }
 
-/// The bytes of `count` items of `size` bytes, at most `cap` of them.
 fn read_items<M: Memory + ?Sized>(
     memory: &M,
     at: Avma,
@@ -228,64 +172,63 @@ fn read_items<M: Memory + ?Sized>(
     memory.read_vec(at, u64::try_from(length).unwrap_or(u64::MAX), length)
 }
 
-/// Why memory could not be read.
+/// A failed memory read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
-    /// The range is not, or not all of it, mapped readable (in a core file: not in
-    /// the file).
+    /// Part of the range is not mapped readable (or missing in the core file).
     #[error("read of {wanted} bytes at {at}: only the first {got} are readable memory")]
     Unmapped {
-        /// The first address that was wanted.
+        /// First address.
         at: Avma,
-        /// How many bytes were wanted.
+        /// Requested bytes.
         wanted: usize,
-        /// How many could be read.
+        /// Readable bytes.
         got: usize,
     },
-    /// The range goes past the end of the address space.
+    /// The range exceeds the address space.
     #[error("read of {length} bytes at {at} goes past the end of the address space")]
     AddressOverflow {
-        /// The first address.
+        /// First address.
         at: Avma,
-        /// How many bytes were wanted.
+        /// Requested bytes.
         length: usize,
     },
-    /// More than the caller is ready to take.
+    /// The length exceeds the caller's cap.
     #[error("{length} items or bytes where at most {cap} are believed")]
     TooLong {
-        /// What the target's memory says.
+        /// Length in the target's memory.
         length: u64,
-        /// What the caller accepts.
+        /// Maximum length.
         cap: usize,
     },
-    /// The kernel does not let us read this process's memory (`EPERM`).
+    /// The kernel denies access (`EPERM`).
     #[error("reading the memory of process {pid} is not permitted")]
     Denied {
-        /// Whose memory.
+        /// The process.
         pid: Pid,
     },
-    /// The process is gone (`ESRCH`).
+    /// The process exited (`ESRCH`).
     #[error("process {pid} is gone")]
     Gone {
-        /// Which one it was.
+        /// The process.
         pid: Pid,
     },
-    /// The read itself failed.
+    /// The system failed.
     #[error("read of {wanted} bytes at {at} failed")]
     Io {
-        /// The first address.
+        /// First address.
         at: Avma,
-        /// How many bytes were wanted.
+        /// Requested bytes.
         wanted: usize,
-        /// What the system says.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
 }
 
 impl MemoryError {
-    /// The one thing to do about it, for people; empty where nothing helps.
+    /// Remedy for the user; empty if none.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -298,8 +241,7 @@ impl MemoryError {
         }
     }
 
-    /// Whether every later read will fail as well: the process is gone, or may
-    /// not be read at all.
+    /// Whether all later reads must fail too: the process exited or denies access.
     #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(self, MemoryError::Denied { .. } | MemoryError::Gone { .. })

@@ -1,5 +1,5 @@
-//! The files that code is mapped from, each opened when its mapping first appears:
-//! later it may be gone, with the process and its root directory.
+//! Files with mapped code, each opened at its first mapping: later the file may be gone, with the
+//! process and its root directory.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,18 +13,16 @@ use vmscope_records::{
 use crate::opening::{Opening, is_program, read_vdso};
 use crate::{MapEntry, MapsError, ModuleFile, ReadAt, read_maps};
 
-/// More files than this are not kept open: a process with that many libraries is not
-/// known, and each takes a descriptor.
+/// Cap on open files: each takes a descriptor, and no known process has that many libraries.
 pub const MAX_OPEN_FILES: usize = 4000;
-/// More modules than this get no key: what a hostile target maps and unmaps must not
-/// fill our memory.
+/// Cap on module keys: a hostile target must not fill our memory by mapping files.
 pub const MAX_MODULES: usize = 1 << 14;
 
-/// The registry of modules of a recording: one key for each distinct file that code
-/// is mapped from, in whichever process, and that file, open.
+/// Module registry of a recording: one key and one open file for each distinct file with mapped
+/// code, in any process.
 ///
-/// Keys are shared between processes by device, inode and path. As long as a file is
-/// open its inode can't be given to another one.
+/// Processes share keys by device, inode and path. The kernel can't reuse the inode of an open
+/// file.
 #[derive(Clone, Debug)]
 pub struct Modules {
     keys: HashMap<Identity, ModuleKey>,
@@ -43,7 +41,7 @@ enum Identity {
         inode: u64,
         path: Vec<u8>,
     },
-    /// A vdso, by its content; empty where that could not be read.
+    /// Vdso contents; empty if unreadable.
     Vdso(Arc<[u8]>),
 }
 
@@ -53,28 +51,27 @@ struct Known {
     file: Option<Arc<ModuleFile>>,
 }
 
-/// A mapping that was seen, as the recording wants it.
+/// An observed mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// The record of its module when it is the first mapping of it; to be written
-    /// before the mapping.
+    /// Record of its module, at the first mapping only; to be written before the mapping.
     pub new_module: Option<Module>,
     /// First address.
     pub start: Avma,
-    /// First address after it.
+    /// First address after the mapping.
     pub end: Avma,
-    /// Where in the file `start` lies.
+    /// File offset of `start`.
     pub offset: FileOffset,
     /// The file, `None` for anonymous memory.
     pub module: Option<ModuleKey>,
-    /// The name of anonymous memory, else empty.
+    /// Name of anonymous memory, else empty.
     pub name: String,
-    /// Whether it may be executed.
+    /// Executable.
     pub executable: bool,
 }
 
 impl Sighting {
-    /// The mapping as a record of the address space `process`.
+    /// The mapping record for address space `process`.
     #[must_use]
     pub fn mapping(&self, process: ProcessKey, time: TimeNs) -> Mapping {
         Mapping {
@@ -97,16 +94,16 @@ impl Default for Modules {
 }
 
 impl Modules {
-    /// An empty registry, which keeps at most [`MAX_OPEN_FILES`] files open and never
-    /// more than half of the descriptors that this process may have.
+    /// An empty registry. Its limit of open files is [`MAX_OPEN_FILES`], and at most half of
+    /// vmscope's descriptors.
     #[must_use]
     pub fn new() -> Self {
-        // The other half is for the sampler's events.
+        // The sampler's events need the other half.
         let allowed = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, _)| soft / 2);
         Self::with_max_open_files(usize::try_from(allowed).unwrap_or(usize::MAX))
     }
 
-    /// An empty registry, which keeps at most `max` files open.
+    /// An empty registry with at most `max` open files.
     #[must_use]
     pub fn with_max_open_files(max: usize) -> Self {
         Self {
@@ -120,13 +117,11 @@ impl Modules {
         }
     }
 
-    /// All executable mappings that process `pid` has now, each as `/proc/PID/maps` has
-    /// it and as the recording wants it. (A sample's pc lies in
-    /// one; what becomes executable later is told by the kernel.)
+    /// All current executable mappings of process `pid`, each with its `/proc/PID/maps` entry.
+    /// (Only these contain sampled pcs; the kernel reports later ones.)
     ///
     /// # Errors
-    ///
-    /// [`MapsError`] when the mappings can't be read.
+    /// [`MapsError`] if the mappings are unreadable.
     pub fn scan(&mut self, pid: Pid, time: TimeNs) -> Result<Vec<(MapEntry, Sighting)>, MapsError> {
         let maps = read_maps(pid)?;
         let executable = maps.entries.iter().filter(|entry| entry.executable);
@@ -138,33 +133,31 @@ impl Modules {
             .collect())
     }
 
-    /// One mapping of process `pid`, as the kernel's `PERF_RECORD_MMAP2` describes
-    /// it. Opens the module's file if it is a new one: some tens of microseconds, a
-    /// few hundred where the file must be told by its build-id.
+    /// Registers a mapping of process `pid` from the kernel's `PERF_RECORD_MMAP2`. Opening the file
+    /// of a new module takes tens of microseconds, a few hundred with a build-id comparison.
     pub fn see(&mut self, pid: Pid, entry: &MapEntry, time: TimeNs) -> Sighting {
         self.sight(pid, entry, time, None)
     }
 
-    /// The open file (or the image) of a module; `None` where it could not be opened
-    /// or kept open.
+    /// Open file (or image) of a module; `None` if opening failed or the limit was reached.
     #[must_use]
     pub fn file(&self, key: ModuleKey) -> Option<Arc<ModuleFile>> {
         self.at(key)?.file.clone()
     }
 
-    /// The record of a module, as [`Sighting::new_module`] gave it.
+    /// Record of a module, as in [`Sighting::new_module`].
     #[must_use]
     pub fn module(&self, key: ModuleKey) -> Option<&Module> {
         Some(&self.at(key)?.record)
     }
 
-    /// All modules so far, in the order of their keys, each with its open file.
+    /// All modules in order of their keys, each with its open file.
     pub fn iter(&self) -> impl Iterator<Item = (&Module, Option<&Arc<ModuleFile>>)> {
         let known = self.known.iter();
         known.map(|known| (&known.record, known.file.as_ref()))
     }
 
-    /// What this registry could not do since the last call, for the recording.
+    /// Limits reached since the last call, for the recording.
     pub fn take_limits(&mut self, time: TimeNs) -> Vec<Limit> {
         let mut limits = Vec::new();
         let mut say = |text: String, remedy: &str| {

@@ -1,9 +1,7 @@
-//! Opening the file that a mapping is of, by whichever way leads to it, and making
-//! sure that it is that file.
+//! Opens the file of a mapping by several routes and verifies its identity.
 //!
-//! Device and inode tell files apart, but overlayfs and btrfs show other numbers in
-//! `stat(2)` than in the mappings: there the build-id in the file is compared with
-//! that in the process's memory.
+//! Device and inode identify files, but overlayfs and btrfs report other numbers in `stat(2)` than
+//! in mappings. There, the build-id in the file must match process memory.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,15 +16,15 @@ use crate::{
     open_magic_link, own_root, read_maps,
 };
 
-/// A vdso is two to four pages; a larger one is not kept.
+/// A real vdso has two to four pages.
 const MAX_VDSO_BYTES: u64 = 1 << 20;
 
-/// What came of opening a module.
+/// Result of opening a module.
 pub(crate) struct Opening {
     pub state: ModuleState,
     pub file: Option<Arc<ModuleFile>>,
     pub build_id: Option<BuildId>,
-    /// Whether it was opened, or would have been with more descriptors.
+    /// Whether opening succeeded, or failed only for lack of descriptors.
     pub opened: bool,
 }
 
@@ -41,8 +39,8 @@ impl Opening {
         }
     }
 
-    /// Opens the file that `entry` of process `pid` is a mapping of, by whichever
-    /// way leads to it; `maps` are the process's mappings, if at hand.
+    /// Opens the file of mapping `entry` in process `pid`; `maps` are the process's mappings, if
+    /// known.
     pub fn of_file(pid: Pid, entry: &MapEntry, maps: Option<&[MapEntry]>) -> Self {
         let mut other_file = false;
         let mut failure: Option<io::Error> = None;
@@ -54,14 +52,13 @@ impl Opening {
         };
         let (start, end) = (entry.start.get(), entry.end.get());
         let ways = [
-            // The file itself, even one without a name; needs CAP_SYS_ADMIN or
-            // CAP_CHECKPOINT_RESTORE.
+            // The file itself, even if deleted; needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE.
             Way::Link(format!("/proc/{pid}/map_files/{start:x}-{end:x}")),
             Way::Path,
-            // The program itself, even when it has lost its name.
+            // The program itself, even if deleted.
             Way::Link(format!("/proc/{pid}/exe")),
-            // A process that is over already has no root any more; ours may have been
-            // its, which the file's identity tells.
+            // An exited process has no root. Our own may be the same; the file's identity proves
+            // it.
             Way::OwnRoot,
         ];
         for way in ways {
@@ -113,7 +110,6 @@ impl Opening {
         };
         let opened = failure.as_ref().is_some_and(too_many);
         let state = match failure {
-            // A deleted file whose name was given to another one is replaced.
             _ if other_file => ModuleState::Replaced,
             Some(error) if is_missing(&error) => ModuleState::Deleted,
             Some(error) if error.kind() == io::ErrorKind::InvalidInput => {
@@ -137,7 +133,7 @@ enum Way {
     OwnRoot,
 }
 
-/// Whether a mapping's file is the program that the process runs.
+/// Whether a mapping's file is the program of the process.
 pub(crate) fn is_program(pid: Pid, entry: &MapEntry) -> bool {
     let program = std::fs::read_link(format!("/proc/{pid}/exe"));
     program.is_ok_and(|program| {
@@ -147,8 +143,7 @@ pub(crate) fn is_program(pid: Pid, entry: &MapEntry) -> bool {
     })
 }
 
-/// Opens `path`; a name that really ends in what the kernel appends to the names of
-/// deleted files is tried too.
+/// Opens `path`, also if its real name ends in the kernel's mark for deleted files.
 fn open_named(root: &Root, path: &[u8], entry: &MapEntry) -> io::Result<ModuleFile> {
     let plain = root.open(path);
     if plain.is_err() && entry.is_marked_deleted() {
@@ -162,8 +157,8 @@ fn build_id(file: &Arc<ModuleFile>) -> Option<BuildId> {
     ElfFile::open(file).and_then(|elf| elf.build_id()).ok()?
 }
 
-/// The build-id of the file of `entry` as the process has it in its memory: the ELF
-/// header is at the nearest mapping before it of the beginning of the same file.
+/// Build-id of the file of `entry` in process memory. The ELF header is in the nearest preceding
+/// mapping of the file's start.
 pub(crate) fn mapped_build_id(
     pid: Pid,
     entry: &MapEntry,
@@ -182,8 +177,7 @@ pub(crate) fn mapped_build_id(
         .flatten()
 }
 
-/// Where the first page of the file of `entry` is mapped, among `maps` in ascending
-/// order.
+/// Address of the first page of the file of `entry`, among ascending `maps`.
 pub(crate) fn header_of(entry: &MapEntry, maps: &[MapEntry]) -> Option<Avma> {
     let same = |other: &&MapEntry| {
         other.start <= entry.start
@@ -194,8 +188,8 @@ pub(crate) fn header_of(entry: &MapEntry, maps: &[MapEntry]) -> Option<Avma> {
     maps.iter().rfind(same).map(|first| first.start)
 }
 
-/// The vdso of a process; where its memory may not be read, our own, which the same
-/// kernel mapped, if it is as long. Empty where neither can be had.
+/// Vdso of a process. If its memory is unreadable, our own vdso from the same kernel, if equally
+/// long. Empty if both fail.
 pub(crate) fn read_vdso(pid: Pid, entry: &MapEntry) -> Arc<[u8]> {
     let image = |pid: Pid, entry: &MapEntry| {
         let length = entry.end.offset_from(entry.start)?;

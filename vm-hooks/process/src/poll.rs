@@ -1,4 +1,4 @@
-//! What one poll of an adapter at its VM found.
+//! Results of one poll of an adapter.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,55 +12,54 @@ use vmscope_records::{
 
 use crate::{KeySource, cpu_time};
 
-/// More records than this in one poll are counted, not kept: some three times what
-/// the largest code caches hold.
+/// Cap on records per poll, about three times the contents of the largest code caches. Excess
+/// records are only counted.
 pub const MAX_RECORDS_OF_A_POLL: usize = 1 << 20;
 
-/// So many addresses that samples touched a poll knows at most.
+/// Cap on addresses of samples that a poll can use.
 pub const MAX_TOUCHED_OF_A_POLL: usize = 1 << 16;
 
-/// What a VM tells about one of its threads.
+/// A VM's information about one of its threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadNews {
-    /// The thread, as vmscope's own pid namespace shows it (the VM knows the inner
-    /// one: [`crate::ProcessView::threads`] has both).
+    /// Thread id in vmscope's pid namespace. (VMs know ids of the inner namespace;
+    /// [`crate::ProcessView::threads`] has both.)
     pub tid: Tid,
-    /// Its name in the VM's words, where that says more than the kernel's.
+    /// The VM's name for it, if more informative than the kernel's.
     pub name: Option<String>,
     /// Its role.
     pub role: Option<ThreadRole>,
 }
 
-/// What a VM's compiler was seen to compile: a [`Compilation`] of a thread for which the
-/// recorder has the key. Told again, with the same number and `first_seen`, when it was
-/// seen longer, or is over.
+/// An observed compilation: a [`Compilation`] whose thread key only the recorder knows. Emitted
+/// again, with equal `id` and `first_seen`, after later observations and at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompilationNews {
-    /// The compiler's thread, as vmscope's own pid namespace shows it.
+    /// Compiler thread, in vmscope's pid namespace.
     pub tid: Tid,
-    /// The VM's number of it.
+    /// The VM's compilation number.
     pub id: u64,
-    /// The method, as constituents are named.
+    /// Method, named like constituents.
     pub name: String,
-    /// The tier that is being made, as constituents are named.
+    /// Target tier, named like constituents.
     pub tier: String,
-    /// The bytecode at which on-stack replacement is to enter, if it is for that.
+    /// Entry bytecode of on-stack replacement, if any.
     pub osr_bci: Option<u32>,
-    /// When the last poll at that thread began that did not see it yet.
+    /// Start of the last poll of the thread without this compilation.
     pub absent_at: Option<TimeNs>,
-    /// The time of the first poll that saw it.
+    /// Time of the first poll with it.
     pub first_seen: TimeNs,
-    /// The time of the last poll that saw it.
+    /// Time of the last poll with it.
     pub last_seen: TimeNs,
-    /// The time of the first poll that did not see it any more.
+    /// Time of the first poll after its end.
     pub gone_at: Option<TimeNs>,
 }
 
 impl CompilationNews {
-    /// The record of it, of a thread that the recording calls `thread`.
+    /// Record of the compilation, with the recording's key of its thread.
     #[must_use]
     pub fn of(self, process: ProcessKey, thread: ThreadKey) -> Compilation {
-        // A reader refuses what is not in this order.
+        // Readers reject any other order.
         let last_seen = self.last_seen.max(self.first_seen);
         Compilation {
             process,
@@ -77,11 +76,10 @@ impl CompilationNews {
     }
 }
 
-/// Where an adapter puts what it finds, in one poll.
+/// The output of one poll of an adapter.
 ///
-/// The recorder makes one for each poll and takes the records out of it. What does
-/// not fit ([`MAX_RECORDS_OF_A_POLL`]) is counted as lost: no VM's memory, however
-/// hostile, fills ours.
+/// The recorder makes one per poll and takes its records. Excess records
+/// ([`MAX_RECORDS_OF_A_POLL`]) count as lost: a hostile VM can't fill our memory.
 pub struct Poll {
     keys: KeySource,
     process: ProcessKey,
@@ -110,8 +108,7 @@ impl std::fmt::Debug for Poll {
 }
 
 impl Poll {
-    /// A poll at `process` that begins now, by `clock` (`CLOCK_MONOTONIC`, in a
-    /// recording).
+    /// A poll of `process` that begins now, by `clock` (`CLOCK_MONOTONIC` in a recording).
     #[must_use]
     pub fn new(
         keys: KeySource,
@@ -136,8 +133,8 @@ impl Poll {
         }
     }
 
-    /// The same poll, with the addresses that samples touched since the last one, each
-    /// once, ascending. More than [`MAX_TOUCHED_OF_A_POLL`] are not taken.
+    /// Adds addresses of samples since the last poll, distinct and ascending, at most
+    /// [`MAX_TOUCHED_OF_A_POLL`].
     #[must_use]
     pub fn with_touched(mut self, mut touched: Vec<Avma>) -> Self {
         touched.truncate(MAX_TOUCHED_OF_A_POLL);
@@ -145,70 +142,66 @@ impl Poll {
         self
     }
 
-    /// The same poll, with so much of a processor's time for what can wait.
+    /// Adds a CPU time budget for deferrable work.
     #[must_use]
     pub fn with_spare(mut self, spare: Duration) -> Self {
         self.spare = spare;
         self
     }
 
-    /// The same poll, with room for `cap` records.
+    /// Sets the maximum number of records.
     #[must_use]
     pub fn with_room_for(mut self, cap: usize) -> Self {
         self.cap = cap;
         self
     }
 
-    /// Where keys come from.
+    /// Source of keys.
     #[must_use]
     pub fn keys(&self) -> &KeySource {
         &self.keys
     }
 
-    /// The address space that is looked at.
+    /// The polled address space.
     #[must_use]
     pub fn process(&self) -> ProcessKey {
         self.process
     }
 
-    /// When this poll began, before anything was read: what it finds missing may
-    /// have been there until then, and what the *next* look finds new was not there
-    /// yet at this time.
+    /// Start of this poll, before any read. Code missing now may have existed until then; new code
+    /// in the *next* poll did not yet exist then.
     #[must_use]
     pub fn began(&self) -> TimeNs {
         self.began
     }
 
-    /// All code of times before `time` has been told, in this poll or before; what an
-    /// adapter that reads its VM's code less often than it looks says. Without it, that
-    /// is when this poll began.
+    /// Declares all code before `time` emitted, for adapters that read code less often than they
+    /// poll. Default: the start of this poll.
     pub fn code_is_told_until(&mut self, time: TimeNs) {
         self.told_until = time;
     }
 
-    /// Until when all code has been told.
+    /// Time up to which all code is emitted.
     #[must_use]
     pub fn told_until(&self) -> TimeNs {
         self.told_until
     }
 
-    /// How much of a processor's time this poll may take for what can wait: what is only more
-    /// precise for it. [`Duration::MAX`] where the session has no bound, nothing where adapters
-    /// have used more than their share. An adapter that puts off for long what it would have
-    /// told says so ([`Poll::limit`]).
+    /// CPU time left for deferrable work, which only increases precision: [`Duration::MAX`] without
+    /// a limit, zero if adapters exceeded their share. An adapter that defers work for long reports
+    /// a limit ([`Poll::limit`]).
     #[must_use]
     pub fn spare(&self) -> Duration {
         self.spare.saturating_sub(self.spent)
     }
 
-    /// Whether the session bounds what adapters use.
+    /// Whether the session limits CPU time of adapters.
     #[must_use]
     pub fn is_bounded(&self) -> bool {
         self.spare != Duration::MAX
     }
 
-    /// Does what can wait: the CPU time that this thread uses meanwhile is taken from what
-    /// there is to [`Poll::spare`].
+    /// Does deferrable work; subtracts its CPU time from [`Poll::spare`].
     pub fn spending<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let before = cpu_time();
         let done = work(self);
@@ -217,31 +210,29 @@ impl Poll {
         done
     }
 
-    /// What was used of what there was to [`Poll::spare`].
+    /// CPU time of deferrable work in this poll.
     #[must_use]
     pub fn spent(&self) -> Duration {
         self.spent
     }
 
-    /// The time now: what has been read by now was there by now.
+    /// The current time: an upper bound for everything read so far.
     #[must_use]
     pub fn now(&self) -> TimeNs {
         (self.clock)()
     }
 
-    /// Addresses of user space that samples of this process fell on since its adapter's
-    /// last poll (or the beginning), and return addresses of their callers, where they lie
-    /// in memory of no file: generated code. And every value that the places of
-    /// [`crate::SampleNeeds::sources`] had in such samples (once
-    /// [`Poll::interpreter`] has told where the interpreter is, in those there), whatever
-    /// it is. Each once, ascending; at most [`MAX_TOUCHED_OF_A_POLL`], of which the
-    /// recorder counts and tells what is beyond.
+    /// User-space addresses in memory without a file (generated code) from samples of this process
+    /// since its adapter's last poll: pcs and return addresses. Also every value at
+    /// [`crate::SampleNeeds::sources`] in these samples (after [`Poll::interpreter`], only samples
+    /// inside its ranges). Distinct, ascending, at most [`MAX_TOUCHED_OF_A_POLL`]; the recorder
+    /// reports excess ones.
     #[must_use]
     pub fn touched(&self) -> &[Avma] {
         &self.touched
     }
 
-    /// A change of the code zone. Changes are kept in the order they are told.
+    /// Emits a change of the code zone; order is kept.
     pub fn code(&mut self, change: CodeChange) {
         self.push(match change {
             CodeChange::Seen(constituent) => Record::Constituent(Box::new(constituent)),
@@ -250,61 +241,62 @@ impl Poll {
         });
     }
 
-    /// A method, before the first constituent or map that refers to it.
+    /// Emits a method, before the first constituent or map that refers to it.
     pub fn method(&mut self, method: Method) {
         self.push(Record::Method(Box::new(method)));
     }
 
-    /// A class, before the first lifetime that refers to it.
+    /// Emits a class, before the first lifetime that refers to it.
     pub fn class(&mut self, class: Class) {
         self.push(Record::Class(class));
     }
 
-    /// A birth, survival or death.
+    /// Emits a birth, survival or death.
     pub fn lifetime(&mut self, lifetime: Lifetime) {
         self.push(Record::Lifetime(Box::new(lifetime)));
     }
 
-    /// A collection, or more about one.
+    /// Emits a collection, or more data about one.
     pub fn collection(&mut self, collection: Collection) {
         self.push(Record::Collection(Box::new(collection)));
     }
 
-    /// A name or role of a thread.
+    /// Emits a name or role of a thread.
     pub fn thread(&mut self, news: ThreadNews) {
         if self.has_room() {
             self.threads.push(news);
         }
     }
 
-    /// What a compiler's thread is seen to compile, or was seen to until now.
+    /// Emits a running compilation, or its end.
     pub fn compilation(&mut self, news: CompilationNews) {
         if self.has_room() {
             self.compilations.push(news);
         }
     }
 
-    /// Count and time of the VM's collections of one kind since it started, exact: of
-    /// collector `collector`, and where it counts kinds apart, of this one (else empty).
-    /// The report puts them beside the collections that were observed.
+    /// Emits exact count and time of a VM's collections since its start, per collector and kind
+    /// (empty if the VM does not distinguish kinds). `unit`: empty for whole collections,
+    /// [`CYCLE_PARTS_UNIT`](vmscope_records::CYCLE_PARTS_UNIT) for parts. The report compares them
+    /// with observed collections.
     pub fn collector_totals(
         &mut self,
         collector: &str,
         kind: &str,
-        count: f64,
+        (count, unit): (f64, &str),
         time_ns: Option<f64>,
     ) {
         let total = CounterMeaning::Total;
         let label = Collection::label(collector, kind);
-        self.counter(COLLECTIONS_SECTION, &label, "", total, count);
+        self.counter(COLLECTIONS_SECTION, &label, unit, total, count);
         if let Some(time) = time_ns {
             let name = format!("{label}{COLLECTION_TIME_SUFFIX}");
             self.counter(COLLECTIONS_SECTION, &name, "ns", total, time);
         }
     }
 
-    /// Which of the VM's native functions belong to which part of it; `vm` is the
-    /// adapter's own word for the VM.
+    /// Emits rules that assign the VM's native functions to its components; `vm` is the adapter's
+    /// name for the VM.
     pub fn rules(&mut self, vm: &str, rules: Vec<RegionRule>) {
         self.push(Record::RegionRules(RegionRules {
             process: self.process,
@@ -314,8 +306,8 @@ impl Poll {
         }));
     }
 
-    /// Where the VM's interpreter is, and how its samples show what it executes; of
-    /// more ranges and sources than a recording may have the first are told.
+    /// Emits the interpreter's ranges and the sources of its position, cut to the maximum of a
+    /// recording.
     pub fn interpreter(
         &mut self,
         vm: &str,
@@ -333,7 +325,7 @@ impl Poll {
         }));
     }
 
-    /// A fact for the report's header.
+    /// Emits a line of the report's header.
     pub fn fact(&mut self, name: &str, value: String) {
         self.push(Record::Fact(Fact {
             process: self.process,
@@ -343,8 +335,8 @@ impl Poll {
         }));
     }
 
-    /// A figure, read now, of the report's section `section`; `unit` is empty for a
-    /// plain count.
+    /// Emits a figure, read now, for the report's section `section`; `unit` is empty for plain
+    /// counts.
     pub fn counter(
         &mut self,
         section: &str,
@@ -364,17 +356,22 @@ impl Poll {
         }));
     }
 
-    /// Something that limits what this adapter can tell.
+    /// Emits a limit of this adapter's data.
     pub fn limit(&mut self, text: String, remedy: &str) {
+        self.limit_of(LimitKind::AdapterIncomplete, text, remedy);
+    }
+
+    /// Emits a limit of a kind.
+    pub fn limit_of(&mut self, kind: LimitKind, text: String, remedy: &str) {
         self.push(Record::Limit(Limit {
             time: self.now(),
-            kind: LimitKind::AdapterIncomplete,
+            kind,
             text,
             remedy: remedy.to_owned(),
         }));
     }
 
-    /// `count` things of `stream` that happened since `from` and could not be read.
+    /// Emits a loss: `count` unreadable items of `stream` since `from`.
     pub fn lost(&mut self, stream: Stream, count: u64, from: TimeNs) {
         self.push(Record::Lost(Lost {
             stream,
@@ -386,26 +383,26 @@ impl Poll {
         }));
     }
 
-    /// How many records there are.
+    /// Number of records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether there are none.
+    /// Whether the poll found nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.threads.is_empty() && self.compilations.is_empty()
     }
 
-    /// What compilers were seen to compile; to be taken before [`Poll::finish`].
+    /// Takes observed compilations; call before [`Poll::finish`].
     #[must_use]
     pub fn take_compilations(&mut self) -> Vec<CompilationNews> {
         std::mem::take(&mut self.compilations)
     }
 
-    /// What was found, in the order it was told, with a record of what did not fit;
-    /// and what is known about threads, for which the recorder has the keys.
+    /// Records in order of emission, with a loss record for excess ones; and thread information,
+    /// whose keys only the recorder knows.
     #[must_use]
     pub fn finish(mut self) -> (Vec<Record>, Vec<ThreadNews>) {
         if self.dropped > 0 {

@@ -1,4 +1,4 @@
-//! A process as an adapter gets to see it.
+//! Processes as adapters see them.
 
 use std::collections::HashMap;
 use std::ops::Deref as _;
@@ -16,11 +16,9 @@ use crate::{
     symbols_in_memory,
 };
 
-/// A process (or what a core file keeps of one) as an adapter gets to see it: its
-/// memory, what is mapped into it, and the symbols of that.
+/// A process (or its core file) as adapters see it: memory, mappings and symbols.
 ///
-/// May be shared between threads. It is a view of one program: after an `exec` the
-/// recorder makes a new one.
+/// Thread-safe. A view covers one program: after an `exec` the recorder makes another view.
 pub struct ProcessView {
     key: ProcessKey,
     pid: Pid,
@@ -33,19 +31,17 @@ pub struct ProcessView {
     memory: Arc<dyn Memory>,
     source: Source,
     maps: RwLock<Arc<[MapEntry]>>,
-    /// Open ELF files by path.
     files: Mutex<HashMap<Vec<u8>, Arc<ElfFile>>>,
-    /// Files that were opened when their mappings appeared, by path.
+    /// Files opened at their first mapping, by path.
     kept: Mutex<HashMap<Vec<u8>, Arc<ModuleFile>>>,
-    /// Symbols that were given by the caller, by the module's path.
+    /// Symbols from the caller, by module path.
     given: HashMap<Vec<u8>, Vec<Symbol>>,
 }
 
 enum Source {
     Live {
         start_ticks: u64,
-        /// What [`ProcessView::stamp`] reads: kept open, because it is asked for before
-        /// each poll.
+        /// Kept open for [`ProcessView::stamp`], which every poll reads.
         stat: OnceLock<std::fs::File>,
     },
     Core {
@@ -53,7 +49,7 @@ enum Source {
         threads: Vec<Tid>,
     },
     MadeUp,
-    /// A process that was over before it could be looked at.
+    /// Exited before it could be inspected.
     Departed,
 }
 
@@ -68,20 +64,17 @@ impl std::fmt::Debug for ProcessView {
 }
 
 impl ProcessView {
-    /// The live process `pid`. Whether its memory may be read is only told by
-    /// reading it: samples can be taken without.
+    /// The live process `pid`. Does not test access to its memory: sampling works without.
     ///
     /// # Errors
-    ///
-    /// [`AttachError`] when there is nothing to attach to, or it may not be looked at.
+    /// [`AttachError`] if the process does not exist or denies access.
     pub fn open(pid: Pid) -> Result<Self, AttachError> {
         let facts = examine(pid)?;
         let maps = read_maps(pid).map_err(|error| explain(&facts, error))?;
         if maps.entries.is_empty() {
             return Err(AttachError::Ended { pid });
         }
-        // A 32-bit process has nothing above 4 GiB (but the vsyscall page, which is
-        // not a process's own).
+        // A 32-bit process has no memory above 4 GiB (except the vsyscall page).
         let own = maps
             .entries
             .iter()
@@ -102,10 +95,8 @@ impl ProcessView {
         Ok(view)
     }
 
-    /// The process that a core file was written of. Files are looked for below
-    /// `root`, if one is given, and are only used where their build-id is that in
-    /// the core file: for symbols, and for memory that the kernel left out of the core
-    /// file because it is as in a file.
+    /// The process in a core file. Files below `root` supply symbols and memory omitted from the
+    /// core file, if their build-id matches the core file.
     #[must_use]
     pub fn from_core(core: CoreFile, root: Option<Root>) -> Self {
         let info = core.info().clone();
@@ -130,7 +121,7 @@ impl ProcessView {
         view
     }
 
-    /// A process that a test makes up.
+    /// A test's fake process.
     #[must_use]
     pub fn fake(pid: Pid, memory: Arc<dyn Memory>, mappings: Vec<MapEntry>) -> Self {
         Self::new(pid, memory, mappings, Source::MadeUp)
@@ -155,73 +146,70 @@ impl ProcessView {
         }
     }
 
-    /// The same view, of the address space that a recording calls `key`.
+    /// Sets the recording's key for this address space.
     #[must_use]
     pub fn with_key(mut self, key: ProcessKey) -> Self {
         self.key = key;
         self
     }
 
-    /// The same view, with symbols at run-time addresses for the module `path`: for
-    /// core files whose binaries are elsewhere, and for tests. They are asked before
-    /// the file is.
+    /// Adds symbols at run-time addresses for module `path`, for tests and core files without
+    /// binaries. They take precedence over the file.
     #[must_use]
     pub fn with_symbols(mut self, path: &str, symbols: Vec<Symbol>) -> Self {
         self.given.insert(path.as_bytes().to_vec(), symbols);
         self
     }
 
-    /// The address space, as records refer to it; 0 outside of a recording.
+    /// Key of the address space in records; 0 outside recordings.
     #[must_use]
     pub fn key(&self) -> ProcessKey {
         self.key
     }
 
-    /// Its process id; 0 where a core file does not tell.
+    /// Process id; 0 if unknown (core file).
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// Its process id in its own pid namespace: what the VM writes into the names of
-    /// its files (`/tmp/perf-1.map`).
+    /// Process id in its own pid namespace, which VMs use in file names (`/tmp/perf-1.map`).
     #[must_use]
     pub fn inner_pid(&self) -> Pid {
         self.inner_pid
     }
 
-    /// Its name (`comm`).
+    /// Name (`comm`).
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its command line (of a core file: the first 79 bytes, split at spaces).
+    /// Command line (core files: the first 79 bytes, split at spaces).
     #[must_use]
     pub fn command(&self) -> &[String] {
         &self.command
     }
 
-    /// The path of its program as the target sees it; empty where it is not known.
+    /// Path of the program as the target sees it; empty if unknown.
     #[must_use]
     pub fn program(&self) -> &str {
         &self.program
     }
 
-    /// Its memory.
+    /// Process memory.
     #[must_use]
     pub fn memory(&self) -> &dyn Memory {
         &*self.memory
     }
 
-    /// Whether it is a process that runs (and not a core file).
+    /// Whether this is a live process (not a core file).
     #[must_use]
     pub fn is_live(&self) -> bool {
         matches!(self.source, Source::Live { .. })
     }
 
-    /// Whether it is still there, and still the same process. What is no live
-    /// process stays as it is.
+    /// Whether the same process still runs. Always true without a live process.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         match self.source {
@@ -233,8 +221,8 @@ impl ProcessView {
         }
     }
 
-    /// Which program it runs now, as far as that is cheap to know; `None` where it is no
-    /// live process, or has ended.
+    /// Identity of the current program, cheap to read; `None` after the exit or without a live
+    /// process.
     #[must_use]
     pub fn stamp(&self) -> Option<ProgramStamp> {
         let Source::Live { start_ticks, stat } = &self.source else {
@@ -247,12 +235,11 @@ impl ProcessView {
                 stat.get_or_init(|| file)
             }
         };
-        // A file of a process that is gone is not another's, whoever has its number.
+        // An open `stat` file never shows another process with a reused id.
         program_stamp(file).filter(|stamp| stamp.is_since(*start_ticks))
     }
 
-    /// When it started, in clock ticks since the machine did (`proc_pid_stat(5)`);
-    /// `None` for what is no live process.
+    /// Start time in clock ticks since boot (`proc_pid_stat(5)`); `None` without a live process.
     #[must_use]
     pub fn start_ticks(&self) -> Option<u64> {
         match self.source {
@@ -261,26 +248,24 @@ impl ProcessView {
         }
     }
 
-    /// What is mapped, as of the last [`ProcessView::refresh`], in ascending order.
+    /// Mappings of the last [`ProcessView::refresh`], in ascending order of addresses.
     #[must_use]
     pub fn mappings(&self) -> Arc<[MapEntry]> {
         let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&maps)
     }
 
-    /// Takes a file that was opened when its mapping appeared: it is used wherever
-    /// `path` is asked for, also when its name, or the process, is gone.
+    /// Keeps a file that was opened at its first mapping, for all later uses of `path`, even after
+    /// its deletion or the process's exit.
     pub fn keep(&self, path: &[u8], file: Arc<ModuleFile>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.insert(path.to_vec(), file);
     }
 
-    /// The file that `entry` is a mapping of: the one that was kept, or whichever way
-    /// leads to it, if it is that file.
+    /// File of mapping `entry`: the kept one, or any verified route to it.
     ///
     /// # Errors
-    ///
-    /// [`SymbolError`] when it can't be opened, or is another file by now.
+    /// [`SymbolError`] if opening fails or the file was replaced.
     pub fn open_mapped(&self, entry: &MapEntry) -> Result<Arc<ModuleFile>, SymbolError> {
         let path = entry.path().unwrap_or_default();
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -301,11 +286,10 @@ impl ProcessView {
         })
     }
 
-    /// Where its paths are resolved: its own root directory.
+    /// The process's own root directory, for its paths.
     ///
     /// # Errors
-    ///
-    /// What the system says: `ENOENT` when the process is gone, or is none.
+    /// I/O errors; `ENOENT` after the exit or without a live process.
     pub fn root(&self) -> std::io::Result<Root> {
         match self.source {
             Source::Live { .. } => Root::of_process(self.pid),
@@ -316,19 +300,16 @@ impl ProcessView {
     /// Reads the mappings again.
     ///
     /// # Errors
-    ///
-    /// [`MapsError`] when they can't be read; what was known before stays.
+    /// [`MapsError`] if unreadable; old mappings stay.
     pub fn refresh(&self) -> Result<(), MapsError> {
         self.refresh_if(|_| true).map(drop)
     }
 
-    /// Reads the mappings again, and takes them if `is_it` says that they are those of
-    /// the program that this is a view of: whether it did. What is no live process has
-    /// the mappings that it had.
+    /// Reads the mappings again and takes them if `is_it` accepts them as those of this view's
+    /// program; returns its answer. Without a live process, mappings never change.
     ///
     /// # Errors
-    ///
-    /// [`MapsError`] when they can't be read; what was known before stays.
+    /// [`MapsError`] if unreadable; old mappings stay.
     pub fn refresh_if(&self, is_it: impl FnOnce(&[MapEntry]) -> bool) -> Result<bool, MapsError> {
         if !self.is_live() {
             return Ok(is_it(&self.mappings()));
@@ -342,7 +323,7 @@ impl ProcessView {
         Ok(accepted)
     }
 
-    /// The mapping that `at` lies in.
+    /// The mapping at `at`.
     #[must_use]
     pub fn mapping_at(&self, at: Avma) -> Option<MapEntry> {
         let maps = self.mappings();
@@ -351,7 +332,7 @@ impl ProcessView {
         entry.contains(at).then(|| entry.clone())
     }
 
-    /// The files that are mapped, in the order of their first addresses.
+    /// Mapped files in order of their first addresses.
     #[must_use]
     pub fn modules(&self) -> Vec<LoadedModule> {
         let mut modules: Vec<LoadedModule> = Vec::new();
@@ -374,7 +355,7 @@ impl ProcessView {
         modules
     }
 
-    /// The first module whose file name `is_it` recognises.
+    /// First module whose file name `is_it` accepts.
     #[must_use]
     pub fn module(&self, mut is_it: impl FnMut(&str) -> bool) -> Option<LoadedModule> {
         let modules = self.modules().into_iter();
@@ -383,12 +364,10 @@ impl ProcessView {
             .find(|module| is_it(&module.file_name()))
     }
 
-    /// The ELF file of a module, opened when it is first asked for.
+    /// ELF file of a module, opened on first use.
     ///
     /// # Errors
-    ///
-    /// [`SymbolError`] when it can't be opened, is another file by now, or is no ELF
-    /// file.
+    /// [`SymbolError`] if opening fails, the file was replaced, or is no ELF file.
     pub fn elf(&self, module: &LoadedModule) -> Result<Arc<ElfFile>, SymbolError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = files.get(&module.path) {
@@ -404,11 +383,10 @@ impl ProcessView {
         Ok(elf)
     }
 
-    /// What to add to a module's own addresses to get run-time addresses.
+    /// Load bias of a module.
     ///
     /// # Errors
-    ///
-    /// [`SymbolError`], also when its mappings fit none of its segments.
+    /// [`SymbolError`], also if no segment fits the mappings.
     pub fn bias(&self, module: &LoadedModule) -> Result<LoadBias, SymbolError> {
         let elf = self.elf(module)?;
         let code = module.mappings.iter().filter(|mapping| mapping.executable);
@@ -419,13 +397,11 @@ impl ProcessView {
             })
     }
 
-    /// The symbols of these names of a module at their run-time addresses, in the
-    /// order of `names`, in one pass. Where the file can't be opened (deleted, replaced
-    /// by an upgrade), those dynamic symbols that are in memory.
+    /// Symbols of a module at run-time addresses, in the order of `names`, in one pass. If the file
+    /// can't be opened (deleted, replaced by an upgrade), dynamic symbols in memory.
     ///
     /// # Errors
-    ///
-    /// [`SymbolError`]; a name that is not there is `None`, not an error.
+    /// [`SymbolError`]; a missing name is `None`, not an error.
     pub fn symbols(
         &self,
         module: &LoadedModule,
@@ -436,7 +412,7 @@ impl ProcessView {
             return Ok(names.iter().map(find).collect());
         }
         if let Err(error) = self.elf(module) {
-            // Its dynamic symbols are in memory, whatever became of the file.
+            // Memory has dynamic symbols even without the file.
             let header_at = module.mappings.first();
             let header_at = header_at.and_then(|first| header_of(first, &module.mappings));
             let found = header_at.map(|at| symbols_in_memory(self.memory(), at, names));
@@ -453,10 +429,9 @@ impl ProcessView {
         })
     }
 
-    /// The symbols of a module whose names begin with `prefix`, at most `cap`.
+    /// Symbols of a module with prefix `prefix`, at most `cap`.
     ///
     /// # Errors
-    ///
     /// [`SymbolError`].
     pub fn symbols_beginning(
         &self,
@@ -476,11 +451,10 @@ impl ProcessView {
         })
     }
 
-    /// Its threads. A core file has no names for them.
+    /// Threads; in core files without names.
     ///
     /// # Errors
-    ///
-    /// What the system says: `ENOENT` or `ESRCH` when the process is gone.
+    /// I/O errors; `ENOENT` or `ESRCH` after the exit.
     pub fn threads(&self) -> std::io::Result<Vec<ThreadInfo>> {
         match &self.source {
             Source::Live { .. } => list_threads(self.pid, self.inner_pid),
@@ -515,11 +489,10 @@ impl ProcessView {
     }
 }
 
-/// The directory that the files of a core file of this machine are below.
+/// Root directory for files of a core file from this machine.
 ///
 /// # Errors
-///
-/// What the system says.
+/// I/O errors.
 pub fn own_root() -> std::io::Result<Root> {
     Root::at(Path::new("/"))
 }

@@ -1,4 +1,4 @@
-//! A directory that a target's paths are resolved in, and never lead out of.
+//! Directories that confine a target's paths.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,68 +15,56 @@ use vmscope_records::Pid;
 use crate::ModuleFile;
 use crate::file::{identity_of, reopen};
 
-/// A directory that paths of a target are resolved in.
+/// A directory that confines a target's paths.
 #[derive(Debug)]
 pub struct Root(OwnedFd);
 
 impl Root {
-    /// The root directory of process `pid`, in its mount namespace.
+    /// Root directory of process `pid`, in its mount namespace.
     ///
     /// # Errors
-    ///
-    /// What the system says: `EACCES` for another user's process, `ENOENT` for one
-    /// that is gone.
+    /// I/O errors: `EACCES` for another user's process, `ENOENT` after its exit.
     pub fn of_process(pid: Pid) -> io::Result<Self> {
         Self::at(Path::new(&format!("/proc/{pid}/root")))
     }
 
-    /// The directory `path` of our own, for core files of other machines.
+    /// Our own directory `path`, for core files of other machines.
     ///
     /// # Errors
-    ///
-    /// What the system says.
+    /// I/O errors.
     pub fn at(path: &Path) -> io::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         Ok(Self(nix::fcntl::open(path, flags, Mode::empty())?))
     }
 
-    /// Folder `path` as a root of its own: it stays that folder, whatever becomes of its
-    /// name or of the process whose root this is.
+    /// Directory `path` as a root of its own, valid even after a rename or the exit of the process.
     ///
     /// # Errors
-    ///
-    /// What the system says.
+    /// I/O errors.
     pub fn folder(&self, path: &[u8]) -> io::Result<Root> {
         Ok(Root(self.find(path, OFlag::O_DIRECTORY)?))
     }
 
-    /// Opens the regular file `path`, whose links and `..` never lead out of this
-    /// root.
+    /// Opens the regular file `path`; links and `..` never lead outside this root.
     ///
     /// # Errors
-    ///
-    /// What the system says: `ENOENT` when there is none; and
-    /// [`io::ErrorKind::InvalidInput`] when it is not a regular file.
+    /// I/O errors; [`io::ErrorKind::InvalidInput`] if it is no regular file.
     pub fn open(&self, path: &[u8]) -> io::Result<ModuleFile> {
         reopen(&self.find(path, OFlag::empty())?)
     }
 
-    /// The same, if `path` itself is no symbolic link: for files in folders where
-    /// anybody may put one.
+    /// Like [`Root::open`], but rejects symbolic links, for world-writable directories.
     ///
     /// # Errors
-    ///
-    /// As [`Root::open`]; [`io::ErrorKind::InvalidInput`] for a link, too.
+    /// I/O errors; [`io::ErrorKind::InvalidInput`] for links and irregular files.
     pub fn open_no_link(&self, path: &[u8]) -> io::Result<ModuleFile> {
         reopen(&self.find(path, OFlag::O_NOFOLLOW)?)
     }
 
-    /// Removes `path` if it is the file with that [`ModuleFile::identity`], and says
-    /// whether it was.
+    /// Removes `path` if it has this [`ModuleFile::identity`]; returns whether it did.
     ///
     /// # Errors
-    ///
-    /// What the system says; a file that is gone already is no error.
+    /// I/O errors; a missing file is no error.
     pub fn remove(&self, path: &[u8], identity: (u64, u64)) -> io::Result<bool> {
         let Some(slash) = path.iter().rposition(|byte| *byte == b'/') else {
             return Ok(false);
@@ -84,7 +72,7 @@ impl Root {
         let (folder, name) = path.split_at(slash + 1);
         let name = Path::new(OsStr::from_bytes(name));
         let gone = |error: Errno| matches!(error, Errno::ENOENT | Errno::ENOTDIR);
-        // Whatever happens to the path meanwhile, it is this folder.
+        // The directory stays the same even if `path` changes.
         let folder = match self.find(folder, OFlag::O_DIRECTORY) {
             Ok(folder) => folder,
             Err(error) if gone(error) => return Ok(false),
@@ -102,11 +90,10 @@ impl Root {
         Ok(true)
     }
 
-    /// The names in folder `path`, the first `cap` of them.
+    /// Names in directory `path`, the first `cap` of them.
     ///
     /// # Errors
-    ///
-    /// What the system says.
+    /// I/O errors.
     pub fn names_in(&self, path: &[u8], cap: usize) -> io::Result<Vec<Vec<u8>>> {
         let folder = self.find(path, OFlag::O_DIRECTORY)?;
         let link = format!("/proc/self/fd/{}", folder.as_raw_fd());
@@ -123,8 +110,7 @@ impl Root {
         let mut attempts = 0;
         loop {
             match openat2(self.0.as_fd(), Path::new(OsStr::from_bytes(path)), how) {
-                // A `..` was resolved while something was renamed: openat2(2) says
-                // to try again.
+                // openat2(2) recommends a retry if a rename interferes with a `..`.
                 Err(Errno::EAGAIN) if attempts < MAX_ATTEMPTS => attempts += 1,
                 found => return found,
             }
@@ -132,8 +118,7 @@ impl Root {
     }
 }
 
-/// How often a path is resolved anew when renames get in the way. Each attempt
-/// fails only if there was a rename in the very microseconds it took.
+/// Each attempt fails only if a rename happens within its few microseconds.
 const MAX_ATTEMPTS: u32 = 16;
 
 #[cfg(test)]
@@ -166,7 +151,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         nix::unistd::mkfifo(&dir.path().join("fifo"), Mode::S_IRWXU).unwrap();
         let root = Root::at(dir.path()).unwrap();
-        // Opening a FIFO for reading would wait for a writer for ever.
+        // A blocking open would wait forever.
         assert_eq!(
             root.open(b"/fifo").unwrap_err().kind(),
             io::ErrorKind::InvalidInput
@@ -175,7 +160,7 @@ mod tests {
         assert!(root.open(b"/\0").is_err());
         let system = Root::at(Path::new("/")).unwrap();
         assert!(system.open(b"/dev/null").is_err());
-        // A magic link of the kernel's, which would lead anywhere.
+        // The kernel's magic links would lead outside.
         assert!(system.open(b"/proc/self/exe").is_err());
     }
 

@@ -1,4 +1,4 @@
-//! What tests make up: a process's memory, and small ELF files.
+//! Fakes for tests: process memory and small ELF files.
 
 mod elf_image;
 
@@ -10,31 +10,30 @@ use vmscope_records::Avma;
 
 use crate::{Memory, MemoryError};
 
-/// A memory that a test lays out: regions of bytes at addresses.
+/// Fake memory: regions of bytes at addresses.
 #[derive(Clone, Debug, Default)]
 pub struct FakeMemory {
-    /// Each region by its first address; they never overlap.
+    /// Regions by first address, never overlapping.
     regions: BTreeMap<u64, Vec<u8>>,
-    /// The size of a pointer; 0 stands for 8.
+    /// Pointer size; 0 stands for 8.
     pointer_bytes: usize,
 }
 
 impl FakeMemory {
-    /// A memory in which nothing is mapped.
+    /// Empty memory.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same memory with pointers of `bytes` (4 or 8).
+    /// Sets the pointer size in bytes (4 or 8).
     #[must_use]
     pub fn with_pointer_bytes(mut self, bytes: usize) -> Self {
         self.pointer_bytes = bytes;
         self
     }
 
-    /// Maps `bytes` at `at`, in place of what was mapped in that range. What would
-    /// lie past the end of the address space is left out.
+    /// Maps `bytes` at `at` over previous mappings, cut at the end of the address space.
     pub fn put(&mut self, at: Avma, mut bytes: Vec<u8>) {
         let room = usize::try_from(u64::MAX - at.0).unwrap_or(usize::MAX);
         bytes.truncate(room);
@@ -45,7 +44,7 @@ impl FakeMemory {
         }
     }
 
-    /// Unmaps `length` bytes from `at` on.
+    /// Unmaps `length` bytes from `at`.
     pub fn remove(&mut self, at: Avma, length: u64) {
         let end = at.0.saturating_add(length);
         let overlapping: Vec<u64> = self
@@ -70,7 +69,7 @@ impl FakeMemory {
         }
     }
 
-    /// Overwrites memory that is mapped already, and maps what is not.
+    /// Overwrites mapped memory, and maps the rest.
     pub fn write(&mut self, at: Avma, bytes: &[u8]) {
         let inside = self.regions.range_mut(..=at.0).next_back();
         if let Some((start, region)) = inside {

@@ -1,4 +1,4 @@
-//! From snapshots of a code zone to what changed in it, with honest times.
+//! Turns snapshots of a code zone into timed changes.
 
 use std::hash::Hash;
 
@@ -10,24 +10,22 @@ use vmscope_records::{
 
 use crate::Poll;
 
-/// What a code zone held at the last poll, and under which keys: what most adapters
-/// need to tell changes.
+/// Contents of a code zone at the last poll, with their keys; most adapters derive changes from it.
 ///
-/// `I` is what makes one life of a piece of code in the VM's eyes, whatever its
-/// address: HotSpot's compile id, Cog's method together with its place if that never
-/// moves. Code with an identity that was there before is the same code, moved if its
-/// address differs; code with a new one is new, also at an old address.
+/// `I` identifies one lifetime of a piece of code in the VM, independent of its address: HotSpot's
+/// compile id, Cog's method with its address if methods never move. Code with a known identity is
+/// the same code, moved if its address differs; code with another identity is new, even at an old
+/// address.
 ///
-/// Times: a poll reads for a while. What it finds was there at some time in it, so is
-/// *known* to be there from its end on (`since`), was not there at the beginning of
-/// the last poll (`absent_at`), and is known to have been there until the beginning
-/// of the last poll that found it (`last_seen`).
+/// Times: a poll takes a while. Code found by it existed at some time during the poll. It is
+/// *known* to exist from the end of the poll (`since`), did not exist at the start of the previous
+/// poll (`absent_at`), and existed until the start of the last poll that found it (`last_seen`).
 #[derive(Clone, Debug)]
 pub struct CodeZone<I> {
     known: FxHashMap<I, Known>,
-    /// When the last poll began; `None` before the first.
+    /// Start of the last poll; `None` before the first.
     last_poll: Option<TimeNs>,
-    /// Up to when nothing is gone that it found.
+    /// Time up to which no code disappeared.
     whole_until: Option<TimeNs>,
 }
 
@@ -36,18 +34,18 @@ struct Known {
     key: ConstituentKey,
     start: Avma,
     end: Avma,
-    /// The number of the poll that saw it last is that of the newest one.
+    /// Whether the latest poll found it.
     current: bool,
 }
 
-/// A piece of code that a poll found.
+/// A piece of code found by a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenCode<I> {
-    /// Which life of which code.
+    /// Identity of its lifetime.
     pub identity: I,
     /// First address.
     pub start: Avma,
-    /// First address after it.
+    /// First address after the code.
     pub end: Avma,
 }
 
@@ -62,28 +60,27 @@ impl<I> Default for CodeZone<I> {
 }
 
 impl<I: Clone + Eq + Hash> CodeZone<I> {
-    /// A zone that was never looked at.
+    /// A zone before its first poll.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Nothing that the last poll found was gone at `time`: the VM shows that without a
-    /// look at its code.
+    /// Declares that no code of the last poll disappeared before `time`, known without reading
+    /// code.
     pub fn is_whole_at(&mut self, time: TimeNs) {
         self.whole_until = self.whole_until.max(Some(time));
     }
 
-    /// Compares all that is in the zone now with what was there at the last poll, and
-    /// tells `poll` the difference: first what is gone, then what moved, then what is
-    /// new, each in the order of addresses. Answers how many changes that were.
+    /// Compares the zone's current contents with the last poll and emits the difference into
+    /// `poll`: removals, moves, then new code, each in order of addresses. Returns the number of
+    /// changes.
     ///
-    /// `describe` fills in what is known about a new constituent (kind, name, method,
-    /// map …); key, addresses and times are there already. `reason` says why one is
-    /// gone; where its place was taken by new code that is told as
-    /// [`GoneReason::Recycled`] without asking.
+    /// `describe` completes a new constituent (kind, name, method, map …); key, addresses and times
+    /// are set. `reason` gives the reason of a removal, except for code replaced at the same
+    /// address, which is [`GoneReason::Recycled`].
     ///
-    /// Of two pieces with one identity, which no sound VM has, the first counts.
+    /// The first of several pieces with one identity counts (no sound VM has those).
     pub fn update(
         &mut self,
         poll: &mut Poll,
@@ -176,27 +173,27 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         changes
     }
 
-    /// The key and the addresses of a piece of code that the last poll found.
+    /// Key and addresses of code from the last poll.
     #[must_use]
     pub fn get(&self, identity: &I) -> Option<(ConstituentKey, Avma, Avma)> {
         let known = self.known.get(identity)?;
         Some((known.key, known.start, known.end))
     }
 
-    /// The identity of a constituent that the last poll found.
+    /// Identity of a constituent from the last poll.
     #[must_use]
     pub fn identity(&self, key: ConstituentKey) -> Option<&I> {
         let mut known = self.known.iter();
         known.find_map(|(identity, known)| (known.key == key).then_some(identity))
     }
 
-    /// How many pieces of code the last poll found.
+    /// Number of pieces in the last poll.
     #[must_use]
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether it found none.
+    /// Whether the last poll found none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()

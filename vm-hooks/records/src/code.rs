@@ -1,8 +1,8 @@
-//! The code zone: its constituents as they come, go and move, and their methods.
+//! The code zone: constituents with their additions, removals and moves, and methods.
 
 use crate::{Avma, BytecodePc, ConstituentKey, MethodKey, PcMap, ProcessKey, TimeNs};
 
-/// What an entry of the code zone is.
+/// Type of an entry of the code zone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConstituentKind {
@@ -12,168 +12,166 @@ pub enum ConstituentKind {
     Block,
     /// A polymorphic inline cache with a bounded number of cases.
     ClosedPic,
-    /// A megamorphic send site's lookup.
+    /// Lookup code of a megamorphic send site.
     OpenPic,
     /// Generated run-time code called from generated code.
     Trampoline,
-    /// Generated run-time code by which the VM enters generated code.
+    /// Generated run-time code that enters generated code from the VM.
     Enilopmart,
-    /// Any other generated routine of the run time.
+    /// Another generated run-time routine.
     Stub,
-    /// Generated interpreter code, for instance one bytecode's handler: that is called as
-    /// [`Method::listing`] calls the instruction; more may follow after a space.
+    /// Generated interpreter code, such as one bytecode's handler, whose name begins with the
+    /// instruction's name in [`Method::listing`]; more may follow after a space.
     Interpreter,
     /// An adapter between calling conventions.
     Adapter,
     /// A regular expression compiled to machine code.
     RegExp,
-    /// A method's bytecodes in the VM's memory: data, never sampled. Its start plus a
-    /// position in the method is that bytecode's address.
+    /// A method's bytecodes in VM memory: data, never sampled. Its start plus a bytecode pc is that
+    /// bytecode's address.
     Bytecodes,
-    /// The VM's object of a method: data too. Its start stands for the method.
+    /// The VM's method object: data. Its start identifies the method.
     MethodObject,
-    /// Free space of the zone.
+    /// Free space.
     Free,
-    /// Any other, in the VM's own word.
+    /// Another type, in the VM's own word.
     Other(String),
 }
 
 /// One case of a polymorphic inline cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PicCase {
-    /// The receiver's class; empty where it is not known.
+    /// The receiver's class; empty if unknown.
     pub class: String,
-    /// The method it leads to, where known by key.
+    /// Key of the target method, if known.
     pub method: Option<MethodKey>,
-    /// What it leads to, by name; empty where it is not known.
+    /// Name of the target; empty if unknown.
     pub target: String,
 }
 
-/// An entry of the code zone, from a time on. Written again with the same key when
-/// more is known about it (a pc map read later, a PIC that gained a case).
+/// An entry of the code zone. Written again with the same key after later observations (a pc map, a
+/// PIC with another case).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constituent {
-    /// Its key.
+    /// Key.
     pub key: ConstituentKey,
-    /// Whose code zone.
+    /// The process of the code zone.
     pub process: ProcessKey,
-    /// When it is known to have been there: the poll that first saw it, or the
-    /// VM's own time of making it.
+    /// Earliest time at which it certainly existed: the first poll that saw it, or the VM's own
+    /// creation time.
     pub since: TimeNs,
-    /// The last poll that did not see it yet: it came at some time between that and
-    /// `since`. Samples of that time in its range are its, unless another
-    /// constituent was there before: then they are doubtful. `None` where `since` is
-    /// exact.
+    /// The last poll without it: creation happened between this time and `since`. Samples from this
+    /// interval in its range belong to it, or are doubtful if another constituent was there before.
+    /// `None` if `since` is exact.
     pub absent_at: Option<TimeNs>,
     /// First address.
     pub start: Avma,
-    /// First address after it.
+    /// First address after the code.
     pub end: Avma,
-    /// What it is.
+    /// Type.
     pub kind: ConstituentKind,
-    /// Which compiler or level made it, in the VM's words (`C2`, `Sparkplug`);
-    /// empty where there is one only.
+    /// Compiler or level, in the VM's words (`C2`, `Sparkplug`); empty for VMs with one compiler.
     pub tier: String,
-    /// Its name, as the VM's users write it; empty where it is not known what it is.
+    /// Name as the VM's users write it; empty if unidentified.
     pub name: String,
-    /// Its method, where it has one.
+    /// Its method, if any.
     pub method: Option<MethodKey>,
-    /// The cases of a PIC.
+    /// Cases of a PIC.
     pub cases: Vec<PicCase>,
-    /// From its machine code to bytecodes.
+    /// Maps machine code to bytecodes.
     pub map: PcMap,
 }
 
-/// Why a constituent is gone.
+/// Reason of a constituent's removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GoneReason {
-    /// Its space was freed.
+    /// Freed space.
     Freed,
-    /// Its space is used by another constituent.
+    /// Another constituent uses the space.
     Recycled,
-    /// It was flushed with others (Cog: at a full collection, by compaction).
+    /// Flushed with others (Cog: by a full collection or compaction).
     Flushed,
     /// Its method was unloaded or deoptimised.
     Unloaded,
-    /// It was gone at the next poll; why is not known.
+    /// Missing at a poll, for an unknown reason.
     Unknown,
 }
 
-/// A constituent is gone.
+/// A removed constituent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstituentGone {
-    /// Which.
+    /// The constituent.
     pub key: ConstituentKey,
-    /// The last time it was known to be there.
+    /// Last time at which it certainly existed.
     pub last_seen: TimeNs,
-    /// When it was known to be gone. Samples in between are its, unless another
-    /// constituent took its place meanwhile: then they are doubtful.
+    /// First time at which it certainly did not exist. Samples between both times belong to it, or
+    /// are doubtful if another constituent took its place meanwhile.
     pub time: TimeNs,
-    /// Why.
+    /// Reason.
     pub reason: GoneReason,
 }
 
-/// A constituent was moved by a code compaction.
+/// A constituent moved by code compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstituentMoved {
-    /// Which.
+    /// The constituent.
     pub key: ConstituentKey,
-    /// The last time it was known to be at its old place.
+    /// Last time at which it was certainly at the old address.
     pub last_seen: TimeNs,
-    /// When it was known to be at its new place.
+    /// First time at which it was certainly at the new address.
     pub time: TimeNs,
-    /// Its new first address; its size stays.
+    /// New first address; the size stays.
     pub to: Avma,
 }
 
-/// What happened to a code zone between two looks at it.
+/// A change of a code zone between two polls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CodeChange {
-    /// A constituent came, or more is known about it.
+    /// A new constituent, or later data about a known one.
     Seen(Constituent),
-    /// A constituent went.
+    /// A removed constituent.
     Gone(ConstituentGone),
-    /// A constituent moved.
+    /// A moved constituent.
     Moved(ConstituentMoved),
 }
 
-/// From a bytecode on, the source line.
+/// Start of a source line in bytecodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineEntry {
-    /// The first bytecode of the line.
+    /// First bytecode of the line.
     pub from: BytecodePc,
-    /// The line, 1-based.
+    /// Line number, 1-based.
     pub line: u32,
 }
 
 /// A method of a VM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Method {
-    /// Its key.
+    /// Key.
     pub key: MethodKey,
-    /// When it was first seen.
+    /// Time of the first observation.
     pub time: TimeNs,
-    /// Its class (Java: the binary name with dots; Smalltalk: `Integer class`), or
-    /// the script or module it is in; empty where it has none.
+    /// Class (Java: binary name with dots; Smalltalk: `Integer class`), script or module; empty if
+    /// none.
     pub class: String,
-    /// Its selector or name, with the signature where the VM overloads names.
+    /// Selector or name, with a signature if the VM has overloading.
     pub name: String,
-    /// Its source file as the VM names it; empty where it does not.
+    /// Source file as the VM names it; empty if unknown.
     pub file: String,
-    /// The line it begins at; 0 where it is not known.
+    /// First source line; 0 if unknown.
     pub line: u32,
-    /// Its line table, ascending.
+    /// Line table, ascending.
     pub lines: Vec<LineEntry>,
-    /// Its bytecodes; empty where the VM has none or they could not be read.
+    /// Bytecodes; empty if none or unreadable.
     pub bytecodes: Vec<u8>,
-    /// Its listing, line by line with the bytecode pc, as the adapter disassembled
-    /// it (constant-pool names and all); empty where it did not.
+    /// Bytecode listing by the adapter (with constant-pool names), line by line with the bytecode
+    /// pc; may be empty.
     pub listing: Vec<(BytecodePc, String)>,
 }
 
 impl Method {
-    /// About how much memory it takes beside its own size, in bytes.
+    /// Approximate heap memory in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let listing = self.listing.iter();

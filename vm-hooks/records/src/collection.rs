@@ -2,53 +2,59 @@
 
 use crate::{CollectionKey, ProcessKey, ThreadKey, TimeNs};
 
-/// One collection, as far as it was observed. Written again with the same key when
-/// more of it is known. Polling falls between many of them: a time that was not
-/// observed is `None`, never a guess (DESIGN.md §4).
+/// One observed collection. Written again with the same key after later observations. Polls miss
+/// many: times without an observation are `None`, never a guess (DESIGN.md §4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collection {
-    /// Its key.
+    /// Key.
     pub key: CollectionKey,
-    /// Whose heap.
+    /// The process of the heap.
     pub process: ProcessKey,
-    /// When this was written down.
+    /// Time of writing.
     pub time: TimeNs,
-    /// The collector, in the VM's words (`G1 Young Generation`, `scavenger`).
+    /// Collector in the VM's words (`G1 Young Generation`, `scavenger`).
     pub collector: String,
-    /// What kind of collection (`scavenge`, `full`, `mixed`).
+    /// Kind of collection (`scavenge`, `full`, `mixed`).
     pub kind: String,
-    /// What caused it (`Allocation Failure`, `System.gc()`).
+    /// Cause (`Allocation Failure`, `System.gc()`).
     pub cause: String,
-    /// Its number as the VM counts; 0 where it does not.
+    /// The VM's collection number; 0 if none.
     pub number: u64,
-    /// When it began, where that was observed.
+    /// Observed start.
     pub begin: Option<TimeNs>,
-    /// When it ended, where that was observed.
+    /// Observed end.
     pub end: Option<TimeNs>,
-    /// Whether the world stood still for all of it; `false` for a concurrent one,
-    /// whose pauses are phases.
+    /// Whether it stopped all mutators from start to end; `false` for concurrent collections, whose
+    /// pauses are phases.
     pub stop_the_world: bool,
-    /// Its phases, in order.
+    /// Phases, in order.
     pub phases: Vec<Phase>,
-    /// The spaces of the heap before and after.
+    /// Heap spaces before and after.
     pub spaces: Vec<SpaceUse>,
-    /// Bytes that survived it, where the VM tells.
+    /// Surviving bytes, if reported.
     pub survived_bytes: Option<u64>,
-    /// Bytes that it tenured, where the VM tells.
+    /// Tenured bytes, if reported.
     pub tenured_bytes: Option<u64>,
 }
 
-/// The section of the counters that tell how many collections there were and how long
-/// they took, exactly: totals, one named by its [`Collection::label`], the other the same
-/// with [`COLLECTION_TIME_SUFFIX`], in nanoseconds.
+/// Section of counters with exact totals of collections: their number, named by
+/// [`Collection::label`], and their duration in nanoseconds, named with [`COLLECTION_TIME_SUFFIX`]
+/// appended.
 pub const COLLECTIONS_SECTION: &str = "Collections";
 
-/// What the name of a counter of collections' time ends with.
+/// Name of the counter of [`COLLECTIONS_SECTION`] with all collections and concurrent cycles, of any
+/// kind: the others are parts of it.
+pub const COLLECTIONS_TOTAL: &str = "cycles and collections";
+
+/// Unit of counters of [`COLLECTIONS_SECTION`] that count parts of concurrent cycles instead of
+/// whole collections.
+pub const CYCLE_PARTS_UNIT: &str = "pauses or phases";
+
+/// Name suffix of counters with durations of collections.
 pub const COLLECTION_TIME_SUFFIX: &str = " time";
 
 impl Collection {
-    /// What collections of one kind are called: by their collector, and their kind where
-    /// that is told apart.
+    /// Name of a kind of collection: the collector, with the kind if distinguished.
     #[must_use]
     pub fn label(collector: &str, kind: &str) -> String {
         match (collector, kind) {
@@ -62,24 +68,24 @@ impl Collection {
 /// A phase of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phase {
-    /// Its name in the VM's words.
+    /// Name in the VM's words.
     pub name: String,
-    /// The phase it is part of: an index in `phases`.
+    /// Enclosing phase: an index in `phases`.
     pub within: Option<u32>,
-    /// When it began, where that was observed.
+    /// Observed start.
     pub begin: Option<TimeNs>,
-    /// When it ended, where that was observed.
+    /// Observed end.
     pub end: Option<TimeNs>,
-    /// Whether the world stood still in it.
+    /// Whether it stops all mutators.
     pub stop_the_world: bool,
-    /// The thread it ran on, where it is one.
+    /// Its thread, if a single one.
     pub thread: Option<ThreadKey>,
 }
 
-/// How full a space of the heap was, in bytes.
+/// Use of a heap space, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpaceUse {
-    /// The space's name (`eden`, `old`).
+    /// Name of the space (`eden`, `old`).
     pub name: String,
     /// Used before the collection.
     pub before: Option<u64>,

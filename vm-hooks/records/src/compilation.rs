@@ -1,49 +1,48 @@
-//! What a VM's compilers were seen to be compiling.
+//! Observed work of a VM's compilers.
 
 use crate::{ProcessKey, ThreadKey, TimeNs};
 
-/// A method that a compiler's thread was seen to be compiling.
+/// An observed compilation of a method.
 ///
-/// Adapters look now and then: what began and ended between two polls is not known,
-/// and when exactly one began or ended is not either. From `first_seen` to
-/// `last_seen` the thread was compiling it.
+/// Adapters poll: short compilations stay unobserved, and exact start and end times are unknown.
+/// From `first_seen` to `last_seen` the thread was compiling.
 ///
-/// Told again when it was seen longer: with the same thread, number and `first_seen`,
-/// it replaces what was told before.
+/// Emitted again after later observations: a record with equal thread, number and `first_seen`
+/// replaces earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compilation {
-    /// Whose compiler.
+    /// The compiler's process.
     pub process: ProcessKey,
     /// The compiler's thread.
     pub thread: ThreadKey,
-    /// The VM's number of it; 0 where it does not count.
+    /// The VM's compilation number; 0 if none.
     pub id: u64,
-    /// The method, as constituents are named.
+    /// Method, named like constituents.
     pub name: String,
-    /// The tier that is being made, as constituents are named (`C2`).
+    /// Target tier, named like constituents (`C2`).
     pub tier: String,
-    /// The bytecode at which on-stack replacement is to enter, if it is for that.
+    /// Entry bytecode of on-stack replacement, if any.
     pub osr_bci: Option<u32>,
-    /// The last poll at that thread which did not see it yet.
+    /// The last poll before it.
     pub absent_at: Option<TimeNs>,
-    /// The first poll that saw it.
+    /// The first poll with it.
     pub first_seen: TimeNs,
-    /// The last poll that saw it; not before `first_seen`.
+    /// The last poll with it; not before `first_seen`.
     pub last_seen: TimeNs,
-    /// The first poll that did not see it any more; not before `last_seen`.
+    /// The first poll after it; not before `last_seen`.
     pub gone_at: Option<TimeNs>,
 }
 
 impl Compilation {
-    /// What tells it from others of its recording.
+    /// Identity among compilations of the recording.
     #[must_use]
     pub fn identity(&self) -> (ThreadKey, u64, TimeNs) {
         (self.thread, self.id, self.first_seen)
     }
 
-    /// When this was told: at the last poll that it knows of.
+    /// Time of emission: the last poll in the record.
     #[must_use]
-    pub fn told_at(&self) -> TimeNs {
+    pub fn emitted_at(&self) -> TimeNs {
         self.gone_at.unwrap_or(self.last_seen)
     }
 }

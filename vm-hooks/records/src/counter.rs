@@ -1,45 +1,44 @@
-//! Figures and facts that a VM tells about itself.
+//! Figures and facts about a VM.
 
 use crate::{ProcessKey, TimeNs};
 
-/// How the values of a counter relate over time.
+/// Relation of a counter's values over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CounterMeaning {
     /// A level: the newest value counts (eden size).
     Gauge,
-    /// A total since the VM's start: the difference counts (scavenges).
+    /// A total since the VM's start: differences count (scavenges).
     Total,
 }
 
 /// A named figure of a VM at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counter {
-    /// Whose.
+    /// The VM's process.
     pub process: ProcessKey,
-    /// When it was read.
+    /// Time of reading.
     pub time: TimeNs,
-    /// The report's section it belongs to (`Memory`, `GCs`, `Events`).
+    /// Section of the report (`Memory`, `GCs`, `Events`).
     pub section: String,
-    /// Its name in the VM's words.
+    /// Name in the VM's words.
     pub name: String,
-    /// Its unit (`bytes`, `ns`); empty for a plain count.
+    /// Unit (`bytes`, `ns`); empty for plain counts.
     pub unit: String,
-    /// How to read a series of it.
+    /// Gauge or total.
     pub meaning: CounterMeaning,
     /// Its value.
     pub value: f64,
 }
 
-/// Something known about a VM that is not a number over time (its collector, a
-/// flag, the size of its code zone), for the report's header.
+/// A constant property of a VM (collector, flag, code zone size), for the report's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// Whose.
+    /// The VM's process.
     pub process: ProcessKey,
-    /// When it was read.
+    /// Time of reading.
     pub time: TimeNs,
-    /// What, for instance `eden size`.
+    /// Name, for instance `eden size`.
     pub name: String,
-    /// Its value, as it is to be printed.
+    /// Value, as printed.
     pub value: String,
 }

@@ -1,8 +1,8 @@
-//! Numbers that must not be mixed up, each a type of its own.
+//! Numbers with distinct types.
 
 use std::fmt;
 
-/// Declares a number with a meaning: ordered, hashable, printed plainly.
+/// Declares a number type: ordered, hashable, printed plainly.
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($inner:ty), $format:literal) => {
         $(#[$doc])*
@@ -32,19 +32,18 @@ macro_rules! number {
 }
 
 number! {
-    /// A run-time address in one process's (or the kernel's) address space:
-    /// "actual virtual memory address", as the sampled pc is.
+    /// A run-time address ("actual virtual memory address") in the address space of a process or
+    /// the kernel, like a sampled pc.
     Avma(u64), "{:#x}"
 }
 number! {
-    /// A file-relative address: the byte offset in the mapped file, which is what
-    /// a run-time address becomes through its mapping alone, with no poll at the
-    /// file's headers. For the vdso, the offset in its image.
+    /// A byte offset in a mapped file: a run-time address relative to its mapping, independent of
+    /// the file's headers. In the vdso: offset in its image.
     FileOffset(u64), "{:#x}"
 }
 number! {
-    /// The position of a bytecode in its method, in the VM's own numbering
-    /// (HotSpot: bci; Cog: zero-based byte after the object header).
+    /// Position of a bytecode in its method, in the VM's numbering (HotSpot: bci; Cog: zero-based
+    /// byte after the object header).
     BytecodePc(u32), "{}"
 }
 number! {
@@ -52,35 +51,34 @@ number! {
     TimeNs(u64), "{}"
 }
 number! {
-    /// A length of time in nanoseconds.
+    /// A duration in nanoseconds.
     DurationNs(u64), "{}"
 }
 number! {
-    /// A process id as vmscope's own pid namespace shows it.
+    /// A process id in vmscope's pid namespace.
     Pid(u32), "{}"
 }
 number! {
-    /// A thread id as vmscope's own pid namespace shows it. The kernel reuses
-    /// them: records refer to threads by [`ThreadKey`].
+    /// A thread id in vmscope's pid namespace. The kernel reuses ids: records refer to threads by
+    /// [`ThreadKey`].
     Tid(u32), "{}"
 }
 number! {
-    /// One address space in a recording. A fork makes a new one, an exec too,
-    /// although the pid stays.
+    /// One address space of a recording. A fork creates another one, and so does an exec, although
+    /// the pid stays.
     ProcessKey(u32), "{}"
 }
 number! {
-    /// One thread's life.
+    /// One thread, from start to end.
     ThreadKey(u32), "{}"
 }
 number! {
-    /// One file (or vdso) that code was mapped from.
+    /// One file (or vdso) with mapped code.
     ModuleKey(u32), "{}"
 }
 number! {
-    /// One life of a constituent of a code zone, unique in the recording. Code
-    /// that is recompiled or whose place is reused gets a new key; code that is
-    /// moved keeps its key.
+    /// One lifetime of a constituent, unique in the recording. Recompiled code and code at a reused
+    /// address get another key; moved code keeps its key.
     ConstituentKey(u64), "{}"
 }
 number! {
@@ -101,19 +99,19 @@ number! {
 }
 
 impl TimeNs {
-    /// The time from `earlier` to `self`; zero when `earlier` is later.
+    /// Duration from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: TimeNs) -> DurationNs {
         DurationNs(self.0.saturating_sub(earlier.0))
     }
 
-    /// The instant `by` after this one, at most the last one there is.
+    /// Adds `by`; saturates.
     #[must_use]
     pub const fn plus(self, by: DurationNs) -> TimeNs {
         TimeNs(self.0.saturating_add(by.0))
     }
 
-    /// The instant `by` before this one, at least zero.
+    /// Subtracts `by`; saturates at zero.
     #[must_use]
     pub const fn minus(self, by: DurationNs) -> TimeNs {
         TimeNs(self.0.saturating_sub(by.0))
@@ -121,7 +119,7 @@ impl TimeNs {
 }
 
 impl DurationNs {
-    /// The length in seconds.
+    /// Duration in seconds.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         std::time::Duration::from_nanos(self.0).as_secs_f64()
@@ -136,7 +134,7 @@ impl From<std::time::Duration> for DurationNs {
 }
 
 impl Avma {
-    /// The address `by` bytes further, or `None` past the end of the address space.
+    /// Adds `by` bytes; `None` past the end of the address space.
     #[must_use]
     pub const fn checked_add(self, by: u64) -> Option<Avma> {
         match self.0.checked_add(by) {
@@ -145,7 +143,7 @@ impl Avma {
         }
     }
 
-    /// How far `self` lies after `base`, or `None` when it lies before it.
+    /// Distance from `base` in bytes; `None` if `self` lies before it.
     #[must_use]
     pub const fn offset_from(self, base: Avma) -> Option<u64> {
         self.0.checked_sub(base.0)
@@ -157,11 +155,10 @@ impl Avma {
 pub struct BuildId(Box<[u8]>);
 
 impl BuildId {
-    /// The longest build-id that is believed.
+    /// Maximum length of accepted build-ids.
     pub const MAX_BYTES: usize = 64;
 
-    /// `bytes` as a build-id, or `None` when there are none or more than
-    /// [`Self::MAX_BYTES`].
+    /// `bytes` as a build-id; `None` for zero or more than [`Self::MAX_BYTES`] bytes.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         (1..=Self::MAX_BYTES)
@@ -169,7 +166,7 @@ impl BuildId {
             .then(|| Self(bytes.into()))
     }
 
-    /// The bytes of the note's description.
+    /// Bytes of the note's description.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -189,20 +186,19 @@ impl fmt::Debug for BuildId {
     }
 }
 
-/// The processor architecture that registers and code belong to, as ELF's
-/// `e_machine`.
+/// Processor architecture of registers and code, as ELF's `e_machine`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arch {
     /// x86-64 (`EM_X86_64`).
     X86_64,
     /// 64-bit ARM (`EM_AARCH64`).
     Aarch64,
-    /// Any other, by its `e_machine`.
+    /// Another one, by its `e_machine`.
     Other(u16),
 }
 
 impl Arch {
-    /// The ELF `e_machine` value.
+    /// ELF value (`e_machine`).
     #[must_use]
     pub const fn elf_machine(self) -> u16 {
         match self {
@@ -212,7 +208,7 @@ impl Arch {
         }
     }
 
-    /// The architecture with that `e_machine`.
+    /// Architecture with ELF value `machine`.
     #[must_use]
     pub const fn from_elf_machine(machine: u16) -> Self {
         match machine {
@@ -222,7 +218,7 @@ impl Arch {
         }
     }
 
-    /// The architecture that this program runs on.
+    /// Architecture of this program.
     #[must_use]
     pub const fn of_this_machine() -> Self {
         if cfg!(target_arch = "aarch64") {

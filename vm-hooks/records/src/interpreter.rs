@@ -1,66 +1,66 @@
-//! Which bytecode an interpreter executes, as registers and stack show it.
+//! How registers and stack show an interpreter's current bytecode.
 
 use crate::{Avma, ProcessKey, SampleDetail, TimeNs};
 
-/// How a VM's interpreter shows which bytecode it executes. Written again for the same
-/// process and VM, it replaces what was said before.
+/// How a VM's interpreter shows its current bytecode. Replaces earlier rules for the same process
+/// and VM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterpreterRules {
-    /// Whose.
+    /// The VM's process.
     pub process: ProcessKey,
-    /// When they were told.
+    /// Time of emission.
     pub time: TimeNs,
-    /// Which VM they are of, in its adapter's word (`hotspot`).
+    /// The adapter's name for the VM (`hotspot`).
     pub vm: String,
-    /// Where the interpreter's code lies, first address and first address after it:
-    /// samples outside need no registers. At most [`MAX_RANGES`](Self::MAX_RANGES).
+    /// Ranges of the interpreter's code (first address, first address after it); samples elsewhere
+    /// need no registers. At most [`MAX_RANGES`](Self::MAX_RANGES).
     pub ranges: Vec<(Avma, Avma)>,
-    /// Tried in order: the first whose value lies in a constituent of the kind that it
-    /// names counts. At most [`MAX_SOURCES`](Self::MAX_SOURCES).
+    /// Tried in order: the first with a value inside a constituent of the right kind counts. At
+    /// most [`MAX_SOURCES`](Self::MAX_SOURCES).
     pub sources: Vec<InterpreterSource>,
 }
 
-/// A place where a sample may show what the interpreter executes.
+/// A possible source of the interpreter's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InterpreterSource {
-    /// Where to look.
+    /// Location of the value.
     pub place: SamplePlace,
-    /// What is there if it is what it seems to be.
+    /// Meaning of the value.
     pub holds: InterpreterValue,
 }
 
-/// A place in what a sample carries.
+/// A location in a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SamplePlace {
     /// A register, in the kernel's numbering (`perf_regs.h`).
     Register(u32),
     /// A 64-bit word of the user stack.
     Stack {
-        /// The register that `offset` counts from.
+        /// Base register of `offset`.
         base: u32,
         /// In bytes.
         offset: i32,
     },
 }
 
-/// What such a place holds.
+/// Meaning of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InterpreterValue {
-    /// The address of the bytecode being executed: in a constituent of kind
+    /// Address of the current bytecode, inside a constituent of kind
     /// [`Bytecodes`](crate::ConstituentKind::Bytecodes).
     Bytecode,
-    /// The address of the method being entered: the start of a constituent of kind
+    /// Address of the entered method: the start of a constituent of kind
     /// [`MethodObject`](crate::ConstituentKind::MethodObject).
     Method,
 }
 
 impl InterpreterRules {
-    /// So many ranges a reader believes. An interpreter is one piece of code, or few.
+    /// Maximum number of ranges that readers accept. Interpreters have one or a few.
     pub const MAX_RANGES: usize = 64;
-    /// So many sources a reader believes.
+    /// Maximum number of sources that readers accept.
     pub const MAX_SOURCES: usize = 32;
 
-    /// Whether `pc` is in the interpreter's code.
+    /// Whether `pc` lies inside the interpreter's code.
     #[must_use]
     pub fn covers(&self, pc: Avma) -> bool {
         let holds = |&(start, end): &(Avma, Avma)| start <= pc && pc < end;
@@ -69,7 +69,7 @@ impl InterpreterRules {
 }
 
 impl SamplePlace {
-    /// The register that must be known to look there.
+    /// Register with the value or the base.
     #[must_use]
     pub const fn register(self) -> u32 {
         match self {
@@ -77,7 +77,7 @@ impl SamplePlace {
         }
     }
 
-    /// The address of the word; none for a register.
+    /// Address of the stack word; `None` for a register.
     #[must_use]
     pub fn address(self, detail: &SampleDetail) -> Option<Avma> {
         let SamplePlace::Stack { base, offset } = self else {
@@ -87,8 +87,8 @@ impl SamplePlace {
         base.checked_add_signed(i64::from(offset)).map(Avma)
     }
 
-    /// What a sample carries of that place: none if it has not got the register, or
-    /// neither copied the word with its stack nor read it alone.
+    /// Value at this location; `None` if the sample lacks the register, or the word in both its
+    /// stack copy and its words.
     #[must_use]
     pub fn value(self, detail: &SampleDetail) -> Option<u64> {
         if let SamplePlace::Register(number) = self {

@@ -1,12 +1,10 @@
-//! The vocabulary that everything in vmscope speaks, and the file it is kept in.
+//! Record types of vmscope and their file format.
 //!
-//! A *recording* is a stream of [`Record`]s. The sampler and the adapters write
-//! them, the symbolizer turns them into a profile; nothing else passes between
-//! the two. The kinds are those of DESIGN.md §2. Every time in a record is
-//! `CLOCK_MONOTONIC` in nanoseconds ([`TimeNs`]).
+//! A *recording* is a stream of [`Record`]s: the sampler and the adapters write them, and the
+//! symbolizer turns them into a profile, without other data between them. DESIGN.md §2 lists the
+//! kinds. All times are `CLOCK_MONOTONIC` in nanoseconds ([`TimeNs`]).
 //!
-//! The types here are plain and carry no serialization: what they look like on
-//! disk is the business of [`recording`], described in `FORMAT.md` beside it.
+//! Types here carry no serialization: [`recording`] handles bytes, described in `FORMAT.md`.
 
 #![cfg_attr(
     test,
@@ -25,7 +23,6 @@ mod ids;
 mod interpreter;
 mod lifetime;
 mod loss;
-mod mark;
 mod native;
 mod pcmap;
 mod process;
@@ -36,29 +33,19 @@ mod sample;
 mod session;
 mod wire;
 
-pub use code::{
-    CodeChange, Constituent, ConstituentGone, ConstituentKind, ConstituentMoved, GoneReason,
-    LineEntry, Method, PicCase,
-};
-pub use collection::{COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Collection, Phase, SpaceUse};
+pub use code::*;
+pub use collection::*;
 pub use compilation::Compilation;
-pub use counter::{Counter, CounterMeaning, Fact};
-pub use ids::{
-    Arch, Avma, BuildId, BytecodePc, ClassKey, CollectionKey, ConstituentKey, DurationNs,
-    FileOffset, MethodKey, ModuleKey, ObjectKey, Pid, ProcessKey, ThreadKey, Tid, TimeNs,
-};
-pub use interpreter::{InterpreterRules, InterpreterSource, InterpreterValue, SamplePlace};
-pub use lifetime::{AllocationSite, Class, Lifetime, SurvivalBucket};
-pub use loss::{EndReason, LossReason, Lost, RecordingEnd, Stream};
-pub use mark::Mark;
-pub use native::{NativeFrame, NativeFunction, NativeLines, SymbolOwner, SymbolSource, Symbols};
-pub use pcmap::{BoundaryRule, Chain, ChainFrame, Cover, Exactness, PcMap, Position, Range};
-pub use process::{
-    Mapping, Module, ModuleState, Process, ProcessEnd, Thread, ThreadCpu, ThreadEnd, ThreadRole,
-    ThreadUpdate, Unmapping,
-};
+pub use counter::*;
+pub use ids::*;
+pub use interpreter::*;
+pub use lifetime::*;
+pub use loss::*;
+pub use native::*;
+pub use pcmap::*;
+pub use process::*;
 pub use record::{Content, Record};
-pub use region::{Region, RegionRule, RegionRules};
-pub use sample::{CallChain, CpuMode, Registers, Sample, SampleDetail, StackBytes, Word};
-pub use session::{Limit, LimitKind, SampleClock, Session, VmIdentity};
+pub use region::*;
+pub use sample::*;
+pub use session::*;
 pub use wire::WireError;

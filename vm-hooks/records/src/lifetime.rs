@@ -1,114 +1,126 @@
-//! Lifetimes of objects: births, survivals and deaths, single or counted.
+//! Object lifetimes: births, survivals and deaths, single or counted.
 
 use crate::{
     BytecodePc, ClassKey, CollectionKey, MethodKey, ObjectKey, ProcessKey, ThreadKey, TimeNs,
 };
 
-/// A class, named once.
+/// A class, written once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Class {
-    /// Its key.
+    /// Key.
     pub key: ClassKey,
-    /// Whose class.
+    /// The process of the class.
     pub process: ProcessKey,
-    /// Its name as its users write it.
+    /// Name as users write it.
     pub name: String,
 }
 
-/// Where an object was allocated.
+/// An allocation site.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AllocationSite {
-    /// The allocating method, then its callers where they were asked for,
-    /// innermost first, each with the bytecode.
+    /// Allocating method and, on request, its callers, innermost first, each with a bytecode.
     pub frames: Vec<(MethodKey, BytecodePc)>,
 }
 
-/// How many of the counted objects survived exactly so many collections.
+/// Counts of objects by their number of survived collections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SurvivalBucket {
-    /// Scavenges (minor collections) survived.
+    /// Survived scavenges (minor collections).
     pub scavenges: u32,
-    /// Full collections survived.
+    /// Survived full collections.
     pub fulls: u32,
-    /// Objects that died after that many.
+    /// Objects that died afterwards.
     pub objects: u64,
-    /// Their bytes.
+    /// Bytes of `objects`.
     pub bytes: u64,
-    /// Objects still alive after that many, when the recording ended: censored,
-    /// not dead (DESIGN.md §6).
+    /// Objects alive at the end of the recording: censored, not dead (DESIGN.md §6).
     pub alive_objects: u64,
-    /// Their bytes.
+    /// Bytes of `alive_objects`.
     pub alive_bytes: u64,
 }
 
-/// An event in objects' lives.
+/// An event in object lifetimes.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Lifetime {
-    /// An object was allocated.
+    /// Allocation of an object.
     Birth {
-        /// The object, for the events to come.
+        /// Key for later events.
         object: ObjectKey,
-        /// Whose heap.
+        /// The process of the heap.
         process: ProcessKey,
-        /// When.
+        /// Time of allocation.
         time: TimeNs,
-        /// By which thread.
+        /// Allocating thread.
         thread: ThreadKey,
-        /// Of which class.
+        /// Class.
         class: ClassKey,
-        /// Its size in bytes.
+        /// Size in bytes.
         bytes: u64,
-        /// Where.
+        /// Allocation site.
         site: AllocationSite,
-        /// How many allocated objects this one stands for: the inverse of the
-        /// probability that it was sampled; at least 1.
+        /// Number of allocated objects that this one represents: the inverse of its sampling
+        /// probability; at least 1.
         weight: f64,
-        /// Bytes allocated in the process before it, where the VM tells.
+        /// Bytes allocated in the process before it, if reported.
         allocated_bytes: Option<u64>,
     },
     /// An object survived a collection.
     Survived {
-        /// Which object.
+        /// The object.
         object: ObjectKey,
-        /// When that was observed.
+        /// Time of observation.
         time: TimeNs,
-        /// Which collection.
+        /// The collection.
         collection: CollectionKey,
-        /// Whether it was moved to the old space by it.
+        /// Whether the collection tenured it.
         tenured: bool,
     },
-    /// An object was found dead.
+    /// A dead object.
     Death {
-        /// Which object.
+        /// The object.
         object: ObjectKey,
-        /// When that was observed.
+        /// Time of observation.
         time: TimeNs,
-        /// The collection that observed it, where known.
+        /// The observing collection, if known.
         collection: Option<CollectionKey>,
     },
-    /// An object was alive when the recording ended: censored.
+    /// A censored object: alive at the end of the recording.
     StillAlive {
-        /// Which object.
+        /// The object.
         object: ObjectKey,
-        /// When the recording ended.
+        /// End of the recording.
         time: TimeNs,
     },
-    /// Births, survivals and deaths already counted by a VM that counts every object.
+    /// Counts from a VM that counts every object.
     Aggregate {
-        /// Whose heap.
+        /// The process of the heap.
         process: ProcessKey,
-        /// When the counts were read; each supersedes the one before.
+        /// Time of reading; later counts supersede earlier ones.
         time: TimeNs,
-        /// Of which class.
+        /// Class.
         class: ClassKey,
-        /// Allocated where.
+        /// Allocation site.
         site: AllocationSite,
-        /// Objects allocated.
+        /// Number of allocated objects.
         objects: u64,
-        /// Their bytes.
+        /// Bytes of `objects`.
         bytes: u64,
-        /// What became of them.
+        /// Survival of the objects.
         buckets: Vec<SurvivalBucket>,
     },
+}
+
+impl Lifetime {
+    /// Time of the event or observation.
+    #[must_use]
+    pub fn time(&self) -> TimeNs {
+        match *self {
+            Lifetime::Birth { time, .. }
+            | Lifetime::Survived { time, .. }
+            | Lifetime::Death { time, .. }
+            | Lifetime::StillAlive { time, .. }
+            | Lifetime::Aggregate { time, .. } => time,
+        }
+    }
 }

@@ -1,93 +1,91 @@
-//! What was lost, and how a recording ended.
+//! Losses, and the end of a recording.
 
 use crate::{ThreadKey, TimeNs};
 
-/// Which stream of records lost something.
+/// A stream of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stream {
     /// Samples.
     Samples,
-    /// Threads, processes and mappings (what the kernel tells beside samples).
+    /// Threads, processes and mappings (kernel data beside samples).
     Process,
-    /// The code zone and what else an adapter reads.
+    /// The code zone and other adapter data.
     Adapter,
     /// Lifetime events.
     Lifetimes,
-    /// Records that may have been of any kind.
+    /// Records of any kind.
     Any,
 }
 
-/// Why something was lost.
+/// Reason of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// The kernel's (or the VM's) ring was full.
+    /// Full ring of the kernel (or VM).
     RingOverrun,
-    /// The kernel throttled the event: `count` is what the period promised for the
-    /// time it was throttled.
+    /// Event throttled by the kernel: `count` is the expected number for that time.
     Throttled,
-    /// The channel between the draining thread and the writer was full.
+    /// Full channel between draining thread and writer.
     ChannelOverrun,
-    /// A record was larger than a chunk may be.
+    /// A record exceeded the maximum size of a chunk.
     TooLarge,
-    /// `--keep-last`: the newest did not fit in the memory set aside for it.
+    /// `--keep-last`: its memory was full.
     KeepLastFull,
-    /// A ring held something that could not be decoded.
+    /// Undecodable contents of a ring.
     Undecodable,
-    /// Any other.
+    /// Another reason.
     Other,
 }
 
-/// So many records were lost.
+/// A number of lost records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Of which stream.
+    /// The stream.
     pub stream: Stream,
-    /// Why.
+    /// Reason.
     pub reason: LossReason,
-    /// How many.
+    /// Number of records.
     pub count: u64,
-    /// After this time …
+    /// Lost after this time …
     pub from: TimeNs,
-    /// … and before this.
+    /// … and before this time.
     pub to: TimeNs,
-    /// Whose, where that is known.
+    /// Their thread, if known.
     pub thread: Option<ThreadKey>,
 }
 
-/// Why a recording ended.
+/// Reason of a recording's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndReason {
-    /// The target ended.
+    /// The target exited.
     TargetExited,
-    /// The user asked for it (Ctrl-C, a signal, a key).
+    /// User request (Ctrl-C, a signal, a key).
     Interrupted,
-    /// `--duration` was over.
+    /// `--duration` elapsed.
     DurationOver,
-    /// Writing failed (no space left, for instance).
+    /// Writing failed (full disk, for instance).
     WriteFailed,
-    /// A copy was saved in mid-recording (`--keep-last` and SIGUSR1).
+    /// A copy saved during recording (`--keep-last` and SIGUSR1).
     Saved,
     /// The engine failed.
     EngineFailed,
-    /// Any other.
+    /// Another reason.
     Other,
 }
 
-/// The last record of a recording that was ended properly. Without it, the
-/// recorder was killed.
+/// Last record of a complete recording. Its absence means a killed recorder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordingEnd {
-    /// When.
+    /// Time of the end.
     pub time: TimeNs,
-    /// Why.
+    /// Reason.
     pub reason: EndReason,
-    /// In words; may be empty.
+    /// Reason in words; may be empty.
     pub detail: String,
-    /// How many samples the recorder wrote.
+    /// Number of samples written by the recorder.
     pub samples: u64,
-    /// CPU time that the recorder itself used, in nanoseconds.
+    /// CPU time of the recorder itself, in nanoseconds.
     pub recorder_cpu_ns: u64,
 }

@@ -1,19 +1,17 @@
-//! Symbols of native code that was hit, kept in the recording so that it can be
-//! read where the binaries are not.
+//! Symbols of sampled native code, so that recordings are readable without binaries.
 
 use crate::{Avma, Exactness, FileOffset, ModuleKey};
 
-/// Whose symbols.
+/// Owner of symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SymbolOwner {
-    /// A module: addresses are its file offsets.
+    /// A module; addresses are file offsets.
     Module(ModuleKey),
-    /// The kernel: addresses are run-time addresses ([`Avma`]) in a [`FileOffset`]'s
-    /// clothes, since the kernel has no mapping to undo.
+    /// The kernel, without mappings: each [`FileOffset`] is a run-time address ([`Avma`]).
     Kernel,
 }
 
-/// Where a function's name comes from.
+/// Source of a function's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SymbolSource {
@@ -23,76 +21,73 @@ pub enum SymbolSource {
     DynamicSymbols,
     /// `.gnu_debugdata`.
     MiniDebugInfo,
-    /// A PLT stub, named after what it calls.
+    /// A PLT stub, named after its target.
     Plt,
     /// DWARF.
     DebugInfo,
-    /// The kernel's own table (`/proc/kallsyms`).
+    /// The kernel's table (`/proc/kallsyms`).
     Kallsyms,
-    /// No symbol: made up from the section or the module.
+    /// No symbol: named after the section or module.
     None,
 }
 
-/// The symbols of one module that samples hit, and of no other.
+/// Sampled symbols of one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbols {
-    /// Whose.
+    /// Their owner.
     pub owner: SymbolOwner,
-    /// The functions, ascending by start, not overlapping.
+    /// Functions, ascending by start, not overlapping.
     pub functions: Vec<NativeFunction>,
-    /// What is worth knowing about where they come from (`debug file by build-id:
-    /// /usr/lib/debug/…`, `stripped: .dynsym only`); may be empty.
+    /// Note about the source (`debug file by build-id: /usr/lib/debug/…`, `stripped: .dynsym
+    /// only`); may be empty.
     pub note: String,
 }
 
 /// A native function, by its symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativeFunction {
-    /// Its first byte.
+    /// First byte.
     pub start: FileOffset,
-    /// Its size in bytes; 0 where the symbol has none and the next symbol is not known.
+    /// Size in bytes; 0 without symbol size and next symbol.
     pub size: u64,
-    /// Its name as linked (mangled).
+    /// Linkage name (mangled).
     pub linkage_name: String,
-    /// Its name for people (demangled).
+    /// Demangled name.
     pub name: String,
-    /// Where the name comes from.
+    /// Source of the name.
     pub source: SymbolSource,
-    /// Whether the size is the symbol's own. If not, it reaches to the next symbol
-    /// and is approximate.
+    /// Whether the symbol has a size; otherwise `size` is approximate, up to the next symbol.
     pub sized: bool,
-    /// Source lines of the pieces that were hit, ascending, not overlapping.
+    /// Source lines of sampled ranges, ascending, not overlapping.
     pub lines: Vec<NativeLines>,
 }
 
-/// A piece of a native function that belongs to one source line of one chain of
-/// inlined functions.
+/// A range of a native function with one source line and one chain of inlined functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativeLines {
     /// First byte.
     pub start: FileOffset,
-    /// First byte after it.
+    /// First byte after the range.
     pub end: FileOffset,
-    /// The function executing there, then those it was inlined through, innermost
-    /// first, the last being the function itself.
+    /// Executing function and its inline callers, innermost first, up to the function itself.
     pub frames: Vec<NativeFrame>,
-    /// What this is worth.
+    /// Reliability.
     pub exactness: Exactness,
 }
 
-/// A place in native source.
+/// A position in native source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NativeFrame {
-    /// The function, demangled; empty where the debug information does not name it.
+    /// Demangled function; empty if debug information has no name.
     pub function: String,
-    /// The source file; empty where it is not known.
+    /// Source file; empty if unknown.
     pub file: String,
-    /// The line, 1-based; 0 where it is not known.
+    /// Line, 1-based; 0 if unknown.
     pub line: u32,
 }
 
 impl SymbolOwner {
-    /// A kernel address as [`Symbols`] keep it.
+    /// Converts a kernel address for [`Symbols`].
     #[must_use]
     pub const fn kernel_address(address: Avma) -> FileOffset {
         FileOffset(address.0)

@@ -1,53 +1,50 @@
-//! From machine code to bytecodes: the two kinds of pc map (DESIGN.md §5).
+//! Maps from machine code to bytecodes, in two kinds (DESIGN.md §5).
 
 use crate::{BytecodePc, MethodKey};
 
-/// What a range's resolution is worth (TRUTH.md §5).
+/// Reliability of a resolution (docs/truth.md §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Exactness {
-    /// A boundary map, or a covering entry known to be complete.
+    /// A boundary map, or a complete covering entry.
     Exact,
     /// The nearest debug record.
     Approximate,
-    /// The method is known, the place in it is not.
+    /// Known method, unknown position.
     #[default]
     MethodOnly,
 }
 
-/// Which address a boundary map's entries name.
+/// Meaning of addresses in a boundary map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BoundaryRule {
-    /// The address after the bytecode's last instruction (Cog: return addresses):
-    /// code from one entry to the next executes the bytecodes after the first up to
-    /// and including the second.
+    /// The address after a bytecode's last instruction (Cog: return addresses): code between two
+    /// entries executes bytecodes after the first one, up to and including the second.
     AfterInstruction,
-    /// The address of the bytecode's first instruction: code from one entry to the
-    /// next executes the first entry's bytecode up to the second's.
+    /// The address of a bytecode's first instruction: code between two entries executes the first
+    /// entry's bytecode, up to the second's.
     AtStart,
 }
 
 /// A constituent's machine-code-pc → bytecode-pc map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PcMap {
-    /// There is none: the method is known, not the bytecode.
+    /// No map: known method, unknown bytecode.
     #[default]
     None,
     /// Code in bytecode order, cut into ranges by boundaries.
     Boundary {
-        /// What the entries' addresses mean.
+        /// Meaning of the addresses.
         rule: BoundaryRule,
-        /// What a range of this map is worth.
+        /// Reliability of its ranges.
         exactness: Exactness,
-        /// Machine code offsets from the constituent's start, ascending, each with
-        /// its bytecode.
+        /// Machine code offsets from the constituent's start, ascending, each with a bytecode.
         entries: Vec<(u32, BytecodePc)>,
     },
-    /// Reordered and merged code: each piece with the chain of methods it is
-    /// executing for.
+    /// Reordered and merged code: pieces with their chains of inlined methods.
     Covers {
-        /// The pieces, ascending by `start`, not overlapping.
+        /// Pieces, ascending by `start`, not overlapping.
         covers: Vec<Cover>,
-        /// The chains they refer to, each once.
+        /// Distinct chains of the pieces.
         chains: Vec<Chain>,
     },
 }
@@ -57,31 +54,30 @@ pub enum PcMap {
 pub struct Cover {
     /// First offset from the constituent's start.
     pub start: u32,
-    /// First offset after it.
+    /// First offset after the piece.
     pub end: u32,
     /// Index in the map's `chains`.
     pub chain: u32,
-    /// What this piece's chain is worth.
+    /// Reliability of the chain.
     pub exactness: Exactness,
 }
 
-/// A method and those it was inlined through, innermost first; never empty in a
-/// valid map.
+/// A method and its inline callers, innermost first; never empty in a valid map.
 pub type Chain = Vec<ChainFrame>;
 
-/// A place in a method.
+/// A position in a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ChainFrame {
     /// The method.
     pub method: MethodKey,
-    /// Where in it.
+    /// Position in the method.
     pub position: Position,
 }
 
-/// A position in a method, in the finest terms that its VM gives.
+/// A position in a method, as fine as the VM reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Position {
-    /// Not known.
+    /// Unknown.
     #[default]
     Unknown,
     /// A bytecode.
@@ -90,18 +86,17 @@ pub enum Position {
     Line(u32),
 }
 
-/// Where a machine-code offset lies in a boundary map: the bytecodes
-/// `from → to`, as VMProfiler prints them.
+/// A range of bytecodes in a boundary map, `from → to` in VMProfiler's notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Range {
-    /// The boundary before; `None` is the method's entry.
+    /// Boundary before; `None` for the method's entry.
     pub from: Option<BytecodePc>,
-    /// The boundary after; `None` is the method's end.
+    /// Boundary after; `None` for the method's end.
     pub to: Option<BytecodePc>,
 }
 
 impl PcMap {
-    /// About how much memory it takes beside its own size, in bytes.
+    /// Approximate heap memory in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         match self {
@@ -116,9 +111,9 @@ impl PcMap {
         }
     }
 
-    /// The range of a boundary map that the machine-code offset `at` lies in;
-    /// `None` for the other kinds. Entries `(mc₁,bc₁) … (mcₙ,bcₙ)` cut the code into
-    /// *entry → bc₁*, *bcᵢ → bcᵢ₊₁* and *bcₙ → end* (DESIGN.md §5).
+    /// The boundary map's range at machine-code offset `at`; `None` for other kinds. Entries
+    /// `(mc₁,bc₁) … (mcₙ,bcₙ)` divide code into *entry → bc₁*, *bcᵢ → bcᵢ₊₁* and *bcₙ → end*
+    /// (DESIGN.md §5).
     #[must_use]
     pub fn boundary_range(&self, at: u32) -> Option<Range> {
         let PcMap::Boundary { entries, .. } = self else {
@@ -132,9 +127,8 @@ impl PcMap {
         })
     }
 
-    /// The piece of a covers map that the machine-code offset `at` lies in, with
-    /// its chain; `None` for the other kinds, in a gap, and where the map refers
-    /// to a chain that it does not have.
+    /// The covers map's piece at machine-code offset `at`, with its chain; `None` for other kinds,
+    /// in gaps, and for invalid chain indexes.
     #[must_use]
     pub fn cover(&self, at: u32) -> Option<(&Cover, &Chain)> {
         let PcMap::Covers { covers, chains } = self else {

@@ -1,46 +1,44 @@
-//! Processes, their threads, and what is mapped into them.
+//! Processes, their threads and mappings.
 
 use crate::{
     Avma, BuildId, DurationNs, FileOffset, ModuleKey, Pid, ProcessKey, ThreadKey, Tid, TimeNs,
 };
 
-/// An address space from its start (attach, fork, or exec) on.
+/// An address space from its start (attach, fork, or exec).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// The key that other records use.
+    /// Key for other records.
     pub key: ProcessKey,
-    /// From when on; the start of the recording for a process that was there.
+    /// Start time; start of the recording for earlier processes.
     pub time: TimeNs,
-    /// Its process id.
+    /// Process id.
     pub pid: Pid,
-    /// The address space it was forked from or exec'ed out of. A forked one starts
-    /// with its parent's mappings and code, which are not written again; an exec'ed
-    /// one (same pid as its parent) starts empty. A forked one that is told again
-    /// without a parent has replaced its program and kept its key: nothing of what it
-    /// had is there from then on.
+    /// The previous address space of a fork or exec. After a fork (another pid), the child starts
+    /// with its parent's mappings and code, which are not written again; after an exec (same pid),
+    /// it starts empty. A forked process written again without a parent has executed another
+    /// program under its old key: all its earlier contents are gone.
     pub parent: Option<ProcessKey>,
-    /// The program's name (`comm`) when it was first seen.
+    /// Program name (`comm`) at first observation.
     pub name: String,
 }
 
-/// An address space ended (by exit, or by an exec), or the recording did while it
-/// was alive.
+/// End of an address space by exit or exec, or of the recording before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessEnd {
-    /// Which.
+    /// The address space.
     pub key: ProcessKey,
-    /// When.
+    /// Time of the end.
     pub time: TimeNs,
-    /// Whether it was still alive (the recording ended first).
+    /// Whether the recording ended first.
     pub alive: bool,
-    /// CPU time that all its threads together used during the recording, threads too
-    /// short to be asked one by one included; where known.
+    /// CPU time of all threads during the recording, if known, including threads too short for
+    /// single readings.
     pub cpu: Option<DurationNs>,
-    /// The user part of `cpu`, where known.
+    /// User part of `cpu`, if known.
     pub cpu_user: Option<DurationNs>,
 }
 
-/// What a thread does in its VM.
+/// A thread's role in its VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ThreadRole {
@@ -50,154 +48,150 @@ pub enum ThreadRole {
     Collector,
     /// Works for a compiler.
     Compiler,
-    /// Ticks for the VM (Cog's heartbeat, HotSpot's watcher thread).
+    /// The VM's timer thread (Cog's heartbeat, HotSpot's watcher thread).
     Heartbeat,
-    /// The VM's own other work (HotSpot's VM thread, signal dispatch).
+    /// Other work of the VM (HotSpot's VM thread, signal dispatch).
     Vm,
-    /// Not known, or none of these.
+    /// Another role, or unknown.
     #[default]
     Other,
 }
 
-/// A thread from its start (or the recording's) on.
+/// A thread from its start or the recording's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// The key that other records use.
+    /// Key for other records.
     pub key: ThreadKey,
-    /// The address space it runs in.
+    /// Its address space.
     pub process: ProcessKey,
-    /// Its thread id.
+    /// Thread id.
     pub tid: Tid,
-    /// From when on.
+    /// Start time.
     pub time: TimeNs,
-    /// Its name when it was first seen; may be empty.
+    /// Name at first observation; may be empty.
     pub name: String,
-    /// Its role as far as known then.
+    /// Role, if already known.
     pub role: ThreadRole,
-    /// CPU time it had used before the recording began.
+    /// CPU time before the recording.
     pub cpu_before: DurationNs,
 }
 
-/// A thread's name or role became known, or changed, or it went on in another
-/// address space (exec).
+/// A changed name or role of a thread, or its change to another address space (exec).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadUpdate {
-    /// Which.
+    /// The thread.
     pub key: ThreadKey,
-    /// When.
+    /// Time of the change.
     pub time: TimeNs,
-    /// The new name, if that changed.
+    /// New name, if changed.
     pub name: Option<String>,
-    /// The new role, if that changed.
+    /// New role, if changed.
     pub role: Option<ThreadRole>,
-    /// The new address space, if that changed: from `time` on.
+    /// New address space from `time`, if changed.
     pub process: Option<ProcessKey>,
 }
 
-/// A thread ended, or the recording did while it was alive. From the CPU time
-/// follows how many samples were promised (TRUTH.md §2).
+/// End of a thread (or of the recording). Its CPU time determines the number of expected
+/// samples (docs/truth.md §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadEnd {
-    /// Which.
+    /// The thread.
     pub key: ThreadKey,
-    /// When.
+    /// Time of the end.
     pub time: TimeNs,
-    /// Whether the thread was still alive (the recording ended first).
+    /// Whether the recording ended first.
     pub alive: bool,
-    /// CPU time it used during the recording, user and kernel.
+    /// CPU time during the recording, user and kernel.
     pub cpu: DurationNs,
-    /// Whether `cpu` was measured; else it is reckoned from the samples, for a thread
-    /// that was over before it could be asked.
+    /// Whether `cpu` was measured; otherwise (short threads) estimated from samples.
     pub cpu_measured: bool,
-    /// The user part of `cpu`, where it is known.
+    /// User part of `cpu`, if known.
     pub cpu_user: Option<DurationNs>,
 }
 
-/// How much CPU time a thread had used at a time: written some times a second while
-/// it changes, so that promised samples are known for every window of time, and in
-/// a recording that was cut off.
+/// A reading of a thread's CPU time. Written a few times per second while it changes, so that the
+/// number of expected samples is known for every time window, even in truncated recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadCpu {
-    /// Which.
+    /// The thread.
     pub key: ThreadKey,
-    /// When it was read.
+    /// Time of reading.
     pub time: TimeNs,
-    /// CPU time since the recording began, user and kernel.
+    /// CPU time since the recording's start, user and kernel.
     pub cpu: DurationNs,
-    /// The user part of `cpu`, where it is known.
+    /// User part of `cpu`, if known.
     pub cpu_user: Option<DurationNs>,
 }
 
-/// In which state a module's file was found when its mapping first appeared.
+/// State of a module's file at its first mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModuleState {
-    /// The file that is mapped could be opened.
+    /// Opened.
     Opened,
-    /// The file is gone (or never had a name), and could not be opened.
+    /// Deleted, or never named, and not accessible otherwise.
     Deleted,
-    /// Another file has that name now (device, inode or build-id differ).
+    /// Another file has the name now (device, inode or build-id differ).
     Replaced,
-    /// It could not be opened; why.
+    /// Opening failed, with a reason.
     Unreadable(String),
     /// Not a file: the vdso.
     Vdso,
 }
 
-/// A file that code is mapped from.
+/// A file with mapped code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// The key that other records use.
+    /// Key for other records.
     pub key: ModuleKey,
-    /// When it first appeared.
+    /// Time of the first mapping.
     pub time: TimeNs,
-    /// Its path as the target sees it (`[vdso]` for the vdso).
+    /// Path as the target sees it (`[vdso]` for the vdso).
     pub path: String,
-    /// Its build-id, of the mapped file where that could be read.
+    /// Build-id of the mapped file, if readable.
     pub build_id: Option<BuildId>,
-    /// Device (`st_dev` as in the maps: major << 32 | minor) and inode; zero for the vdso.
+    /// Device (as in `/proc/PID/maps`: major << 32 | minor); zero for the vdso.
     pub device: u64,
-    /// See `device`.
+    /// Inode; zero for the vdso.
     pub inode: u64,
-    /// Size of the file in bytes; 0 where unknown.
+    /// File size in bytes; 0 if unknown.
     pub size: u64,
-    /// Whether it is the program of a process, not a library.
+    /// Whether it is a program, not a library.
     pub main: bool,
-    /// How it was found.
+    /// State of the file.
     pub state: ModuleState,
 }
 
-/// A range of a process's addresses became a mapping. It replaces whatever part
-/// of older mappings it overlaps.
+/// A mapped address range. Replaces overlapping parts of older mappings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// The address space.
     pub process: ProcessKey,
-    /// From when on (the recording's start for those that were there).
+    /// Time of mapping; start of the recording for earlier mappings.
     pub time: TimeNs,
     /// First address.
     pub start: Avma,
-    /// First address after it.
+    /// First address after the range.
     pub end: Avma,
-    /// Where in the file `start` lies.
+    /// File offset of `start`.
     pub offset: FileOffset,
-    /// The file; `None` for anonymous memory.
+    /// File; `None` for anonymous memory.
     pub module: Option<ModuleKey>,
-    /// The name of anonymous memory (`[heap]`, `//anon`, `[stack]`), else empty.
+    /// Name of anonymous memory (`[heap]`, `//anon`, `[stack]`), else empty.
     pub name: String,
-    /// Whether it may be executed.
+    /// Executable.
     pub executable: bool,
 }
 
-/// A range of a process's addresses is not mapped any more.
+/// An unmapped address range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmapping {
     /// The address space.
     pub process: ProcessKey,
-    /// From when on.
+    /// Time of unmapping.
     pub time: TimeNs,
     /// First address.
     pub start: Avma,
-    /// First address after it.
+    /// First address after the range.
     pub end: Avma,
 }

@@ -1,5 +1,6 @@
-//! All kinds of record in one type.
+//! All kinds of records in one type.
 
+use crate::wire::{self, WireError, messages};
 use crate::{
     Class, Collection, Compilation, Constituent, ConstituentGone, ConstituentMoved, Counter, Fact,
     InterpreterRules, Lifetime, Limit, Lost, Mapping, Mark, Method, Module, Process, ProcessEnd,
@@ -7,43 +8,92 @@ use crate::{
     ThreadUpdate, TimeNs, Unmapping,
 };
 
-/// One record of a recording (DESIGN.md §2).
-#[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "each variant is the type it holds")]
-#[non_exhaustive]
-pub enum Record {
-    Session(Box<Session>),
-    Limit(Limit),
-    Process(Process),
-    ProcessEnd(ProcessEnd),
-    Thread(Thread),
-    ThreadUpdate(ThreadUpdate),
-    ThreadCpu(ThreadCpu),
-    ThreadEnd(ThreadEnd),
-    Module(Module),
-    Mapping(Mapping),
-    Unmapping(Unmapping),
-    Sample(Sample),
-    Constituent(Box<Constituent>),
-    ConstituentGone(ConstituentGone),
-    ConstituentMoved(ConstituentMoved),
-    Method(Box<Method>),
-    Collection(Box<Collection>),
-    Class(Class),
-    Lifetime(Box<Lifetime>),
-    Counter(Counter),
-    Fact(Fact),
-    RegionRules(RegionRules),
-    InterpreterRules(InterpreterRules),
-    Compilation(Box<Compilation>),
-    Symbols(Symbols),
-    Lost(Lost),
-    Mark(Mark),
-    End(RecordingEnd),
+/// Declares the kinds of records: number in files, name (also of the message), type, and time.
+///
+/// A new kind takes a type, a row here, a message in `wire/messages.rs` with its row in FORMAT.md,
+/// and a row in `tests/common/strategies.rs`; then its emitter, and `Trace::take` of the symbolizer.
+macro_rules! kinds {
+    ($($number:literal $kind:ident($type:ty): $r:pat => $time:expr,)+) => {
+        /// One record of a recording (DESIGN.md §2).
+        #[derive(Clone, Debug, PartialEq)]
+        #[expect(missing_docs, reason = "each variant is the type it holds")]
+        #[non_exhaustive]
+        pub enum Record {
+            Sample(Sample),
+            $($kind($type),)+
+        }
+
+        #[cfg(test)]
+        pub(crate) const KINDS: &[(u32, &str)] = &[$(($number, stringify!($kind))),+];
+
+        impl Record {
+            /// Time of the event or observation; `None` for classes and symbols.
+            #[must_use]
+            pub fn time(&self) -> Option<TimeNs> {
+                match self {
+                    Record::Sample(sample) => Some(sample.time),
+                    $(Record::$kind($r) => $time,)+
+                }
+            }
+
+            /// Appends its message to `out` and returns its kind; `None` for a sample, which needs
+            /// a batch.
+            pub(crate) fn encode(&self, out: &mut Vec<u8>) -> Option<u32> {
+                match self {
+                    Record::Sample(_) => None,
+                    $(Record::$kind(record) => {
+                        wire::encode::<messages::$kind>(record, out);
+                        Some($number)
+                    })+
+                }
+            }
+
+            /// Decodes a message of kind number `kind`; `None` for unknown kinds.
+            pub(crate) fn decode(kind: u32, bytes: &[u8]) -> Option<Result<Record, WireError>> {
+                Some(match kind {
+                    $($number => wire::decode::<messages::$kind, _>(bytes).map(Record::$kind),)+
+                    _ => return None,
+                })
+            }
+        }
+    };
 }
 
-/// What a chunk of a recording holds, so that a reader can skip what it does not
-/// want without decompressing it. A set.
+kinds! {
+    1 Session(Box<Session>): r => Some(r.time),
+    2 Limit(Limit): r => Some(r.time),
+    3 Process(Process): r => Some(r.time),
+    4 ProcessEnd(ProcessEnd): r => Some(r.time),
+    5 Thread(Thread): r => Some(r.time),
+    6 ThreadUpdate(ThreadUpdate): r => Some(r.time),
+    7 ThreadEnd(ThreadEnd): r => Some(r.time),
+    8 Module(Module): r => Some(r.time),
+    9 Mapping(Mapping): r => Some(r.time),
+    10 Unmapping(Unmapping): r => Some(r.time),
+    12 Constituent(Box<Constituent>): r => Some(r.since),
+    13 ConstituentGone(ConstituentGone): r => Some(r.time),
+    14 ConstituentMoved(ConstituentMoved): r => Some(r.time),
+    15 Method(Box<Method>): r => Some(r.time),
+    16 Collection(Box<Collection>): r => Some(r.time),
+    17 Class(Class): _ => None,
+    18 Lifetime(Box<Lifetime>): r => Some(r.time()),
+    19 Counter(Counter): r => Some(r.time),
+    20 Fact(Fact): r => Some(r.time),
+    21 Symbols(Symbols): _ => None,
+    22 Lost(Lost): r => Some(r.to),
+    23 End(RecordingEnd): r => Some(r.time),
+    24 ThreadCpu(ThreadCpu): r => Some(r.time),
+    25 RegionRules(RegionRules): r => Some(r.time),
+    26 InterpreterRules(InterpreterRules): r => Some(r.time),
+    27 Compilation(Box<Compilation>): r => Some(r.emitted_at()),
+    28 Mark(Mark): r => Some(r.time),
+}
+
+/// Kind number of sample batches; single samples have none.
+pub(crate) const SAMPLES_KIND: u32 = 11;
+
+/// Contents of a chunk: a set of kinds, so that readers can skip unwanted chunks without
+/// decompression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Content(pub u32);
 
@@ -52,18 +102,18 @@ impl Content {
     pub const SAMPLES: Content = Content(1);
     /// Lifetime events.
     pub const LIFETIMES: Content = Content(2);
-    /// Everything else: what is needed to make sense of the rest.
+    /// All other kinds, needed to interpret samples and lifetimes.
     pub const STATE: Content = Content(4);
-    /// All kinds, those of later versions included.
+    /// All kinds, including those of later versions.
     pub const ALL: Content = Content(u32::MAX);
 
-    /// Both sets together.
+    /// Union of both sets.
     #[must_use]
     pub const fn with(self, other: Content) -> Content {
         Content(self.0 | other.0)
     }
 
-    /// Whether the two have anything in common.
+    /// Whether the sets intersect.
     #[must_use]
     pub const fn meets(self, other: Content) -> bool {
         self.0 & other.0 != 0
@@ -71,48 +121,7 @@ impl Content {
 }
 
 impl Record {
-    /// The time it carries: when what it tells happened or was observed. Classes
-    /// and symbols have none.
-    #[must_use]
-    pub fn time(&self) -> Option<TimeNs> {
-        Some(match self {
-            Record::Session(r) => r.time,
-            Record::Limit(r) => r.time,
-            Record::Process(r) => r.time,
-            Record::ProcessEnd(r) => r.time,
-            Record::Thread(r) => r.time,
-            Record::ThreadUpdate(r) => r.time,
-            Record::ThreadCpu(r) => r.time,
-            Record::ThreadEnd(r) => r.time,
-            Record::Module(r) => r.time,
-            Record::Mapping(r) => r.time,
-            Record::Unmapping(r) => r.time,
-            Record::Sample(r) => r.time,
-            Record::Constituent(r) => r.since,
-            Record::ConstituentGone(r) => r.time,
-            Record::ConstituentMoved(r) => r.time,
-            Record::Method(r) => r.time,
-            Record::Collection(r) => r.time,
-            Record::Lifetime(r) => match **r {
-                Lifetime::Birth { time, .. }
-                | Lifetime::Survived { time, .. }
-                | Lifetime::Death { time, .. }
-                | Lifetime::StillAlive { time, .. }
-                | Lifetime::Aggregate { time, .. } => time,
-            },
-            Record::Counter(r) => r.time,
-            Record::Fact(r) => r.time,
-            Record::RegionRules(r) => r.time,
-            Record::InterpreterRules(r) => r.time,
-            Record::Compilation(r) => r.told_at(),
-            Record::Lost(r) => r.to,
-            Record::Mark(r) => r.time,
-            Record::End(r) => r.time,
-            Record::Class(_) | Record::Symbols(_) => return None,
-        })
-    }
-
-    /// Which part of a recording's content it belongs to.
+    /// The record's content set.
     #[must_use]
     pub const fn content(&self) -> Content {
         match self {

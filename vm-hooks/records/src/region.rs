@@ -1,8 +1,8 @@
-//! Where in a VM code belongs, and by which names a VM's native code tells.
+//! Regions of a VM, and rules that assign native functions to them.
 
 use crate::{ProcessKey, TimeNs};
 
-/// The coarsest answer to "where": the regions of DESIGN.md §5.
+/// A region of a VM (DESIGN.md §5), the coarsest attribution of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Region {
     /// Generated code: methods, PICs, trampolines, stubs, builtins.
@@ -13,20 +13,20 @@ pub enum Region {
     Gc,
     /// A JIT compiler.
     Compiler,
-    /// The VM's own other code; for a native program, the program.
+    /// Other code of the VM; in a native program, the program.
     Vm,
     /// Shared libraries.
     Library,
     /// The kernel.
     Kernel,
-    /// The thread did not run.
+    /// A blocked thread.
     Idle,
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
 impl Region {
-    /// All regions, in the order in which reports show them.
+    /// All regions, in report order.
     pub const ALL: [Region; 9] = [
         Region::Generated,
         Region::Interpreter,
@@ -39,7 +39,7 @@ impl Region {
         Region::Unknown,
     ];
 
-    /// Its name in the JSON schema.
+    /// Name in the JSON schema.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,8 +55,7 @@ impl Region {
         }
     }
 
-    /// Whether it is the VM in VMProfiler's sense: its executable, its plugins and
-    /// its code zone.
+    /// Whether VMProfiler counts it as VM: executable, plugins and code zone.
     #[must_use]
     pub const fn is_vm(self) -> bool {
         matches!(
@@ -66,50 +65,47 @@ impl Region {
     }
 }
 
-/// What an adapter knows about its VM's native code: which functions belong to the
-/// collector, to a compiler, to the interpreter. Written again for the same process
-/// and VM, it replaces what was said before.
+/// An adapter's rules that assign native functions of its VM to collector, compiler or interpreter.
+/// Replaces earlier rules for the same process and VM.
 ///
-/// A native place is asked by its function's own symbol (not by what was inlined into
-/// it), demangled, in the order of the rules: the first that fits counts, and where
-/// none does, nothing is changed. So a module that belongs to the VM without being its
-/// executable (`libjvm.so`, a plugin) ends its rules with one for everything.
+/// The demangled symbol of a function (without inlined functions) is compared with each rule in
+/// order: the first match counts, and without a match the region stays. Modules of the VM other
+/// than its executable (`libjvm.so`, a plugin) therefore need a last rule for all functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionRules {
-    /// Whose.
+    /// The VM's process.
     pub process: ProcessKey,
-    /// When they were told.
+    /// Time of emission.
     pub time: TimeNs,
-    /// Which VM they are of, in its adapter's word (`v8`).
+    /// The adapter's name for the VM (`v8`).
     pub vm: String,
-    /// The rules.
+    /// Rules in order.
     pub rules: Vec<RegionRule>,
 }
 
-/// One such rule.
+/// A rule for functions of one module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RegionRule {
-    /// The file name (last component) of the module that it is about.
+    /// File name (last component) of the module.
     pub module: String,
-    /// What the function's demangled name begins with; empty for any.
+    /// Prefix of the demangled name; empty for any.
     pub prefix: String,
-    /// What it holds somewhere; empty for any.
+    /// Substring of the name; empty for any.
     pub contains: String,
-    /// What it ends with; empty for any.
+    /// Suffix of the name; empty for any.
     pub suffix: String,
-    /// Where such a function belongs.
+    /// Region of matching functions.
     pub region: Region,
-    /// Which part of that region, in the VM's words (`scavenger`, `TurboFan`,
-    /// `bytecode handler`); may be empty.
+    /// Component of the region, in the VM's words (`scavenger`, `TurboFan`, `bytecode handler`);
+    /// may be empty.
     pub part: String,
-    /// Whether the function's name for people is what stands between `prefix` and
-    /// `suffix` alone (`Builtins_LdaZeroHandler` → `LdaZero`).
+    /// Whether the display name omits `prefix` and `suffix` (`Builtins_LdaZeroHandler` →
+    /// `LdaZero`).
     pub strip: bool,
 }
 
 impl RegionRule {
-    /// What a function of that name is called, if this rule fits it. The module is the
-    /// caller's to compare.
+    /// Display name of a matching function. Callers compare the module.
     #[must_use]
     pub fn apply<'a>(&self, name: &'a str) -> Option<&'a str> {
         let inner = name

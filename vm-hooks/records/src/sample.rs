@@ -1,8 +1,8 @@
-//! Samples: where a thread was.
+//! Samples of threads.
 
 use crate::{Arch, Avma, ThreadKey, TimeNs};
 
-/// The processor mode that a sample interrupted.
+/// Processor mode of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum CpuMode {
@@ -11,85 +11,84 @@ pub enum CpuMode {
     User,
     /// The kernel.
     Kernel,
-    /// The thread did not run (wall clock only): `pc` is where it will go on.
+    /// A blocked thread (wall clock only): `pc` is its next instruction.
     Idle,
-    /// A hypervisor, a guest, or not known.
+    /// A hypervisor, a guest, or unknown.
     Other,
 }
 
 /// One sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When, taken before anything else.
+    /// Time, read first of all.
     pub time: TimeNs,
-    /// Which thread.
+    /// The thread.
     pub thread: ThreadKey,
-    /// The instruction pointer: the address of the next instruction to retire. A
-    /// sample is charged to the instruction after a slow one (skid, TRUTH.md §3).
+    /// Instruction pointer: address of the next instruction to retire. After a slow instruction,
+    /// the sample counts for its successor (skid, docs/truth.md §3).
     pub pc: Avma,
-    /// The mode that `pc` belongs to.
+    /// Mode of `pc`.
     pub mode: CpuMode,
-    /// What was asked for beyond that. Boxed: most samples have none.
+    /// Requested details. Boxed: most samples have none.
     pub detail: Option<Box<SampleDetail>>,
 }
 
-/// What a sample carries on request.
+/// Requested details of a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleDetail {
-    /// Callers, where `--call-graph` was given.
+    /// Callers (`--call-graph`).
     pub chain: Option<CallChain>,
-    /// User registers, where an adapter asked for them.
+    /// User registers for an adapter.
     pub registers: Option<Registers>,
-    /// A copy of the top of the user stack, where an adapter asked for it.
+    /// Copy of the top of the user stack for an adapter.
     pub stack: Option<StackBytes>,
-    /// Words of memory read while the thread stood still.
+    /// Memory words read while the thread was stopped.
     pub words: Vec<Word>,
 }
 
 /// A caller chain without the leaf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallChain {
-    /// Return addresses in the kernel, innermost first; empty for user samples. For a
-    /// kernel sample `user` then starts with the user pc itself, not with a return
-    /// address.
+    /// Kernel return addresses, innermost first; empty for user samples. In a kernel sample, `user`
+    /// then starts with the user pc itself, not a return address.
     pub kernel: Vec<Avma>,
-    /// Return addresses in user space, innermost first.
+    /// User return addresses, innermost first.
     pub user: Vec<Avma>,
-    /// Whether the bound on the depth cut the chain off.
+    /// Whether the chain exceeded the maximum depth.
     pub truncated: bool,
 }
 
 /// User registers in the kernel's numbering (`arch/*/include/uapi/asm/perf_regs.h`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registers {
-    /// Whose registers.
+    /// Their architecture.
     pub arch: Arch,
-    /// Which ones: bit n for register n.
+    /// Register set: bit n for register n.
     pub mask: u64,
-    /// Their values, one for each bit set in `mask`, lowest register first.
+    /// Values, one per bit of `mask`, lowest register first.
     pub values: Vec<u64>,
 }
 
-/// A copy of a piece of the stack.
+/// A copy of part of the stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackBytes {
-    /// The address of the first byte: the stack pointer.
+    /// Address of the first byte: the stack pointer.
     pub sp: Avma,
-    /// The bytes from there upwards.
+    /// Bytes from `sp` upwards.
     pub bytes: Vec<u8>,
 }
 
 /// A 64-bit word of the target's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// Where it was read.
+    /// Address.
     pub at: Avma,
-    /// What was there.
+    /// Value.
     pub value: u64,
 }
 
 impl StackBytes {
-    /// The 64-bit word at an address, little endian, if the whole of it was copied.
+    /// The little-endian 64-bit word at `at`, if copied completely.
     #[must_use]
     pub fn word(&self, at: Avma) -> Option<u64> {
         let from = usize::try_from(at.0.checked_sub(self.sp.0)?).ok()?;
@@ -99,7 +98,7 @@ impl StackBytes {
 }
 
 impl Registers {
-    /// Those of `mask` alone; none where none of them was taken.
+    /// Registers in `mask` only; `None` without any.
     #[must_use]
     pub fn only(&self, mask: u64) -> Option<Registers> {
         let mask = self.mask & mask;
@@ -109,7 +108,7 @@ impl Registers {
         (!values.is_empty()).then_some(Registers { arch, mask, values })
     }
 
-    /// The value of register `number` in the kernel's numbering, if it was taken.
+    /// Value of register `number` in the kernel's numbering, if sampled.
     #[must_use]
     pub fn value(&self, number: u32) -> Option<u64> {
         let bit = 1u64.checked_shl(number)?;

@@ -1,101 +1,114 @@
-//! What a recording is a recording of, and what limits its truth.
+//! Description of a recording, and its limits.
 
 use crate::{Arch, DurationNs, Pid, TimeNs};
 
-/// Which clock the samples follow: what "time" a share is a share of (TRUTH.md §1).
+/// Clock of the samples, the denominator of all shares (docs/truth.md §1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SampleClock {
-    /// CPU time of the sampled threads: a waiting thread is not sampled.
+    /// CPU time of sampled threads: blocked threads have no samples.
     Cpu,
-    /// Wall-clock time: waiting threads are sampled too.
+    /// Wall-clock time: blocked threads have samples too.
     Wall,
 }
 
-/// What kind of VM a process runs, as its adapter recognised it.
+/// A process's VM, as recognised by its adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VmIdentity {
-    /// The VM's usual name: `HotSpot`, `Cog`, `V8`; `native` where there is none.
+    /// Usual name: `HotSpot`, `Cog`, `V8`; `native` without a VM.
     pub kind: String,
-    /// Its version as it states it itself; empty where it does not.
+    /// Version in the VM's words; may be empty.
     pub version: String,
 }
 
-/// The head of a recording: its first record, written once more at the end where
-/// something in it came out differently.
+/// First record of a recording; written again at the end if values changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// When sampling began.
+    /// Start of sampling.
     pub time: TimeNs,
     /// Wall-clock time at `time`, in nanoseconds since the Unix epoch.
     pub wall_clock_unix_ns: u64,
-    /// The vmscope that made the recording, for instance `vmscope 0.1.0`.
+    /// Version of the recorder, for instance `vmscope 0.1.0`.
     pub producer: String,
-    /// What runs in the target.
+    /// VM of the target.
     pub vm: VmIdentity,
-    /// The target's command line, argument by argument.
+    /// Command line of the target, by argument.
     pub command: Vec<String>,
-    /// The target's process id (of the command that was started, or attached to).
+    /// Process id of the started or attached process.
     pub pid: Pid,
     /// Whether vmscope started the target (and follows its children).
     pub launched: bool,
-    /// The machine's host name.
+    /// Host name.
     pub host: String,
-    /// The kernel, as `uname -sr` prints it.
+    /// Kernel, as `uname -sr` prints it.
     pub kernel: String,
-    /// The machine's architecture.
+    /// Architecture of the machine.
     pub arch: Arch,
-    /// How many CPUs were online.
+    /// Number of online CPUs.
     pub cpus: u32,
-    /// The engine that sampled: `kernel`, `stop`, `in-vm`, or of an import its source.
+    /// Sampling engine: `kernel`, `stop`, `in-vm`, or the source of an import.
     pub engine: String,
-    /// Why that engine; empty when it was asked for by name.
+    /// Reason for the engine; empty if requested by name.
     pub engine_reason: String,
-    /// The clock that the samples follow.
+    /// Clock of the samples.
     pub clock: SampleClock,
-    /// The requested mean distance between two samples of a thread.
+    /// Requested mean interval between samples of a thread.
     pub period: DurationNs,
     /// Whether samples in the kernel are included.
     pub kernel_included: bool,
-    /// The draining (or ticking) thread's scheduling, in words:
-    /// `SCHED_FIFO 1`, `nice -20`, `nice 0`.
+    /// Scheduling of the draining (or ticking) thread: `SCHED_FIFO 1`, `nice -20`, `nice 0`.
     pub scheduling: String,
 }
 
-/// One thing that limits what a recording can truthfully say. More may be found
-/// while recording: each is a record of its own.
+/// A limit of a recording's accuracy or completeness. Later limits are further records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// When it was found.
+    /// Time of discovery.
     pub time: TimeNs,
-    /// Which one it is, for programs.
+    /// Kind, for programs.
     pub kind: LimitKind,
-    /// What it means in this recording, a sentence for people.
+    /// Consequence for this recording, one sentence.
     pub text: String,
-    /// The one thing to do about it; empty where nothing helps.
+    /// Remedy; empty if none.
     pub remedy: String,
 }
 
-/// The kinds of limitation that programs may want to tell apart.
+/// Kinds of limits that programs can distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LimitKind {
     /// Samples in the kernel are excluded.
     KernelExcluded,
-    /// The draining thread runs without real-time priority.
+    /// Draining thread without real-time priority.
     NoRealTime,
-    /// The engine fell back to a lesser way of working.
+    /// Fallback to a less capable engine mode.
     EngineFallback,
-    /// Threads, CPUs or processes that could not be sampled.
+    /// Threads, CPUs or processes without samples.
     NotSampled,
-    /// Symbols or files that could not be read.
+    /// Unreadable symbols or files.
     NoSymbols,
-    /// The target's memory can't be read.
+    /// Unreadable target memory.
     MemoryUnreadable,
-    /// An adapter could not read (all of) its VM.
+    /// A VM that its adapter could not read (completely).
     AdapterIncomplete,
-    /// Only the newest part of the session was kept (`--keep-last`).
+    /// Only the newest part was kept (`--keep-last`).
     OnlyNewestKept,
-    /// Any other.
+    /// Missing or wrong callers. The newest one counts, in recordings with callers.
+    Callers,
+    /// Another kind.
     Other,
+}
+
+/// A moment marked by the user: a request was sent, a level was loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Time of the mark.
+    pub time: TimeNs,
+    /// User text; may be empty. Untrusted: may contain terminal control sequences.
+    pub text: String,
+}
+
+impl Mark {
+    /// Maximum recorded text in bytes: one line.
+    pub const MAX_TEXT: usize = 1024;
 }

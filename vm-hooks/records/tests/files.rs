@@ -89,9 +89,26 @@ fn only_an_own_recording_is_replaced() {
         ErrorKind::AlreadyExists
     );
     assert_eq!(fs::read(&path).unwrap(), b"a letter");
-    fs::write(&path, common::write(&[], &[])).unwrap();
+    let recording = common::write(&[], &[]);
+    let old = folder.path().join("out.old");
+    fs::write(&path, &recording).unwrap();
+    fs::write(&old, "a letter").unwrap();
+    // Neither the letter nor the recording is lost.
+    assert!(create_private(&path).is_err());
+    assert_eq!(fs::read(&old).unwrap(), b"a letter");
+    assert_eq!(fs::read(&path).unwrap(), recording);
+    fs::remove_file(&old).unwrap();
     create_private(&path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+    assert_eq!(
+        fs::read(&old).unwrap(),
+        recording,
+        "the earlier one is kept"
+    );
+    fs::write(&path, [&recording[..], &recording].concat()).unwrap();
+    create_private(&path).unwrap();
+    let kept = fs::metadata(&old).unwrap().len();
+    assert_eq!(kept, 2 * recording.len() as u64, "the newest one is kept");
     // An empty file, as the line above left it, is replaced too; a folder is not.
     create_private(&path).unwrap();
     assert!(create_private(folder.path()).is_err());

@@ -1,19 +1,16 @@
-//! The adapters' thread: asks which VM runs in each address space of the recording,
-//! and its adapters what is new in its code zone, at the pace that they want.
+//! The adapters' thread: recognises VMs in the recording's address spaces and polls their adapters.
 //!
-//! What it knows of processes comes from the writer ([`super::news`]), which hears of
-//! them from the engine, some tenths of a second late. So a process may have begun
-//! another program, or be over, when it is asked: what is read of a live process is
-//! compared with what the kernel told of it, and of one that is over there are the
-//! files that were opened when they were mapped.
+//! The process table ([`super::process_table`]) lags the target by some tenths of a second. A view
+//! of a live process is therefore checked against the kernel's mappings; an exited process is read
+//! through files opened at their mapping.
 
-mod at_work;
 mod pace;
-mod watched;
+mod running_adapter;
+mod watched_process;
 
-pub(super) use at_work::{AtWork, Teller};
 pub(super) use pace::Pace;
-pub(super) use watched::Watched;
+pub(super) use running_adapter::{Emitter, RunningAdapter};
+pub(super) use watched_process::WatchedProcess;
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -21,18 +18,18 @@ use std::time::{Duration, Instant};
 use vmscope_process::AdapterFamily;
 use vmscope_records::{ProcessKey, TimeNs, VmIdentity};
 
-use super::news::{News, Space};
+use super::process_table::{AddressSpace, ProcessTable};
 
-/// How soon this thread notices news; adapters have their turns when they want them.
-const NAP: Duration = Duration::from_millis(50);
+/// Longest wait between two reads of the process table.
+const MAX_WAIT: Duration = Duration::from_millis(50);
 
-/// More adapters than this are not at work at once.
+/// Adapters running at a time.
 const MAX_ADAPTERS: usize = 1024;
 
-/// How long processes that are over are asked about after the recording has ended.
-const END_FOR: Duration = Duration::from_secs(10);
+/// Time for recognition in ended processes after the recording's end.
+const END_BUDGET: Duration = Duration::from_secs(10);
 
-/// The VM families of a recording; told when it is over, however it ends.
+/// The recording's VM families; dropping them announces the recording's end.
 #[derive(Default)]
 pub(super) struct Families(pub Vec<Box<dyn AdapterFamily>>);
 
@@ -44,156 +41,156 @@ impl Drop for Families {
     }
 }
 
-/// Which VM the recording is said to be of.
-pub(super) struct Greeted {
+/// The VM named in the recording.
+pub(super) struct IdentifiedVm {
     space: ProcessKey,
-    /// Whether that is the main process.
     main: bool,
     identity: VmIdentity,
 }
 
-/// The thread.
-pub(super) struct Polls {
+pub(super) struct AdapterThread {
     pub families: Families,
-    pub news: News,
-    pub teller: Teller,
-    /// Address spaces that are known and not over.
-    pub watched: HashMap<ProcessKey, Watched>,
-    /// Whether the recording's VM was told, and is that of the main process.
-    pub greeted: Option<Greeted>,
-    /// When adapters last had their turns.
-    pub last_turns: Instant,
-    /// Until when all code was last said to be told.
-    pub told_until: TimeNs,
-    /// Address spaces that nobody could be asked about.
-    pub not_asked: u64,
+    pub process_table: ProcessTable,
+    pub emitter: Emitter,
+    /// Live address spaces.
+    pub watched: HashMap<ProcessKey, WatchedProcess>,
+    pub identified: Option<IdentifiedVm>,
+    pub last_polls: Instant,
+    /// Last emitted [`Emitter::emit_complete_until`].
+    pub complete_until: TimeNs,
+    /// Address spaces without a recognition.
+    pub not_examined: u64,
 }
 
-impl Polls {
-    pub fn new(families: Families, news: News, teller: Teller) -> Self {
-        Polls {
+impl AdapterThread {
+    pub fn new(families: Families, process_table: ProcessTable, emitter: Emitter) -> Self {
+        AdapterThread {
             families,
-            news,
-            teller,
+            process_table,
+            emitter,
             watched: HashMap::new(),
-            greeted: None,
-            last_turns: Instant::now(),
-            told_until: TimeNs(0),
-            not_asked: 0,
+            identified: None,
+            last_polls: Instant::now(),
+            complete_until: TimeNs(0),
+            not_examined: 0,
         }
     }
 
-    /// Runs until there is no more news.
+    /// Runs until the process table closes.
     pub fn run(mut self) {
         for watched in self.watched.values() {
-            greet(&mut self.greeted, watched, &self.teller);
-            watched.tell_reads(&self.teller);
+            identify_vm(&mut self.identified, watched, &self.emitter);
+            watched.emit_reads(&self.emitter);
         }
         loop {
-            let (batch, goes_on) = self.news.take();
+            let (batch, goes_on) = self.process_table.take_changes();
             let began = Instant::now();
             for space in batch {
-                let in_time = goes_on || began.elapsed() < END_FOR;
+                let in_time = goes_on || began.elapsed() < END_BUDGET;
                 self.take(space, in_time);
-                if goes_on && self.last_turns.elapsed() > NAP {
-                    self.turns();
+                if goes_on && self.last_polls.elapsed() > MAX_WAIT {
+                    self.poll_due();
                 }
             }
             if !goes_on {
                 break;
             }
-            self.turns();
-            let next = self.watched.values().filter_map(Watched::due).min();
-            let pause = next.map_or(NAP, |due| due.saturating_duration_since(Instant::now()));
-            self.news.wait(pause.min(NAP));
+            self.poll_due();
+            let next = self.watched.values().filter_map(WatchedProcess::due).min();
+            let pause = next.map_or(MAX_WAIT, |due| {
+                due.saturating_duration_since(Instant::now())
+            });
+            self.process_table.wait(pause.min(MAX_WAIT));
         }
         self.end();
     }
 
-    /// Takes news of an address space; one that is over is looked at for the last time,
-    /// by those who read it in any case.
-    fn take(&mut self, space: Space, in_time: bool) {
+    /// Takes a changed address space; an ended one gets its last polls.
+    fn take(&mut self, space: AddressSpace, in_time: bool) {
         let key = space.key;
-        if !space.is_over() {
+        if !space.has_ended() {
             match self.watched.get_mut(&key) {
                 Some(watched) => watched.update(space),
                 None => {
-                    self.watched.insert(key, Watched::new(space));
+                    self.watched.insert(key, WatchedProcess::new(space));
                 }
             }
             return;
         }
         let mut watched = match self.watched.remove(&key) {
-            Some(watched) => watched.over(space),
-            None => Watched::new(space),
+            Some(watched) => watched.with_space(space),
+            None => WatchedProcess::new(space),
         };
         let families = if in_time { &self.families.0[..] } else { &[] };
-        self.not_asked += u64::from(!in_time);
-        watched.depart(families, &mut self.teller);
-        greet(&mut self.greeted, &watched, &self.teller);
-        watched.finish(&mut self.teller);
+        self.not_examined += u64::from(!in_time);
+        watched.end(families, &mut self.emitter);
+        identify_vm(&mut self.identified, &watched, &self.emitter);
+        watched.finish(&mut self.emitter);
     }
 
-    /// Whoever is due has a turn.
-    fn turns(&mut self) {
+    /// Recognises VMs and polls adapters as far as they are due.
+    fn poll_due(&mut self) {
         let mut at_work: usize = self.watched.values().map(|one| one.adapters.len()).sum();
         for watched in self.watched.values_mut() {
-            if watched.is_to_be_asked() {
+            if watched.is_recognition_due() {
                 let before = watched.adapters.len();
                 if at_work < MAX_ADAPTERS {
-                    watched.ask(&self.families.0, &self.news, &mut self.teller);
+                    watched.recognise(&self.families.0, &self.process_table, &mut self.emitter);
                 } else {
                     watched.give_up();
-                    self.not_asked += 1;
+                    self.not_examined += 1;
                 }
                 at_work += watched.adapters.len() - before;
-                greet(&mut self.greeted, watched, &self.teller);
+                identify_vm(&mut self.identified, watched, &self.emitter);
             }
-            watched.turns(&mut self.teller);
-            greet(&mut self.greeted, watched, &self.teller);
+            watched.poll_due(&mut self.emitter);
+            identify_vm(&mut self.identified, watched, &self.emitter);
         }
-        self.last_turns = Instant::now();
-        self.tell_until();
+        self.last_polls = Instant::now();
+        self.emit_complete_until();
     }
 
-    /// Says how far the story is told. What is not read by anybody is told by the engine;
-    /// a program that is new may become a VM's, which is not waited for.
-    fn tell_until(&mut self) {
-        let told = self.watched.values().filter_map(Watched::told_until).min();
+    /// Emits the time before which all code is known. Address spaces without adapters count as
+    /// complete, also those whose VM is yet unrecognised.
+    fn emit_complete_until(&mut self) {
+        let told = self
+            .watched
+            .values()
+            .filter_map(WatchedProcess::complete_until)
+            .min();
         let told = told.unwrap_or(TimeNs(u64::MAX));
-        if told != self.told_until {
-            self.told_until = told;
-            self.teller.told(told);
+        if told != self.complete_until {
+            self.complete_until = told;
+            self.emitter.emit_complete_until(told);
         }
     }
 
-    /// The recording is over: those who live on are looked at for the last time, and
-    /// what could not be looked at is told.
+    /// The recording's end: last polls, and limits for all that was omitted.
     fn end(mut self) {
         let began = Instant::now();
         for watched in self.watched.values_mut() {
-            if watched.is_unanswered() && began.elapsed() < END_FOR {
-                watched.ask(&self.families.0, &self.news, &mut self.teller);
-                greet(&mut self.greeted, watched, &self.teller);
+            if watched.is_recognition_pending() && began.elapsed() < END_BUDGET {
+                watched.recognise(&self.families.0, &self.process_table, &mut self.emitter);
+                identify_vm(&mut self.identified, watched, &self.emitter);
             }
-            watched.finish(&mut self.teller);
+            watched.finish(&mut self.emitter);
         }
-        let missed = self.news.missed();
-        let not_asked = missed.spaces + self.not_asked;
-        if not_asked > 0 {
+        let missed = self.process_table.missed();
+        let not_examined = missed.spaces + self.not_examined;
+        if not_examined > 0 {
             let text = format!(
-                "{not_asked} programs were not asked for their VM, because there were too many: \
+                "{not_examined} programs were not asked for their VM, because there were too many: \
                  generated code of theirs has no names"
             );
-            self.teller.limit(text, "");
+            self.emitter.emit_limit(text, "");
         }
-        let missed_touched = self.teller.missed_touched();
+        let missed_touched = self.emitter.missed_touched();
         if missed_touched > 0 {
             let text = format!(
                 "{missed_touched} addresses in generated code that samples fell on were too many \
                  at a time to be looked at: some of it may be resolved to its method only"
             );
-            self.teller.limit(text, "");
+            self.emitter.emit_limit(text, "");
         }
         if missed.mappings > 0 {
             let text = format!(
@@ -201,28 +198,28 @@ impl Polls {
                  generated code may have no names",
                 missed.mappings
             );
-            self.teller.limit(text, "");
+            self.emitter.emit_limit(text, "");
         }
     }
 }
 
-/// Says which VM the recording is of: the main process's first one, else that of
-/// whatever process was the first to have one.
-fn greet(greeted: &mut Option<Greeted>, watched: &Watched, teller: &Teller) {
+/// Names the recording's VM: the main process's first adapter, else the first adapter of any
+/// process.
+fn identify_vm(identified: &mut Option<IdentifiedVm>, watched: &WatchedProcess, emitter: &Emitter) {
     let (space, main) = (watched.space.key, watched.space.main);
-    let told = greeted.as_ref();
+    let told = identified.as_ref();
     let is_same = told.is_some_and(|told| told.space == space);
     let is_better = told.is_none_or(|told| main && !told.main);
     let Some(first) = watched.adapters.first().filter(|_| is_same || is_better) else {
         return;
     };
     let identity = first.identity();
-    // It may know its version only when it has looked.
+    // Adapters may learn the version in a poll only.
     if is_same && told.is_some_and(|told| told.identity == identity) {
         return;
     }
-    teller.vm(identity.clone());
-    *greeted = Some(Greeted {
+    emitter.emit_vm(identity.clone());
+    *identified = Some(IdentifiedVm {
         space,
         main,
         identity,

@@ -1,22 +1,22 @@
-//! How much of a processor adapters may use for what can wait.
+//! The adapters' budget of CPU time for deferrable work.
 
 use std::time::{Duration, Instant};
 
-/// So much may be used at once: at the beginning, and after nothing was for a while.
+/// Largest credit: initially, and after idle time.
 const MOST: Duration = Duration::from_millis(300);
 
-/// Grants the adapters of a session a share of the time, and takes from it what they used.
+/// Grants adapters a share of a CPU's time, and deducts their usage.
 #[derive(Debug)]
 pub(in crate::session) struct Pace {
-    /// One part in so many of a processor's time; `None` for as much as is wanted.
+    /// Share: one part in `one_in` of a CPU's time; `None`: unlimited.
     one_in: Option<u32>,
-    /// What is left, in nanoseconds; less than none where more was used.
+    /// Credit in nanoseconds; negative after overuse.
     left: i64,
     reckoned: Instant,
 }
 
 impl Pace {
-    /// One part in `one_in` of a processor's time; `None` for as much as is wanted.
+    /// Grants one part in `one_in` of a CPU's time; `None`: unlimited.
     pub fn of(one_in: Option<u32>) -> Self {
         Pace {
             one_in,
@@ -25,7 +25,7 @@ impl Pace {
         }
     }
 
-    /// What is left now.
+    /// Current credit.
     pub fn spare(&mut self) -> Duration {
         let Some(one_in) = self.one_in else {
             return Duration::MAX;
@@ -37,15 +37,13 @@ impl Pace {
         Duration::from_nanos(u64::try_from(self.left).unwrap_or(0))
     }
 
-    /// So much was used.
     pub fn spend(&mut self, used: Duration) {
         self.pass(Duration::ZERO, used);
     }
 
-    /// So much was granted since, and so much used.
     fn pass(&mut self, granted: Duration, used: Duration) {
         let left = self.left.saturating_add(nanoseconds(granted));
-        // What is not used is not kept beyond what may be used at once.
+        // Unused time accumulates up to [`MOST`] only.
         self.left = left
             .min(nanoseconds(MOST))
             .saturating_sub(nanoseconds(used));
@@ -78,7 +76,7 @@ mod tests {
 
     #[test]
     fn over_a_long_time_no_more_is_used_than_its_share() {
-        // What a poll wants is done whenever there is anything left for it.
+        // Polls do deferrable work whenever credit is left.
         let mut pace = Pace::of(Some(100));
         let (mut used, poll) = (Duration::ZERO, 20 * MS);
         for _ in 0..40_000 {
@@ -86,7 +84,7 @@ mod tests {
             used += cost;
             pace.pass(25 * MS / 100, cost);
         }
-        // A thousand seconds: ten of them, what may be used at once, and one poll.
+        // In a thousand seconds: ten seconds, the largest credit, and one poll.
         assert!(used <= 10_000 * MS + MOST + poll, "{used:?}");
         assert!(used >= 9_900 * MS, "{used:?}");
     }

@@ -1,26 +1,24 @@
-//! What adapters tell of compilers: they know threads by number, the recording by key.
+//! Compilations from adapters, which know threads by tid: adds the recording's keys.
 
 use vmscope_process::CompilationNews;
 use vmscope_records::{
     DurationNs, LossReason, Lost, ProcessKey, Record, Stream, ThreadKey, Tid, TimeNs,
 };
 
-/// So many compilations wait for the key of their thread.
+/// Compilations without a thread key.
 const MAX_WAITING: usize = 4096;
 
-/// How long one waits: the engine tells of a thread some tenths of a second after it
-/// started.
+/// Longest wait for the key; the engine reports a thread some tenths of a second after its start.
 const WAIT_FOR: DurationNs = DurationNs(5_000_000_000);
 
-/// Compilations of threads that the engine has not told of yet.
+/// Compilations of threads unknown to the engine so far.
 #[derive(Debug, Default)]
 pub(super) struct Compilers {
     waiting: Vec<(ProcessKey, CompilationNews)>,
 }
 
 impl Compilers {
-    /// Turns news, and what waited, into records, as far as `key_of` knows the threads.
-    /// What waited too long, or finds no room, is counted.
+    /// Converts new and waiting compilations to records; counts those too old or too many.
     pub fn take(
         &mut self,
         process: ProcessKey,
@@ -30,7 +28,7 @@ impl Compilers {
     ) {
         let newest = news.iter().map(told_at).max().unwrap_or_default();
         let waited = std::mem::take(&mut self.waiting);
-        // In the order in which they were told: the newest of one replaces the others.
+        // Oldest first: the newest state of a compilation replaces older ones.
         let all = (waited.into_iter()).chain(news.into_iter().map(|one| (process, one)));
         let mut lost = Vec::new();
         for (process, one) in all {
@@ -50,7 +48,7 @@ impl Compilers {
         count(&lost, out);
     }
 
-    /// At the end: what still waits is lost.
+    /// Counts the waiting compilations as lost.
     pub fn finish(&mut self, out: &mut Vec<Record>) {
         let waiting = std::mem::take(&mut self.waiting);
         let lost: Vec<_> = waiting.into_iter().map(|(_, one)| one).collect();

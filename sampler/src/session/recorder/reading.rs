@@ -1,24 +1,22 @@
-//! What the recorder and those who read VMs tell each other, beside what is recorded.
+//! The recorder's exchange with adapters beside records.
 
 use super::{ProcessState, Recorder};
-use crate::session::news::News;
+use crate::session::process_table::ProcessTable;
 use vmscope_records::{InterpreterSource, ProcessKey, Record};
 
 impl Recorder {
-    /// Where it tells of address spaces.
-    pub fn news(&self) -> Option<&News> {
-        self.news.as_ref()
+    pub fn process_table(&self) -> Option<&ProcessTable> {
+        self.process_table.as_ref()
     }
 
-    /// Adapters read an address space, whose samples show in `sources` what its
-    /// interpreters execute.
+    /// Adapters read a process; `sources` give interpreter positions in its samples.
     pub fn take_reads(&mut self, key: ProcessKey, sources: Vec<InterpreterSource>) {
         if let Some(process) = self.process_called(key) {
             process.generated.reads(sources);
         }
     }
 
-    /// Takes notice of where interpreters are.
+    /// Keeps the ranges of interpreters.
     pub(super) fn take_rules(&mut self, found: &[Record]) {
         for record in found {
             if let Record::InterpreterRules(rules) = record
@@ -29,16 +27,16 @@ impl Recorder {
         }
     }
 
-    /// Tells what samples touched.
-    pub fn tell_touched(&mut self) {
+    /// Publishes sampled addresses in the process table.
+    pub fn publish_touched(&mut self) {
         for process in self.processes.values_mut() {
             if !process.generated.is_touched() {
                 continue;
             }
-            // Also where nobody wants to know: it is not kept.
+            // Without a table they are dropped.
             let touched = process.generated.take_touched();
-            if let Some(news) = &self.news {
-                news.touched().add(process.key, touched);
+            if let Some(table) = &self.process_table {
+                table.touched().add(process.key, touched);
             }
         }
     }

@@ -28,7 +28,7 @@ fn what_does_not_fit_is_held_back_but_for_samples_which_are_counted() {
     let modules = Modules::new();
     for round in 0..10 {
         source.record(&[sample(round), mark(round), sample(round)], &modules);
-        source.looked(TimeNs(round));
+        source.adapters_complete(TimeNs(round));
         source.send();
     }
     assert_eq!(all(&tap).len(), 2, "as many as there was room for");
@@ -51,7 +51,7 @@ fn what_does_not_fit_is_held_back_but_for_samples_which_are_counted() {
         panic!("{lost:?}")
     };
     assert_eq!((lost.count, lost.from, lost.to), (16, TimeNs(2), TimeNs(9)));
-    assert_eq!(batches.last().unwrap().told_until, TimeNs(u64::MAX));
+    assert_eq!(batches.last().unwrap().complete_until, TimeNs(u64::MAX));
 }
 
 #[test]
@@ -91,14 +91,14 @@ fn a_look_holds_up_the_story_and_one_that_hangs_does_so_for_a_while_only() {
     let second = 1_000_000_000;
     let told = |source: &mut TapSource| {
         source.send();
-        all(&tap).last().map(|tapped| tapped.told_until.0)
+        all(&tap).last().map(|tapped| tapped.complete_until.0)
     };
     source.record(&[sample(second)], &modules);
     assert_eq!(told(&mut source), Some(0), "nobody has looked");
-    source.looked(TimeNs(second / 2));
+    source.adapters_complete(TimeNs(second / 2));
     assert_eq!(told(&mut source), Some(second / 2));
     assert_eq!(told(&mut source), None, "nothing new");
-    source.looked(TimeNs(5 * second));
+    source.adapters_complete(TimeNs(5 * second));
     assert_eq!(told(&mut source), Some(second), "no further than samples");
     source.record(&[sample(20 * second)], &modules);
     assert_eq!(told(&mut source), Some(20 * second - MAX_BEHIND.0));
@@ -110,16 +110,16 @@ fn an_adapter_that_begins_later_holds_up_what_comes_then() {
     let modules = Modules::new();
     let told = |source: &mut TapSource| {
         source.send();
-        all(&tap).last().map(|tapped| tapped.told_until.0)
+        all(&tap).last().map(|tapped| tapped.complete_until.0)
     };
     // Nobody reads anything.
-    source.looked(TimeNs(u64::MAX));
+    source.adapters_complete(TimeNs(u64::MAX));
     source.record(&[sample(100)], &modules);
     assert_eq!(told(&mut source), Some(100));
-    source.looked(TimeNs(50));
+    source.adapters_complete(TimeNs(50));
     source.record(&[sample(200)], &modules);
     assert_eq!(told(&mut source), Some(100), "it does not fall");
-    source.looked(TimeNs(150));
+    source.adapters_complete(TimeNs(150));
     assert_eq!(told(&mut source), Some(150));
 }
 

@@ -1,10 +1,9 @@
-//! Looks at what gimli is about to read as a whole, and charges for it: tables of
-//! abbreviations, and the tables of directories and files before a line program.
+//! Checks on tables that gimli reads whole: abbreviations, and directories and files before a line
+//! program.
 //!
-//! gimli believes their counts. With a form that takes no bytes
-//! (`DW_FORM_flag_present`) a file table of a dozen bytes has 2^64 entries, and a
-//! unit takes the table of abbreviations from wherever it likes, so that many units
-//! can have one large table read again and again.
+//! gimli trusts their counts. With a form of no bytes (`DW_FORM_flag_present`), a file table of a
+//! dozen bytes has 2^64 entries. Many units may share one large abbreviation table, read again for
+//! each.
 
 use std::sync::Arc;
 
@@ -13,12 +12,12 @@ use gimli::{
 };
 
 use super::super::limits;
-use super::{Budget, Dwarf, Stop, TimeBucket, Unit};
+use super::{Budget, Dwarf, Slice, Stop, Unit};
 
-/// Opens the unit, having charged for what that reads.
+/// Charges the budget, then opens the unit.
 pub(super) fn open<'a>(
     dwarf: &Dwarf<'a>,
-    header: UnitHeader<TimeBucket<'a>>,
+    header: UnitHeader<Slice<'a>>,
     abbreviations: Arc<Abbreviations>,
     budget: &Budget,
 ) -> Result<Unit<'a>, Stop> {
@@ -36,17 +35,16 @@ pub(super) fn open<'a>(
     Ok(Unit::new_with_abbreviations(dwarf, header, abbreviations)?)
 }
 
-/// The abbreviations of the unit.
 pub(super) fn abbreviations(
     dwarf: &Dwarf<'_>,
-    header: &UnitHeader<TimeBucket<'_>>,
+    header: &UnitHeader<Slice<'_>>,
     budget: &Budget,
 ) -> Result<Arc<Abbreviations>, Stop> {
     let mut rest = *dwarf.debug_abbrev.reader();
     rest.skip(header.debug_abbrev_offset().0)?;
     let before = rest.len();
-    // DWARF 5, §7.5.3: code, tag, children, then pairs of name and form up to a
-    // pair of zeros; a code of zero ends the table.
+    // DWARF 5, §7.5.3: code, tag, children, then pairs of name and form; a pair of zeros ends an
+    // abbreviation, a zero code ends the table.
     while rest.read_uleb128()? != 0 {
         rest.read_uleb128()?;
         rest.read_u8()?;
@@ -67,7 +65,7 @@ pub(super) fn abbreviations(
     Ok(dwarf.abbreviations(header)?)
 }
 
-/// Goes through the tables before the line program at `offset` (DWARF 5, §6.2.4).
+/// Checks the tables before the line program at `offset` (DWARF 5, §6.2.4).
 fn line_tables(dwarf: &Dwarf<'_>, offset: usize, budget: &Budget) -> Result<(), Stop> {
     let mut rest = *dwarf.debug_line.reader();
     rest.skip(offset)?;
@@ -75,7 +73,7 @@ fn line_tables(dwarf: &Dwarf<'_>, offset: usize, budget: &Budget) -> Result<(), 
     rest.truncate(length)?;
     let version = rest.read_u16()?;
     if version >= 5 {
-        // Sizes of addresses and of segment selectors.
+        // Address size and segment selector size.
         rest.skip(2)?;
     }
     let length = rest.read_offset(format)?;
@@ -85,7 +83,7 @@ fn line_tables(dwarf: &Dwarf<'_>, offset: usize, budget: &Budget) -> Result<(), 
     rest.truncate(length)?;
     budget.spend(length as u64 / 8)?;
     if version < 5 {
-        // Each entry ends with a zero, and so has a byte at least.
+        // Each entry ends with a zero: at least one byte.
         return Ok(());
     }
     // minimum_instruction_length to line_range.
@@ -104,7 +102,7 @@ fn line_tables(dwarf: &Dwarf<'_>, offset: usize, budget: &Budget) -> Result<(), 
             for form in &forms {
                 skip_form(&mut rest, *form, format)?;
             }
-            // What takes no bytes has no end.
+            // Entries without bytes never end.
             if rest.len() == before {
                 return Err(Stop::Damaged);
             }
@@ -113,9 +111,9 @@ fn line_tables(dwarf: &Dwarf<'_>, offset: usize, budget: &Budget) -> Result<(), 
     Ok(())
 }
 
-/// Skips a value of one of the forms that these tables use.
+/// Skips a value of a form allowed in these tables.
 fn skip_form(
-    rest: &mut TimeBucket<'_>,
+    rest: &mut Slice<'_>,
     form: constants::DwForm,
     format: gimli::Format,
 ) -> Result<(), Stop> {
@@ -139,7 +137,6 @@ fn skip_form(
         constants::DW_FORM_data4 | constants::DW_FORM_strx4 => 4,
         constants::DW_FORM_data8 => 8,
         constants::DW_FORM_data16 => 16,
-        // Not of a table that we know.
         _ => return Err(Stop::Damaged),
     };
     rest.skip(len)?;
@@ -153,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// A DWARF 5 line header whose file table has entries of one form.
+    /// A DWARF 5 line header; file table entries have one form.
     fn tables(form: u8, count: &[u8], entries: &[u8]) -> Vec<u8> {
         let mut body = vec![1, 1, 1, 0xfb, 14, 1, 0, 0, 1, 1, form];
         body.extend(count);

@@ -1,23 +1,23 @@
-//! The line row of each hit, and the paths of files.
+//! Line rows of hits, and file paths.
 
 use gimli::AttributeValue;
 use rustc_hash::FxHashMap;
 
 use super::super::limits;
-use super::{Budget, Dwarf, Stop, TimeBucket, Unit};
+use super::{Budget, Dwarf, Slice, Stop, Unit};
 
-/// A row of the line table and how far it reaches (svma).
+/// A row of the line table with its range (svma).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// The index in the unit's file table.
+    /// Index in the unit's file table.
     pub(super) file: u64,
-    /// 0 where the compiler names none.
+    /// 0 for code without a line.
     pub(super) line: u32,
 }
 
-/// Finds the row of each of `hits` (svma, ascending) in the unit's line program.
+/// Finds the row of each hit (svma, ascending) in the unit's line program.
 pub(super) fn find(
     unit: &Unit<'_>,
     hits: &[u64],
@@ -29,16 +29,15 @@ pub(super) fn find(
         return Ok(());
     };
     let mut rows = program.rows();
-    // The row that goes on until the next one, and whether its sequence is of code
-    // that was not dropped by the linker.
+    // The current row, and whether its sequence is loaded code: linkers drop some.
     let mut open: Option<Row> = None;
     let mut in_code = None;
     while let Some((_, row)) = rows.next_row()? {
         budget.spend(1)?;
         let address = row.address();
         let wanted = *in_code.get_or_insert_with(|| is_code(address));
-        // Of several rows at one address the last counts; a row that goes back
-        // is damage, and closes nothing.
+        // The last of several rows at one address counts; a row with a lower address is damage and
+        // closes nothing.
         if let Some(mut row) = open.filter(|row| wanted && row.start < address) {
             row.end = address;
             let from = hits.partition_point(|hit| *hit < row.start);
@@ -65,7 +64,6 @@ pub(super) fn find(
     Ok(())
 }
 
-/// The paths of a unit's files.
 pub(super) struct Files<'u, 'a> {
     dwarf: &'u Dwarf<'a>,
     unit: &'u Unit<'a>,
@@ -81,8 +79,7 @@ impl<'u, 'a> Files<'u, 'a> {
         }
     }
 
-    /// The path of file `index`, made absolute with the directory that the compiler
-    /// ran in; empty where there is none.
+    /// A file's path, made absolute with the compilation directory; empty if unknown.
     pub(super) fn path(&mut self, index: u64) -> String {
         if let Some(path) = self.paths.get(&index) {
             return path.clone();
@@ -100,7 +97,7 @@ impl<'u, 'a> Files<'u, 'a> {
             .comp_dir
             .map(|dir| dir.to_string_lossy().into_owned())
             .unwrap_or_default();
-        // Directory 0 is the one that the compiler ran in (DWARF 5, §6.2.4).
+        // Directory 0 is the compilation directory (DWARF 5, §6.2.4).
         if file.directory_index() != 0
             && let Some(directory) = file.directory(header)
         {
@@ -113,7 +110,7 @@ impl<'u, 'a> Files<'u, 'a> {
         Some(path)
     }
 
-    fn text(&self, value: AttributeValue<TimeBucket<'a>>) -> Option<String> {
+    fn text(&self, value: AttributeValue<Slice<'a>>) -> Option<String> {
         let slice = self.dwarf.attr_string(self.unit, value).ok()?;
         let bytes = slice.slice();
         let bytes = &bytes[..bytes.len().min(limits::PATH_BYTES)];
@@ -121,7 +118,7 @@ impl<'u, 'a> Files<'u, 'a> {
     }
 }
 
-/// Appends a path, or replaces it by an absolute one.
+/// Appends a path; an absolute path replaces the previous one.
 fn push(path: &mut String, piece: &str) {
     if piece.starts_with('/') || path.is_empty() {
         piece.clone_into(path);

@@ -1,15 +1,12 @@
-//! Source lines and inlined functions, from DWARF, for the addresses that were hit.
+//! Source lines and inlined functions of hits, from DWARF.
 //!
-//! gimli decodes; what is here walks. The addr2line crate answers the same question,
-//! but builds and keeps tables of every function and line row of each unit it
-//! touches, without a bound on what a hostile file can make of that (one list of
-//! ranges may be named by every entry), and can't be shared by threads. Here each
-//! unit with hits is gone through once, keeping only what concerns a hit, under a
-//! budget of steps; units are independent, so threads share them. The tests compare
-//! the two.
+//! gimli decodes. The addr2line crate keeps tables of all functions and line rows of each touched
+//! unit, without limits against hostile files (each entry may refer to the same list of ranges),
+//! and can't be shared by threads. Here one pass over each unit with hits keeps only data of hits,
+//! within a budget of steps; threads share the units. The tests compare both.
 //!
-//! Source: DWARF 5, §2.17 (ranges), §3.3 (functions), §6.1.2 (address ranges),
-//! §6.2 (lines). Versions 2 to 5 are read.
+//! Source: DWARF 5, §2.17 (ranges), §3.3 (functions), §6.1.2 (address ranges), §6.2 (lines). Reads
+//! versions 2 to 5.
 
 mod guard;
 mod lines;
@@ -29,46 +26,43 @@ use super::limits;
 use names::Names;
 use units::UnitHits;
 
-/// How gimli reads.
-type TimeBucket<'a> = EndianSlice<'a, RunTimeEndian>;
-type Dwarf<'a> = gimli::Dwarf<TimeBucket<'a>>;
-type Unit<'a> = gimli::Unit<TimeBucket<'a>>;
+type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+type Dwarf<'a> = gimli::Dwarf<Slice<'a>>;
+type Unit<'a> = gimli::Unit<Slice<'a>>;
 
-/// What DWARF says about a hit. Addresses are svma.
+/// DWARF's result for a hit. Addresses are svma.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// First address of the piece around the hit that has the same answer.
+    /// Start of the piece around the hit with equal results.
     pub(crate) start: u64,
-    /// The address after it.
+    /// End, exclusive.
     pub(crate) end: u64,
     /// Innermost first.
     pub(crate) frames: Vec<NativeFrame>,
-    /// What the answer is worth.
     pub(crate) exactness: Exactness,
-    /// The linkage name and the range of the function that is not inlined, where
-    /// DWARF knows it.
+    /// The outermost function, if DWARF knows it.
     pub(crate) function: Option<Function>,
 }
 
-/// The function that is not inlined.
+/// An outermost function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Function {
-    /// Its linkage name, or its name where it has none.
+    /// Linkage name, else plain name.
     pub(crate) linkage_name: String,
-    /// The range of it that holds the hit.
+    /// Start of the range around the hit.
     pub(crate) start: u64,
-    /// The address after that.
+    /// End, exclusive.
     pub(crate) end: u64,
 }
 
-/// What was not done.
+/// Omissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shortfall {
-    /// Units whose functions are in a `.dwo` file.
+    /// Units with functions in a `.dwo` file.
     pub(crate) split_units: u64,
-    /// Units that could not be read to their end.
+    /// Units with unreadable parts.
     pub(crate) damaged_units: u64,
-    /// Whether the budget of steps ran out.
+    /// Whether the budget ran out.
     pub(crate) out_of_steps: bool,
 }
 
@@ -80,12 +74,10 @@ impl Shortfall {
     }
 }
 
-/// Why a walk ended early.
+/// The reason of an early end.
 #[derive(Clone, Copy, Debug)]
 enum Stop {
-    /// The data is damaged.
     Damaged,
-    /// The budget is spent.
     OutOfSteps,
 }
 
@@ -95,7 +87,7 @@ impl From<gimli::Error> for Stop {
     }
 }
 
-/// The steps that may still be taken.
+/// Remaining steps.
 struct Budget(Cell<u64>);
 
 impl Budget {
@@ -117,9 +109,8 @@ impl Budget {
     }
 }
 
-/// Finds the place of each hit (svma, ascending, without duplicates). `is_code`
-/// says whether code is loaded at an address: what the linker dropped keeps its
-/// DWARF, at addresses like 0.
+/// Finds the place of each hit (svma, ascending, without duplicates). `is_code` tests for loaded
+/// code: functions dropped by the linker keep their DWARF, at addresses like 0.
 pub(crate) fn places(
     sections: &Sections<'_>,
     hits: &[u64],
@@ -144,7 +135,7 @@ pub(crate) fn places(
     };
     let workers = threads.clamp(1, units.len().max(1));
     let steps = budget.0.get() / workers as u64;
-    // The units come by size; dealing them out in turn balances the work well enough.
+    // Units come by size: dealing them out in turn balances the work well.
     let deal = |worker: usize| units.iter().skip(worker).step_by(workers);
     let results: Vec<_> = if workers == 1 {
         vec![walk(&shared, deal(0), steps)]
@@ -156,7 +147,7 @@ pub(crate) fn places(
                 .collect();
             spawned
                 .into_iter()
-                // A worker that panicked is our bug; its units have no lines then.
+                // A panic is our bug; the units of that worker get no lines.
                 .filter_map(|worker| worker.join().ok())
                 .collect()
         })
@@ -165,7 +156,7 @@ pub(crate) fn places(
         shortfall.add(&short);
         for (index, place) in found {
             let known = &mut places[index];
-            // Two units may claim an address; the one that knows the function wins.
+            // Of several units with the address, prefer one with the function.
             let better = known
                 .as_ref()
                 .is_none_or(|known: &Place| known.function.is_none() && place.function.is_some());
@@ -177,18 +168,18 @@ pub(crate) fn places(
     (places, shortfall)
 }
 
-/// What the workers have in common.
+/// Shared by all workers.
 struct Shared<'a> {
     dwarf: &'a Dwarf<'a>,
-    /// Where units begin in `.debug_info`, ascending.
+    /// Starts of units in `.debug_info`, ascending.
     starts: &'a [usize],
-    /// The same in the supplementary file's.
+    /// Starts of units in the supplementary file's `.debug_info`.
     sup_starts: &'a [usize],
     hits: &'a [u64],
     is_code: &'a (dyn Fn(u64) -> bool + Sync),
 }
 
-/// Goes through units, and gives the places by the index of their hits.
+/// Reads units. Returns places with the indices of their hits.
 fn walk<'a, 'u>(
     shared: &Shared<'a>,
     units: impl Iterator<Item = &'u UnitHits>,
@@ -211,7 +202,6 @@ fn walk<'a, 'u>(
     (found, shortfall)
 }
 
-/// The places in one unit.
 fn walk_unit<'a>(
     shared: &Shared<'a>,
     with_hits: &UnitHits,
@@ -226,7 +216,7 @@ fn walk_unit<'a>(
         .iter()
         .filter_map(|index| shared.hits.get(*index).copied())
         .collect();
-    // What was gathered before a damaged entry or row is good all the same.
+    // Results before a damaged entry or row remain valid.
     let mut note = |result: Result<(), Stop>| match result {
         Ok(()) => {}
         Err(Stop::Damaged) => shortfall.damaged_units += 1,
@@ -264,11 +254,11 @@ fn walk_unit<'a>(
                 line,
             });
         }
-        // What comes out is bounded, too: names may be long, and chains deep.
+        // Long names and deep chains count, too.
         let bytes = frames.iter().map(|f| f.function.len() + f.file.len());
         budget.spend(bytes.sum::<usize>() as u64)?;
         let exactness = match row {
-            // Whether more is inlined here is written in the .dwo file.
+            // The .dwo file may have more inlined functions.
             Some(row) if row.line > 0 && split && outermost.is_none() => Exactness::Approximate,
             Some(row) if row.line > 0 => Exactness::Exact,
             _ => Exactness::MethodOnly,

@@ -1,5 +1,4 @@
-//! Names of functions, which often stand in another entry, another unit or another
-//! file than the code.
+//! Names of functions, often in another entry, unit or file.
 
 use std::rc::Rc;
 
@@ -8,32 +7,32 @@ use rustc_hash::FxHashMap;
 
 use super::super::demangle::demangle;
 use super::super::limits;
-use super::{Budget, Dwarf, TimeBucket, Unit, units};
+use super::{Budget, Dwarf, Slice, Unit, units};
 
-/// A function's names; both empty where it has none.
+/// A function's names; empty if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {
-    /// As linked where it says so, else the plain name.
+    /// Linkage name, else plain name.
     pub(super) linkage_name: String,
-    /// For people.
+    /// Demangled.
     pub(super) name: String,
 }
 
-/// Which file an offset is in.
+/// The file of an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum In {
     Main,
     Sup,
 }
 
-/// The names found so far.
+/// A cache of names.
 pub(super) struct Names<'a> {
     dwarf: &'a Dwarf<'a>,
     starts: &'a [usize],
     sup_starts: &'a [usize],
     /// By offset in the main file's `.debug_info`.
     known: FxHashMap<usize, Name>,
-    /// Units that entries referred to, by their start.
+    /// Referenced units, by their start.
     units: FxHashMap<(In, usize), Option<Rc<Unit<'a>>>>,
     none: Name,
 }
@@ -50,14 +49,14 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The name of the function whose entry is at `entry` of `unit`.
+    /// The name of an entry's function.
     pub(super) fn of(&mut self, unit: &Unit<'a>, entry: UnitOffset, budget: &Budget) -> &Name {
         let Some(key) = entry.to_debug_info_offset(&unit.header) else {
             return &self.none;
         };
         if !self.known.contains_key(&key.0) {
             let mut linkage_name = self.find(unit, entry, budget).unwrap_or_default();
-            // Demangling takes some 10 to 100 ns a byte.
+            // Demangling takes some 10 to 100 ns per byte.
             if budget.spend(8 * linkage_name.len() as u64).is_err() {
                 linkage_name.clear();
             }
@@ -70,19 +69,19 @@ impl<'a> Names<'a> {
         self.known.get(&key.0).unwrap_or(&self.none)
     }
 
-    /// Follows abstract origins and specifications (DWARF 5, §2.13.2, §3.3.8) until
-    /// a linkage name turns up; the first plain name otherwise.
+    /// Follows abstract origins and specifications (DWARF 5, §2.13.2, §3.3.8) to a linkage name;
+    /// else returns the first plain name.
     fn find(&mut self, unit: &Unit<'a>, entry: UnitOffset, budget: &Budget) -> Option<String> {
         let mut plain = None;
         let mut other: Option<Rc<Unit<'a>>> = None;
         let (mut file, mut entry) = (In::Main, entry);
-        // A cycle of references ends with the count.
+        // The limit ends cycles.
         for _ in 0..limits::ORIGIN_LINKS {
             budget.spend(1).ok()?;
             let now = other.as_deref().unwrap_or(unit);
             let dwarf = self.dwarf_of(file)?;
             let mut origin = None;
-            // What is found before damage counts.
+            // Attributes before damage count.
             if let Ok(found) = now.entry(entry) {
                 for attribute in found.attrs() {
                     let value = attribute.value();
@@ -129,7 +128,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The unit that holds `offset`, and where in it that is.
+    /// The unit around `offset`, and the entry's offset inside.
     fn entry_at(
         &mut self,
         file: In,
@@ -153,11 +152,11 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A string attribute that is not empty, bounded.
+/// A nonempty string attribute, cut at the limit.
 fn text<'a>(
     dwarf: &Dwarf<'a>,
     unit: &Unit<'a>,
-    value: AttributeValue<TimeBucket<'a>>,
+    value: AttributeValue<Slice<'a>>,
 ) -> Option<String> {
     let slice = dwarf.attr_string(unit, value).ok()?;
     let bytes = slice.slice();

@@ -1,33 +1,33 @@
-//! The function around each hit, and the functions inlined into it there.
+//! Functions and inlined functions around hits.
 
 use gimli::{AttributeValue, UnitOffset, constants};
 
 use super::super::limits;
 use super::{Budget, Dwarf, Stop, Unit, units};
 
-/// One function, inlined or not.
+/// A function, perhaps inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scope {
-    /// Its entry in the unit.
+    /// Offset in the unit.
     pub(super) entry: UnitOffset,
-    /// The entry's depth in the tree.
+    /// Depth in the tree of entries.
     depth: isize,
-    /// Where it was inlined from, if it was.
+    /// The file of the call, for inlined functions.
     pub(super) call_file: Option<u64>,
-    /// The line of the call; 0 where it is not known.
+    /// The line of the call; 0 if unknown.
     pub(super) call_line: u32,
 }
 
-/// What is around a hit.
+/// All functions around a hit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scopes {
-    /// The function, then what was inlined, outermost first.
+    /// The function, then inlined ones, outermost first.
     pub(super) chain: Vec<Scope>,
-    /// The piece around the hit that no other scope begins or ends in (svma).
+    /// Start of the piece around the hit with equal scopes (svma).
     pub(super) start: u64,
-    /// The address after it.
+    /// End of the piece, exclusive.
     pub(super) end: u64,
-    /// The range of the function (not of what was inlined) that holds the hit.
+    /// The outermost function's range around the hit.
     pub(super) function: (u64, u64),
 }
 
@@ -42,8 +42,7 @@ impl Default for Scopes {
     }
 }
 
-/// Goes through the unit's entries and gathers what is around each of `hits` (svma,
-/// ascending).
+/// Collects the functions around each hit (svma, ascending) from the unit's entries.
 pub(super) fn find<'a>(
     dwarf: &Dwarf<'a>,
     unit: &Unit<'a>,
@@ -67,7 +66,7 @@ pub(super) fn find<'a>(
                 continue;
             }
         };
-        // A declaration or an abstract instance has no code.
+        // Declarations and abstract instances have no code.
         let has_code = abbreviation.attributes().iter().any(|attribute| {
             matches!(
                 attribute.name(),
@@ -103,8 +102,7 @@ pub(super) fn find<'a>(
             budget.spend(1)?;
             let from = hits.partition_point(|hit| *hit < range.begin);
             let to = hits.partition_point(|hit| *hit < range.end);
-            // The nearest hits outside are not in this scope, and their pieces end
-            // where it begins.
+            // The nearest hits outside this scope: their pieces end at its borders.
             if let Some(before) = from.checked_sub(1).and_then(|index| found.get_mut(index)) {
                 before.end = before.end.min(range.begin);
             }
@@ -121,11 +119,10 @@ pub(super) fn find<'a>(
     Ok(())
 }
 
-/// Notes that a hit lies in `scope`.
 fn enter(scopes: &mut Scopes, scope: Scope, inlined: bool, range: (u64, u64)) {
     if inlined {
-        // Only deeper ones: siblings that claim the same address are damage, and so
-        // is something inlined into nothing.
+        // Deeper entries only: siblings with the same address are damage, and so are inlined
+        // functions without an outer one.
         let fits = scopes
             .chain
             .last()
@@ -134,8 +131,8 @@ fn enter(scopes: &mut Scopes, scope: Scope, inlined: bool, range: (u64, u64)) {
             return;
         }
     } else {
-        // A function within a function (nested ones of GNU C, Ada, Fortran), or
-        // another entry for the same code: the later one counts.
+        // Nested functions (GNU C, Ada, Fortran) or two entries for the same code: the later entry
+        // counts.
         scopes.chain.clear();
         scopes.function = range;
     }

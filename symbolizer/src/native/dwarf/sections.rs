@@ -1,4 +1,4 @@
-//! The debug sections that are needed, read once.
+//! Loading of debug sections.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::super::elf::{Elf, ElfError};
 use super::super::limits;
 use super::Dwarf;
 
-/// The debug sections of a file and of its supplementary file.
+/// Debug sections of a file and its supplementary file.
 pub(crate) struct Sections<'f> {
     main: DwarfSections<Cow<'f, [u8]>>,
     sup: Option<DwarfSections<Cow<'f, [u8]>>>,
@@ -16,14 +16,14 @@ pub(crate) struct Sections<'f> {
 }
 
 impl<'f> Sections<'f> {
-    /// Whether the file has debug information of its own.
+    /// Whether the file itself has debug information.
     pub(crate) fn are_in(elf: &Elf<'_>) -> bool {
         index(elf, SectionId::DebugInfo).is_some_and(|index| {
             elf.sections[index].kind != goblin::elf::section_header::SHT_NOBITS
         })
     }
 
-    /// Reads them, at most `limit` bytes in all.
+    /// Loads at most `limit` bytes in all.
     pub(crate) fn load(elf: &Elf<'f>, sup: Option<&Elf<'f>>, limit: u64) -> Result<Self, ElfError> {
         let mut left = limit;
         let main = load(elf, &mut left)?;
@@ -36,7 +36,6 @@ impl<'f> Sections<'f> {
         Ok(Sections { main, sup, endian })
     }
 
-    /// As gimli wants them.
     pub(crate) fn dwarf(&self) -> Dwarf<'_> {
         self.main.borrow_with_sup(self.sup.as_ref(), |bytes| {
             EndianSlice::new(bytes, self.endian)
@@ -71,7 +70,7 @@ fn load<'f>(elf: &Elf<'f>, left: &mut u64) -> Result<DwarfSections<Cow<'f, [u8]>
     })
 }
 
-/// The section, under its name or under the older one of compressed sections.
+/// Finds a section by its name, or by the older name of compressed sections.
 fn index(elf: &Elf<'_>, id: SectionId) -> Option<usize> {
     elf.section(id.name()).or_else(|| {
         let name = id.name().strip_prefix(".debug_")?;

@@ -1,28 +1,27 @@
-//! Which units the hits are in.
+//! Units with hits.
 
 use std::sync::Arc;
 
 use gimli::{Attribute, AttributeValue, DebugInfoOffset, Range, constants};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Budget, Dwarf, Shortfall, Stop, TimeBucket, Unit, guard};
+use super::{Budget, Dwarf, Shortfall, Slice, Stop, Unit, guard};
 
-/// Units that one hit is looked for in: more than one claims an address only in
-/// odd files.
+/// Maximum number of units per hit: only odd files have several units at one address.
 const UNITS_PER_HIT: u8 = 4;
-/// Units of one file. A Chromium has some 50,000.
+/// Units per file: Chromium has some 50,000.
 const UNITS: usize = 1 << 20;
 
-/// A unit, and the indices of the hits that it claims, ascending.
+/// A unit, and indices of hits in its ranges, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UnitHits {
     pub(super) offset: usize,
     pub(super) hits: Vec<usize>,
-    /// The unit's length, as a measure of the work.
+    /// The unit's length, an estimate of work.
     length: usize,
 }
 
-/// Where the units of a file begin.
+/// Starts of a file's units.
 pub(super) fn starts(dwarf: &Dwarf<'_>, budget: &Budget) -> Vec<usize> {
     lengths(dwarf, budget)
         .into_iter()
@@ -30,11 +29,11 @@ pub(super) fn starts(dwarf: &Dwarf<'_>, budget: &Budget) -> Vec<usize> {
         .collect()
 }
 
-/// Where the units of a file begin, and how long each is.
+/// Starts and lengths of a file's units.
 fn lengths(dwarf: &Dwarf<'_>, budget: &Budget) -> Vec<(usize, usize)> {
     let mut units = Vec::new();
     let mut headers = dwarf.units();
-    // A damaged header ends the list: nothing says where the next one is.
+    // A damaged header ends the list: the next start is unknown.
     while let Ok(Some(header)) = headers.next() {
         if units.len() == UNITS || budget.spend(1).is_err() {
             break;
@@ -46,7 +45,6 @@ fn lengths(dwarf: &Dwarf<'_>, budget: &Budget) -> Vec<(usize, usize)> {
     units
 }
 
-/// Reads the head of the unit at `offset`, and charges for it.
 pub(super) fn open<'a>(
     dwarf: &Dwarf<'a>,
     offset: usize,
@@ -57,7 +55,7 @@ pub(super) fn open<'a>(
     guard::open(dwarf, header, abbreviations, budget)
 }
 
-/// The units that claim hits, largest first; and where all units begin.
+/// Units with hits, largest first; and starts of all units.
 pub(super) fn find(
     dwarf: &Dwarf<'_>,
     hits: &[u64],
@@ -74,11 +72,11 @@ pub(super) fn find(
     };
     let mut indexed = FxHashSet::default();
     match from_aranges(dwarf, &mut claims, &mut indexed, budget) {
-        // The index is a convenience: where it is damaged the units still tell.
+        // A damaged index is harmless: the units have ranges, too.
         Ok(()) | Err(Stop::Damaged) => {}
         Err(Stop::OutOfSteps) => shortfall.out_of_steps = true,
     }
-    // Compilers that write no index say in the unit's first entry what it covers.
+    // Without an index, read the ranges of the unit's first entry.
     let mut abbreviations = FxHashMap::default();
     for (offset, _) in &units {
         if indexed.contains(offset) {
@@ -111,7 +109,7 @@ pub(super) fn find(
     (found, starts)
 }
 
-/// Which unit claims which hits.
+/// Hits of units.
 struct Claims<'a> {
     hits: &'a [u64],
     is_code: &'a (dyn Fn(u64) -> bool + Sync),
@@ -130,7 +128,7 @@ impl Claims<'_> {
         budget.spend((to - from) as u64)?;
         let mine = self.by_unit.entry(unit).or_default();
         for index in from..to {
-            // Several ranges of one unit may hold a hit, too.
+            // Several ranges of one unit may contain a hit.
             if self.taken[index] < UNITS_PER_HIT && mine.last() != Some(&index) {
                 self.taken[index] += 1;
                 mine.push(index);
@@ -160,7 +158,7 @@ fn from_aranges(
     Ok(())
 }
 
-/// The ranges that a unit's first entry gives.
+/// Ranges of a unit's first entry.
 fn from_root<'a>(
     dwarf: &Dwarf<'a>,
     offset: usize,
@@ -181,7 +179,7 @@ fn from_root<'a>(
         Some(table) => Arc::clone(table),
         None => {
             let table = guard::abbreviations(dwarf, &header, budget)?;
-            // One table per unit is the rule; this helps where all share one.
+            // Helps if units share one table.
             if abbreviations.len() < 64 {
                 abbreviations.insert(key, Arc::clone(&table));
             }
@@ -200,13 +198,12 @@ fn from_root<'a>(
     Ok(())
 }
 
-/// Calls `each` for every address range that attributes of an entry give
-/// (DWARF 5, §2.17). Not gimli's `die_ranges`, whose sum of low and length may
-/// overflow.
+/// Calls `each` for every address range in an entry's attributes (DWARF 5, §2.17). gimli's
+/// `die_ranges` may overflow adding low and length.
 pub(super) fn ranges<'a>(
     dwarf: &Dwarf<'a>,
     unit: &Unit<'a>,
-    attributes: &[Attribute<TimeBucket<'a>>],
+    attributes: &[Attribute<Slice<'a>>],
     mut each: impl FnMut(Range) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let (mut low, mut high, mut length) = (None, None, None);

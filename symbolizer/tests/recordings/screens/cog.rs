@@ -1,5 +1,4 @@
-//! A made-up Squeak on Cog: boundary maps, inline caches, and a code compaction that moves
-//! methods.
+//! A fictitious Squeak on Cog: boundary maps, inline caches, and a code compaction.
 
 use super::super::code;
 use super::stage::{FUNCTION, KERNEL, Stage, session_of};
@@ -11,7 +10,7 @@ use vmscope_records::{
 };
 
 const LENGTH_MS: u64 = 6_000;
-/// When the code zone is compacted.
+/// Time of the compaction.
 const COMPACTED_MS: u64 = 3_000;
 
 const ZONE: u64 = 0x1000_0000;
@@ -37,8 +36,7 @@ const TRAMPOLINES: [&str; 12] = [
     "ceCallCogCodePopReceiverReg",
 ];
 
-/// What is flushed by the compaction is marked `-`. Class, selector, how many samples it gets
-/// relatively, and so many boundaries.
+/// Class, selector, relative samples, number of boundaries; `-` marks flushed methods.
 const METHODS: &str = "
   Integer              benchFib                     300  7
   Integer              benchmark                    200 14
@@ -62,7 +60,7 @@ const METHODS: &str = "
   BlockClosure         value:                        45  2
 ";
 
-/// Selector, cases; `-`: an open one.
+/// Selector and cases; `-` marks an open PIC.
 const PICS: [(&str, &[(&str, &str)]); 4] = [
     (
         "at:",
@@ -89,7 +87,7 @@ const VM: [&str; 6] = [
     "handleStackOverflow",
 ];
 
-/// A piece of the zone: where it is before and after the compaction.
+/// A piece of the zone, with addresses before and after the compaction.
 struct Piece {
     constituent: Constituent,
     weight: u64,
@@ -115,8 +113,7 @@ fn boundaries(count: u32) -> PcMap {
     }
 }
 
-/// Methods and inline caches one after the other; those of which the rest moves over the
-/// flushed ones.
+/// Methods and inline caches in address order; the compaction moves the rest over the flushed ones.
 fn pieces(stage: &mut Stage) -> Vec<Piece> {
     let mut next = ZONE + TRAMPOLINES.len() as u64 * TRAMPOLINE;
     let mut moved = next;

@@ -1,18 +1,18 @@
-//! The collections of the made-up JVM.
+//! Collections of the fictitious JVM.
 
 use super::super::PROCESS;
 use super::{BEGIN, MS, ms};
 use vmscope_records::{Collection, CollectionKey, Phase, Record, SpaceUse, ThreadKey, TimeNs};
 
-/// The threads that collect.
+/// Collector threads.
 pub const COLLECTORS: [ThreadKey; 2] = [ThreadKey(7), ThreadKey(8)];
 
 const MB: u64 = 1 << 20;
-/// The capacity of the whole heap.
+/// Heap capacity.
 pub const HEAP: u64 = 512 * MB;
 
-/// When each began (ms), how long it took (µs), its kind, which of begin and end were
-/// observed, MB of the heap used before and after, and its cause.
+/// Begin (ms), duration (µs), kind, observed ends (begin, end), heap used before and after (MB),
+/// cause.
 const TABLE: &str = "
   350   6200 young      be  24   6 Metadata GC Threshold
   900   9400 young      be  60  14 G1 Evacuation Pause
@@ -41,7 +41,7 @@ const TABLE: &str = "
 18900   9500 young      b- 170  86 System.gc()
 ";
 
-/// The pauses of the concurrent cycle: name, when it began (ms), how long it took (µs).
+/// Pauses of the concurrent cycle: name, begin (ms), duration (µs).
 const CYCLE_PAUSES: [(&str, u64, u64); 2] = [("remark", 10_950, 4_100), ("cleanup", 11_100, 1_200)];
 
 const YOUNG_PHASES: &[(&str, u64)] = &[
@@ -57,7 +57,7 @@ const FULL_PHASES: &[(&str, u64)] = &[
     ("compact heap", 28),
 ];
 
-/// A collection as it was, observed or not. Times in ns.
+/// A true collection, observed or not. Times in ns.
 #[derive(Clone, Debug)]
 pub struct Happened {
     pub kind: &'static str,
@@ -69,7 +69,7 @@ pub struct Happened {
     pub after: u64,
 }
 
-/// All of them, by their begin.
+/// All collections by begin.
 pub fn all() -> Vec<Happened> {
     let row = |row: &'static str| {
         let words: Vec<&str> = row.split_whitespace().collect();
@@ -89,7 +89,7 @@ pub fn all() -> Vec<Happened> {
     TABLE.trim().lines().map(row).collect()
 }
 
-/// The pause of a time: its kind, and how much of it is over, in percent.
+/// The pause at a time: kind, and elapsed percentage.
 pub fn pause_at(all: &[Happened], time: u64) -> Option<(&'static str, u64)> {
     let within = |begin: u64, end: u64| {
         let inside = begin <= time && time < end;
@@ -104,13 +104,13 @@ pub fn pause_at(all: &[Happened], time: u64) -> Option<(&'static str, u64)> {
     found.or_else(|| CYCLE_PAUSES.iter().find_map(of_cycle))
 }
 
-/// Whether the concurrent cycle marks at a time.
+/// Whether the concurrent cycle is marking.
 pub fn is_marking(all: &[Happened], time: u64) -> bool {
     let mut cycles = all.iter().filter(|one| one.kind == "concurrent");
     cycles.any(|one| one.begin <= time && time < one.end)
 }
 
-/// Bytes of the heap that are used at a time.
+/// Used heap in bytes.
 pub fn used_at(all: &[Happened], time: u64) -> u64 {
     let mut stops = all.iter().filter(|one| one.kind != "concurrent");
     let next = stops.clone().find(|one| one.begin > time);
@@ -134,7 +134,7 @@ impl Happened {
                     ..Phase::default()
                 })
                 .collect(),
-            // Without its begin or end nothing in it was seen either.
+            // Without an observed begin and end, phases are unobserved too.
             _ if self.observed != (true, true) => Vec::new(),
             "full" => self.phases(FULL_PHASES),
             _ => self.phases(YOUNG_PHASES),
@@ -161,7 +161,7 @@ impl Happened {
         }))
     }
 
-    /// Its phases one after the other, and in the longest one of each thread.
+    /// Consecutive phases; the longest has parts by thread.
     fn phases(&self, parts: &[(&str, u64)]) -> Vec<Phase> {
         let at = |percent: u64| TimeNs(self.begin + (self.end - self.begin) * percent / 100);
         let phase = |name: &str, (from, to): (u64, u64)| Phase {
@@ -191,7 +191,7 @@ impl Happened {
         phases
     }
 
-    /// Eden is empty afterwards; what survived is in the other two.
+    /// Eden is empty afterwards; survivors are in the other two spaces.
     fn spaces(&self) -> Vec<SpaceUse> {
         let space = |name: &str, before: u64, after: u64, capacity| SpaceUse {
             name: name.into(),

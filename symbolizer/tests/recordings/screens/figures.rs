@@ -1,4 +1,4 @@
-//! What the made-up JVM tells of itself beside code and collections.
+//! Figures of the fictitious JVM besides code and collections.
 
 use super::super::{PROCESS, Recording};
 use super::collections::{self, Happened};
@@ -12,7 +12,7 @@ use vmscope_records::{
 pub const C1: ThreadKey = ThreadKey(5);
 pub const C2: ThreadKey = ThreadKey(6);
 
-/// A compilation as it was, seen or not. Times in ns.
+/// A true compilation, observed or not. Times in ns.
 #[derive(Clone, Debug)]
 pub struct Compiled {
     pub thread: ThreadKey,
@@ -22,14 +22,14 @@ pub struct Compiled {
     tier: &'static str,
 }
 
-/// How long a compiler takes for a method, in ns.
+/// Duration of a compilation, in ns.
 fn length(one: &Nmethod) -> u64 {
     let pieces = one.pieces.len() as u64;
     pieces * if one.tier == "C2" { 4_200_000 } else { 700_000 }
 }
 
-/// What the compilers did: each has one thread, and what is made ends when it is made. One
-/// that would have begun while the one before went on begins when that ends.
+/// All compilations, on one thread per compiler. A compilation ends with the new code and starts
+/// after the previous one.
 pub fn compilations(zone: &Zone) -> Vec<Compiled> {
     let mut free_from = [BEGIN; 2];
     let mut all = Vec::new();
@@ -49,7 +49,7 @@ pub fn compilations(zone: &Zone) -> Vec<Compiled> {
     all
 }
 
-/// Looks at the compilers are 10 ms apart: what is shorter is seen if a look falls into it.
+/// Polls are 10 ms apart; a shorter compilation needs a poll within it.
 fn seen(one: &Compiled, id: u64) -> Option<Record> {
     const LOOK: u64 = 10 * MS;
     let first = one.begin.next_multiple_of(LOOK);
@@ -70,7 +70,7 @@ fn seen(one: &Compiled, id: u64) -> Option<Record> {
     })
 }
 
-/// Counters once a second: section, name, unit, meaning, value.
+/// A counter: section, name, unit, meaning, value.
 type Figure = (&'static str, String, &'static str, CounterMeaning, u64);
 
 fn figures(zone: &Zone, stops: &[Happened], compiled: &[Compiled], time: u64) -> Vec<Figure> {
@@ -101,7 +101,7 @@ fn figures(zone: &Zone, stops: &[Happened], compiled: &[Compiled], time: u64) ->
             Gauge,
             living().count() as u64,
         ),
-        // 1,200 methods of the JDK were compiled before the recording began.
+        // 1,200 JDK methods were compiled before the recording.
         figure(
             "Compilations",
             "compilations",
@@ -118,7 +118,7 @@ fn figures(zone: &Zone, stops: &[Happened], compiled: &[Compiled], time: u64) ->
                 .filter(|one| one.kind == kind && one.end <= time)
         };
         let took: u64 = of_kind().map(|one| one.end - one.begin).sum();
-        // Two young collections fell between two looks.
+        // Two young collections fell between polls.
         let unseen = if kind == "young" && time > ms(10_500) {
             2
         } else {
@@ -144,11 +144,10 @@ fn figures(zone: &Zone, stops: &[Happened], compiled: &[Compiled], time: u64) ->
     all
 }
 
-/// Samples that were lost, and between which times (ms).
+/// Lost samples, and their time span (ms).
 pub const LOST: u64 = 23;
 pub const LOST_MS: (u64, u64) = (13_400, 13_900);
 
-/// Writes down all of it.
 #[allow(clippy::cast_precision_loss, reason = "figures below 2^52")]
 pub fn record(recording: &mut Recording, zone: &Zone, stops: &[Happened]) {
     let compiled = compilations(zone);

@@ -1,4 +1,4 @@
-//! The threads of the made-up JVM, and what each is doing when.
+//! Threads of the fictitious JVM and their activities.
 
 use super::super::{Draw, PROCESS, Recording, session};
 use super::collections::{self, COLLECTORS, Happened, is_marking, pause_at};
@@ -11,11 +11,11 @@ use vmscope_records::{
     Thread, ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, Tid, TimeNs, VmIdentity,
 };
 
-/// The main thread, and the workers.
+/// Main thread and VM thread.
 const MAIN: ThreadKey = ThreadKey(1);
 const VM_THREAD: ThreadKey = ThreadKey(9);
 
-/// Name, role, and from when to when (ms) each thread is there; keys are from 1 on.
+/// Name, role, start and end (ms) of each thread; keys start at 1.
 const THREADS: [(&str, ThreadRole, u64, u64); 9] = [
     ("main", ThreadRole::Mutator, 0, SECONDS * 1_000),
     ("worker-0", ThreadRole::Mutator, 0, SECONDS * 1_000),
@@ -28,24 +28,24 @@ const THREADS: [(&str, ThreadRole, u64, u64); 9] = [
     ("VM Thread", ThreadRole::Vm, 0, SECONDS * 1_000),
 ];
 
-/// Everything waits from here to there (ms).
+/// All threads are idle in this span (ms).
 const IDLE_MS: (u64, u64) = (15_000, 16_000);
 
-/// So many samples fall where two methods may have been.
+/// Samples with two possible methods.
 const DOUBTFUL: u64 = 9;
 
-/// What a thread does at a time.
+/// Activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     Java,
-    /// In a pause of a kind, of which so many percent are over.
+    /// Kind of pause, and elapsed percentage.
     Pause(&'static str, u64),
     Marking,
     Compiling,
     Operations,
 }
 
-/// A thread of the program, with the CPU time that it used so far.
+/// A thread with its CPU time so far.
 struct Running {
     key: ThreadKey,
     from: u64,
@@ -63,7 +63,7 @@ struct Player<'a> {
 }
 
 impl Player<'_> {
-    /// What a thread does at a time, and what part of the time it does it.
+    /// A thread's activity, and the busy fraction of its time.
     fn work(&self, key: ThreadKey, time: u64) -> Option<(Work, f64)> {
         let at_ms = (time - BEGIN) / MS;
         if (IDLE_MS.0..IDLE_MS.1).contains(&at_ms) {
@@ -84,7 +84,7 @@ impl Player<'_> {
         if key == VM_THREAD {
             return pause.map(|_| (Work::Operations, 0.15));
         }
-        // The world stands still.
+        // Stop-the-world pause.
         if pause.is_some() {
             return None;
         }
@@ -108,7 +108,7 @@ impl Player<'_> {
                 tell_cpu(recording, threads, ms(next_second * 1_000));
                 next_second += 1;
             }
-            // The threads' ticks are spread over a period.
+            // Spreads the threads' ticks over a period.
             for (thread, number) in threads.iter_mut().zip(0..) {
                 let time = tick + number * PERIOD / 9 + self.draw.below(40_000);
                 let there = thread.from <= time && time < thread.to;
@@ -137,7 +137,7 @@ impl Player<'_> {
         assert_eq!(self.lost, LOST, "all fit between the times of the loss");
     }
 
-    /// Samples of code that came between two looks, at the place of other code that went.
+    /// Samples at an address whose code changed between two polls.
     fn doubtful(&mut self, recording: &mut Recording, thread: &mut Running) {
         let step = (REUSED_MS.1 - REUSED_MS.0) / (DOUBTFUL + 1);
         for number in 1..=DOUBTFUL {

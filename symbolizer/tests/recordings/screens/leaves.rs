@@ -1,4 +1,4 @@
-//! Where a sample of the made-up JVM falls, and through which callers.
+//! Places and callers of the fictitious JVM's samples.
 
 use super::super::Draw;
 use super::java::Work;
@@ -8,10 +8,10 @@ use super::skewed;
 use super::zone::{BP, BX, Nmethod, R13, Zone, adapter, bytecode_at, codelet, object_of, stub};
 use vmscope_records::{Arch, Avma, CallChain, CpuMode, Registers, SampleDetail, ThreadKey};
 
-/// More callers than these are not recorded.
+/// Limit of recorded callers.
 const MAX_DEPTH: usize = 12;
 
-/// A sample without its time and thread.
+/// A sample without time and thread.
 #[derive(Debug)]
 pub struct Leaf {
     pub pc: u64,
@@ -19,7 +19,7 @@ pub struct Leaf {
     pub detail: Option<SampleDetail>,
 }
 
-/// What the instructions of methods without a listing are.
+/// Instructions of methods without a listing.
 const INSTRUCTIONS: [&str; 6] = [
     "aload_0",
     "getfield",
@@ -88,8 +88,7 @@ const STEADY: &[&str] = &[
 
 pub struct Leaves<'a> {
     zone: &'a Zone,
-    /// The methods that each thread is the leaf of, as often as their weights say: the
-    /// workers', the main thread's.
+    /// Leaf methods repeated by weight: of the workers, of the main thread.
     by_weight: [Vec<usize>; 2],
 }
 
@@ -112,7 +111,7 @@ impl<'a> Leaves<'a> {
         }
     }
 
-    /// Where a thread is at a time.
+    /// A sample of a thread's activity.
     pub fn at(&mut self, work: Work, (thread, time): (ThreadKey, u64), draw: &mut Draw) -> Leaf {
         let pc = match work {
             Work::Java => return self.java(thread == ThreadKey(1), time, draw),
@@ -127,7 +126,7 @@ impl<'a> Leaves<'a> {
             Work::Compiling => one_of(draw, BY_C2),
             Work::Operations => one_of(draw, OPERATIONS),
         };
-        // Fresh memory is given by the kernel.
+        // The kernel provides fresh memory.
         let faults = draw.below(100) < 2;
         let page = || native("clear_page_erms", 0x20);
         Leaf {
@@ -141,7 +140,7 @@ impl<'a> Leaves<'a> {
         }
     }
 
-    /// Where a thread that runs Java code is.
+    /// A sample of a thread in Java code.
     fn java(&self, main: bool, time: u64, draw: &mut Draw) -> Leaf {
         let methods = &self.by_weight[usize::from(main)];
         let method = methods[draw.below(methods.len() as u64) as usize];
@@ -151,7 +150,7 @@ impl<'a> Leaves<'a> {
         if kind < if starts { 780 } else { 850 } {
             return self.in_method(method, time, draw);
         }
-        // Elsewhere, called by the method.
+        // Outside Java code, called by the method.
         let pc = match kind {
             0..890 if !starts => {
                 let name = [
@@ -174,7 +173,7 @@ impl<'a> Leaves<'a> {
         leaf(pc, CpuMode::User, Vec::new(), user, None)
     }
 
-    /// In a method's own code, compiled or interpreted.
+    /// A sample in a method's own code, compiled or interpreted.
     fn in_method(&self, method: usize, time: u64, draw: &mut Draw) -> Leaf {
         let mut user = Vec::new();
         self.callers(method, time, draw, &mut user);
@@ -187,7 +186,7 @@ impl<'a> Leaves<'a> {
                 (skewed(draw, own) + method as u64 * 5) % own
             };
             let at = draw.below(6) * 4;
-            // Few are in the prologue, which belongs to no bytecode.
+            // A few in the prologue, which belongs to no bytecode.
             let pc = match draw.below(50) {
                 0 => code.start + at,
                 _ => code.piece(piece as usize) + at,
@@ -203,7 +202,7 @@ impl<'a> Leaves<'a> {
         };
         let handler = codelet(text);
         let (pc, r13, rbx) = match draw.below(100) {
-            // The method is being entered: its first bytecode is not there yet.
+            // During method entry, before the first bytecode.
             0..5 => (codelet("method-entry"), 0, object_of(method)),
             5..8 => (handler, 0, 0),
             _ => (handler, bytecode_at(method, pcs[at]), 0),
@@ -217,7 +216,7 @@ impl<'a> Leaves<'a> {
         leaf(pc, CpuMode::User, Vec::new(), user, Some(registers))
     }
 
-    /// In the kernel: waiting for work, sending, or given fresh memory.
+    /// A sample in the kernel: waiting, sending or providing fresh memory.
     fn in_kernel(&self, method: usize, time: u64, draw: &mut Draw) -> Leaf {
         let inside = |name| native(name, 0x30);
         let call = ["do_syscall_64", "entry_SYSCALL_64"].map(inside);
@@ -245,7 +244,7 @@ impl<'a> Leaves<'a> {
         leaf(pc, CpuMode::Kernel, kernel, user, None)
     }
 
-    /// A sample where two methods may have been.
+    /// A sample with two possible methods.
     pub fn reused(&self, time: u64, draw: &mut Draw) -> Leaf {
         let reuser = |java: &Java| java.short == "HashMap.resize";
         let method = self.zone.methods.iter().position(reuser).unwrap();
@@ -255,7 +254,7 @@ impl<'a> Leaves<'a> {
         leaf(pc, CpuMode::User, Vec::new(), user, None)
     }
 
-    /// The address behind a call in a method.
+    /// The return address of a call in a method.
     fn inside(&self, method: usize, callee: Option<usize>, time: u64) -> u64 {
         let Some(code) = self.zone.code_of(method, time) else {
             return codelet("invoke-return") + 0x20;
@@ -263,7 +262,7 @@ impl<'a> Leaves<'a> {
         code.piece(self.call(code, callee)) + 0x10
     }
 
-    /// The piece that calls: as the listing says, where there is one.
+    /// The calling piece, by the listing if any.
     fn call(&self, code: &Nmethod, callee: Option<usize>) -> usize {
         let methods = &self.zone.methods;
         let called = callee.map(|callee| format!("/{}:", methods[callee].short));
@@ -273,7 +272,7 @@ impl<'a> Leaves<'a> {
         listed.unwrap_or_else(|| (2 + callee.unwrap_or(0) * 3) % code.own)
     }
 
-    /// The callers of a method, to where its thread began.
+    /// A method's callers down to the thread's start.
     fn callers(&self, method: usize, time: u64, draw: &mut Draw, user: &mut Vec<u64>) {
         let mut callee = method;
         while let callers = &self.zone.methods[callee].callers

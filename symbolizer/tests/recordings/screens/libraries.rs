@@ -1,5 +1,4 @@
-//! The native code of the made-up JVM's process: its modules, their symbols, and what its
-//! adapter tells of them.
+//! Native code of the fictitious JVM: modules, symbols and the adapter's rules.
 
 use super::super::{PROCESS, Recording, function};
 use super::BEGIN;
@@ -8,12 +7,12 @@ use vmscope_records::{
     RegionRules, SymbolOwner, SymbolSource, Symbols, TimeNs,
 };
 
-/// Bytes of each function.
+/// Bytes per function.
 const FUNCTION: u64 = 0x400;
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
-/// Executable memory of no file.
+/// Executable memory without a file.
 pub const ANONYMOUS: u64 = 0x7f30_0000_0000;
-/// Nothing is mapped there.
+/// Unmapped address.
 pub const NOWHERE: u64 = 0x10;
 
 const JAVA: &str = "main JLI_Launch JavaMain";
@@ -33,15 +32,15 @@ const LIBC: &str = "start_thread __libc_start_main memmove memset malloc pthread
 const KERNEL_FUNCTIONS: &str = "entry_SYSCALL_64 do_syscall_64 futex_wait do_futex \
     schedule clear_page_erms do_user_addr_fault vfs_write tcp_sendmsg asm_exc_page_fault";
 
-/// `(path, where it is mapped, its functions)`.
+/// `(path, address, functions)`.
 const MODULES: [(&str, u64, &str); 3] = [
     ("/opt/acme-jdk/bin/java", 0x5555_5555_0000, JAVA),
     ("/opt/acme-jdk/lib/server/libjvm.so", 0x7f80_0000_0000, JVM),
     ("/opt/acme-os/lib/libc.so.6", 0x7f90_0000_0000, LIBC),
 ];
 
-/// Of a function's name begins with the first word, it belongs to this part of a region: the
-/// first that fits counts, and the rest is the VM's.
+/// Parts of regions by text in function names; the first match counts. Unmatched functions are the
+/// VM's.
 const RULES: [(&str, Region, &str); 16] = [
     ("G1FullGC", Region::Gc, "G1 full collection"),
     ("G1Adjust", Region::Gc, "G1 full collection"),
@@ -61,7 +60,7 @@ const RULES: [(&str, Region, &str); 16] = [
     ("Phase", Region::Compiler, "C2: optimisation"),
 ];
 
-/// An address in a native function: `at` bytes from its begin.
+/// Address in a native function, `at` bytes from its start.
 pub fn native(name: &str, at: u64) -> u64 {
     let position = |names: &str| names.split_whitespace().position(|one| one == name);
     let find = |&(_, start, names): &(&str, u64, &str)| {
@@ -72,7 +71,7 @@ pub fn native(name: &str, at: u64) -> u64 {
     start.unwrap_or_else(|| panic!("no function {name}")) + at % FUNCTION
 }
 
-/// An address of libc that no symbol covers.
+/// Address in libc without a symbol.
 pub fn nameless(at: u64) -> u64 {
     MODULES[2].1 + 0x8000 + at % 0x100
 }
@@ -92,7 +91,6 @@ fn symbols(owner: SymbolOwner, names: &str, start: u64) -> Record {
     })
 }
 
-/// Writes down all of it.
 pub fn record(recording: &mut Recording) {
     let time = TimeNs(BEGIN);
     for (number, (path, start, names)) in (1..).zip(MODULES) {

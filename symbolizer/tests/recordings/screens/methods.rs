@@ -1,14 +1,12 @@
-//! The methods of the made-up Java program: what they are called, who calls them, and when
-//! they are compiled.
+//! Methods of the fictitious Java program: names, callers and compilation times.
 
 use vmscope_records::{
     BytecodePc, Chain, ChainFrame, LineEntry, Method, MethodKey, Position, TimeNs,
 };
 
-/// A method each: its name; of how many samples in Java code it is the leaf, relatively;
-/// when C1 and C2 have made it, in ms (`-`: never); how many bytes of bytecodes it has; its
-/// first line; who calls it (nobody: it is where a thread begins). One that only C1 makes
-/// is simple enough for C1 without profiling.
+/// Per method: name, relative samples as a leaf in Java code, time of C1 and C2 code in ms (`-`:
+/// never), bytes of bytecodes, first line, callers (none: a thread starts here). Methods without C2
+/// code are trivial, so C1 omits profiling.
 const METHODS: &str = "
 com.acme.Main.main                   4     -     -    64   20
 com.acme.Main.load                  20   700     -    84   35  Main.main
@@ -52,8 +50,8 @@ java.util.ArrayDeque.pollFirst      18  1420  5600    35  312  PriceLevel.remove
 java.util.ArrayDeque.grow            4     -     -    91  150  ArrayDeque.addLast
 ";
 
-/// What C2 inlines, outermost first: each with the bytecode at which it calls the next, the
-/// last with the one that executes.
+/// C2's inlining, outermost first: each method with the calling bytecode, the last with the
+/// executing one.
 const INLINED: &str = "
 OrderBook.match@6 PriceLevel.peek@1
 OrderBook.match@6 PriceLevel.peek@17
@@ -72,7 +70,7 @@ Codec.encode@14 Codec.putLong@7
 Parser.parse@14 Parser.token@21
 ";
 
-/// Listings, and the lines of these methods: `pc:line`.
+/// Listings and lines (`pc:line`) of methods.
 const LISTINGS: [(&str, &str, &str); 5] = [
     (
         "OrderBook.match",
@@ -138,12 +136,12 @@ pub struct Java {
     pub line: u32,
     /// Indices of methods.
     pub callers: Vec<usize>,
-    /// Instructions with their bytecodes; empty where there is no listing.
+    /// Instructions with their bytecodes; may be empty.
     pub listing: Vec<(BytecodePc, String)>,
     pub lines: Vec<LineEntry>,
-    /// What C2 inlines into it: chains, innermost first.
+    /// Chains that C2 inlines, innermost first.
     pub inlined: Vec<Chain>,
-    /// Whether it runs on the main thread.
+    /// Whether the main thread executes the method.
     pub on_main: bool,
 }
 
@@ -218,13 +216,13 @@ fn method(row: &[&str]) -> Java {
     }
 }
 
-/// The key of the method with that index.
+/// The key of a method index.
 pub fn key_of(index: usize) -> MethodKey {
     MethodKey(index as u64 + 1)
 }
 
 impl Java {
-    /// The bytecodes that its code is cut into.
+    /// Bytecodes that delimit its code pieces.
     pub fn pcs(&self) -> Vec<BytecodePc> {
         if self.listing.is_empty() {
             (0..self.bytes).step_by(7).map(BytecodePc).collect()
@@ -233,7 +231,7 @@ impl Java {
         }
     }
 
-    /// As constituents are named.
+    /// The form of constituents' names.
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.class, self.name)
     }

@@ -1,4 +1,4 @@
-//! Names that would disturb a terminal, or whoever believes them.
+//! Hostile names, which disturb terminals or mislead users.
 
 use super::super::code;
 use super::stage::{FUNCTION, Stage, session_of};
@@ -12,7 +12,7 @@ const LENGTH_MS: u64 = 2_000;
 const ZONE: u64 = 0x1000_0000;
 const PROGRAM: u64 = 0x40_0000;
 
-/// Each is a method's name, a class's, a function's, a tier's and a thread's in turn.
+/// Used in turn for methods, classes, functions, tiers and threads.
 pub const NAMES: [&str; 16] = [
     "bell\u{7}back\u{8}\u{8}\u{8}\u{8}null\0del\u{7f}",
     "clear\u{1b}[2J\u{1b}[Hhome\u{1b}[31mred\u{1b}[0m",
@@ -91,7 +91,7 @@ pub fn nasty() -> Vec<u8> {
     stage.end(LENGTH_MS)
 }
 
-/// What the VM tells of itself has such names, too.
+/// Facts about the VM with hostile names.
 fn told(stage: &mut Stage, name: &str, other: &str) {
     let process = super::super::PROCESS;
     stage.recording.put(Record::Fact(Fact {

@@ -1,4 +1,4 @@
-//! A made-up native program, and recordings that are poor or damaged.
+//! A fictitious native program, and poor or damaged recordings.
 
 use super::super::{Draw, Recording, function};
 use super::java::java;
@@ -12,11 +12,11 @@ const LENGTH_MS: u64 = 5_000;
 const PROGRAM: u64 = 0x5555_0000_0000;
 const LIBC: u64 = 0x7f00_0000_0000;
 const LIBM: u64 = 0x7f10_0000_0000;
-/// Bytes of a piece of a function that belongs to one line.
+/// Bytes of a piece of a function, which has one line.
 const PIECE: u64 = 0x10;
 
-/// Name, file, first line, so many lines, how many samples it gets relatively, its caller
-/// (by number; itself: it is where threads begin), and what is inlined at its last line.
+/// Name, file, first line, number of lines, relative samples, caller's number (its own number: a
+/// thread starts here), inlined function at the last line.
 type Function = (
     &'static str,
     &'static str,
@@ -115,19 +115,19 @@ fn with_lines(number: u64, one: &Function) -> NativeFunction {
     }
 }
 
-/// The address in a function that calls another.
+/// Address of a call in a function.
 fn call(caller: u64, callee: u64) -> u64 {
     let lines = FUNCTIONS[caller as usize].3;
     PROGRAM + caller * FUNCTION + callee % lines * PIECE + 8
 }
 
-/// The callers of a function of the program, innermost first.
+/// Callers of a program function, innermost first.
 fn callers(mut callee: u64) -> Vec<u64> {
     let mut callers = Vec::new();
     loop {
         let caller = FUNCTIONS[callee as usize].5;
         if caller == callee {
-            // main, or a thread's function.
+            // main, or a thread's start function.
             callers.push(LIBC + callee * FUNCTION + 0x40);
             return callers;
         }
@@ -176,7 +176,7 @@ pub fn native() -> Vec<u8> {
         match draw.below(100) {
             0..8 => (inside(LIBM, draw.below(2)), above),
             8..14 => (inside(LIBC, 2 + draw.below(2)), above),
-            // Below a sample in the kernel the first is the user's pc.
+            // Below a kernel sample, the first address is the user pc.
             14..17 => (inside(KERNEL, draw.below(2)), above),
             _ => {
                 let lines = FUNCTIONS[function as usize].3;
@@ -214,14 +214,14 @@ pub fn nothing() -> Vec<u8> {
 
 pub fn damaged() -> Vec<u8> {
     let mut file = java();
-    // Chunks begin with this, and so does the file's own name, which comes first.
+    // Chunks start with this magic, like the file itself.
     let magic = file.windows(4).enumerate().skip(8);
     let chunks: Vec<usize> = magic
         .filter(|(_, four)| four == b"VMSC")
         .map(|(at, _)| at)
         .collect();
     let middle = |chunk: usize| usize::midpoint(chunks[chunk], chunks[chunk + 1]);
-    // The first is the one that tells of the thread which began at 6 s.
+    // The first chunk records the thread starting at 6 s.
     let (flipped, cut) = (middle(chunks.len() / 3 - 1), middle(chunks.len() * 2 / 3));
     file[flipped] ^= 1;
     file.truncate(cut);

@@ -1,4 +1,4 @@
-//! A made-up Node.js: V8's tiers by source lines, the kernel, and libuv's threads.
+//! A fictitious Node.js: V8's tiers with source lines, the kernel, and libuv's threads.
 
 use super::super::code;
 use super::stage::{FUNCTION, KERNEL, Stage, session_of};
@@ -13,7 +13,7 @@ const NODE: u64 = 0x55_0000_0000;
 const LIBC: u64 = 0x7f00_0000_0000;
 const HEAP: u64 = 0x7e00_0000_0000;
 const HANDLERS: u64 = NODE + 0x8_0000;
-/// Bytes of each piece of code, and of a line in it.
+/// Bytes of a piece of code, and of a line in it.
 const CODE: u64 = 0x400;
 const LINE: u64 = 0x20;
 
@@ -38,8 +38,8 @@ const HANDLER_NAMES: [&str; 6] = [
 ];
 const SYSCALLS: [&str; 4] = ["ep_poll", "vfs_read", "tcp_sendmsg", "do_futex"];
 
-/// Name, file, first line, so many lines, how many samples it gets relatively, and from when
-/// on (ms) there is code of Sparkplug, Maglev and TurboFan; 0 is never.
+/// Name, file, first line, number of lines, relative samples, start (ms) of Sparkplug, Maglev and
+/// TurboFan code; 0 is never.
 type Function = (&'static str, &'static str, u32, u32, u64, [u64; 3]);
 const SCRIPTS: [Function; 10] = [
     (
@@ -110,7 +110,7 @@ const SCRIPTS: [Function; 10] = [
     ("main", "/srv/app/server.js", 90, 6, 4, [0, 0, 0]),
 ];
 
-/// Where the code of a function by a tier is; the tiers' code lies apart.
+/// Address of a function's code by tier; tiers have separate areas.
 fn at(function: usize, tier: usize) -> u64 {
     HEAP + (tier * SCRIPTS.len() + function) as u64 * CODE
 }
@@ -214,7 +214,7 @@ pub fn node() -> Vec<u8> {
         let native = |number: u64| NODE + number * FUNCTION + 0x10;
         let kernel = |number: u64| KERNEL + number * FUNCTION + 0x10;
         let pc = match (thread, draw.below(100)) {
-            // V8's own threads: mostly concurrent compiling until 4 s, collecting later.
+            // V8's own threads: concurrent compilation until 4 s, then collections.
             (1 | 2, n) if time < ms(4_000) => native(if n < 75 { 2 + n % 2 } else { n % 2 }),
             (1 | 2, n) => native(n % 2),
             (3.., 0..60) => kernel(1),
@@ -230,7 +230,7 @@ pub fn node() -> Vec<u8> {
     stage.end(LENGTH_MS)
 }
 
-/// In the newest code of a function, or in the interpreter while it has none.
+/// A sample in a function's newest code, or else in the interpreter.
 fn in_script(time: u64, draw: &mut super::super::Draw) -> u64 {
     let mut drawn = draw.below(SCRIPTS.iter().map(|function| function.4).sum());
     let chosen = SCRIPTS.iter().position(|function| {

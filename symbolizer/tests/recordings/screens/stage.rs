@@ -1,5 +1,4 @@
-//! What recordings of simple processes have in common: threads, modules, samples, and CPU
-//! times that promise just these samples.
+//! Shared parts of simple recordings: threads, modules, samples and matching CPU times.
 
 use super::super::{Draw, PROCESS, Recording, function, session};
 use super::{BEGIN, PERIOD, file, ms};
@@ -10,23 +9,23 @@ use vmscope_records::{
     ThreadKey, ThreadRole, Tid, TimeNs, VmIdentity,
 };
 
-/// Bytes of each native function.
+/// Bytes per native function.
 pub const FUNCTION: u64 = 0x100;
-/// Where the kernel's functions are.
+/// Address of the kernel's functions.
 pub const KERNEL: u64 = 0xffff_ffff_8100_0000;
-/// Bytes of a module.
+/// Bytes per module.
 const MODULE: u64 = 0x10_0000;
 
-/// A recording of one process in the making.
+/// A recording of one process under construction.
 pub struct Stage {
     pub recording: Recording,
     pub draw: Draw,
     threads: usize,
-    /// Each thread's samples: when, and whether in the kernel.
+    /// Each thread's samples: time, and kernel mode.
     taken: Vec<Vec<(u64, bool)>>,
 }
 
-/// A session of that VM; the engine, host and kernel are the same in all.
+/// A session of a VM; engine, host and kernel are fixed.
 pub fn session_of(kind: &str, version: &str, command: &[&str]) -> Session {
     Session {
         time: TimeNs(BEGIN),
@@ -67,8 +66,7 @@ impl Stage {
         }
     }
 
-    /// A module at an address, with its functions one after the other; the first module is
-    /// the program.
+    /// A module at an address with consecutive functions; the first module is the program.
     pub fn module(&mut self, number: u32, path: &str, start: u64, names: &[&str]) {
         self.module_with(number, path, start, functions(0, names));
     }
@@ -119,7 +117,7 @@ impl Stage {
         }));
     }
 
-    /// Functions of a module whose names hold a text belong to a part of a region.
+    /// Region rules for a module's functions, by text in their names.
     pub fn regions(&mut self, vm: &str, module: &str, rules: &[(&str, Region, &str)]) {
         let rules = rules.iter().map(|&(contains, region, part)| RegionRule {
             module: module.into(),
@@ -138,8 +136,8 @@ impl Stage {
         }));
     }
 
-    /// Calls `leaf` with time and thread (0 is the first) whenever a thread runs: each does
-    /// so for `busy` of its time. It answers with pc and callers, innermost first.
+    /// Calls `leaf` with time and thread (from 0) at each sample; a thread is active for `busy` of
+    /// its time. `leaf` returns pc and callers, innermost first.
     pub fn play(
         &mut self,
         length_ms: u64,
@@ -189,7 +187,7 @@ impl Stage {
         }));
     }
 
-    /// The file; threads and recording end after so many milliseconds.
+    /// The file; threads and recording end after `length_ms`.
     pub fn end(mut self, length_ms: u64) -> Vec<u8> {
         let end = TimeNs(ms(length_ms));
         for (thread, taken) in (1..).zip(&self.taken) {

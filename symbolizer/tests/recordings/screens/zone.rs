@@ -1,5 +1,4 @@
-//! The made-up JVM's code zone: the interpreter, stubs, adapters, and what C1 and C2 make of
-//! its methods in the course of time.
+//! Code zone of the fictitious JVM: interpreter, stubs, adapters, and C1 and C2 methods over time.
 
 use super::super::{PROCESS, Recording, code};
 use super::methods::{Java, key_of, program};
@@ -10,19 +9,19 @@ use vmscope_records::{
     InterpreterValue, PcMap, Position, Record, SamplePlace, TimeNs,
 };
 
-/// The zone's first address, and where its three heaps begin.
+/// The zone's start, and the starts of its three heaps.
 pub const ZONE: u64 = 0x7fa0_0000_0000;
 const STUBS: u64 = ZONE + 0x8000;
 const ADAPTERS: u64 = ZONE + 0xc000;
 const C1_HEAP: u64 = ZONE + 0x4_0000;
 const C2_HEAP: u64 = ZONE + 0x8_0000;
 pub const ZONE_END: u64 = ZONE + 0xc_0000;
-/// Where the methods' bytecodes and objects are, `METASPACE_STEP` bytes each.
+/// Address of the methods' bytecodes and objects, `METASPACE_STEP` bytes each.
 const METASPACE: u64 = 0x7f40_0000_0000;
 const METASPACE_STEP: u64 = 0x200;
 const OBJECT: u64 = 0x100;
 
-// As the kernel numbers x86-64's registers.
+// Register numbers of x86-64.
 pub const BX: u32 = 1;
 pub const BP: u32 = 6;
 pub const R13: u32 = 21;
@@ -31,7 +30,7 @@ pub const R13: u32 = 21;
 const CODELET_BYTES: u64 = 0x80;
 const STUB_BYTES: u64 = 0x100;
 const ADAPTER_BYTES: u64 = 0x40;
-/// Bytes before the first piece of an nmethod, of each piece, and behind the last.
+/// Bytes before an nmethod's first piece, of each piece, and after the last.
 const PROLOGUE: u64 = 0x20;
 const PIECE: u64 = 0x18;
 const EPILOGUE: u64 = 0x20;
@@ -48,36 +47,36 @@ const STUB_NAMES: &str = "call_stub forward_exception catch_exception atomic_cmp
     ic_miss wrong_method handle_exception deoptimization uncommon_trap monitorenter \
     monitorexit safepoint_poll";
 
-/// Whose code in its C1 version is left in place until [`REUSED_MS`], when [`REUSER`] gets
-/// its place: between the two looks it may be either's.
+/// C1 code that stays until [`REUSED_MS`] and is then replaced by [`REUSER`]; between the two polls
+/// its address is ambiguous.
 const REUSED: &str = "Parser.token";
 const REUSER: &str = "HashMap.resize";
 pub const REUSED_MS: (u64, u64) = (6_900, 7_100);
 
-/// The method that is deoptimised: when that was seen, and when it was compiled again.
+/// Deoptimised method; polls before and after its recompilation.
 const DEOPTIMISED: &str = "Limits.check";
 const DEOPTIMISED_MS: (u64, u64) = (8_990, 9_010);
 const AGAIN_MS: (u64, u64) = (9_200, 10_400);
 
-/// A method as a compiler made it.
+/// A compiled method.
 #[derive(Clone, Debug)]
 pub struct Nmethod {
     pub method: usize,
     pub tier: &'static str,
     pub since: u64,
-    /// When it was seen last and seen gone, in ns, and why.
+    /// Last poll with the code, first poll without it (ns), and the reason.
     pub gone: Option<(u64, u64, GoneReason)>,
     pub start: u64,
     pub pieces: Vec<(Chain, Exactness)>,
-    /// How many of them are the method's own, not inlined: the first ones.
+    /// Number of leading pieces that are the method's own, not inlined.
     pub own: usize,
 }
 
-/// The zone in the course of time.
+/// The zone over time.
 #[derive(Clone, Debug)]
 pub struct Zone {
     pub methods: Vec<Java>,
-    /// By the time at which they were made.
+    /// By compilation time.
     pub nmethods: Vec<Nmethod>,
 }
 
@@ -92,7 +91,7 @@ impl Nmethod {
         let mut pieces: Vec<(Chain, Exactness)> = own.collect();
         let own = pieces.len();
         if tier == "C2" {
-            // What C2 moves around is near its debug record, no more.
+            // Code moved by C2 is only approximately described by debug records.
             for (_, exactness) in pieces.iter_mut().skip(2).step_by(3) {
                 *exactness = Exactness::Approximate;
             }
@@ -115,7 +114,7 @@ impl Nmethod {
         bytes.next_multiple_of(0x40)
     }
 
-    /// The address of a piece's first instruction.
+    /// Address of a piece's first instruction.
     pub fn piece(&self, piece: usize) -> u64 {
         self.start + PROLOGUE + piece as u64 * PIECE
     }
@@ -138,7 +137,7 @@ impl Nmethod {
     }
 }
 
-/// What the compilers make of the methods, not placed yet.
+/// Compiled methods, without addresses.
 fn nmethods(methods: &[Java]) -> Vec<Nmethod> {
     let mut all = Vec::new();
     for (index, java) in methods.iter().enumerate() {
@@ -195,7 +194,7 @@ impl Zone {
         Zone { methods, nmethods }
     }
 
-    /// The code that executes a method at a time; `None` while it is interpreted.
+    /// The code executing a method at a time; `None` while interpreted.
     pub fn code_of(&self, method: usize, time: u64) -> Option<&Nmethod> {
         let runs = |one: &&Nmethod| {
             let there = one.gone.is_none_or(|(seen, _, _)| time < seen);
@@ -204,13 +203,12 @@ impl Zone {
         self.nmethods.iter().rfind(runs)
     }
 
-    /// Where the two methods lay that claim one place.
+    /// Address of the reused code.
     pub fn reused_at(&self) -> u64 {
         let reuser = |one: &&Nmethod| self.methods[one.method].short == REUSER;
         self.nmethods.iter().find(reuser).unwrap().start
     }
 
-    /// Writes down all of it.
     pub fn record(&self, recording: &mut Recording) {
         let begin = TimeNs(BEGIN);
         recording.put(Record::InterpreterRules(interpreter()));
@@ -321,36 +319,36 @@ fn codelet_at(number: usize) -> u64 {
     ZONE + number as u64 * CODELET_BYTES
 }
 
-/// Where the handler of an instruction is, by the first word of its text; another's where
-/// there is none.
+/// Handler address of an instruction, by the first word of its text; unknown words get some other
+/// handler.
 pub fn codelet(text: &str) -> u64 {
     let word = text.split_whitespace().next().unwrap_or("");
     let found = CODELETS.split_whitespace().position(|name| name == word);
     codelet_at(found.unwrap_or(word.len() % 10))
 }
 
-/// Where a stub is.
+/// Address of a stub.
 pub fn stub(name: &str) -> u64 {
     let found = STUB_NAMES.split_whitespace().position(|one| one == name);
     STUBS + found.unwrap() as u64 * STUB_BYTES
 }
 
-/// Where an adapter is.
+/// Address of an adapter.
 pub fn adapter(number: u64) -> u64 {
     ADAPTERS + number % ADAPTER_COUNT * ADAPTER_BYTES
 }
 
-/// Where a method's first bytecode is; its object comes [`OBJECT`] bytes later.
+/// Address of a method's first bytecode; its object is [`OBJECT`] bytes later.
 pub fn bytecodes_at(method: usize) -> u64 {
     METASPACE + method as u64 * METASPACE_STEP
 }
 
-/// What register R13 shows while a bytecode executes.
+/// Register R13 during a bytecode.
 pub fn bytecode_at(method: usize, pc: BytecodePc) -> u64 {
     bytecodes_at(method) + u64::from(pc.0)
 }
 
-/// What register RBX shows while a method is entered.
+/// Register RBX during method entry.
 pub fn object_of(method: usize) -> u64 {
     bytecodes_at(method) + OBJECT
 }

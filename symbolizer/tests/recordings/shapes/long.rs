@@ -1,4 +1,4 @@
-//! Long recordings of a large program, as they are looked at.
+//! Long recordings of a large program.
 
 use super::super::{Draw, Recording, code, stack_sample};
 use super::{PERIOD, THREADS, thread_of, threads};
@@ -12,17 +12,17 @@ const SIZE: u64 = 0x200;
 const AT: u64 = 0x1000_0000;
 const SECOND: u64 = 1_000_000_000;
 
-/// How popular the constituents of [`view`] are.
+/// Popularity of the constituents of [`view`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Popularity {
     /// The n-th has 1/n of the first one's samples.
     Zipf,
-    /// All alike: nothing sums up.
+    /// All equal, so nothing sums up.
     Uniform,
 }
 
-/// `codes` constituents that come in the recording's first tenth and stay, of eight distinct
-/// pcs in five ranges each, on 8 threads whose CPU time is read once a second.
+/// `codes` constituents, loaded within the first tenth of the recording, each with eight distinct
+/// pcs in five ranges; 8 threads, CPU time read once per second.
 pub fn view(samples: u64, codes: u64, popularity: Popularity) -> Vec<u8> {
     let mut draw = Draw(4);
     let program = Program::new(samples, codes);
@@ -33,7 +33,7 @@ pub fn view(samples: u64, codes: u64, popularity: Popularity) -> Vec<u8> {
             Popularity::Zipf => popular(&mut draw, loaded),
             Popularity::Uniform => draw.below(loaded),
         };
-        // Popular ones lie anywhere, among those that are there.
+        // Popular constituents are spread over all addresses.
         let code = if loaded == codes {
             code.wrapping_mul(7919) % codes
         } else {
@@ -50,9 +50,9 @@ pub fn view(samples: u64, codes: u64, popularity: Popularity) -> Vec<u8> {
     program.recording.bytes_and(samples, SECOND / 2)
 }
 
-/// The same program with the callers of each sample: `stacks` distinct ones of 10 to 40
-/// functions, the n-th with 1/n of the first one's samples. Most begin as another does; one
-/// in eight has functions that call themselves. What a stack has in it was there before it.
+/// The same program with callers: `stacks` distinct stacks of 10 to 40 functions, the n-th with 1/n
+/// of the first one's samples. Most stacks share a prefix with another; one in eight is recursive.
+/// A stack contains only constituents loaded before.
 pub fn called(samples: u64, codes: u64, stacks: u64) -> Vec<u8> {
     let mut draw = Draw(5);
     let program = Program::new(samples, codes);
@@ -67,14 +67,14 @@ pub fn called(samples: u64, codes: u64, stacks: u64) -> Vec<u8> {
         let calls = &all[popular(&mut draw, there) as usize];
         let (leaf, callers) = calls.split_last().unwrap();
         let pc = leaf / SIZE * SIZE + draw.below(8) * 0x3c;
-        // A return address is behind its call.
+        // Return addresses follow their calls.
         let callers = callers.iter().rev().map(|call| call + 1);
         stack_sample(time, thread_of(&mut draw), once(pc).chain(callers))
     });
     program.recording.bytes_and(samples, SECOND / 2)
 }
 
-/// Calls, the outermost first, in constituents before `there`.
+/// Calls, outermost first, in constituents below `there`.
 fn stack(draw: &mut Draw, all: &[Vec<u64>], there: u64) -> Vec<u64> {
     let depth = 10 + draw.below(31) as usize;
     let mut calls = Vec::new();
@@ -94,16 +94,16 @@ fn stack(draw: &mut Draw, all: &[Vec<u64>], there: u64) -> Vec<u64> {
     calls
 }
 
-/// A number below another: n comes half as often as n / 2 does.
+/// A number below `below`; n is half as likely as n / 2.
 fn popular(draw: &mut Draw, below: u64) -> u64 {
     ((below as f64).powf(draw.unit()) as u64).min(below) - 1
 }
 
-/// The program, without samples.
+/// The program without samples.
 struct Program {
     recording: Recording,
     codes: u64,
-    /// Between two constituents that come, in nanoseconds.
+    /// Interval between two new constituents, in nanoseconds.
     every: u64,
 }
 
@@ -157,7 +157,7 @@ impl Program {
         }
     }
 
-    /// How many constituents there are by a time.
+    /// Number of loaded constituents at a time.
     fn loaded(&self, time: u64) -> u64 {
         (time / self.every + 1).min(self.codes)
     }

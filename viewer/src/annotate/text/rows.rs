@@ -1,80 +1,52 @@
-//! The lines of a listing, with their samples in the margin.
+//! Lines of a listing, samples in the margin.
 
 use super::Page;
-use crate::annotate::layout::{Bracket, Piece, place_in, tier_name};
+use crate::annotate::layout::{Bracket, Line, Nested, Piece, flatten, place_in, tier_name};
 use crate::annotate::source::Source;
-use crate::present::numbers::{count, percent, ratio, some};
+use crate::present::numbers::{count, percent, points, ratio, some};
 use crate::present::text::{cut, fit};
-use anyhow::Result;
-use std::io::Write;
-use vmscope_symbolizer::annotate::{Inlined, Row, Spot, Tally};
+use vmscope_symbolizer::annotate::{Row, Spot, Tally};
 
-/// Columns of share, error, samples, mark and bracket, with the spaces between.
+/// Columns of share, error, samples, mark and bracket, with blanks.
 const MARGIN: usize = 8 + 1 + 8 + 1 + 9 + 1 + 1 + 1 + 1 + 1;
 
 /// Columns of a tier's samples.
 const TIER_COLUMNS: usize = 11;
 
-/// So many tiers have columns, if the page is at least so wide.
+/// Maximum number of tiers with columns, and minimum page width.
 const MAX_TIERS: usize = 4;
 const WIDE: usize = 120;
 
-/// Columns of what a source line begins with, between bytecodes.
+/// Prefix of source lines between bytecodes.
 const SOURCE_MARK: &str = "// ";
 
-/// The columns of one listing.
+/// Column widths.
 struct Columns {
-    /// Tiers that have columns.
+    /// Number of tiers with columns.
     tiers: usize,
     number: usize,
-    /// Of a bytecode's source line; 0 where there are none.
+    /// Of a bytecode's source line; 0: none.
     line: usize,
     text: usize,
 }
 
-/// The words of one listing.
+/// Headings of columns, names of lines.
 #[derive(Clone, Copy)]
 pub(super) struct Titles {
-    /// Over the numbers.
     pub number: &'static str,
-    /// Over the text.
     pub text: &'static str,
-    /// What a line is called.
     pub one: &'static str,
-    /// What lines are called.
     pub many: &'static str,
 }
 
-/// A source file's text.
+/// Source text with its file.
 #[derive(Clone, Copy)]
 pub(super) struct SourceOf<'a> {
-    /// The file, as rows name it.
     pub file: &'a str,
-    /// Its text.
     pub text: &'a Source,
 }
 
-/// What all lines of a tree of inlined methods have in common.
-struct Tree<'a> {
-    columns: &'a Columns,
-    source: Option<SourceOf<'a>>,
-    bracket: &'static str,
-}
-
-impl Tree<'_> {
-    /// The source text of a place, if it is in the listing's own file.
-    fn text_of(&self, row: &Row) -> String {
-        let text = match (&row.spot, self.source) {
-            (Spot::Line { file, line }, Some(source)) if **file == *source.file => {
-                source.text.line(*line)
-            }
-            _ => None,
-        };
-        text.map_or_else(String::new, |text| format!("  {}", text.trim()))
-    }
-}
-
-/// What one line shows.
+/// Cells of a line.
 #[derive(Default)]
 struct Shown<'a> {
     tally: Option<&'a Tally>,
@@ -85,16 +57,27 @@ struct Shown<'a> {
     text: &'a str,
 }
 
+/// Source text of a place in the listing's own file.
+fn text_of(row: &Row, source: Option<SourceOf>) -> String {
+    let text = match (&row.spot, source) {
+        (Spot::Line { file, line }, Some(source)) if **file == *source.file => {
+            source.text.line(*line)
+        }
+        _ => None,
+    };
+    text.map_or_else(String::new, |text| format!("  {}", text.trim()))
+}
+
 impl Page<'_> {
     pub(super) fn listing(
         &self,
         titles: Titles,
         pieces: &[Piece],
         source: Option<SourceOf>,
-        out: &mut dyn Write,
-    ) -> Result<()> {
+        out: &mut String,
+    ) {
         let columns = self.columns(titles, pieces);
-        self.titles(titles, &columns, out)?;
+        self.titles(titles, &columns, out);
         let mut last_source = None;
         for piece in pieces {
             let line = match piece {
@@ -104,17 +87,12 @@ impl Page<'_> {
                     samples,
                     inside,
                 } => {
-                    let text = folded(titles, *lines, *samples, *inside);
-                    let bracket = if *inside { "|" } else { "" };
-                    self.put(
-                        &columns,
-                        &Shown {
-                            bracket,
-                            text: &text,
-                            ..Shown::default()
-                        },
-                        out,
-                    )?;
+                    let shown = Shown {
+                        bracket: if *inside { "|" } else { "" },
+                        text: &folded(titles, *lines, *samples, *inside),
+                        ..Shown::default()
+                    };
+                    self.put(&columns, &shown, out);
                     continue;
                 }
             };
@@ -123,13 +101,12 @@ impl Page<'_> {
                 && last_source.replace(number) != Some(number)
                 && let Some(text) = source.line(number)
             {
-                let text = format!("{SOURCE_MARK}{}", text.trim());
                 let shown = Shown {
                     line: Some(number),
-                    text: &text,
+                    text: &format!("{SOURCE_MARK}{}", text.trim()),
                     ..Shown::default()
                 };
-                self.put(&columns, &shown, out)?;
+                self.put(&columns, &shown, out);
             }
             let own = line.row.map(|row| &row.own);
             let shown = Shown {
@@ -145,99 +122,57 @@ impl Page<'_> {
                 line: line.source,
                 text: &line.text,
             };
-            self.put(&columns, &shown, out)?;
-            let inside = matches!(line.bracket, Bracket::First | Bracket::Inside);
-            let tree = Tree {
-                columns: &columns,
-                source,
-                bracket: if inside { "|" } else { "" },
-            };
-            self.inlined(&tree, line.inlined(), 1, out)?;
+            self.put(&columns, &shown, out);
+            self.inlined(line, &columns, source, out);
         }
-        Ok(())
     }
 
-    /// Methods inlined at a line, each with its places; as deep as they go, which the
-    /// annotation bounds.
-    fn inlined(
-        &self,
-        tree: &Tree,
-        inlined: &[Inlined],
-        depth: usize,
-        out: &mut dyn Write,
-    ) -> Result<()> {
-        let indent = "  ".repeat(depth);
-        let least = self.least();
-        let (mut others, mut samples) = (0u64, 0);
-        for callee in inlined {
-            if callee.all.samples() < least {
-                others += 1;
-                samples += callee.all.samples();
-                continue;
-            }
-            // What fell into one place needs no line for it.
-            let only = match callee.rows.as_slice() {
-                [only] => Some(only),
-                _ => None,
+    /// What was inlined at a line.
+    fn inlined(&self, line: &Line, columns: &Columns, source: Option<SourceOf>, out: &mut String) {
+        let bracket = match line.bracket {
+            Bracket::First | Bracket::Inside => "|",
+            Bracket::None | Bracket::Last => "",
+        };
+        let mut lines = Vec::new();
+        flatten(line.inlined(), (1, 0), self.least(), &mut lines);
+        for (depth, _, nested) in lines {
+            let indent = "  ".repeat(depth);
+            let (text, tally, error) = match nested {
+                Nested::Callee(callee, only) => {
+                    let place = only.map_or_else(String::new, |row| format!(" {}", place_in(row)));
+                    let text = format!("{indent}> {}{place}", callee.name);
+                    let text = fit(&text, columns.text);
+                    (text, Some(&callee.all), callee.error)
+                }
+                Nested::Place(row) => {
+                    let text = format!("{indent}{}{}", place_in(row), text_of(row, source));
+                    let own = Some(&row.own).filter(|own| own.samples() > 0);
+                    (text, own, None)
+                }
+                Nested::Others {
+                    are_methods,
+                    number,
+                    samples,
+                } => {
+                    let (mark, [one, many]) = match are_methods {
+                        true => ("> ", ["method", "methods"]),
+                        false => ("", ["place", "places"]),
+                    };
+                    let number = some(number, one, many);
+                    let samples = some(samples, "sample", "samples");
+                    let text = format!("{indent}{mark}...others... ({number}, {samples})");
+                    (text, None, None)
+                }
             };
-            let place = only.map_or_else(String::new, |row| format!(" {}", place_in(row)));
-            let text = format!("{indent}> {}{place}", callee.name);
             let shown = Shown {
-                tally: Some(&callee.all),
-                error: callee.error,
-                bracket: tree.bracket,
-                text: &fit(&text, tree.columns.text),
+                tally,
+                error,
+                bracket,
+                text: &text,
                 ..Shown::default()
             };
-            self.put(tree.columns, &shown, out)?;
-            if let Some(row) = only {
-                self.inlined(tree, &row.inlined, depth + 1, out)?;
-                continue;
-            }
-            let (mut quiet, mut folded) = (0u64, 0);
-            for row in &callee.rows {
-                if row.samples() < least {
-                    quiet += 1;
-                    folded += row.samples();
-                    continue;
-                }
-                let text = format!("{indent}  {}{}", place_in(row), tree.text_of(row));
-                let shown = Shown {
-                    tally: Some(&row.own).filter(|own| own.samples() > 0),
-                    bracket: tree.bracket,
-                    text: &text,
-                    ..Shown::default()
-                };
-                self.put(tree.columns, &shown, out)?;
-                self.inlined(tree, &row.inlined, depth + 2, out)?;
-            }
-            let places = some(quiet, "place", "places");
-            self.others(tree, &format!("{indent}  "), &places, folded, out)?;
+            self.put(columns, &shown, out);
         }
-        let methods = some(others, "method", "methods");
-        self.others(tree, &format!("{indent}> "), &methods, samples, out)
-    }
-
-    /// What was too little for lines of its own, if anything was.
-    fn others(
-        &self,
-        tree: &Tree,
-        indent: &str,
-        what: &str,
-        samples: u64,
-        out: &mut dyn Write,
-    ) -> Result<()> {
-        if samples == 0 {
-            return Ok(());
-        }
-        let samples = some(samples, "sample", "samples");
-        let text = format!("{indent}...others... ({what}, {samples})");
-        let shown = Shown {
-            bracket: tree.bracket,
-            text: &text,
-            ..Shown::default()
-        };
-        self.put(tree.columns, &shown, out)
     }
 
     fn columns(&self, titles: Titles, pieces: &[Piece]) -> Columns {
@@ -266,7 +201,7 @@ impl Page<'_> {
         }
     }
 
-    fn titles(&self, titles: Titles, columns: &Columns, out: &mut dyn Write) -> Result<()> {
+    fn titles(&self, titles: Titles, columns: &Columns, out: &mut String) {
         let mut text = format!("{:>8} {:>8} {:>9} ", "share", "±", "samples");
         for tier in self.annotation.tiers.iter().take(columns.tiers) {
             let name = fit(tier_name(tier), TIER_COLUMNS);
@@ -278,17 +213,17 @@ impl Page<'_> {
             text.push_str(&format!("{:>line$} ", "line"));
         }
         text.push_str(&format!(" {}", titles.text));
-        writeln!(out, "{}", text.trim_end())?;
-        Ok(())
+        out.push_str(text.trim_end());
+        out.push('\n');
     }
 
-    fn put(&self, columns: &Columns, shown: &Shown, out: &mut dyn Write) -> Result<()> {
+    fn put(&self, columns: &Columns, shown: &Shown, out: &mut String) {
         let all = self.annotation.all.samples();
         let (mut share, mut samples, mut error) = Default::default();
         if let Some(tally) = shown.tally {
             share = percent(ratio(tally.samples(), all));
             samples = count(tally.samples());
-            error = (shown.error).map_or_else(String::new, |e| format!("±{:.2}", e * 100.0));
+            error = (shown.error).map_or_else(String::new, |e| format!("±{}", points(e)));
         }
         let mark = match shown.tally {
             Some(tally) if tally.approximate > 0 => "~",
@@ -310,8 +245,8 @@ impl Page<'_> {
             text.push_str(&format!("{line:>columns$} "));
         }
         text.push_str(&format!(" {}", cut(shown.text, columns.text)));
-        writeln!(out, "{}", text.trim_end())?;
-        Ok(())
+        out.push_str(text.trim_end());
+        out.push('\n');
     }
 }
 

@@ -1,57 +1,48 @@
-//! The VMs of the process: what can be read of them, and what would improve the result.
+//! The process's VMs: readability and remedies.
 //!
 //! ```text
-//! Its VM
+//! VM
 //! ok      HotSpot 25.0.3 (read by hotspot)
 //!         collector: G1
 //!         found: 6,012 pieces of code, 5,870 methods, 41 figures
-//! limited optimised code does not say between which bytecodes it is
+//! limited bytecodes of optimised code are approximate
 //!         do: vmscope record --precise -- CMD
-//! no      the VM's code cache can't be read: …
+//! no      cannot read the code cache: …
 //!         do: …
 //! ```
 
 use super::super::facts::{PerfProbe, ProcessFacts, Trouble, VmFacts, VmReading, Vms};
 use super::super::verdict::row::Mark;
-use super::{heading, mark_word, push_wrapped};
+use super::{MARGIN, marked, push_wrapped, remedy};
 use crate::present::numbers::some;
 
-const MARGIN: &str = "        ";
-
-/// The section; nothing where nobody was asked.
+/// Nothing for VMs not asked.
 pub(super) fn section(out: &mut String, process: &ProcessFacts, perf: Option<PerfProbe>) {
+    if process.vms != Vms::NotAsked {
+        out.push_str("\nVM\n");
+    }
     match &process.vms {
         Vms::NotAsked => {}
         Vms::TooLong(time) => {
-            begin(out);
-            let seconds = time.as_secs();
-            let text = format!("the VM could not be read within {seconds} s");
+            let text = format!("the VM could not be read within {} s", time.as_secs());
             marked(out, Mark::No, &text);
         }
         Vms::Asked(vms) if vms.is_empty() => {
-            begin(out);
-            let text = "none that vmscope knows: native code has names; code that is generated, if \
-                        there is any, has none";
+            let text = "no known VM: native code has names; generated code, if any, has none";
             marked(out, Mark::Ok, text);
         }
         Vms::Asked(vms) => {
-            begin(out);
             for vm in vms {
                 one(out, vm);
             }
             let is_in_trouble = vms.iter().any(|vm| vm.trouble.is_some());
             if is_in_trouble && perf.is_some_and(|probe| probe.user.is_ok()) {
-                let text = "It can be sampled all the same: native code has its names then, and \
-                            what the VM could not be asked is missing.";
+                let text = "Sampling works nevertheless: native code has names, the VM's data \
+                            above are missing.";
                 push_wrapped(out, text, MARGIN, MARGIN);
             }
         }
     }
-}
-
-fn begin(out: &mut String) {
-    out.push('\n');
-    heading(out, "Its VM: can it be read?");
 }
 
 fn one(out: &mut String, vm: &VmFacts) {
@@ -83,33 +74,23 @@ fn one(out: &mut String, vm: &VmFacts) {
 
 fn trouble(out: &mut String, mark: Mark, trouble: &Trouble) {
     marked(out, mark, &trouble.text);
-    if !trouble.remedy.is_empty() {
-        push_wrapped(out, &trouble.remedy, "        do: ", "            ");
-    }
+    remedy(out, &trouble.remedy);
 }
 
-fn marked(out: &mut String, mark: Mark, text: &str) {
-    push_wrapped(out, text, &format!("{:<8}", mark_word(mark)), MARGIN);
-}
-
-/// What a poll found, in words; `None` where that was nothing.
+/// Counts of a poll, in words; `None` for none.
 fn found(reading: VmReading) -> Option<String> {
     let all = [
         (reading.code, "piece of code", "pieces of code"),
         (reading.methods, "method", "methods"),
         (reading.counters, "figure", "figures"),
         (reading.collections, "collection", "collections"),
-        (reading.threads, "thread of its own", "threads of its own"),
+        (reading.threads, "VM thread", "VM threads"),
         (
             reading.compiling,
-            "method being compiled",
-            "methods being compiled",
+            "method under compilation",
+            "methods under compilation",
         ),
-        (
-            reading.lost,
-            "thing that could not be read",
-            "things that could not be read",
-        ),
+        (reading.lost, "unreadable item", "unreadable items"),
     ];
     let all: Vec<String> = (all.into_iter())
         .filter(|(number, ..)| *number > 0)
@@ -169,8 +150,8 @@ mod tests {
             text.contains("        do: set kernel.yama.ptrace_scope to 0\n"),
             "{text}"
         );
-        assert!(text.contains("It can be sampled all the same"), "{text}");
-        assert!(text.contains("it can be sampled in user space"), "{text}");
+        assert!(text.contains("Sampling works nevertheless"), "{text}");
+        assert!(text.contains("can be sampled, user space only"), "{text}");
     }
 
     #[test]
@@ -192,7 +173,7 @@ mod tests {
                       found: 6,012 pieces of code, 1 method\nlimited positions are approximate\n        \
                       do: record --precise\n";
         assert!(text.contains(wanted), "{text}");
-        assert!(!text.contains("all the same"), "{text}");
+        assert!(!text.contains("nevertheless"), "{text}");
     }
 
     #[test]
@@ -207,9 +188,9 @@ mod tests {
         }]));
         let wanted = "no      known to the hotspot adapter\nno      this is Eclipse OpenJ9 0.48";
         assert!(text.contains(wanted), "{text}");
-        assert!(rendered(Vms::Asked(Vec::new())).contains("none that vmscope knows"));
+        assert!(rendered(Vms::Asked(Vec::new())).contains("no known VM"));
         let slow = rendered(Vms::TooLong(Duration::from_secs(10)));
         assert!(slow.contains("could not be read within 10 s"), "{slow}");
-        assert!(!rendered(Vms::NotAsked).contains("Its VM"));
+        assert!(!rendered(Vms::NotAsked).contains("\nVM\n"));
     }
 }

@@ -1,47 +1,57 @@
-//! The rows about the machine, in their order, and the row about its container.
+//! Checks of kernel version and container.
 
-use super::super::facts::{MachineFacts, PerfProbe};
-use super::kernel::kernel;
-use super::perf::{kernel_samples, kptr_restrict, mlock, paranoid, user_samples};
-use super::rights::{capabilities, descriptors, nice, ptrace_scope, real_time};
-use super::row::{Mark, Row, machine_row};
+use super::super::facts::{Facts, MachineFacts};
+use super::row::{Finding, limited, no, ok};
 
-pub(super) fn rows(machine: &MachineFacts, perf: Option<&PerfProbe>) -> Vec<Row> {
-    vec![
-        user_samples(machine, perf),
-        kernel_samples(machine, perf),
-        paranoid(machine),
-        mlock(machine),
-        kptr_restrict(machine, perf),
-        ptrace_scope(machine),
-        capabilities(machine),
-        real_time(machine),
-        nice(machine),
-        descriptors(machine),
-        kernel(machine),
-        container(machine),
-    ]
+/// The oldest kernel with selectable sample clocks (`perf_event_attr.use_clockid`), without which
+/// samples and records can't be ordered.
+const OLDEST_KERNEL: (u32, u32) = (4, 1);
+
+/// The first kernel with `CAP_PERFMON`.
+pub(super) const PERFMON_KERNEL: (u32, u32) = (5, 8);
+
+pub(super) fn is_too_old(machine: &MachineFacts) -> bool {
+    release(&machine.kernel_release).is_some_and(|release| release < OLDEST_KERNEL)
 }
 
-fn container(machine: &MachineFacts) -> Row {
+/// Major and minor number of a release such as `6.1.0-13-amd64`.
+pub(super) fn release(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+pub(super) fn kernel(machine: &MachineFacts, _: &Facts) -> Finding {
+    let found = machine.kernel_release.as_str();
+    match release(found) {
+        Some(release) if release < OLDEST_KERNEL => {
+            let meaning = "too old: sample times by CLOCK_MONOTONIC need 4.1 or newer";
+            no(found, meaning)
+        }
+        Some(release) if release < PERFMON_KERNEL => {
+            let meaning = "no CAP_PERFMON before 5.8: use CAP_SYS_ADMIN";
+            ok(found, meaning)
+        }
+        Some(_) => ok(found, "has all required features"),
+        None => limited(found, "unknown version format"),
+    }
+}
+
+pub(super) fn container(machine: &MachineFacts, _: &Facts) -> Finding {
     let found = match (&machine.container, machine.initial_user_namespace) {
         (Some((kind, by)), true) => format!("{kind} ({by})"),
         (Some((kind, _)), false) => format!("{kind}, user namespace"),
         (None, true) => "none".to_owned(),
         (None, false) => "user namespace".to_owned(),
     };
-    let make = |mark, meaning: &str| machine_row("container", mark, "container", &found, meaning);
     if !machine.initial_user_namespace {
-        return make(
-            Mark::Limited,
-            "capabilities held in it don't count for the kernel's events",
-        );
+        let meaning = "its capabilities do not count for perf events";
+        return limited(found, meaning);
     }
-    if machine.seccomp_filter {
-        return make(
-            Mark::Ok,
-            "a seccomp filter is on: it may forbid what settings allow",
-        );
-    }
-    make(Mark::Ok, "nothing is filtered")
+    ok(
+        found,
+        match machine.seccomp_filter {
+            true => "a seccomp filter is active and may override settings",
+            false => "no seccomp filter",
+        },
+    )
 }

@@ -1,232 +1,144 @@
-//! The rows about the process asked about.
+//! Checks of the requested process.
 
 use nix::errno::Errno;
 
-use super::super::facts::{Existence, MachineFacts, PerfProbe, ProcessFacts, Reading};
+use super::super::facts::{Existence, Facts, ProcessFacts, Reading};
 use super::rights::{followable, limit_text};
-use super::row::{Group, Mark, Row, as_admin, row};
+use super::row::{Finding, as_admin, limited, no, ok};
 
-pub(super) fn rows(
-    machine: &MachineFacts,
-    process: &ProcessFacts,
-    perf: Option<&PerfProbe>,
-) -> Vec<Row> {
-    let mut rows = vec![existence(process)];
-    if process.existence != Existence::Process {
-        return rows;
-    }
-    rows.push(owner(machine, process));
-    rows.push(maps(machine, process));
-    if let Some(probe) = perf {
-        rows.push(events(probe));
-    }
-    rows.push(memory(machine, process));
-    rows.push(tracer(process));
-    rows.push(threads(machine, process));
-    if process.nspid.len() > 1 {
-        rows.push(namespaces(process));
-    }
-    rows
-}
-
-/// Whether the default recording could follow it. The kernel lets who may *read* a
-/// process (ptrace access mode read, which its maps need too) sample it. Who may sample it
-/// by `CAP_PERFMON` and not read its maps would get addresses that nothing names.
-pub(super) fn can_attach(
-    machine: &MachineFacts,
-    process: &ProcessFacts,
-    perf: Option<&PerfProbe>,
-) -> bool {
+/// Whether the default recording could follow the process. The kernel lets everybody sample it who
+/// may *read* it (ptrace access mode read, which its maps need too). `CAP_PERFMON` without readable
+/// maps would yield addresses without names.
+pub(super) fn can_attach(process: &ProcessFacts, facts: &Facts) -> bool {
     process.existence == Existence::Process
         && process.maps == Reading::Done
-        && perf.is_none_or(|probe| probe.user.is_ok())
-        && process.threads.saturating_add(64) <= machine.descriptors.soft
+        && facts.process_perf.is_none_or(|probe| probe.user.is_ok())
+        && process.threads.saturating_add(64) <= facts.machine.descriptors.soft
 }
 
-fn process_row(
-    id: &'static str,
-    mark: Mark,
-    what: &str,
-    found: impl Into<String>,
-    meaning: impl Into<String>,
-) -> Row {
-    row(id, Group::Process, mark, what, found, meaning)
-}
-
-fn existence(process: &ProcessFacts) -> Row {
-    let make = |mark, found: &str, meaning: &str| {
-        let what = format!("process {}", process.pid);
-        process_row("existence", mark, &what, found, meaning)
-    };
+pub(super) fn existence(process: &ProcessFacts) -> Finding {
+    let (pid, name) = (process.pid, process.name.as_str());
     match process.existence {
-        Existence::Process => make(Mark::Ok, &process.name, "runs"),
-        Existence::Missing => make(Mark::No, "not there", "there is no such process")
-            .todo("look for the right one: pgrep -l NAME"),
-        Existence::Hidden => make(
-            Mark::No,
-            "hidden",
-            "it exists; /proc is mounted with hidepid",
-        )
-        .todo(format!("sudo vmscope doctor {}", process.pid)),
-        Existence::Zombie => make(
-            Mark::No,
-            &process.name,
-            "a zombie: it has ended, and waits to be taken note of",
-        ),
-        Existence::KernelThread => make(
-            Mark::No,
-            &process.name,
-            "a thread of the kernel: there is no program in it",
-        ),
-        Existence::ThreadOf(leader) => make(
-            Mark::No,
-            &process.name,
-            &format!("a thread of process {leader}"),
-        )
-        .todo(format!("vmscope attach {leader}")),
+        Existence::Process => ok(name, "runs"),
+        Existence::Missing => {
+            let todo = "find its pid: pgrep -l NAME";
+            no("missing", "no such process").todo(todo)
+        }
+        Existence::Hidden => {
+            let meaning = "exists, but /proc is mounted with hidepid";
+            no("hidden", meaning).todo(format!("sudo vmscope doctor {pid}"))
+        }
+        Existence::Zombie => no(name, "a zombie: exited, not reaped by its parent"),
+        Existence::KernelThread => no(name, "a kernel thread, without a program"),
+        Existence::ThreadOf(leader) => no(name, format!("a thread of process {leader}"))
+            .todo(format!("vmscope attach {leader}")),
     }
 }
 
-fn owner(machine: &MachineFacts, process: &ProcessFacts) -> Row {
+pub(super) fn owner(process: &ProcessFacts, facts: &Facts) -> Option<Finding> {
     let found = match (process.uid, &process.user) {
         (_, Some(user)) => user.clone(),
         (Some(uid), None) => format!("uid {uid}"),
         (None, None) => "unknown".to_owned(),
     };
-    let make = |mark, meaning| process_row("owner", mark, "whose it is", found, meaning);
-    if process.uid == Some(machine.uid) {
-        return make(Mark::Ok, "yours");
-    }
-    // CAP_SYS_PTRACE counts in the process's own user namespace, so it was tried.
-    match process.maps {
-        Reading::Done => make(Mark::Ok, "not yours, and you have the right"),
-        _ => make(Mark::No, "not yours"),
-    }
+    Some(match process.maps {
+        _ if process.uid == Some(facts.machine.uid) => ok(found, "yours"),
+        // CAP_SYS_PTRACE counts in the process's own user namespace: hence the attempt.
+        Reading::Done => ok(found, "another user's; you have the capability"),
+        _ => no(found, "another user's"),
+    })
 }
 
-fn maps(machine: &MachineFacts, process: &ProcessFacts) -> Row {
-    let make =
-        |mark, found: &str, meaning: &str| process_row("maps", mark, "mappings", found, meaning);
+pub(super) fn maps(process: &ProcessFacts, facts: &Facts) -> Option<Finding> {
+    let machine = &facts.machine;
     let Reading::Failed(errno) = process.maps else {
-        return make(
-            Mark::Ok,
-            "readable",
-            "it can be attached to, and its code named",
-        );
+        let meaning = "attach and names work";
+        return Some(ok("readable", meaning));
     };
     let meaning = match (errno, process.uid == Some(machine.uid)) {
-        (Errno::ESRCH, _) => return make(Mark::No, "ESRCH", "it ended while it was looked at"),
-        _ if machine.perfmon_capable() => "it could be sampled, but nothing named",
-        (_, true) => "it keeps others out (setuid, capabilities or prctl): not attachable",
-        (_, false) => "another user's: it can't be attached to",
+        (Errno::ESRCH, _) => return Some(no("ESRCH", "exited meanwhile")),
+        _ if machine.perfmon_capable() => "samples would have no names",
+        (_, true) => "protected (setuid, capabilities or prctl): attach fails",
+        (_, false) => "another user's: attach fails",
     };
-    let row = make(Mark::No, &format!("{errno:?}"), meaning);
-    match machine.uid {
-        0 if machine.confined() => row.todo("start the container with --cap-add SYS_PTRACE"),
-        0 => row.todo("run vmscope with CAP_SYS_PTRACE"),
-        _ => row.todo(format!("sudo vmscope attach {}", process.pid)),
-    }
+    let finding = no(format!("{errno:?}"), meaning);
+    Some(match machine.uid {
+        0 if machine.confined() => finding.todo("start the container with --cap-add SYS_PTRACE"),
+        0 => finding.todo("run vmscope with CAP_SYS_PTRACE"),
+        _ => finding.todo(format!("sudo vmscope attach {}", process.pid)),
+    })
 }
 
-/// Its mappings' row says what to do where both are denied; where only this is, the
-/// machine's rows do.
-fn events(probe: &PerfProbe) -> Row {
-    let make = |mark, found: &str, meaning: &str| {
-        process_row("events", mark, "perf_event_open", found, meaning)
-    };
-    match (probe.user, probe.kernel) {
-        (Ok(()), Ok(())) => make(Mark::Ok, "works", "it can be sampled, in the kernel too"),
-        (Ok(()), Err(_)) => make(Mark::Ok, "works", "it can be sampled in user space"),
-        (Err(errno), _) => make(Mark::No, &format!("{errno:?}"), "it can't be sampled"),
-    }
+/// Without remedy: other rows have it.
+pub(super) fn events(_: &ProcessFacts, facts: &Facts) -> Option<Finding> {
+    let probe = facts.process_perf?;
+    Some(match (probe.user, probe.kernel) {
+        (Ok(()), Ok(())) => ok("works", "can be sampled, user space and kernel"),
+        (Ok(()), Err(_)) => ok("works", "can be sampled, user space only"),
+        (Err(errno), _) => no(format!("{errno:?}"), "cannot be sampled"),
+    })
 }
 
-fn memory(machine: &MachineFacts, process: &ProcessFacts) -> Row {
-    let make =
-        |mark, found: &str, meaning: &str| process_row("memory", mark, "memory", found, meaning);
+pub(super) fn memory(process: &ProcessFacts, facts: &Facts) -> Option<Finding> {
+    let machine = &facts.machine;
     let errno = match process.memory {
-        Reading::Done => return make(Mark::Ok, "readable", "a VM in it can be asked"),
-        Reading::NotTried => return make(Mark::No, "not tried", "its mappings can't be read"),
+        Reading::Done => return Some(ok("readable", "a VM in it can be read")),
+        Reading::NotTried => return Some(no("not tried", "its mappings are unreadable")),
         Reading::Failed(errno) => errno,
     };
     let found = format!("{errno:?}");
-    let yama = machine.ptrace_scope.value().unwrap_or(0);
-    let relax = || as_admin(machine, "sysctl kernel.yama.ptrace_scope=0");
-    match errno {
-        Errno::ENOSYS => make(Mark::No, &found, "this kernel can't read another's memory"),
-        // Its maps were readable, so neither its user nor its dumpability is in the way.
-        Errno::EPERM if yama >= 3 => make(
-            Mark::No,
-            &found,
-            "forbidden by yama until a reboot: native code alone is named",
-        ),
-        Errno::EPERM if yama >= 1 => make(
-            Mark::No,
-            &found,
-            "forbidden by yama: native code alone is named",
-        )
-        .todo(relax()),
-        Errno::EPERM if machine.seccomp_filter => make(
-            Mark::No,
-            &found,
-            "forbidden by a seccomp filter: native code alone is named",
-        )
-        .todo("start the container with --cap-add SYS_PTRACE"),
-        _ => make(Mark::No, &found, "native code alone is named"),
-    }
+    let named = "only native code gets names";
+    Some(match (errno, machine.ptrace_scope.value()) {
+        (Errno::ENOSYS, _) => no(found, "this kernel cannot read other processes' memory"),
+        // Readable maps exclude another user or a non-dumpable process as causes.
+        (Errno::EPERM, Some(3..)) => {
+            let meaning = format!("forbidden by yama until a reboot: {named}");
+            no(found, meaning)
+        }
+        (Errno::EPERM, Some(1..)) => no(found, format!("forbidden by yama: {named}"))
+            .todo(as_admin(machine, "sysctl kernel.yama.ptrace_scope=0")),
+        (Errno::EPERM, _) if machine.seccomp_filter => {
+            no(found, format!("forbidden by a seccomp filter: {named}"))
+                .todo("start the container with --cap-add SYS_PTRACE")
+        }
+        _ => no(found, named),
+    })
 }
 
-fn tracer(process: &ProcessFacts) -> Row {
-    let make =
-        |mark, found: &str, meaning: &str| process_row("tracer", mark, "traced by", found, meaning);
-    match &process.tracer {
-        None => make(Mark::Ok, "nobody", "the stop engine could trace it"),
-        Some((pid, name)) => make(
-            Mark::Limited,
-            &format!("{name} ({pid})"),
-            "the kernel engine alone can sample it",
-        )
-        .todo(format!("end {name} ({pid}), if the stop engine is wanted")),
-    }
-}
-
-fn threads(machine: &MachineFacts, process: &ProcessFacts) -> Row {
-    let make = |mark, meaning: &str| {
-        process_row(
-            "threads",
-            mark,
-            "threads",
-            process.threads.to_string(),
-            meaning,
-        )
+pub(super) fn tracer(process: &ProcessFacts, _: &Facts) -> Option<Finding> {
+    let Some((pid, name)) = &process.tracer else {
+        return Some(ok("none", "the stop engine could trace it"));
     };
-    let limit = machine.descriptors;
-    let room = |descriptors| followable(descriptors, machine.cpus);
-    if process.threads <= room(limit.soft) {
-        return make(Mark::Ok, "few enough: new ones are seen from their start");
+    let finding = limited(
+        format!("{name} ({pid})"),
+        "only the kernel engine can sample it",
+    );
+    Some(finding.todo(format!("for the stop engine, end {name} ({pid})")))
+}
+
+pub(super) fn threads(process: &ProcessFacts, facts: &Facts) -> Option<Finding> {
+    let (found, limit) = (process.threads.to_string(), facts.machine.descriptors);
+    let has_room = |descriptors| process.threads <= followable(descriptors, facts.machine.cpus);
+    if has_room(limit.soft) {
+        return Some(ok(
+            found,
+            "few enough: new threads are sampled from their start",
+        ));
     }
-    let row = if process.threads.saturating_add(64) <= limit.soft {
-        make(
-            Mark::Limited,
-            "too many for an event per CPU: new threads are found late",
-        )
+    let finding = if process.threads.saturating_add(64) <= limit.soft {
+        let meaning = "too many for an event per CPU: new threads are sampled late";
+        limited(found, meaning)
     } else {
-        make(Mark::No, "more than there are descriptors")
+        no(found, "more threads than file descriptors")
     };
-    if process.threads <= room(limit.hard) {
-        return row.todo(format!("ulimit -n {}", limit_text(limit.hard)));
-    }
-    row
+    Some(match has_room(limit.hard) {
+        true => finding.todo(format!("ulimit -n {}", limit_text(limit.hard))),
+        false => finding,
+    })
 }
 
-fn namespaces(process: &ProcessFacts) -> Row {
+pub(super) fn namespaces(process: &ProcessFacts, _: &Facts) -> Option<Finding> {
     let ids: Vec<_> = process.nspid.iter().map(ToString::to_string).collect();
-    let meaning = "it runs in a container; files are opened through its own root";
-    process_row(
-        "nspid",
-        Mark::Ok,
-        "pid, seen from inside",
-        ids.join(" > "),
-        meaning,
-    )
+    let meaning = "runs in a container; files are opened through its root";
+    (ids.len() > 1).then(|| ok(ids.join(" > "), meaning))
 }

@@ -1,116 +1,84 @@
-//! The rows about what the caller may do: ptrace, capabilities, priorities, descriptors.
+//! Checks of the user's rights: ptrace, capabilities, priorities, descriptors.
 
-use super::super::facts::{Capability, Limit, MachineFacts, Setting};
-use super::kernel::{PERFMON_KERNEL, release};
-use super::row::{Mark, Row, as_admin, found, machine_row};
+use super::super::facts::{Capability, Facts, Limit, MachineFacts, Setting};
+use super::machine::{PERFMON_KERNEL, release};
+use super::row::{Finding, as_admin, found, limited, ok};
 
-pub(super) fn ptrace_scope(machine: &MachineFacts) -> Row {
-    let make = |mark, meaning: &str| {
-        let found = found(&machine.ptrace_scope);
-        machine_row("ptrace_scope", mark, "yama ptrace_scope", found, meaning)
-    };
-    let relax = as_admin(machine, "sysctl kernel.yama.ptrace_scope=0");
+pub(super) fn ptrace_scope(machine: &MachineFacts, _: &Facts) -> Finding {
+    let found = found(&machine.ptrace_scope);
+    let relax = || as_admin(machine, "sysctl kernel.yama.ptrace_scope=0");
     match machine.ptrace_scope {
-        Setting::Absent | Setting::Value(..=0) => {
-            make(Mark::Ok, "a VM's memory can be read (its own user's)")
+        Setting::Absent | Setting::Value(..=0) => ok(found, "VMs of your own user can be read"),
+        Setting::Unreadable(_) => limited(found, "VMs may be unreadable"),
+        // Yama 3 denies everybody, until a reboot.
+        Setting::Value(3..) => {
+            let meaning = "no VM can be read until a reboot without this setting";
+            limited(found, meaning)
         }
-        Setting::Unreadable(_) => make(Mark::Limited, "a VM's memory may be unreadable"),
-        // Yama 3 denies everybody, and can't be taken back before a reboot.
-        Setting::Value(3..) => make(
-            Mark::Limited,
-            "no VM's memory can be read until a reboot without it",
-        ),
         _ if machine.capabilities.has(Capability::SysPtrace) => {
-            make(Mark::Ok, "does not bind you: you have CAP_SYS_PTRACE")
+            ok(found, "does not apply: you have CAP_SYS_PTRACE")
         }
-        Setting::Value(1) => make(
-            Mark::Limited,
-            "only memory of VMs that vmscope starts can be read",
-        )
-        .todo(relax),
-        Setting::Value(2) => make(Mark::Limited, "no VM's memory can be read").todo(relax),
+        Setting::Value(1) => {
+            let meaning = "only VMs started by vmscope can be read";
+            limited(found, meaning).todo(relax())
+        }
+        Setting::Value(2) => limited(found, "no VM can be read").todo(relax()),
     }
 }
 
-pub(super) fn capabilities(machine: &MachineFacts) -> Row {
-    let make = |mark, found: String, meaning: String| {
-        machine_row("capabilities", mark, "capabilities", found, meaning)
-    };
+pub(super) fn capabilities(machine: &MachineFacts, _: &Facts) -> Finding {
+    use Capability::{IpcLock, Perfmon, SysAdmin, SysNice, SysPtrace, Syslog};
     let has = |capability| {
         machine.capable(capability)
-            || (capability == Capability::SysPtrace && machine.capabilities.has(capability))
+            || (capability == SysPtrace && machine.capabilities.has(capability))
     };
     let held = Capability::ALL.into_iter().filter(|c| has(*c)).count();
     let found = match held {
         0 => "none".to_owned(),
-        all if all == Capability::ALL.len() => "all that help".to_owned(),
+        all if all == Capability::ALL.len() => "all useful ones".to_owned(),
         some => format!("{some} of {}", Capability::ALL.len()),
     };
     let knows_perfmon = release(&machine.kernel_release).is_none_or(|r| r >= PERFMON_KERNEL);
-    let sampling = if knows_perfmon {
-        Capability::Perfmon
-    } else {
-        Capability::SysAdmin
-    };
+    let sampling = if knows_perfmon { Perfmon } else { SysAdmin };
+    let is_sampling = machine.perfmon_capable();
     let wanted = [
-        (sampling, !machine.perfmon_capable(), "others' processes"),
-        (
-            Capability::SysPtrace,
-            !has(Capability::SysPtrace),
-            "their memory",
-        ),
-        (
-            Capability::Syslog,
-            !machine.kernel_addresses,
-            "kernel names",
-        ),
-        (Capability::SysNice, machine.rtprio.soft == 0, "real time"),
-        (
-            Capability::IpcLock,
-            !has(Capability::IpcLock),
-            "large rings",
-        ),
+        (sampling, !is_sampling, "others' processes"),
+        (SysPtrace, !has(SysPtrace), "their memory"),
+        (Syslog, !machine.kernel_addresses, "kernel names"),
+        (SysNice, machine.rtprio.soft == 0, "real time"),
+        (IpcLock, !has(IpcLock), "large rings"),
     ];
-    let missing: Vec<_> = wanted
-        .iter()
-        .filter(|(cap, lack, _)| *lack && !has(*cap))
-        .collect();
+    let missing = wanted.iter().filter(|(cap, lack, _)| *lack && !has(*cap));
+    let missing: Vec<_> = missing.collect();
     if missing.is_empty() {
-        return make(Mark::Ok, found, "nothing is missing".to_owned());
+        return ok(found, "complete");
     }
-    let meaning = missing
-        .iter()
-        .map(|(capability, _, what)| format!("no {}: {what}", capability.name()))
-        .collect::<Vec<_>>()
-        .join("; ");
-    let row = make(Mark::Limited, found, meaning);
-    if machine.confined() && machine.initial_user_namespace {
-        let names: Vec<_> = missing
-            .iter()
-            .map(|(c, ..)| c.name().trim_start_matches("CAP_"))
-            .collect();
-        return row.todo(container_grant(machine, &names));
-    }
+    let meaning = missing.iter();
+    let meaning = meaning.map(|(capability, _, what)| format!("no {}: {what}", capability.name()));
+    let finding = limited(found, meaning.collect::<Vec<_>>().join("; "));
     if !machine.initial_user_namespace {
         // A file's capabilities would count in this namespace alone.
-        return row;
+        return finding;
+    }
+    if machine.confined() {
+        let names = missing.iter();
+        let names = names.map(|(c, ..)| c.name().trim_start_matches("CAP_"));
+        return finding.todo(container_grant(machine, &names.collect::<Vec<_>>()));
     }
     if machine.uid == 0 {
-        return row.todo("run vmscope with root's full capabilities");
+        return finding.todo("run vmscope with root's full capabilities");
     }
-    // setcap replaces what the file had: what is held already has to be named again.
+    // setcap replaces the file's capabilities: held ones are named again.
     let names: Vec<_> = wanted
         .iter()
         .map(|(c, ..)| c.name().to_lowercase())
         .collect();
-    row.todo(format!(
-        "sudo setcap {}=ep \"$(command -v vmscope)\"",
-        names.join(",")
-    ))
+    let names = names.join(",");
+    finding.todo(format!("sudo setcap {names}=ep \"$(command -v vmscope)\""))
 }
 
-/// What gives a container `capabilities`; the usual seccomp filters let through what the
-/// capabilities allow.
+/// Command that grants a container `capabilities`; usual seccomp filters allow what capabilities
+/// allow.
 pub(super) fn container_grant(machine: &MachineFacts, capabilities: &[&str]) -> String {
     match machine.container.as_ref().map(|(kind, _)| kind.as_str()) {
         Some("kubernetes" | "kubepods") => {
@@ -131,38 +99,23 @@ pub(super) fn container_grant(machine: &MachineFacts, capabilities: &[&str]) -> 
     }
 }
 
-pub(super) fn real_time(machine: &MachineFacts) -> Row {
-    let make = |mark, found: String, meaning: &str| {
-        machine_row("real_time", mark, "real-time priority", found, meaning)
+pub(super) fn real_time(machine: &MachineFacts, _: &Facts) -> Finding {
+    let Limit { soft, hard } = machine.rtprio;
+    let found = match machine.capable(Capability::SysNice) {
+        true => "CAP_SYS_NICE".to_owned(),
+        false => format!("RTPRIO {}", limit_text(soft)),
     };
-    if machine.capable(Capability::SysNice) {
-        let found = "CAP_SYS_NICE".to_owned();
-        return make(
-            Mark::Ok,
-            found,
-            "the drain thread can run before all others",
-        );
+    if machine.capable(Capability::SysNice) || soft > 0 {
+        return ok(found, "the drain thread can run with real-time priority");
     }
-    let found = format!("RTPRIO {}", limit_text(machine.rtprio.soft));
-    if machine.rtprio.soft > 0 {
-        return make(
-            Mark::Ok,
-            found,
-            "the drain thread can run before all others",
-        );
-    }
-    let row = make(
-        Mark::Limited,
-        found,
-        "the drain thread competes; samples may be lost",
-    );
-    if machine.rtprio.hard > 0 {
-        return row.todo(format!("ulimit -r {}", limit_text(machine.rtprio.hard)));
-    }
-    row.todo(limits_line(machine, "rtprio 10"))
+    let finding = limited(found, "the drain thread competes; samples may be lost");
+    finding.todo(match hard {
+        0 => limits_line(machine, "rtprio 10"),
+        hard => format!("ulimit -r {}", limit_text(hard)),
+    })
 }
 
-/// A line for pam_limits, and that it counts from the next login on.
+/// A line for pam_limits; effective from the next login.
 fn limits_line(machine: &MachineFacts, what: &str) -> String {
     let user = machine
         .user
@@ -171,55 +124,42 @@ fn limits_line(machine: &MachineFacts, what: &str) -> String {
     format!("line `{user} - {what}` in /etc/security/limits.d/vmscope.conf; log in again")
 }
 
-pub(super) fn nice(machine: &MachineFacts) -> Row {
-    let make = |mark, found: String, meaning: &str| {
-        machine_row("nice", mark, "nice value", found, meaning)
-    };
+pub(super) fn nice(machine: &MachineFacts, _: &Facts) -> Finding {
     if machine.capable(Capability::SysNice) {
-        return make(
-            Mark::Ok,
-            "CAP_SYS_NICE".to_owned(),
-            "any, where real time is refused",
+        return ok("CAP_SYS_NICE", "any nice value, if real time is refused");
+    }
+    // The kernel's arithmetic: 1..=40 stands for a nice value of 19..=-20.
+    let best = 20 - i64::try_from(machine.nice.soft.min(40)).unwrap_or(40);
+    if best < 0 {
+        return ok(
+            format!("down to {best}"),
+            "the drain thread can get a better nice value",
         );
     }
-    // The kernel's own arithmetic: 1..=40 stands for a nice value of 19..=-20.
-    let best = 20 - i64::try_from(machine.nice.soft.min(40)).unwrap_or(40);
-    if best >= 0 {
-        let found = format!("no less than {}", best.min(19));
-        return match machine.rtprio.soft {
-            0 => make(Mark::Limited, found, "nor can it be preferred otherwise"),
-            _ => make(Mark::Ok, found, "not needed with real-time priority"),
-        };
+    let found = format!("no less than {}", best.min(19));
+    match machine.rtprio.soft {
+        0 => limited(found, "no better nice value either"),
+        _ => ok(found, "not needed with real-time priority"),
     }
-    make(
-        Mark::Ok,
-        format!("down to {best}"),
-        "the drain thread can be preferred",
-    )
 }
 
-pub(super) fn descriptors(machine: &MachineFacts) -> Row {
+pub(super) fn descriptors(machine: &MachineFacts, _: &Facts) -> Finding {
     let Limit { soft, hard } = machine.descriptors;
     let threads = followable(soft, machine.cpus);
-    let meaning = format!("{threads} threads can be followed on {} CPUs", machine.cpus);
-    let make =
-        |mark, meaning| machine_row("descriptors", mark, "open files", limit_text(soft), meaning);
-    // Few programs have more threads; a process that does has a row of its own.
+    let meaning = format!("enough for {threads} threads on {} CPUs", machine.cpus);
+    // Few programs have more threads; the requested process has its own row.
     if threads >= 64 {
-        return make(Mark::Ok, meaning);
+        return ok(limit_text(soft), meaning);
     }
-    let row = make(
-        Mark::Limited,
-        format!("{meaning}; with more, short ones may be missed"),
-    );
-    if hard > soft {
-        row.todo(format!("ulimit -n {}", limit_text(hard)))
-    } else {
-        row
+    let meaning = format!("{meaning}; beyond, short threads may be missed");
+    let finding = limited(limit_text(soft), meaning);
+    match hard > soft {
+        true => finding.todo(format!("ulimit -n {}", limit_text(hard))),
+        false => finding,
     }
 }
 
-/// How many threads can have an event per CPU, and leave vmscope 64 descriptors.
+/// Maximum number of threads with an event per CPU, leaving vmscope 64 descriptors.
 pub(super) fn followable(descriptors: u64, cpus: u32) -> u64 {
     descriptors.saturating_sub(64) / u64::from(cpus.max(1))
 }

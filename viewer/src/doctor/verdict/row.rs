@@ -1,24 +1,35 @@
-//! A row of doctor's table, and how rows are built.
+//! A row of doctor's table.
 
 use super::super::facts::{MachineFacts, Setting};
 
-/// How good a row's news is.
+/// Grade of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Nothing is lost.
     Ok,
-    /// It works, and something is lost.
+    /// It works, with losses.
     Limited,
     /// It does not work.
     No,
 }
 
+impl Mark {
+    /// In text and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mark::Ok => "ok",
+            Mark::Limited => "limited",
+            Mark::No => "no",
+        }
+    }
+}
+
 /// What a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// This machine, and who runs vmscope.
+    /// This machine and vmscope's user.
     Machine,
-    /// The process asked about.
+    /// The requested process.
     Process,
 }
 
@@ -27,51 +38,58 @@ pub enum Group {
 pub struct Row {
     /// Stable name, for JSON.
     pub id: &'static str,
-    /// What it is about.
     pub group: Group,
-    /// How good its news is.
-    pub mark: Mark,
     /// The checked setting or right, by its kernel name if possible.
     pub what: String,
-    /// Its current value.
+    pub finding: Finding,
+}
+
+/// Result of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub mark: Mark,
+    /// Current value.
     pub found: String,
     /// Consequence for sampling.
     pub meaning: String,
-    /// One remedy, if any helps on this machine.
+    /// Remedy, if this machine allows any.
     pub todo: Option<String>,
 }
 
-/// Builds a row; with [`Row::todo`], the thing to do.
-pub fn row(
-    id: &'static str,
-    group: Group,
-    mark: Mark,
-    what: &str,
-    found: impl Into<String>,
-    meaning: impl Into<String>,
-) -> Row {
-    let (what, found, meaning) = (what.to_owned(), found.into(), meaning.into());
-    Row {
-        id,
-        group,
+/// A finding that costs nothing.
+pub fn ok(found: impl Into<String>, meaning: impl Into<String>) -> Finding {
+    finding(Mark::Ok, found, meaning)
+}
+
+/// A finding with losses.
+pub fn limited(found: impl Into<String>, meaning: impl Into<String>) -> Finding {
+    finding(Mark::Limited, found, meaning)
+}
+
+/// A finding that prevents sampling.
+pub fn no(found: impl Into<String>, meaning: impl Into<String>) -> Finding {
+    finding(Mark::No, found, meaning)
+}
+
+fn finding(mark: Mark, found: impl Into<String>, meaning: impl Into<String>) -> Finding {
+    Finding {
         mark,
-        what,
-        found,
-        meaning,
+        found: found.into(),
+        meaning: meaning.into(),
         todo: None,
     }
 }
 
-impl Row {
-    /// The same row with [`Row::todo`].
+impl Finding {
+    /// The same finding with a remedy.
     pub fn todo(mut self, todo: impl Into<String>) -> Self {
         self.todo = Some(todo.into());
         self
     }
 }
 
-/// A command as it is to be typed by who runs vmscope, and where: root in a container
-/// has no say over the machine's settings.
+/// Command for vmscope's user, with its place: root in a container can't change the machine's
+/// settings.
 pub fn as_admin(machine: &MachineFacts, command: &str) -> String {
     if machine.confined() {
         format!("on the container's host: sudo {command}")
@@ -82,22 +100,11 @@ pub fn as_admin(machine: &MachineFacts, command: &str) -> String {
     }
 }
 
-/// Builds a row about the machine.
-pub fn machine_row(
-    id: &'static str,
-    mark: Mark,
-    what: &str,
-    found: impl Into<String>,
-    meaning: impl Into<String>,
-) -> Row {
-    row(id, Group::Machine, mark, what, found, meaning)
-}
-
-/// A setting as the row's finding.
+/// Value of a setting.
 pub fn found(setting: &Setting) -> String {
     match setting {
         Setting::Value(value) => value.to_string(),
-        Setting::Absent => "not there".to_owned(),
+        Setting::Absent => "absent".to_owned(),
         Setting::Unreadable(why) => format!("unreadable: {why}"),
     }
 }

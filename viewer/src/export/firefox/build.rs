@@ -1,7 +1,7 @@
-//! From sites to the tables that all threads share.
+//! Builds the tables that all threads share.
 
 use super::super::Export;
-use super::super::frames::{Frame, FrameText, frames_of, part};
+use super::super::frames::{Frame, FrameText, colors, frames_of};
 use super::tables::{Category, Lib, Shared};
 use crate::present::names::region_title;
 use crate::present::text::harmless;
@@ -13,10 +13,9 @@ use vmscope_symbolizer::symbols::SymbolTable;
 use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Region, SiteId};
 
-/// A library, in the front end's numbering of resources.
+/// Number of libraries among the front end's resource types.
 const RESOURCE_IS_LIBRARY: u32 = 1;
 
-/// The shared tables in the making.
 pub(super) struct Tables<'a> {
     export: &'a Export<'a>,
     symbols: SymbolTable<'a>,
@@ -33,9 +32,9 @@ pub(super) struct Tables<'a> {
     frames: FxHashMap<FrameKey, u32>,
     native_symbols: FxHashMap<(ModuleKey, FileOffset), u32>,
     stacks: FxHashMap<(Option<u32>, u32), u32>,
-    /// The frames of each site that was met, the outermost first.
+    /// Frames of each visited site, outermost first.
     site_frames: Vec<Option<Box<[u32]>>>,
-    /// A native place of each site that has one.
+    /// Native place of each site that has one.
     native: Vec<Option<(ModuleKey, FileOffset)>>,
 }
 
@@ -62,18 +61,14 @@ impl<'a> Tables<'a> {
         let is_native = profile.is_native();
         let category = |region: &Region| Category {
             name: region_title(*region, is_native).to_owned(),
-            color: color(*region),
+            color: colors(*region).2,
             subcategories: vec!["Other".to_owned()],
         };
         let symbols = profile.trace.symbols.iter().chain(&profile.resolved_now);
-        let mut native = vec![None; profile.sites.len()];
-        for (place, &site) in profile.trace.places.iter().zip(&profile.site_of_place) {
-            if let Place::Native(module, offset) = *place
-                && let Some(slot) = native.get_mut(site as usize)
-            {
-                slot.get_or_insert((module, offset));
-            }
-        }
+        let native = export.first_places(|place| match *place {
+            Place::Native(module, offset) => Some((module, offset)),
+            _ => None,
+        });
         Tables {
             export,
             symbols: SymbolTable::new(symbols),
@@ -94,8 +89,8 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Puts all stacks in; of each node of the tree its stack. A node is younger than
-    /// its parent.
+    /// Adds all stacks; returns the stack of each tree node. Nodes have higher indices than their
+    /// parents.
     pub(super) fn put_stacks(&mut self, tree: &StackTree) -> Vec<Option<u32>> {
         let mut stack_of_node: Vec<Option<u32>> = Vec::with_capacity(tree.nodes().len());
         for node in tree.nodes() {
@@ -123,7 +118,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// The frames of a site, taken out of the place where they are kept.
+    /// Frames of a site, taken out of the cache.
     fn frames_of_site(&mut self, site: SiteId) -> Box<[u32]> {
         let kept = self.site_frames.get_mut(site as usize);
         if let Some(frames) = kept.and_then(Option::take) {
@@ -184,24 +179,24 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// Region and part of it.
+    /// Category and subcategory: region and tier.
     fn category(&mut self, frame: &Frame<'_>) -> (u32, u32) {
-        // As `new` has made them.
+        // Indices in the list from `new`.
         let region = frame.entry.region as u32;
-        let part = part(frame.entry);
-        if part.is_empty() {
+        let tier = &frame.entry.tier;
+        if tier.is_empty() {
             return (region, 0);
         }
         let categories = &mut self.categories;
-        let key = (region, harmless(part));
+        let key = (region, harmless(tier));
         let subcategory = *self
             .subcategories
             .entry(key)
-            .or_insert_with_key(|(_, part)| {
+            .or_insert_with_key(|(_, tier)| {
                 let list = categories.get_mut(region as usize);
                 let list = list.map(|category| &mut category.subcategories);
                 list.map_or(0, |list| {
-                    list.push(part.clone());
+                    list.push(tier.clone());
                     index_of_last(list.len())
                 })
             });
@@ -230,7 +225,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// The resource of a module, which has the index of its library.
+    /// Resource of a module; equals the index of its library.
     fn resource(&mut self, key: ModuleKey) -> Option<u32> {
         if let Some(&resource) = self.resources.get(&key) {
             return Some(resource);
@@ -271,8 +266,7 @@ impl<'a> Tables<'a> {
     }
 
     fn arch(&self) -> &'static str {
-        let session = self.export.profile.trace.session.as_ref();
-        match session.map(|session| session.arch) {
+        match self.export.session().map(|session| session.arch) {
             Some(Arch::X86_64) => "x86_64",
             Some(Arch::Aarch64) => "aarch64",
             _ => "",
@@ -280,34 +274,18 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The index of the last of so many. Tables are made of places, which are counted in 32
-/// bits.
+/// Last index of a table. Places, counted in 32 bits, bound all tables.
 fn index_of_last(length: usize) -> u32 {
     u32::try_from(length.saturating_sub(1)).unwrap_or(u32::MAX)
 }
 
-/// The VM's methods are what the front end calls JavaScript: it can show them alone.
+/// The front end calls the VM's methods JavaScript, and filters by that.
 fn is_method(frame: &Frame<'_>) -> bool {
     frame.entry.region == Region::Generated
         && matches!(
             frame.entry.kind,
             EntryKind::Code(ConstituentKind::Method | ConstituentKind::Block)
         )
-}
-
-/// One of the front end's colors. One category has to be grey.
-fn color(region: Region) -> &'static str {
-    match region {
-        Region::Generated => "green",
-        Region::Interpreter => "lightblue",
-        Region::Gc => "red",
-        Region::Compiler => "purple",
-        Region::Vm => "yellow",
-        Region::Library => "blue",
-        Region::Kernel => "orange",
-        Region::Idle => "transparent",
-        Region::Unknown => "grey",
-    }
 }
 
 fn lib(module: &Module, arch: &'static str) -> Lib {
@@ -324,8 +302,8 @@ fn lib(module: &Module, arch: &'static str) -> Lib {
     }
 }
 
-/// A build-id as Breakpad writes it: its first 16 bytes as a GUID, whose first three
-/// fields are little-endian, and an age of 0.
+/// A build-id in Breakpad's form: its first 16 bytes as a GUID, whose first three fields are
+/// little-endian, and an age of 0.
 fn breakpad_id(build_id: Option<&BuildId>) -> String {
     let mut guid = [0u8; 16];
     let bytes = build_id.map_or(&[][..], BuildId::as_bytes);

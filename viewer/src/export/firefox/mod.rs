@@ -1,17 +1,15 @@
-//! A processed profile for the Firefox Profiler (profiler.firefox.com): every sample with
-//! its time, on the thread that it was taken on.
+//! Processed profile for the Firefox Profiler (profiler.firefox.com): every sample with its time,
+//! by thread.
 
 mod build;
 mod tables;
 
 use super::Export;
 use super::who::{self, Who};
-use crate::present::numbers::count;
 use crate::present::text::harmless;
 use crate::queries::truth::truth_of;
 use anyhow::Result;
 use build::Tables;
-use flate2::{Compression, GzBuilder};
 use std::io::Write;
 use tables::{
     CpuDeltas, Document, Extensions, ExtraEntry, ExtraSection, Markers, Meta, SampleUnits, Samples,
@@ -20,11 +18,7 @@ use tables::{
 use vmscope_records::{ProcessKey, SampleClock, TimeNs};
 use vmscope_symbolizer::stacks::{StackSample, each_stack};
 
-/// Enough is gained by the fastest.
-const LEVEL: Compression = Compression::fast();
-
-/// Writes the profile, gzip'd where that is asked for (the front end takes both).
-pub(super) fn write(export: &Export<'_>, compressed: bool, out: &mut dyn Write) -> Result<()> {
+pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
     let mut rows = vec![Rows::default(); export.profile.trace.threads.len()];
     let begin = begin(export);
     let tree = each_stack(export.profile, export.filter, |sample| {
@@ -46,23 +40,10 @@ pub(super) fn write(export: &Export<'_>, compressed: bool, out: &mut dyn Write) 
         counters: [],
         profiler_overhead: [],
     };
-    if compressed {
-        // No time and no name in the header: equal recordings give equal files.
-        let gzip = GzBuilder::new().write(out, LEVEL);
-        let mut buffer = std::io::BufWriter::new(gzip);
-        serde_json::to_writer(&mut buffer, &document)?;
-        let gzip = buffer
-            .into_inner()
-            .map_err(std::io::IntoInnerError::into_error)?;
-        gzip.finish()?;
-    } else {
-        serde_json::to_writer(&mut *out, &document)?;
-    }
-    Ok(())
+    Ok(serde_json::to_writer(out, &document)?)
 }
 
-/// The samples of a thread: nanoseconds since the recording's beginning, and nodes of
-/// the tree.
+/// Samples of a thread: ns since the recording's begin, tree nodes.
 #[derive(Clone, Debug, Default)]
 struct Rows {
     times: Vec<u64>,
@@ -75,7 +56,7 @@ impl Rows {
         self.nodes.push(sample.node);
     }
 
-    /// The front end wants times that ascend. A recording's do, unless it is damaged.
+    /// The front end expects ascending times; damaged recordings may lack that order.
     fn sort(&mut self) {
         if self.times.is_sorted() {
             return;
@@ -89,8 +70,7 @@ impl Rows {
 }
 
 fn begin(export: &Export<'_>) -> TimeNs {
-    let session = export.profile.trace.session.as_ref();
-    session.map_or(TimeNs(0), |session| session.time)
+    export.session().map_or(TimeNs(0), |session| session.time)
 }
 
 fn threads<'a>(
@@ -117,7 +97,7 @@ fn threads<'a>(
         _ => None,
     };
     let mut all: Vec<(Who, usize)> = who::threads(trace).into_iter().zip(0..).collect();
-    // Processes one after the other, the first thread of each first.
+    // Processes in turn, each with its first thread first.
     all.sort_by_key(|(who, index)| (who.process, !who.is_main(), *index));
     let with_samples = all.into_iter().filter_map(|(who, index)| {
         let rows = rows.get(index).filter(|rows| !rows.times.is_empty())?;
@@ -159,27 +139,25 @@ fn threads<'a>(
 }
 
 fn meta(export: &Export<'_>, tables: &mut Tables<'_>) -> Meta {
-    let session = export.profile.trace.session.as_ref();
-    let command = session.map_or_else(String::new, |session| harmless(&session.command.join(" ")));
-    let product = match session.map(|session| &session.vm) {
-        Some(vm) if vm.kind != "native" => harmless(&format!("{} {}", vm.kind, vm.version)),
-        _ => {
-            let program = command.split(' ').next().unwrap_or("");
-            program.rsplit('/').next().unwrap_or("").to_owned()
-        }
-    };
+    let session = export.session();
+    let command = harmless(&export.command());
+    let program = command.split(' ').next().unwrap_or("");
+    let program = program.rsplit('/').next().unwrap_or("");
+    let product = export
+        .vm()
+        .map_or_else(|| program.to_owned(), |vm| harmless(&vm));
     Meta {
         interval: session.map_or(1.0, |session| milliseconds(session.period.0)),
         start_time: session.map_or(0.0, |session| milliseconds(session.wall_clock_unix_ns)),
         process_type: 0,
-        product: product.trim_end().to_owned(),
+        product,
         oscpu: session.map_or_else(String::new, |session| harmless(&session.kernel)),
         logical_cpus: session.map_or(0, |session| session.cpus),
         stackwalk: u32::from(!export.profile.trace.samples.chains.is_empty()),
         debug: false,
         version: 24,
         preprocessed_profile_version: VERSION,
-        // There is nothing that the front end should look for.
+        // Keeps the front end from looking for symbols.
         symbolicated: true,
         uses_only_one_stack_type: !tables.has_methods,
         source_code_is_not_on_searchfox: true,
@@ -198,19 +176,14 @@ fn meta(export: &Export<'_>, tables: &mut Tables<'_>) -> Meta {
     }
 }
 
-/// What limits the truth of the profile.
+/// Limits of accuracy.
 fn limits(export: &Export<'_>) -> Vec<ExtraSection> {
-    let lines = truth_of(export.profile, export.summary);
+    let lines = truth_of(export.profile, export.summary).into_iter();
     let entries: Vec<ExtraEntry> = lines
-        .into_iter()
-        .map(|line| {
-            let samples = line.samples.map(|n| format!("{} samples ", count(n)));
-            let text = samples.unwrap_or_default() + &line.text;
-            ExtraEntry {
-                label: "limit".to_owned(),
-                format: "string",
-                value: harmless(&text),
-            }
+        .map(|line| ExtraEntry {
+            label: "limit".to_owned(),
+            format: "string",
+            value: harmless(&line.in_full()),
         })
         .collect();
     if entries.is_empty() {

@@ -1,15 +1,14 @@
-//! The processed profile of the Firefox Profiler, version 60, as its front end's types
-//! and its upgraders define it (github.com/firefox-devtools/profiler, `src/types/profile.ts`,
-//! `src/profile-logic/processed-profile-versioning.ts`). Tables are kept in columns, as
-//! they are written. What we have nothing for is written empty.
+//! The Firefox Profiler's processed profile, version 60, by its front end's types and upgraders
+//! (github.com/firefox-devtools/profiler, `src/types/profile.ts`,
+//! `src/profile-logic/processed-profile-versioning.ts`). Tables are columns, as in the file; unused
+//! ones are empty.
 
 use serde::{Serialize, Serializer};
 
-/// The version of the format. Front ends take older profiles; this is the first whose
-/// threads share their tables.
+/// Version of the format: the first with tables shared by threads. Front ends upgrade older
+/// profiles.
 pub(super) const VERSION: u32 = 60;
 
-/// The document.
 #[derive(Debug, Serialize)]
 pub(super) struct Document<'a> {
     pub meta: Meta,
@@ -22,13 +21,12 @@ pub(super) struct Document<'a> {
     pub profiler_overhead: [(); 0],
 }
 
-/// What the profile is of.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Meta {
     /// Milliseconds between two samples of a thread.
     pub interval: f64,
-    /// Milliseconds since the Unix epoch; all times are since then.
+    /// Milliseconds since the Unix epoch; base of all times.
     pub start_time: f64,
     pub process_type: u32,
     pub product: String,
@@ -37,7 +35,7 @@ pub(super) struct Meta {
     pub logical_cpus: u32,
     pub stackwalk: u32,
     pub debug: bool,
-    /// The version of the format that Firefox itself writes: not used.
+    /// Version of Firefox's own format: unused.
     pub version: u32,
     pub preprocessed_profile_version: u32,
     pub symbolicated: bool,
@@ -53,7 +51,7 @@ pub(super) struct Meta {
     pub extra: Vec<ExtraSection>,
 }
 
-/// The units of the samples' columns.
+/// Units of the sample columns.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SampleUnits {
@@ -63,7 +61,7 @@ pub(super) struct SampleUnits {
     pub thread_cpu_delta: &'static str,
 }
 
-/// A color and a heading for frames.
+/// Color and heading of frames.
 #[derive(Debug, Serialize)]
 pub(super) struct Category {
     pub name: String,
@@ -72,7 +70,7 @@ pub(super) struct Category {
     pub subcategories: Vec<String>,
 }
 
-/// The browser's extensions: none.
+/// Browser extensions: none.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Extensions {
     pub length: u32,
@@ -82,14 +80,13 @@ pub(super) struct Extensions {
     pub name: [(); 0],
 }
 
-/// Lines under the profile's information.
+/// Lines in the profile's information.
 #[derive(Debug, Serialize)]
 pub(super) struct ExtraSection {
     pub label: &'static str,
     pub entries: Vec<ExtraEntry>,
 }
 
-/// One of them.
 #[derive(Debug, Serialize)]
 pub(super) struct ExtraEntry {
     pub label: String,
@@ -97,7 +94,7 @@ pub(super) struct ExtraEntry {
     pub value: String,
 }
 
-/// A file that code is mapped from.
+/// File with mapped code.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Lib {
@@ -110,7 +107,7 @@ pub(super) struct Lib {
     pub code_id: Option<String>,
 }
 
-/// The tables that all threads refer to.
+/// Tables shared by all threads.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Shared {
@@ -123,7 +120,6 @@ pub(super) struct Shared {
     pub native_symbols: NativeSymbols,
 }
 
-/// Source files.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Sources {
     pub length: usize,
@@ -132,7 +128,7 @@ pub(super) struct Sources {
     pub filename: Vec<u32>,
 }
 
-/// Stacks, each a frame called from another stack.
+/// Stacks: a frame called from another stack.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct StackTable {
     pub length: usize,
@@ -145,7 +141,7 @@ pub(super) struct StackTable {
 #[serde(rename_all = "camelCase")]
 pub(super) struct FrameTable {
     pub length: usize,
-    /// −1: a frame gathers all addresses of a line.
+    /// −1: a frame covers all addresses of a line.
     pub address: Vec<i64>,
     pub inline_depth: Vec<u32>,
     pub category: Vec<u32>,
@@ -158,7 +154,6 @@ pub(super) struct FrameTable {
     pub column: Vec<()>,
 }
 
-/// Functions.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FuncTable {
@@ -169,7 +164,7 @@ pub(super) struct FuncTable {
     pub is_js: Vec<bool>,
     #[serde(rename = "relevantForJS")]
     pub relevant_for_js: Vec<bool>,
-    /// −1 where there is none.
+    /// −1: none.
     pub resource: Vec<i64>,
     /// Sources.
     pub source: Vec<Option<u32>>,
@@ -177,7 +172,7 @@ pub(super) struct FuncTable {
     pub column_number: Vec<()>,
 }
 
-/// What functions are from.
+/// Origins of functions.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct ResourceTable {
     pub length: usize,
@@ -185,12 +180,12 @@ pub(super) struct ResourceTable {
     /// Strings.
     pub name: Vec<u32>,
     pub host: Vec<()>,
-    /// 1: a library.
+    /// 1: library.
     #[serde(rename = "type")]
     pub kind: Vec<u32>,
 }
 
-/// Functions by their symbols: what others were inlined into.
+/// Functions by symbol: the outer ones of inlined functions.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct NativeSymbols {
@@ -203,7 +198,6 @@ pub(super) struct NativeSymbols {
     pub function_size: Vec<Option<u64>>,
 }
 
-/// A thread with its samples.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Thread<'a> {
@@ -236,7 +230,6 @@ pub(super) struct Markers {
     pub phase: [(); 0],
 }
 
-/// The samples of a thread.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Samples<'a> {
@@ -245,29 +238,29 @@ pub(super) struct Samples<'a> {
     pub weight: Option<()>,
     /// Stacks.
     pub stack: Stacks<'a>,
-    /// Milliseconds since the sample before.
+    /// Milliseconds since the previous sample.
     pub time_deltas: TimeDeltas<'a>,
-    /// CPU time since the sample before, in nanoseconds.
+    /// CPU time since the previous sample, in ns.
     #[serde(rename = "threadCPUDelta")]
     pub thread_cpu_delta: CpuDeltas<'a>,
 }
 
-/// Nodes of the symbolizer's tree, written as the stacks that they are here.
+/// Nodes of the symbolizer's tree, serialized as stack indices.
 #[derive(Debug)]
 pub(super) struct Stacks<'a> {
     pub nodes: &'a [u32],
     pub stack_of_node: &'a [Option<u32>],
 }
 
-/// Times in nanoseconds, ascending, written as distances.
+/// Ascending times in ns, serialized as differences.
 #[derive(Debug)]
 pub(super) struct TimeDeltas<'a>(pub &'a [u64]);
 
-/// The CPU time that each sample stands for.
+/// CPU time per sample.
 #[derive(Debug)]
 pub(super) struct CpuDeltas<'a> {
     pub times: &'a [u64],
-    /// Of one sample; `None` where samples do not follow a CPU clock.
+    /// Of one sample; `None` without a CPU clock.
     pub period: Option<u64>,
 }
 
@@ -286,13 +279,13 @@ impl Serialize for TimeDeltas<'_> {
 
 impl Serialize for CpuDeltas<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // No thread uses more CPU time than passes.
+        // A thread's CPU time never exceeds elapsed time.
         let used = |passed: u64| self.period.map(|period| period.min(passed));
         serializer.collect_seq(deltas(self.times).map(used))
     }
 }
 
-/// Each time's distance from the one before, the first one's from 0.
+/// Difference to the previous time; the first one's to 0.
 fn deltas(times: &[u64]) -> impl Iterator<Item = u64> {
     let before = std::iter::once(&0).chain(times);
     times
@@ -301,7 +294,6 @@ fn deltas(times: &[u64]) -> impl Iterator<Item = u64> {
         .map(|(time, before)| time.saturating_sub(*before))
 }
 
-/// Nanoseconds as milliseconds.
 #[expect(
     clippy::cast_precision_loss,
     reason = "nanoseconds of a recording are below 2^52"

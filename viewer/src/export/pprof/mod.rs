@@ -1,15 +1,14 @@
-//! A `profile.proto` for pprof: a sample for each stack of each thread, a location for
-//! each site, with what was inlined there.
+//! A `profile.proto` for pprof: a sample per stack and thread, a location per site, with inlined
+//! functions.
 
 mod proto;
 
-use super::frames::{FrameText, frames_of, part, tier};
+use super::frames::{FrameText, frames_of};
 use super::{Export, who};
-use crate::present::numbers::count;
+use crate::present::names::region_key;
 use crate::present::text::harmless;
 use crate::queries::truth::truth_of;
 use anyhow::Result;
-use flate2::{Compression, GzBuilder};
 use proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType, tags};
 use rustc_hash::FxHashMap;
 use std::io::Write;
@@ -20,23 +19,11 @@ use vmscope_symbolizer::stacks::{StackCount, count_stacks};
 use vmscope_symbolizer::trace::Place;
 use who::Who;
 
-/// Enough is gained by the fastest.
-const LEVEL: Compression = Compression::fast();
-
-/// Writes the profile, gzip'd where that is asked for (every reader takes both).
-pub(super) fn write(export: &Export<'_>, compressed: bool, out: &mut dyn Write) -> Result<()> {
-    if compressed {
-        // No time and no name in the header: equal recordings give equal files.
-        let mut encoder = GzBuilder::new().write(out, LEVEL);
-        Encoder::new(export, &mut encoder).write()?;
-        encoder.finish()?;
-        Ok(())
-    } else {
-        Encoder::new(export, out).write()
-    }
+pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
+    Encoder::new(export, out).write()
 }
 
-/// Which file a location is of.
+/// Mapping of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Home {
     Module(ModuleKey),
@@ -44,22 +31,21 @@ enum Home {
     Generated,
 }
 
-/// Writes message after message, so that memory grows with the program, not with the
-/// profile.
+/// Writes message by message: memory grows with the program, not with the profile.
 struct Encoder<'a> {
     export: &'a Export<'a>,
     out: &'a mut dyn Write,
-    /// The bytes of one message; kept for its room.
+    /// Bytes of one message; reused.
     bytes: Vec<u8>,
     strings: FxHashMap<String, i64>,
     functions: FxHashMap<(i64, i64), u64>,
     mappings: FxHashMap<Home, u64>,
-    /// The location of each site, 0 where it has none yet.
+    /// Location of each site; 0: none yet.
     locations: Vec<u64>,
     location_count: u64,
-    /// Of each site the file that the first of its places is in.
+    /// File of each site's first place.
     homes: Vec<Option<Home>>,
-    /// The labels that all samples of a thread have.
+    /// Labels common to a thread's samples.
     thread_labels: FxHashMap<u32, Vec<Label>>,
 }
 
@@ -75,20 +61,20 @@ impl<'a> Encoder<'a> {
             mappings: FxHashMap::default(),
             locations: vec![0; sites],
             location_count: 0,
-            homes: homes(export),
+            homes: export.first_places(home),
             thread_labels: FxHashMap::default(),
         }
     }
 
     fn write(mut self) -> Result<()> {
-        // The table of strings begins with the empty one.
+        // The first string is empty.
         self.string("")?;
         self.main_mapping()?;
         self.head()?;
         let (profile, filter) = (self.export.profile, self.export.filter);
         let (tree, counts) = count_stacks(profile, filter, &Stop::new()).unwrap_or_default();
         let threads = who::threads(&self.export.profile.trace);
-        let session = self.export.profile.trace.session.as_ref();
+        let session = self.export.session();
         let period = session.map_or(0, |session| signed(session.period.0));
         for StackCount {
             thread,
@@ -115,10 +101,10 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// Everything that is there once.
+    /// The single fields.
     fn head(&mut self) -> Result<()> {
         let export = self.export;
-        let session = export.profile.trace.session.as_ref();
+        let session = export.session();
         let clock = match session.map(|session| session.clock) {
             Some(SampleClock::Wall) => "wall",
             _ => "cpu",
@@ -176,7 +162,7 @@ impl<'a> Encoder<'a> {
         Ok(index)
     }
 
-    /// The location of a site, written when it is first asked for.
+    /// Location of a site, written on first use.
     fn location(&mut self, site: SiteId) -> Result<u64> {
         if let Some(&known) = self.locations.get(site as usize)
             && known != 0
@@ -192,7 +178,7 @@ impl<'a> Encoder<'a> {
                 line: i64::from(frame.line()),
             });
         }
-        // The innermost comes first here.
+        // pprof's order: innermost first.
         lines.reverse();
         let home = self.homes.get(site as usize).copied().flatten();
         let mapping_id = match home {
@@ -229,7 +215,7 @@ impl<'a> Encoder<'a> {
         Ok(id)
     }
 
-    /// The program comes first: readers take the first mapping for it.
+    /// First, because readers take the first mapping for the program.
     fn main_mapping(&mut self) -> Result<()> {
         let modules = &self.export.profile.trace.modules;
         let main = modules.values().filter(|module| module.main);
@@ -252,7 +238,7 @@ impl<'a> Encoder<'a> {
                 let build_id = module.and_then(|module| module.build_id.as_ref());
                 (harmless(path), build_id.map(ToString::to_string))
             }
-            // As perf and its converters call them.
+            // Names as in perf and its converters.
             Home::Kernel => ("[kernel.kallsyms]".to_owned(), None),
             Home::Generated => ("[generated code]".to_owned(), None),
         };
@@ -260,7 +246,7 @@ impl<'a> Encoder<'a> {
             id,
             filename: self.string(&name)?,
             build_id: self.string(&build_id.unwrap_or_default())?,
-            // So that no reader looks for names that we do not have.
+            // Keeps readers from looking for symbols.
             has_functions: true,
             has_filenames: true,
             has_line_numbers: true,
@@ -294,12 +280,9 @@ impl<'a> Encoder<'a> {
         let Some(entry) = entry else {
             return Ok(());
         };
-        labels.push(self.text_label("region", entry.region.name())?);
-        if !tier(entry).is_empty() {
-            labels.push(self.text_label("tier", &harmless(tier(entry)))?);
-        }
-        if part(entry) != tier(entry) && !part(entry).is_empty() {
-            labels.push(self.text_label("part", &harmless(part(entry)))?);
+        labels.push(self.text_label("region", region_key(entry.region, profile.is_native()))?);
+        if !entry.tier.is_empty() {
+            labels.push(self.text_label("tier", &harmless(&entry.tier))?);
         }
         Ok(())
     }
@@ -321,45 +304,35 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// Where the first place of each site is.
-fn homes(export: &Export<'_>) -> Vec<Option<Home>> {
-    let profile = export.profile;
-    let mut homes = vec![None; profile.sites.len()];
-    for (place, &site) in profile.trace.places.iter().zip(&profile.site_of_place) {
-        let home = match *place {
-            Place::Native(module, _) => Home::Module(module),
-            Place::Kernel(_) => Home::Kernel,
-            Place::Code(..)
-            | Place::Interpreted { .. }
-            | Place::Entering { .. }
-            | Place::Generated
-            | Place::Doubtful => Home::Generated,
-            Place::Unmapped | Place::Idle => continue,
-        };
-        if let Some(slot) = homes.get_mut(site as usize) {
-            slot.get_or_insert(home);
-        }
+/// File of a place.
+fn home(place: &Place) -> Option<Home> {
+    match *place {
+        Place::Native(module, _) => Some(Home::Module(module)),
+        Place::Kernel(_) => Some(Home::Kernel),
+        Place::Code(..)
+        | Place::Interpreted { .. }
+        | Place::Entering { .. }
+        | Place::Generated
+        | Place::Doubtful => Some(Home::Generated),
+        Place::Unmapped | Place::Idle => None,
     }
-    homes
 }
 
-/// What `pprof -comments` shows: what this is, and what limits its truth.
+/// Output of `pprof -comments`: producer, command, VM, limits of accuracy.
 fn comments(export: &Export<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(session) = &export.profile.trace.session {
+    if let Some(session) = export.session() {
         lines.push(session.producer.clone());
-        lines.push(session.command.join(" "));
+        lines.push(export.command());
         let vm = format!("{} {}", session.vm.kind, session.vm.version);
         lines.push(vm.trim_end().to_owned());
     }
-    for line in truth_of(export.profile, export.summary) {
-        let samples = line.samples.map(|n| format!("{} samples ", count(n)));
-        lines.push(format!(
-            "limit: {}{}",
-            samples.unwrap_or_default(),
-            line.text
-        ));
-    }
+    let limits = truth_of(export.profile, export.summary);
+    lines.extend(
+        limits
+            .iter()
+            .map(|line| format!("limit: {}", line.in_full())),
+    );
     lines
 }
 

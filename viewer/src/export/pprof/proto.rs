@@ -1,8 +1,7 @@
-//! The messages of pprof's `profile.proto` (package `perftools.profiles`), as published
-//! at github.com/google/pprof/blob/main/proto/profile.proto. Fields that we never write
-//! are left out.
+//! Messages of pprof's `profile.proto` (package `perftools.profiles`), published at
+//! github.com/google/pprof/blob/main/proto/profile.proto, without unused fields.
 
-/// What a value means: indices in the table of strings.
+/// Type of a value: indices in the string table.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct ValueType {
     #[prost(int64, tag = "1")]
@@ -11,10 +10,9 @@ pub(super) struct ValueType {
     pub unit: i64,
 }
 
-/// A stack with its values.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct Sample {
-    /// Locations, the innermost first.
+    /// Locations, innermost first.
     #[prost(uint64, repeated, tag = "1")]
     pub location_id: Vec<u64>,
     /// One for each [`ValueType`] of the profile.
@@ -24,7 +22,7 @@ pub(super) struct Sample {
     pub label: Vec<Label>,
 }
 
-/// What else is known about a sample: a string or a number.
+/// String or number attached to a sample.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct Label {
     #[prost(int64, tag = "1")]
@@ -35,7 +33,7 @@ pub(super) struct Label {
     pub number: i64,
 }
 
-/// A file that code is mapped from.
+/// File with mapped code.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct Mapping {
     #[prost(uint64, tag = "1")]
@@ -54,19 +52,17 @@ pub(super) struct Mapping {
     pub has_inline_frames: bool,
 }
 
-/// A place in a program.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct Location {
     #[prost(uint64, tag = "1")]
     pub id: u64,
     #[prost(uint64, tag = "2")]
     pub mapping_id: u64,
-    /// The function executing there, then those that it was inlined into.
+    /// The executing function, then the functions it was inlined into.
     #[prost(message, repeated, tag = "4")]
     pub line: Vec<Line>,
 }
 
-/// A line of a function.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub(super) struct Line {
     #[prost(uint64, tag = "1")]
@@ -75,7 +71,6 @@ pub(super) struct Line {
     pub line: i64,
 }
 
-/// A function.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub(super) struct Function {
     #[prost(uint64, tag = "1")]
@@ -88,8 +83,7 @@ pub(super) struct Function {
     pub filename: i64,
 }
 
-/// A profile. Its long lists are written one by one, which is the same in this format:
-/// see [`super::Encoder`].
+/// A profile. [`super::Encoder`] writes the long lists item by item, which yields the same bytes.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct Profile {
     #[prost(message, repeated, tag = "1")]
@@ -108,16 +102,11 @@ pub(super) struct Profile {
     pub default_sample_type: i64,
 }
 
-/// The tags of the lists that [`Profile`] leaves to be written one by one.
+/// Tags of the lists that [`Profile`] lacks.
 pub(super) mod tags {
-    /// [`super::Sample`].
     pub(in super::super) const SAMPLE: u32 = 2;
-    /// [`super::Mapping`].
     pub(in super::super) const MAPPING: u32 = 3;
-    /// [`super::Location`].
     pub(in super::super) const LOCATION: u32 = 4;
-    /// [`super::Function`].
     pub(in super::super) const FUNCTION: u32 = 5;
-    /// Strings.
     pub(in super::super) const STRING: u32 = 6;
 }

@@ -1,10 +1,10 @@
-//! What is shown, as comma-separated values: its tables, an empty line between two.
-//! Numbers are whole: shares from 0 to 1, times in seconds, sizes in bytes.
+//! Tables as comma-separated values, an empty line between two. Shares go from 0 to 1, times are in
+//! seconds, sizes in bytes.
 
 use crate::present::document::{Document, Part, Table, Value, each};
 use vmscope_symbolizer::Stop;
 
-/// The tables, or a sentence where there is none; `None` where it was stopped.
+/// Encoded tables, or an error sentence for documents without tables; `None` after a stop.
 pub fn encode(shown: &Document, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
     let tables = shown.parts.iter().filter_map(|part| match part {
         Part::Table(table) => Some(table),
@@ -50,8 +50,8 @@ fn cell(cell: &Value) -> String {
     }
 }
 
-/// A name that a spreadsheet would take for a formula begins with an apostrophe: names are
-/// whatever the target says they are.
+/// An apostrophe precedes names that a spreadsheet would execute as formulas: the target chooses
+/// its names.
 fn not_a_formula(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         format!("'{text}")

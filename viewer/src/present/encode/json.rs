@@ -1,11 +1,10 @@
-//! What is shown, as JSON (docs/views.md).
+//! Documents as JSON (docs/views.md).
 
 use crate::present::document::{Axis, Chart, Document, Part, Table, Value, each};
 use serde_json::{Value as Json, json};
 use vmscope_symbolizer::Stop;
 
-/// All of it, with names as the recording has them, or a sentence where it can't be written;
-/// `None` where it was stopped.
+/// The document with names as recorded, or a sentence after a failure; `None` after a stop.
 pub fn encode(shown: &Document, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
     let parts: Option<Vec<Json>> = shown.parts.iter().map(|one| part(one, stop)).collect();
     let value = json!({ "title": shown.title, "parts": parts? });

@@ -1,4 +1,4 @@
-//! A view's charts as a picture.
+//! Charts as SVG.
 
 use crate::present::document::{Axis, Chart, Document, Part};
 use crate::present::text::harmless;
@@ -7,29 +7,28 @@ use inferno::flamegraph::{Options, from_lines};
 use svg::Document as Svg;
 use svg::node::element::{Group, Polyline, Rectangle, Text};
 
-/// In pixels.
+/// Pixels.
 const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 320.0;
 const MARGIN: f64 = 40.0;
 
-/// A letter of a legend is no wider, in most fonts of this size.
+/// Maximum width of a letter in most fonts of this size.
 const LETTER: f64 = 8.0;
 /// Columns of a name in a legend.
 const LEGEND_NAME: usize = 30;
-/// Room for how many names there are more.
+/// Width of the number of omitted names.
 const LEGEND_MORE: f64 = 110.0;
 
-/// Told apart by people who see red and green alike; used again when there are more
-/// series.
+/// Distinguishable with red-green blindness; reused for further series.
 const COLORS: [&str; 9] = [
     "#009e73", "#e69f00", "#d55e00", "#cc79a7", "#56b4e9", "#0072b2", "#f0e442", "#999999",
     "#555555",
 ];
 
-/// The charts, one below the other; a flame graph by itself.
+/// The charts below each other; a flame graph alone.
 ///
 /// # Errors
-/// A sentence, where there is none.
+/// A sentence, without charts.
 pub fn encode(shown: &Document) -> Result<Vec<u8>, String> {
     let charts = shown.parts.iter().filter_map(|part| match part {
         Part::Chart(chart) => Some(chart),
@@ -94,7 +93,7 @@ fn draw(chart: &Chart) -> Option<Group> {
     }
 }
 
-/// The plot's inside: left, top, width, height.
+/// Inside of the plot: left, top, width, height.
 const INSIDE: (f64, f64, f64, f64) = (MARGIN, MARGIN, WIDTH - 2.0 * MARGIN, HEIGHT - 2.0 * MARGIN);
 
 #[expect(clippy::cast_precision_loss, reason = "columns and labels of a chart")]
@@ -150,7 +149,7 @@ fn stacked(title: &str, axis: &Axis, series: &[(String, Vec<f64>)]) -> Group {
     legend(names.zip(COLORS.iter().copied().cycle()), group)
 }
 
-/// Names in their colours below the axis, as many as two lines hold.
+/// Names in their colours below the axis, in at most two lines.
 #[expect(clippy::cast_precision_loss, reason = "letters of a name")]
 fn legend<'a>(names: impl Iterator<Item = (&'a str, &'a str)>, mut group: Group) -> Group {
     let (left, top, width, height) = INSIDE;

@@ -1,13 +1,13 @@
-//! What is shown, as text.
+//! Documents as plain text.
 
 use crate::present::document::{Chart, Column, Document, Part, Table, Value, each};
-use crate::present::numbers::count;
+use crate::present::numbers::{count, percent};
 use crate::present::text::harmless;
 use crate::present::text::width;
 use std::iter::once;
 use vmscope_symbolizer::Stop;
 
-/// What is shown, whole, as plain text; `None` where it was stopped.
+/// The whole document; `None` after a stop.
 pub fn text_of(shown: &Document, stop: &Stop) -> Option<String> {
     let mut text = format!("{}\n", harmless(&shown.title));
     for part in &shown.parts {
@@ -26,7 +26,7 @@ pub fn text_of(shown: &Document, stop: &Stop) -> Option<String> {
     Some(text)
 }
 
-/// A chart as the numbers that it is drawn from.
+/// A chart as its numbers.
 fn put_chart(chart: &Chart, text: &mut String, stop: &Stop) -> Option<()> {
     let mut table = match chart {
         Chart::Stacked { title, series, .. } => {
@@ -117,7 +117,7 @@ fn cell(cell: &Value) -> String {
         Value::Empty => String::new(),
         Value::Text(text) => harmless(text),
         Value::Count(number) | Value::Bytes(number) => count(*number),
-        Value::Share(share) => format!("{:.2}%", share * 100.0),
+        Value::Share(share) => percent(*share),
         Value::Seconds(seconds) => format!("{seconds:.6}"),
     }
 }

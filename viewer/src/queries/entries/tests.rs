@@ -32,7 +32,7 @@ fn answers(profile: &Profile, mut check: impl FnMut(&Entries, &Summary, &Filter)
         let summary = Arc::new(Summary::of(profile, &filter, &stop).unwrap());
         assert!(summary.total > 0);
         for by in GroupBy::ALL {
-            let entries = Entries::of(profile, &index, (&summary, &filter), by, &stop);
+            let entries = Entries::of(profile, &index, (&summary, &filter), by, None, &stop);
             check(&entries.unwrap(), &summary, &filter);
         }
     }
@@ -64,6 +64,10 @@ fn counted(
                 let of = |id: EntryId| entries.index.methods.of_entry[id as usize];
                 let first = (0..).find(|other| of(*other) == of(id));
                 GroupKey::Method(first.unwrap())
+            }
+            GroupBy::Innermost => {
+                let inlined = profile.inlined_at(&profile.sites[site as usize]);
+                text(inlined.map_or(&one.name, |frame| &frame.name))
             }
             GroupBy::Class => text(&one.module),
             GroupBy::Region => GroupKey::Region(one.region),
@@ -152,4 +156,38 @@ fn ranges_have_the_samples_of_their_entry_in_the_group() {
             }
         }
     });
+}
+
+#[test]
+fn inlined_functions_stand_below_the_function_around_them() {
+    let profile = profile(screens::native());
+    let mut seen = 0;
+    answers(&profile, |entries, summary, _| {
+        for group in &entries.groups {
+            for member in entries.members_of(group) {
+                let ranges = entries.ranges(&profile, group, member.entry);
+                let sum: u64 = ranges.iter().map(|range| range.samples).sum();
+                assert_eq!(sum, member.samples, "{:?}", group.key);
+                if entries.by != GroupBy::Entry {
+                    continue;
+                }
+                // Each inlined function has one row, with all its samples.
+                let of_site = |site: &Site| {
+                    let frame = profile.inlined_at(site);
+                    frame.map(|frame| Arc::clone(&frame.name))
+                };
+                for range in &ranges {
+                    let name = of_site(&profile.sites[range.site as usize]);
+                    let sites = profile.sites.iter().zip(&summary.sites);
+                    let same = sites.filter(|(site, _)| {
+                        site.entry == member.entry && of_site(site) == name && name.is_some()
+                    });
+                    let all: u64 = same.map(|(_, samples)| *samples).sum();
+                    assert!(name.is_none() || all == range.samples, "{name:?}");
+                    seen += usize::from(name.is_some());
+                }
+            }
+        }
+    });
+    assert!(seen > 0);
 }

@@ -1,4 +1,4 @@
-//! What the resolution of each part of a profile is worth (TRUTH.md §5).
+//! Quality of each part of a profile (docs/truth.md §5).
 
 use super::Concerns;
 use crate::queries::parts::part_of;
@@ -7,19 +7,16 @@ use vmscope_symbolizer::profile::{Entry, EntryKind};
 use vmscope_symbolizer::summary::Quality;
 use vmscope_symbolizer::{EntryId, Profile, Region, Summary};
 
-/// A part of a region, and what its samples are worth.
+/// Quality of a region's part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exact {
-    /// Which region.
     pub region: Region,
-    /// The part, in the VM's words; empty for what the VM does not divide.
+    /// In the VM's words; empty for undivided regions.
     pub part: String,
-    /// Its samples by what they are worth.
     pub quality: Quality,
 }
 
-/// All parts that have samples: by region as [`Region::ALL`] orders them, most samples
-/// first.
+/// Parts with samples, in the order of [`Region::ALL`], most samples first.
 #[must_use]
 pub fn exactness_of(profile: &Profile, summary: &Summary) -> Vec<Exact> {
     let mut by_part: FxHashMap<(Region, &str), Quality> = FxHashMap::default();
@@ -44,8 +41,7 @@ pub fn exactness_of(profile: &Profile, summary: &Summary) -> Vec<Exact> {
 }
 
 impl Concerns {
-    /// The entries with samples that a line concerns. Of those with ranges worth so much,
-    /// other ranges may be worth more.
+    /// Affected entries with samples. Entries of [`Concerns::Worth`] may have better ranges too.
     #[must_use]
     pub fn entries(self, profile: &Profile, summary: &Summary) -> Vec<EntryId> {
         let is_code = |entry: &Entry| !matches!(entry.kind, EntryKind::Function(_));

@@ -1,21 +1,18 @@
-//! What a live profile omitted, and how far back its samples reach.
+//! Omissions of a live profile, and the reach of its samples.
 
 use super::{About, TruthLine};
 use crate::present::numbers::some;
-use vmscope_records::TimeNs;
 use vmscope_symbolizer::Profile;
 
-/// What helps against most of it: the file holds everything.
+/// The file holds everything.
 const REMEDY: &str = "record with --output, and look at the file";
 
-/// Tells what was omitted.
 pub(super) fn tell(profile: &Profile, lines: &mut Vec<TruthLine>) {
     let Some(omitted) = profile.omitted else {
         return;
     };
     if let Some(kept_from) = profile.time_buckets.kept_from() {
-        let session = profile.trace.session.as_ref();
-        let begin = session.map_or(TimeNs(0), |session| session.time);
+        let begin = super::start_of(profile);
         let text = format!(
             "are from before {:.1} s and only in totals: windows, charts, callers, addresses, \
              versions of code and errors of shares reach back to then",
@@ -26,7 +23,7 @@ pub(super) fn tell(profile: &Profile, lines: &mut Vec<TruthLine>) {
     let samples = [
         (
             omitted.misnamed,
-            "of them count where they did before more was told of their code",
+            "were counted before later reports of their code",
         ),
         (
             omitted.late_samples,
@@ -39,33 +36,32 @@ pub(super) fn tell(profile: &Profile, lines: &mut Vec<TruthLine>) {
     let others = [
         (
             omitted.late,
-            ("record", "records"),
-            "told after their time was shown: samples of then know nothing of them",
+            ("late VM event", "late VM events"),
+            "of times already shown: earlier samples were not updated",
             About::Resolution,
         ),
         (
             omitted.names,
             ("time", "times"),
-            "a name or range had no room: it counts as `(others)`",
+            "too many names or ranges: further ones count as `(others)`",
             About::Resolution,
         ),
         (
             omitted.code,
             ("piece of code", "pieces of code"),
-            "that were gone lost their bytecodes for want of room: samples keep the names that \
-             they had",
+            "removed by the VM lost their bytecodes for lack of memory: samples keep earlier names",
             About::Resolution,
         ),
         (
             omitted.threads,
-            ("thread", "threads"),
-            "that were over are summed up as one of each role, the oldest first",
+            ("exited thread", "exited threads"),
+            "merged by role, the oldest first",
             About::Resolution,
         ),
         (
             omitted.records,
             ("record", "records"),
-            "of counters, collections, compilations and the like dropped for want of room, \
+            "of counters, collections, compilations and the like dropped for lack of memory, \
              the oldest first",
             About::Losses,
         ),

@@ -1,13 +1,16 @@
-//! What samples are resolved to, as far as that limits a report's truth.
+//! Limits of resolution.
 
 use super::{About, Concerns, TruthLine};
 use crate::present::numbers::{percent, ratio};
 use vmscope_records::Exactness;
-use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::profile::{Entry, EntryKind};
 use vmscope_symbolizer::summary::Quality;
 use vmscope_symbolizer::{Profile, Region, Summary};
 
-/// Samples in executable memory of no file that no adapter knows.
+/// Limits of native code.
+const FUNCTION: [&str; 2] = ["line approximate", "function known, line unknown"];
+
+/// Samples in anonymous executable memory unknown to all adapters.
 pub fn unnamed_generated(profile: &Profile, summary: &Summary) -> u64 {
     let of_entry = profile.entries.iter().zip(&summary.entries);
     of_entry
@@ -23,15 +26,11 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
     let generated = unnamed_generated(profile, summary);
     if generated > 0 {
         let why = if profile.is_native() {
-            "a JIT's, of a kind that vmscope does not read yet"
+            "vmscope does not read this JIT yet"
         } else {
-            "the VM told no name for it, or it was gone before it was read"
+            "the VM reported no name, or removed the code before it was read"
         };
-        let text = format!(
-            "({}) {} in generated code that is not named: {why}",
-            of_total(generated),
-            is(generated)
-        );
+        let text = format!("({}) in unnamed generated code: {why}", of_total(generated));
         let line = TruthLine::new(Some(generated), text, "");
         lines.push(line.concerning(Concerns::UnnamedGenerated));
     }
@@ -39,12 +38,21 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
     if unresolved > 0 {
         let has = if unresolved == 1 { "has" } else { "have" };
         let text = format!("({}) {has} no name", of_total(unresolved));
-        let line = TruthLine::new(Some(unresolved), text, "");
+        let native = profile.entries.iter().zip(&summary.entries);
+        let is_native = |(entry, samples): (&Entry, &u64)| {
+            let is_unnamed = entry.kind == EntryKind::Unnamed && !entry.module.is_empty();
+            *samples > 0 && is_unnamed && entry.region != Region::Kernel
+        };
+        let remedy = match native.into_iter().any(is_native) {
+            true => "binaries that are not stripped, or their debug packages",
+            false => "",
+        };
+        let line = TruthLine::new(Some(unresolved), text, remedy);
         lines.push(line.concerning(Concerns::Unnamed));
     }
     if quality.doubtful > 0 {
         let text = format!(
-            "({}) {} doubtful: the code there was replaced between two looks at it",
+            "({}) {} doubtful: the code changed between two polls",
             of_total(quality.doubtful),
             is(quality.doubtful)
         );
@@ -54,76 +62,53 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
     if quality.without_method > 0 {
         let of_interpreter = quality.interpreted.saturating_add(quality.without_method);
         let text = format!(
-            "({} of the interpreter's) {} of no method that its registers and stack would show",
-            percent(ratio(quality.without_method, of_interpreter)),
-            is(quality.without_method)
+            "({} of the interpreter's) without a method in registers and stack",
+            percent(ratio(quality.without_method, of_interpreter))
         );
         let line = TruthLine::new(Some(quality.without_method), text, "");
         lines.push(line.concerning(Concerns::Interpreter));
     }
+    let mut inexact =
+        |quality: &Quality, of_code: Option<bool>, of: &str, limits: [&str; 2], remedy: &str| {
+            let [approximate, method_only] = limits;
+            let (exactness, only) = (Exactness::Approximate, Exactness::MethodOnly);
+            for (exactness, samples, limit, remedy) in [
+                (exactness, quality.approximate, approximate, ""),
+                (only, quality.method_only, method_only, remedy),
+            ] {
+                if samples > 0 {
+                    let text = format!("({}){of}: {limit}", of_total(samples));
+                    let line = TruthLine::new(Some(samples), text, remedy);
+                    lines.push(line.concerning(Concerns::Worth(exactness, of_code)));
+                }
+            }
+        };
     if profile.is_native() {
-        near((quality, None), "", &of_total, lines);
-        let remedy = "debug information";
-        whole((quality, None), "function", remedy, &of_total, lines);
+        inexact(quality, None, "", FUNCTION, "debug information");
         return;
     }
-    // Of what a VM runs something else is known than of native code, and other things help.
-    let code = &summary.of_code;
-    let native = Quality {
-        approximate: quality.approximate.saturating_sub(code.approximate),
-        method_only: quality.method_only.saturating_sub(code.method_only),
-        ..Quality::default()
+    let code = match quality.interpreted {
+        0 => " in JIT code",
+        _ => " in JIT and interpreted code",
     };
-    let (code, native) = ((code, Some(true)), (&native, Some(false)));
-    near(code, "the VM's code, ", &of_total, lines);
-    whole(code, "method", "", &of_total, lines);
-    near(native, "native code, ", &of_total, lines);
-    whole(
-        native,
-        "native function",
-        "debug information, for lines",
-        &of_total,
-        lines,
-    );
+    let method = [
+        "bytecode and line approximate",
+        "method known, place unknown",
+    ];
+    inexact(&summary.of_code, Some(true), code, method, "");
+    let (native, remedy) = (native_of(summary), "debug information, for lines");
+    inexact(&native, Some(false), " in native code", FUNCTION, remedy);
 }
 
-/// Samples, and whether they are of the VM's code.
-type Of<'a> = (&'a Quality, Option<bool>);
-
-fn near(
-    (quality, of_vm): Of<'_>,
-    of: &str,
-    of_total: &dyn Fn(u64) -> String,
-    lines: &mut Vec<TruthLine>,
-) {
-    let samples = quality.approximate;
-    if samples > 0 {
-        let text = format!(
-            "({}) {} in {of}{}ranges that are approximate",
-            of_total(samples),
-            if samples == 1 { "is" } else { "are" },
-            if of.is_empty() { "" } else { "in " },
-        );
-        let line = TruthLine::new(Some(samples), text, "");
-        lines.push(line.concerning(Concerns::Worth(Exactness::Approximate, of_vm)));
-    }
-}
-
-fn whole(
-    (quality, of_vm): Of<'_>,
-    what: &str,
-    remedy: &str,
-    of_total: &dyn Fn(u64) -> String,
-    lines: &mut Vec<TruthLine>,
-) {
-    let samples = quality.method_only;
-    if samples > 0 {
-        let text = format!(
-            "({}) {} resolved to the {what} only, not to a place in it",
-            of_total(samples),
-            if samples == 1 { "is" } else { "are" },
-        );
-        let line = TruthLine::new(Some(samples), text, remedy);
-        lines.push(line.concerning(Concerns::Worth(Exactness::MethodOnly, of_vm)));
+/// Quality of native code: all but a VM's code.
+pub fn native_of(summary: &Summary) -> Quality {
+    let (all, code) = (&summary.quality, &summary.of_code);
+    Quality {
+        exact: all.exact.saturating_sub(code.exact),
+        approximate: all.approximate.saturating_sub(code.approximate),
+        method_only: all.method_only.saturating_sub(code.method_only),
+        unresolved: all.unresolved.saturating_sub(code.unresolved),
+        doubtful: all.doubtful.saturating_sub(code.doubtful),
+        ..Quality::default()
     }
 }

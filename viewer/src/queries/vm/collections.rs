@@ -1,77 +1,80 @@
-//! Collections: exact numbers from the VM's own counters, pauses from those that were
-//! observed.
+//! Collections: exact counts from VM counters, pauses from observed collections.
 
 use super::{Figure, Section};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use vmscope_records::{
-    COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Collection, CounterMeaning, SpaceUse, TimeNs,
+    COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, COLLECTIONS_TOTAL, CYCLE_PARTS_UNIT, Collection,
+    CounterMeaning, SpaceUse, TimeNs,
 };
 
-/// So many kinds of collection are told apart.
+/// Maximum number of rows.
 const MAX_COLLECTORS: usize = 32;
 
-/// So many causes, or kinds, of one collector; the rest is summed up.
+/// Maximum number of causes, and of kinds, per row.
 const MAX_WORDS: usize = 16;
 
-/// So many spaces are shown.
 const MAX_SPACES: usize = 32;
 
-/// The collections of one process in a window.
+/// Collections of one process in a window.
 #[derive(Debug, Default)]
 pub struct Collected<'a> {
-    /// By collector and kind, in the order in which the VM tells them.
+    /// All collections and concurrent cycles, if the VM counts them beside `collectors`.
+    pub all: Option<Figure<'a>>,
+    /// By collector and kind, in the VM's order.
     pub collectors: Vec<Collector<'a>>,
-    /// Collections that are seen, of more kinds than there is room for.
+    /// Observed collections of kinds beyond the maximum.
     pub left_out: u64,
-    /// The spaces around the last collection that tells of any.
+    /// Spaces around the last collection with spaces.
     pub spaces: &'a [SpaceUse],
-    /// Other figures of that section.
+    /// Other figures of the section.
     pub others: Vec<Figure<'a>>,
 }
 
 /// Collections of one kind.
 #[derive(Debug, Default)]
 pub struct Collector<'a> {
-    /// What they are called: [`Collection::label`].
+    /// [`Collection::label`].
     pub label: String,
-    /// How many there were, by the VM's own count: exact.
+    /// Number of collections, or of parts of cycles, by the VM's counter: exact. `None` as well if
+    /// the counters were not read near the window's ends.
     pub count: Option<Figure<'a>>,
-    /// How long they took, likewise, in nanoseconds.
+    /// Duration in ns, by the VM's counter, as `count`.
     pub time: Option<Figure<'a>>,
-    /// How many were seen, by looks that may miss some.
+    /// Whether the row counts parts of concurrent cycles: pauses, phases.
+    pub is_of_parts: bool,
+    /// Number of observed collections; polls may miss some.
     pub seen: u64,
-    /// Those of which begin and end were observed.
+    /// Number with observed begin and end.
     pub observed: u64,
-    /// The pauses that were observed, in nanoseconds, ascending: whole collections, or of
-    /// a concurrent one its phases in which the world stood still.
+    /// Observed pauses in ns, ascending: whole collections, or stop-the-world phases of concurrent
+    /// ones.
     pub pauses: Vec<u64>,
-    /// What caused those that were seen, most frequent first.
+    /// Causes of observed collections.
     pub causes: Words<'a>,
-    /// Of which kinds they were, where the VM's count does not tell those apart.
+    /// Kinds, if the VM's counter does not separate them.
     pub kinds: Words<'a>,
 }
 
-/// Words with their counts, most frequent first, and what there is no room for.
+/// Words with counts, most frequent first.
 #[derive(Debug, Default)]
 pub struct Words<'a> {
-    /// The words.
     pub listed: Vec<(&'a str, u64)>,
-    /// How many more there are, counted together.
+    /// Count of all further words.
     pub others: u64,
 }
 
 impl Collector<'_> {
-    /// The middle one of the observed pauses (the lower one of two).
+    /// Median of observed pauses (the lower of two).
     pub fn median(&self) -> Option<u64> {
         let middle = self.pauses.len().checked_sub(1)? / 2;
         self.pauses.get(middle).copied()
     }
 }
 
-/// The collections of a process; takes the section of their counters out of `sections`.
-/// `None` where nothing is told of any.
+/// Collections of a process; removes the section of their counters from `sections`. `None` without
+/// any report.
 pub(super) fn collected<'a>(
     collections: &[&'a Collection],
     sections: &mut Vec<Section<'a>>,
@@ -84,12 +87,8 @@ pub(super) fn collected<'a>(
     for figure in section.iter().flat_map(|section| &section.figures) {
         collected.take(*figure);
     }
-    let (from, to) = window;
-    let in_window = |one: &&&Collection| {
-        let ended = one.end.or(one.begin).unwrap_or(one.time);
-        ended >= from && one.begin.or(one.end).unwrap_or(one.time) <= to
-    };
-    let mut seen: Vec<&Collection> = collections.iter().filter(in_window).copied().collect();
+    let mut seen: Vec<&Collection> = collections.to_vec();
+    seen.retain(|one| overlaps(one, window));
     seen.sort_by_key(|one| one.end.or(one.begin).unwrap_or(one.time));
     let mut words: Vec<[FxHashMap<&str, u64>; 2]> = Vec::new();
     for one in &seen {
@@ -98,30 +97,66 @@ pub(super) fn collected<'a>(
             continue;
         };
         words.resize_with(words.len().max(place + 1), Default::default);
-        if let (Some(row), Some([causes, kinds])) =
-            (collected.collectors.get_mut(place), words.get_mut(place))
-        {
-            row.seen += 1;
-            row.observed += u64::from(one.begin.is_some() && one.end.is_some());
-            row.pauses.extend(pauses_of(one));
-            *causes.entry(&one.cause).or_default() += u64::from(!one.cause.is_empty());
-            let is_told = row.label == Collection::label(&one.collector, &one.kind);
-            *kinds.entry(&one.kind).or_default() += u64::from(!is_told);
-        }
+        let row = &mut collected.collectors[place];
+        let [causes, kinds] = &mut words[place];
+        row.seen += 1;
+        row.observed += u64::from(one.begin.is_some() && one.end.is_some());
+        row.pauses.extend(pauses_of(one));
+        *causes.entry(&one.cause).or_default() += u64::from(!one.cause.is_empty());
+        let is_told = row.label == Collection::label(&one.collector, &one.kind);
+        *kinds.entry(&one.kind).or_default() += u64::from(!is_told);
     }
     for (row, [causes, kinds]) in collected.collectors.iter_mut().zip(words) {
         row.pauses.sort_unstable();
         (row.causes, row.kinds) = (most(causes), most(kinds));
     }
+    let counts = collected.collectors.iter().filter_map(|row| row.count);
+    if !counts
+        .chain(collected.all)
+        .all(|count| covers(&count, window))
+    {
+        collected.all = None;
+        for row in &mut collected.collectors {
+            (row.count, row.time) = (None, None);
+        }
+    }
+    for row in &mut collected.collectors {
+        if let Some(count) = &mut row.count {
+            // Observed after the last reading, or before the first.
+            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+            let seen = row.seen as f64;
+            count.last = count.last.max(count.first + seen);
+        }
+    }
     let last = seen.iter().rev().find(|one| !one.spaces.is_empty());
     let spaces = last.map_or(&[][..], |one| one.spaces.as_slice());
     collected.spaces = spaces.get(..MAX_SPACES).unwrap_or(spaces);
     let is_empty = collected.collectors.is_empty() && collected.others.is_empty();
+    let is_empty = is_empty && collected.all.is_none();
     (!is_empty || collected.left_out > 0).then_some(collected)
 }
 
 impl<'a> Collected<'a> {
-    /// Takes a figure of the collections' section.
+    /// Number of whole collections by kind, else of all collections and concurrent cycles, by the
+    /// VM's counters. (G1's number of all has the pauses of its cycles, too.)
+    pub fn whole(&self) -> Option<f64> {
+        let all = self.all.map(|all| all.change());
+        self.counts(false).or(all)
+    }
+
+    /// Number of parts of concurrent cycles (pauses, phases), by the VM's counters.
+    pub fn parts(&self) -> Option<f64> {
+        self.counts(true)
+    }
+
+    fn counts(&self, of_parts: bool) -> Option<f64> {
+        let rows = self.collectors.iter();
+        let rows = rows.filter(|row| row.is_of_parts == of_parts);
+        let counts = rows.filter_map(|row| row.count);
+        counts.map(|count| count.change()).reduce(|a, b| a + b)
+    }
+
+    /// Adds a figure of the collections' section.
     fn take(&mut self, figure: Figure<'a>) {
         let time = (figure.unit == "ns").then(|| figure.name.strip_suffix(COLLECTION_TIME_SUFFIX));
         let (label, is_time) = match time.flatten() {
@@ -129,7 +164,12 @@ impl<'a> Collected<'a> {
             None => (figure.name, false),
         };
         let is_total = figure.meaning == CounterMeaning::Total;
-        if !is_total || !(is_time || figure.unit.is_empty()) {
+        if figure.name == COLLECTIONS_TOTAL {
+            self.all = Some(figure);
+            return;
+        }
+        let is_count = figure.unit.is_empty() || figure.unit == CYCLE_PARTS_UNIT;
+        if !is_total || !(is_time || is_count) {
             self.others.push(figure);
             return;
         }
@@ -137,23 +177,24 @@ impl<'a> Collected<'a> {
             self.others.push(figure);
             return;
         };
-        if let Some(row) = self.collectors.get_mut(place) {
-            *(if is_time {
-                &mut row.time
-            } else {
-                &mut row.count
-            }) = Some(figure);
+        let row = &mut self.collectors[place];
+        match is_time {
+            true => row.time = Some(figure),
+            false => {
+                row.is_of_parts = figure.unit == CYCLE_PARTS_UNIT;
+                row.count = Some(figure);
+            }
         }
     }
 
-    /// The row of a collection: the one that the VM's own count has, else its own.
+    /// Row of a collection: row of the VM's counter, else a new row.
     fn place_of(&mut self, one: &Collection) -> Option<usize> {
         let label = Collection::label(&one.collector, &one.kind);
         let known = |label: &str| self.collectors.iter().position(|row| row.label == label);
         (known(&label).or_else(|| known(&one.collector))).or_else(|| self.place(&label))
     }
 
-    /// The row of that label, made now if there is room.
+    /// Row of a label, created if there is room.
     fn place(&mut self, label: &str) -> Option<usize> {
         let known = self.collectors.iter().position(|row| row.label == label);
         if known.is_none() && self.collectors.len() < MAX_COLLECTORS {
@@ -167,12 +208,29 @@ impl<'a> Collected<'a> {
     }
 }
 
-/// The times for which the world was observed to stand still, in nanoseconds.
+/// Whether a counter was read at the ends of a window, but for a tenth of it.
+fn covers(figure: &Figure, (from, to): (TimeNs, TimeNs)) -> bool {
+    let (first, last) = figure.read;
+    let after = match to {
+        TimeNs(u64::MAX) => 0,
+        to => to.since(last).0,
+    };
+    let apart = from.since(first).0.saturating_add(after);
+    apart.saturating_mul(10) <= last.since(from).0
+}
+
+/// Whether a collection was in a window, as far as observed. Touching intervals do not overlap.
+pub fn overlaps(one: &Collection, (from, to): (TimeNs, TimeNs)) -> bool {
+    let first = one.begin.or(one.end).unwrap_or(one.time);
+    let last = one.end.or(one.begin).unwrap_or(one.time);
+    (last > from || first >= from) && first < to
+}
+
+/// Observed stop-the-world times, in ns.
 fn pauses_of(one: &Collection) -> impl Iterator<Item = u64> + '_ {
     let length = |begin: Option<TimeNs>, end: Option<TimeNs>| Some(end?.since(begin?).0);
     let whole = one.stop_the_world.then(|| length(one.begin, one.end));
-    // The phases of one that stops the world are parts of its pause; so are phases of
-    // phases that do.
+    // Nested stop-the-world phases are parts of the outer pause.
     let stops = |within: Option<u32>| {
         let outer = within.and_then(|index| one.phases.get(index as usize));
         outer.is_some_and(|outer| outer.stop_the_world)
@@ -188,7 +246,7 @@ fn pauses_of(one: &Collection) -> impl Iterator<Item = u64> + '_ {
 fn most(words: FxHashMap<&str, u64>) -> Words<'_> {
     let words: BTreeMap<&str, u64> = words.into_iter().filter(|(_, n)| *n > 0).collect();
     let mut listed: Vec<(&str, u64)> = words.into_iter().collect();
-    // Stable: the words themselves break ties.
+    // Stable: words break ties.
     listed.sort_by_key(|(_, count)| Reverse(*count));
     let others = listed.iter().skip(MAX_WORDS).map(|(_, count)| count).sum();
     listed.truncate(MAX_WORDS);
@@ -317,6 +375,59 @@ mod tests {
         let one = collected(&all, &mut sections, WINDOW).expect("collections");
         let causes = &one.collectors[0].causes;
         assert_eq!((causes.listed.len(), causes.others), (MAX_WORDS, 500 - 16));
+    }
+
+    #[test]
+    fn counters_that_were_not_read_at_the_windows_ends_count_nothing() {
+        let all = [collection(1, 930, 931, ""), collection(2, 950, 960, "")];
+        let all: Vec<&Collection> = all.iter().collect();
+        let counts = |read: (u64, u64), change: f64, window: (u64, u64)| {
+            let read = (TimeNs(read.0), TimeNs(read.1));
+            let figures = ["G1, young", "cycles and collections"].map(|name| Figure {
+                read,
+                ..total(name, "", 0.0, change)
+            });
+            let mut sections = section(figures.into());
+            let window = (TimeNs(window.0), TimeNs(window.1));
+            let one = collected(&all, &mut sections, window).expect("collections");
+            (one.whole(), one.collectors[0].seen)
+        };
+        let end = u64::MAX;
+        assert_eq!(counts((100, 980), 2.0, (100, end)), (Some(2.0), 2));
+        assert_eq!(counts((90, 980), 7.0, (100, 1000)), (Some(7.0), 2));
+        // Read before the window, and never in it.
+        assert_eq!(counts((900, 900), 0.0, (920, 970)), (None, 2));
+        assert_eq!(counts((500, 900), 7.0, (920, 970)), (None, 2));
+        // Far from its ends.
+        assert_eq!(counts((100, 980), 7.0, (500, end)), (None, 2));
+        assert_eq!(counts((100, 800), 7.0, (100, 1000)), (None, 2));
+        // The last one was not read.
+        assert_eq!(counts((100, 940), 1.0, (100, end)), (Some(2.0), 2));
+    }
+
+    #[test]
+    fn the_number_of_all_collections_is_not_added_to_its_parts() {
+        let figures = vec![
+            total("Copy, young", "", 5.0, 12.0),
+            total("MSC, full", "", 1.0, 3.0),
+            total(
+                "G1, pause of a concurrent cycle",
+                CYCLE_PARTS_UNIT,
+                2.0,
+                6.0,
+            ),
+            total("cycles and collections", "", 8.0, 21.0),
+        ];
+        let one = collected(&[], &mut section(figures), WINDOW).expect("collections");
+        assert_eq!(one.collectors.len(), 3);
+        assert_eq!((one.whole(), one.parts()), (Some(9.0), Some(4.0)));
+        // Only cycles are counted (Z), or only parts of them (Shenandoah).
+        let figures = vec![total("cycles and collections", "", 1.0, 3.0)];
+        let one = collected(&[], &mut section(figures), WINDOW).expect("collections");
+        assert_eq!((one.whole(), one.parts()), (Some(2.0), None));
+        let figures = vec![total("Shenandoah", CYCLE_PARTS_UNIT, 1.0, 9.0)];
+        let one = collected(&[], &mut section(figures), WINDOW).expect("collections");
+        assert_eq!((one.whole(), one.parts()), (None, Some(8.0)));
     }
 
     #[test]

@@ -1,49 +1,43 @@
-//! The figures of a VM over a window, by section.
+//! Figures of a VM over a window, by section.
 
 use rustc_hash::FxHashMap;
 use vmscope_records::{Counter, CounterMeaning, TimeNs};
 
-/// So many figures of a process are told of.
+/// Maximum number of figures per process.
 const MAX_FIGURES: usize = 1000;
 
-/// Figures that a VM tells together.
+/// Related figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section<'a> {
     /// In the VM's words.
     pub name: &'a str,
-    /// In the order in which it tells them.
+    /// In the VM's order.
     pub figures: Vec<Figure<'a>>,
 }
 
-/// A figure of a VM over the report's window.
+/// VM figure over a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure<'a> {
     /// In the VM's words.
     pub name: &'a str,
     /// `bytes`, `ns` …; empty for a plain count.
     pub unit: &'a str,
-    /// A level, or a total since the VM's start.
     pub meaning: CounterMeaning,
-    /// The value that the window began with, or the first one in it.
+    /// Value at the window's begin, or the first one in it.
     pub first: f64,
-    /// The newest value.
     pub last: f64,
-    /// The least value, `first` included.
     pub min: f64,
-    /// The greatest.
     pub max: f64,
-    /// When `first` and `last` were read: VMs are asked about once a second, so that is
-    /// not quite the window.
+    /// Times of `first` and `last`: polls happen about once a second, not at the window's ends.
     pub read: (TimeNs, TimeNs),
 }
 
 impl Figure<'_> {
-    /// What it changed by, or grew by.
     pub fn change(&self) -> f64 {
         self.last - self.first
     }
 
-    /// How fast it grew, between the times at which it was read; 0 where that is once.
+    /// Rate between the times of `first` and `last`; 0 for a single value.
     pub fn per_second(&self) -> f64 {
         let seconds = self.read.1.since(self.read.0).as_secs_f64();
         if seconds > 0.0 {
@@ -54,19 +48,15 @@ impl Figure<'_> {
     }
 }
 
-/// The figures of one process that have a value by the end of `window`, and how many
-/// values there was no room for.
+/// Figures of one process with a value by the end of `window`, and the number of omitted values.
 pub(super) fn figures_of<'a>(
     counters: &[&'a Counter],
     window: (TimeNs, TimeNs),
 ) -> (Vec<Section<'a>>, u64) {
     let (from, to) = window;
     let mut sections: Vec<Section> = Vec::new();
-    let mut section_of: FxHashMap<&str, usize> = FxHashMap::default();
     let mut place_of: FxHashMap<(&str, &str), (usize, usize)> = FxHashMap::default();
     let mut left_out = 0;
-    // A VM tells its figures in the same order each time: where the next one is, likely.
-    let mut next = (0, 0);
     for counter in counters.iter().filter(|counter| counter.time <= to) {
         let (section, name, value) = (&*counter.section, &*counter.name, counter.value);
         let fresh = Figure {
@@ -79,54 +69,32 @@ pub(super) fn figures_of<'a>(
             max: value,
             read: (counter.time, counter.time),
         };
-        let is_next = |next: &(usize, usize)| {
-            let likely = sections.get(next.0);
-            likely.is_some_and(|likely| {
-                likely.name == section && likely.figures.get(next.1).is_some_and(|f| f.name == name)
-            })
-        };
-        let known = match Some(next).filter(is_next) {
-            Some(next) => Some(next),
-            None => place_of.get(&(section, name)).copied(),
-        };
-        let Some((section, place)) = known else {
+        let Some(&(at, place)) = place_of.get(&(section, name)) else {
             if place_of.len() >= MAX_FIGURES {
                 left_out += 1;
                 continue;
             }
-            let at = *section_of.entry(section).or_insert_with(|| {
-                let figures = Vec::new();
+            let known = sections.iter().position(|known| known.name == section);
+            let at = known.unwrap_or(sections.len());
+            if known.is_none() {
                 sections.push(Section {
                     name: section,
-                    figures,
+                    figures: Vec::new(),
                 });
-                sections.len() - 1
-            });
-            if let Some(slot) = sections.get_mut(at) {
-                place_of.insert((section, name), (at, slot.figures.len()));
-                slot.figures.push(fresh);
             }
+            let figures = &mut sections[at].figures;
+            place_of.insert((section, name), (at, figures.len()));
+            figures.push(fresh);
             continue;
         };
-        let count = sections.len();
-        let figures = sections
-            .get_mut(section)
-            .map(|section| &mut section.figures);
-        let is_last = figures.as_ref().is_some_and(|all| place + 1 >= all.len());
-        next = match is_last {
-            false => (section, place + 1),
-            true if section + 1 < count => (section + 1, 0),
-            true => (0, 0),
-        };
-        if let Some(figure) = figures.and_then(|figures| figures.get_mut(place)) {
-            if counter.time <= from {
-                *figure = fresh;
-            } else {
-                figure.last = value;
-                figure.read.1 = counter.time;
-                figure.min = figure.min.min(value);
-                figure.max = figure.max.max(value);
-            }
+        let figure = &mut sections[at].figures[place];
+        if counter.time <= from {
+            *figure = fresh;
+        } else {
+            figure.last = value;
+            figure.read.1 = counter.time;
+            figure.min = figure.min.min(value);
+            figure.max = figure.max.max(value);
         }
     }
     (sections, left_out)

@@ -1,56 +1,52 @@
-//! What VMs tell about themselves over the report's window: their figures by section, and
-//! their collections. Pure functions of a profile, bounded whatever the recording says.
+//! Reports of VMs over a window: figures by section, collections. Bounded for any recording.
 
 mod collections;
 mod figures;
-mod json;
 
-pub use collections::{Collected, Collector, Words};
+pub use collections::{Collected, Collector, Words, overlaps};
 pub use figures::{Figure, Section};
-pub use json::{CompilersPart, VmPart, compilers_part, vm_parts};
 
 use collections::collected;
 use figures::figures_of;
 use vmscope_records::{Collection, Counter, Pid, ProcessKey, TimeNs};
 use vmscope_symbolizer::{Profile, Summary, Trace};
 
-/// So many processes are told of.
+/// Maximum number of processes.
 const MAX_PROCESSES: usize = 16;
 
-/// What the VM of one process tells.
+/// Reports of one process's VM.
 #[derive(Debug)]
 pub struct VmOf<'a> {
-    /// The process, as the trace knows it.
     pub process: ProcessKey,
-    /// The process; `None` where the recording does not say which it was.
+    /// `None` if the recording lacks the process.
     pub pid: Option<Pid>,
-    /// Whether it is the one that was attached to or started.
+    /// Whether vmscope launched or attached to this process.
     pub is_main: bool,
-    /// Its collections; `None` where nothing is told of any.
+    /// `None` without any report.
     pub collected: Option<Collected<'a>>,
-    /// Its other figures, in the order in which it tells them.
+    /// Other figures, in the VM's order.
     pub sections: Vec<Section<'a>>,
-    /// Values of figures that there was no room for.
+    /// Number of omitted values.
     pub values_left_out: u64,
 }
 
-/// What all VMs tell.
+/// Reports of all VMs.
 #[derive(Debug)]
 pub struct Vms<'a> {
     /// By process, the main one first.
     pub of: Vec<VmOf<'a>>,
-    /// Processes that there was no room for.
+    /// Number of omitted processes.
     pub left_out: usize,
 }
 
 impl<'a> Vms<'a> {
-    /// What is known of them by the end of the window.
+    /// Reports up to the end of the window.
     pub fn of(profile: &'a Profile, summary: &Summary) -> Self {
         let trace = &profile.trace;
         let counters = trace.counters.iter().map(|counter| counter.process);
         let collections = trace.collections.iter().map(|one| one.process);
         let mut keys: Vec<ProcessKey> = counters.chain(collections).collect();
-        // Few are of another process than the one before.
+        // Neighbours mostly belong to one process.
         keys.dedup();
         keys.sort_unstable();
         keys.dedup();
@@ -58,7 +54,7 @@ impl<'a> Vms<'a> {
         let window = asked_in(trace, summary.window);
         let main = trace.session.as_ref().map(|session| session.pid);
         let is_main = |key: &ProcessKey| main.is_some() && pid_of(key) == main;
-        // Stable: what a process becomes by an exec comes after it.
+        // Stable: a process precedes its successor after an exec.
         keys.sort_by_key(|key| !is_main(key));
         let left_out = keys.len().saturating_sub(MAX_PROCESSES);
         keys.truncate(MAX_PROCESSES);
@@ -83,8 +79,8 @@ impl<'a> Vms<'a> {
     }
 }
 
-/// What VMs told in a window. They are asked a last time when a recording has ended: what
-/// they tell then is of a window that goes on to its end.
+/// Window of VM reports. VMs are polled once after a recording's end: that poll belongs to windows
+/// up to the end.
 fn asked_in(trace: &Trace, (from, to): (TimeNs, TimeNs)) -> (TimeNs, TimeNs) {
     match &trace.end {
         Some(end) if to >= end.time => (from, TimeNs(u64::MAX)),

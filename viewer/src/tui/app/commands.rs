@@ -11,7 +11,8 @@ use crate::tui::keys::{Command, GLOBAL, LIVE};
 use crate::tui::mode::{Ask, Edited, Mode, edit};
 use crate::tui::palette::{Item, Palette, Then, of_bindings};
 use crate::tui::screen::help;
-use crate::tui::views::{Find, ViewId};
+use crate::tui::view_id::ViewId;
+use crate::tui::views::Find;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use tui_input::Input;
 use vmscope_records::TimeNs;
@@ -19,7 +20,7 @@ use vmscope_symbolizer::{Profile, Region};
 
 /// Spans of a running process in seconds, in the order of key presses; the whole session comes
 /// last.
-const SPANS: [u64; 4] = [10, 30, 60, 300];
+pub(super) const SPANS: [u64; 4] = [10, 30, 60, 300];
 
 /// Maximum number of threads in the palette; the threads view lists all.
 const MAX_THREAD_ITEMS: usize = 200;
@@ -222,7 +223,7 @@ impl App {
             Then::Ask(Ask::Window, String::new()),
         ));
         items.push(line(
-            "only names with a text in them".to_owned(),
+            "only names that contain a text".to_owned(),
             Then::Ask(Ask::Names, self.pattern.clone()),
         ));
         for format in Format::ALL {
@@ -243,7 +244,7 @@ impl App {
             items.push(line(text, Then::FilterChange(FilterChange::Threads(only))));
         }
         for region in Region::ALL {
-            let text = format!("only region {}", region_name(region));
+            let text = format!("only region {}", region_name(region, profile.is_native()));
             items.push(line(
                 text,
                 Then::FilterChange(FilterChange::Regions(vec![region])),

@@ -1,26 +1,24 @@
-//! A running process: its profile grows, is held, is saved.
+//! A running process: growth, pause, saving.
 
 use super::{App, open};
 use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::Slot;
-use crate::tui::live::LiveNews;
+use crate::tui::live::LiveState;
 use std::time::Duration;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::Profile;
 
-/// A running process's picture grows each second, and is asked about anew when the answers
-/// before were paid off with so much a second: they take a hundredth of a processor, however
-/// much there is to be gone through.
+/// CPU budget for answers, per second of growth: 1 % of a CPU. New questions wait until the budget
+/// covers the CPU time of previous answers.
 const PAID: Duration = Duration::from_millis(10);
 
-/// No answer is paid off for longer than this takes: five seconds.
+/// Maximum debt: five seconds of the budget.
 const MOST_DEBT: Duration = Duration::from_millis(50);
 
 impl App {
-    /// The profile has grown, or sampling has ended.
-    pub(super) fn live_news(&mut self, profile: Option<&Profile>, news: LiveNews) {
-        let LiveNews::Grown(state) = news;
-        // Data that can't grow any more is not held back.
+    /// Handles news of a running process.
+    pub(super) fn live_news(&mut self, profile: Option<&Profile>, state: LiveState) {
+        // A finished process ends the pause.
         if self.paused && !state.ended.is_empty() {
             self.paused = false;
             self.filters.hold(None);
@@ -31,16 +29,15 @@ impl App {
         }
         self.debt = match state.ended.is_empty() {
             true => self.debt.saturating_sub(PAID),
-            // The last time that it grows is shown at once.
+            // The final state shows at once.
             false => Duration::ZERO,
         };
         self.live = Some(state);
     }
 
-    /// Turns to the profile as it has grown, once all that is shown was answered about it as
-    /// it was: asked anew each second, what takes longer than that would never be answered.
-    /// And what takes long is asked for the less often.
-    /// Returns whether it did.
+    /// Switches to the grown profile; returns `true` after a switch. Waits until the screen's
+    /// questions are answered: a switch every second would never let slow answers finish, and the
+    /// budget makes slow questions rare.
     pub(super) fn grow(&mut self, profile: Option<&Profile>) -> bool {
         let is_shown = |slot: &Slot| slot.is_shown_in(self.current);
         let is_asking = self.running.keys().any(is_shown);
@@ -58,8 +55,8 @@ impl App {
         true
     }
 
-    /// Drops threads from the filters that are over and were summed up with others: another
-    /// thread will have their place.
+    /// Removes exited threads from the filters after the profile merged them: other threads reuse
+    /// their indices.
     fn drop_threads(&mut self, profile: &Profile) {
         let is_gone = |thread: u32| {
             let thread = profile.trace.threads.get(thread as usize);
@@ -75,7 +72,7 @@ impl App {
         }
     }
 
-    /// Moves the window along, where only the last seconds are shown.
+    /// Moves the window of the last seconds.
     pub(super) fn follow_span(&mut self) {
         if let Some(seconds) = self.span {
             let (begin, end) = self.bounds;
@@ -85,12 +82,12 @@ impl App {
         }
     }
 
-    /// An answer took so long.
+    /// Charges an answer's CPU time to the budget.
     pub(super) fn owe(&mut self, took: Duration) {
         self.debt = (self.debt + took).min(MOST_DEBT);
     }
 
-    /// What was recorded is saved, or not.
+    /// Handles the result of saving.
     pub(super) fn saved(&mut self, saved: Result<String, String>) {
         self.quit_asked = false;
         self.is_saved |= saved.is_ok();

@@ -7,8 +7,9 @@ use crate::tui::keys::{Command, command_of};
 use crate::tui::live::LiveOrder;
 use crate::tui::mode::{Ask, Edited, Mode, edit, paste};
 use crate::tui::screen::{self, Spots};
-use crate::tui::views::{Click, Find, Press, ViewId};
-use ratatui::crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use crate::tui::view_id::ViewId;
+use crate::tui::views::{Click, Find, Press};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 use vmscope_symbolizer::Profile;
 
@@ -41,10 +42,18 @@ impl App {
                 }
             }
             Mode::Help(line) => self.mode = self.help_key(line, key),
+            Mode::Search(input) if key.code == KeyCode::Tab => {
+                self.pattern.clear();
+                self.find(profile, Find::Restore);
+                self.told(profile, Ask::Names, input.value(), effects);
+            }
             Mode::Search(mut input) => {
                 let edited = edit(&mut input, key);
                 match edited {
-                    Edited::Cancelled => self.search(profile, ""),
+                    Edited::Cancelled => {
+                        self.pattern.clear();
+                        self.find(profile, Find::Restore);
+                    }
                     Edited::Entered => {}
                     Edited::Changed | Edited::Ignored => {
                         let pattern = input.value().to_owned();

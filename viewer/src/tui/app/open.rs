@@ -14,6 +14,7 @@ impl App {
         self.has_grown = false;
         let until = self.live.as_ref().map(|live| live.until);
         self.bounds = bounds(profile, until);
+        self.follow_span();
         self.banner = banner(profile, self.live.as_ref());
     }
 }

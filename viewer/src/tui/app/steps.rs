@@ -3,7 +3,8 @@
 use super::App;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::history::Spot;
-use crate::tui::views::{Act, ViewId};
+use crate::tui::view_id::ViewId;
+use crate::tui::views::Act;
 
 impl App {
     /// Current place in the history.

@@ -1,4 +1,4 @@
-//! The line below the view: a prompt, a message, what takes long, or hints.
+//! Line below the view: prompt, message, progress, or hints.
 
 use crate::present::numbers::ratio;
 use crate::present::text::{line, width};
@@ -10,7 +10,10 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// Draws it.
+/// Keys that end a search, shown beside it.
+const SEARCH_KEYS: &str = "Enter keep  Tab filter  Esc back";
+
+/// Draws the line.
 pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let theme = &app.theme;
     let columns = usize::from(area.width);
@@ -32,15 +35,19 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         let column = width(prompt) + input.visual_cursor().saturating_sub(scroll);
         let column = u16::try_from(column).unwrap_or(0);
         frame.set_cursor_position((area.x + column, area.y));
-        // A search says at once that it finds nothing.
-        let note = line(&app.message, columns / 2);
+        // A failed search shows while the user types, otherwise the keys that end it.
+        let (note, role) = match &app.mode {
+            Mode::Search(_) if app.message.is_empty() => (SEARCH_KEYS, Role::Dim),
+            _ => (app.message.as_str(), Role::Warning),
+        };
+        let note = line(note, columns / 2);
         let at = columns.saturating_sub(width(&note));
         let note_area = Rect {
             x: area.x + u16::try_from(at).unwrap_or(0),
             width: u16::try_from(width(&note)).unwrap_or(0),
             ..area
         };
-        frame.render_widget(Line::styled(note, theme.style(Role::Warning)), note_area);
+        frame.render_widget(Line::styled(note, theme.style(role)), note_area);
         return;
     }
     if let Some(slow) = app.slow() {
@@ -54,7 +61,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(hints(app, columns), area);
 }
 
-/// What takes long, how far it is, and that it can be stopped.
+/// Progress of long work, and the key that stops it.
 fn working(app: &App, slow: &Slow, columns: usize) -> Line<'static> {
     let far = match slow.told {
         (_, 0) => String::new(),
@@ -69,8 +76,7 @@ fn working(app: &App, slow: &Slow, columns: usize) -> Line<'static> {
     ])
 }
 
-/// As many keys with their hints as there is room for: the view's own first, help last and
-/// always.
+/// Key hints in the available width: the view's own keys first, help last and always.
 fn hints(app: &App, columns: usize) -> Line<'static> {
     let own = app.view().map_or(&[][..], |view| view.bindings());
     let live = if app.live.is_some() { LIVE } else { &[] };

@@ -1,4 +1,4 @@
-//! The two lines above the view: tabs, and the breadcrumb with what stands at its right.
+//! Two lines above the view: tabs; breadcrumb, with sample counts at the right.
 
 use crate::present::numbers::{count, some};
 use crate::present::text::{line, width};
@@ -6,34 +6,31 @@ use crate::record::live_line::bytes;
 use crate::tui::app::App;
 use crate::tui::filter_state::Kind;
 use crate::tui::theme::Role;
-use crate::tui::views::ViewId;
+use crate::tui::view_id::ViewId;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
 use vmscope_symbolizer::Profile;
 
-/// A piece of the breadcrumb.
+/// Piece of the breadcrumb.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crumb {
-    /// What it says.
     pub text: String,
-    /// The filter that it stands for.
+    /// Filter behind the piece.
     pub kind: Option<Kind>,
 }
 
-/// What can be clicked outside the view.
+/// Clickable spot outside the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spots {
-    /// A view's tab.
     Tab(ViewId),
-    /// A filter.
     Crumb(Kind),
-    /// How much limits the truth.
+    /// Number of limits on the accuracy.
     Limits,
 }
 
-/// The breadcrumb of what is shown.
+/// Breadcrumb of filters and view.
 pub fn crumbs(app: &App, profile: &Profile) -> Vec<Crumb> {
     let begin = app.cx(profile).begin;
     let mut crumbs = Vec::new();
@@ -52,7 +49,7 @@ pub fn crumbs(app: &App, profile: &Profile) -> Vec<Crumb> {
     crumbs
 }
 
-/// The tabs: what they say and where they begin.
+/// Tabs: view, text, first column.
 fn tabs(app: &App) -> Vec<(ViewId, String, usize)> {
     let long: usize = ViewId::ALL.iter().map(|id| id.name().len() + 4).sum();
     let is_long = long <= usize::from(app.size.0);
@@ -70,7 +67,7 @@ fn tabs(app: &App) -> Vec<(ViewId, String, usize)> {
     ViewId::ALL.into_iter().zip(1..).map(tab).collect()
 }
 
-/// The line of tabs.
+/// Line of tabs.
 pub fn tabs_line(app: &App) -> Line<'static> {
     let spans = tabs(app).into_iter().map(|(id, text, _)| {
         let role = if id == app.current {
@@ -78,7 +75,7 @@ pub fn tabs_line(app: &App) -> Line<'static> {
         } else {
             Role::Dim
         };
-        // Told apart without colours, too.
+        // The current tab also differs without colours.
         let text = if id == app.current {
             text.replacen(' ', ":", usize::from(!text.starts_with(' ')))
                 .replacen(" ", "[", usize::from(text.starts_with(' ')))
@@ -90,7 +87,7 @@ pub fn tabs_line(app: &App) -> Line<'static> {
     Line::from(spans.collect::<Vec<_>>())
 }
 
-/// The breadcrumb's pieces as they are drawn, with where they begin.
+/// Pieces of the breadcrumb: filter, text, first column.
 fn crumb_spans(app: &App) -> Vec<(Option<Kind>, String, usize)> {
     let cross = app.theme.sign("✕", "x");
     let name = line(&app.name, usize::from(app.size.0) / 3);
@@ -109,8 +106,7 @@ fn crumb_spans(app: &App) -> Vec<(Option<Kind>, String, usize)> {
     pieces
 }
 
-/// What stands at the right of the breadcrumb: how it is with a running process, samples,
-/// and what limits them.
+/// Right end of the breadcrumb: state of a running process, sample count; number of limits.
 fn right_of_crumbs(app: &App) -> (String, String) {
     let samples = app.total().map(|n| some(n, "sample", "samples"));
     let limits = match app.limits() {
@@ -137,8 +133,7 @@ fn right_of_crumbs(app: &App) -> (String, String) {
     (text, limits)
 }
 
-/// What a running process's session has lost and recorded, in words of at most `room`
-/// columns; what is lost is said in any.
+/// Lost and recorded data of a running process in at most `room` columns; losses always show.
 fn recorded(app: &App, room: usize) -> String {
     let Some(live) = &app.live else {
         return String::new();
@@ -157,7 +152,7 @@ fn recorded(app: &App, room: usize) -> String {
     fits.filter(|_| live.bytes > 0).unwrap_or(lost)
 }
 
-/// Draws the breadcrumb with what stands at its right.
+/// Draws the breadcrumb and its right end.
 pub fn draw_crumbs(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let mut spans = Vec::new();
     for (index, (kind, text, _)) in crumb_spans(app).into_iter().enumerate() {
@@ -188,7 +183,7 @@ pub fn draw_crumbs(app: &App, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Line::from(spans), right);
 }
 
-/// What is at a place outside the view.
+/// Clickable spot at a position outside the view.
 pub fn spot_at(app: &App, at: Position) -> Option<Spots> {
     let column = usize::from(at.x);
     match at.y {
@@ -205,7 +200,7 @@ pub fn spot_at(app: &App, at: Position) -> Option<Spots> {
             if from_right <= width(&limits) {
                 return Some(Spots::Limits);
             }
-            // It is drawn over what is below it.
+            // The right end covers the breadcrumb.
             if from_right <= width(&limits) + width(&text) {
                 return None;
             }

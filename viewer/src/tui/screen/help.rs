@@ -1,4 +1,4 @@
-//! The help screen: the key table, as it is.
+//! Help screen: the key table.
 
 use crate::present::text;
 use crate::tui::app::App;
@@ -10,7 +10,7 @@ use ratatui::layout::{Margin, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-/// Columns for the keys.
+/// Width of the key column.
 const KEYS: usize = 16;
 
 fn area(app: &App) -> Rect {
@@ -20,17 +20,17 @@ fn area(app: &App) -> Rect {
     Rect::new((whole.width - width) / 2, 1, width, height)
 }
 
-/// How many columns its lines have.
+/// Width of a line.
 fn columns(app: &App) -> usize {
     usize::from(area(app).width.saturating_sub(4))
 }
 
-/// How many lines of it are on the screen.
+/// Number of visible lines.
 pub fn height(app: &App) -> usize {
     usize::from(area(app).height.saturating_sub(2))
 }
 
-/// How many lines it has.
+/// Total number of lines.
 pub fn lines(app: &App) -> usize {
     all(app).len()
 }
@@ -81,7 +81,7 @@ fn all(app: &App) -> Vec<Line<'static>> {
     lines
 }
 
-/// Draws it, from that line on.
+/// Draws the help from line `first` on.
 pub fn draw(app: &App, first: usize, frame: &mut Frame<'_>) {
     let area = area(app).intersection(frame.area());
     frame.render_widget(Clear, area);

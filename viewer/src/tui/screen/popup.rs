@@ -1,4 +1,4 @@
-//! The palette, over the view.
+//! Palette over the view.
 
 use crate::present::text;
 use crate::tui::app::App;
@@ -10,7 +10,6 @@ use ratatui::layout::{Margin, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-/// Draws the palette.
 pub fn palette(app: &App, palette: &Palette, frame: &mut Frame<'_>) {
     let whole = whole(app);
     let width = whole.width.saturating_sub(4).min(80);

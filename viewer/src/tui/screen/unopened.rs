@@ -1,5 +1,4 @@
-//! What is shown in place of a recording: how far its opening is, why it can't be, that there
-//! is no room.
+//! Screens without a recording: progress of opening, failure, terminal too small.
 
 use crate::present::numbers::ratio;
 use crate::present::text::line;
@@ -13,7 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use vmscope_symbolizer::Making;
 
-/// Where the terminal has no room.
+/// Draws the minimum size of a terminal.
 pub fn too_small(frame: &mut Frame<'_>, area: Rect) {
     let (columns, rows) = super::LEAST;
     let text = format!(
@@ -28,7 +27,7 @@ pub fn too_small(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Each step of opening a recording, in words.
+/// Steps of opening a recording.
 const STEPS: [&str; 4] = [
     "reading",
     "looking up symbols",
@@ -36,7 +35,7 @@ const STEPS: [&str; 4] = [
     "summing up over time",
 ];
 
-/// While it is opened.
+/// Draws the progress of opening.
 pub fn opening(app: &App, loading: Option<Loading>, frame: &mut Frame<'_>, area: Rect) {
     let columns = usize::from(area.width);
     let (step, within) = match loading {
@@ -64,7 +63,7 @@ pub fn opening(app: &App, loading: Option<Loading>, frame: &mut Frame<'_>, area:
     };
     let mut lines = vec![Line::raw(line(&format!("{title} {}", app.name), columns)).centered()];
     if app.live.is_none() {
-        // Reading takes longest by far: the other three have a tenth each.
+        // Reading takes longest; the three other steps get a tenth each.
         let share = [within * 0.7, 0.7, 0.8, 0.9].get(step).copied();
         let share = share.unwrap_or_default();
         let bar = theme.bar(share, columns.saturating_sub(12).min(60));
@@ -86,7 +85,7 @@ pub fn opening(app: &App, loading: Option<Loading>, frame: &mut Frame<'_>, area:
     frame.render_widget(Paragraph::new(lines), middle);
 }
 
-/// Where it can't be opened.
+/// Draws the reason of a failed opening.
 pub fn failed(app: &App, why: &str, frame: &mut Frame<'_>, area: Rect) {
     let columns = usize::from(area.width).saturating_sub(4);
     let text = wrap(why, columns, 0);

@@ -1,15 +1,15 @@
-//! What is around and over the views, as it looks.
+//! Goldens of the screen around and over the views.
 
 use crate::recordings::screens::{java, nothing};
 use crate::report::Loading;
 use crate::tui::event::Event;
-use crate::tui::live::{LiveNews, LiveState};
+use crate::tui::live::LiveState;
 use crate::tui::testing::{Driven, SIZES, golden, profile, unopened};
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::Making;
 use vmscope_symbolizer::trace::Progress;
 
-/// The sizes that most terminals have.
+/// Usual terminal sizes.
 const USUAL: [(u16, u16); 3] = [(80, 24), (100, 30), (120, 40)];
 
 fn named(what: &str, size: (u16, u16)) -> String {
@@ -62,7 +62,7 @@ fn what_is_shown_in_place_of_a_recording() {
     }
 }
 
-/// A running process that has lost samples.
+/// Running process with lost samples.
 fn losing() -> LiveState {
     LiveState {
         lost: 1_234,
@@ -77,14 +77,14 @@ fn losing() -> LiveState {
 fn a_running_process_in_three_sizes() {
     for size in USUAL {
         let mut driven = Driven::following(profile(java()), losing(), size);
-        driven.event(Event::Live(LiveNews::Grown(losing())));
+        driven.event(Event::Live(losing()));
         driven.keys("8").golden(&named("live", size));
         driven.keys("wp").golden(&named("held", size));
         let ended = LiveState {
             ended: "the process has exited; 12,564 samples".to_owned(),
             ..losing()
         };
-        driven.event(Event::Live(LiveNews::Grown(ended)));
+        driven.event(Event::Live(ended));
         driven.golden(&named("ended", size));
     }
 }
@@ -92,7 +92,7 @@ fn a_running_process_in_three_sizes() {
 #[test]
 fn what_is_asked_for_is_typed_at_the_bottom() {
     let mut driven = Driven::following(profile(java()), LiveState::default(), SIZES[0]);
-    driven.keys("2");
+    driven.keys("X2");
     let mut bottoms = String::new();
     for keys in [
         "/pars",
@@ -101,7 +101,7 @@ fn what_is_asked_for_is_typed_at_the_bottom() {
         "M",
         "W",
         ":window: from<Enter>",
-        ":only names with<Enter>",
+        ":only names that<Enter>",
         "q",
     ] {
         driven.keys("<Esc>").keys(keys);

@@ -1,14 +1,12 @@
-//! How long each key takes, of a recording of 10,000,000 samples in 100,000 constituents:
-//! every view, every key of its table and of that for all, at 200x60.
+//! Duration of every key in every view, for 10,000,000 samples in 100,000 constituents at 200x60.
 //!
-//! A measurement, not a test: it is run by itself, and says what it found.
-//! `cargo test --release -p vmscope every_key -- --ignored --nocapture`, or `every_key_called`
-//! of one with callers; with `VIEWS='Hot list,Zone'` only those views. `every_list` measures
-//! every order and grouping of the hot list.
+//! A measurement, ignored by default, that prints its results: `cargo test --release -p vmscope
+//! every_key -- --ignored --nocapture`; `every_key_called` uses a recording with callers;
+//! `VIEWS='Hot list,Zone'` limits the views. `every_list` measures every order and grouping of the
+//! hot list.
 //!
-//! Two figures, both of CPU time, which means something on a busy machine, too: how long the
-//! drawing thread is held up at most (an event with the drawing after it), and when the last
-//! answer is drawn, as with two CPUs that have nothing else to do.
+//! Two figures, both CPU time, meaningful on busy machines, too: the longest block of the drawing
+//! thread (event plus drawing), and the time of the last drawn answer with two idle CPUs.
 
 #![allow(clippy::print_stdout, reason = "a tool for measuring")]
 
@@ -20,7 +18,7 @@ use crate::tui::jobs::{Done, Job, Slot};
 use crate::tui::keys::{Binding, Command, GLOBAL};
 use crate::tui::screen;
 use crate::tui::testing::{THEME, key as named, script};
-use crate::tui::views::ViewId;
+use crate::tui::view_id::ViewId;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -32,34 +30,33 @@ const SAMPLES: u64 = 10_000_000;
 const SIZE: (u16, u16) = (200, 60);
 const CODES: u64 = 100_000;
 const STACKS: u64 = 200_000;
-/// What a keystroke may take.
+/// Limit for a keystroke.
 const GOAL: Duration = Duration::from_millis(50);
-/// A key that takes longer is pressed so often in all, and the least counts: what is more is
-/// the machine's.
+/// Repetitions of slow keys; the minimum counts, since the machine adds the rest.
 const TIMES: usize = 3;
 
-/// What a key took.
+/// Durations of a key.
 #[derive(Clone, Debug)]
 struct Took {
     view: &'static str,
     key: String,
     does: String,
-    /// The longest that the drawing thread was held up.
+    /// Longest block of the drawing thread.
     held_up: Duration,
-    /// Until the last answer was drawn.
+    /// Time of the last drawn answer.
     answered: Duration,
-    /// The work that came of it: when each piece was begun, how long it took.
+    /// Resulting jobs: start, duration.
     jobs: Vec<Piece>,
 }
 
-/// What is worked out, from when on and how long.
+/// Job with start and duration.
 type Piece = (Slot, Duration, Duration);
 
 struct Bench {
     app: App,
     profile: Profile,
     terminal: Terminal<TestBackend>,
-    /// The work that came of the last event.
+    /// Jobs of the last event.
     jobs: Vec<Piece>,
 }
 
@@ -90,7 +87,7 @@ fn measure(bytes: &[u8]) {
     tell(took);
 }
 
-/// The hot list in every order and grouping, the matrix in every form.
+/// Hot list in every order and grouping, matrix in every form.
 #[test]
 #[ignore = "a measurement, of a release build"]
 fn every_list() {
@@ -124,7 +121,7 @@ fn every_list() {
     tell(took);
 }
 
-/// Prints what keys took, the longest first.
+/// Prints durations, longest first.
 fn tell(mut took: Vec<Took>) {
     took.sort_by_key(|took| std::cmp::Reverse(took.held_up.max(took.answered)));
     let heads = ["view", "key", "held up", "answered", "does"];
@@ -154,7 +151,7 @@ fn tell(mut took: Vec<Took>) {
     );
 }
 
-/// Before a key, and the key: what has no key of its own is typed.
+/// Preparation and key; commands without a key use the palette.
 const SCRIPTS: [(&str, &str, &str); 13] = [
     (":window: from<Enter>1-3", "<Enter>", "another window"),
     (":only region generated", "<Enter>", "only a region"),
@@ -176,10 +173,10 @@ const SCRIPTS: [(&str, &str, &str); 13] = [
 ];
 
 impl Bench {
-    /// Opens the recording, and shows the first screen.
+    /// Opens the recording and draws the first screen.
     fn open(bytes: &[u8]) -> Self {
         let begin = cpu();
-        let profile = profile_of(read(bytes).unwrap(), Vec::new(), true);
+        let profile = profile_of(read(bytes).unwrap(), Vec::new(), false);
         println!(
             "{SAMPLES} samples opened in {:?} of CPU time",
             cpu() - begin
@@ -229,7 +226,7 @@ impl Bench {
             rows.push(self.least(id, key.to_owned(), does.to_owned(), took));
         }
         let took = |bench: &mut Bench| {
-            // Another window, so that nothing of it is known.
+            // A new window, so that no answer is cached.
             let other = if show == '1' { '2' } else { '1' };
             bench.shown(other);
             bench.keys(":window: from<Enter>1-3<Enter>");
@@ -268,7 +265,7 @@ impl Bench {
         }
     }
 
-    /// Shows a view as it is without filters.
+    /// Shows a view without filters.
     fn shown(&mut self, show: char) {
         self.keys("<Esc><Esc>X");
         self.keys(&show.to_string());
@@ -280,8 +277,8 @@ impl Bench {
         }
     }
 
-    /// Takes an event, and does all the work that comes of it: how long the drawing thread
-    /// was held up at most, and when the last answer was drawn.
+    /// Handles an event with all resulting jobs; returns the longest block of the drawing thread
+    /// and the time of the last drawn answer.
     fn take(&mut self, event: Event) -> (Duration, Duration) {
         let (mut now, mut held_up) = (Duration::ZERO, Duration::ZERO);
         let mut workers = [Duration::ZERO; 2];
@@ -323,7 +320,7 @@ fn job_of(effect: Effect) -> Option<Job> {
     }
 }
 
-/// The key that is meant, of all that there are.
+/// Key of a command.
 fn event_of(is: impl Fn(&KeyEvent) -> bool) -> KeyEvent {
     use KeyCode::{
         BackTab, Backspace, Delete, Down, End, Enter, Esc, Home, Insert, Left, PageDown, PageUp,

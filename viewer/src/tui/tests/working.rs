@@ -1,4 +1,4 @@
-//! Work that takes long: never on the drawing thread, told of, stopped.
+//! Long work: off the drawing thread, with progress, stoppable.
 
 use crate::recordings::shapes::long::{self, Popularity};
 use crate::recordings::{PROGRAM_AT, Recording, THREAD};
@@ -29,7 +29,7 @@ fn rows_that_are_copied_or_exported_are_not_made_where_the_screen_is_drawn() {
     let mut driven = Driven::open(large, SIZES[0]);
     driven.keys("2").hold(is_making);
     driven.keys("y");
-    // Whoever makes rows tells how many.
+    // Row builders report progress.
     let told: Vec<_> = driven.held.iter().map(|job| job.stop.told()).collect();
     assert_eq!(told, [(0, 0)]);
     assert!(driven.effects.is_empty());
@@ -87,7 +87,7 @@ fn an_export_that_is_stopped_writes_nothing_and_says_so() {
     );
     let screen = driven.let_go().screen();
     assert!(driven.effects.is_empty(), "{:?}", driven.effects);
-    // Nothing on the screen is older for that.
+    // The screen shows no older answer.
     assert!(!screen.contains("older 100"), "{screen}");
 }
 
@@ -106,7 +106,7 @@ fn long_work_is_told_stopped_and_asked_for_again() {
     );
     let stopped = driven.keys("<Esc>").screen();
     assert!(stopped.contains("what is shown is older"), "{stopped}");
-    // It stays said when the message is gone.
+    // The note outlives the message.
     let older = driven.let_go().keys("j").screen();
     assert!(older.contains("older 100 samples"), "{older}");
     driven.golden("shell-older-80x24");
@@ -143,13 +143,13 @@ fn a_save_that_failed_is_none() {
         driven.effects.pop(),
         Some(Effect::Live(LiveOrder::Save(_)))
     ));
-    // It is not saved yet.
+    // Unsaved.
     assert!(is_asked(&mut driven));
     let why = "not saved: No space left on device".to_owned();
     driven.event(Event::Saved(Err(why.clone())));
     assert!(driven.screen().contains(&why));
     assert!(is_asked(&mut driven));
-    // Something else was done since: it is asked for anew.
+    // Other commands reset the warning.
     driven.keys("2");
     assert!(is_asked(&mut driven));
     driven.event(Event::Saved(Ok(

@@ -1,21 +1,14 @@
-//! Who calls whom: a flame graph, and a tree that is walked from the roots down or from
-//! the hottest functions up to their callers.
-//!
-//! Three questions, one after the other: the stacks are found once, whatever the filters are;
-//! the tree is counted in them, anew for each filter and choice of what it is of; what is
-//! around one function is asked of the tree.
+//! Flame graph, and tree of callers or callees. Three background questions: stacks (once per
+//! recording), call tree (per filter), callers and callees of the selected function.
 
 mod act;
-mod around;
 mod branches;
-mod click;
 mod draw;
 mod find;
 mod flame;
 mod shown;
 #[cfg(test)]
 mod tests;
-mod walk;
 mod words;
 
 use super::{Act, Choice, Click, Cx, Find, View};
@@ -34,12 +27,13 @@ use vmscope_symbolizer::calls::{
     Around, CallTree, CallsOf, Function, FunctionId, NodeId, StackIndex,
 };
 
-/// Choices without a [`Command`] of their own.
+/// Palette choices and keys of this view.
 const METHOD: u16 = 0;
 const BY_THREAD: u16 = 1;
 const ALL_STACKS: u16 = 2;
 const THROUGH: u16 = 3;
 const WITHOUT_CHAINS: u16 = 4;
+const FOLD: u16 = 5;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -51,15 +45,14 @@ const BINDINGS: &[Binding] = &[
     own(Command::ZoomIn, &[ch('+'), ch('=')], "", "give the selected frame the whole width (Enter, too)"),
     own(Command::ZoomOut, &[ch('-')], "", "what had the whole width before (Backspace, too)"),
     own(Command::Own(THROUGH), &[ch('t')], "", "only stacks through what is selected, in this view; again, or Esc: all stacks"),
+    own(Command::Own(FOLD), &[ch('z')], "", "the graph: fold runs of frames that only call the next, or show each"),
     own(Command::Own(METHOD), &[ch('o')], "method", "open it in the method view"),
 ];
 
-/// From when to when.
 type Window = (Option<TimeNs>, Option<TimeNs>);
 
 type Table = DataTable<Row, Key>;
 
-/// The two forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Form {
     #[default]
@@ -67,22 +60,21 @@ enum Form {
     Tree,
 }
 
-/// The view.
 #[derive(Clone, Debug, Default)]
 pub struct Callers {
     form: Form,
-    /// Whether the graph's root is at the bottom.
+    /// Graph with its root at the bottom.
     turned: bool,
-    /// Whether the tree goes up to the callers.
+    /// Bottom-up tree.
     up: bool,
     by_thread: bool,
-    /// Only stacks with this in them.
+    /// Restricts the view to stacks with this function.
     through: Option<Function>,
-    /// Whether what there is without chains was asked for.
+    /// User asked for a graph without recorded callers.
     without_chains: bool,
     stacks: Fetched<Window, Arc<StackIndex>>,
     tree: Fetched<(CallsOf, Stamp), Arc<CallTree>>,
-    /// The tree that all below is of.
+    /// Tree on the screen.
     shown: Option<Arc<CallTree>>,
     flame: flame::Place,
     branches: Option<Branches>,
@@ -96,12 +88,11 @@ impl Callers {
         self.shown.as_ref()
     }
 
-    /// All samples that the filters take: what shares are of.
+    /// Samples under the filters: denominator of shares.
     fn all(&self) -> u64 {
         self.tree().map_or(0, |tree| tree.taken())
     }
 
-    /// The function that is selected.
     fn selected(&self) -> Option<FunctionId> {
         match self.form {
             Form::Flame => {
@@ -115,7 +106,7 @@ impl Callers {
         }
     }
 
-    /// The node that is selected; `None` in a tree upwards.
+    /// Selected node; `None` in a bottom-up tree.
     fn selected_node(&self) -> Option<NodeId> {
         match self.form {
             Form::Flame => Some(self.flame.selected),
@@ -126,12 +117,12 @@ impl Callers {
         }
     }
 
-    /// Whether there is anything but single functions, or those were asked for.
+    /// Whether the view shows stacks.
     fn has_chains(&self, cx: &Cx<'_>) -> bool {
         self.without_chains || !cx.profile.trace.samples.chains.is_empty()
     }
 
-    /// Takes a new tree: what was selected and open is again, as far as it is there.
+    /// Shows a new tree; selection and expanded rows stay.
     fn take_tree(&mut self, cx: &Cx<'_>) {
         let Some(new) = self.tree.get().map(Arc::clone) else {
             return;
@@ -140,7 +131,7 @@ impl Callers {
         match old.filter(|old| !old.is_empty()) {
             Some(old) => {
                 self.flame = self.flame.carried(&old, &new);
-                self.branches = Some(Branches::of(&new, self.up));
+                self.branches = Some(Branches::of(&new, self.up, cx.profile.is_native()));
                 self.with_table(cx, |table, page, height| table.arrange(page, height));
             }
             None => {
@@ -151,33 +142,33 @@ impl Callers {
         self.search.refresh(&new);
     }
 
-    /// What the table shows.
     fn page(&self) -> Option<Page<'_>> {
         Some(Page {
             branches: self.branches.as_ref()?,
-            fits: self.search.fits(),
+            fits: &self.search.fits,
             all: self.all(),
         })
     }
 
-    /// Calls the table with its data and its height, where there is a tree.
+    /// Calls the table with data and height; `None` without a tree.
     fn with_table<T>(
         &mut self,
         cx: &Cx<'_>,
         call: impl FnOnce(&mut Table, &Page<'_>, usize) -> T,
     ) -> Option<T> {
-        let page = Page {
-            branches: self.branches.as_ref()?,
-            fits: self.search.fits(),
-            all: self.shown.as_ref().map_or(0, |tree| tree.taken()),
-        };
         let height = Table::height(draw::rows(cx.area));
-        Some(call(&mut self.table, &page, height))
+        let mut table = std::mem::take(&mut self.table);
+        let result = self.page().map(|page| call(&mut table, &page, height));
+        self.table = table;
+        result
     }
 
-    /// The tree from its beginning, its hottest path expanded where it goes down.
+    /// New table; top down the hottest path is expanded.
     fn begin_branches(&mut self, cx: &Cx<'_>) {
-        self.branches = self.shown.as_ref().map(|tree| Branches::of(tree, self.up));
+        self.branches = self
+            .shown
+            .as_ref()
+            .map(|tree| Branches::of(tree, self.up, cx.profile.is_native()));
         self.table = Table::default();
         let up = self.up;
         self.with_table(cx, |table, page, height| {
@@ -227,8 +218,8 @@ impl View for Callers {
             return questions;
         }
         let filter = cx.filters.filter().clone();
-        // Of a recording the stacks are found once. A profile that grows has others with each
-        // step, and often only the newest are wanted.
+        // A finished recording needs one stack index; a growing profile needs new ones, usually of
+        // the newest samples.
         let grows = cx.profile.omitted.is_some();
         let window = if grows {
             (filter.from, filter.to)
@@ -239,9 +230,13 @@ impl View for Callers {
             profile: cx.stamp.profile,
             ..Stamp::default()
         };
+        let cache = cx.stacks.clone();
         let stacks = self.stacks.ask(window, of_profile, move |profile, stop| {
             let (from, to) = window;
-            Some(Arc::new(StackIndex::of(profile, from, to, stop)?))
+            match grows {
+                true => Some(Arc::new(StackIndex::of(profile, from, to, stop)?)),
+                false => cache.get(profile, stop),
+            }
         });
         questions.extend(stacks);
         if let Some(stacks) = self.stacks.get()
@@ -277,7 +272,7 @@ impl View for Callers {
     fn answer(&mut self, ended: QuestionId, cx: &Cx<'_>) {
         self.stacks.take(ended);
         self.around.take(ended);
-        self.search.take(ended);
+        self.search.found.take(ended);
         if self.tree.take(ended) {
             self.take_tree(cx);
         }

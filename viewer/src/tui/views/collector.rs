@@ -1,5 +1,4 @@
-//! The collector: its collections as a table and over time, its pauses as a distribution,
-//! and what is inside the collection that is selected.
+//! Collections as a table and over time, distribution of pauses, details of the selected collection.
 
 mod chart;
 mod empty;
@@ -37,7 +36,7 @@ const BINDINGS: &[Binding] = &[
     own(Command::Later, &[ch('.'), ch('>')], "", "the collection after it in time; its window, where one is chosen"),
 ];
 
-/// What is shown above the table where there is room for one thing.
+/// Pane above the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Form {
     #[default]
@@ -53,20 +52,20 @@ type Table = DataTable<usize, Key>;
 pub struct Collector {
     table: Table,
     form: Form,
-    /// Where there is no room above the table: that the part is there instead of it.
+    /// Whether a pane covers the table on small screens.
     instead: bool,
     all: Fetched<(), Collections>,
     inside: Fetched<Key, Inside>,
 }
 
 impl Collector {
-    /// The collection that is selected.
+    /// Selected collection.
     fn row(&self) -> Option<&Row> {
         let row = self.table.selected()?;
         self.all.get()?.rows.get(row)
     }
 
-    /// Calls the table with its data and its height, where the collections are known.
+    /// Calls the table with data and height; `None` before the first answer.
     fn with_table<T>(
         &mut self,
         cx: &Cx<'_>,
@@ -75,12 +74,6 @@ impl Collector {
         let height = Table::height(self.places(cx.area).table);
         let page = Page::of(cx, self.all.get()?);
         Some(call(&mut self.table, &page, height))
-    }
-
-    fn select(&mut self, key: &Key, cx: &Cx<'_>) {
-        self.with_table(cx, |table, page, height| {
-            table.select_key(page, key, height)
-        });
     }
 }
 
@@ -106,9 +99,9 @@ impl View for Collector {
                     self.instead = true;
                     return Vec::new();
                 }
-                // The table comes after the last part.
+                // The table follows the last pane.
                 self.instead = !has_both && self.form != Form::Inside;
-                // Where the chart is always there, it has no turn.
+                // Wide screens always show the chart.
                 let both = has_both && cx.area.width >= WIDE;
                 self.form = match self.form {
                     Form::Chart if both => Form::Inside,
@@ -131,23 +124,21 @@ impl View for Collector {
 
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
         let places = self.places(cx.area);
-        let on_chart = places
-            .parts
-            .iter()
-            .find(|(_, area)| area.contains(click.at));
-        if let Some(&(Form::Chart, area)) = on_chart
-            && matches!(click.what, Press::Down | Press::Double)
-        {
-            let theme = cx.theme;
+        let is_press = matches!(click.what, Press::Down | Press::Double);
+        let mut panes = places.panes.iter();
+        let pane = panes.find(|(_, area)| is_press && area.contains(click.at));
+        if let Some(&(Form::Chart, area)) = pane {
             let all = self.all.get();
-            let near = all.and_then(|all| chart::at(all, &Pane { theme, area }, click.at.x));
+            let near = all.and_then(|all| chart::at(all, cx.theme, area, click.at.x));
             if let Some(key) = near {
-                self.select(&key, cx);
+                self.with_table(cx, |table, page, height| {
+                    table.select_key(page, &key, height)
+                });
             }
-            if click.what == Press::Double {
-                return self.act(Command::Open, cx);
-            }
-            return Vec::new();
+            return match click.what {
+                Press::Double => self.act(Command::Open, cx),
+                _ => Vec::new(),
+            };
         }
         let is_wheel = matches!(click.what, Press::WheelUp | Press::WheelDown);
         let is_hidden = !places.has_both && self.instead;
@@ -164,7 +155,7 @@ impl View for Collector {
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let mut questions = Vec::new();
         let filter = cx.filters.filter().clone();
-        // Asked anew when there is another summary, and not before that is of these filters.
+        // Needs a summary of these filters.
         let summary = cx.summary.filter(|_| cx.summed.filters == cx.stamp.filters);
         if let Some(summary) = summary.map(Arc::clone) {
             let filter = filter.clone();
@@ -203,25 +194,21 @@ impl View for Collector {
         };
         let theme = cx.theme;
         if all.rows.is_empty() {
-            return empty::draw(cx, all, &Pane { theme, area }, frame);
+            return empty::draw(cx, all, area, frame);
         }
         let places = self.places(area);
-        let head = Pane {
-            theme,
-            area: places.head,
-        };
-        Self::head(cx, all, &head, frame);
-        for (form, area) in places.parts {
-            let pane = Pane { theme, area };
+        let pane = |area| Pane { theme, area };
+        head::draw(cx, all, &pane(places.head), frame);
+        for (form, area) in places.panes {
             match form {
-                Form::Chart => chart::draw(cx, all, self.row().map(|row| row.key), &pane, frame),
-                Form::Pauses => pauses::draw(all, &pane, frame),
-                Form::Inside => inside::draw(cx, self.row(), self.inside.get(), &pane, frame),
+                Form::Chart => chart::draw(cx, all, self.row().map(|row| row.key), area, frame),
+                Form::Pauses => pauses::draw(all, &pane(area), frame),
+                Form::Inside => inside::draw(cx, self.row(), self.inside.get(), &pane(area), frame),
             }
         }
         if places.has_both || !self.instead {
-            self.table
-                .draw(&Page::of(cx, all), theme, frame, places.table);
+            let page = Page::of(cx, all);
+            self.table.draw(&page, theme, frame, places.table);
         }
     }
 
@@ -229,7 +216,8 @@ impl View for Collector {
         let all = self.all.get().cloned().unwrap_or_default();
         let page = Page::of(cx, &all);
         let table = Table::export(&page, self.table.visible(), stop)?;
-        Some(shown::shown(cx, &all, table, self.row(), self.inside.get()))
+        let inside = self.row().zip(self.inside.get());
+        Some(shown::shown(cx, &all, table, inside))
     }
 
     fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {

@@ -1,4 +1,4 @@
-//! What a view says where there is nothing to show.
+//! Messages of views without data.
 
 use super::Cx;
 use crate::present::text;
@@ -10,13 +10,13 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use vmscope_records::SampleClock;
 
-/// More columns than this are not read in one line.
+/// Maximum line length for reading.
 const WIDEST: usize = 90;
 
-/// A filter's name takes no more columns.
+/// Maximum width of a filter's label.
 const LABEL: usize = 32;
 
-/// Why there are no samples in what is shown, and the key or the command that changes that.
+/// Reason for missing samples, with the key or command that helps.
 pub fn no_samples(cx: &Cx<'_>) -> String {
     let label = |kind: Kind| text::line(&cx.filters.label(kind, cx.profile, cx.begin), LABEL);
     match cx.filters.kinds() {
@@ -53,8 +53,7 @@ fn none_at_all(cx: &Cx<'_>) -> String {
     )
 }
 
-/// Says something in the place of what a view shows else. Lines that begin with a blank stay
-/// as they are.
+/// Draws a message in place of a view. Lines with a leading blank stay unwrapped.
 pub fn say(text: &str, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
     let columns = usize::from(area.width).saturating_sub(4).clamp(1, WIDEST);
     let style = cx.theme.style(Role::Text);

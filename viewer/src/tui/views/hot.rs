@@ -1,5 +1,5 @@
-//! The hot list: entries and groups with ranges (`List`), category × method and category ×
-//! thread matrices (`MatrixView`). These sibling views share an entry index; key `m` switches.
+//! Hot list: entries and groups with ranges (`List`), category × method and category × thread
+//! matrices (`MatrixView`). Key `m` switches between these views, which share an entry index.
 
 mod grid;
 mod list;
@@ -7,20 +7,21 @@ mod list_page;
 mod matrix;
 mod matrix_page;
 mod narrow;
+mod side;
 #[cfg(test)]
 mod tests;
-mod way;
 
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::present::document::{Document, Part, Table};
 use crate::queries::entry_index::IndexCache;
 use crate::tui::jobs::{Question, QuestionId};
 use crate::tui::keys::{Binding, Command, ch, own};
-use crate::tui::widgets::data_table::HOT;
+use crate::tui::widgets::data_table::{DataTable, HOT, RowsOf};
 use list::List;
 use matrix::MatrixView;
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use std::hash::Hash;
 use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::matrix::Axis;
 
@@ -29,7 +30,7 @@ const BINDINGS: &[Binding] = &[
     own(Command::Toggle, &[ch(' ')], "expand", "expand or collapse: a group, an entry's ranges; a row of the matrix into the other side"),
     own(Command::Sort, &[ch('s')], "sort", "sort by the next column"),
     own(Command::Reverse, &[ch('S')], "", "sort the other way round"),
-    own(Command::Group, &[ch('b')], "group", "group by the next of method, class, region, kind, thread, tier; turn the matrix round"),
+    own(Command::Group, &[ch('b')], "group", "group by the next of method, class, region, kind, thread, tier, innermost function; turn the matrix round"),
     own(Command::GroupBack, &[ch('B')], "", "group by the one before"),
     own(Command::Mode, &[ch('m')], "matrix", "the list; a matrix of categories and methods, side by side or nested; of categories and threads"),
     own(Command::ZoomIn, &[ch('+'), ch('=')], "", "in the matrix: regions in their parts, by tier and phase"),
@@ -38,14 +39,13 @@ const BINDINGS: &[Binding] = &[
     own(Command::PreviousHot, &[ch('{')], "", "the hot row or cell before"),
 ];
 
-/// The numbers of the palette's lines.
+/// Palette line numbers.
 const SORT: u16 = 0;
 const GROUP: u16 = 100;
 const FORM: u16 = 200;
 const EXPAND: u16 = 300;
 const COLLAPSE: u16 = 301;
 
-/// Which view is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Shown {
     #[default]
@@ -54,7 +54,7 @@ enum Shown {
     Threads,
 }
 
-/// Forms in key order: sibling view, nested layout, display name.
+/// Forms in key order: view, nested layout, display name.
 const FORMS: [(Shown, bool, &str); 5] = [
     (Shown::List, false, "the list"),
     (Shown::Methods, false, "category × method"),
@@ -63,7 +63,6 @@ const FORMS: [(Shown, bool, &str); 5] = [
     (Shown::Threads, true, "category × thread, nested"),
 ];
 
-/// The view.
 #[derive(Clone, Debug)]
 pub struct Hot {
     shown: Shown,
@@ -198,7 +197,6 @@ impl View for Hot {
     }
 }
 
-/// What is copied and exported.
 fn document(crumb: &str, table: Option<Table>) -> Document {
     let comma = if crumb.is_empty() { "" } else { ", " };
     Document {
@@ -207,7 +205,26 @@ fn document(crumb: &str, table: Option<Table>) -> Document {
     }
 }
 
-/// The palette's lines that expand and collapse.
+/// Table commands, and palette lines that sort, expand and collapse.
+fn act_on_table<Row: Copy, Key: Clone + Eq + Hash>(
+    table: &mut DataTable<Row, Key>,
+    command: Command,
+    data: &impl RowsOf<Row, Key>,
+    height: usize,
+) {
+    match command {
+        Command::Toggle => {
+            table.toggle(data, height);
+        }
+        Command::Own(EXPAND) => table.set_all(data, Some(HOT), height),
+        Command::Own(COLLAPSE) => table.set_all(data, None, height),
+        Command::Own(line) => table.choose(data, line - SORT, height),
+        _ => {
+            table.act(command, data, height);
+        }
+    }
+}
+
 fn expand_choices() -> [Choice; 2] {
     [
         Choice {

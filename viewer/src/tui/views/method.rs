@@ -15,42 +15,41 @@ mod areas;
 mod asked;
 mod beside;
 mod calls;
-mod drawn;
 mod head;
 mod items;
 mod keys;
 mod listing;
-mod plan;
+mod moves;
 mod sides;
 #[cfg(test)]
 mod tests;
 mod versions;
-mod walk;
-mod written;
 
 use super::{Act, Choice, Click, Cx, Find, View};
+use crate::annotate::layout::has_bytecodes;
 use crate::annotate::source::Source;
-use crate::present::document::Document;
+use crate::present::document::{Document, Part};
 use crate::queries::method::{Found, Which};
 use crate::tui::event::Effect;
 use crate::tui::jobs::{Fetched, Question, QuestionId};
 use crate::tui::keys::{Binding, Command};
-use crate::tui::widgets::list::ListState;
-use crate::tui::widgets::search::Search;
+use crate::tui::widgets::data_table::DataTable;
 use beside::Beside;
 use calls::Shows;
-use items::{Text, Texts};
-use listing::Listing;
+use items::{Item, Text, Texts};
+use listing::Page;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use sides::{Side, Sides};
+use sides::Side;
 use std::collections::VecDeque;
 use versions::Versions;
 use vmscope_symbolizer::annotate::{Calls, Candidate, Origin, Subject};
 use vmscope_symbolizer::{EntryId, Stop};
 
-/// So many source files are kept in mind, and so many lines of the palette.
+/// Maximum number of source files in memory.
 const MAX_TEXTS: usize = 32;
+
+/// Maximum number of remembered palette lines.
 const MAX_CHOICES: usize = 2000;
 
 /// A line of the palette.
@@ -67,69 +66,156 @@ pub struct Method {
     found: Fetched<(Which, Option<Origin>), Found>,
     hottest: Fetched<(), Vec<Candidate>>,
     calls: Fetched<Subject, Calls>,
-    sides: Fetched<(Subject, Vec<Origin>), Sides>,
-    listing: Listing,
-    list: ListState,
-    /// Which version is shown; `None` for all together.
+    sides: Fetched<(Subject, Vec<Origin>), Vec<Side>>,
+    /// Lines of the listing, folded or not.
+    items: Vec<Item>,
+    table: listing::Table,
+    /// The version shown alone; `None` for all together.
     origin: Option<Origin>,
-    /// Which versions are side by side.
+    /// Versions side by side.
     beside: Beside,
-    /// What was asked for last.
+    /// The last request.
     which: Option<Which>,
-    /// What is shown.
+    /// The method on the screen.
     subject: Option<Subject>,
-    /// A method without an entry, chosen in place of the entry that was opened.
+    /// A method without an entry, chosen in place of the opened entry.
     over: Option<(Option<EntryId>, Subject)>,
     shows: Shows,
-    call_list: ListState,
+    call_table: calls::Table,
     /// Whether keys move in the callers.
     in_calls: bool,
-    /// Whether machine code is shown where it is not of its own accord, or the other way.
+    /// Whether the user switched machine code on or off, against the screen's width.
     machine: bool,
     texts: Texts,
-    /// What the palette's numbers mean: they stay what they are while it is open.
+    /// Palette lines by number; numbers stay valid while the palette is open.
     own: VecDeque<(u16, Own)>,
-    /// The number of the next one.
     next_own: u16,
-    search: Search,
 }
 
 impl Method {
-    fn shown_one(&self) -> Option<&Found> {
+    fn annotated(&self) -> Option<&Found> {
         self.found.get().filter(|found| found.subject.is_some())
     }
 
-    fn versions(&self) -> Versions<'_> {
+    fn versions<'a>(&'a self, cx: &Cx<'a>) -> Versions<'a> {
         Versions {
-            all: self.shown_one().map_or(&[], |found| &found.versions),
+            cx: *cx,
+            all: self.annotated().map_or(&[], |found| &found.versions),
             chosen: self.origin,
-            are_newest: self.shown_one().is_some_and(|found| found.are_newest),
+            are_newest: self.annotated().is_some_and(|found| found.are_newest),
             pair: self.pair(),
         }
     }
 
-    /// The two versions that are side by side, and that keys choose.
+    /// The first two versions side by side.
     fn pair(&self) -> Option<(Origin, Origin)> {
-        let all = self.shown_one().map_or(&[][..], |found| &found.versions);
+        let all = self.annotated().map_or(&[][..], |found| &found.versions);
         self.beside.pair(all, self.origin)
     }
 
-    /// The versions that are shown side by side: none where they are not, or are not yet
-    /// worked out.
+    /// Versions side by side; empty before their answer.
     fn sides_shown(&self) -> &[Side] {
         let of = self.sides.answered().map(|((subject, _), _)| subject);
         let sides = self.sides.get().filter(|_| of == self.subject.as_ref());
         match (self.pair(), sides) {
-            (Some(_), Some(sides)) => &sides.all,
+            (Some(_), Some(sides)) => sides,
             _ => &[],
         }
     }
 
+    /// Calls of the method on the screen, where the pane is open.
     fn calls_shown(&self) -> Option<&Calls> {
-        // Those of another method say nothing.
         let of = self.calls.answered().map(|(subject, _)| subject);
         let calls = self.calls.get().filter(|_| of == self.subject.as_ref());
         calls.filter(|_| self.shows != Shows::Nothing)
+    }
+
+    fn page<'a>(&'a self, cx: &Cx<'a>) -> Page<'a> {
+        let (versions, found) = (self.versions(cx), self.annotated());
+        let sides = self.sides_shown().iter().map(|side| {
+            let at = versions.place_of(side.origin).unwrap_or_default();
+            let name = versions.all.get(at).map_or("", versions::name);
+            (format!("{} {name}", at + 1), side)
+        });
+        let own = self.items.iter().map(|item| item.counts.own);
+        Page {
+            items: &self.items,
+            samples: found.map_or(0, |found| found.annotation.all.samples()),
+            most: own.max().unwrap_or(0),
+            number: match found.is_some_and(|found| has_bytecodes(&found.annotation)) {
+                true => "pc",
+                false => "line",
+            },
+            sides: sides.collect(),
+            machine: self.machine,
+        }
+    }
+
+    /// Calls the listing's table with its data and its height.
+    fn with_table<T>(
+        &mut self,
+        cx: &Cx<'_>,
+        call: impl FnOnce(&mut listing::Table, &Page<'_>, usize) -> T,
+    ) -> T {
+        let mut table = std::mem::take(&mut self.table);
+        let height = DataTable::<usize, u64>::height(self.areas(cx).listing);
+        let result = call(&mut table, &self.page(cx), height);
+        self.table = table;
+        result
+    }
+
+    /// Calls the table of calls with its data and its height, where the pane shows calls.
+    fn with_calls<T>(
+        &mut self,
+        cx: &Cx<'_>,
+        call: impl FnOnce(&mut calls::Table, &calls::Page<'_>, Rect) -> T,
+    ) -> Option<T> {
+        let mut table = std::mem::take(&mut self.call_table);
+        let area = self.areas(cx).calls.map(areas::below_title);
+        let result = area
+            .zip(self.calls_shown())
+            .map(|(area, calls)| call(&mut table, &calls::Page::of(self.shows, calls), area));
+        self.call_table = table;
+        result
+    }
+
+    /// Document for copying and exporting.
+    fn document(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
+        let Some(found) = self.annotated() else {
+            let why = self.found.get().map(|found| found.why.clone());
+            return Some(Document {
+                title: "Method".to_owned(),
+                parts: vec![Part::Text(vec![why.unwrap_or_default()])],
+            });
+        };
+        let (name, place) = head::name(found);
+        let place = place.map_or_else(String::new, |place| format!("  {place}"));
+        let versions = self.versions(cx);
+        let mut parts = vec![Part::Text(head::exported(
+            found,
+            &versions,
+            self.sides_shown(),
+        ))];
+        if !versions.all.is_empty() {
+            let mut table = DataTable::export(&versions, 1..versions.all.len() + 1, stop)?;
+            table.title = "versions".to_owned();
+            parts.push(Part::Table(table));
+        }
+        let exported = (0..self.items.len()).filter(|&at| self.items[at].plain.is_some());
+        let exported: Vec<usize> = exported.collect();
+        let mut table = DataTable::export(&self.page(cx), exported.into_iter(), stop)?;
+        table.title = "listing".to_owned();
+        parts.push(Part::Table(table));
+        if let Some(calls) = self.calls_shown() {
+            let page = calls::Page::of(self.shows, calls);
+            let mut table = DataTable::export(&page, 0..page.all.len(), stop)?;
+            table.title = self.shows.name().to_owned();
+            parts.push(Part::Table(table));
+        }
+        Some(Document {
+            title: format!("Method {name}{place}"),
+            parts,
+        })
     }
 }
 
@@ -159,7 +245,7 @@ impl View for Method {
     }
 
     fn effects(&mut self, cx: &Cx<'_>) -> Vec<Effect> {
-        let Some(found) = self.shown_one() else {
+        let Some(found) = self.annotated() else {
             return Vec::new();
         };
         let mut names = items::wanted(&found.annotation);
@@ -191,20 +277,17 @@ impl View for Method {
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        let (items, now) = (&self.listing.items, self.current().unwrap_or(0));
-        let found = (self.search).find(pattern, find, items.len(), now, |number, text| {
-            let item = items.get(number);
-            item.is_some_and(|item| text.is_in(&item.text) || item.number == pattern)
-        });
-        found.select(|number| self.select(number, cx))
+        self.with_table(cx, |table, page, height| {
+            table.find(pattern, find, page, height)
+        })
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         self.draw_all(cx, frame, area);
     }
 
-    fn shown(&self, cx: &Cx<'_>, _stop: &Stop) -> Option<Document> {
-        Some(self.written(cx))
+    fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
+        self.document(cx, stop)
     }
 
     fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {
@@ -212,14 +295,16 @@ impl View for Method {
     }
 
     fn crumb(&self, cx: &Cx<'_>) -> String {
-        let versions = self.versions();
-        let label = |origin: Origin| versions.of(origin).map(|one| versions::label(one, cx));
-        if let Some((first, second)) = self.pair() {
-            let name = |origin| versions.of(origin).map_or("", versions::name);
-            return format!("{} beside {}", name(first), name(second));
+        let versions = self.versions(cx);
+        let name = |origin| versions.of(origin).map_or("", versions::name);
+        match (
+            self.pair(),
+            self.origin.and_then(|origin| versions.of(origin)),
+        ) {
+            (Some((first, second)), _) => format!("{} beside {}", name(first), name(second)),
+            (None, Some(version)) => format!("only {}", versions.label(version)),
+            (None, None) => String::new(),
         }
-        let chosen = self.origin.and_then(label);
-        chosen.map_or_else(String::new, |label| format!("only {label}"))
     }
 
     fn is_pending(&self) -> bool {

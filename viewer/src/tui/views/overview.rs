@@ -1,4 +1,4 @@
-//! The overview: what this recording is, what limits its truth, and where its time went.
+//! Overview: subject, limits on the accuracy, time by region, entry and thread.
 
 mod head;
 mod lists;
@@ -28,7 +28,7 @@ use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::{EntryId, Region, Stop, Summary};
 
-/// Which list the keys are for.
+/// List with the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Panel {
     #[default]
@@ -37,7 +37,6 @@ enum Panel {
     Threads,
 }
 
-/// The view.
 #[derive(Clone, Debug, Default)]
 pub struct Overview {
     panel: Panel,
@@ -97,7 +96,11 @@ impl View for Overview {
                 let entry = self.digest.get().and_then(|digest| digest.entries.get(now));
                 return entry.map(|one| Act::Annotate(one.0)).into_iter().collect();
             }
-            Command::Open => return self.only(cx),
+            // A region or thread: its entries. One step of the history undoes both.
+            Command::Open => {
+                let shown = Act::Show(super::ViewId::Hot);
+                return self.only(cx).into_iter().chain([shown]).collect();
+            }
             _ => {}
         }
         Vec::new()
@@ -152,8 +155,8 @@ impl View for Overview {
         }
         let filter = cx.filters.filter().clone();
         let window = cx.kept_window();
-        let columns = usize::from(cx.area.width).saturating_sub(6).clamp(1, 1_000);
-        // Where only the window grows, the columns are others, too: the stamp says that.
+        let columns = usize::from(cx.area.width.saturating_sub(strip::BESIDE)).clamp(1, 1_000);
+        // The stamp covers a growing window.
         let stamp: Stamp = cx.stamp;
         questions.extend(self.strip.ask(columns, stamp, move |profile, stop| {
             let what = ColumnsOf {
@@ -180,7 +183,7 @@ impl View for Overview {
         if !self.digest.take(ended) {
             return;
         }
-        // What was selected stays so, wherever it is now.
+        // The selection follows entry and thread.
         let digest = self.digest.get();
         let entry = digest.and_then(|digest| {
             let mut entries = digest.entries.iter();
@@ -200,7 +203,7 @@ impl View for Overview {
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        // Entries are what has names worth searching; in the threads, threads.
+        // Searches start in the entries, unless the threads have the focus.
         if self.panel == Panel::Regions && !pattern.is_empty() {
             self.panel = Panel::Entries;
         }
@@ -220,14 +223,19 @@ impl View for Overview {
             area,
         };
         head::draw(cx, &pane(places.head), frame);
-        self.draw_strip(cx, &pane(places.strip), frame);
+        self.draw_strip(cx, places.strip, frame);
         let Some(digest) = self.digest.get() else {
             return;
         };
         head::truth(digest, &pane(places.truth), frame);
         let marked = |panel: Panel| (self.panel == panel, self.selected(panel));
         let regions = marked(Panel::Regions);
-        lists::regions(digest, regions, &pane(places.regions), frame);
+        lists::regions(
+            (digest, cx.profile.is_native()),
+            regions,
+            &pane(places.regions),
+            frame,
+        );
         let list = (self.panel == Panel::Entries, self.entries);
         lists::entries(cx, digest, list, &pane(places.entries), frame);
         if places.threads.height > 1 {

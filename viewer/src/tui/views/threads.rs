@@ -1,5 +1,4 @@
-//! The threads: each with its role, its share and its activity over time; which of them
-//! all views include.
+//! Threads with role, share and activity over time, and the thread filter of all views.
 
 mod activity;
 mod choose;
@@ -36,7 +35,7 @@ const BINDINGS: &[Binding] = &[
     own(Command::GroupBack, &[ch('B')], "", "group by the one before"),
 ];
 
-/// Ways to group threads, in the order of the key's presses, with their words.
+/// Groupings in the order of key presses, each with its breadcrumb text.
 const GROUPINGS: [(Option<GroupBy>, &str); 4] = [
     (None, ""),
     (Some(GroupBy::Role), "by role"),
@@ -46,7 +45,7 @@ const GROUPINGS: [(Option<GroupBy>, &str); 4] = [
 
 type Table = DataTable<Row, Key>;
 
-/// Whether a thread's name, tid or role has what is searched for in it.
+/// Whether a thread's name, tid or role matches a search.
 pub(in crate::tui::views) fn matches(profile: &Profile, thread: u32, text: &mut Finder) -> bool {
     let thread = &profile.trace.threads[thread as usize].thread;
     text.is_in_words(&[
@@ -56,18 +55,17 @@ pub(in crate::tui::views) fn matches(profile: &Profile, thread: u32, text: &mut 
     ])
 }
 
-/// The view.
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
     table: Table,
-    /// One of [`GROUPINGS`].
+    /// Index in [`GROUPINGS`].
     grouping: usize,
     threads: Fetched<Filter, Uses>,
     groups: Option<Arc<[Group]>>,
     activity: Fetched<Asked, Columns>,
 }
 
-/// The filter without what this view chooses.
+/// Filter without threads.
 fn everybody(cx: &Cx<'_>) -> Filter {
     cx.filters.filter().of_all_threads()
 }
@@ -85,7 +83,7 @@ impl Threads {
         })
     }
 
-    /// Calls the table with its data and its height, where the threads are known.
+    /// Calls the table with data and height; `None` before the first answer.
     fn with_table<T>(
         &mut self,
         cx: &Cx<'_>,
@@ -98,7 +96,7 @@ impl Threads {
         result
     }
 
-    /// The threads of the selected row: indices in the trace.
+    /// Threads of the selected row, by trace index.
     fn selected(&self, cx: &Cx<'_>) -> Option<Vec<u32>> {
         let row = self.table.selected()?;
         Some(self.page(cx)?.threads_of(row).to_vec())
@@ -109,7 +107,7 @@ impl Threads {
         self.arrange(cx);
     }
 
-    /// Groups and sorts anew.
+    /// Groups and sorts again.
     fn arrange(&mut self, cx: &Cx<'_>) {
         let threads = self.threads.get();
         let groups = GROUPINGS[self.grouping].0.zip(threads);
@@ -118,7 +116,7 @@ impl Threads {
         self.with_table(cx, |table, page, height| table.arrange(page, height));
     }
 
-    /// What the activity of the rows on the screen is to be asked for.
+    /// Question about the activity of visible rows.
     fn activity_to_ask(&self, cx: &Cx<'_>) -> Option<Asked> {
         let page = self.page(cx)?;
         let rows = self.table.on_screen(Table::height(above_footer(cx.area)));
@@ -134,13 +132,13 @@ impl Threads {
         let (from, to) = cx.kept_window();
         Some(Asked {
             rows: rows.collect(),
-            columns: Table::width_of(&page, ACTIVITY, cx.area.width)?,
+            columns: Table::place_of(&page, ACTIVITY, cx.area.width)?.1,
             window: (from, TimeNs(to.0.saturating_add(1))),
             everybody: everybody(cx),
         })
     }
 
-    /// How many threads are included, and what the activity's height means.
+    /// Number of included threads, and the scale of the activity.
     fn footer(&self, cx: &Cx<'_>, page: &Page<'_>) -> String {
         if page.threads.samples == 0 {
             return no_samples(cx);
@@ -203,7 +201,7 @@ impl View for Threads {
         let area = above_footer(cx.area);
         match self.with_table(cx, |table, page, _| table.click(click, page, area)) {
             Some(Clicked::Row { twice: true, .. }) => self.act(Command::Open, cx),
-            // The first column is what a click there changes.
+            // A click on the inclusion sign toggles it.
             Some(Clicked::Row {
                 column: Some(0), ..
             }) if click.at.x == cx.area.x => self.act(Command::Toggle, cx),
@@ -212,7 +210,7 @@ impl View for Threads {
     }
 
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
-        // Which threads are included changes nothing here.
+        // Answers do not depend on the thread filter.
         let stamp = Stamp {
             filters: 0,
             ..cx.stamp
@@ -225,7 +223,7 @@ impl View for Threads {
                 Uses::of(profile, &of, stop)
             });
         let mut questions: Vec<Question> = threads.into_iter().collect();
-        // Which threads there is activity of is known by the rows.
+        // Visible rows follow from the threads.
         if self.threads.answered() != Some(&(filter, stamp)) {
             return questions;
         }
@@ -269,7 +267,7 @@ impl View for Threads {
         let Some(page) = self.page(cx) else {
             return Some(Document::default());
         };
-        // All threads, those of collapsed groups too.
+        // Includes threads of collapsed groups.
         let mut rows = self.table.all(&page);
         rows.retain(|row| matches!(row, Row::Thread(_)));
         let table = Table::export(&page, rows.into_iter(), stop)?;

@@ -1,37 +1,31 @@
-//! The recording over time: activity by region, threads, collections, code, marks and
-//! losses, in equal columns; a window chosen here is the filter of all views.
+//! Recording over time in equal columns: activity by region, threads, collections, code, marks,
+//! losses. A window selected here becomes the filter of all views.
 //!
-//! The chart shows the whole recording, or what was zoomed into, whichever window is
-//! chosen: the window is marked in it.
+//! The chart shows the whole recording or a zoomed part; it marks the window of the filters.
 
-mod chart;
-mod draw;
+mod drawn;
+mod exported;
 pub(super) mod lanes;
 mod layout;
 mod moves;
-mod nearest;
-mod picture;
-mod rows;
 #[cfg(test)]
 mod tests;
 mod words;
 
 use super::{Act, Choice, Click, Cx, Find, View, threads};
-use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
-use crate::present::names::region_name;
-use crate::present::names::role_name;
+use crate::present::document::Document;
 use crate::queries::time_grid::Grid;
 use crate::queries::timeline::{Activity, Listed, Rows};
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, own};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::search::Search;
-use lanes::{Lanes, times};
+use lanes::Lanes;
 use layout::Layout;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::{Filter, Region, Stop};
+use vmscope_symbolizer::{Filter, Stop};
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -49,35 +43,33 @@ const BINDINGS: &[Binding] = &[
 const HEIGHTS: u16 = 0;
 const WHOLE: u16 = 1;
 
-/// Which part of the recording is shown.
+/// Visible part of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Span {
-    /// All of it.
     #[default]
     Whole,
-    /// The window of the filters.
+    /// Window of the filters.
     Window,
-    /// A part that was zoomed into.
+    /// Zoomed part.
     Part(TimeNs, TimeNs),
 }
 
-/// A column's time: from its left to its right edge.
+/// Times of a column's left and right edge.
 type Column = (TimeNs, TimeNs);
 
 /// The view.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     span: Span,
-    /// The time that the cursor is at; its column is that of the time.
     cursor: Option<TimeNs>,
-    /// Where a selection began.
+    /// Start of the selection.
     anchor: Option<Column>,
-    /// Where the mouse was pressed.
+    /// Column of the mouse press.
     pressed: Option<Column>,
     list: ListState,
-    /// The thread that is selected.
+    /// Selected thread.
     chosen: Option<u32>,
-    /// Whether thread rows are heights, not letters.
+    /// Whether thread rows show heights instead of letters.
     heights: bool,
     activity: Fetched<(Grid, Filter), Activity>,
     listed: Fetched<Filter, Listed>,
@@ -87,37 +79,37 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// All that there is to be shown.
+    /// Limits of zoom and scroll.
     fn bounds(cx: &Cx<'_>) -> (TimeNs, TimeNs) {
         let (from, to) = cx.kept();
         (from, TimeNs(to.0.saturating_add(1)))
     }
 
-    fn lane_count(&self) -> usize {
-        self.lanes.get().map_or(0, |lanes| lanes.lanes.len())
+    /// Threads with samples over the whole recording.
+    fn threads(&self) -> &[(u32, u64)] {
+        self.listed.get().map_or(&[], |listed| &listed.threads)
     }
 
-    fn layout(&self, area: Rect) -> Layout {
-        let threads = self.listed.get().map_or(0, |listed| listed.threads.len());
-        Layout::of(area, self.lane_count(), threads)
+    fn layout(&self, cx: &Cx<'_>) -> Layout {
+        let lanes = self.lanes.get().map_or(0, |lanes| lanes.lanes.len());
+        Layout::of(cx.area, lanes, self.threads().len())
     }
 
-    /// The columns that are shown.
-    fn grid(&self, cx: &Cx<'_>, area: Rect) -> Grid {
+    fn grid(&self, cx: &Cx<'_>) -> Grid {
         let bounds = Self::bounds(cx);
-        let columns = self.layout(area).columns;
         let (from, to) = match self.span {
             Span::Whole => bounds,
             Span::Window => cx.filters.window().unwrap_or(bounds),
             Span::Part(from, to) => (from, to),
         };
-        // A damaged recording may begin at any time, the last one there is too.
+        // Damaged recordings may begin at the last instant.
         let from = from.min(TimeNs(bounds.1.0.saturating_sub(1))).max(bounds.0);
         let to = to.min(bounds.1).max(TimeNs(from.0.saturating_add(1)));
+        let columns = usize::from(cx.area.width - layout::gutter(cx.area));
         Grid { from, to, columns }
     }
 
-    /// The column of the cursor.
+    /// Column of the cursor.
     fn at(&self, grid: &Grid) -> usize {
         self.cursor.map_or(0, |time| grid.column_of(time))
     }
@@ -126,36 +118,32 @@ impl Timeline {
         (grid.edge(column), grid.edge(column + 1))
     }
 
-    /// What is selected.
-    fn selection(&self, grid: &Grid) -> Option<(TimeNs, TimeNs)> {
+    fn selection(&self, grid: &Grid) -> Option<Column> {
         let (from, to) = self.anchor?;
         let now = Self::column(grid, self.at(grid));
         Some((from.min(now.0), to.max(now.1)))
     }
 
-    /// The threads whose rows are on the screen.
-    fn visible(&self, layout: &Layout) -> Vec<(u32, u64, bool)> {
-        let Some(listed) = self.listed.get() else {
-            return Vec::new();
-        };
-        let height = usize::from(layout.threads.height);
-        let top = self.list.top(listed.threads.len(), height);
-        let rows = listed.threads.iter().enumerate().skip(top).take(height);
-        rows.map(|(row, &(thread, samples))| (thread, samples, row < listed.included))
-            .collect()
+    /// Visible threads: index, samples, whether the filter includes the thread.
+    fn visible(&self, height: usize) -> impl Iterator<Item = (u32, u64, bool)> {
+        let included = self.listed.get().map_or(0, |listed| listed.included);
+        let top = self.list.top(self.threads().len(), height);
+        let rows = self.threads().iter().enumerate().skip(top).take(height);
+        rows.map(move |(row, &(thread, samples))| (thread, samples, row < included))
     }
 
-    fn select_row(&mut self, row: usize, cx: &Cx<'_>) {
-        let height = usize::from(self.layout(cx.area).threads.height);
-        let count = self.listed.get().map_or(0, |listed| listed.threads.len());
-        self.list.select(row, count, height);
-        self.note_chosen();
-    }
-
-    fn note_chosen(&mut self) {
-        let listed = self.listed.get();
-        let row = listed.and_then(|listed| listed.threads.get(self.list.selected()));
+    /// Calls the thread list with the number of threads and its height.
+    fn with_list<T>(
+        &mut self,
+        cx: &Cx<'_>,
+        call: impl FnOnce(&mut ListState, usize, usize) -> T,
+    ) -> T {
+        let height = self.layout(cx).threads.height.into();
+        let count = self.threads().len();
+        let done = call(&mut self.list, count, height);
+        let row = self.threads().get(self.list.selected());
         self.chosen = row.map(|(thread, _)| *thread);
+        done
     }
 }
 
@@ -169,7 +157,7 @@ impl View for Timeline {
     }
 
     fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
-        let grid = self.grid(cx, cx.area);
+        let grid = self.grid(cx);
         let cursor = *self.cursor.get_or_insert(grid.from);
         match command {
             Command::Left => self.step(-1, cx),
@@ -188,32 +176,23 @@ impl View for Timeline {
             }
             Command::Cancel => (self.anchor, self.pressed) = (None, None),
             Command::Open if self.anchor.is_some() => return self.narrow(cx),
-            Command::Mode => match (self.span, cx.filters.window()) {
-                (Span::Whole, Some(_)) => self.span = Span::Window,
-                (Span::Whole, None) => {
-                    let text = "no window is chosen: v begins a selection".to_owned();
-                    return vec![Act::Say(text)];
-                }
-                _ => self.span = Span::Whole,
-            },
+            Command::Mode if self.span != Span::Whole => self.span = Span::Whole,
+            Command::Mode if cx.filters.window().is_some() => self.span = Span::Window,
+            Command::Mode => {
+                let text = "no window is chosen: v begins a selection";
+                return vec![Act::Say(text.to_owned())];
+            }
             Command::Own(HEIGHTS) => self.heights ^= true,
             Command::Own(WHOLE) => self.span = Span::Whole,
-            Command::Toggle => {
-                if let Some(thread) = self.chosen {
+            Command::Toggle | Command::Open | Command::Only => match self.chosen {
+                Some(thread) if command == Command::Toggle => {
                     return threads::toggle(cx, &[thread]);
                 }
-            }
-            Command::Open | Command::Only => {
-                if let Some(thread) = self.chosen {
-                    return threads::only(&[thread]);
-                }
-            }
+                Some(thread) => return threads::only(&[thread]),
+                None => {}
+            },
             _ => {
-                let height = usize::from(self.layout(cx.area).threads.height);
-                let rows = self.listed.get().map_or(0, |listed| listed.threads.len());
-                if self.list.act(command, rows, height) {
-                    self.note_chosen();
-                }
+                self.with_list(cx, |list, rows, height| list.act(command, rows, height));
             }
         }
         Vec::new()
@@ -223,7 +202,7 @@ impl View for Timeline {
         let Span::Part(from, to) = self.span else {
             return false;
         };
-        // Around the cursor where it is on the screen, as zooming out by keys.
+        // Around a visible cursor, as zooming out by key.
         let middle = TimeNs(from.0 + to.since(from).0 / 2);
         let inside = self.cursor.filter(|time| (from..to).contains(time));
         self.zoom(false, inside.unwrap_or(middle), cx);
@@ -235,51 +214,40 @@ impl View for Timeline {
     }
 
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
-        // The window changes nothing that is asked: it is only marked.
+        // Answers do not depend on the window.
+        let filters = 0;
         let stamp = Stamp {
-            filters: 0,
+            filters,
             ..cx.stamp
         };
         let filter = cx.filters.any_time();
-        let grid = self.grid(cx, cx.area);
-        let layout = self.layout(cx.area);
-        let mut questions = Vec::new();
-        let of = filter.clone();
-        questions.extend(
-            self.activity
-                .ask((grid, filter.clone()), stamp, move |profile, stop| {
-                    Activity::of(profile, grid, &of, stop)
-                }),
-        );
-        let of = filter.clone();
-        questions.extend(
-            self.listed
-                .ask(filter.clone(), stamp, move |profile, stop| {
-                    Listed::of(profile, &of, stop)
-                }),
-        );
-        let (of, begin) = (filter.clone(), cx.begin);
-        questions.extend(
-            self.lanes
-                .ask((grid, filter.clone()), stamp, move |profile, stop| {
-                    Lanes::of(profile, grid, &of, begin, stop)
-                }),
-        );
-        // Which threads there are rows of is known by the list.
-        if Activity::has_threads(cx.profile, grid)
-            || self.listed.answered() != Some(&(filter.clone(), stamp))
-        {
-            return questions;
+        let (grid, begin) = (self.grid(cx), cx.begin);
+        let key = (grid, filter.clone());
+        let [of, of_listed, of_lanes, of_rows] = [(); 4].map(|()| filter.clone());
+        let activity = self.activity.ask(key.clone(), stamp, move |profile, stop| {
+            Activity::of(profile, grid, &of, stop)
+        });
+        let listed = self
+            .listed
+            .ask(filter.clone(), stamp, move |profile, stop| {
+                Listed::of(profile, &of_listed, stop)
+            });
+        let lanes = self.lanes.ask(key, stamp, move |profile, stop| {
+            Lanes::of(profile, grid, &of_lanes, begin, stop)
+        });
+        let mut questions: Vec<Question> =
+            [activity, listed, lanes].into_iter().flatten().collect();
+        // Visible threads follow from the list.
+        let is_listed = self.listed.answered() == Some(&(filter.clone(), stamp));
+        if is_listed && !Activity::has_threads(cx.profile, grid) {
+            let visible = self.visible(self.layout(cx).threads.height.into());
+            let included = visible.filter(|(_, _, included)| *included);
+            let threads: Vec<u32> = included.map(|(thread, ..)| thread).collect();
+            let key = (grid, filter, threads.clone());
+            questions.extend(self.rows.ask(key, stamp, move |profile, stop| {
+                Rows::of(profile, grid, threads, &of_rows, stop)
+            }));
         }
-        let visible = self.visible(&layout).into_iter();
-        let threads: Vec<u32> = visible
-            .filter(|(_, _, included)| *included)
-            .map(|(thread, ..)| thread)
-            .collect();
-        let (key, of) = ((grid, filter.clone(), threads.clone()), filter);
-        questions.extend(self.rows.ask(key, stamp, move |profile, stop| {
-            Rows::of(profile, grid, threads, &of, stop)
-        }));
         questions
     }
 
@@ -288,53 +256,45 @@ impl View for Timeline {
         self.rows.take(ended);
         self.lanes.take(ended);
         if self.listed.take(ended) {
-            let rows = self.listed.get().map(|listed| listed.threads.as_slice());
-            let mut rows = rows.unwrap_or_default().iter();
-            let row = rows.position(|(thread, _)| Some(*thread) == self.chosen);
-            let height = usize::from(self.layout(cx.area).threads.height);
-            let count = self.listed.get().map_or(0, |listed| listed.threads.len());
-            self.list.keep(row, count, height);
-            self.note_chosen();
+            let chosen = |(thread, _): &(u32, u64)| Some(*thread) == self.chosen;
+            let row = self.threads().iter().position(chosen);
+            self.with_list(cx, |list, rows, height| list.keep(row, rows, height));
         }
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
-        let rows = self.listed.get().map_or(&[][..], |listed| &listed.threads);
+        let listed = self.listed.get().map_or(&[][..], |listed| &listed.threads);
         let now = self.list.selected();
-        let found = (self.search).find(pattern, find, rows.len(), now, |row, text| {
-            let thread = rows.get(row).map(|(thread, _)| *thread);
-            thread.is_some_and(|thread| threads::matches(cx.profile, thread, text))
+        let found = (self.search).find(pattern, find, listed.len(), now, |row, text| {
+            let thread = listed.get(row);
+            thread.is_some_and(|(thread, _)| threads::matches(cx.profile, *thread, text))
         });
-        found.select(|row| self.select_row(row, cx))
+        found.select(|row| self.with_list(cx, |list, rows, height| list.select(row, rows, height)))
     }
 
-    fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        self.draw_all(cx, frame, area);
+    fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, _area: Rect) {
+        self.draw_all(cx, frame);
     }
 
     fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
-        picture::shown(self, cx, stop)
+        self.exported(cx, stop)
     }
 
     fn choices(&self, _cx: &Cx<'_>) -> Vec<Choice> {
-        let choice = |number, text: &str| Choice {
-            text: text.to_owned(),
-            number,
-        };
         let form = if self.heights { "letters" } else { "heights" };
-        vec![
-            choice(HEIGHTS, &format!("timeline: thread rows as {form}")),
-            choice(WHOLE, "timeline: the whole recording"),
-        ]
+        let texts = [
+            (HEIGHTS, format!("timeline: thread rows as {form}")),
+            (WHOLE, "timeline: the whole recording".to_owned()),
+        ];
+        texts.map(|(number, text)| Choice { text, number }).into()
     }
 
     fn crumb(&self, cx: &Cx<'_>) -> String {
-        let grid = self.grid(cx, cx.area);
         match self.span {
-            Span::Whole => String::new(),
             Span::Window if cx.filters.window().is_some() => "the window alone".to_owned(),
-            Span::Window => String::new(),
+            Span::Whole | Span::Window => String::new(),
             Span::Part(..) => {
+                let grid = self.grid(cx);
                 let (from, to) = (cx.seconds(grid.from), cx.seconds(grid.to));
                 format!("zoomed to {from:.3}-{to:.3} s")
             }

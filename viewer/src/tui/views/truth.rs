@@ -1,6 +1,5 @@
-//! Everything that limits the truth of what is shown, with the samples it concerns and what
-//! would improve it; and the tables behind it: what the resolution of each part is worth,
-//! what was promised and delivered, where samples have no name.
+//! Accuracy: limits with affected samples and remedies; tables of exactness by part, promised and
+//! delivered samples, samples without a name.
 
 pub(super) mod flow;
 mod shown;
@@ -25,23 +24,22 @@ use ratatui::layout::Rect;
 use std::sync::Arc;
 use vmscope_symbolizer::{Region, Stop};
 
-/// From so many columns on the tables stand beside the lines.
+/// Minimum width for tables beside the limits.
 const WIDE: u16 = 150;
 
-/// The view.
 #[derive(Clone, Debug, Default)]
 pub struct Truth {
     accuracy: Fetched<(), Accuracy>,
-    /// Of all that can be selected.
+    /// Index in [`Truth::items`].
     selected: usize,
     search: Search,
 }
 
-/// Columns of the screen with what flows in them.
+/// Screen columns, each with its lines.
 type Columns = Vec<(Rect, Vec<Flowing>)>;
 
-/// The first line on a screen of `height`: what is selected is in its middle, as far as
-/// there is something to scroll.
+/// First visible line: the selected item is in the middle of the screen, within the limits of
+/// scrolling.
 fn top(flow: &[Flowing], selected: Option<Item>, height: usize) -> usize {
     let is_here = |line: &Flowing| selected.is_some() && line.0 == selected;
     let Some(first) = flow.iter().position(is_here) else {
@@ -74,7 +72,7 @@ impl Truth {
         vec![(area, flow)]
     }
 
-    /// What limits the truth; before it, that filters leave nothing of it.
+    /// Limits, after a note about filters without samples.
     fn lines(all: &Accuracy, cx: &Cx<'_>, area: Rect) -> Vec<Flowing> {
         let width = usize::from(area.width);
         let lines = limits(all, cx.theme, width);
@@ -88,7 +86,7 @@ impl Truth {
         said.chain(lines).collect()
     }
 
-    /// All that can be selected, in order: the same at any width.
+    /// Selectable items in order, independent of the width.
     fn items(&self) -> Vec<Item> {
         let Some(all) = self.accuracy.get() else {
             return Vec::new();
@@ -106,7 +104,7 @@ impl Truth {
         items.get(self.selected.min(last)).copied()
     }
 
-    /// The first item of each column or section: where Left and Right go.
+    /// First item of each section, for Left and Right.
     fn sections(&self) -> Vec<usize> {
         let items = self.items();
         let kind = |item: &Item| std::mem::discriminant(item);
@@ -133,7 +131,7 @@ impl Truth {
         match item {
             Item::Line(index) => match all.lines.get(index).map(|line| line.concerns) {
                 Some(Concerns::Window(from, to)) => {
-                    // What is lost at one instant is lost there: the window is not empty.
+                    // Losses at a single instant need a window that is not empty.
                     let to = to.plus(vmscope_records::DurationNs(1));
                     vec![Act::FilterChange(FilterChange::Window(Some((from, to))))]
                 }
@@ -171,7 +169,7 @@ impl Truth {
                     return Vec::new();
                 };
                 let mut narrow = vec![FilterChange::Regions(vec![row.region])];
-                // A part that is no tier is not one to filter by.
+                // Only tiers are filters; other parts are not.
                 if cx
                     .profile
                     .entries
@@ -235,7 +233,7 @@ impl View for Truth {
             let top = top(flow, item, usize::from(area.height));
             flow.get(top + line)?.0
         });
-        // The second click of two is where the first was, wherever that scrolled to.
+        // The first click may have scrolled: a double click opens the selected item.
         if click.what == Press::Double {
             return self.open(cx);
         }
@@ -259,7 +257,7 @@ impl View for Truth {
     fn answer(&mut self, ended: QuestionId, _cx: &Cx<'_>) {
         let was = self.item().and_then(|item| self.text_of(item));
         self.accuracy.take(ended);
-        // The same thing stays selected, wherever it is now.
+        // The selection follows the item's text.
         let now = self.items();
         let found = now.iter().position(|&item| self.text_of(item) == was);
         self.selected = found.unwrap_or(self.selected.min(now.len().saturating_sub(1)));

@@ -1,5 +1,5 @@
-//! Addresses: samples by address with their integral, as VMProfiler plots them, and the
-//! code zone as a map, as it was at any time.
+//! Samples by address with their integral, as in VMProfiler, and a map of the code zone at any
+//! time.
 
 mod map;
 mod map_below;
@@ -33,15 +33,15 @@ use vmscope_symbolizer::zone::Residencies;
 const BINDINGS: &[Binding] = &[
     own(Command::Mode, &[ch('m')], "plot/map", "samples by address, or the code zone as a map"),
     own(Command::ZoomIn, &[ch('+'), ch('=')], "zoom", "nearer: to what is selected, else around the cursor"),
-    own(Command::ZoomOut, &[ch('-')], "out", "back to what was shown before zooming in"),
+    own(Command::ZoomOut, &[ch('-')], "", "back to what was shown before zooming in"),
     own(Command::Select, &[ch('v')], "select", "plot: begin to select addresses, or end it"),
     own(Command::Toggle, &[ch(' ')], "include", "plot: leave this range out, or include it again"),
     own(Command::Earlier, &[ch(','), ch('<')], "", "map: earlier; plot: back to the zoom before"),
     own(Command::Later, &[ch('.'), ch('>')], "", "map: later; plot: forward to the zoom after"),
-    own(Command::Sort, &[ch('s')], "", "map: step by single changes, or by a fiftieth of the time"),
-    own(Command::NextHot, &[ch('}')], "hot", "the next hot place"),
+    own(Command::Sort, &[ch('s')], "step", "map: step by single changes, or by a fiftieth of the time"),
+    own(Command::NextHot, &[ch('}')], "", "the next hot place"),
     own(Command::PreviousHot, &[ch('{')], "", "the hot place before"),
-    own(Command::Group, &[ch('b')], "", "map: the next code zone"),
+    own(Command::Group, &[ch('b')], "next zone", "map: the next code zone"),
     own(Command::GroupBack, &[ch('B')], "", "map: the code zone before"),
 ];
 
@@ -56,46 +56,24 @@ enum Form {
 /// The view.
 #[derive(Clone, Debug, Default)]
 pub struct Zone {
-    form: Form,
-    fetched: Fetched<(), (Arc<Layout>, Arc<Addresses>)>,
+    fetched: Fetched<(), (ZoneSamples, Panes)>,
     ground: Option<ZoneSamples>,
-    /// The profile that the layout is of.
+    /// Number of the newest request for samples.
+    number: u64,
+    /// Profile version of the layout.
     layout_of: Option<u64>,
+    panes: Panes,
+}
+
+/// Both forms, with the pictures that were computed.
+#[derive(Clone, Debug, Default)]
+struct Panes {
+    form: Form,
     plot: Plot,
     map: Map,
 }
 
-impl Zone {
-    fn ask_ground(&mut self, cx: &Cx<'_>) -> Option<Question> {
-        let filter = cx.filters.filter().clone();
-        let known = self.ground.as_ref();
-        let known = known.map(|ground| Arc::clone(&ground.layout));
-        let known = known.filter(|_| self.layout_of == Some(cx.stamp.profile));
-        self.fetched.ask((), cx.stamp, move |profile, stop| {
-            let make = || Arc::new(Layout::of(profile, Residencies::of(&profile.trace)));
-            let layout = known.unwrap_or_else(make);
-            let addresses = Addresses::of(profile, &filter, &layout, stop)?;
-            Some((layout, Arc::new(addresses)))
-        })
-    }
-
-    fn take_ground(&mut self, ended: QuestionId) {
-        let is_there = self.fetched.take(ended);
-        let Some((layout, addresses)) = self.fetched.get().filter(|_| is_there) else {
-            return;
-        };
-        let number = self.ground.as_ref().map_or(0, |ground| ground.number) + 1;
-        self.ground = Some(ZoneSamples {
-            layout: Arc::clone(layout),
-            addresses: Arc::clone(addresses),
-            number,
-        });
-        let of = self.fetched.answered();
-        self.layout_of = of.map(|(_, Stamp { profile, .. })| *profile);
-    }
-}
-
-impl Zone {
+impl Panes {
     fn pane(&self) -> &dyn Pane {
         match self.form {
             Form::Plot => &self.plot,
@@ -110,9 +88,66 @@ impl Zone {
         }
     }
 
+    /// Computes the picture of the visible form; `None` after a stop.
+    fn compute(&mut self, samples: &ZoneSamples, cx: &Cx<'_>, stop: &Stop) -> Option<()> {
+        let pane = self.pane_mut();
+        if let Some(Question { id, work }) = pane.ask(samples, cx) {
+            work(cx.profile, stop).then(|| pane.take(id))?;
+        }
+        Some(())
+    }
+
+    /// Takes over the picture of the visible form.
+    fn take_picture(&mut self, from: &Panes) {
+        match from.form {
+            Form::Plot => self.plot.fetched = from.plot.fetched.clone(),
+            Form::Map => self.map.cells = from.map.cells.clone(),
+        }
+    }
+}
+
+impl Zone {
+    /// Asks for samples and their picture in one question: the user waits once.
+    fn ask_ground(&mut self, cx: &Cx<'_>) -> Option<Question> {
+        let filter = cx.filters.filter().clone();
+        let known = self.ground.as_ref();
+        let known = known.map(|ground| Arc::clone(&ground.layout));
+        let known = known.filter(|_| self.layout_of == Some(cx.stamp.profile));
+        let (mut panes, kept) = (self.panes.clone(), cx.keep());
+        let number = self.number + 1;
+        let question = self.fetched.ask((), cx.stamp, move |profile, stop| {
+            let make = || Arc::new(Layout::of(profile, Residencies::of(&profile.trace)));
+            let layout = known.unwrap_or_else(make);
+            let addresses = Arc::new(Addresses::of(profile, &filter, &layout, stop)?);
+            let samples = ZoneSamples {
+                layout,
+                addresses,
+                number,
+            };
+            panes.compute(&samples, &kept.cx(profile), stop)?;
+            Some((samples, panes))
+        });
+        self.number += u64::from(question.is_some());
+        question
+    }
+
+    fn take_ground(&mut self, ended: QuestionId) {
+        let is_there = self.fetched.take(ended);
+        if let Some((samples, panes)) = self.fetched.get().filter(|_| is_there) {
+            self.ground = Some(samples.clone());
+            self.panes.take_picture(panes);
+            let of = self.fetched.answered();
+            self.layout_of = of.map(|(_, Stamp { profile, .. })| *profile);
+        }
+    }
+
     /// Samples of the picture; without a picture, the newest samples.
     fn samples(&self) -> Option<ZoneSamples> {
-        self.pane().samples().or(self.ground.as_ref()).cloned()
+        self.panes
+            .pane()
+            .samples()
+            .or(self.ground.as_ref())
+            .cloned()
     }
 }
 
@@ -127,33 +162,33 @@ impl View for Zone {
 
     fn act(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
         if command == Command::Mode {
-            self.form = match self.form {
+            self.panes.form = match self.panes.form {
                 Form::Plot => Form::Map,
                 Form::Map => Form::Plot,
             };
             return Vec::new();
         }
-        let (commands, text) = self.pane().missing();
+        let (commands, text) = self.panes.pane().missing();
         if commands.contains(&command) {
             return vec![Act::Say(text.to_owned())];
         }
         match self.samples() {
-            Some(samples) => self.pane_mut().act(command, &samples, cx),
+            Some(samples) => self.panes.pane_mut().act(command, &samples, cx),
             None => Vec::new(),
         }
     }
 
     fn back(&mut self, _cx: &Cx<'_>) -> bool {
-        self.pane_mut().zoom_back()
+        self.panes.pane_mut().zoom_back()
     }
 
     fn forward(&mut self, _cx: &Cx<'_>) -> bool {
-        self.pane_mut().zoom_forward()
+        self.panes.pane_mut().zoom_forward()
     }
 
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
         match self.samples() {
-            Some(samples) => self.pane_mut().click(click, &samples, cx),
+            Some(samples) => self.panes.pane_mut().click(click, &samples, cx),
             None => Vec::new(),
         }
     }
@@ -161,45 +196,45 @@ impl View for Zone {
     fn questions(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let mut asked: Vec<Question> = self.ask_ground(cx).into_iter().collect();
         if let Some(samples) = self.ground.clone() {
-            asked.extend(self.pane_mut().ask(&samples, cx));
+            asked.extend(self.panes.pane_mut().ask(&samples, cx));
         }
         asked
     }
 
     fn answer(&mut self, ended: QuestionId, _cx: &Cx<'_>) {
         self.take_ground(ended);
-        self.plot.take(ended);
-        self.map.take(ended);
+        self.panes.plot.take(ended);
+        self.panes.map.take(ended);
     }
 
     fn find(&mut self, pattern: &str, find: Find, cx: &Cx<'_>) -> bool {
         let samples = self.samples();
-        samples.is_some_and(|samples| self.pane_mut().find(pattern, find, &samples, cx))
+        samples.is_some_and(|samples| self.panes.pane_mut().find(pattern, find, &samples, cx))
     }
 
     fn draw(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         if let Some(samples) = self.samples() {
-            self.pane().draw(&samples, cx, frame, area);
+            self.panes.pane().draw(&samples, cx, frame, area);
         }
     }
 
     fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         match self.samples() {
-            Some(samples) => self.pane().shown(&samples, cx, stop),
+            Some(samples) => self.panes.pane().shown(&samples, cx, stop),
             None => Some(Document::default()),
         }
     }
 
     fn choices(&self, cx: &Cx<'_>) -> Vec<Choice> {
         let samples = self.samples();
-        samples.map_or_else(Vec::new, |samples| self.pane().choices(&samples, cx))
+        samples.map_or_else(Vec::new, |samples| self.panes.pane().choices(&samples, cx))
     }
 
     fn crumb(&self, _cx: &Cx<'_>) -> String {
-        self.pane().crumb().to_owned()
+        self.panes.pane().crumb().to_owned()
     }
 
     fn is_pending(&self) -> bool {
-        self.fetched.is_pending() || self.pane().is_pending()
+        self.fetched.is_pending() || self.panes.pane().is_pending()
     }
 }

@@ -85,11 +85,16 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         data.can_open(row) && self.is_open(data, row)
     }
 
-    /// Width of a column on a screen; `None` for a column left out.
-    pub fn width_of(data: &impl RowsOf<Row, Key>, column: usize, width: u16) -> Option<usize> {
+    /// Position of a column on a screen: distance from the left, width. `None` for a column left
+    /// out.
+    pub fn place_of(
+        data: &impl RowsOf<Row, Key>,
+        column: usize,
+        width: u16,
+    ) -> Option<(usize, usize)> {
         let mut on = fitted(data, width).into_iter();
         let found = on.find(|(at, ..)| *at == column);
-        found.map(|(.., width)| width)
+        found.map(|(_, from, width)| (from, width))
     }
 
     /// Rows on the screen.
@@ -103,10 +108,15 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         self.rows.iter().map(|row| row.row)
     }
 
-    /// Sort column, and whether the order is reversed.
+    /// Sort column, and whether the order is reversed. Columns that new data can't be sorted by
+    /// give way to the initial order.
     pub fn sorted(&self, data: &impl RowsOf<Row, Key>) -> (usize, bool) {
+        let chosen = self.sort.filter(|(column, _)| {
+            let columns = data.columns(u16::MAX);
+            (columns.get(*column)).is_some_and(|column| column.sort != Sort::No)
+        });
         let first = || (data.sorts().first().copied().unwrap_or(0), false);
-        self.sort.unwrap_or_else(first)
+        chosen.unwrap_or_else(first)
     }
 
     /// Breadcrumb text for the order; empty for the initial order.
@@ -116,7 +126,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
             return String::new();
         }
         let columns = data.columns(u16::MAX);
-        let name = columns.get(column).map_or("", |column| column.name);
+        let name = columns.get(column).map_or("", |column| &column.name);
         let reversed = if reversed { ", reversed" } else { "" };
         format!("sorted by {name}{reversed}")
     }
@@ -140,7 +150,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
 
     fn is_open(&self, data: &impl RowsOf<Row, Key>, row: Row) -> bool {
         let is_turned = !self.turned.is_empty() && self.turned.contains(&data.key(row));
-        data.is_open_at_first() != is_turned
+        data.is_open_at_first(row) != is_turned
     }
 
     /// Visits rows in table order.
@@ -314,7 +324,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
 
     fn turn(&mut self, data: &impl RowsOf<Row, Key>, row: Row, open: bool) {
         let key = data.key(row);
-        if open == data.is_open_at_first() {
+        if open == data.is_open_at_first(row) {
             self.turned.remove(&key);
         } else {
             self.turned.insert(key);
@@ -354,7 +364,10 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         let mut turned = FxHashSet::default();
         let opens = |row: Row| share.is_some_and(|share| data.share(row) >= share);
         self.walk(data, opens, |row| {
-            if row.open.is_some_and(|open| open != data.is_open_at_first()) {
+            if row
+                .open
+                .is_some_and(|open| open != data.is_open_at_first(row.row))
+            {
                 turned.insert(data.key(row.row));
             }
         });
@@ -384,7 +397,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         let exported = exported.filter(|(_, column)| !column.name.is_empty());
         let exported: Vec<(usize, &Column)> = exported.collect();
         let names = exported.iter().map(|(_, column)| Exported {
-            name: column.name.to_owned(),
+            name: column.name.clone().into_owned(),
             right: column.right,
         });
         let mut table = Table {

@@ -33,6 +33,12 @@ impl<Origin: Clone> Search<Origin> {
         Some((origin, &mut self.finder))
     }
 
+    /// Ends the search; returns its origin.
+    pub fn cancel(&mut self) -> Option<Origin> {
+        self.finder = Finder::new("");
+        self.origin.take()
+    }
+
     /// The next pattern starts from the current row.
     pub fn forget_origin(&mut self) {
         self.origin = None;
@@ -40,8 +46,7 @@ impl<Origin: Clone> Search<Origin> {
 }
 
 impl Search {
-    /// The row to be selected, of `rows`, where `now` is selected; `fits` tells whether a
-    /// row has what is looked for.
+    /// Next row to select, of `rows`, from the selected row `now`; `fits` matches rows.
     pub fn find(
         &mut self,
         pattern: &str,
@@ -50,6 +55,9 @@ impl Search {
         now: usize,
         mut fits: impl FnMut(usize, &mut Finder) -> bool,
     ) -> Found {
+        if find == Find::Restore {
+            return self.cancel().map_or(Found::Ended, Found::At);
+        }
         let Some((origin, finder)) = self.begin(pattern, now) else {
             return Found::Ended;
         };
@@ -60,19 +68,19 @@ impl Search {
     }
 }
 
-/// What came of a search.
+/// Result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It was ended.
+    /// Ended by an empty pattern.
     Ended,
-    /// No row has it.
+    /// No match.
     Nothing,
-    /// This row has it.
+    /// Matching row.
     At(usize),
 }
 
 impl Found {
-    /// Selects the row where there is one; whether the search did not fail.
+    /// Selects the match; `false` without a match.
     pub fn select(self, select: impl FnOnce(usize)) -> bool {
         if let Found::At(row) = self {
             select(row);
@@ -81,8 +89,8 @@ impl Found {
     }
 }
 
-/// Tells whether texts have a pattern in them, in any letter case. It keeps its memory: of
-/// a hundred thousand rows none needs its own.
+/// Finds a pattern in texts, in any letter case. Reuses its buffer: lists have a hundred thousand
+/// rows.
 #[derive(Clone, Debug)]
 pub struct Finder {
     pattern: memmem::Finder<'static>,
@@ -96,7 +104,7 @@ impl Default for Finder {
 }
 
 impl Finder {
-    /// Of that pattern; an empty one is in every text.
+    /// Finder of a pattern; an empty pattern matches every text.
     pub fn new(pattern: &str) -> Self {
         Finder {
             pattern: memmem::Finder::new(&pattern.to_lowercase()).into_owned(),
@@ -104,12 +112,17 @@ impl Finder {
         }
     }
 
-    /// Whether the pattern is in a text.
+    /// Whether a text contains the pattern.
     pub fn is_in(&mut self, text: &str) -> bool {
         self.is_in_words(&[text])
     }
 
-    /// Whether it is in these words with blanks between them.
+    /// Whether a text equals the pattern.
+    pub fn is(&self, text: &str) -> bool {
+        self.pattern.needle() == text.as_bytes()
+    }
+
+    /// Whether words, joined by blanks, contain the pattern.
     pub fn is_in_words(&mut self, words: &[&str]) -> bool {
         self.lower.clear();
         for (number, word) in words.iter().enumerate() {
@@ -130,8 +143,7 @@ impl Finder {
     }
 }
 
-/// The row that a search selects, of `count`: it began at `origin`, `now` is selected, and
-/// `fits` tells which rows match. Goes round at the ends.
+/// Next matching row of `count`, from the search's origin or the selected row `now`. Wraps around.
 pub fn next_match(
     count: usize,
     origin: usize,
@@ -143,7 +155,7 @@ pub fn next_match(
         return None;
     }
     let from = match find {
-        Find::Here => origin,
+        Find::Here | Find::Restore => origin,
         Find::Next => now + 1,
         Find::Previous => now + count - 1,
     };
@@ -178,6 +190,9 @@ mod tests {
         assert_eq!(find(&mut search, "Ö", Find::Next, 4), Found::At(3));
         search.forget_origin();
         assert_eq!(find(&mut search, "o", Find::Here, 2), Found::At(2));
+        // A cancelled search returns to its origin, once.
+        assert_eq!(find(&mut search, "", Find::Restore, 4), Found::At(2));
+        assert_eq!(find(&mut search, "", Find::Restore, 4), Found::Ended);
     }
 
     #[test]

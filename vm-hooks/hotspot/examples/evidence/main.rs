@@ -7,14 +7,12 @@
 //! line: `perf record -e cpu-clock -F 1999 -p PID -- sleep 6; kill -STOP PID;
 //! perf script -F ip`. The programs are `tests/programs/Ev*.java`.
 //!
-//! The reference is the full table under the next-record rule. What is measured gets the
-//! table that a JVM without the flag would have. `raw`: against the reference as it is.
-//! `sound`: without the samples whose reference is a stale scope (C2 gives nodes that it
-//! makes after parsing the scope that was parsed last) or disproved by the instruction
-//! itself. `ablate`: the same with the kinds of evidence one after the other. `cost`:
-//! times over all nmethods. `digest`: a hash of all maps, to compare builds of this.
-//! `wrong`: where most samples disagree. `shares`: the innermost methods and their shares
-//! of the samples; of a JVM without the flag too.
+//! The reference is the full table under the next-record rule. Maps are made from the table of a
+//! JVM without the flag. `raw`: all samples. `sound`: without samples whose reference is a stale
+//! scope (C2 gives late nodes the scope parsed last) or contradicts the instruction. `ablate`: adds
+//! the kinds of evidence one by one. `cost`: times over all nmethods. `digest`: hashes of all maps,
+//! for comparison of builds. `wrong`: places with most disagreement. `shares`: shares of the
+//! innermost methods, also for a JVM without the flag.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 
 mod names;
@@ -38,11 +36,11 @@ use names::{Names, Score};
 
 type Error = Box<dyn std::error::Error>;
 
-/// An nmethod with samples: as it is, and as it would be without the flag.
+/// An nmethod with samples; `reduced` has the table of a JVM without the flag.
 struct Hit {
     full: Nmethod,
     reduced: Nmethod,
-    /// Offsets of pcs and their samples, with the reference and whether it is sound.
+    /// Offset of the pc, samples, reference chain, whether the reference is sound.
     samples: Vec<(u32, u64, Vec<Frame>, bool)>,
 }
 
@@ -130,7 +128,6 @@ fn shares(hits: &[Hit], methods: &MemoryMethods<'_>, weights: &Weights, names: &
     }
 }
 
-/// The weights with some of them changed.
 fn weights(options: &[String]) -> Result<Weights, Error> {
     let mut weights = Weights::default();
     for (name, value) in options.iter().filter_map(|option| option.split_once('=')) {
@@ -142,7 +139,7 @@ fn weights(options: &[String]) -> Result<Weights, Error> {
     Ok(weights)
 }
 
-/// One kind of evidence after the other.
+/// Weights that add one kind of evidence at a time.
 fn ablation(all: &Weights) -> Vec<(&'static str, Weights)> {
     let mut weights = *all;
     weights.kinds = [0.0; 14];
@@ -196,8 +193,7 @@ fn cost(nmethods: &[Nmethod], methods: &MemoryMethods<'_>, weights: &Weights) {
     }
 }
 
-/// A hash of all maps: whether two builds of this make the same of a process that stands
-/// still. One line for each nmethod, the last for all.
+/// Prints a hash per nmethod and a total: two builds compared on a stopped process.
 fn digest(nmethods: &[Nmethod], methods: &MemoryMethods<'_>, weights: &Weights) {
     let mut all = DefaultHasher::new();
     for nmethod in nmethods {
@@ -238,7 +234,7 @@ fn hits(nmethods: &[Nmethod], ips: &str, names: &mut Names<'_>) -> Vec<Hit> {
         for (pc, count) in offsets {
             let truth = reference::next(full, pc);
             let is_stale = stale.is_some() && stale.as_ref() == Some(&truth);
-            // Where the records on both sides agree on the method, it is that.
+            // Records on both sides agree on the method.
             let (next, before) = (reference::next(&clean, pc), reference::previous(&clean, pc));
             let method = |chain: &[Frame]| chain.first().map(|frame| frame.method);
             let is_void = is_stale && method(&next) != method(&before);

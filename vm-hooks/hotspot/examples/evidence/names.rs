@@ -9,7 +9,7 @@ use vmscope_records::Avma;
 
 use super::reference;
 
-/// Samples, and how many of them agree.
+/// Number of samples, total and by kind of agreement.
 #[derive(Default, Clone, Copy)]
 pub struct Score {
     pub all: u64,

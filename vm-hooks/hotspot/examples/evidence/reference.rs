@@ -6,8 +6,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register}
 use vmscope_hotspot::code::{Frame, Nmethod, PcDesc};
 use vmscope_hotspot::evidence;
 
-/// Whether a record is one that a table has without `-XX:+DebugNonSafepoints`: it says
-/// where locals, expressions or monitors are.
+/// Whether a default table has the record: it describes locals, expressions or monitors.
 fn is_default(nmethod: &Nmethod, pc: &PcDesc) -> bool {
     let scope = nmethod.scope(pc.scope);
     scope.is_ok_and(|scope| scope.values != [0; 3])
@@ -19,7 +18,7 @@ fn with(nmethod: &Nmethod, keep: impl Fn(&PcDesc) -> bool) -> Nmethod {
     copy
 }
 
-/// The nmethod as it would be without `-XX:+DebugNonSafepoints`.
+/// The nmethod with the default table.
 pub fn reduced(nmethod: &Nmethod) -> Nmethod {
     with(nmethod, |pc| is_default(nmethod, pc))
 }
@@ -72,7 +71,7 @@ pub fn with_implicit(nmethod: &Nmethod, pc: u32) -> Vec<Frame> {
     }
 }
 
-/// Where an implicit exception is thrown from, by where its code goes on.
+/// Chain of the implicit exception with continuation `goes_on`.
 fn thrown(nmethod: &Nmethod, goes_on: u32) -> Vec<Frame> {
     let at = nmethod
         .pcs
@@ -86,7 +85,7 @@ fn chain(nmethod: &Nmethod, record: Option<&PcDesc>) -> Vec<Frame> {
         .unwrap_or_default()
 }
 
-/// The methods of a chain and where each was inlined, without the innermost bytecode.
+/// Methods of a chain with their call bytecodes; the innermost bytecode is left out.
 pub fn path(chain: &[Frame]) -> Vec<(u64, i32)> {
     let frames = chain.iter().enumerate();
     frames
@@ -94,7 +93,7 @@ pub fn path(chain: &[Frame]) -> Vec<(u64, i32)> {
         .collect()
 }
 
-/// The instructions that end at each offset.
+/// Instructions by end offset.
 pub fn ending(nmethod: &Nmethod) -> HashMap<u32, Instruction> {
     let mut decoder = Decoder::with_ip(64, &nmethod.code, 0, DecoderOptions::NONE);
     let mut all = HashMap::new();
@@ -105,9 +104,9 @@ pub fn ending(nmethod: &Nmethod) -> HashMap<u32, Instruction> {
     all
 }
 
-/// Whether the reference can't be right: it says of a move from or to an object that it
-/// stands for a bytecode which reaches no memory. (Where the implicit-exception table
-/// contradicts it, it is wrong as well; but that table is evidence that is measured here.)
+/// Whether the instruction disproves the reference: it accesses an object, but the bytecode
+/// accesses no memory. Contradictions by the implicit-exception table do not count: the table is
+/// measured evidence.
 pub fn is_disproved(insn: Option<&Instruction>, bytecode: Option<u8>) -> bool {
     use Mnemonic as M;
     let Some(insn) = insn else {

@@ -1,5 +1,5 @@
-//! The adapter over a real JVM's memory with some of it overwritten: a poll, one with
-//! samples on the code that it told, and the last one.
+//! The adapter on a JVM's memory with overwritten parts: two polls, the second with samples, and
+//! `finish`.
 #![no_main]
 
 mod patched;

@@ -1,5 +1,5 @@
-//! Any bytes as a method's bytecodes: instructions follow each other without a gap, up to
-//! the end or to an error, and their lengths are those that are told of each.
+//! Arbitrary bytes as a method's bytecodes: instructions are contiguous up to the end or an error,
+//! and `length_at` agrees.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,4 @@
-//! Any bytes as a compressed line table: ascending, bounded, and the same in both
-//! encodings where no byte is affected by the difference.
+//! Arbitrary bytes as a compressed line table: entries ascend and are bounded, in both encodings.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -103,7 +103,7 @@ fn methods_in(
     methods
 }
 
-/// Pieces of a blob other than an nmethod.
+/// Pieces of stub, adapter and interpreter blobs.
 pub(super) fn routines_of(
     blob: &Blob,
     kind: BlobKind,

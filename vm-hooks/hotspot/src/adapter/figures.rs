@@ -43,8 +43,8 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Adds the counts of a reading with `came` new nmethods. Reports the figures if the
-    /// interval is over, or at the end.
+    /// Adds the counts of a reading with `came` new nmethods; reports figures once per interval and
+    /// at the end.
     pub fn tell(
         &mut self,
         heaps: &[HeapBounds],

@@ -4,9 +4,9 @@ use vmscope_records::{Avma, TimeNs};
 
 use super::index::{Entry, Times};
 
-/// Detector of unobserved class deaths. Between two walks, a class may come and go, and use the
-/// memory of an earlier or a present class. Only the number of such classes is known. An
-/// unobserved death stays hidden if a walk finds another death early.
+/// Detector of unobserved class deaths: a class may come and go between two walks, in the memory of
+/// another class. The VM counts such classes only. An unobserved death stays hidden if a walk finds
+/// another death early.
 #[derive(Debug, Default)]
 pub(super) struct Deaths {
     /// Deaths that the last walk found before the VM counted them.

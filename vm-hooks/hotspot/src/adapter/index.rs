@@ -40,7 +40,7 @@ pub(super) struct Entry {
     pub method: Avma,
     /// Data of the method, if read.
     pub pinned: Option<Pinned>,
-    /// Keys of its bytecodes and its object in the recording, after the report.
+    /// Keys of its bytecodes and its object, once reported.
     pub told: Option<[ConstituentKey; 2]>,
     /// First and last address of its bytecodes; equal for a method without bytecodes.
     pub start: u64,
@@ -95,8 +95,7 @@ pub(super) struct Walked {
 }
 
 impl Class {
-    /// Whether another method has replaced any method read. A class loaded again may have the
-    /// same name and the same method addresses.
+    /// Whether any method read was replaced. Reloading a class may reproduce names and addresses.
     fn is_replaced(&self, layout: &MethodLayout, memory: &dyn Memory) -> bool {
         let mut pinned = self.entries.iter().filter_map(|one| one.pinned.as_ref());
         pinned.any(|(method, known)| known.is_replaced(layout, memory, *method))
@@ -109,7 +108,6 @@ impl BytecodeIndex {
     /// classes with the previous walk.
     ///
     /// # Errors
-    ///
     /// Final errors of [`ClassesLayout::read`].
     pub fn walk(
         &mut self,

@@ -159,8 +159,8 @@ impl Interpreted {
         Ok(())
     }
 
-    /// Whether classes were unloaded since the last walk. Their methods are still in memory
-    /// here.
+    /// Whether the VM has unloaded classes since the last walk, whose methods `methods` still
+    /// holds.
     pub fn knows_dead(&self, counts: Option<ClassCounts>) -> bool {
         let before = self.counts.zip(counts);
         before.is_some_and(|(before, now)| before.unloaded != now.unloaded)
@@ -185,8 +185,7 @@ impl Interpreted {
         let died = unloaded(counts).zip(unloaded(self.counts));
         let died = died.map_or(0, |(now, before)| now.saturating_sub(before));
         let are_unseen = self.deaths.are_unseen(died, walked.dead.len());
-        // A class may have come and gone unseen between the last walk and this one. Values on a
-        // method's memory in that time may belong to such a class.
+        // Unobserved classes may have used a method's memory between the two walks.
         let certain = self.certain.unwrap_or(TimeNs(0));
         let times = Times {
             absent_at: if are_unseen { began_at } else { certain },

@@ -1,5 +1,5 @@
-//! Compiled methods of the code cache, kept for samples that need their pc maps later: by then
-//! the VM may have freed them.
+//! Compiled methods of the code cache, kept for later samples: pc maps are made on demand, and the
+//! VM frees code early.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Avma, Constituent, TimeNs};
@@ -21,7 +21,7 @@ pub(super) struct Kept {
     /// The reported constituent; `None` before the report.
     pub constituent: Option<Constituent>,
     pub is_mapped: bool,
-    /// The nmethod's own and inlined methods, as read with it.
+    /// Its own and inlined methods.
     pub methods: Vec<Pinned>,
     /// Whether `methods` is complete.
     pub are_all: bool,
@@ -57,7 +57,7 @@ impl Nmethods {
         self.all.get_mut(id)
     }
 
-    /// Whether an nmethod must be read: it is new, or was missing from the last reading.
+    /// Whether an nmethod must be read: new, or missing from the last reading.
     pub fn wants(&self, id: &NmethodId) -> bool {
         self.all.get(id).is_none_or(|kept| kept.gone_at.is_some())
     }
@@ -150,7 +150,7 @@ fn reach_of(places: &[(Avma, Avma, NmethodId)]) -> Vec<Avma> {
     ends.collect()
 }
 
-/// Places that contain any of `addresses`, each once; both lists ascend.
+/// Places with any of `addresses`, without duplicates; both lists ascend.
 fn holding(
     places: &[(Avma, Avma, NmethodId)],
     reach: &[Avma],
@@ -167,7 +167,7 @@ fn holding(
                 found.insert(*id);
             }
         }
-        // For deeply nested ranges, one pass over all of them is cheaper.
+        // One pass is cheaper for deeply nested ranges.
         if steps > places.len() {
             let is_hit = |(start, end, _): &&(Avma, Avma, NmethodId)| {
                 let first = addresses.partition_point(|address| address < start);
@@ -187,8 +187,7 @@ impl Kept {
         let nmethod = &mut self.nmethod;
         (nmethod.code, nmethod.constants) = Default::default();
         (nmethod.pcs, nmethod.scopes) = Default::default();
-        (nmethod.metadata, nmethod.oops) = Default::default();
-        (nmethod.relocations, nmethod.implicit) = Default::default();
+        (nmethod.metadata, nmethod.implicit) = Default::default();
         self.methods = Vec::new();
         self.constituent = None;
         self.bytes = std::mem::size_of::<Kept>();
@@ -196,14 +195,13 @@ impl Kept {
 }
 
 fn bytes_of(nmethod: &Nmethod) -> usize {
-    let small = nmethod.pcs.len() * 16 + (nmethod.metadata.len() + nmethod.oops.len()) * 8;
     let parts = [
         nmethod.code.len(),
         nmethod.constants.len(),
         nmethod.scopes.len(),
-        nmethod.relocations.len(),
         nmethod.implicit.len() * 8,
-        small,
+        nmethod.pcs.len() * 8,
+        nmethod.metadata.len() * 8,
         std::mem::size_of::<Kept>(),
     ];
     parts.iter().sum()

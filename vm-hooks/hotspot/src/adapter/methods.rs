@@ -259,9 +259,9 @@ impl Methods {
         known.key
     }
 
-    /// Reports a sampled method with its bytecodes and returns its key. With `memory`, reads
-    /// names for the listing too; pass `memory` only for a method of this poll, since another
-    /// may have its address.
+    /// Reports a sampled method with its bytecodes and returns its key; with `memory`, reads names
+    /// for the listing. `memory` requires a method read in this poll: later, another method may
+    /// have the address.
     pub fn tell_whole(
         &mut self,
         memory: Option<&dyn Memory>,
@@ -275,7 +275,7 @@ impl Methods {
         Some(self.tell_pinned(memory, known, poll))
     }
 
-    /// Likewise for a method that may be gone: then without `memory`.
+    /// Likewise for a pinned method; without `memory` after its unloading.
     pub fn tell_pinned(
         &self,
         memory: Option<&dyn Memory>,

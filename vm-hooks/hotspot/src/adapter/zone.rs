@@ -228,10 +228,10 @@ impl Zone {
         (self.due, self.not_before, self.collected_not_before) = (later, later, later);
     }
 
-    /// Reports the pc maps of compiled methods that contain any of `touched` (ascending),
-    /// methods with most addresses first. Without `pages`, the VM is over. After `until`, at
-    /// most one more map is begun, since a map can take long. Returns the addresses in the
-    /// remaining methods, ascending.
+    /// Reports pc maps of compiled methods with any of `touched` (ascending), methods with most
+    /// addresses first. `pages` is `None` after the VM's end. Begins at most one more map after
+    /// `until`, since maps can take long. Returns the addresses of the remaining methods,
+    /// ascending.
     pub fn tell_hits(
         &mut self,
         touched: &[Avma],

@@ -2,8 +2,7 @@
 
 use vmscope_records::BytecodePc;
 
-use super::op;
-use super::opcode::{mnemonic, original};
+use super::opcode::{mnemonic, op, original};
 
 /// One instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,7 +182,6 @@ impl Instruction {
     /// switch tables are aligned to the method's begin.
     ///
     /// # Errors
-    ///
     /// [`BytecodeError`].
     pub fn decode(code: &[u8], bci: u32) -> Result<Self, BytecodeError> {
         let short = |name| BytecodeError::Short {

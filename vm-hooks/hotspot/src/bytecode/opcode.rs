@@ -4,279 +4,84 @@
 //! HotSpot's numbers are equal from JDK 11 to 25. The process's tables lack them, but the
 //! interpreter's codelets have the names; a test compares this table with them.
 
-use super::op;
+use std::sync::LazyLock;
 
-const JAVA: [&str; 203] = [
-    "nop",
-    "aconst_null",
-    "iconst_m1",
-    "iconst_0",
-    "iconst_1",
-    "iconst_2",
-    "iconst_3",
-    "iconst_4",
-    "iconst_5",
-    "lconst_0",
-    "lconst_1",
-    "fconst_0",
-    "fconst_1",
-    "fconst_2",
-    "dconst_0",
-    "dconst_1",
-    "bipush",
-    "sipush",
-    "ldc",
-    "ldc_w",
-    "ldc2_w",
-    "iload",
-    "lload",
-    "fload",
-    "dload",
-    "aload",
-    "iload_0",
-    "iload_1",
-    "iload_2",
-    "iload_3",
-    "lload_0",
-    "lload_1",
-    "lload_2",
-    "lload_3",
-    "fload_0",
-    "fload_1",
-    "fload_2",
-    "fload_3",
-    "dload_0",
-    "dload_1",
-    "dload_2",
-    "dload_3",
-    "aload_0",
-    "aload_1",
-    "aload_2",
-    "aload_3",
-    "iaload",
-    "laload",
-    "faload",
-    "daload",
-    "aaload",
-    "baload",
-    "caload",
-    "saload",
-    "istore",
-    "lstore",
-    "fstore",
-    "dstore",
-    "astore",
-    "istore_0",
-    "istore_1",
-    "istore_2",
-    "istore_3",
-    "lstore_0",
-    "lstore_1",
-    "lstore_2",
-    "lstore_3",
-    "fstore_0",
-    "fstore_1",
-    "fstore_2",
-    "fstore_3",
-    "dstore_0",
-    "dstore_1",
-    "dstore_2",
-    "dstore_3",
-    "astore_0",
-    "astore_1",
-    "astore_2",
-    "astore_3",
-    "iastore",
-    "lastore",
-    "fastore",
-    "dastore",
-    "aastore",
-    "bastore",
-    "castore",
-    "sastore",
-    "pop",
-    "pop2",
-    "dup",
-    "dup_x1",
-    "dup_x2",
-    "dup2",
-    "dup2_x1",
-    "dup2_x2",
-    "swap",
-    "iadd",
-    "ladd",
-    "fadd",
-    "dadd",
-    "isub",
-    "lsub",
-    "fsub",
-    "dsub",
-    "imul",
-    "lmul",
-    "fmul",
-    "dmul",
-    "idiv",
-    "ldiv",
-    "fdiv",
-    "ddiv",
-    "irem",
-    "lrem",
-    "frem",
-    "drem",
-    "ineg",
-    "lneg",
-    "fneg",
-    "dneg",
-    "ishl",
-    "lshl",
-    "ishr",
-    "lshr",
-    "iushr",
-    "lushr",
-    "iand",
-    "land",
-    "ior",
-    "lor",
-    "ixor",
-    "lxor",
-    "iinc",
-    "i2l",
-    "i2f",
-    "i2d",
-    "l2i",
-    "l2f",
-    "l2d",
-    "f2i",
-    "f2l",
-    "f2d",
-    "d2i",
-    "d2l",
-    "d2f",
-    "i2b",
-    "i2c",
-    "i2s",
-    "lcmp",
-    "fcmpl",
-    "fcmpg",
-    "dcmpl",
-    "dcmpg",
-    "ifeq",
-    "ifne",
-    "iflt",
-    "ifge",
-    "ifgt",
-    "ifle",
-    "if_icmpeq",
-    "if_icmpne",
-    "if_icmplt",
-    "if_icmpge",
-    "if_icmpgt",
-    "if_icmple",
-    "if_acmpeq",
-    "if_acmpne",
-    "goto",
-    "jsr",
-    "ret",
-    "tableswitch",
-    "lookupswitch",
-    "ireturn",
-    "lreturn",
-    "freturn",
-    "dreturn",
-    "areturn",
-    "return",
-    "getstatic",
-    "putstatic",
-    "getfield",
-    "putfield",
-    "invokevirtual",
-    "invokespecial",
-    "invokestatic",
-    "invokeinterface",
-    "invokedynamic",
-    "new",
-    "newarray",
-    "anewarray",
-    "arraylength",
-    "athrow",
-    "checkcast",
-    "instanceof",
-    "monitorenter",
-    "monitorexit",
-    "wide",
-    "multianewarray",
-    "ifnull",
-    "ifnonnull",
-    "goto_w",
-    "jsr_w",
-    "breakpoint",
-];
+/// Java's instructions in the order of their opcodes; then HotSpot's own, each with its Java
+/// instruction.
+macro_rules! instructions {
+    ($($java:ident)* ; $($own:ident = $original:ident,)*) => {
+        /// Opcodes, named as in the JVM specification and in HotSpot.
+        pub mod op {
+            #![allow(missing_docs, reason = "names are those of the JVM specification")]
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "as above")]
+            enum Opcode { $($java,)* $($own,)* }
+            $(pub const $java: u8 = Opcode::$java as u8;)*
+            $(pub const $own: u8 = Opcode::$own as u8;)*
+        }
 
-/// HotSpot's own instructions, from 203 on, each with its Java instruction.
-///
-/// Fused instructions (`fast_iaccess_0`, `fast_iload2`, `fast_icaload`) leave the second
-/// instruction in place, so the Java instruction is the first one only.
-const VM: [(&str, u8); 35] = [
-    ("fast_agetfield", op::GETFIELD),
-    ("fast_bgetfield", op::GETFIELD),
-    ("fast_cgetfield", op::GETFIELD),
-    ("fast_dgetfield", op::GETFIELD),
-    ("fast_fgetfield", op::GETFIELD),
-    ("fast_igetfield", op::GETFIELD),
-    ("fast_lgetfield", op::GETFIELD),
-    ("fast_sgetfield", op::GETFIELD),
-    ("fast_aputfield", op::PUTFIELD),
-    ("fast_bputfield", op::PUTFIELD),
-    ("fast_zputfield", op::PUTFIELD),
-    ("fast_cputfield", op::PUTFIELD),
-    ("fast_dputfield", op::PUTFIELD),
-    ("fast_fputfield", op::PUTFIELD),
-    ("fast_iputfield", op::PUTFIELD),
-    ("fast_lputfield", op::PUTFIELD),
-    ("fast_sputfield", op::PUTFIELD),
-    ("fast_aload_0", op::ALOAD_0),
-    ("fast_iaccess_0", op::ALOAD_0),
-    ("fast_aaccess_0", op::ALOAD_0),
-    ("fast_faccess_0", op::ALOAD_0),
-    ("fast_iload", op::ILOAD),
-    ("fast_iload2", op::ILOAD),
-    ("fast_icaload", op::ILOAD),
-    ("fast_invokevfinal", op::INVOKEVIRTUAL),
-    ("fast_linearswitch", op::LOOKUPSWITCH),
-    ("fast_binaryswitch", op::LOOKUPSWITCH),
-    ("fast_aldc", op::LDC),
-    ("fast_aldc_w", op::LDC_W),
-    ("return_register_finalizer", op::RETURN),
-    ("invokehandle", op::INVOKEVIRTUAL),
-    ("nofast_getfield", op::GETFIELD),
-    ("nofast_putfield", op::PUTFIELD),
-    ("nofast_aload_0", op::ALOAD_0),
-    ("nofast_iload", op::ILOAD),
-];
+        /// Java instruction of each opcode.
+        const ORIGINALS: &[u8] = &[$(op::$java,)* $(op::$original,)*];
 
-fn of_the_vm(opcode: u8) -> Option<&'static (&'static str, u8)> {
-    VM.get(usize::from(opcode).checked_sub(JAVA.len())?)
+        /// Names by opcode.
+        static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+            let names = [$(stringify!($java),)* $(stringify!($own),)*];
+            names.iter().map(|name| name.to_ascii_lowercase()).collect()
+        });
+    };
+}
+
+// The second instruction of a fused pair (`fast_iaccess_0`, `fast_iload2`, `fast_icaload`) stays
+// in place: the Java instruction is the first only.
+instructions! {
+    NOP ACONST_NULL ICONST_M1 ICONST_0 ICONST_1 ICONST_2 ICONST_3 ICONST_4 ICONST_5 LCONST_0
+    LCONST_1 FCONST_0 FCONST_1 FCONST_2 DCONST_0 DCONST_1 BIPUSH SIPUSH LDC LDC_W LDC2_W ILOAD
+    LLOAD FLOAD DLOAD ALOAD ILOAD_0 ILOAD_1 ILOAD_2 ILOAD_3 LLOAD_0 LLOAD_1 LLOAD_2 LLOAD_3
+    FLOAD_0 FLOAD_1 FLOAD_2 FLOAD_3 DLOAD_0 DLOAD_1 DLOAD_2 DLOAD_3 ALOAD_0 ALOAD_1 ALOAD_2
+    ALOAD_3 IALOAD LALOAD FALOAD DALOAD AALOAD BALOAD CALOAD SALOAD ISTORE LSTORE FSTORE DSTORE
+    ASTORE ISTORE_0 ISTORE_1 ISTORE_2 ISTORE_3 LSTORE_0 LSTORE_1 LSTORE_2 LSTORE_3 FSTORE_0
+    FSTORE_1 FSTORE_2 FSTORE_3 DSTORE_0 DSTORE_1 DSTORE_2 DSTORE_3 ASTORE_0 ASTORE_1 ASTORE_2
+    ASTORE_3 IASTORE LASTORE FASTORE DASTORE AASTORE BASTORE CASTORE SASTORE POP POP2 DUP DUP_X1
+    DUP_X2 DUP2 DUP2_X1 DUP2_X2 SWAP IADD LADD FADD DADD ISUB LSUB FSUB DSUB IMUL LMUL FMUL DMUL
+    IDIV LDIV FDIV DDIV IREM LREM FREM DREM INEG LNEG FNEG DNEG ISHL LSHL ISHR LSHR IUSHR LUSHR
+    IAND LAND IOR LOR IXOR LXOR IINC I2L I2F I2D L2I L2F L2D F2I F2L F2D D2I D2L D2F I2B I2C I2S
+    LCMP FCMPL FCMPG DCMPL DCMPG IFEQ IFNE IFLT IFGE IFGT IFLE IF_ICMPEQ IF_ICMPNE IF_ICMPLT
+    IF_ICMPGE IF_ICMPGT IF_ICMPLE IF_ACMPEQ IF_ACMPNE GOTO JSR RET TABLESWITCH LOOKUPSWITCH
+    IRETURN LRETURN FRETURN DRETURN ARETURN RETURN GETSTATIC PUTSTATIC GETFIELD PUTFIELD
+    INVOKEVIRTUAL INVOKESPECIAL INVOKESTATIC INVOKEINTERFACE INVOKEDYNAMIC NEW NEWARRAY
+    ANEWARRAY ARRAYLENGTH ATHROW CHECKCAST INSTANCEOF MONITORENTER MONITOREXIT WIDE
+    MULTIANEWARRAY IFNULL IFNONNULL GOTO_W JSR_W BREAKPOINT
+    ;
+    FAST_AGETFIELD = GETFIELD, FAST_BGETFIELD = GETFIELD, FAST_CGETFIELD = GETFIELD,
+    FAST_DGETFIELD = GETFIELD, FAST_FGETFIELD = GETFIELD, FAST_IGETFIELD = GETFIELD,
+    FAST_LGETFIELD = GETFIELD, FAST_SGETFIELD = GETFIELD, FAST_APUTFIELD = PUTFIELD,
+    FAST_BPUTFIELD = PUTFIELD, FAST_ZPUTFIELD = PUTFIELD, FAST_CPUTFIELD = PUTFIELD,
+    FAST_DPUTFIELD = PUTFIELD, FAST_FPUTFIELD = PUTFIELD, FAST_IPUTFIELD = PUTFIELD,
+    FAST_LPUTFIELD = PUTFIELD, FAST_SPUTFIELD = PUTFIELD, FAST_ALOAD_0 = ALOAD_0,
+    FAST_IACCESS_0 = ALOAD_0, FAST_AACCESS_0 = ALOAD_0, FAST_FACCESS_0 = ALOAD_0,
+    FAST_ILOAD = ILOAD, FAST_ILOAD2 = ILOAD, FAST_ICALOAD = ILOAD,
+    FAST_INVOKEVFINAL = INVOKEVIRTUAL, FAST_LINEARSWITCH = LOOKUPSWITCH,
+    FAST_BINARYSWITCH = LOOKUPSWITCH, FAST_ALDC = LDC, FAST_ALDC_W = LDC_W,
+    RETURN_REGISTER_FINALIZER = RETURN, INVOKEHANDLE = INVOKEVIRTUAL, NOFAST_GETFIELD = GETFIELD,
+    NOFAST_PUTFIELD = PUTFIELD, NOFAST_ALOAD_0 = ALOAD_0, NOFAST_ILOAD = ILOAD,
 }
 
 /// Java instruction of `opcode`; `opcode` itself if Java's or unknown.
 #[must_use]
 pub fn original(opcode: u8) -> u8 {
-    of_the_vm(opcode).map_or(opcode, |(_, java)| *java)
+    let found = ORIGINALS.get(usize::from(opcode));
+    found.copied().unwrap_or(opcode)
 }
 
 /// Name of the Java instruction of `opcode`; `None` for numbers unused by Java and HotSpot.
 #[must_use]
 pub fn mnemonic(opcode: u8) -> Option<&'static str> {
-    JAVA.get(usize::from(original(opcode))).copied()
+    vm_name(original(opcode))
 }
 
 /// The VM's name of `opcode` (`fast_igetfield`); Java's name for Java instructions.
 #[must_use]
 pub fn vm_name(opcode: u8) -> Option<&'static str> {
-    match of_the_vm(opcode) {
-        Some((name, _)) => Some(name),
-        None => JAVA.get(usize::from(opcode)).copied(),
-    }
+    NAMES.get(usize::from(opcode)).map(String::as_str)
 }
 
 #[cfg(test)]

@@ -70,7 +70,6 @@ impl PoolLayout {
     /// Finds all fields.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::MissingField`]. If only the fields for names of fields or methods are
     /// missing, listings show numbers instead.
     pub fn of(structs: &VmStructs, methods: MethodLayout) -> Result<Self, AdapterError> {
@@ -189,7 +188,6 @@ impl<'m> ConstantPoolView<'m> {
     /// The pool at `pool` ([`crate::method::MethodInfo::constants`]).
     ///
     /// # Errors
-    ///
     /// Errors of the memory read; [`AdapterError::Implausible`] if no pool is there.
     pub fn read(
         layout: &'m PoolLayout,
@@ -215,8 +213,8 @@ impl<'m> ConstantPoolView<'m> {
         })
     }
 
-    /// Whether the class is linked. Only then do operands of its methods have the VM's numbers;
-    /// before, they are as in the class file.
+    /// Whether the class is linked: linking replaces the operands' class-file numbers with the
+    /// VM's.
     #[must_use]
     pub fn is_rewritten(&self) -> bool {
         self.cache.is_some()

@@ -4,7 +4,7 @@
 use vmscope_records::Avma;
 
 use super::decode::{Instruction, Operands};
-use super::op;
+use super::opcode::op;
 use super::pool::{ConstantPoolView, Entries};
 use crate::layout::Scalar;
 use crate::layout::encodings::{pool_tag, resolved_entry};

@@ -28,13 +28,11 @@ pub struct Blob {
     pub code_end: Avma,
     /// Begin of the constants in front of the code; offset in the blob.
     pub content: u32,
-    /// End of the header; 0 if unknown.
-    pub header_size: u32,
     /// Begin of the data.
     pub data: u32,
     /// Frame size in words; 0 or less for no frame.
     pub frame_size: i32,
-    /// Offset in the code from which the frame is complete; negative for never.
+    /// Code offset of the frame's completion; negative for none.
     pub frame_complete: i32,
     /// Address of the name.
     pub name_at: Avma,
@@ -46,11 +44,6 @@ impl Blob {
         let small = |value: i64| u32::try_from(value).ok();
         let size = small(layout.size.of(bytes)?)?;
         let data = small(layout.data_offset.of(bytes)?)?;
-        let header_size = if layout.header_size.is_absent() {
-            0
-        } else {
-            small(layout.header_size.of(bytes)?)?
-        };
         let (begin, end) = match layout.code {
             CodeBounds::Addresses { begin, end } => {
                 let offset = |address: u64| u32::try_from(address.checked_sub(at.0)?).ok();
@@ -69,8 +62,7 @@ impl Blob {
             Some(field) => small(field.of(bytes)?)?,
             None => begin,
         };
-        let is_sound = header_size <= size
-            && content <= begin
+        let is_sound = content <= begin
             && begin <= end
             && end <= size
             && data <= size
@@ -82,7 +74,6 @@ impl Blob {
             code_begin: Avma(at.0.wrapping_add(u64::from(begin))),
             code_end: Avma(at.0.wrapping_add(u64::from(end))),
             content,
-            header_size,
             data,
             frame_size: i32::try_from(layout.frame_size.of(bytes).unwrap_or(0)).unwrap_or(0),
             frame_complete: i32::try_from(layout.frame_complete.of(bytes).unwrap_or(-1))
@@ -91,8 +82,8 @@ impl Blob {
         })
     }
 
-    /// Kind of a blob with this name (`CodeBlob::_name`): before JDK 23 blobs have no other
-    /// mark, and the names are unchanged since.
+    /// Kind by name (`CodeBlob::_name`): JDK 11 to 22 have no other mark, and later names are
+    /// unchanged.
     #[must_use]
     pub fn kind_of(name: &str) -> BlobKind {
         match name {

@@ -55,8 +55,7 @@ pub struct CodeCache {
 /// Bytes per read of a heap.
 const PIECE: u64 = 16 << 20;
 
-/// Maximum plausible size of a blob; larger blobs are skipped. If the VM compiles a method of
-/// such a size at all, a separate heap has its code.
+/// Maximum plausible size of a blob; larger blobs are skipped.
 const MAX_BLOB: u64 = 64 << 20;
 
 /// Maximum number of names in memory.
@@ -97,7 +96,6 @@ impl CodeCache {
     /// Bounds of the heaps.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::NotReady`] during the VM's start; errors of reads.
     pub fn heaps(&self, memory: &dyn Memory) -> Result<Vec<HeapBounds>, AdapterError> {
         read_heaps(&self.layout, memory)
@@ -107,7 +105,6 @@ impl CodeCache {
     /// through `pages` return newer data.
     ///
     /// # Errors
-    ///
     /// As [`CodeCache::heaps`].
     pub fn read(
         &mut self,
@@ -120,7 +117,6 @@ impl CodeCache {
     /// Likewise for the `wanted` heaps only.
     ///
     /// # Errors
-    ///
     /// As [`CodeCache::heaps`].
     pub fn read_some(
         &mut self,
@@ -241,7 +237,6 @@ impl CodeLayout {
     /// Reads the nmethod in `blob`, whose bytes are `bytes`.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::Implausible`] for parts outside their bounds; errors of reads.
     pub fn read_nmethod(
         &self,

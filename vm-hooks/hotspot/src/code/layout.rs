@@ -22,7 +22,8 @@ pub struct CodeLayout {
 mod cost {
     pub const RECORDS: &str = "compiled code has no bytecodes";
     pub const FRAMES: &str = "how large compiled code's frames are is not known";
-    pub const RELOCATIONS: &str = "what compiled code refers to is not known";
+    pub const CONSTANTS: &str =
+        "bytecodes of compiled code are less certain: its constants are not known";
     pub const FAULTS: &str =
         "bytecodes of compiled code are less certain: where it may fault is not known";
     pub const TIERS: &str = "which compiler made what is not known";
@@ -57,7 +58,6 @@ pub(super) struct BlobLayout {
     pub bytes: u64,
     pub name: Scalar,
     pub size: Scalar,
-    pub header_size: Scalar,
     pub frame_size: Scalar,
     pub frame_complete: Scalar,
     pub data_offset: Scalar,
@@ -92,16 +92,8 @@ pub(super) struct NmethodLayout {
     pub level: Scalar,
     pub entry_bci: Scalar,
     pub state: Scalar,
-    pub entries: Option<Entries>,
     pub stub_offset: Scalar,
     pub sections: Sections,
-}
-
-/// Method entries with and without a check of the receiver's class.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Entries {
-    Addresses { any: Scalar, verified: Scalar },
-    Offsets { any: Scalar, verified: Scalar },
 }
 
 /// Fields of an nmethod's metadata and debug data.
@@ -111,7 +103,6 @@ pub(super) enum Sections {
     Unknown,
     /// Up to JDK 22: in the blob, behind the code.
     InBlob {
-        oops: Scalar,
         metadata: Scalar,
         /// A pointer.
         scopes_data: Scalar,
@@ -135,17 +126,13 @@ pub(super) struct PcDescLayout {
     pub bytes: u64,
     pub pc: Scalar,
     pub scope: Scalar,
-    pub objects: Scalar,
-    pub flags: Scalar,
 }
 
 impl CodeLayout {
     /// Finds all fields. [`CodeLayout::missing`] lists the optional fields that are absent.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::MissingField`] for a field essential to finding code.
-    /// [`AdapterError::MissingField`]: without any of those no code can be found.
     pub fn of(structs: &VmStructs, encodings: Encodings) -> Result<Self, AdapterError> {
         let mut wanted = Wanted::new(structs);
         let heaps = HeapsLayout::of(structs)?;
@@ -223,8 +210,6 @@ impl PcDescLayout {
         PcDescLayout {
             pc: field("_pc_offset", cost::RECORDS),
             scope: field("_scope_decode_offset", cost::RECORDS),
-            objects: field("_obj_decode_offset", cost::FAULTS),
-            flags: field("_flags", cost::FAULTS),
             bytes: wanted.size_of("PcDesc", cost::RECORDS),
         }
     }
@@ -247,7 +232,7 @@ impl BlobLayout {
         } else {
             "_content_begin"
         };
-        let content = wanted.or_none(field(content), cost::RELOCATIONS);
+        let content = wanted.or_none(field(content), cost::CONSTANTS);
         let parts = ["_mutable_data", "_mutable_data_size", "_relocation_size"].map(optional);
         let mutable = || {
             Ok(MutableData {
@@ -264,7 +249,6 @@ impl BlobLayout {
             bytes: structs.optional_size_of("CodeBlob").unwrap_or(0),
             name: field("_name")?,
             size: field("_size")?,
-            header_size: wanted.scalar("CodeBlob", "_header_size", cost::RELOCATIONS),
             frame_size: wanted.scalar("CodeBlob", "_frame_size", cost::FRAMES),
             frame_complete: wanted.scalar("CodeBlob", "_frame_complete_offset", cost::FRAMES),
             data_offset: field("_data_offset")?,
@@ -278,16 +262,6 @@ impl BlobLayout {
 impl NmethodLayout {
     fn of(wanted: &mut Wanted<'_>) -> Self {
         let structs = wanted.structs;
-        let optional = |name| structs.optional_scalar("nmethod", name);
-        let entries = match (
-            optional("_entry_offset"),
-            optional("_verified_entry_offset"),
-        ) {
-            (Some(any), Some(verified)) => Some(Entries::Offsets { any, verified }),
-            _ => optional("_entry_point")
-                .zip(optional("_verified_entry_point"))
-                .map(|(any, verified)| Entries::Addresses { any, verified }),
-        };
         let sections = Sections::of(wanted);
         let sections = wanted.or_none(sections, cost::RECORDS);
         let mut field = |name, cost| wanted.scalar("nmethod", name, cost);
@@ -302,13 +276,12 @@ impl NmethodLayout {
                 .unwrap_or(Scalar::ABSENT),
             // Only a check.
             bytes: structs.optional_size_of("nmethod").unwrap_or(0),
-            entries,
             sections: sections.unwrap_or(Sections::Unknown),
         }
     }
 }
 
-/// Up to JDK 22 an nmethod is a `CompiledMethod`.
+/// Up to JDK 22, `CompiledMethod` has some fields of nmethods.
 fn either(structs: &VmStructs, name: &str) -> Result<Scalar, AdapterError> {
     let own = structs.scalar("nmethod", name);
     if structs.type_named("CompiledMethod").is_none() {
@@ -333,8 +306,6 @@ impl Sections {
                     scopes_data: field("_scopes_data_offset")?,
                 },
                 None => Sections::InBlob {
-                    // Without this field, only objects are unknown.
-                    oops: wanted.scalar("nmethod", "_oops_offset", cost::RELOCATIONS),
                     metadata: field("_metadata_offset")?,
                     scopes_data: either(structs, "_scopes_data_begin")?,
                     scopes_pcs: field("_scopes_pcs_offset")?,

@@ -4,13 +4,14 @@ use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
 
 use super::Blob;
-use super::layout::{CodeLayout, Entries, Sections};
+use super::layout::{CodeLayout, Sections};
+use crate::layout::Scalar;
 use crate::layout::encodings::INVOCATION_ENTRY_BCI;
 
 /// Maximum plausible size of a method's debug data.
 const MAX_IMMUTABLE: u64 = 64 << 20;
 
-/// Maximum plausible number of relocations, oops and metadata.
+/// Maximum plausible size of relocations and metadata.
 const MAX_MUTABLE: u64 = 16 << 20;
 
 const WHAT: &str = "compiled method";
@@ -33,10 +34,6 @@ pub struct PcDesc {
     pub pc: i32,
     /// Offset of the scope; 0 for none.
     pub scope: u32,
-    /// Offset of the object descriptions.
-    pub objects: u32,
-    /// `PCDESC_reexecute` = 1, `PCDESC_is_method_handle_invoke` = 2, `PCDESC_return_oop` = 4.
-    pub flags: u32,
 }
 
 /// An nmethod (compiled method or native wrapper), as read.
@@ -54,11 +51,7 @@ pub struct Nmethod {
     pub entry_bci: i32,
     /// `nmethod::_state`; the numbers depend on the version ([`crate::layout::Encodings`]).
     pub state: i8,
-    /// Offset of the unverified entry in the code: the check of the receiver's class.
-    pub entry: Option<u32>,
-    /// Offset of the verified entry in the code.
-    pub verified_entry: Option<u32>,
-    /// Offset of the out-of-line stubs in the code.
+    /// Code offset of the out-of-line stubs.
     pub stubs: u32,
     /// Machine code, out-of-line stubs included.
     pub code: Box<[u8]>,
@@ -70,16 +63,10 @@ pub struct Nmethod {
     pub scopes: Box<[u8]>,
     /// Metadata of the code: `Method*`, `Klass*`.
     pub metadata: Box<[u64]>,
-    /// Objects of the code (oops).
-    pub oops: Box<[u64]>,
-    /// The relocations (`relocInfo`, 16 bits each).
-    pub relocations: Box<[u8]>,
     /// Implicit exceptions: offsets of the faulting instruction and of the continuation.
     pub implicit: Box<[(u32, u32)]>,
     /// Encoding of numbers in `scopes`.
     pub unsigned5_excess: u32,
-    /// Whether `pcs` and `scopes` are complete.
-    pub is_whole: bool,
 }
 
 /// `CompLevel_full_optimization`.
@@ -105,7 +92,7 @@ impl Nmethod {
         self.level == C2
     }
 
-    /// Whether the nmethod is for on-stack replacement.
+    /// Whether compiled for on-stack replacement.
     #[must_use]
     pub fn is_osr(&self) -> bool {
         self.id.osr
@@ -113,7 +100,7 @@ impl Nmethod {
 
     /// Identity of the nmethod in a blob; reads nothing else.
     pub(super) fn identify(layout: &CodeLayout, blob: &Blob, bytes: &[u8]) -> Option<NmethodId> {
-        let field = |of: crate::layout::Scalar, absent| {
+        let field = |of: Scalar, absent| {
             if of.is_absent() {
                 Some(absent)
             } else {
@@ -137,7 +124,6 @@ impl Nmethod {
     /// Reads the nmethod in the blob `bytes` (a copy), and its data elsewhere.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::Implausible`] for parts outside their bounds; errors of reads.
     pub(super) fn read(
         layout: &CodeLayout,
@@ -162,20 +148,6 @@ impl Nmethod {
             u32::try_from(within).ok()
         };
         let stubs = fields.stub_offset.of(bytes).and_then(from_code);
-        let (entry, verified_entry) = match fields.entries {
-            None => (None, None),
-            Some(Entries::Offsets { any, verified }) => {
-                let offset = |of: crate::layout::Scalar| u32::try_from(of.of(bytes)?).ok();
-                (offset(any), offset(verified))
-            }
-            Some(Entries::Addresses { any, verified }) => {
-                let offset = |of: crate::layout::Scalar| {
-                    let address = of.unsigned_of(bytes)?;
-                    u32::try_from(address.checked_sub(blob.code_begin.0)?).ok()
-                };
-                (offset(any), offset(verified))
-            }
-        };
         let code = slice(bytes, code_begin.into(), code_end.into());
         let constants = slice(bytes, blob.content.into(), code_begin.into());
         let mut nmethod = Nmethod {
@@ -184,23 +156,18 @@ impl Nmethod {
             level: i8::try_from(fields.level.of(bytes).unwrap_or(-1)).unwrap_or(-1),
             entry_bci: i32::try_from(fields.entry_bci.of(bytes).unwrap_or(-1)).unwrap_or(-1),
             state: Self::state_of(layout, bytes),
-            entry,
-            verified_entry,
             stubs: stubs.unwrap_or(code_end - code_begin),
             code: code.ok_or_else(implausible)?.into(),
             constants: constants.unwrap_or_default().into(),
             pcs: Box::default(),
             scopes: Box::default(),
             metadata: Box::default(),
-            oops: Box::default(),
-            relocations: Box::default(),
             implicit: Box::default(),
             unsigned5_excess: layout.encodings.unsigned5_excess,
-            is_whole: true,
             blob,
         };
         match fields.sections {
-            Sections::Unknown => nmethod.is_whole = false,
+            Sections::Unknown => {}
             Sections::InBlob { .. } => nmethod.read_in_blob(layout, bytes),
             Sections::Immutable { .. } => nmethod.read_elsewhere(layout, bytes, memory)?,
         }
@@ -210,7 +177,6 @@ impl Nmethod {
     /// Parts of the nmethod up to JDK 22, all inside the blob.
     fn read_in_blob(&mut self, layout: &CodeLayout, bytes: &[u8]) {
         let Sections::InBlob {
-            oops,
             metadata,
             scopes_data,
             scopes_pcs,
@@ -221,42 +187,14 @@ impl Nmethod {
         else {
             return;
         };
-        let begin = self.blob.at.0;
-        let place = |field: crate::layout::Scalar| field.unsigned_of(bytes).unwrap_or(u64::MAX);
-        let scopes_at = place(scopes_data).wrapping_sub(begin);
-        // An absent field has no offset, so the part that it bounds is left out.
-        let all_there =
-            |fields: &[crate::layout::Scalar]| !fields.iter().any(|one| one.is_absent());
-        let part_of = |fields: &[crate::layout::Scalar], from, to| {
-            let part = slice(bytes, from, to);
-            part.or_else(|| (!all_there(fields)).then_some(&[][..]))
-        };
-        let relocations = part_of(
-            &[layout.blob.header_size],
-            if all_there(&[layout.blob.header_size]) {
-                self.blob.header_size.into()
-            } else {
-                u64::MAX
-            },
-            self.blob.content.into(),
-        );
-        let parts = [
-            part_of(&[oops], place(oops), place(metadata)),
-            slice(bytes, place(metadata), scopes_at),
-            slice(bytes, scopes_at, place(scopes_pcs)),
-            slice(bytes, place(scopes_pcs), place(dependencies)),
-            part_of(&[implicit, end], place(implicit), place(end)),
-            relocations,
-        ];
-        self.is_whole = parts.iter().all(Option::is_some);
-        let [oops, metadata, scopes, pcs, implicit, relocations] =
-            parts.map(Option::unwrap_or_default);
-        self.oops = words(oops);
-        self.metadata = words(metadata);
-        self.scopes = scopes.into();
-        self.pcs = pc_descs(layout, pcs);
-        self.implicit = implicit_exceptions(implicit);
-        self.relocations = relocations.into();
+        // An absent field has no offset: its part is empty.
+        let place = |field: Scalar| field.unsigned_of(bytes).unwrap_or(u64::MAX);
+        let part = |from, to| slice(bytes, from, to).unwrap_or_default();
+        let scopes_at = place(scopes_data).wrapping_sub(self.blob.at.0);
+        self.metadata = words(part(place(metadata), scopes_at));
+        self.scopes = part(scopes_at, place(scopes_pcs)).into();
+        self.pcs = pc_descs(layout, part(place(scopes_pcs), place(dependencies)));
+        self.implicit = implicit_exceptions(part(place(implicit), place(end)));
     }
 
     /// From JDK 23 on, two other memory blocks have the data; the VM may have freed them.
@@ -267,7 +205,7 @@ impl Nmethod {
         memory: &dyn Memory,
     ) -> Result<(), AdapterError> {
         let reading = AdapterError::reading(WHAT);
-        let block = |at: crate::layout::Scalar, size: crate::layout::Scalar, cap: u64| {
+        let block = |at: Scalar, size: Scalar, cap: u64| {
             let size = size.unsigned_of(bytes).unwrap_or_default();
             let at = Avma(at.unsigned_of(bytes).unwrap_or_default());
             if size == 0 || at.0 == 0 {
@@ -284,34 +222,18 @@ impl Nmethod {
         } = layout.nmethod.sections
         {
             let data = block(at, size, MAX_IMMUTABLE).map_err(&reading)?;
-            let place = |field: crate::layout::Scalar| field.unsigned_of(bytes).unwrap_or(u64::MAX);
-            let end = data.len() as u64;
-            let parts = [
-                slice(&data, place(scopes_pcs), place(scopes_data)),
-                slice(&data, place(scopes_data), end),
-                if implicit.is_absent() {
-                    Some(&[][..])
-                } else {
-                    slice(&data, place(implicit), place(scopes_pcs))
-                },
-            ];
-            self.is_whole = parts.iter().all(Option::is_some);
-            let [pcs, scopes, implicit] = parts.map(Option::unwrap_or_default);
-            self.pcs = pc_descs(layout, pcs);
-            self.scopes = scopes.into();
-            self.implicit = implicit_exceptions(implicit);
+            let place = |field: Scalar| field.unsigned_of(bytes).unwrap_or(u64::MAX);
+            let part = |from, to| slice(&data, from, to).unwrap_or_default();
+            self.pcs = pc_descs(layout, part(place(scopes_pcs), place(scopes_data)));
+            self.scopes = part(place(scopes_data), data.len() as u64).into();
+            self.implicit = implicit_exceptions(part(place(implicit), place(scopes_pcs)));
         }
         if let Some(mutable) = layout.blob.mutable {
             let data = block(mutable.at, mutable.size, MAX_MUTABLE).map_err(&reading)?;
             let relocations = mutable.relocation_size.unsigned_of(bytes).unwrap_or(0);
             let split = usize::try_from(relocations).unwrap_or(0).min(data.len());
-            let (relocations, metadata) = data.split_at(split);
-            self.relocations = relocations.into();
-            self.metadata = words(metadata);
+            self.metadata = words(data.get(split..).unwrap_or_default());
         }
-        // The objects stayed behind the code.
-        let objects = slice(bytes, self.blob.data.into(), self.blob.size.into());
-        self.oops = words(objects.unwrap_or_default());
         Ok(())
     }
 }
@@ -335,12 +257,9 @@ fn pc_descs(layout: &CodeLayout, bytes: &[u8]) -> Box<[PcDesc]> {
     let Some(size) = usize::try_from(layout.bytes).ok().filter(|&size| size > 0) else {
         return Box::default();
     };
-    let field = |value: Option<i64>| u32::try_from(value.unwrap_or_default()).unwrap_or_default();
     let parse = |entry: &[u8]| PcDesc {
         pc: i32::try_from(layout.pc.of(entry).unwrap_or(-1)).unwrap_or(-1),
-        scope: field(layout.scope.of(entry)),
-        objects: field(layout.objects.of(entry)),
-        flags: field(layout.flags.of(entry)),
+        scope: u32::try_from(layout.scope.of(entry).unwrap_or(0)).unwrap_or(0),
     };
     let all = bytes.chunks_exact(size).map(parse);
     all.filter(|desc| desc.pc >= 0 && desc.scope != 0).collect()

@@ -61,7 +61,6 @@ impl Nmethod {
     /// Decodes the record at `at` in the scopes data.
     ///
     /// # Errors
-    ///
     /// [`ScopeError`].
     pub fn scope(&self, at: u32) -> Result<Scope, ScopeError> {
         let mut position = at as usize;
@@ -93,7 +92,6 @@ impl Nmethod {
     /// has no record.
     ///
     /// # Errors
-    ///
     /// [`ScopeError`].
     pub fn chain(&self, at: u32) -> Result<Vec<Frame>, ScopeError> {
         let mut chain = Vec::new();

@@ -5,7 +5,7 @@
 //! but the last are only counted.
 
 use vmscope_process::Poll;
-use vmscope_records::{Collection, CounterMeaning, TimeNs};
+use vmscope_records::{COLLECTIONS_SECTION, CYCLE_PARTS_UNIT, Collection, CounterMeaning, TimeNs};
 
 use super::name::Kind;
 use crate::perf_data::{PerfData, Slot};
@@ -13,9 +13,6 @@ use crate::vm_clock::VmClock;
 
 /// Maximum number of collectors.
 pub(super) const MOST_COLLECTORS: u32 = 8;
-
-/// Report section of the counters.
-const SECTION: &str = "Collections";
 
 /// A collector with an entry in the perf data.
 #[derive(Debug)]
@@ -66,7 +63,7 @@ impl Counted {
             data.layout().slot(&name)
         };
         let name = match slot("name")?.text(data.bytes())?.as_str() {
-            // This collector counts nothing; the other one counts more than full collections.
+            // Counts nothing; "Shenandoah full" counts all.
             "Shenandoah partial" => return None,
             "Shenandoah full" => "Shenandoah".to_owned(),
             name => name.to_owned(),
@@ -125,7 +122,7 @@ impl Counted {
         let mut new = seen.invocations.saturating_sub(last.invocations);
         let has_begun = seen.entry != last.entry;
         if new > 0 && !has_begun {
-            // The collection is counted, but its begin time is not stored yet.
+            // Counted already; the begin time is missing.
             new -= 1;
             seen.invocations -= 1;
         }
@@ -157,7 +154,7 @@ impl Counted {
         self.kind != Kind::CyclePause || self.name.starts_with('Z')
     }
 
-    /// Number of collections since the first poll without a report of their own.
+    /// Number of collections since the first poll, minus reported ones.
     pub fn missed(&self) -> u64 {
         self.counted.saturating_sub(self.told)
     }
@@ -167,13 +164,23 @@ impl Counted {
     pub fn tell_totals(&self, data: &PerfData, per_tick: f64, poll: &mut Poll) {
         let count = self.seen(data).invocations as f64;
         let time = data.long_at(self.slots.time) as f64 * per_tick;
-        poll.collector_totals(&self.name, self.kind.name(), count, Some(time));
+        let unit = match self.kind.is_whole() {
+            true => "",
+            false => CYCLE_PARTS_UNIT,
+        };
+        poll.collector_totals(&self.name, self.kind.name(), (count, unit), Some(time));
         if self.missed() > 0 {
             let name = format!("{}, not seen singly", self.name);
             let missed = self.missed() as f64;
             // Since the first poll only: a counter's first value would count as its initial
             // value.
-            poll.counter(SECTION, &name, "", CounterMeaning::Gauge, missed);
+            poll.counter(
+                COLLECTIONS_SECTION,
+                &name,
+                "",
+                CounterMeaning::Gauge,
+                missed,
+            );
         }
     }
 }

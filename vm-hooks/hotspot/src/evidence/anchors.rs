@@ -18,8 +18,8 @@ pub enum AnchorKind {
     Record,
     /// Entry of the implicit-exception table.
     Implicit,
-    /// Such an entry for the receiver of an inlined call: the instruction is both the check and
-    /// the first access in the called method.
+    /// Implicit-exception entry for the receiver of an inlined call: check and first access in one
+    /// instruction.
     Receiver,
     /// Branch to an uncommon trap.
     Trap,
@@ -30,15 +30,11 @@ pub enum AnchorKind {
 /// An instruction and its bytecode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Anchor {
-    /// Instruction index.
     pub insn: usize,
-    /// Node index.
     pub node: u32,
-    /// Bytecode index.
     pub bci: i32,
-    /// Source.
     pub kind: AnchorKind,
-    /// Certainty: 1 for the instruction itself, less for the comparison before a branch.
+    /// Certainty: 1 for the instruction, less for a comparison before its branch.
     pub share: f32,
 }
 

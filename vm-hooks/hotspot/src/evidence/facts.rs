@@ -13,45 +13,25 @@ const MAX_KEYS: usize = 64;
 /// An arithmetic operation, as an instruction shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
-    /// `add`, `lea`.
     Add,
-    /// `sub`.
     Subtract,
-    /// `imul`.
     Multiply,
-    /// `idiv`.
     Divide,
-    /// `neg`.
     Negate,
-    /// `shl`, `sal`.
     ShiftLeft,
-    /// `sar`.
     ShiftRight,
-    /// `shr`.
     ShiftRightUnsigned,
-    /// `and`.
     And,
-    /// `or`.
     Or,
-    /// `xor`, except to make a zero.
     Xor,
-    /// `addss`, `addsd`.
     FloatAdd,
-    /// `subss`, `subsd`.
     FloatSubtract,
-    /// `mulss`, `mulsd`.
     FloatMultiply,
-    /// `divss`, `divsd`.
     FloatDivide,
-    /// `cmp` of registers.
     Compare,
-    /// `ucomiss`, `ucomisd`.
     FloatCompare,
-    /// Conversion between integers and floating point, or between floating-point formats.
     FloatConvert,
-    /// `movsxd` between registers.
     Widen,
-    /// `movsx` and `movzx` between registers.
     Narrow,
 }
 
@@ -60,33 +40,25 @@ pub enum Arithmetic {
 pub enum Sign {
     /// Read or write of a field at an offset.
     Field {
-        /// Offset in the object.
         offset: u32,
-        /// Whether a write.
         store: bool,
     },
     /// Read or write of an array element.
     Element {
         /// Bytes of an element; 4 for compressed oops.
         width: u8,
-        /// Whether a write.
         store: bool,
     },
     /// Read of an array's length.
     Length,
     /// Read of an object's class.
     ClassOf,
-    /// Use of a class.
     Class(Avma),
-    /// Use of a number.
     Constant(i64),
     /// Calculation; `true` for 64 bits.
     Arithmetic(Arithmetic, bool),
-    /// A conditional branch.
     Branch,
-    /// Allocation of an object.
     Allocate,
-    /// Locking or unlocking.
     Lock,
     /// Operation on many elements at once.
     Vector,
@@ -102,13 +74,11 @@ pub enum Referent {
     /// Unknown, or unresolved in the VM so far.
     #[default]
     Unknown,
-    /// Offset of a field.
     Field(u32),
     /// Possible targets of a call, likely targets first.
     Methods(Vec<Avma>),
     /// Target of a call that the compiler may replace with intrinsic code for arrays.
     Intrinsic(Avma),
-    /// A class.
     Class(Avma),
     /// A number (bit pattern for floating point).
     Constant(i64),
@@ -117,7 +87,6 @@ pub enum Referent {
 /// Facts of a method's bytecodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodFacts {
-    /// Length of the bytecodes.
     pub size: u32,
     /// Indexes of bytecodes with an effect, ascending. Never empty.
     pub steps: Vec<u16>,

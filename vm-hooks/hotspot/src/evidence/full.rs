@@ -7,8 +7,8 @@ use vmscope_records::Exactness;
 use super::{Map, Piece};
 use crate::code::{Frame, Nmethod, PcDesc};
 
-/// Minimum records, and minimum share of all records, with a stale scope: no bytecode has as
-/// many instructions in as many places.
+/// Minimum records, and minimum share of all records, with a stale scope. No bytecode has such
+/// spread-out instructions.
 const MIN_STALE: usize = 10;
 const STALE_PART: usize = 5;
 
@@ -109,7 +109,7 @@ pub fn full(nmethod: &Nmethod) -> Map {
         });
         start = end;
     }
-    // The record of a call or poll is exact only at its own pc.
+    // Records of calls and polls are exact only at their own pc.
     let mut pieces = Vec::with_capacity(map.pieces.len());
     for piece in map.pieces {
         let at = piece.end - 1;

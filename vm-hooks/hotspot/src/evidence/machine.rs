@@ -12,7 +12,6 @@ const MAX_CODE: usize = 1 << 20;
 /// Control flow after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Next instruction.
     Next,
     /// Next instruction, or a branch target in the code (offset).
     Branch(u32),
@@ -27,17 +26,13 @@ pub enum Flow {
 /// An instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Insn {
-    /// Offset in the code.
     pub start: u32,
-    /// Offset of its end.
     pub end: u32,
-    /// Control flow.
     pub flow: Flow,
     /// Whether only intrinsic code has such instructions.
     pub is_template: bool,
     /// Whether control may reach the next instruction.
     pub falls: bool,
-    /// Whether a comparison.
     pub compares: bool,
     /// Whether it loads a negative number into `esi`: the argument of an uncommon trap.
     pub asks_trap: bool,
@@ -119,7 +114,7 @@ impl Machine {
         self.signs.get(range).unwrap_or_default()
     }
 
-    /// Index of the instruction at `offset`, or of the next one.
+    /// Index of the first instruction at or after `offset`.
     #[must_use]
     pub fn index_at(&self, offset: u32) -> usize {
         self.insns.partition_point(|insn| insn.start < offset)

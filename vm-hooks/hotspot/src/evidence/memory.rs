@@ -115,7 +115,7 @@ impl<'m> MemoryMethods<'m> {
         }
         let methods = self.layout.pools.methods();
         let (signature, _) = methods.symbol_bytes(self.memory, signature, MAX_SIGNATURE)?;
-        // An array itself, or an object and an offset in it.
+        // An array, or an object with an offset.
         Ok(signature.contains(&b'[') || signature.starts_with(b"(Ljava/lang/Object;"))
     }
 

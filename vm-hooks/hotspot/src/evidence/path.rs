@@ -62,7 +62,7 @@ pub fn shortest(
         }
     }
     for range in templates {
-        // All these instructions belong to the same call.
+        // A template is one call.
         let Some(inside) = told.get_mut(range.clone()) else {
             continue;
         };
@@ -141,7 +141,7 @@ fn rows(
                 continue;
             };
             if anchor.kind == AnchorKind::Receiver {
-                // The access of the receiver is in the called method.
+                // The called method accesses the receiver.
                 let count = gains.len();
                 for index in 0..count {
                     let told = gains.get(index).copied();

@@ -39,7 +39,6 @@ impl ProfileLayout {
     /// Receiver classes at each virtual call of `method`, by bytecode index.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::Memory`] if the profile is unreadable.
     pub fn receivers(
         &self,

@@ -5,6 +5,11 @@ use vmscope_records::Avma;
 
 use super::facts::{Arithmetic, Sign};
 
+/// Whether an instruction has one of these mnemonics.
+macro_rules! is_one_of {
+    ($insn:expr, $($name:ident)+) => { matches!($insn.mnemonic(), $(Mnemonic::$name)|+) };
+}
+
 /// Finder of instructions' signs.
 pub struct Signer<'a> {
     /// Address of the code.
@@ -167,93 +172,29 @@ impl Signer<'_> {
 
 /// Instructions of string and array intrinsics that vectorised loops lack.
 pub fn is_template(insn: &Instruction) -> bool {
-    use Mnemonic as M;
-    matches!(
-        insn.mnemonic(),
-        M::Pcmpestri
-            | M::Vpcmpestri
-            | M::Pcmpeqb
-            | M::Vpcmpeqb
-            | M::Pcmpeqw
-            | M::Vpcmpeqw
-            | M::Ptest
-            | M::Vptest
-            | M::Pmovmskb
-            | M::Vpmovmskb
-            | M::Pshuflw
-            | M::Phaddd
-            | M::Vphaddd
-            | M::Pshufb
-            | M::Vpshufb
-            | M::Packuswb
-            | M::Vpackuswb
-            | M::Punpcklbw
-            | M::Ktestd
-            | M::Kortestd
-            | M::Kortestq
-            | M::Tzcnt
-            | M::Bsf
+    is_one_of!(insn,
+        Pcmpestri Vpcmpestri Pcmpeqb Vpcmpeqb Pcmpeqw Vpcmpeqw Ptest Vptest Pmovmskb
+        Vpmovmskb Pshuflw Phaddd Vphaddd Pshufb Vpshufb Packuswb Vpackuswb Punpcklbw Ktestd
+        Kortestd Kortestq Tzcnt Bsf
     )
 }
 
 fn is_packed(insn: &Instruction) -> bool {
-    use Mnemonic as M;
-    matches!(
-        insn.mnemonic(),
-        M::Movdqu
-            | M::Vmovdqu
-            | M::Pshufd
-            | M::Vpshufd
-            | M::Pxor
-            | M::Vpxor
-            | M::Pcmpestri
-            | M::Pcmpeqb
-            | M::Vpcmpeqb
-            | M::Pcmpeqw
-            | M::Vpcmpeqw
-            | M::Ptest
-            | M::Vptest
-            | M::Pmovmskb
-            | M::Vpmovmskb
-            | M::Vpbroadcastb
-            | M::Vpbroadcastw
-            | M::Pshuflw
-            | M::Pshufb
-            | M::Punpcklbw
-            | M::Vpmovzxbw
-            | M::Pmovzxbw
-            | M::Movdqa
-            | M::Por
-            | M::Psubd
-            | M::Pand
-            | M::Packuswb
+    is_one_of!(insn,
+        Movdqu Vmovdqu Pshufd Vpshufd Pxor Vpxor Pcmpestri Pcmpeqb Vpcmpeqb Pcmpeqw Vpcmpeqw
+        Ptest Vptest Pmovmskb Vpmovmskb Vpbroadcastb Vpbroadcastw Pshuflw Pshufb Punpcklbw
+        Vpmovzxbw Pmovzxbw Movdqa Por Psubd Pand Packuswb
     )
 }
 
 /// Whether an operation is of type long or double.
 fn is_wide(insn: &Instruction, arithmetic: Arithmetic) -> bool {
-    use Mnemonic as M;
     match arithmetic {
         Arithmetic::FloatConvert | Arithmetic::Narrow => false,
         Arithmetic::Widen => true,
-        _ if insn.op0_register().is_vector_register() => !matches!(
-            insn.mnemonic(),
-            M::Addss
-                | M::Vaddss
-                | M::Vaddps
-                | M::Subss
-                | M::Vsubss
-                | M::Vsubps
-                | M::Mulss
-                | M::Vmulss
-                | M::Vmulps
-                | M::Divss
-                | M::Vdivss
-                | M::Ucomiss
-                | M::Vucomiss
-                | M::Paddd
-                | M::Vpaddd
-                | M::Vpmulld
+        _ if insn.op0_register().is_vector_register() => !is_one_of!(insn,
+            Addss Vaddss Vaddps Subss Vsubss Vsubps Mulss Vmulss Vmulps
+            Divss Vdivss Ucomiss Vucomiss Paddd Vpaddd Vpmulld
         ),
         _ => insn.op0_register().size() == 8 || insn.memory_size().size() == 8,
     }

@@ -8,7 +8,6 @@ use super::tree::Tree;
 /// A bytecode of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The node.
     pub node: u32,
     /// Step in the node's method.
     pub step: u16,
@@ -25,7 +24,6 @@ pub struct States {
     pub first: Vec<usize>,
     /// State of the parent that calls each node.
     pub calls: Vec<Option<usize>>,
-    /// States by sign.
     pub by_sign: FxHashMap<Sign, Vec<u32>>,
 }
 

@@ -52,7 +52,6 @@ fn nmethod(code: &[u8]) -> Nmethod {
             code_begin: Avma(0x1100),
             code_end: Avma(0x1100 + code.len() as u64),
             content: 0,
-            header_size: 0,
             data: 0,
             frame_size: 4,
             frame_complete: -1,
@@ -62,19 +61,14 @@ fn nmethod(code: &[u8]) -> Nmethod {
         level: 4,
         entry_bci: -1,
         state: 0,
-        entry: None,
-        verified_entry: None,
         stubs: 0,
         code: code.into(),
         constants: Box::default(),
         pcs: Box::default(),
         scopes: Box::default(),
         metadata: Box::new([0, 1, 2]),
-        oops: Box::default(),
-        relocations: Box::default(),
         implicit: Box::default(),
         unsigned5_excess: 0,
-        is_whole: true,
     }
 }
 
@@ -138,8 +132,6 @@ fn a_branch_to_a_trap_is_where_the_trap_says() {
     nmethod.pcs = Box::new([PcDesc {
         pc: i32::try_from(code.len()).unwrap(),
         scope: 1,
-        objects: 0,
-        flags: 1,
     }]);
     let map = pieces(&nmethod, &given);
     check(&map, code.len());
@@ -169,7 +161,7 @@ proptest! {
         nmethod.scopes = scopes.into();
         nmethod.pcs = pcs
             .iter()
-            .map(|&(pc, scope)| PcDesc { pc, scope, objects: 0, flags: 0 })
+            .map(|&(pc, scope)| PcDesc { pc, scope })
             .collect();
         nmethod.implicit = implicit.into();
         nmethod.blob.frame_complete = frame_complete;

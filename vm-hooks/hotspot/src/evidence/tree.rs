@@ -97,7 +97,7 @@ impl Tree {
         at: u32,
         methods: &dyn MethodSource,
     ) -> Option<(u32, i32)> {
-        // Scopes from this one to a known one, outermost first.
+        // Unknown scopes, innermost first.
         let mut unknown = Vec::new();
         let mut next = at;
         let mut known = None;

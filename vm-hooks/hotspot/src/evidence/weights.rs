@@ -16,13 +16,13 @@ pub struct Weights {
     pub receiver: f32,
     /// A branch to a trap.
     pub trap: f32,
-    /// A branch to out-of-line code other than a trap.
+    /// A branch to out-of-line code without a trap.
     pub out_of_line: f32,
     /// Factor for all signs.
     pub signs: f32,
     /// Bonus of a sign that matches few bytecodes.
     pub rarity: f32,
-    /// Factors per kind of sign, in the order of [`Sign`]'s variants.
+    /// Factors per kind of sign, in the order of `Sign`'s variants.
     pub kinds: [f32; 14],
     /// Cost per skipped bytecode of a forward move.
     pub skip: f32,

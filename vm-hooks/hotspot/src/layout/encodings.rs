@@ -24,8 +24,8 @@ pub mod interpreted_frame {
     pub const BCP: i32 = -64;
 }
 
-/// Tags of constant pool slots (`JVM_CONSTANT_*`): the class file's numbers, and the VM's own
-/// from 100 on. Equal on 11 to 25.
+/// Tags of constant pool slots (`JVM_CONSTANT_*`): class-file numbers, and VM numbers from 100.
+/// Equal on JDK 11 to 25.
 pub mod pool_tag {
     #![allow(missing_docs, reason = "they are called as in classfile_constants.h")]
     pub const UTF8: u8 = 1;

@@ -59,7 +59,6 @@ impl Scalar {
     /// Value in the structure at `at`; 0 if absent.
     ///
     /// # Errors
-    ///
     /// Errors of the memory read, with `what` as the subject.
     pub fn read(
         self,
@@ -83,7 +82,6 @@ impl Scalar {
     /// Likewise, as an address.
     ///
     /// # Errors
-    ///
     /// Errors of the memory read, with `what` as the subject.
     pub fn read_address(
         self,
@@ -99,7 +97,6 @@ impl VmStructs {
     /// An integer or pointer field.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::MissingField`], also for a field of unknown width.
     pub fn scalar(&self, structure: &str, name: &str) -> Result<Scalar, AdapterError> {
         self.optional_scalar(structure, name)

@@ -44,7 +44,7 @@ pub struct VmStructs {
     constants: FxHashMap<String, i64>,
 }
 
-/// Symbols of one table, and the layout of its entries.
+/// Symbols of a table and of its entry layout.
 struct Table {
     first: &'static str,
     stride: &'static str,
@@ -99,7 +99,6 @@ impl VmStructs {
     /// Reads the tables of `libjvm` in `process`.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::NotReady`] before the VM fills in the tables;
     /// [`AdapterError::MissingSymbol`] if the library has no tables; errors of reads.
     pub fn read(
@@ -207,7 +206,6 @@ impl VmStructs {
     /// Offset of a non-static field.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::MissingField`].
     pub fn offset(&self, structure: &str, name: &str) -> Result<u64, AdapterError> {
         self.optional_offset(structure, name)
@@ -224,7 +222,6 @@ impl VmStructs {
     /// Address of a static field.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::MissingField`].
     pub fn static_at(&self, structure: &str, name: &str) -> Result<Avma, AdapterError> {
         self.optional_static(structure, name)
@@ -241,7 +238,6 @@ impl VmStructs {
     /// Size of a type in bytes.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::MissingField`].
     pub fn size_of(&self, name: &str) -> Result<u64, AdapterError> {
         self.optional_size_of(name)

@@ -1,4 +1,4 @@
-//! All classes of a JVM, by their loaders.
+//! Class loaders of a JVM and their classes.
 
 use rustc_hash::FxHashSet;
 use vmscope_process::{AdapterError, Memory};
@@ -46,7 +46,6 @@ impl ClassesLayout {
     /// Finds all fields.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::MissingField`].
     pub fn of(structs: &VmStructs) -> Result<Self, AdapterError> {
         Ok(ClassesLayout {
@@ -62,7 +61,6 @@ impl ClassesLayout {
     /// unreadable link.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::NotReady`] before the first loader exists; [`AdapterError::TooMany`];
     /// errors on reading the first loader.
     pub fn loaders(&self, memory: &dyn Memory) -> Result<Vec<Loader>, AdapterError> {
@@ -92,7 +90,6 @@ impl ClassesLayout {
     /// list ends at an unreadable link.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::TooMany`].
     pub fn classes_of(
         &self,
@@ -128,7 +125,6 @@ impl ClassesLayout {
     /// `Klass*` of all loaded classes, arrays excluded.
     ///
     /// # Errors
-    ///
     /// As [`ClassesLayout::loaders`] and [`ClassesLayout::classes_of`].
     pub fn read(&self, memory: &dyn Memory) -> Result<Vec<Avma>, AdapterError> {
         let (mut classes, mut seen) = (Vec::new(), 0);

@@ -66,9 +66,7 @@ impl MethodLayout {
     /// fields.
     ///
     /// # Errors
-    ///
-    /// As [`MethodLayout::read`], and [`AdapterError::Implausible`] for a class of more
-    /// than 65,535 methods.
+    /// [`AdapterError::Implausible`] above 65,535 methods; errors of [`MethodLayout::read`].
     pub fn methods_of(&self, memory: &dyn Memory, klass: Avma) -> Result<Vec<Avma>, AdapterError> {
         let Some(methods) = self.class_methods else {
             return Ok(Vec::new());
@@ -82,7 +80,6 @@ impl MethodLayout {
     /// unique per text in the VM.
     ///
     /// # Errors
-    ///
     /// As [`MethodLayout::methods_of`].
     pub fn method_named(
         &self,

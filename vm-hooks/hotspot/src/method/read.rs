@@ -75,7 +75,6 @@ impl MethodLayout {
     /// Finds all fields. [`MethodLayout::missing`] lists the optional fields that are absent.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::MissingField`] for a field essential to method names.
     pub fn of(structs: &VmStructs, encodings: Encodings) -> Result<Self, AdapterError> {
         let mut wanted = Wanted::new(structs);
@@ -159,7 +158,6 @@ impl MethodLayout {
     /// Reads the method at `method`.
     ///
     /// # Errors
-    ///
     /// [`AdapterError::Memory`] if the method or its data are gone.
     pub fn read(&self, memory: &dyn Memory, method: Avma) -> Result<MethodInfo, AdapterError> {
         let reading = AdapterError::reading(WHAT);
@@ -202,7 +200,6 @@ impl MethodLayout {
     /// Address and length of the bytecodes of the method at `method`.
     ///
     /// # Errors
-    ///
     /// As [`MethodLayout::read`].
     pub fn bytecode_range(
         &self,
@@ -218,7 +215,6 @@ impl MethodLayout {
     /// Constant pool of the method at `method`.
     ///
     /// # Errors
-    ///
     /// As [`MethodLayout::read`].
     pub fn constants(&self, memory: &dyn Memory, method: Avma) -> Result<Avma, AdapterError> {
         let const_method = self.const_method(memory, method)?;
@@ -228,7 +224,6 @@ impl MethodLayout {
     /// Whether the method at `method` has this name and signature (addresses of symbols).
     ///
     /// # Errors
-    ///
     /// As [`MethodLayout::read`].
     pub fn is_named(
         &self,
@@ -250,7 +245,6 @@ impl MethodLayout {
     /// Name of the class at `klass`, in the VM's form.
     ///
     /// # Errors
-    ///
     /// As [`MethodLayout::read`].
     pub fn class(&self, memory: &dyn Memory, klass: Avma) -> Result<String, AdapterError> {
         let name = self.klass_name.read_address(memory, klass, WHAT)?;
@@ -260,7 +254,6 @@ impl MethodLayout {
     /// Value in slot `index` of a constant pool.
     ///
     /// # Errors
-    ///
     /// As [`MethodLayout::read`].
     pub fn pool_slot(
         &self,
@@ -280,7 +273,6 @@ impl MethodLayout {
     /// Symbol in slot `index` of a constant pool.
     ///
     /// # Errors
-    ///
     /// As [`MethodLayout::read`].
     pub fn symbol_in_pool(
         &self,
@@ -296,7 +288,6 @@ impl MethodLayout {
     /// Symbol at `at`.
     ///
     /// # Errors
-    ///
     /// As [`MethodLayout::read`].
     pub fn symbol(&self, memory: &dyn Memory, at: Avma) -> Result<String, AdapterError> {
         let (bytes, _) = self.symbol_bytes(memory, at, usize::from(u16::MAX))?;
@@ -306,7 +297,6 @@ impl MethodLayout {
     /// First `most` bytes of the symbol at `at`, and whether the symbol is complete.
     ///
     /// # Errors
-    ///
     /// As [`MethodLayout::read`].
     pub fn symbol_bytes(
         &self,

@@ -1,5 +1,5 @@
-//! Format of the perf data (`perfMemory.hpp`, version 2): a header, then entries with a name
-//! and the offset of a value.
+//! Format of perf data (`perfMemory.hpp`, version 2): a header, then entries with names and value
+//! offsets.
 //!
 //! The module only parses bytes. They come from another process's memory or file, so every
 //! length is checked.
@@ -143,7 +143,6 @@ impl Layout {
     /// Finds the entries in `bytes`.
     ///
     /// # Errors
-    ///
     /// [`FormatError`]. An entry under construction is left out.
     pub fn parse(bytes: &[u8]) -> Result<Self, FormatError> {
         let bytes = bytes.get(..bytes.len().min(MAX_BYTES)).unwrap_or_default();
@@ -172,7 +171,6 @@ impl Layout {
     /// Number of bytes and entries, from the header of `bytes`.
     ///
     /// # Errors
-    ///
     /// [`FormatError`].
     pub fn extent_of(bytes: &[u8]) -> Result<(usize, u32), FormatError> {
         let short = FormatError::Short {

@@ -64,7 +64,6 @@ impl PerfData {
     /// else the data that `memory` points to.
     ///
     /// # Errors
-    ///
     /// [`PerfDataError`].
     pub fn open(process: &ProcessView, memory: Option<PerfMemory>) -> Result<Self, PerfDataError> {
         let in_file = mapped_file(process).map(Place::File);
@@ -95,11 +94,9 @@ impl PerfData {
         })
     }
 
-    /// Reads the values again. Returns whether there are new entries; the caller must then
-    /// search for its slots again.
+    /// Reads the values again. Returns whether entries were added; slots need a new search then.
     ///
     /// # Errors
-    ///
     /// [`PerfDataError`]; earlier data remain.
     pub fn refresh(&mut self, process: &ProcessView) -> Result<bool, PerfDataError> {
         self.place.read(process, &mut self.bytes)?;
@@ -163,9 +160,8 @@ impl Place {
     }
 }
 
-/// Opens the perf data file that `process` maps, if the owner is the process's user or root.
-/// The file must be the mapped one: in a `/tmp` shared by two containers, another JVM with the
-/// same inner pid may have a file of this name.
+/// Opens the perf data file that `process` maps, if owned by the process's user or root. Checks the
+/// mapped identity: containers with a common `/tmp` may have equal file names.
 fn mapped_file(process: &ProcessView) -> Option<Arc<ModuleFile>> {
     let maps = process.mappings();
     let is_it = |path: &[u8]| {

@@ -181,7 +181,6 @@ impl Snapshot {
     /// Parses the output of [`Snapshot::to_bytes`].
     ///
     /// # Errors
-    ///
     /// [`SnapshotError`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let rest = bytes.strip_prefix(MAGIC).ok_or(SnapshotError::Magic)?;

@@ -49,7 +49,6 @@ pub struct WalkedNmethod {
 /// Reads all data; `memory` is the process's, perhaps with a page cache.
 ///
 /// # Errors
-///
 /// Missing self-description, or no code cache. Other errors are counted.
 pub fn walk(process: &ProcessView, memory: &dyn Memory) -> Result<Walk, AdapterError> {
     let jvm = Jvm::open(process, memory)?;

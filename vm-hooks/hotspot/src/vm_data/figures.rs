@@ -2,112 +2,39 @@
 
 use vmscope_process::Poll;
 use vmscope_records::CounterMeaning::{self, Gauge, Total};
+use vmscope_records::{COLLECTIONS_SECTION, COLLECTIONS_TOTAL};
 
 use crate::collector::Collections;
-use crate::perf_data::{PerfData, Unit};
-
-/// One line per figure: section, entries to add up, name, meaning.
-type Row = (
-    &'static str,
-    &'static [&'static str],
-    &'static str,
-    CounterMeaning,
-);
+use crate::perf_data::{PerfData, Slot, Unit};
 
 const HEAP: &str = "Heap";
-const SAFEPOINTS: &str = "Safepoints";
 const COMPILATIONS: &str = "Compilations";
-const CLASSES: &str = "Classes";
-const THREADS: &str = "Java threads";
 
-const ROWS: &[Row] = &[
-    (HEAP, &["sun.gc.metaspace.used"], "metaspace used", Gauge),
-    (
-        HEAP,
-        &["sun.gc.metaspace.capacity"],
-        "metaspace committed",
-        Gauge,
-    ),
-    (
-        HEAP,
-        &["sun.gc.compressedclassspace.used"],
-        "class space used",
-        Gauge,
-    ),
-    (
-        HEAP,
-        &["sun.gc.compressedclassspace.capacity"],
-        "class space committed",
-        Gauge,
-    ),
-    (SAFEPOINTS, &["sun.rt.safepoints"], "safepoints", Total),
-    (
-        SAFEPOINTS,
-        &["sun.rt.safepointTime"],
-        "time at safepoints",
-        Total,
-    ),
-    (
-        SAFEPOINTS,
-        &["sun.rt.safepointSyncTime"],
-        "time to reach them",
-        Total,
-    ),
-    (
-        COMPILATIONS,
-        &["sun.ci.totalCompiles"],
-        "compilations",
-        Total,
-    ),
-    (COMPILATIONS, &["java.ci.totalTime"], "time", Total),
-    (
-        COMPILATIONS,
-        &["sun.ci.standardCompiles"],
-        "of whole methods",
-        Total,
-    ),
-    (
-        COMPILATIONS,
-        &["sun.ci.osrCompiles"],
-        "for on-stack replacement",
-        Total,
-    ),
-    (COMPILATIONS, &["sun.ci.totalBailouts"], "given up", Total),
-    (
-        COMPILATIONS,
-        &["sun.ci.totalInvalidates"],
-        "invalidated",
-        Total,
-    ),
-    (
-        COMPILATIONS,
-        &["sun.ci.nmethodCodeSize"],
-        "code made",
-        Total,
-    ),
-    (
-        CLASSES,
-        &["java.cls.loadedClasses", "java.cls.sharedLoadedClasses"],
-        "loaded",
-        Total,
-    ),
-    (
-        CLASSES,
-        &["java.cls.unloadedClasses", "java.cls.sharedUnloadedClasses"],
-        "unloaded",
-        Total,
-    ),
-    (THREADS, &["java.threads.live"], "running", Gauge),
-    (
-        THREADS,
-        &["java.threads.daemon"],
-        "daemons among them",
-        Gauge,
-    ),
-    (THREADS, &["java.threads.started"], "started", Total),
+/// Figures: section, name, meaning, entry of the perf data (`+`: entries to add up).
+#[rustfmt::skip]
+const FIGURES: &[(&str, &str, CounterMeaning, &str)] = &[
+    (HEAP, "metaspace used", Gauge, "sun.gc.metaspace.used"),
+    (HEAP, "metaspace committed", Gauge, "sun.gc.metaspace.capacity"),
+    (HEAP, "class space used", Gauge, "sun.gc.compressedclassspace.used"),
+    (HEAP, "class space committed", Gauge, "sun.gc.compressedclassspace.capacity"),
+    ("Safepoints", "safepoints", Total, "sun.rt.safepoints"),
+    ("Safepoints", "time at safepoints", Total, "sun.rt.safepointTime"),
+    ("Safepoints", "time to reach them", Total, "sun.rt.safepointSyncTime"),
+    (COMPILATIONS, "compilations", Total, "sun.ci.totalCompiles"),
+    (COMPILATIONS, "time", Total, "java.ci.totalTime"),
+    (COMPILATIONS, "of whole methods", Total, "sun.ci.standardCompiles"),
+    (COMPILATIONS, "for on-stack replacement", Total, "sun.ci.osrCompiles"),
+    (COMPILATIONS, "given up", Total, "sun.ci.totalBailouts"),
+    (COMPILATIONS, "invalidated", Total, "sun.ci.totalInvalidates"),
+    (COMPILATIONS, "code made", Total, "sun.ci.nmethodCodeSize"),
+    ("Classes", "loaded", Total, "java.cls.loadedClasses+java.cls.sharedLoadedClasses"),
+    ("Classes", "unloaded", Total, "java.cls.unloadedClasses+java.cls.sharedUnloadedClasses"),
+    ("Java threads", "running", Gauge, "java.threads.live"),
+    ("Java threads", "daemons among them", Gauge, "java.threads.daemon"),
+    ("Java threads", "started", Total, "java.threads.started"),
 ];
 
-/// Reports the figures; `all` is the number of collections of all kinds.
+/// Reports the figures; `all` is the number of collections and cycles of all kinds.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
 pub(super) fn tell(data: &PerfData, collections: &Collections, all: Option<u32>, poll: &mut Poll) {
     let frequency = data.long("sun.os.hrt.frequency").filter(|hz| *hz > 0);
@@ -116,25 +43,21 @@ pub(super) fn tell(data: &PerfData, collections: &Collections, all: Option<u32>,
     collections.tell_totals(data, per_tick, poll);
     if let Some(all) = all {
         poll.counter(
-            "Collections",
-            "cycles and collections",
+            COLLECTIONS_SECTION,
+            COLLECTIONS_TOTAL,
             "",
             Total,
             f64::from(all),
         );
     }
-    for (section, entries, name, meaning) in ROWS {
-        let mut sum = None;
-        let mut unit = Unit::Other;
-        for entry in *entries {
-            let Some(slot) = data.layout().slot(entry) else {
-                continue;
-            };
-            unit = slot.unit;
-            sum = Some(sum.unwrap_or(0.0) + data.long_at(slot) as f64);
-        }
-        let Some(sum) = sum else { continue };
-        let (unit, sum) = match unit {
+    for (section, name, meaning, entries) in FIGURES {
+        let slots = entries
+            .split('+')
+            .filter_map(|entry| data.layout().slot(entry));
+        let slots: Vec<Slot> = slots.collect();
+        let Some(first) = slots.first() else { continue };
+        let sum: f64 = slots.iter().map(|slot| data.long_at(*slot) as f64).sum();
+        let (unit, sum) = match first.unit {
             Unit::Bytes => ("bytes", sum),
             Unit::Ticks => ("ns", sum * per_tick),
             Unit::Events | Unit::Other => ("", sum),

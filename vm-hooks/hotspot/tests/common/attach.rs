@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 use super::await_that;
 
-/// Loads an agent into a JVM of this user, in no container, that is past its start.
+/// Loads an agent into a started JVM of this user, outside containers.
 ///
 /// # Panics
 /// When the JVM refuses, or the agent fails.
@@ -23,7 +23,7 @@ pub fn load(pid: u32, library: &Path, options: &str) {
     assert!(agents.ends_with('0'), "{answer}");
 }
 
-/// Whether no method is being compiled, and none waits for it.
+/// Whether the compile queue is empty.
 ///
 /// # Panics
 /// When the JVM does not say.
@@ -35,7 +35,7 @@ pub fn compiles_nothing(pid: u32) -> bool {
     lines.all(|line| line.is_empty() || line.trim_end().ends_with(':') || line == "Empty")
 }
 
-/// What a JVM answers to a command and its arguments.
+/// Answer to a command with arguments.
 fn asked(pid: u32, words: [&str; 4]) -> String {
     // "1", the command, three arguments: each ends with a zero byte.
     let request = format!("1\0{}\0", words.join("\0"));
@@ -48,7 +48,7 @@ fn asked(pid: u32, words: [&str; 4]) -> String {
     answer
 }
 
-/// The socket that a JVM listens on once it was asked to, by a file and a signal.
+/// The JVM's attach socket, requested by a file and a signal.
 fn listening(pid: u32) -> PathBuf {
     let socket = std::env::temp_dir().join(format!(".java_pid{pid}"));
     if socket.exists() {

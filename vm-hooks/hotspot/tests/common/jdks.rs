@@ -36,7 +36,7 @@ impl Jdk {
         self.home.join("bin/java")
     }
 
-    /// Whether programs and agents can be compiled with it.
+    /// Whether it has a compiler and the JVMTI header.
     fn is_whole(&self) -> bool {
         self.home.join("bin/javac").is_file() && self.home.join("include/jvmti.h").is_file()
     }
@@ -50,8 +50,7 @@ pub fn repository() -> PathBuf {
     root.expect("a workspace").to_path_buf()
 }
 
-/// In the order in which they are preferred: what `.ci/jdks` got, JAVA_HOME, what `java` and
-/// `javac` in PATH are of, what else the system has.
+/// Runtimes by preference: `.ci/jdks`, JAVA_HOME, PATH, system.
 fn candidates() -> Vec<Jdk> {
     let ours = RELEASES.iter().map(|release| {
         let folder = repository().join("target/jdks").join(release.to_string());
@@ -91,8 +90,8 @@ pub fn jdks() -> Vec<Jdk> {
     RELEASES.into_iter().filter_map(jdk).collect()
 }
 
-/// Every runtime of those releases that there is, also several of one: a JDK has the lines of
-/// its own classes, and a build-id, where others have none. Says SKIPPED where there is none.
+/// All runtimes of the tested releases, several per release: a JDK has line tables and a build-id
+/// that a JRE may lack. Says SKIPPED if none exists.
 pub fn every() -> Vec<Jdk> {
     let mut all: Vec<Jdk> = Vec::new();
     for jdk in candidates() {
@@ -116,8 +115,7 @@ pub fn compiler() -> Option<Jdk> {
     found
 }
 
-/// The `javap` of the newest JDK here: an old one does not read the classes of a newer release.
-/// Says SKIPPED where there is none.
+/// `javap` of the newest JDK: old ones cannot read newer classes. Says SKIPPED if none exists.
 pub fn javap() -> Option<PathBuf> {
     let with_javap = candidates()
         .into_iter()

@@ -8,11 +8,10 @@ use super::java::{classes, listed};
 use super::jdks::Jdk;
 use super::{attach, await_that};
 
-/// With this flag a program stands still while what it runs is compiled: what is compiled when it
-/// is ready depends on what it did, and not on how fast the machine is.
+/// The program waits for each compilation, so compiled code does not depend on the machine's speed.
 pub const WAITS_FOR_COMPILERS: &str = "-Xbatch";
 
-/// A JVM that has said that it is ready. Dropped, it is killed.
+/// A JVM after its `ready` line; killed on drop.
 #[derive(Debug)]
 pub struct Jvm {
     child: Child,
@@ -29,7 +28,7 @@ pub fn java(jdk: &Jdk, flags: &[&str], class: &str, arguments: &[&str]) -> Optio
     Some(command)
 }
 
-/// What others may have set for their JVMs is not meant for these.
+/// Removes JVM options inherited from the environment.
 fn undisturbed(command: &mut Command) {
     command
         .env_remove("JAVA_TOOL_OPTIONS")
@@ -37,15 +36,13 @@ fn undisturbed(command: &mut Command) {
 }
 
 impl Jvm {
-    /// A JVM that runs a program until that says `ready`: with `--wait` among the arguments all
-    /// work is done, and nothing happens in it any more but what the JVM does by itself, which
-    /// may be to compile: see [`Jvm::rests`].
+    /// Starts a program and waits for its `ready` line. With `--wait`, all work is finished then;
+    /// the JVM may still compile ([`Jvm::rests`]).
     pub fn ready(jdk: &Jdk, flags: &[&str], class: &str, arguments: &[&str]) -> Option<Self> {
         Some(Jvm::of(java(jdk, flags, class, arguments)?))
     }
 
-    /// A JVM that runs `tests/listings/Listed.java` and has said that it is ready: it waits
-    /// then.
+    /// Starts `tests/listings/Listed.java` and waits for its `ready` line.
     pub fn listed(jdk: &Jdk, flags: &[&str]) -> Option<Self> {
         let mut command = Command::new(jdk.java());
         command.args(flags).arg("-cp").arg(listed()?).arg("Listed");
@@ -71,15 +68,14 @@ impl Jvm {
         }
     }
 
-    /// Has a program with `--wait` do its work once more.
+    /// Repeats the work of a program with `--wait`.
     pub fn works_again(&mut self) {
         let stdin = self.child.stdin.as_mut().expect("piped");
         stdin.write_all(b"\n").expect("it reads");
         self.becomes_ready();
     }
 
-    /// Waits until it has compiled all that it meant to: by its own word, as no time is long
-    /// enough for every machine.
+    /// Waits for an empty compile queue, as reported by the JVM.
     pub fn rests(&self) {
         await_that("nothing is compiled any more", || {
             attach::compiles_nothing(self.pid()).then_some(())

@@ -12,7 +12,7 @@ pub mod oracle;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-/// How long anything that is awaited may take on a machine that is busy with other things.
+/// Maximum wait on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Says loudly that a test proves nothing here.

@@ -1,5 +1,5 @@
-//! What a JVM says about its own code: the file that `tests/agent/oracle.c` writes, whose head
-//! describes it.
+//! The JVM's report of its own code, written by `tests/agent/oracle.c`; the file's head describes
+//! the format.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,6 @@ pub struct OracleMethod {
     pub name: String,
     pub signature: String,
     pub native: bool,
-    /// Its source file, where it has one.
     pub source: Option<String>,
     /// (bci, line), in the table's order.
     pub lines: Vec<(u32, u32)>,
@@ -29,7 +28,7 @@ impl OracleMethod {
         inner.replace('/', ".")
     }
 
-    /// Methods that JVMTI can't tell apart: they share an id, and it names one of them for all.
+    /// Methods with a shared id: JVMTI names one of them for all.
     pub fn is_intrinsic_handle(&self) -> bool {
         self.class == "Ljava/lang/invoke/MethodHandle;"
             && (self.name.starts_with("linkTo") || self.name == "invokeBasic")
@@ -56,7 +55,6 @@ pub struct OracleNmethod {
     pub outer: Vec<(u64, i32)>,
 }
 
-/// A piece of code that is no method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OracleStub {
     pub address: u64,
@@ -64,7 +62,6 @@ pub struct OracleStub {
     pub name: String,
 }
 
-/// All that a JVM says of its code.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     pub methods: HashMap<u64, OracleMethod>,

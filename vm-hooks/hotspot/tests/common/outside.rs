@@ -17,12 +17,12 @@ pub struct Outside {
     pub records: Vec<(u64, Vec<Frame>)>,
 }
 
-/// A JVM's code as it was read once.
+/// One reading of a JVM's code.
 #[derive(Debug, Default)]
 pub struct Zone {
     /// By where their instructions begin.
     pub nmethods: HashMap<u64, Outside>,
-    /// All that is no compiled method, by address, with what the VM calls it.
+    /// Other blobs by address, with the VM's names.
     pub others: Vec<(Blob, String)>,
     /// Every method that a record or an nmethod names, where it can be read.
     pub methods: HashMap<Avma, MethodInfo>,
@@ -65,7 +65,7 @@ pub fn read(pid: u32) -> Zone {
     });
     let mut named = HashMap::new();
     for method in frames {
-        // What dead code refers to may be gone. What is compared has to be there.
+        // Methods named by dead code may be gone.
         if !named.contains_key(&method)
             && let Ok(info) = methods.read(&pages, method)
         {

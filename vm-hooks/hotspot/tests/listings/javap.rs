@@ -105,7 +105,7 @@ fn pool_entry(line: &str) -> Option<(u32, String, String)> {
     let (index, rest) = line.trim_start().strip_prefix('#')?.split_once(" = ")?;
     let (kind, value) = rest.split_once(' ').unwrap_or((rest, ""));
     let value = if kind == "Utf8" {
-        // In columns: what a text begins with is its own.
+        // Fixed columns: leading spaces belong to the text.
         unescaped(rest.get(19..).unwrap_or(""))
     } else {
         value.split("//").next()?.trim().to_owned()
@@ -158,7 +158,7 @@ fn instruction<'a>(text: &str, pool: &Pool, lines: &mut impl Iterator<Item = &'a
     format!("{name} {shown}").trim_end().to_owned()
 }
 
-/// All cases: how many a listing shows is its own affair.
+/// All cases; listings show a limited number.
 fn switch<'a>(name: &str, lines: &mut impl Iterator<Item = &'a str>) -> String {
     let (mut cases, mut default) = (Vec::new(), String::new());
     for line in lines {
@@ -245,7 +245,7 @@ fn array_or_class(name: &str) -> String {
     if dimensions == 0 {
         return class_name(name);
     }
-    // As the parameter of a method it is written likewise, but without its package.
+    // `readable_signature` leaves out the package.
     let simple = readable_signature(&format!("({element})V"));
     let simple = simple.trim_matches(['(', ')']);
     let class = element

@@ -49,8 +49,7 @@ proptest! {
     }
 }
 
-/// A heap that says it is as large as one may be, all of it one block in use, or none: the
-/// memory behind it is not there.
+/// Heaps with impossible lengths.
 #[test]
 fn a_heap_of_a_size_that_can_t_be() {
     for name in ["jdk17", "jdk25"] {
@@ -70,8 +69,8 @@ fn a_heap_of_a_size_that_can_t_be() {
     }
 }
 
-/// Code behind a block that makes no sense is as it was: nobody saw it go. Where it is seen again,
-/// it is the same.
+/// Code behind an implausible block stays in the zone: no poll observed its end. A later reading
+/// finds the same code.
 #[test]
 fn code_behind_a_block_that_makes_no_sense_is_not_told_gone() {
     let whole = snapshot("jdk17");

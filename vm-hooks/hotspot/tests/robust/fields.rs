@@ -1,4 +1,4 @@
-//! A JVM whose tables lack a field: that is named, and what remains is used.
+//! Missing table fields: a limit names the field, and other data remain.
 
 use super::readings::{fields, read, snapshot, write};
 
@@ -34,7 +34,7 @@ const CALLED_OTHERWISE: [&str; 6] = [
     "Symbol._body[0]",
 ];
 
-/// What is said where methods have no names; where it is not, they have.
+/// Limits of JVMs without method names.
 const NO_NAMES: [&str; 2] = ["methods have no names", "compiled code has no names"];
 
 fn each_field(name: &str) {

@@ -1,4 +1,4 @@
-//! JVMs with flags that change where things lie, or whether they are there.
+//! Flags that change or remove parts of the memory layout.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::common::jdks::jdks;
 use super::common::jvm::{Jvm, WAITS_FOR_COMPILERS};
 use super::common::say;
 
-/// Flags, the oldest release that has them, and whether methods are compiled.
-const FLAGS: [(&[&str], u32, bool); 16] = [
+/// Flags, oldest release with these flags, whether methods get compiled.
+const FLAGS: [(&[&str], u32, bool); 17] = [
     (&[], 11, true),
     (&["-XX:+UseLargePages"], 11, true),
     (&["-XX:+UseTransparentHugePages"], 11, true),
@@ -37,9 +37,13 @@ const FLAGS: [(&[&str], u32, bool); 16] = [
     (&["-Xint"], 11, false),
     (&["-XX:+UseSerialGC"], 11, true),
     (&["-XX:+UseZGC"], 17, true),
+    (&[FRAME_POINTERS], 11, true),
     (&["-XX:-UsePerfData"], 11, true),
     (&["-XX:+PerfDisableSharedMem"], 11, true),
 ];
+
+/// Keeps callers of compiled code findable.
+const FRAME_POINTERS: &str = "-XX:+PreserveFramePointer";
 
 /// What one poll finds: compiled methods, codelets of the interpreter, limits.
 fn look_at(pid: u32) -> (usize, usize, Vec<String>) {
@@ -84,6 +88,8 @@ fn jvms_of_all_kinds_are_read() {
             );
             say(&text);
             assert!(codelets > 200, "{text}");
+            let remarks = limits.iter().any(|text| text.contains("frame pointers"));
+            assert_eq!(remarks, !flags.contains(&FRAME_POINTERS), "{text}");
             assert_eq!(compiled >= 5, compiles, "{text}");
             assert!(
                 !limits.iter().any(|text| text.contains("does not tell")),

@@ -1,6 +1,5 @@
-//! JVMs that are not as they should be: of an unknown version, without some of the fields
-//! that are read, whose memory can't be read or is damaged, and not HotSpot's at all. And
-//! JVMs with flags that change how things lie.
+//! Unusual JVMs: unknown versions, missing fields, unreadable or damaged memory, other Java
+//! implementations, flags that change the memory layout.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! What an adapter tells of a snapshot, and how a snapshot is changed.
+//! Adapter records of a snapshot; modification of snapshots.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ pub fn number(snapshot: &Snapshot, at: u64, bytes: usize) -> Option<u64> {
     Some(u64::from_le_bytes(wide))
 }
 
-/// Changes what is at `at`, also where nothing was kept.
+/// Overwrites bytes at `at`; adds a missing page.
 pub fn write(snapshot: &mut Snapshot, at: u64, bytes: &[u8]) {
     let page = page_of(snapshot, at).unwrap_or_else(|| {
         let begin = Avma(at - at % PAGE_BYTES as u64);
@@ -148,9 +148,9 @@ pub fn symbol(snapshot: &Snapshot, name: &str) -> u64 {
 pub struct Entry {
     pub structure: String,
     pub field: String,
-    /// Where the pointer to its name is, and that.
+    /// Address of the pointer to its name; the pointer.
     pub name: (u64, u64),
-    /// Where a static field is.
+    /// Address of a static field.
     pub address: u64,
 }
 

@@ -1,5 +1,4 @@
-//! Processes that are not to be read: reading their memory is forbidden, they are over, or
-//! they run another implementation of Java.
+//! Refused processes: unreadable memory, exited, other Java implementations.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use super::readings::{fields, read, snapshot, write};
 
-/// The snapshot, as a JVM of that version.
+/// The snapshot with another version number.
 fn of_version(name: &str, major: u32) -> vmscope_hotspot::testing::Snapshot {
     let mut other = snapshot(name);
     let entries = fields(&other);
@@ -46,7 +46,7 @@ fn an_older_one_is_told_to_be_unknown() {
     );
 }
 
-/// One that has not come to know its version is looked at again.
+/// Version 0, during the start: every poll tries again.
 #[test]
 fn one_that_starts_is_waited_for() {
     let told = read(&of_version("jdk17", 0).process());

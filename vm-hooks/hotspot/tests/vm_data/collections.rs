@@ -48,7 +48,7 @@ impl Told {
         }
     }
 
-    /// How many collections of a kind the JVM counts, by all its collectors.
+    /// Total collections of a kind, all collectors.
     fn total(&self, kind: &str) -> f64 {
         let end = format!(", {kind}");
         let all = self.counters.iter();
@@ -124,7 +124,7 @@ fn run(java: &Path, classes: &Path, options: &[&str], enough: usize) -> Option<S
     vm.finish(&process, &mut poll);
     told.take(poll);
     running.end();
-    // The file is still open when the process is gone.
+    // The open file outlives the process.
     let mut poll = poll_now();
     vm.finish(&process, &mut poll);
     told.take(poll);
@@ -149,7 +149,6 @@ fn pauses(log: &str, what: &[&str]) -> Vec<u64> {
         .collect()
 }
 
-/// The JVMs and classes, or why there is nothing to test.
 fn setting() -> Option<(Vec<(u32, std::path::PathBuf)>, tempfile::TempDir)> {
     let all = jvm::all();
     match jvm::compiled(PROGRAM) {
@@ -178,13 +177,17 @@ fn counts_and_times_are_those_of_the_log() {
             let full = pauses(log, &["Pause Full"]);
             assert_eq!(told.total("young"), young.len() as f64, "{what}");
             assert_eq!(told.total("full"), full.len() as f64, "{what}");
+            // Read from the living JVM about once a second, and thus before the others' last value.
+            let all = told.counters["Collections: cycles and collections"];
+            let cycles = told.total("pause of a concurrent cycle");
+            let counted = (young.len() + full.len()) as f64 + cycles;
+            assert!(0.0 < all && all <= counted, "{what}: {all} of {counted}");
             if collector == "G1" {
                 let cycles = pauses(log, &["Pause Remark", "Pause Cleanup"]);
                 let total = told.total("pause of a concurrent cycle");
                 assert_eq!(total, cycles.len() as f64, "{what}");
             }
-            // Every line of the log is written when its pause is over, and before the next one
-            // begins: on any machine, however long it takes in between.
+            // The log line of a pause is written after the pause and before the next.
             let clock = seen.vm.clock();
             assert_eq!(clock.uncertainty().map(|by| by.0), Some(0), "{what}");
             let mut late = Vec::new();
@@ -223,7 +226,7 @@ fn counts_and_times_are_those_of_the_log() {
                 .values()
                 .filter(|one| !one.cause.is_empty());
             assert!(causes.count() > 0, "{what}");
-            // Without the symbol the same times come out, to what is said.
+            // Without the symbol, times agree within the stated uncertainty.
             let other = seen.without_symbols.clock();
             let (one, two) = (clock.time_of(1_000_000_000), other.time_of(1_000_000_000));
             let apart = one.unwrap().0.abs_diff(two.unwrap().0);
@@ -266,7 +269,7 @@ fn cycles_of_concurrent_collectors_are_counted() {
                 told.limits,
             );
             if collector == "Z" && version < 17 {
-                // It has no collector in its perf data; cycles are counted.
+                // Perf data lack the collector; cycles are counted.
                 let last = seen.log.rsplit("GC(").next().unwrap();
                 let last: f64 = last.split(')').next().unwrap().parse().unwrap();
                 let counted = told.counters["Collections: cycles and collections"];

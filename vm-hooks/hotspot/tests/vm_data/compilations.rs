@@ -17,7 +17,7 @@ use crate::common::jvm::java;
 
 const ENOUGH: usize = 30;
 
-/// A process that is ended with the test.
+/// A process, killed on drop.
 struct Ends(std::process::Child);
 
 impl Drop for Ends {
@@ -38,7 +38,7 @@ fn what_is_compiled_is_what_the_log_says() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("jit.log");
         let logs = format!("-Xlog:jit+compilation=debug:file={}", log.display());
-        // It loads classes for ever, and compiles their methods: there is always one to be seen.
+        // Churn loads classes forever and compiles their methods.
         let flags = ["-Xcomp", "-XX:+UseSerialGC", &logs];
         let arguments = ["--forever", "--rounds", "1000"];
         let Some(mut java) = java(&jdk, &flags, "Churn", &arguments) else {
@@ -53,14 +53,14 @@ fn what_is_compiled_is_what_the_log_says() {
         let child = Ends(child);
         let deadline = Instant::now() + Duration::from_secs(120);
         let all_in_time = || assert!(Instant::now() < deadline, "JDK {version}: not in time");
-        // It has yet to load its library, and that to describe itself.
+        // Waits for libjvm and its tables.
         let (process, structs) = loop {
             all_in_time();
             let process = ProcessView::open(Pid(child.0.id())).unwrap();
             let libjvm = process.module(|name| name == "libjvm.so");
             let read = libjvm.map(|libjvm| {
                 let structs = VmStructs::read(&process, &libjvm, &Pages::new(process.memory()));
-                // It has no flags before it has read its arguments.
+                // Flags are readable after argument parsing.
                 structs.ok().filter(|structs| {
                     let known = Known {
                         structs: Some(structs),
@@ -119,8 +119,8 @@ fn what_is_compiled_is_what_the_log_says() {
     }
 }
 
-/// By number and whether it is on-stack replacement: the level and the name of each line,
-/// `[0.1s][debug][jit,compilation]  12 % !  3  a.B::c @ 7 (49 bytes)`.
+/// Level and name by (compile id, OSR), from lines such as `[0.1s][debug][jit,compilation]  12 % !
+/// 3  a.B::c @ 7 (49 bytes)`.
 fn logged(log: &str) -> HashMap<(u64, bool), (u32, String)> {
     let mut all = HashMap::new();
     for line in log.lines() {

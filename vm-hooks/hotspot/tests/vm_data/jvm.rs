@@ -1,4 +1,4 @@
-//! JVMs for tests: which there are, and programs to run on them.
+//! Installed JVMs, and programs running on them.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -6,14 +6,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::common::jdks::jdks;
 
-/// The `java` commands that there are, one of each release.
+/// `java` commands, one per release.
 pub fn all() -> Vec<(u32, PathBuf)> {
     let all = jdks().into_iter();
     all.map(|jdk| (jdk.release, jdk.java())).collect()
 }
 
-/// Compiles a program of `tests/programs` for JDK 11 and later; the folder of its
-/// classes, or `None` where there is no compiler.
+/// Compiles a program of `tests/programs` for JDK 11; `None` without a compiler.
 pub fn compiled(program: &str) -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir().unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -29,7 +28,7 @@ pub fn compiled(program: &str) -> Option<tempfile::TempDir> {
     Some(folder)
 }
 
-/// A program on a JVM, which ends with this.
+/// A running program; killed on drop.
 pub struct Running {
     pub child: Child,
     input: Option<ChildStdin>,
@@ -37,8 +36,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it and waits until it says that it is ready; `None` where the JVM has no
-    /// such option.
+    /// Starts the program and waits for `ready`; `None` if the JVM lacks the option.
     pub fn start(
         java: &Path,
         options: &[String],
@@ -83,7 +81,7 @@ impl Running {
         false
     }
 
-    /// Ends it as it ends by itself, and waits for that.
+    /// Closes the input and waits for the exit.
     pub fn end(&mut self) {
         self.input = None;
         let _ = self.child.wait();

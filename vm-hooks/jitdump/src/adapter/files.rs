@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use vmscope_process::{Poll, ProcessView};
 
-use super::{Dump, FileAdapter, MAX_DUMPS, Map, words};
-use crate::family::Launched;
+use super::{Dump, FileAdapter, MAX_DUMPS, Map, error_chain};
+use crate::cleanup::Cleanup;
 use crate::find::{self, DumpMarker};
-use crate::litter::Litter;
+use crate::launched::Launched;
 use crate::vm::VmKind;
 
 impl FileAdapter {
@@ -20,18 +20,18 @@ impl FileAdapter {
         }
         // A VM may write both: then the map says nothing more, but has to go, too.
         let read = !self.reads_a_dump(false);
-        if self.map.is_some() || (!read && self.files_are_ours().is_none()) {
+        if self.map.is_some() || (!read && self.own_files().is_none()) {
             return;
         }
         match find::open_perf_map(process, &self.origin.map_folder, self.vm.kind) {
             Ok(Some(found)) => {
                 let path = find::perf_map_path(&self.origin.map_folder, process);
                 let file = found.map;
-                let ours = self.files_are_ours().is_some_and(|launched| {
-                    let litter = launched.litter();
-                    litter.remove_map_later(process, &path, file.file())
+                let ours = self.own_files().is_some_and(|launched| {
+                    let cleanup = launched.cleanup();
+                    cleanup.remove_map_later(process, &path, file.file())
                 });
-                self.say_what_stays(poll);
+                self.report_kept_files(poll);
                 self.map = Some(Map {
                     file,
                     remove: ours.then_some((found.folder, found.name)),
@@ -40,7 +40,7 @@ impl FileAdapter {
                     anew_since: None,
                 });
             }
-            Err(error) if read => self.say(words(&error), "", poll),
+            Err(error) if read => self.limit(error_chain(&error), "", poll),
             Ok(None) | Err(_) => {}
         }
     }
@@ -66,56 +66,56 @@ impl FileAdapter {
         let file = match marker.open(process) {
             Ok(file) => file,
             Err(error) => {
-                self.say(
-                    format!("the VM's dump is not read: {}", words(&error)),
+                self.limit(
+                    format!("the VM's dump is not read: {}", error_chain(&error)),
                     "",
                     poll,
                 );
                 return;
             }
         };
-        if let Some(launched) = self.files_are_ours() {
-            let litter = launched.litter();
-            litter.remove_dump(process, marker.path(), file.file());
+        if let Some(launched) = self.own_files() {
+            let cleanup = launched.cleanup();
+            cleanup.remove_dump(process, marker.path(), file.file());
         }
-        self.say_what_stays(poll);
+        self.report_kept_files(poll);
         self.dumps.push(Dump {
             file,
             path: marker.path().to_vec(),
             clock: None,
             flaws: 0,
             over: false,
-            headless: 0,
+            polls_without_header: 0,
         });
     }
 
     /// What vmscope has turned on, where this process's files are there because of it.
-    pub(super) fn files_are_ours(&self) -> Option<&Arc<Launched>> {
+    pub(super) fn own_files(&self) -> Option<&Arc<Launched>> {
         let launched = self.origin.launched.as_ref()?;
-        self.origin.ours.files.then_some(launched)
+        self.origin.attribution.files.then_some(launched)
     }
 
     /// Says that files stay where that may be a surprise.
-    pub(super) fn say_what_stays(&mut self, poll: &mut Poll) {
-        if self.origin.ours.in_doubt {
+    pub(super) fn report_kept_files(&mut self, poll: &mut Poll) {
+        if self.origin.attribution.in_doubt {
             let text = format!(
                 "the files by which {} describes its code are left where they are: its \
                  environment or a command line was changed, so they may be somebody's own",
                 self.vm.identity.kind
             );
-            self.say(text, "", poll);
+            self.limit(text, "", poll);
         }
     }
 
     /// Removes the logs that V8 writes beside a dump that vmscope asked for.
     pub(super) fn clean_up(&self, process: &ProcessView) {
-        if self.vm.kind != VmKind::V8 || !self.origin.ours.logs {
+        if self.vm.kind != VmKind::V8 || !self.origin.attribution.logs {
             return;
         }
         for dump in &self.dumps {
             let folder = dump.path.iter().rposition(|byte| *byte == b'/');
             let folder = dump.path.get(..folder.unwrap_or(0)).unwrap_or_default();
-            Litter::remove_logs(process, folder);
+            Cleanup::remove_logs(process, folder);
         }
     }
 
@@ -124,11 +124,11 @@ impl FileAdapter {
     /// recording is over.
     pub(super) fn remove_map(&self, process: &ProcessView) {
         let is_over = process.is_alive() || vmscope_process::examine(process.pid()).is_err();
-        if let Some(launched) = self.files_are_ours().filter(|_| is_over)
+        if let Some(launched) = self.own_files().filter(|_| is_over)
             && let Some(map) = &self.map
             && let Some((folder, name)) = &map.remove
         {
-            launched.litter().remove_map(folder, name, map.file.file());
+            launched.cleanup().remove_map(folder, name, map.file.file());
         }
     }
 }

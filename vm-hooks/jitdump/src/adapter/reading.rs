@@ -4,10 +4,10 @@ use vmscope_process::{Poll, ProcessView};
 use vmscope_records::Arch;
 
 use super::clocks::judge_clock;
-use super::flawed::{loses_code, loses_entry};
-use super::{Dump, FileAdapter, LOOKS_FOR_A_HEAD, PIECES_A_POLL, words};
+use super::flaws::{loses_code, loses_entry};
+use super::{Dump, FileAdapter, MAX_LOADS_PER_POLL, POLLS_FOR_HEADER, error_chain};
 use crate::clock::DumpClock;
-use crate::code::Piece;
+use crate::code::CodeLoad;
 use crate::dump::Event;
 use crate::follow::{FileError, Progress};
 
@@ -19,19 +19,19 @@ impl FileAdapter {
                 continue;
             };
             let progress = if at_end {
-                dump.file.finish(PIECES_A_POLL, &mut events)
+                dump.file.finish(MAX_LOADS_PER_POLL, &mut events)
             } else {
-                dump.file.poll(PIECES_A_POLL, &mut events)
+                dump.file.poll(MAX_LOADS_PER_POLL, &mut events)
             };
             dump.over = progress.as_ref().is_err_and(FileError::is_final);
             let flaws = dump.file.flaws().iter();
             let flaws = flaws.filter(|(flaw, _)| loses_code(*flaw));
             let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
-            let more = more_than(&mut dump.flaws, flaws);
-            self.lose(more, poll);
+            let more = growth(&mut dump.flaws, flaws);
+            self.count_lost(more, poll);
             match progress {
                 Ok(progress) => self.has_more |= progress == Progress::More,
-                Err(error) => self.say(words(&error), "", poll),
+                Err(error) => self.limit(error_chain(&error), "", poll),
             }
             if !self.is_of_this_machine(at, poll) {
                 continue;
@@ -39,7 +39,7 @@ impl FileAdapter {
             if let Some(dump) = self.dumps.get_mut(at)
                 && dump.file.header().is_none()
             {
-                dump.headless = dump.headless.saturating_add(1);
+                dump.polls_without_header = dump.polls_without_header.saturating_add(1);
             }
             self.grew |= !events.is_empty();
             for event in events.drain(..) {
@@ -51,7 +51,7 @@ impl FileAdapter {
     /// Whether there is a dump that tells of the code, or may yet: then the perf map
     /// is not read.
     pub(super) fn reads_a_dump(&self, at_end: bool) -> bool {
-        let may_come = |dump: &Dump| !at_end && dump.headless < LOOKS_FOR_A_HEAD;
+        let may_come = |dump: &Dump| !at_end && dump.polls_without_header < POLLS_FOR_HEADER;
         let is_read = |dump: &Dump| !dump.over && (dump.file.header().is_some() || may_come(dump));
         self.dumps.iter().any(is_read)
     }
@@ -72,7 +72,7 @@ impl FileAdapter {
             here.elf_machine()
         );
         dump.over = true;
-        self.say(text, "", poll);
+        self.limit(text, "", poll);
         false
     }
 
@@ -104,7 +104,7 @@ impl FileAdapter {
             let text = "the times in the VM's dump follow a clock of their own: its code is known \
                         from when it was first seen on, and what took the place of other code \
                         meanwhile is doubtful";
-            self.say(text.to_owned(), "", poll);
+            self.limit(text.to_owned(), "", poll);
         }
         let (since, absent_at) = match clock.time(raw, poll.now()) {
             Some(time) => (time, None),
@@ -112,7 +112,7 @@ impl FileAdapter {
         };
         match event {
             Event::Load(load) => {
-                let piece = Piece {
+                let load = CodeLoad {
                     start: load.address,
                     size: load.size,
                     name: load.name,
@@ -120,7 +120,7 @@ impl FileAdapter {
                     absent_at,
                     lines: load.lines,
                 };
-                self.live.load(piece, self.last_poll.is_none(), poll);
+                self.live.load(load, self.last_poll.is_none(), poll);
             }
             Event::Move(moved) => {
                 self.live
@@ -136,9 +136,9 @@ impl FileAdapter {
         };
         let mut entries = Vec::new();
         let progress = if at_end {
-            map.file.finish(PIECES_A_POLL, &mut entries)
+            map.file.finish(MAX_LOADS_PER_POLL, &mut entries)
         } else {
-            map.file.poll(PIECES_A_POLL, &mut entries)
+            map.file.poll(MAX_LOADS_PER_POLL, &mut entries)
         };
         map.over = progress.as_ref().is_err_and(FileError::is_final);
         if matches!(progress, Ok(Progress::Rewritten)) {
@@ -155,16 +155,16 @@ impl FileAdapter {
         let flaws = map.file.flaws().iter();
         let flaws = flaws.filter(|(flaw, _)| loses_entry(*flaw));
         let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
-        let more = more_than(&mut map.flaws, flaws);
-        self.lose(more, poll);
+        let more = growth(&mut map.flaws, flaws);
+        self.count_lost(more, poll);
         match progress {
             Ok(progress) => self.has_more |= progress != Progress::CaughtUp,
-            Err(error) => self.say(words(&error), "", poll),
+            Err(error) => self.limit(error_chain(&error), "", poll),
         }
         let since = poll.now();
         self.grew |= !entries.is_empty();
         for entry in entries {
-            let piece = Piece {
+            let load = CodeLoad {
                 start: entry.start,
                 size: entry.size,
                 name: entry.name,
@@ -172,10 +172,10 @@ impl FileAdapter {
                 absent_at: self.absent_at(),
                 lines: Vec::new(),
             };
-            self.live.load(piece, false, poll);
+            self.live.load(load, false, poll);
         }
         if let Some(last_seen) = anew_since {
-            self.live.end_what_was_not_told(last_seen, poll.now(), poll);
+            self.live.end_missing(last_seen, poll.now(), poll);
         }
     }
 
@@ -188,6 +188,6 @@ impl FileAdapter {
 }
 
 /// How many more there are `now` than before, which is forgotten.
-fn more_than(before: &mut u64, now: u64) -> u64 {
+fn growth(before: &mut u64, now: u64) -> u64 {
     now.saturating_sub(std::mem::replace(before, now))
 }

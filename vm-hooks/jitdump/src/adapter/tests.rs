@@ -26,9 +26,9 @@ fn adapter(map: Option<Arc<ModuleFile>>, dumps: &[&[u8]]) -> FileAdapter {
         },
         rules: Vec::new(),
     };
-    let origin = Origin {
+    let origin = FileOrigin {
         launched: None,
-        ours: Ours::default(),
+        attribution: Attribution::default(),
         map_folder: Vec::new(),
     };
     let mut adapter = FileAdapter::new(vm, origin, TimeNs(0));
@@ -47,7 +47,7 @@ fn adapter(map: Option<Arc<ModuleFile>>, dumps: &[&[u8]]) -> FileAdapter {
             clock: Some(DumpClock::Unknown),
             flaws: 0,
             over: false,
-            headless: 0,
+            polls_without_header: 0,
         });
     }
     adapter
@@ -119,7 +119,7 @@ fn the_map_is_read_where_no_dump_can_be() {
         &[&[], b"no dump at all"],
     );
     let mut all = Vec::new();
-    for _ in 0..=LOOKS_FOR_A_HEAD {
+    for _ in 0..=POLLS_FOR_HEADER {
         let mut poll = poll();
         adapter.poll(&view(), &mut poll).unwrap();
         all.push(told(poll).0.len());

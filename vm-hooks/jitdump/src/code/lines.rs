@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use vmscope_process::Poll;
 use vmscope_records::{ChainFrame, Cover, Exactness, MethodKey, PcMap, Position};
 
-use super::{LiveCode, Piece};
+use super::{CodeLoad, LiveCode};
 use crate::dump::LineStart;
 use crate::vm::VmKind;
 
 /// So many bytes after a source position it still holds, if no other comes; code
-/// further away has no line (TRUTH.md §5).
+/// further away has no line (docs/truth.md §5).
 const MAX_DISTANCE: u32 = 4096;
 
 /// V8 adds the size of an ELF header to the addresses of its source positions, where
@@ -24,15 +24,15 @@ impl LiveCode {
     /// have been moved between two.
     pub(super) fn covers(
         &mut self,
-        piece: &Piece,
+        load: &CodeLoad,
         method: MethodKey,
         name: &str,
         file: &str,
         poll: &mut Poll,
     ) -> PcMap {
-        let start = piece.start.get();
-        let bias = line_bias(self.kind, piece);
-        let Ok(size) = u32::try_from(piece.size) else {
+        let start = load.start.get();
+        let bias = line_bias(self.kind, load);
+        let Ok(size) = u32::try_from(load.size) else {
             return PcMap::None;
         };
         let offset = |line: &LineStart| {
@@ -42,7 +42,7 @@ impl LiveCode {
         let mut covers: Vec<Cover> = Vec::new();
         let mut chains = Vec::new();
         let mut chain_of: HashMap<ChainFrame, u32> = HashMap::new();
-        let mut known = piece.lines.iter().filter_map(|l| Some((offset(l)?, l)));
+        let mut known = load.lines.iter().filter_map(|l| Some((offset(l)?, l)));
         let mut next = known.next();
         while let Some((from, line)) = next {
             next = known.next();
@@ -56,7 +56,7 @@ impl LiveCode {
             let of = if line.file.is_empty() || *line.file == *file {
                 method
             } else {
-                let inlined = self.method(name, &line.file, 0, piece.since, poll);
+                let inlined = self.method(name, &line.file, 0, load.since, poll);
                 inlined.unwrap_or(method)
             };
             let frame = ChainFrame {
@@ -85,12 +85,12 @@ impl LiveCode {
 }
 
 /// What a VM adds to the addresses of its source positions.
-fn line_bias(kind: VmKind, piece: &Piece) -> u64 {
-    let start = piece.start.get();
-    let first = piece.lines.first().map_or(0, |line| line.address.get());
-    let last = piece.lines.last().map_or(0, |line| line.address.get());
+fn line_bias(kind: VmKind, load: &CodeLoad) -> u64 {
+    let start = load.start.get();
+    let first = load.lines.first().map_or(0, |line| line.address.get());
+    let last = load.lines.last().map_or(0, |line| line.address.get());
     let is_shifted = first >= start.saturating_add(ELF_HEADER_BYTES);
-    let reaches_out = last >= start.saturating_add(piece.size);
+    let reaches_out = last >= start.saturating_add(load.size);
     if is_shifted && (kind == VmKind::V8 || reaches_out) {
         ELF_HEADER_BYTES
     } else {

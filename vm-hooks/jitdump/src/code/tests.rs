@@ -13,8 +13,8 @@ fn poll() -> Poll {
     )
 }
 
-fn piece(name: &str, since: u64, start: u64, size: u64) -> Piece {
-    Piece {
+fn load(name: &str, since: u64, start: u64, size: u64) -> CodeLoad {
+    CodeLoad {
         start: Avma(start),
         size,
         name: name.to_owned(),
@@ -56,10 +56,10 @@ fn told(poll: Poll) -> Vec<String> {
 fn what_is_put_over_other_code_ends_it() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
     let mut poll = poll();
-    live.load(piece("a", 10, 100, 100), false, &mut poll);
-    live.load(piece("b", 20, 200, 100), false, &mut poll);
-    live.load(piece("c", 30, 150, 60), false, &mut poll);
-    live.load(piece("c", 40, 150, 60), false, &mut poll);
+    live.load(load("a", 10, 100, 100), false, &mut poll);
+    live.load(load("b", 20, 200, 100), false, &mut poll);
+    live.load(load("c", 30, 150, 60), false, &mut poll);
+    live.load(load("c", 40, 150, 60), false, &mut poll);
     assert_eq!(
         told(poll),
         [
@@ -77,8 +77,8 @@ fn what_is_put_over_other_code_ends_it() {
 fn times_that_run_backwards_never_put_code_under_older_code() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
     let mut poll = poll();
-    live.load(piece("a", 50, 100, 100), false, &mut poll);
-    live.load(piece("b", 40, 100, 100), false, &mut poll);
+    live.load(load("a", 50, 100, 100), false, &mut poll);
+    live.load(load("b", 40, 100, 100), false, &mut poll);
     assert_eq!(live.disordered, 1);
     assert_eq!(
         told(poll),
@@ -90,16 +90,16 @@ fn times_that_run_backwards_never_put_code_under_older_code() {
 fn of_a_long_past_only_what_is_left_is_told() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(100));
     let mut poll = poll();
-    live.load(piece("dead", 10, 100, 100), true, &mut poll);
-    live.load(piece("old", 20, 100, 100), true, &mut poll);
-    live.load(piece("moved", 30, 500, 50), true, &mut poll);
+    live.load(load("dead", 10, 100, 100), true, &mut poll);
+    live.load(load("old", 20, 100, 100), true, &mut poll);
+    live.load(load("moved", 30, 500, 50), true, &mut poll);
     live.moved(Avma(500), Avma(600), 50, TimeNs(40), &mut poll);
-    live.load(piece("dies", 50, 300, 100), true, &mut poll);
-    live.load(piece("new", 110, 300, 100), true, &mut poll);
+    live.load(load("dies", 50, 300, 100), true, &mut poll);
+    live.load(load("new", 110, 300, 100), true, &mut poll);
     live.moved(Avma(600), Avma(700), 50, TimeNs(120), &mut poll);
-    assert!(!live.tell(1, &mut poll));
-    assert!(live.tell(9, &mut poll));
-    assert!(live.tell(9, &mut poll));
+    assert!(!live.emit_held(1, &mut poll));
+    assert!(live.emit_held(9, &mut poll));
+    assert!(live.emit_held(9, &mut poll));
     assert_eq!(
         told(poll),
         [
@@ -117,9 +117,9 @@ fn of_a_long_past_only_what_is_left_is_told() {
 fn of_code_whose_coming_was_not_seen_the_old_may_be_over_since_the_look_before() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
     let mut poll = poll();
-    let seen = |name, since, absent: u64| Piece {
+    let seen = |name, since, absent: u64| CodeLoad {
         absent_at: Some(TimeNs(absent)),
-        ..piece(name, since, 100, 100)
+        ..load(name, since, 100, 100)
     };
     live.load(seen("a", 20, 10), false, &mut poll);
     live.load(seen("b", 40, 30), false, &mut poll);
@@ -142,10 +142,10 @@ fn what_finds_no_room_still_ends_what_it_overwrites() {
     live.max_live = 3;
     let mut poll = poll();
     for (name, start) in [("a", 100), ("b", 200), ("c", 300), ("d", 400)] {
-        live.load(piece(name, 10, start, 100), false, &mut poll);
+        live.load(load(name, 10, start, 100), false, &mut poll);
     }
     assert_eq!(live.unusable, 1, "d");
-    live.load(piece("e", 20, 150, 100), false, &mut poll);
+    live.load(load("e", 20, 150, 100), false, &mut poll);
     assert_eq!(live.unusable, 1);
     live.moved(Avma(1000), Avma(320), 10, TimeNs(30), &mut poll);
     assert_eq!(live.unusable, 2);
@@ -160,13 +160,13 @@ fn what_a_file_that_is_written_anew_does_not_tell_again_is_gone() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
     let mut poll = poll();
     for (name, start) in [("a", 100), ("b", 200), ("c", 300)] {
-        live.load(piece(name, 10, start, 100), false, &mut poll);
+        live.load(load(name, 10, start, 100), false, &mut poll);
     }
     live.begin_anew();
-    live.load(piece("b", 50, 200, 100), false, &mut poll);
-    live.load(piece("x", 50, 350, 100), false, &mut poll);
-    live.end_what_was_not_told(TimeNs(40), TimeNs(60), &mut poll);
-    live.end_what_was_not_told(TimeNs(50), TimeNs(70), &mut poll);
+    live.load(load("b", 50, 200, 100), false, &mut poll);
+    live.load(load("x", 50, 350, 100), false, &mut poll);
+    live.end_missing(TimeNs(40), TimeNs(60), &mut poll);
+    live.end_missing(TimeNs(50), TimeNs(70), &mut poll);
     assert_eq!(
         told(poll)[3..],
         ["-c @50..50", "+x 350-450 @50", "-a @40..60"]
@@ -181,15 +181,15 @@ fn names_and_what_is_held_back_are_bounded_in_bytes() {
     let long = "n".repeat(4000);
     for number in 0..1000 {
         let name = format!("{long}{number}");
-        live.load(piece(&name, 10, number * 100, 100), true, &mut poll);
+        live.load(load(&name, 10, number * 100, 100), true, &mut poll);
         assert!(live.live_bytes < 110_000 && live.held.bytes < 110_000);
         assert!(live.method_bytes < 110_000);
     }
     assert!(live.unusable > 900);
-    live.load(piece("over all", 20, 0, 100_000), true, &mut poll);
+    live.load(load("over all", 20, 0, 100_000), true, &mut poll);
     assert_eq!(live.by_start.len(), 1);
     assert!(live.live_bytes < 1000, "{}", live.live_bytes);
-    assert!(live.tell(9, &mut poll));
+    assert!(live.emit_held(9, &mut poll));
     assert_eq!((live.held.count, live.held.bytes), (0, 0));
 }
 
@@ -198,11 +198,11 @@ fn what_was_moved_while_it_is_told_is_told() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(100));
     let mut poll = poll();
     for (name, start) in [("a", 100), ("b", 200), ("c", 300)] {
-        live.load(piece(name, 10, start, 100), true, &mut poll);
+        live.load(load(name, 10, start, 100), true, &mut poll);
     }
-    assert!(!live.tell(2, &mut poll));
+    assert!(!live.emit_held(2, &mut poll));
     live.moved(Avma(300), Avma(50), 20, TimeNs(20), &mut poll);
-    assert!(live.tell(2, &mut poll));
+    assert!(live.emit_held(2, &mut poll));
     assert_eq!(
         told(poll),
         ["+a 100-200 @10", "+b 200-300 @10", "+c 50-70 @20"]
@@ -213,9 +213,9 @@ fn what_was_moved_while_it_is_told_is_told() {
 fn what_can_not_be_is_counted() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
     let mut poll = poll();
-    live.load(piece("none", 1, 100, 0), false, &mut poll);
-    live.load(piece("huge", 1, 100, 1 << 33), false, &mut poll);
-    live.load(piece("beyond", 1, u64::MAX - 1, 16), false, &mut poll);
+    live.load(load("none", 1, 100, 0), false, &mut poll);
+    live.load(load("huge", 1, 100, 1 << 33), false, &mut poll);
+    live.load(load("beyond", 1, u64::MAX - 1, 16), false, &mut poll);
     live.moved(Avma(5), Avma(6), 1, TimeNs(1), &mut poll);
     assert_eq!(live.unusable, 4);
     assert!(told(poll).is_empty());
@@ -274,11 +274,11 @@ fn a_source_position_holds_until_the_next_and_equal_ones_are_one() {
         (190, 5, "f.js"),
         (900, 7, "f.js"),
     ];
-    let piece = Piece {
+    let load = CodeLoad {
         lines: lines(&positions),
-        ..piece("f", 1, 100, 100)
+        ..load("f", 1, 100, 100)
     };
-    live.load(piece, false, &mut poll);
+    live.load(load, false, &mut poll);
     let (f, g) = ("f.js".to_owned(), "g.js".to_owned());
     assert_eq!(
         covers(poll),
@@ -295,11 +295,11 @@ fn a_source_position_holds_until_the_next_and_equal_ones_are_one() {
 fn code_far_from_a_source_position_has_none() {
     let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
     let mut poll = poll();
-    let piece = Piece {
+    let load = CodeLoad {
         lines: lines(&[(1000, 3, "x"), (9000, 4, "x")]),
-        ..piece("f", 1, 1000, 8100)
+        ..load("f", 1, 1000, 8100)
     };
-    live.load(piece, false, &mut poll);
+    live.load(load, false, &mut poll);
     let x = "x".to_owned();
     assert_eq!(covers(poll), [(0, 4096, 3, x.clone()), (8000, 8100, 4, x)]);
 }
@@ -314,11 +314,11 @@ fn what_v8_adds_to_its_addresses_is_taken_off_again() {
     ] {
         let mut live = LiveCode::new(kind, TimeNs(0));
         let mut poll = poll();
-        let piece = Piece {
+        let load = CodeLoad {
             lines: lines(&positions),
-            ..piece("JS:*f x:1:1", 1, 1000, 100)
+            ..load("JS:*f x:1:1", 1, 1000, 100)
         };
-        live.load(piece, false, &mut poll);
+        live.load(load, false, &mut poll);
         assert_eq!(covers(poll)[0].0, first, "{kind:?} {positions:?}");
     }
 }

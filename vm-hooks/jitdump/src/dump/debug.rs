@@ -1,4 +1,4 @@
-//! Debug information: the source positions of the code that the next load tells of.
+//! Debug information: source positions for the code of the next load record.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,28 +10,27 @@ use super::fault::{DumpFlaw, MAX_LINES, MAX_NAME_BYTES};
 use super::fields::Fields;
 use super::names::Names;
 
-/// An entry is an address, a line, a discriminator, and a name of at least its end.
+/// Address, line, discriminator, terminating zero of the name.
 const LEAST_ENTRY_BYTES: usize = 17;
-/// The name that stands for that of the entry before it.
+/// Stands for the previous entry's name.
 const SAME_NAME: &[u8] = b"\xff";
-/// No code's source positions lie further from it than this.
+/// Greatest distance between code and its source positions, in bytes.
 const MAX_DISTANCE: u64 = 256 << 20;
-/// Padding at the end of a record is shorter than this, or zeros.
+/// Padding at a record's end: fewer bytes than this, or zeros.
 const ALIGNMENT: usize = 8;
-/// What may wait for its load: V8 and Erlang write it right before the load, and a few
-/// threads may do so at once.
-const MAX_WAITING: usize = 64;
-/// What may wait, in bytes of memory, roughly.
-const MAX_WAITING_BYTES: usize = 32 << 20;
+/// Records waiting for a load. V8 and Erlang write each right before its load, possibly several
+/// threads at once.
+const MAX_PENDING: usize = 64;
+/// Approximate memory limit for waiting records.
+const MAX_PENDING_BYTES: usize = 32 << 20;
 
-/// The source positions of one piece of code, as the record tells them.
 #[derive(Clone, Debug)]
 pub(super) struct DebugInfo {
     at: u64,
     address: Avma,
     lines: Vec<RawLine>,
     files: Vec<FileName>,
-    /// How many more there were than are kept.
+    /// Number of entries beyond `MAX_LINES`.
     pub dropped: u64,
     bytes: usize,
 }
@@ -41,22 +40,22 @@ struct RawLine {
     address: Avma,
     line: u32,
     column: u32,
-    /// Which of the files; the last one where there is none.
+    /// Index into `files`.
     file: usize,
 }
 
 #[derive(Clone, Debug)]
 enum FileName {
     Told(Arc<str>),
-    /// Overwritten in the VM, as far as can be seen.
+    /// Apparently overwritten in the VM.
     Spoilt(Box<[u8]>),
-    /// It is to be that of the entry before, and there is none.
+    /// `SAME_NAME` in the first entry.
     Missing,
 }
 
 impl DebugInfo {
-    /// The record that begins at `at`, whose body (what follows the record's header)
-    /// this is; `None` when it can't be read.
+    /// Parses `body`, the bytes after the record header; `at` is the record's file offset.
+    /// Unreadable bodies give `None`.
     pub fn parse(at: u64, body: &[u8], big_endian: bool, names: &mut Names) -> Option<Self> {
         let mut fields = Fields::new(body, big_endian);
         let address = Avma(fields.u64()?);
@@ -66,7 +65,7 @@ impl DebugInfo {
         let count = usize::try_from(count).ok().filter(|count| *count <= most)?;
         let kept = count.min(MAX_LINES);
         let near = |bytes: &[u8]| is_near(bytes, big_endian, address);
-        // Where addresses are not near the code, they can't tell where a name ends.
+        // Only addresses near the code can mark name ends.
         let absolute = near(rest);
         let mut info = Self {
             at,
@@ -113,8 +112,7 @@ impl DebugInfo {
         });
     }
 
-    /// The source positions, for the code `code_name`, and how many of them have no
-    /// file.
+    /// Returns source positions for the code `code_name`, and the number of positions without file.
     fn lines(self, code_name: &str, names: &mut Names) -> (Vec<LineStart>, u64) {
         let unknown: Arc<str> = "".into();
         let mut name_of = |file: FileName| match file {
@@ -145,16 +143,16 @@ impl DebugInfo {
     }
 }
 
-/// Whether an entry of the code at `address` may begin with `bytes`.
+/// Whether `bytes` can start an entry for code at `address`.
 fn is_near(bytes: &[u8], big_endian: bool, address: Avma) -> bool {
     let entry = Fields::new(bytes, big_endian).u64();
     bytes.len() >= LEAST_ENTRY_BYTES
         && entry.is_some_and(|entry| entry.abs_diff(address.0) <= MAX_DISTANCE)
 }
 
-/// A name and what follows it: it ends at the first zero after which `is_end`, for a
-/// spoilt name may have zeros in it (see `names.rs`). `None` when there is no such
-/// zero; the last name may then end at the first.
+/// Splits off a name at the first zero accepted by `is_end`: overwritten names can contain zeros
+/// (see `names.rs`). If `is_end` accepts no zero, the last name ends at the first zero; other names
+/// give `None`.
 fn split_name(bytes: &[u8], is_end: impl Fn(&[u8]) -> bool, last: bool) -> Option<(&[u8], &[u8])> {
     let bounded = bytes.get(..=MAX_NAME_BYTES).unwrap_or(bytes);
     let mut ends = memchr::memchr_iter(0, bounded)
@@ -164,58 +162,58 @@ fn split_name(bytes: &[u8], is_end: impl Fn(&[u8]) -> bool, last: bool) -> Optio
     if last { found.or(first) } else { found }
 }
 
-/// The debug information that waits for its load.
+/// Debug information waiting for load records.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct PendingDebugInfo {
     infos: VecDeque<DebugInfo>,
     bytes: usize,
 }
 
-/// What was wrong when something was put or taken: what, where, how many.
-pub(super) type Complaint = (DumpFlaw, u64, u64);
+/// Flaw, file offset, count.
+pub(super) type FlawAt = (DumpFlaw, u64, u64);
 
-impl Waiting {
-    /// Lets `info` wait, and says what had to make room for it.
-    pub fn put(&mut self, info: DebugInfo, complaints: &mut Vec<Complaint>) {
-        // What is told anew holds.
+impl PendingDebugInfo {
+    /// Adds `info`; reports evicted records in `flaws`.
+    pub fn put(&mut self, info: DebugInfo, flaws: &mut Vec<FlawAt>) {
+        // Newer debug information for an address replaces older.
         if let Some(old) = self.remove(info.address) {
-            complaints.push((DumpFlaw::Unclaimed, old.at, 1));
+            flaws.push((DumpFlaw::Unclaimed, old.at, 1));
         }
         self.bytes += info.bytes;
         self.infos.push_back(info);
-        while self.infos.len() > MAX_WAITING
-            || (self.bytes > MAX_WAITING_BYTES && self.infos.len() > 1)
+        while self.infos.len() > MAX_PENDING
+            || (self.bytes > MAX_PENDING_BYTES && self.infos.len() > 1)
         {
             let Some(oldest) = self.infos.pop_front() else {
                 break;
             };
             self.bytes = self.bytes.saturating_sub(oldest.bytes);
-            complaints.push((DumpFlaw::Unclaimed, oldest.at, 1));
+            flaws.push((DumpFlaw::Unclaimed, oldest.at, 1));
         }
     }
 
-    /// The source positions of the code at `address`.
+    /// Removes and returns source positions for code at `address`.
     pub fn take(
         &mut self,
         address: Avma,
         code_name: &str,
         names: &mut Names,
-        complaints: &mut Vec<Complaint>,
+        flaws: &mut Vec<FlawAt>,
     ) -> Vec<LineStart> {
         let Some(info) = self.remove(address) else {
             return Vec::new();
         };
         let at = info.at;
         let (lines, nameless) = info.lines(code_name, names);
-        complaints.push((DumpFlaw::NoFile, at, nameless));
+        flaws.push((DumpFlaw::NoFile, at, nameless));
         lines
     }
 
-    /// All that still waits, in vain.
-    pub fn abandon(&mut self, complaints: &mut Vec<Complaint>) {
+    /// Drops all waiting records, counted as flaws.
+    pub fn abandon(&mut self, flaws: &mut Vec<FlawAt>) {
         self.bytes = 0;
         for info in self.infos.drain(..) {
-            complaints.push((DumpFlaw::Unclaimed, info.at, 1));
+            flaws.push((DumpFlaw::Unclaimed, info.at, 1));
         }
     }
 

@@ -1,12 +1,12 @@
-//! The decoder: from windows of a dump that is being written to what it tells.
+//! Decodes windows of a growing dump into events.
 
-mod small;
+mod moves;
 
 use vmscope_records::Avma;
 
-use small::{MOVE_BYTES, UNWINDING_BYTES};
+use moves::{MOVE_BYTES, UNWINDING_BYTES};
 
-use super::debug::{Complaint, DebugInfo, Waiting};
+use super::debug::{DebugInfo, FlawAt, PendingDebugInfo};
 use super::fault::{
     DumpError, DumpFlaw, MAX_KIND, MAX_LOAD_BYTES, MAX_MISFITS, MAX_NAME_BYTES, MAX_RECORD_BYTES,
     MAX_SLACK_BYTES, RecordFault,
@@ -17,49 +17,47 @@ use super::names::Names;
 use super::{Event, Load};
 use crate::Flaws;
 
-/// Every record begins with its kind, its size, and its time.
+/// Record header: kind, size, time.
 const RECORD_BYTES: usize = 16;
-/// With what a load begins: process, thread, three addresses or sizes, its number.
+/// Fixed part of a load: process, thread, three addresses or sizes, code number.
 const LOAD_BYTES: usize = RECORD_BYTES + 40;
 const DEBUG_BYTES: usize = RECORD_BYTES + 16;
 
-/// Decodes a dump, record by record, while it is being written.
+/// Decodes a growing dump, record by record.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     header: Option<Header>,
-    /// Where the next record begins.
+    /// File offset of the next record.
     offset: u64,
     names: Names,
-    waiting: Waiting,
+    pending: PendingDebugInfo,
     flaws: Flaws<DumpFlaw>,
     stopped: Option<DumpError>,
-    /// The last record in a row whose contents did not fit, and how many in that row.
+    /// File offset of the last consecutive misfit record; number of such records.
     suspect: Option<u64>,
     misfits: u32,
 }
 
-/// What came of a step.
+/// Result of a decoding step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The dump told this.
+    /// Decoded record.
     Event(Event),
-    /// So many bytes from [`Decoder::offset`] on are needed to go on; they are in the
-    /// file, and the window did not have them. At most
-    /// [`MAX_RECORD_BYTES`].
+    /// Number of bytes needed from [`Decoder::offset`]: present in the file, missing in the window.
+    /// At most [`MAX_RECORD_BYTES`].
     Need(usize),
-    /// What follows is not in the file yet.
+    /// The file ends before the next record's end.
     NotYet,
 }
 
-/// What came of a record.
-enum Taken {
-    /// So many bytes of the file are done with.
+/// Result of decoding one record.
+enum RecordResult {
+    /// Number of bytes consumed.
     Done(u64, Option<Event>),
     Need(usize),
     NotYet,
 }
 
-/// What every record begins with.
 #[derive(Clone, Copy)]
 struct Record {
     kind: u32,
@@ -68,36 +66,36 @@ struct Record {
 }
 
 impl Decoder {
-    /// A decoder at the beginning of a dump.
+    /// Creates a decoder for the start of a dump.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The head of the dump; `None` as long as it was not read.
+    /// Header of the dump; `None` before decoding it.
     #[must_use]
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
     }
 
-    /// Where the next bytes that are needed lie, in bytes from the file's start.
+    /// File offset of the next bytes needed.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// What was wrong so far and could be gone past.
+    /// Flaws found so far.
     #[must_use]
     pub fn flaws(&self) -> &Flaws<DumpFlaw> {
         &self.flaws
     }
 
-    /// Goes on. `window` is what the file has from [`Decoder::offset`] on, as much of
-    /// it as is at hand; `length` is how long the file is now.
+    /// Decodes until the next event. `window` contains available bytes from [`Decoder::offset`];
+    /// `length` is the current file length.
     ///
     /// # Errors
     ///
-    /// [`DumpError`] when the dump can be read no further; the same again from then on.
+    /// [`DumpError`] if decoding can't continue; later calls repeat the error.
     pub fn step(&mut self, window: &[u8], length: u64) -> Result<Step, DumpError> {
         let mut window = window;
         loop {
@@ -105,18 +103,18 @@ impl Decoder {
                 return Err(error);
             }
             let available = length.saturating_sub(self.offset);
-            // A window of what the file does not have any more is not looked at.
+            // Ignores bytes beyond the current end of the file.
             let bounded = usize::try_from(available).unwrap_or(usize::MAX);
             window = window.get(..bounded).unwrap_or(window);
-            let taken = match self.header {
+            let result = match self.header {
                 None => self.take_header(window, available),
                 Some(header) => self.take_record(header, window, available),
             };
-            match taken {
+            match result {
                 Err(error) => self.stopped = Some(error),
-                Ok(Taken::Need(bytes)) => return Ok(Step::Need(bytes)),
-                Ok(Taken::NotYet) => return Ok(Step::NotYet),
-                Ok(Taken::Done(bytes, event)) => {
+                Ok(RecordResult::Need(bytes)) => return Ok(Step::Need(bytes)),
+                Ok(RecordResult::NotYet) => return Ok(Step::NotYet),
+                Ok(RecordResult::Done(bytes, event)) => {
                     self.offset = self.offset.saturating_add(bytes);
                     let past = usize::try_from(bytes).unwrap_or(usize::MAX);
                     window = window.get(past..).unwrap_or_default();
@@ -128,29 +126,28 @@ impl Decoder {
         }
     }
 
-    /// Counts what can't be completed any more, when nothing will be added to the
-    /// file, whose length is `length`, and goes past it.
+    /// Counts and skips incomplete records of a finished file, `length` bytes long.
     pub fn finish(&mut self, length: u64) {
-        let mut complaints = Vec::new();
-        self.waiting.abandon(&mut complaints);
+        let mut flaws = Vec::new();
+        self.pending.abandon(&mut flaws);
         let torn = length.saturating_sub(self.offset);
         if self.stopped.is_none() {
-            complaints.push((DumpFlaw::Torn, self.offset, (torn > 0).into()));
+            flaws.push((DumpFlaw::Torn, self.offset, (torn > 0).into()));
             self.offset = self.offset.max(length);
         }
-        self.complain(complaints);
+        self.count_flaws(flaws);
     }
 
-    fn take_header(&mut self, window: &[u8], available: u64) -> Result<Taken, DumpError> {
+    fn take_header(&mut self, window: &[u8], available: u64) -> Result<RecordResult, DumpError> {
         let Some(bytes) = window.first_chunk::<HEADER_BYTES>() else {
             return Ok(missing(HEADER_BYTES, available));
         };
         let (header, size) = Header::parse(bytes)?;
         if u64::from(size) > available {
-            return Ok(Taken::NotYet);
+            return Ok(RecordResult::NotYet);
         }
         self.header = Some(header);
-        Ok(Taken::Done(size.into(), None))
+        Ok(RecordResult::Done(size.into(), None))
     }
 
     fn take_record(
@@ -158,7 +155,7 @@ impl Decoder {
         header: Header,
         window: &[u8],
         available: u64,
-    ) -> Result<Taken, DumpError> {
+    ) -> Result<RecordResult, DumpError> {
         let mut fields = Fields::new(window, header.big_endian);
         let (Some(kind), Some(size), Some(time)) = (fields.u32(), fields.u32(), fields.u64())
         else {
@@ -166,7 +163,7 @@ impl Decoder {
         };
         let record = Record { kind, size, time };
         let (least, most) = match kind {
-            // A name is at least its end.
+            // Shortest name: only the terminating zero.
             0 => (LOAD_BYTES + 1, MAX_LOAD_BYTES),
             1 => (MOVE_BYTES, MAX_RECORD_BYTES),
             2 => (DEBUG_BYTES, MAX_RECORD_BYTES),
@@ -186,7 +183,7 @@ impl Decoder {
         if self.misfits > MAX_MISFITS {
             return Err(self.bad(record, RecordFault::Misfits));
         }
-        let skip = Taken::Done(size.into(), None);
+        let skip = RecordResult::Done(size.into(), None);
         let whole = u64::from(size) <= available;
         match kind {
             0 => self.take_load(header, record, fields, available),
@@ -203,17 +200,17 @@ impl Decoder {
             3 => {
                 self.check_slack(record, RECORD_BYTES as u64)?;
                 if !whole {
-                    return Ok(Taken::NotYet);
+                    return Ok(RecordResult::NotYet);
                 }
                 self.fits();
-                Ok(Taken::Done(size.into(), Some(Event::Close)))
+                Ok(RecordResult::Done(size.into(), Some(Event::Close)))
             }
             4 => self.take_unwinding(record, fields, available),
             _ if whole => {
                 self.flaws.add(DumpFlaw::UnknownKind, self.offset, 1);
                 Ok(skip)
             }
-            _ => Ok(Taken::NotYet),
+            _ => Ok(RecordResult::NotYet),
         }
     }
 
@@ -223,7 +220,7 @@ impl Decoder {
         record: Record,
         mut fields: Fields<'_>,
         available: u64,
-    ) -> Result<Taken, DumpError> {
+    ) -> Result<RecordResult, DumpError> {
         let (Some(process), Some(_thread), Some(_virtual), Some(address), Some(code), Some(index)) = (
             fields.u32(),
             fields.u32(),
@@ -235,7 +232,7 @@ impl Decoder {
             return Ok(missing(LOAD_BYTES, available));
         };
         let whole = u64::from(record.size) <= available;
-        // The name, its end, and padding.
+        // Name, terminating zero, padding.
         let Some(room) = u64::from(record.size - LOAD_BYTES as u32).checked_sub(code) else {
             return self.misfit(record, available);
         };
@@ -244,15 +241,15 @@ impl Decoder {
         let named = rest.get(..bound).unwrap_or(rest);
         let (name, cut) = match memchr::memchr(0, named) {
             Some(end) => (named.get(..end).unwrap_or_default(), false),
-            // The end may be there although all of the room is not: if the size lies,
-            // that tells.
+            // The terminating zero can arrive before the rest of the record, and reveals a false
+            // size.
             None if named.len() < bound => {
                 let at_hand = LOAD_BYTES + named.len();
                 let there = usize::try_from(available).unwrap_or(usize::MAX);
                 let wanted = there.min(LOAD_BYTES + bound);
                 return Ok(match wanted > at_hand {
-                    true => Taken::Need(wanted),
-                    false => Taken::NotYet,
+                    true => RecordResult::Need(wanted),
+                    false => RecordResult::NotYet,
                 });
             }
             None => (named, true),
@@ -265,9 +262,9 @@ impl Decoder {
             return Err(self.bad(record, RecordFault::TooLarge { most }));
         }
         if !whole {
-            return Ok(Taken::NotYet);
+            return Ok(RecordResult::NotYet);
         }
-        let done = |event| Ok(Taken::Done(record.size.into(), event));
+        let done = |event| Ok(RecordResult::Done(record.size.into(), event));
         if cut && room <= MAX_NAME_BYTES as u64 {
             self.flaws.add(DumpFlaw::EndlessName, self.offset, 1);
             self.suspects();
@@ -281,16 +278,16 @@ impl Decoder {
         self.flaws.add(DumpFlaw::CutName, self.offset, cut.into());
         let name = String::from_utf8_lossy(name).into_owned();
         self.names.learn(&name);
-        let mut complaints = Vec::new();
+        let mut flaws = Vec::new();
         let address = Avma(address);
         let lines = self
-            .waiting
-            .take(address, &name, &mut self.names, &mut complaints);
+            .pending
+            .take(address, &name, &mut self.names, &mut flaws);
         if !header.is_process(process) {
             self.flaws.add(DumpFlaw::OtherProcess, self.offset, 1);
             return done(None);
         }
-        self.complain(complaints);
+        self.count_flaws(flaws);
         done(Some(Event::Load(Load {
             time: record.time,
             address,
@@ -302,33 +299,32 @@ impl Decoder {
     }
 
     fn take_debug(&mut self, body: &[u8], big_endian: bool) {
-        let mut complaints = Vec::new();
+        let mut flaws = Vec::new();
         match DebugInfo::parse(self.offset, body, big_endian, &mut self.names) {
             Some(info) => {
                 self.fits();
-                complaints.push((DumpFlaw::TooManyLines, self.offset, info.dropped));
-                self.waiting.put(info, &mut complaints);
+                flaws.push((DumpFlaw::TooManyLines, self.offset, info.dropped));
+                self.pending.put(info, &mut flaws);
             }
             None => {
-                complaints.push((DumpFlaw::BadDebugInfo, self.offset, 1));
+                flaws.push((DumpFlaw::BadDebugInfo, self.offset, 1));
                 self.suspects();
             }
         }
-        self.complain(complaints);
+        self.count_flaws(flaws);
     }
 
-    /// A record's contents need more than its size: if that is right, the next record
-    /// is where it says.
-    fn misfit(&mut self, record: Record, available: u64) -> Result<Taken, DumpError> {
+    /// Skips a record with contents larger than its size, trusting the size.
+    fn misfit(&mut self, record: Record, available: u64) -> Result<RecordResult, DumpError> {
         if u64::from(record.size) > available {
-            return Ok(Taken::NotYet);
+            return Ok(RecordResult::NotYet);
         }
         self.flaws.add(DumpFlaw::Misfit, self.offset, 1);
         self.suspects();
-        Ok(Taken::Done(record.size.into(), None))
+        Ok(RecordResult::Done(record.size.into(), None))
     }
 
-    /// A record that is far larger than what it holds has swallowed others.
+    /// Rejects far oversized records: they would swallow other records.
     fn check_slack(&self, record: Record, needed: u64) -> Result<(), DumpError> {
         let most = needed.saturating_add(MAX_SLACK_BYTES.into());
         if u64::from(record.size) > most {
@@ -358,20 +354,19 @@ impl Decoder {
         }
     }
 
-    fn complain(&mut self, complaints: Vec<Complaint>) {
-        for (flaw, at, count) in complaints {
+    fn count_flaws(&mut self, flaws: Vec<FlawAt>) {
+        for (flaw, at, count) in flaws {
             self.flaws.add(flaw, at, count);
         }
     }
 }
 
-/// What a window that lacks some of the `bytes` means: they are there to be read, or
-/// not yet.
-fn missing(bytes: usize, available: u64) -> Taken {
+/// Missing `bytes`: ready to read, or still unwritten.
+fn missing(bytes: usize, available: u64) -> RecordResult {
     if bytes as u64 <= available {
-        Taken::Need(bytes)
+        RecordResult::Need(bytes)
     } else {
-        Taken::NotYet
+        RecordResult::NotYet
     }
 }
 

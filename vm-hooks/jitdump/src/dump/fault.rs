@@ -1,83 +1,81 @@
-//! What can be wrong with a dump: what ends its reading, and what is counted.
+//! Dump errors: fatal errors and counted flaws.
 
-/// Why a dump is read no further. It stays so: what follows can't be told apart from
-/// garbage.
+/// Permanent decoding error: garbage may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DumpError {
-    /// It does not begin as a dump does.
+    /// Magic number missing.
     #[error(
         "it is no jitdump: it begins with {found:02x?}, not with \"JiTD\" in either byte order"
     )]
     NotADump {
-        /// Its first bytes.
+        /// First four bytes.
         found: [u8; 4],
     },
-    /// It is of another version of the format.
+    /// Unsupported format version.
     #[error("it is of version {version} of the jitdump format; version 1 is the one that is known")]
     Version {
-        /// The version it says it is of.
+        /// Claimed version.
         version: u32,
     },
-    /// Its header can't be as long as it says.
+    /// Header size out of range.
     #[error("its header says it is {size} bytes long; 40 to {MAX_HEADER_BYTES} are believed")]
     HeaderSize {
-        /// The size it says.
+        /// Claimed size in bytes.
         size: u32,
     },
-    /// The machine is no `e_machine` of ELF.
+    /// Machine number exceeds ELF's `e_machine`.
     #[error("its header names machine {machine:#x}, which no ELF file can be for")]
     Machine {
-        /// The number.
+        /// Machine number.
         machine: u32,
     },
-    /// It has flags that are not known; what its records mean may hang on them.
+    /// Unknown flags, possibly changing the meaning of records.
     #[error("its header has the flags {flags:#x}; only 1 (the CPU's clock) is known")]
     Flags {
-        /// All of them.
+        /// All flags.
         flags: u64,
     },
-    /// A record can't be what it says, so where the next one begins is not known.
+    /// Invalid record; start of the next record unknown.
     #[error(
         "its record at byte {at} (kind {kind}, {size} bytes) can't be right: {why}; where the next \
          one begins is not known, and what follows is not read{}",
         Suspect(*suspect)
     )]
     Record {
-        /// Where the record begins, in bytes from the file's start.
+        /// Record start: byte offset in the file.
         at: u64,
-        /// Its kind, as it says.
+        /// Claimed kind.
         kind: u32,
-        /// Its size, as it says.
+        /// Claimed size in bytes.
         size: u32,
-        /// What is wrong with it.
+        /// Cause.
         why: RecordFault,
-        /// Where the last record before it begins whose contents did not fit its size:
-        /// that size may be the one that lies.
+        /// File offset of the last misfit record before; possibly its size is false.
         suspect: Option<u64>,
     },
 }
 
-/// What is wrong with a record.
+/// Fault of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordFault {
-    /// It is smaller than what every record of its kind begins with.
+    /// Size below the minimum for the record's kind.
     #[error("at least {least} bytes are needed")]
     TooSmall {
-        /// How many are needed.
+        /// Minimum size in bytes.
         least: u32,
     },
-    /// It is larger than is believed, or than what its contents need.
+    /// Size above the limit, or far above the contents' size.
     #[error("at most {most} bytes are believed")]
     TooLarge {
-        /// How many are believed.
+        /// Maximum size in bytes.
         most: u32,
     },
-    /// A kind far above those that exist.
+    /// Kind far above all existing kinds.
     #[error("there is no such kind")]
     NoSuchKind,
-    /// It is one of many in a row whose contents do not fit their sizes.
+    /// Too many consecutive records with misfit contents.
     #[error("its contents do not fit its size, nor did those of the {MAX_MISFITS} before it")]
     Misfits,
 }
@@ -96,61 +94,60 @@ impl std::fmt::Display for Suspect {
     }
 }
 
-/// What is wrong in a dump and does not keep the rest from being read.
+/// Flaw in a dump; decoding continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum DumpFlaw {
-    /// A record of a kind that is not known; skipped.
+    /// Record of unknown kind; skipped.
     #[error("records of a kind that is not known")]
     UnknownKind,
-    /// A record whose contents need more bytes than it has; skipped.
+    /// Record contents larger than the record; skipped.
     #[error("records whose contents do not fit their size")]
     Misfit,
-    /// A load whose name does not end; skipped.
+    /// Load record with unterminated name; skipped.
     #[error("code whose name does not end")]
     EndlessName,
-    /// A load or a move of no bytes, or beyond the end of the address space; skipped.
+    /// Empty load or move, or end outside the address space; skipped.
     #[error("code of no bytes, or beyond the end of the address space")]
     NoRange,
-    /// A name longer than [`MAX_NAME_BYTES`]; the rest of it is cut off.
+    /// Name longer than [`MAX_NAME_BYTES`]; truncated.
     #[error("names that were cut off")]
     CutName,
-    /// Debug information that can't be read; skipped.
+    /// Unreadable debug information; skipped.
     #[error("debug information that can't be read")]
     BadDebugInfo,
     /// Debug entries of one function beyond [`MAX_LINES`]; dropped.
     #[error("source positions beyond {MAX_LINES} of a function")]
     TooManyLines,
-    /// Debug entries whose file name is not told, or was overwritten in the VM
-    /// (see `names.rs`) and can't be restored; kept, without the file.
+    /// Debug entries with missing or irreparably overwritten file name (see `names.rs`); kept,
+    /// without file.
     #[error("source positions whose file is not told")]
     NoFile,
-    /// Debug information without code that it is of; dropped.
+    /// Debug information without matching code; dropped.
     #[error("debug information of code that was not told of")]
     Unclaimed,
-    /// The end is no whole record: counted as one, however long.
+    /// Incomplete last record; counted once, at any length.
     #[error("a last record that is not whole")]
     Torn,
-    /// A load or a move that another process wrote into this dump: one that was forked
-    /// off and goes on writing. Skipped, since that code is not in this process.
+    /// Load or move from a forked process writing into the same dump; skipped as code of another
+    /// process.
     #[error("code of another process, which was forked off and writes into the same dump")]
     OtherProcess,
 }
 
-/// A header longer than this is not believed. All that is known of is 40 bytes.
+/// Maximum header size in bytes. Known fields need 40 bytes.
 pub const MAX_HEADER_BYTES: u32 = 4096;
-/// The largest record of code that is believed.
+/// Maximum size of a load record, in bytes.
 pub const MAX_LOAD_BYTES: u32 = 256 << 20;
-/// The largest record of any other kind that is believed.
+/// Maximum size of other records, in bytes.
 pub const MAX_RECORD_BYTES: u32 = 16 << 20;
-/// How many bytes more than its contents need a record may have. Padding to eight
-/// bytes is usual.
+/// Maximum excess of a record over its contents, in bytes. Usual: padding to eight bytes.
 pub const MAX_SLACK_BYTES: u32 = 16 << 10;
-/// Names are cut off after this many bytes.
+/// Maximum name length in bytes; longer names are truncated.
 pub const MAX_NAME_BYTES: usize = 4096;
-/// Source positions kept of one function.
+/// Maximum number of source positions per function.
 pub const MAX_LINES: usize = 1 << 16;
-/// Kinds from this one on are garbage, not kinds of a later version.
+/// First invalid kind; later versions can use lower kinds.
 pub const MAX_KIND: u32 = 1 << 10;
-/// So many records in a row whose contents do not fit are no records.
+/// Maximum number of consecutive misfit records.
 pub const MAX_MISFITS: u32 = 16;

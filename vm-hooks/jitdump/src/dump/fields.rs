@@ -1,6 +1,6 @@
-//! Numbers of either byte order, taken one after the other off a slice.
+//! Reads consecutive numbers of either byte order from a slice.
 
-/// What is left of a slice, and how its numbers are written.
+/// Unread rest of a slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],
@@ -35,7 +35,6 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// What was not taken yet.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -5,45 +5,43 @@ use vmscope_records::Arch;
 use super::fault::{DumpError, MAX_HEADER_BYTES};
 use super::fields::Fields;
 
-/// The size of the head in version 1; there may be more, which is skipped.
+/// Header size of version 1; extra header bytes are skipped.
 pub(super) const HEADER_BYTES: usize = 40;
 /// "JiTD", as a number in the dump's byte order.
 const MAGIC: u32 = 0x4a69_5444;
 /// `JITDUMP_FLAGS_ARCH_TIMESTAMP`.
 const ARCH_TIMESTAMP: u64 = 1;
 
-/// What the head of a dump says.
+/// Header of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The machine that its code is for. CPython 3.13 does not tell and writes 0
-    /// (`EM_NONE`): see [`Header::may_be_for`].
+    /// Machine of the code. CPython 3.13 writes 0 (`EM_NONE`): see [`Header::may_be_for`].
     pub arch: Arch,
-    /// The process, in its own pid namespace.
+    /// Process id, in the process's own pid namespace.
     pub pid: u32,
-    /// When the dump was begun, as the VM writes it: V8 and CPython write microseconds
-    /// since 1970 here, PHP and Erlang the dump's clock.
+    /// Start of the dump. V8 and CPython write microseconds since 1970; PHP and Erlang use the
+    /// dump's clock.
     pub timestamp: u64,
-    /// Whether the clock of the records is the CPU's (`JITDUMP_FLAGS_ARCH_TIMESTAMP`),
-    /// not `CLOCK_MONOTONIC` in nanoseconds.
+    /// Record clock: true for the CPU's clock (`JITDUMP_FLAGS_ARCH_TIMESTAMP`), false for
+    /// `CLOCK_MONOTONIC` in nanoseconds.
     pub arch_timestamp: bool,
-    /// Whether its numbers are written in big-endian order.
+    /// Whether numbers are big-endian.
     pub big_endian: bool,
 }
 
 impl Header {
-    /// Whether the code may be for `arch`: it is, or the dump does not say.
+    /// Whether the code's machine is `arch` or unknown.
     #[must_use]
     pub fn may_be_for(&self, arch: Arch) -> bool {
         self.arch == arch || self.arch.elf_machine() == 0
     }
 
-    /// Whether a record of process `pid` is of the process that began the dump. Who
-    /// does not tell writes 0.
+    /// Whether `pid` matches the process of the header. Writers unaware of their pid write 0.
     pub(super) fn is_process(&self, pid: u32) -> bool {
         pid == self.pid || pid == 0 || self.pid == 0
     }
 
-    /// The head, and its size in the file, from its first bytes.
+    /// Returns the header and its size in the file.
     pub(super) fn parse(bytes: &[u8; HEADER_BYTES]) -> Result<(Self, u32), DumpError> {
         let found = [bytes[0], bytes[1], bytes[2], bytes[3]];
         let not_a_dump = DumpError::NotADump { found };

@@ -1,19 +1,19 @@
-//! The jitdump format (`tools/perf/Documentation/jitdump-specification.txt` of Linux):
-//! what a VM writes for `perf` about the code it generates.
+//! The jitdump format (`tools/perf/Documentation/jitdump-specification.txt` of Linux): VMs describe
+//! generated code to `perf`.
 //!
-//! [`Decoder`] decodes it while it is being written. It does no I/O: it says which bytes it
-//! needs, is given a window of the file that begins there, and goes past the code itself
-//! without asking for it. It never waits for what can't come: a size that lies is an
-//! error that stays ([`DumpError`]) where the next record can't be found, and counted
-//! ([`DumpFlaw`]) where it can.
+//! [`Decoder`] decodes growing dumps without I/O: callers pass a window of the file, starting at
+//! the decoder's offset; the decoder skips machine code unread. False sizes never block decoding: a
+//! lost record boundary gives a permanent [`DumpError`]; other flaws are counted ([`DumpFlaw`]).
 //!
-//! There is a crate that reads this format, `linux-perf-data` (its `jitdump` module; 0.12
-//! was read). It is not used: it subtracts a record's header from the size that the record
-//! claims without a check, so that a size below 16 panics in a debug build and in a release
-//! build asks for 16 EiB and reports "not yet" for ever; a size of 4 GiB is
-//! waited for in memory; a load record is only handed out with all of its code in memory,
-//! or skipped with its name; and it takes a whole tree of crates for `perf.data`. A guard
-//! around it would have to parse the headers itself, and with them almost all of it.
+//! Reasons against the crate `linux-perf-data` (module `jitdump`, version 0.12):
+//!
+//! - It subtracts the record header from the claimed size unchecked. Sizes below 16 panic in debug
+//!   builds; release builds request 16 EiB and report "not yet" forever.
+//! - It buffers claimed sizes up to 4 GiB in memory.
+//! - It returns load records only with all code in memory, or skips code and name together.
+//! - It pulls in many crates for `perf.data`.
+//!
+//! A guard around the crate would parse all headers, almost the entire format.
 
 mod debug;
 mod decode;
@@ -33,65 +33,63 @@ pub use fault::{
 };
 pub use header::Header;
 
-/// What a dump tells; times are on its own clock.
+/// Decoded record. Times use the dump's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Code was put there.
+    /// Code was loaded.
     Load(Load),
     /// Code was moved.
     Move(Move),
-    /// The dump is complete, says the VM. More may follow all the same (a second engine
-    /// in the same process).
+    /// The VM closed the dump. A second engine in the same process may still add records.
     Close,
 }
 
-/// Code was put there.
+/// Newly loaded code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// When.
+    /// Time on the dump's clock.
     pub time: u64,
-    /// Its first address.
+    /// First address.
     pub address: Avma,
-    /// Its size in bytes; not 0, and its end is in the address space.
+    /// Size in bytes: not 0; code ends inside the address space.
     pub size: u64,
-    /// Its number, unique in the dump.
+    /// Code number, unique per dump.
     pub index: u64,
-    /// Its name as the VM writes it, made valid UTF-8; at most [`MAX_NAME_BYTES`] of
-    /// it, and whatever characters the VM (or the program it runs) put there.
+    /// Name from the VM, converted to valid UTF-8; at most [`MAX_NAME_BYTES`]. Contains arbitrary
+    /// characters from VM or program.
     pub name: String,
-    /// Its source positions, ascending by address, as the debug-info record before
-    /// it told them; empty where there are none.
+    /// Source positions, ascending by address, from the preceding debug-info record; possibly
+    /// empty.
     ///
-    /// The addresses are the VM's word and need not lie in the code. V8's lie 64 bytes
-    /// (an ELF header) after where they should, for the sake of `perf inject`; Erlang's
-    /// begin before the function.
+    /// Addresses come unchecked from the VM, and can lie outside the code. V8 shifts addresses by
+    /// 64 bytes (an ELF header) for `perf inject`; Erlang's addresses begin before the function.
     pub lines: Vec<LineStart>,
 }
 
-/// From an address on, the source position.
+/// Source position of code from an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineStart {
-    /// The first address.
+    /// First address.
     pub address: Avma,
-    /// The line, 1-based; 0 where it is not known.
+    /// Line, 1-based; 0 if unknown.
     pub line: u32,
-    /// The discriminator: V8 and others write the column there.
+    /// Discriminator; V8 and others store the column.
     pub column: u32,
-    /// The source file; empty where it is not known.
+    /// Source file; empty if unknown.
     pub file: std::sync::Arc<str>,
 }
 
-/// Code was moved.
+/// Moved code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// When.
+    /// Time on the dump's clock.
     pub time: u64,
-    /// Where it was.
+    /// Old address.
     pub from: Avma,
-    /// Where it is.
+    /// New address.
     pub to: Avma,
-    /// Its size in bytes; not 0, and both ends are in the address space.
+    /// Size in bytes: not 0; old and new code end inside the address space.
     pub size: u64,
-    /// The number of its load.
+    /// Code number from the load record.
     pub index: u64,
 }

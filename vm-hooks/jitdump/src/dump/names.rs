@@ -1,37 +1,34 @@
-//! The names of source files: kept once each, and restored where a VM spoilt them.
+//! Source file names: stored once each; overwritten names are restored.
 //!
-//! V8 (11.3 in Node 20 does; its `perf-jit.cc`) writes the name of a script into the debug
-//! entries after it has freed the copy it made of it, whenever the script's name is a
-//! string that it has to copy: for a program's own files, not for `node:…`. By then the
-//! allocator (glibc's) has written two pointers over the first 16 bytes. The bytes may
-//! hold zeros, so the name does not even seem to end where it does; the length is right,
-//! and so is everything after the 16 bytes. The load that follows has the whole name in its
-//! own (`JS:*fib /app/fib.js:1:13`), and so have the loads of what was inlined.
+//! V8 (`perf-jit.cc`; 11.3 in Node 20) copies some script names, frees the copy, then writes the
+//! freed bytes into debug entries. This affects a program's own files, not `node:…`. glibc's
+//! allocator overwrites the first 16 bytes with two pointers. Pointers can contain zeros, so names
+//! seem to end early; length and bytes after the first 16 stay correct. The next load's name
+//! contains the entire file name (`JS:*fib /app/fib.js:1:13`), like the loads of inlined functions.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// How many bytes of a freed name the allocator overwrites.
+/// Number of bytes overwritten by the allocator.
 const OVERWRITTEN_BYTES: usize = 16;
-/// How a script's name begins, if it is a whole one.
+/// Starts of complete script names.
 const STARTS: [&str; 2] = ["/", "file:"];
-/// More names than this are not kept; then they are kept anew.
+/// Full tables are cleared.
 const MAX_NAMES: usize = 1 << 14;
 
-/// A name by its length and what comes after its first 16 bytes.
+/// Name length, bytes after the first 16.
 type LengthAndEnd = (usize, Box<[u8]>);
 
-/// The names that were seen.
+/// Known names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     known: HashSet<Arc<str>>,
-    /// The only known name of that length that ends so after its first 16 bytes;
-    /// `None` where there are several.
+    /// The only known name with this length and end; `None` for several names.
     by_end: HashMap<LengthAndEnd, Option<Arc<str>>>,
 }
 
 impl Names {
-    /// `name`, shared with whoever has it already.
+    /// Returns a shared copy of `name`.
     pub fn share(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.known.get(name) {
             return Arc::clone(known);
@@ -52,20 +49,20 @@ impl Names {
         shared
     }
 
-    /// Learns the script that a piece of code's name ends with, if it ends so.
+    /// Stores the script name from the end of `code_name`, if present.
     pub fn learn(&mut self, code_name: &str) {
         if let Some(script) = script_of(code_name) {
             self.share(script);
         }
     }
 
-    /// The name that `spoilt` was, in the debug entries of the code `code_name`.
+    /// Restores the name `spoilt`, from debug entries of the code `code_name`.
     pub fn restore(&mut self, spoilt: &[u8], code_name: &str) -> Option<Arc<str>> {
         let own = before_position(code_name).and_then(|name| {
             let from = name.len().checked_sub(spoilt.len())?;
             let (before, script) = name.split_at_checked(from)?;
             let same = end_of(script.as_bytes()) == end_of(spoilt);
-            // A space may be the function's name's or the path's.
+            // Function names and paths can contain spaces.
             let begins = STARTS.iter().any(|start| script.starts_with(start));
             let is_whole = before.ends_with(' ') && (begins || !script.contains(' '));
             (same && is_whole).then_some(script)
@@ -78,12 +75,12 @@ impl Names {
     }
 }
 
-/// What is left of a name that was overwritten; `None` where nothing is.
+/// Intact end of an overwritten name; `None` if empty.
 fn end_of(name: &[u8]) -> Option<&[u8]> {
     name.get(OVERWRITTEN_BYTES..).filter(|end| !end.is_empty())
 }
 
-/// A name without `:LINE:COLUMN` at its end; `None` where it has none.
+/// Strips `:LINE:COLUMN`; `None` for names without position.
 fn before_position(name: &str) -> Option<&str> {
     let number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     let (rest, column) = name.rsplit_once(':')?;
@@ -91,8 +88,7 @@ fn before_position(name: &str) -> Option<&str> {
     (number(line) && number(column)).then_some(rest)
 }
 
-/// The script in `JS:*name /path/script.js:LINE:COLUMN`; names and paths may have
-/// spaces.
+/// Script in `JS:*name /path/script.js:LINE:COLUMN`; names and paths can contain spaces.
 fn script_of(name: &str) -> Option<&str> {
     let name = before_position(name)?;
     let spaces = name.match_indices(' ');
@@ -121,7 +117,7 @@ mod tests {
         assert_eq!(restore(&mut Names::default(), shorter), None);
         let no_position = format!("JS:*get fib {WHOLE}");
         assert_eq!(restore(&mut Names::default(), &no_position), None);
-        // Nothing is left of a short one but its length.
+        // Short names keep only their length.
         let short = names.restore(b"\0\x01\x02/b.j", "JS:^f /b/b.js:1:1");
         assert_eq!(short.as_deref(), Some("/b/b.js"));
     }

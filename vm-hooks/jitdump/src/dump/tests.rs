@@ -1,4 +1,4 @@
-//! Tests of the decoder: round trips, bad dumps, real dumps.
+//! Decoder tests: round trips, bad dumps, real dumps.
 
 mod bad;
 pub(crate) mod encode;
@@ -7,8 +7,7 @@ mod round_trip;
 
 use super::{Decoder, DumpError, Event, Step};
 
-/// All that a dump tells, read as a file that grows by `pieces` bytes at a time
-/// (cyclically), with windows that hold no more than was asked for.
+/// Decodes a file growing by `pieces` bytes (cyclically), with windows no larger than requested.
 pub(crate) fn decode(bytes: &[u8], pieces: &[usize]) -> (Vec<Event>, Decoder, Option<DumpError>) {
     let mut decoder = Decoder::new();
     let mut events = Vec::new();
@@ -43,7 +42,6 @@ pub(crate) fn decode(bytes: &[u8], pieces: &[usize]) -> (Vec<Event>, Decoder, Op
     }
 }
 
-/// All that a whole dump tells.
 pub(crate) fn decode_whole(bytes: &[u8]) -> (Vec<Event>, Decoder, Option<DumpError>) {
     decode(bytes, &[bytes.len().max(1)])
 }

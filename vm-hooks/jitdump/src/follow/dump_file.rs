@@ -1,4 +1,4 @@
-//! Following a dump.
+//! Follows a growing dump.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use super::{FileError, Progress};
 use crate::Flaws;
 use crate::dump::{Decoder, DumpFlaw, Event, Header, Step};
 
-/// How much of a dump's beginning is compared to see that it is the same dump.
+/// Number of first bytes compared to detect a replaced dump.
 const HEAD_BYTES: usize = 40;
 
-/// A dump that is followed.
+/// Reader for a growing dump.
 #[derive(Debug)]
 pub struct DumpFile {
     path: String,
     window: Window,
     decoder: Decoder,
-    /// How long it was when it was last read to its end.
+    /// File length at the last complete reading.
     length: u64,
-    /// Its first bytes.
+    /// First bytes of the file.
     head: Vec<u8>,
-    /// It was cut off or begun anew, when it was that long.
+    /// File length on detecting truncation or overwriting.
     overwritten: Option<u64>,
 }
 
 impl DumpFile {
-    /// The dump `file`, called `path` in messages.
+    /// Follows the dump `file`; messages use `path`.
     #[must_use]
     pub fn new(file: Arc<ModuleFile>, path: &str) -> Self {
         Self {
@@ -40,50 +40,49 @@ impl DumpFile {
         }
     }
 
-    /// Its path, as messages call it.
+    /// Path for messages.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The file itself.
+    /// The dump file.
     #[must_use]
     pub fn file(&self) -> &Arc<ModuleFile> {
         self.window.file()
     }
 
-    /// Its head; `None` as long as that was not read.
+    /// Header; `None` before reading it.
     #[must_use]
     pub fn header(&self) -> Option<&Header> {
         self.decoder.header()
     }
 
-    /// How much of it was read, in bytes, code that was gone past included.
+    /// Decoder position in bytes, including skipped code.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.decoder.offset()
     }
 
-    /// How much was read so far, in bytes, without the code that was gone past.
+    /// Total bytes read, without skipped code.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.window.bytes_read()
     }
 
-    /// What was wrong so far and could be gone past.
+    /// Flaws found so far.
     #[must_use]
     pub fn flaws(&self) -> &Flaws<DumpFlaw> {
         self.decoder.flaws()
     }
 
-    /// Reads what is new, at most `at_most` events, and appends it to `events`; some
-    /// 4 MiB of the file at a time, however few events they hold. Never
-    /// says [`Progress::Rewritten`].
+    /// Appends at most `at_most` new events to `events`. Reads about 4 MiB per call. Never returns
+    /// [`Progress::Rewritten`].
     ///
     /// # Errors
     ///
-    /// [`FileError`]; what was read before the error is in `events`. Where it is
-    /// [final](FileError::is_final), it is the same again from then on.
+    /// [`FileError`]; `events` keeps earlier events. Later calls repeat
+    /// [final](FileError::is_final) errors.
     pub fn poll(&mut self, at_most: usize, events: &mut Vec<Event>) -> Result<Progress, FileError> {
         let length = self.begin()?;
         let mut left = at_most;
@@ -112,8 +111,7 @@ impl DumpFile {
                     let offset = self.decoder.offset();
                     let read = self.window.read(offset, bytes, length);
                     if read.map_err(|source| self.unreadable(source))? < bytes {
-                        // It was cut off since its length was asked for: the next
-                        // reading tells.
+                        // File truncated since the length check; the next poll reports it.
                         self.window.forget();
                         return Ok(Progress::CaughtUp);
                     }
@@ -122,13 +120,12 @@ impl DumpFile {
         }
     }
 
-    /// Reads what is left, when nothing will be added any more, and counts what can't
-    /// be completed.
+    /// Reads the rest of a finished dump and counts incomplete records. Call until
+    /// [`Progress::CaughtUp`].
     ///
     /// # Errors
     ///
-    /// As [`DumpFile::poll`]; it is to be called until it says
-    /// [`Progress::CaughtUp`].
+    /// Same as [`DumpFile::poll`].
     pub fn finish(
         &mut self,
         at_most: usize,
@@ -141,7 +138,7 @@ impl DumpFile {
         progress
     }
 
-    /// Its length, if it is the dump that was read so far.
+    /// Returns the file length, or an error for a replaced dump.
     fn begin(&mut self) -> Result<u64, FileError> {
         let length = match self.overwritten {
             Some(length) => length,
@@ -173,7 +170,7 @@ impl DumpFile {
         let got = got.map_err(|source| self.unreadable(source))?;
         let head = head.get(..got).unwrap_or_default();
         if self.decoder.header().is_none() {
-            // Not even its head was taken in: it may still be anything.
+            // Header not decoded yet: accept any content.
             self.head = head.to_vec();
         }
         Ok(self.head != head)

@@ -1,119 +1,119 @@
-//! Why a file of a VM's can't be read.
+//! Errors reading VM files.
 
 use std::io;
 
 use crate::dump::DumpError;
 
-/// Why a file that a VM writes can't be read. The messages say what to do.
+/// Error reading a VM file. Messages suggest remedies.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// It could not be opened.
+    /// Open failed.
     #[error("{path} of the target can't be opened")]
     Open {
-        /// Its path, as the target sees it.
+        /// Path in the target.
         path: String,
-        /// Why.
+        /// Cause.
         #[source]
         source: io::Error,
     },
-    /// It is not a file that may be read.
+    /// Symbolic link or no regular file.
     #[error(
         "{path} of the target is not used: it is a symbolic link or no regular file, as somebody \
          else may have planted it there; remove it and start the VM again"
     )]
     NotAFile {
-        /// Its path, as the target sees it.
+        /// Path in the target.
         path: String,
     },
-    /// Somebody else's.
+    /// Another user owns the file.
     #[error(
         "{path} of the target is not used: it belongs to user {owner}, and the target runs as user \
          {user}; remove it and start the VM again"
     )]
     NotTheTargets {
-        /// Its path, as the target sees it.
+        /// Path in the target.
         path: String,
-        /// Whose it is.
+        /// File owner's user id.
         owner: u32,
-        /// Whose the target is (effective user id).
+        /// Target's effective user id.
         user: u32,
     },
-    /// Last written before the target was started: of another process with that number.
+    /// Last written before the target's start, by an earlier process with the same pid.
     #[error(
         "{path} of the target is not used: it was last written {seconds} seconds before the target \
          was started, so it is of an earlier process with its number; remove it"
     )]
     Stale {
-        /// Its path, as the target sees it.
+        /// Path in the target.
         path: String,
-        /// How long before, in seconds.
+        /// Seconds between last write and target start.
         seconds: u64,
     },
-    /// Made before the target was started, by a VM that adds to what is there.
+    /// Created before the target's start; the target's VM appends to existing files.
     #[error(
         "{path} of the target is not used: it was made {seconds} seconds before the target was \
          started, and the target adds to it, so it begins with code of an earlier process with its \
          number; remove it"
     )]
     Older {
-        /// Its path, as the target sees it.
+        /// Path in the target.
         path: String,
-        /// How long before, in seconds.
+        /// Seconds between file creation and target start.
         seconds: u64,
     },
-    /// It could not be read.
+    /// Read failed.
     #[error("{path} of the target can't be read")]
     Read {
-        /// Its path, as the target sees it.
+        /// Path in the target.
         path: String,
-        /// Why.
+        /// Cause.
         #[source]
         source: io::Error,
     },
-    /// What it holds can't be read further. That is final.
+    /// Undecodable dump. Final.
     #[error("the dump {path} of the target can't be read further")]
     Dump {
-        /// Its path, as the target sees it.
+        /// Path in the target.
         path: String,
-        /// Why.
+        /// Cause.
         #[source]
         source: DumpError,
     },
-    /// A dump was begun anew, or cut off. That is final.
+    /// Dump overwritten or truncated. Final.
     #[error(
         "the dump {path} of the target was overwritten or cut off at {length} bytes, after \
          {offset} bytes of it were read; what was read before holds, the rest is lost"
     )]
     Overwritten {
-        /// Its path, as the target sees it.
+        /// Path in the target.
         path: String,
-        /// How long it is now, in bytes.
+        /// Current file length in bytes.
         length: u64,
-        /// How much of it was read, in bytes.
+        /// Bytes read before the error.
         offset: u64,
     },
-    /// Longer than any that a VM writes. That is final.
+    /// Perf map longer than any from a VM. Final.
     #[error(
         "the perf map {path} of the target is longer than {most} bytes; what it tells after them \
          is not read, and is lost"
     )]
     TooLong {
-        /// Its path, as the target sees it.
+        /// Path in the target.
         path: String,
-        /// How much of one is read, in bytes.
+        /// Length limit in bytes.
         most: u64,
     },
-    /// What may be used is not known: the target can't be looked at.
+    /// Target's user unknown, so file ownership can't be checked.
     #[error("{path} of the target is not used: whose the target is can't be told")]
     NoOwner {
-        /// Its path, as the target sees it.
+        /// Path in the target.
         path: String,
     },
 }
 
 impl FileError {
-    /// Whether a further attempt can't go better.
+    /// Whether retrying is useless.
     #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(

@@ -1,7 +1,6 @@
-//! Following the files of VMs as they grow: reading what is new, in pieces.
+//! Follows growing VM files, reading new bytes in pieces.
 //!
-//! Files are read by descriptor, so they may lose their names, and their folders may
-//! disappear, while they are followed.
+//! Open descriptors survive deleted names and folders.
 
 mod dump_file;
 mod error;
@@ -14,15 +13,14 @@ pub use dump_file::DumpFile;
 pub use error::FileError;
 pub use perf_map_file::PerfMapFile;
 
-/// What came of reading on in a file.
+/// Result of polling a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// All that is there was read.
+    /// Read to the current end.
     CaughtUp,
-    /// As much as was asked for was read, and there may be more.
+    /// Limit reached; more data may follow.
     More,
-    /// The file was begun anew (some VMs write a perf map anew whenever they are asked
-    /// to): what was read before is of the old one, and the next reading begins at the
-    /// beginning. Nothing was read this time.
+    /// The file was rewritten: some VMs rewrite perf maps on request. Earlier entries describe the
+    /// old file; this poll read nothing, and the next starts at offset 0.
     Rewritten,
 }

@@ -1,4 +1,4 @@
-//! Following a perf map.
+//! Follows a growing perf map.
 
 use std::sync::Arc;
 
@@ -9,37 +9,36 @@ use super::{FileError, Progress};
 use crate::Flaws;
 use crate::perf_map::{Decoder, Entry, MAX_LINE_BYTES, MapFlaw};
 
-/// How much of what was read last is compared to see that it is still there.
+/// Number of last read bytes compared to detect rewriting.
 const TAIL_BYTES: usize = 64;
 
-/// No VM writes more: a map that seems longer is sparse, or made to keep its reader busy.
+/// No VM writes more: longer maps are sparse files or attacks on the reader.
 const MAX_MAP_BYTES: u64 = 4 << 30;
 
-/// A perf map that is followed.
+/// Reader for a growing perf map.
 #[derive(Debug)]
 pub struct PerfMapFile {
     path: String,
     window: Window,
     decoder: Decoder,
-    /// How long it was when it was last read to its end.
+    /// File length at the last complete reading.
     length: u64,
-    /// The last bytes that were taken in.
+    /// Last decoded bytes.
     tail: Vec<u8>,
-    /// How much of it is read, in bytes.
+    /// Length limit in bytes.
     pub(super) most: u64,
 }
 
-/// What comes next.
 enum Next {
     Entry(Entry),
-    /// Nothing that is there yet.
+    /// No complete line yet.
     None,
-    /// Enough was read at once.
+    /// Read limit reached.
     Enough,
 }
 
 impl PerfMapFile {
-    /// The perf map `file`, called `path` in messages.
+    /// Follows the perf map `file`; messages use `path`.
     #[must_use]
     pub fn new(file: Arc<ModuleFile>, path: &str) -> Self {
         Self {
@@ -52,42 +51,41 @@ impl PerfMapFile {
         }
     }
 
-    /// Its path, as messages call it.
+    /// Path for messages.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The file itself.
+    /// The perf map file.
     #[must_use]
     pub fn file(&self) -> &Arc<ModuleFile> {
         self.window.file()
     }
 
-    /// How much of it was read, in bytes.
+    /// Decoder position in bytes.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.decoder.offset()
     }
 
-    /// How much was read so far, in bytes, what was begun anew included.
+    /// Total bytes read, including rewritten contents.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.window.bytes_read()
     }
 
-    /// What was wrong so far, since the file was begun anew.
+    /// Flaws since the last rewrite.
     #[must_use]
     pub fn flaws(&self) -> &Flaws<MapFlaw> {
         self.decoder.flaws()
     }
 
-    /// Reads what is new, at most `at_most` entries, and appends it to `entries`; some
-    /// 4 MiB of the file at a time, however few entries they hold.
+    /// Appends at most `at_most` new entries to `entries`. Reads about 4 MiB per call.
     ///
     /// # Errors
     ///
-    /// [`FileError`]; what was read before the error is in `entries`.
+    /// [`FileError`]; `entries` keeps earlier entries.
     pub fn poll(
         &mut self,
         at_most: usize,
@@ -118,13 +116,12 @@ impl PerfMapFile {
         Ok(Progress::More)
     }
 
-    /// Reads what is left, when nothing will be added any more: a last line without an
-    /// end counts.
+    /// Reads the rest of a finished map, including an unterminated last line. Call until
+    /// [`Progress::CaughtUp`].
     ///
     /// # Errors
     ///
-    /// As [`PerfMapFile::poll`]; it is to be called until it says
-    /// [`Progress::CaughtUp`].
+    /// Same as [`PerfMapFile::poll`].
     pub fn finish(
         &mut self,
         at_most: usize,
@@ -141,7 +138,7 @@ impl PerfMapFile {
         Ok(progress)
     }
 
-    /// The next entry, as long as not more than `until` bytes were read in all.
+    /// Decodes the next entry; stops reading at `until` total bytes.
     fn next(&mut self, length: u64, until: u64) -> Result<Next, FileError> {
         loop {
             let from = self.window.from(self.decoder.offset());
@@ -167,7 +164,7 @@ impl PerfMapFile {
         }
     }
 
-    /// Whether what was read is not what the file has there now.
+    /// Whether previously read bytes changed.
     fn is_rewritten(&mut self, length: u64) -> Result<bool, FileError> {
         let offset = self.decoder.offset();
         if length < offset {
@@ -182,7 +179,7 @@ impl PerfMapFile {
         Ok(now != self.tail)
     }
 
-    /// Remembers the last bytes that were taken in, before the window goes on.
+    /// Saves the last decoded bytes before the window moves.
     fn keep_tail(&mut self) {
         let taken = self.window.take_before(self.decoder.offset());
         let last = taken.len().saturating_sub(TAIL_BYTES);

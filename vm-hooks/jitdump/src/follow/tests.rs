@@ -70,7 +70,7 @@ fn all_entries(map: &mut PerfMapFile, at_most: usize) -> Vec<Entry> {
 #[test]
 fn a_dump_is_read_as_it_grows_even_without_its_folder() {
     let mut written = Written::new();
-    // Code from nothing to far more than is read at once.
+    // Code sizes from tiny to far above one chunk.
     let loads: Vec<Load> = (0..300)
         .map(|n| load(n, 1 + (n * n * 37) % 900_000))
         .collect();
@@ -115,7 +115,7 @@ fn a_dump_that_is_cut_off_or_begun_anew_is_over() {
         written.file.set_len(0).unwrap();
         written.file.rewind().unwrap();
         if anew {
-            // Of another time, and longer than it was.
+            // Different timestamp, greater length.
             let mut bytes = dump_of(&[load(1, 8), load(2, 8)]);
             bytes[24] ^= 1;
             written.file.write_all(&bytes).unwrap();
@@ -190,13 +190,13 @@ fn a_map_that_is_written_anew_is_read_anew() {
     let mut written = Written::new();
     let mut map = PerfMapFile::new(written.open(), "map");
     written.file.write_all(b"10 1 a\n20 1 b\n").unwrap();
-    // In the midst of reading, and at its end.
+    // Appends during reading and at the end.
     let mut entries = Vec::new();
     assert_eq!(map.poll(1, &mut entries).unwrap(), Progress::More);
     written.file.write_all(b"30 1 c\n").unwrap();
     assert_eq!(map.poll(1, &mut entries).unwrap(), Progress::More);
     assert_eq!(all_entries(&mut map, 1).len(), 1);
-    // Shorter, then as long but for one byte, then longer.
+    // Shorter; longer, with one byte of the first line changed; even longer.
     for anew in [
         "10 1 a\n",
         "10 1 x\n20 1 y\n",

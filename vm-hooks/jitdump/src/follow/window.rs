@@ -1,25 +1,22 @@
-//! A part of a file that grows, read in large pieces.
+//! Buffered part of a growing file, read in large chunks.
 
 use std::io;
 use std::sync::Arc;
 
 use vmscope_process::{ModuleFile, ReadAt as _};
 
-/// How much is read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// So much is read of a file before its reader has to be asked again, and somewhat
-/// more: a file may be sparse, and longer than any disk.
+/// Approximate limit of bytes read per poll: sparse files can be longer than any disk.
 pub(super) const MAX_BYTES_A_READING: u64 = 4 << 20;
 
-/// The part of a file that is at hand.
+/// Buffered part of a file.
 #[derive(Debug)]
 pub(super) struct Window {
     file: Arc<ModuleFile>,
     bytes: Vec<u8>,
-    /// Where in the file the bytes begin.
+    /// File offset of `bytes`.
     start: u64,
-    /// How much was read in all.
     bytes_read: u64,
 }
 
@@ -33,7 +30,7 @@ impl Window {
         }
     }
 
-    /// How much was read so far, in bytes, what was read twice included.
+    /// Total bytes read, counting repeated reads.
     pub const fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
@@ -42,14 +39,15 @@ impl Window {
         &self.file
     }
 
-    /// What is at hand from `offset` on.
+    /// Buffered bytes from `offset`.
     pub fn from(&self, offset: u64) -> &[u8] {
         let skip = offset.checked_sub(self.start);
         skip.and_then(|skip| self.bytes.get(usize::try_from(skip).ok()?..))
             .unwrap_or_default()
     }
 
-    /// Takes away what is at hand before `offset`, if that is at hand too.
+    /// Removes and returns buffered bytes before `offset`; none if `offset` lies outside the
+    /// buffer.
     pub fn take_before(&mut self, offset: u64) -> impl ExactSizeIterator<Item = u8> + '_ {
         let length = offset.checked_sub(self.start);
         let length = length.and_then(|length| usize::try_from(length).ok());
@@ -60,8 +58,8 @@ impl Window {
         self.bytes.drain(..length.unwrap_or(0))
     }
 
-    /// Reads on, so that `least` bytes and more are at hand from `offset` on, as far as
-    /// the file, whose length is `length`, has them; says how many are.
+    /// Buffers at least `least` bytes from `offset`, limited by the file length `length`; returns
+    /// the number of buffered bytes.
     pub fn read(&mut self, offset: u64, least: usize, length: u64) -> io::Result<usize> {
         let kept = self.from(offset).len();
         self.bytes.drain(..self.bytes.len() - kept);
@@ -79,8 +77,7 @@ impl Window {
         got.map(|got| kept + got)
     }
 
-    /// Forgets what is at hand: what was read of something that is being written may be
-    /// written anew.
+    /// Clears the buffer: the VM may rewrite recently read bytes.
     pub fn forget(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(CHUNK_BYTES);

@@ -1,9 +1,7 @@
-//! Perf maps (`/tmp/perf-PID.map`): a line of text for each piece of code,
-//! `START SIZE NAME` with hexadecimal numbers
-//! (`tools/perf/Documentation/jit-interface.txt` of Linux).
+//! Perf maps (`/tmp/perf-PID.map`): one text line per piece of code, `START SIZE NAME` with
+//! hexadecimal numbers (`tools/perf/Documentation/jit-interface.txt` of Linux).
 //!
-//! [`Decoder`] decodes one while it is being written, without I/O of its own and
-//! in bounded memory, however long the file or a line of it.
+//! [`Decoder`] decodes growing maps without I/O, in bounded memory for any file or line length.
 
 #[cfg(test)]
 mod tests;
@@ -12,67 +10,66 @@ use vmscope_records::Avma;
 
 use crate::Flaws;
 
-/// A line of a perf map.
+/// Decoded line of a perf map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// First address.
     pub start: Avma,
-    /// Size in bytes; not 0, and its end is in the address space.
+    /// Size in bytes: not 0; code ends inside the address space.
     pub size: u64,
-    /// The name, made valid UTF-8; not empty. Control characters in it are kept.
+    /// Name, converted to valid UTF-8; not empty. Keeps control characters.
     pub name: String,
 }
 
-/// A line longer than this is cut off.
+/// Maximum line length in bytes; longer lines are truncated.
 pub const MAX_LINE_BYTES: usize = 4096;
 
-/// What is wrong in a perf map and does not keep the rest from being read.
+/// Flaw in a perf map; decoding continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum MapFlaw {
-    /// A line that is not two numbers and a name; skipped.
+    /// Line without two numbers and a name; skipped.
     #[error("lines that are not an address, a size, and a name")]
     Garbage,
-    /// An entry of no bytes, or beyond the end of the address space; skipped. Some VMs
-    /// do not know the size.
+    /// Empty entry, or end outside the address space; skipped. Some VMs don't know the size.
     #[error("entries of no bytes, or beyond the end of the address space")]
     NoRange,
-    /// A line longer than [`MAX_LINE_BYTES`]; the rest of it is cut off.
+    /// Line longer than [`MAX_LINE_BYTES`]; truncated.
     #[error("lines that were cut off")]
     CutLine,
 }
 
-/// Decodes a perf map, line by line, while it is being written.
+/// Decodes a growing perf map, line by line.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     offset: u64,
-    /// The rest of the line that begins (or goes on) at the offset is skipped.
+    /// Currently skipping the rest of a truncated line.
     cutting: bool,
     flaws: Flaws<MapFlaw>,
 }
 
 impl Decoder {
-    /// A decoder at the beginning of a perf map.
+    /// Creates a decoder for the start of a map.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Where the next bytes that are needed lie, in bytes from the file's start.
+    /// File offset of the next bytes needed.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// What was wrong so far.
+    /// Flaws found so far.
     #[must_use]
     pub fn flaws(&self) -> &Flaws<MapFlaw> {
         &self.flaws
     }
 
-    /// The next entry. `window` is what the file has from [`Decoder::offset`] on, as
-    /// much of it as is at hand; `None` when no line ends in what is left of it. A
-    /// window of more than [`MAX_LINE_BYTES`] always brings it on.
+    /// Decodes the next entry. `window` contains available bytes from [`Decoder::offset`]. Windows
+    /// without further complete lines give `None`; windows longer than [`MAX_LINE_BYTES`] always
+    /// advance the offset.
     pub fn step(&mut self, window: &[u8]) -> Option<Entry> {
         let mut window = window;
         while !window.is_empty() {
@@ -101,8 +98,8 @@ impl Decoder {
         None
     }
 
-    /// The last line, when nothing will be added to the file and `window`, at most
-    /// [`MAX_LINE_BYTES`], is all that is left of it.
+    /// Decodes the last line of a finished map: `window` contains all remaining bytes, at most
+    /// [`MAX_LINE_BYTES`].
     pub fn finish(&mut self, window: &[u8]) -> Option<Entry> {
         let line = if self.cutting { &[] } else { window };
         let entry = self.line(line);
@@ -139,7 +136,7 @@ fn parse_line(line: &[u8]) -> Option<Entry> {
     })
 }
 
-/// A hexadecimal number, with or without `0x`, and what follows the blanks after it.
+/// Parses a hexadecimal number with optional `0x`; returns the rest after blanks.
 fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     let text = text.strip_prefix(b"0x").unwrap_or(text);
     let mut number: u64 = 0;

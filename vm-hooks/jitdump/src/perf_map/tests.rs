@@ -3,7 +3,7 @@ use vmscope_records::Avma;
 
 use super::{Decoder, Entry, MAX_LINE_BYTES, MapFlaw};
 
-/// All entries of a map that grows by `pieces` bytes at a time (cyclically).
+/// Decodes a map growing by `pieces` bytes (cyclically).
 fn decode(bytes: &[u8], pieces: &[usize]) -> (Vec<Entry>, Decoder) {
     let mut decoder = Decoder::new();
     let mut entries = Vec::new();

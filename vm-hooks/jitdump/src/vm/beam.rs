@@ -3,13 +3,13 @@
 use vmscope_records::{ConstituentKind, Region, ThreadRole};
 
 use super::CodeName;
-use super::rows::{Asked::*, Row};
+use super::region_table::{NamePattern::*, RegionEntry};
 
 const JIT: &str = "BeamAsm";
 
 /// Released emulators keep only their dynamic symbols: of the collector there are
 /// hardly any.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const REGIONS: &[RegionEntry] = &[
     (Begins("erts_garbage_collect"), Region::Gc, ""),
     (Begins("erts_gc"), Region::Gc, ""),
     (Holds("asmjit"), Region::Compiler, JIT),

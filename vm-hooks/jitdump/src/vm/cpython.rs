@@ -3,11 +3,11 @@
 use vmscope_records::{ConstituentKind, Region};
 
 use super::CodeName;
-use super::rows::{Asked::*, Row};
+use super::region_table::{NamePattern::*, RegionEntry};
 
 const CYCLES: &str = "cycle collector";
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const REGIONS: &[RegionEntry] = &[
     (Begins("_PyEval_EvalFrameDefault"), Region::Interpreter, ""),
     (Begins("gc_"), Region::Gc, CYCLES),
     (Begins("_PyGC"), Region::Gc, CYCLES),

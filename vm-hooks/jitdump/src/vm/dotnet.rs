@@ -3,13 +3,13 @@
 use vmscope_records::{ConstituentKind, Region};
 
 use super::CodeName;
-use super::rows::{Asked::Any, Row};
+use super::region_table::{NamePattern::Any, RegionEntry};
 
 /// The JIT and the stand-alone collector are modules of their own; the rest of the
 /// runtime is shipped without symbols.
-pub(super) const COMPILER: &[Row] = &[(Any, Region::Compiler, "RyuJIT")];
-pub(super) const COLLECTOR: &[Row] = &[(Any, Region::Gc, "")];
-pub(super) const RUNTIME: &[Row] = &[(Any, Region::Vm, "")];
+pub(super) const COMPILER: &[RegionEntry] = &[(Any, Region::Compiler, "RyuJIT")];
+pub(super) const COLLECTOR: &[RegionEntry] = &[(Any, Region::Gc, "")];
+pub(super) const RUNTIME: &[RegionEntry] = &[(Any, Region::Vm, "")];
 
 /// `instance void [System.Private.CoreLib] System.X::Y(class …)[OptimizedTier1]`, or
 /// `stub<12> GenerateLookupStub<?>`.

@@ -4,10 +4,10 @@ use vmscope_records::{ConstituentKind, Region};
 
 use super::CodeName;
 use super::name::number;
-use super::rows::{Asked::Any, Row};
+use super::region_table::{NamePattern::Any, RegionEntry};
 
-pub(super) const COMPILER: &[Row] = &[(Any, Region::Compiler, "")];
-pub(super) const RUNTIME: &[Row] = &[(Any, Region::Vm, "")];
+pub(super) const COMPILER: &[RegionEntry] = &[(Any, Region::Compiler, "")];
+pub(super) const RUNTIME: &[RegionEntry] = &[(Any, Region::Vm, "")];
 
 /// `julia_fib_123` (the method), `japi1_fib_123` (with arguments in an array),
 /// `jfptr_fib_123` (from the one way of calling to the other). The number is no part

@@ -3,10 +3,10 @@
 use vmscope_records::{ConstituentKind, Region, ThreadRole};
 
 use super::CodeName;
-use super::rows::{Asked::*, Row};
+use super::region_table::{NamePattern::*, RegionEntry};
 
 /// Distributions strip Mono: what is not exported has no name.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const REGIONS: &[RegionEntry] = &[
     (Begins("sgen_"), Region::Gc, ""),
     (Begins("mono_gc_"), Region::Gc, ""),
     (Begins("mini_"), Region::Compiler, "JIT"),
@@ -16,7 +16,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// What was compiled ahead of time (`mscorlib.dll.so`).
-pub(super) const AHEAD: &[Row] = &[(Any, Region::Generated, "AOT")];
+pub(super) const AHEAD: &[RegionEntry] = &[(Any, Region::Generated, "AOT")];
 
 /// `Namespace.Class:Method (int,string)`, `(wrapper kind) Class:Method (…)`; what has
 /// no colon is a trampoline.

@@ -4,10 +4,10 @@ use vmscope_records::{ConstituentKind, Region};
 
 use super::CodeName;
 use super::name::number;
-use super::rows::{Asked::*, Row};
+use super::region_table::{NamePattern::*, RegionEntry};
 
 /// Distributions strip PHP: what is not exported has no name.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const REGIONS: &[RegionEntry] = &[
     (Begins("execute_ex"), Region::Interpreter, ""),
     (Begins("ZEND_"), Region::Interpreter, ""),
     (Begins("zend_gc_"), Region::Gc, "cycle collector"),
@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// opcache.so: the JIT's compiler has no exported functions.
-pub(super) const OPCACHE: &[Row] = &[
+pub(super) const OPCACHE: &[RegionEntry] = &[
     (Begins("zend_jit_"), Region::Compiler, "JIT"),
     (Any, Region::Vm, "opcache"),
 ];

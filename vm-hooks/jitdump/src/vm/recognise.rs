@@ -4,7 +4,7 @@
 use vmscope_process::{LoadedModule, ProcessView, symbols_in_memory};
 use vmscope_records::{Avma, RegionRule, VmIdentity};
 
-use super::rows::{Row, rules};
+use super::region_table::{RegionEntry, rules};
 use super::{Vm, VmKind, beam, cpython, dotnet, julia, mono, php, v8};
 
 /// A program with less code than this has no V8 in it (Node.js: 26 MB of code), so
@@ -64,8 +64,8 @@ impl Modules {
     }
 
     /// The rules of `rows` for those modules.
-    fn rules(&self, rows: &[Row], is_it: impl Fn(&str) -> bool) -> Vec<RegionRule> {
-        rules(rows, &names(&self.find(is_it)))
+    fn rules(&self, entries: &[RegionEntry], is_it: impl Fn(&str) -> bool) -> Vec<RegionRule> {
+        rules(entries, &names(&self.find(is_it)))
     }
 }
 
@@ -218,7 +218,7 @@ fn beam(_: &ProcessView, modules: &Modules) -> Option<Vm> {
     let path = String::from_utf8_lossy(&emulator.path).into_owned();
     let version = path.split('/').find_map(|part| part.strip_prefix("erts-"));
     let version = version.map(|version| format!("ERTS {version}"));
-    let rules = modules.rules(beam::ROWS, is_it);
+    let rules = modules.rules(beam::REGIONS, is_it);
     Some(vm(
         VmKind::Beam,
         "Erlang",
@@ -234,7 +234,7 @@ fn mono(_: &ProcessView, modules: &Modules) -> Option<Vm> {
             || is_library(name, "libmonoboehm-2.0")
     };
     modules.find(is_it).first()?;
-    let mut rules = modules.rules(mono::ROWS, is_it);
+    let mut rules = modules.rules(mono::REGIONS, is_it);
     rules.extend(modules.rules(mono::AHEAD, |name| {
         name.ends_with(".dll.so") || name.ends_with(".exe.so")
     }));
@@ -270,7 +270,7 @@ fn php(_: &ProcessView, modules: &Modules) -> Option<Vm> {
     };
     let found = modules.find(is_it);
     let (name, _) = found.first()?;
-    let mut rules = modules.rules(php::ROWS, is_it);
+    let mut rules = modules.rules(php::REGIONS, is_it);
     rules.extend(modules.rules(php::OPCACHE, |name| name == "opcache.so"));
     Some(vm(VmKind::Php, "PHP", digits(name), rules))
 }
@@ -284,7 +284,7 @@ fn cpython(process: &ProcessView, modules: &Modules) -> Option<Vm> {
         .iter()
         .rev()
         .find_map(|(_, module)| python_version(process, module));
-    let rules = modules.rules(cpython::ROWS, is_it);
+    let rules = modules.rules(cpython::REGIONS, is_it);
     Some(vm(
         VmKind::CPython,
         "CPython",

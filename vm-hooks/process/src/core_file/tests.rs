@@ -3,8 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{ElfImage, ImageSegment};
 
-/// A core file of two segments: one whole, one of which only the first 16 bytes
-/// were dumped.
+/// A core file with two segments: one whole, one with only its first 16 bytes.
 fn synthetic() -> Vec<u8> {
     let mut files = Vec::new();
     for word in [
@@ -114,7 +113,7 @@ fn tables_that_lie_about_their_size_are_errors() {
         core[at..at + bytes.len()].copy_from_slice(bytes);
         open(core)
     };
-    // e_phoff past the end; e_phnum too large for the file; e_phentsize of another class.
+    // e_phoff past the end; e_phnum too large; e_phentsize of another class.
     assert!(matches!(lie(32, &[0xff; 8]), Err(ElfError::Io { .. })));
     assert!(matches!(lie(56, &[0xfe, 0xff]), Err(ElfError::Io { .. })));
     assert!(matches!(lie(54, &[32, 0]), Err(ElfError::EntrySize { .. })));

@@ -63,14 +63,14 @@ fn the_bias_follows_from_a_mapping() {
         writable: false,
         executable: true,
     };
-    // Mapped from the page that the segment begins in, as the loader does it.
+    // The loader maps from the segment's first page.
     let bias = elf.bias(&mapping(0)).unwrap();
     assert_eq!(
         bias.apply(segment.address),
         Avma(0x5555_0000 + segment.offset)
     );
     assert_eq!(elf.bias(&mapping(0x10_0000)), None);
-    // An alignment larger than a page says nothing about where a mapping begins.
+    // Large alignments say nothing about mapped addresses.
     let mut elf = elf;
     elf.segments[1].align = 1 << 21;
     let mut later = elf.segments[1];
@@ -85,8 +85,7 @@ fn the_bias_follows_from_a_mapping() {
 fn build_ids_in_files_and_in_memory() {
     let expected = BuildId::new(&[0xab; 20]);
     assert_eq!(open(image()).unwrap().build_id().unwrap(), expected);
-    // In memory the notes are found by their address: here, as in most files, the
-    // same as their offset.
+    // Memory notes are found by address: as in most files, equal to the offset.
     let mut image = image();
     let notes_at: [u8; 8] = image[64 + 8..64 + 16].try_into().unwrap();
     image[64 + 16..64 + 24].copy_from_slice(&notes_at);
@@ -118,7 +117,6 @@ fn this_program_finds_its_own_symbols_where_they_are() {
     })
     .unwrap();
     assert!(hit, "no symbol of this function at {here}");
-    // The build-id in the file is that in memory.
     let name = &mapping.name;
     let first = maps
         .entries
@@ -138,14 +136,14 @@ fn files_that_lie_about_sizes_are_errors() {
         open(image).and_then(|elf| elf.find(&["x"], LoadBias(0)).map(drop))
     };
     let sections = image().len() - 0x400 - 3 * 64;
-    // e_shoff; the number of sections; the sizes of the symbol table and its names.
+    // e_shoff; section count; sizes of the symbol table and its names.
     assert!(matches!(lie(40, &[0xff; 8]), Err(ElfError::Io { .. })));
     assert!(matches!(lie(60, &[0xff, 0xff]), Err(ElfError::Io { .. })));
     let huge = u64::MAX.to_le_bytes();
     let size = |section: usize| sections + 64 * section + 32;
     assert!(matches!(lie(size(1), &huge), Err(ElfError::TooMany { .. })));
     assert!(matches!(lie(size(2), &huge), Err(ElfError::TooMany { .. })));
-    // A link to a section that is not there: no names, so nothing is found.
+    // A missing linked section: no names, so no results.
     assert!(lie(sections + 64 + 40, &[0xff; 4]).is_ok());
 }
 

@@ -6,7 +6,7 @@ use vmscope_records::ModuleState;
 use super::*;
 use crate::opening::mapped_build_id;
 
-/// A child of ours that sleeps until it is dropped.
+/// A sleeping child process, killed on drop.
 struct Sleeper(Child);
 
 impl Sleeper {
@@ -24,13 +24,13 @@ impl Sleeper {
         Pid(self.0.id())
     }
 
-    /// Waits until the dynamic linker is through: until the process sleeps.
+    /// Waits until the child sleeps: until the dynamic linker has finished.
     fn wait_until_running(&self) {
         for _ in 0..2000 {
             let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
             let waits = std::fs::read_to_string(format!("/proc/{}/syscall", self.pid()));
             let sleeping = stat.contains(") S ");
-            // clock_nanosleep, where the kernel tells.
+            // clock_nanosleep, if readable.
             if sleeping
                 && waits
                     .is_ok_and(|call| call.starts_with("230 ") || cfg!(not(target_arch = "x86_64")))
@@ -60,8 +60,8 @@ fn copied(dir: &tempfile::TempDir) -> std::path::PathBuf {
     copy
 }
 
-/// Copies in another process: while one of ours has a program open for writing, a
-/// test that starts a child just then hands that on to it, and the program is busy.
+/// Copies in another process. A child started by a parallel test inherits our descriptors; a
+/// descriptor open for writing makes a program busy (ETXTBSY).
 fn copy_program(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg(from).arg(to).status();
     assert!(copied.unwrap().success());
@@ -101,7 +101,7 @@ fn the_modules_of_a_child() {
     let mapping = seen[0].mapping(ProcessKey(3), TimeNs(9));
     assert_eq!((mapping.process, mapping.time), (ProcessKey(3), TimeNs(9)));
 
-    // A second process shares the keys, and brings no new modules.
+    // Another process shares keys; no new modules.
     let other = Sleeper::run(sleep_program());
     let again = sightings(modules.scan(other.pid(), TimeNs(8)));
     assert!(again.iter().all(|sighting| sighting.new_module.is_none()));
@@ -139,8 +139,7 @@ fn a_replaced_program_is_not_taken_for_the_new_one() {
     assert_eq!(opened.state, ModuleState::Opened);
     assert_eq!(opened.build_id, expected);
 
-    // The same without the two ways that lead to the file itself: a mapping that is
-    // not there any more, of a file that is not the program's.
+    // Without links to the file itself: the mapping is gone, and its file is not the program.
     entry.start = Avma(entry.start.get() + 1);
     entry.inode ^= 1 << 40;
     let opened = Opening::of_file(child.pid(), &entry, Some(&[]));

@@ -1,4 +1,4 @@
-//! The view of a process that is over.
+//! Views of exited processes.
 
 use std::sync::{Arc, RwLock};
 
@@ -7,8 +7,7 @@ use vmscope_records::{Avma, Pid};
 use super::{ProcessView, Source};
 use crate::{MapEntry, Memory, MemoryError};
 
-/// The memory of a process that is over: none, also when its number is another
-/// process's by now.
+/// No memory, even if another process has the same id now.
 struct NoMemory {
     pid: Pid,
     pointer_bytes: usize,
@@ -25,9 +24,8 @@ impl Memory for NoMemory {
 }
 
 impl ProcessView {
-    /// A process that is gone already, of which only is known what was mapped into it
-    /// while it ran: there is no memory, and of its files there are those that were
-    /// kept ([`ProcessView::keep`]).
+    /// An exited process with known mappings: no memory, and only kept files
+    /// ([`ProcessView::keep`]).
     #[must_use]
     pub fn exited(pid: Pid, mut mappings: Vec<MapEntry>) -> Self {
         mappings.sort_by_key(|entry| entry.start);
@@ -38,8 +36,7 @@ impl ProcessView {
         Self::new(pid, Arc::new(memory), mappings, Source::Departed)
     }
 
-    /// The same view, of a process whose name (`comm`) and program's path are known
-    /// otherwise.
+    /// Sets the name (`comm`) and program path of an exited process.
     #[must_use]
     pub fn called(mut self, name: &str, program: &str) -> Self {
         name.clone_into(&mut self.name);
@@ -47,10 +44,9 @@ impl ProcessView {
         self
     }
 
-    /// The same view, now that its process is over or runs another program: it has no
-    /// memory any more, and nothing is asked of whatever process has its number. What
-    /// is known by now stays; `told` are mappings that it had, of which those of files
-    /// are added that are not known yet.
+    /// Turns the view into one of an exited (or replaced) program: without memory, and without
+    /// queries about its process id. Known data stays; file mappings from `told` are added for new
+    /// paths.
     #[must_use]
     pub fn into_departed(mut self, told: impl Iterator<Item = MapEntry>) -> Self {
         let mut mappings = self.mappings().to_vec();

@@ -1,5 +1,4 @@
-//! What a process says of itself beside its memory: whose it is, since when it runs,
-//! what it was given.
+//! A process's user, start time and environment.
 
 use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,38 +10,35 @@ use vmscope_records::TimeNs;
 use super::{ProcessView, Source};
 use crate::attach::{MAX_PROC_FILE_BYTES, read_bounded};
 
-/// The variables of an environment, names and values.
+/// Environment variables: names and values.
 pub type Environment = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl ProcessView {
-    /// When it was started (`CLOCK_MONOTONIC`, to a hundredth of a second); of one that
-    /// is over what was known of it ([`ProcessView::begun`]). `None` where it is not
-    /// known.
+    /// Start time (`CLOCK_MONOTONIC`, precise to 10 ms); of an exited process, the time from
+    /// [`ProcessView::begun`]. `None` if unknown.
     #[must_use]
     pub fn started(&self) -> Option<TimeNs> {
         self.started
     }
 
-    /// The same view, of a process that is over and ran this program since `began`.
+    /// Sets the start of this program in an exited process.
     #[must_use]
     pub fn begun(mut self, began: TimeNs) -> Self {
         self.started = Some(began);
         self
     }
 
-    /// Its effective user id when it was looked at; `None` where it was not.
+    /// Effective user id at inspection; `None` without one.
     #[must_use]
     pub fn user(&self) -> Option<u32> {
         self.user
     }
 
-    /// The environment that its program was started with, unless it has overwritten it
-    /// since. What has no `=` is left out.
+    /// Initial environment of the program, unless overwritten. Entries without `=` are dropped.
     ///
     /// # Errors
-    ///
-    /// What the system says: `EACCES` for another user's process, `ENOENT` for one that
-    /// is gone or none; [`io::ErrorKind::FileTooLarge`] where it is longer than 2 MiB.
+    /// I/O errors: `EACCES` for another user's process, `ENOENT` after the exit or without a live
+    /// process, [`io::ErrorKind::FileTooLarge`] beyond 2 MiB.
     pub fn environment(&self) -> io::Result<Environment> {
         if !matches!(self.source, Source::Live { .. }) || !self.is_alive() {
             return Err(io::ErrorKind::NotFound.into());
@@ -60,8 +56,8 @@ impl ProcessView {
     }
 }
 
-/// When a process was started, by the clock ticks since boot that the kernel tells: on
-/// `CLOCK_BOOTTIME`, which goes on while the machine is suspended.
+/// Converts clock ticks since boot to a time. Ticks follow `CLOCK_BOOTTIME`, which counts suspended
+/// time.
 pub(super) fn time_of_ticks(ticks: u64) -> Option<TimeNs> {
     let per_second = sysconf(SysconfVar::CLK_TCK).ok()??;
     let per_second = u128::try_from(per_second).ok().filter(|hz| *hz > 0)?;
@@ -72,8 +68,8 @@ pub(super) fn time_of_ticks(ticks: u64) -> Option<TimeNs> {
     u64::try_from(started).ok().map(TimeNs)
 }
 
-/// What a wall clock showed at `time` (`CLOCK_MONOTONIC`), if neither was set since and
-/// the machine was not suspended.
+/// Wall-clock time of `time` (`CLOCK_MONOTONIC`), if no clock was set since and the machine was not
+/// suspended.
 #[must_use]
 pub fn wall_time(time: TimeNs) -> Option<SystemTime> {
     let ahead = clock(ClockId::CLOCK_REALTIME)?.checked_sub(clock(ClockId::CLOCK_MONOTONIC)?)?;

@@ -24,7 +24,7 @@ fn this_very_process() {
     let file_name = program.file_name().unwrap().to_str().unwrap();
     let module = view.module(|name| name == file_name).unwrap();
     assert!(module.has_code());
-    // An address that is read from memory through a symbol of the file.
+    // An address read from memory through a symbol.
     let found = view.symbols(&module, &["main", "no such symbol"]).unwrap();
     let main = found[0].as_ref().unwrap();
     assert!(view.mapping_at(main.address).unwrap().executable);
@@ -108,7 +108,7 @@ fn a_core_file_with_symbols_from_elsewhere() {
     let view = ProcessView::from_core(core, Some(root));
     let module = view.module(|name| name == "vm").unwrap();
     assert!(module.has_code());
-    // The file of that name has no build-id that would prove it to be the same.
+    // The file has no build-id as proof.
     assert!(matches!(
         view.symbols(&module, &["codeBase"]),
         Err(SymbolError::NotOpened {
@@ -150,7 +150,7 @@ fn dynamic_symbols_are_found_without_the_file() {
         expected[0].as_ref().unwrap().address
     );
     assert_eq!(found[1], None);
-    // None of them: then why the file can't be read is what matters.
+    // No symbol found: the unreadable file is the error.
     let error = without_files.symbols(&libc(&without_files), &["no such symbol"]);
     assert!(matches!(error, Err(SymbolError::NoFiles { .. })));
 }
@@ -199,7 +199,7 @@ fn a_process_tells_when_it_was_started_with_what_and_by_whom() {
     assert!(ago < std::time::Duration::from_secs(60), "{ago:?}");
     assert_eq!(view.user(), Some(nix::unistd::geteuid().as_raw()));
     let given = (b"VMSCOPE_TEST".to_vec(), b"a=b c".to_vec());
-    // It has the environment when it has begun its program, not before.
+    // An empty environment until exec.
     while !view.environment().unwrap().contains(&given) {
         std::thread::yield_now();
     }

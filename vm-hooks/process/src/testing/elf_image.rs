@@ -1,6 +1,6 @@
 //! Small ELF files.
 
-/// A small ELF file that a test makes up: 64-bit, little-endian, x86-64.
+/// A small fake ELF file: 64-bit, little-endian, x86-64.
 #[derive(Clone, Debug, Default)]
 pub struct ElfImage {
     kind: u16,
@@ -9,21 +9,21 @@ pub struct ElfImage {
     symbols: Vec<(String, u64)>,
 }
 
-/// A loaded segment of an [`ElfImage`].
+/// A loaded segment.
 #[derive(Clone, Debug, Default)]
 pub struct ImageSegment {
-    /// Its address as linked.
+    /// Link address.
     pub address: u64,
-    /// What is in the file.
+    /// Contents in the file.
     pub bytes: Vec<u8>,
-    /// How long it is in memory.
+    /// Size in memory, in bytes.
     pub memory_bytes: u64,
-    /// Whether it is mapped executable.
+    /// Executable.
     pub executable: bool,
 }
 
 impl ElfImage {
-    /// An image of that `e_type` with nothing in it.
+    /// An empty image of type `e_type`.
     #[must_use]
     pub fn new(kind: u16) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl ElfImage {
         }
     }
 
-    /// Adds a note. `owner` includes the zero at its end.
+    /// Adds a note. `owner` includes its terminating zero.
     #[must_use]
     pub fn note(mut self, owner: &[u8], kind: u32, content: &[u8]) -> Self {
         for number in [owner.len() as u64, content.len() as u64, u64::from(kind)] {
@@ -52,15 +52,14 @@ impl ElfImage {
         self
     }
 
-    /// Adds a function to the symbol table, 16 bytes long.
+    /// Adds a function of 16 bytes to the symbol table.
     #[must_use]
     pub fn function(mut self, name: &str, address: u64) -> Self {
         self.symbols.push((name.to_owned(), address));
         self
     }
 
-    /// The bytes of the file: header, program headers, notes, symbols, section
-    /// headers, and then the segments one after the other.
+    /// File contents: header, program headers, notes, symbols, section headers, then segments.
     #[must_use]
     pub fn build(&self) -> Vec<u8> {
         let segments_at = 64;

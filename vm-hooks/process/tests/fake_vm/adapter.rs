@@ -140,7 +140,6 @@ impl Adapter for FakeAdapter {
         SampleNeeds {
             registers: 1 << 7,
             stack_bytes: 256,
-            words: vec![self.header],
             sources: Vec::new(),
         }
     }

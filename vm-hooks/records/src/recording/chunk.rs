@@ -1,38 +1,39 @@
-//! A chunk's payload: records one after the other, and how they are read.
+//! Payload of a chunk: records in sequence.
 
 use super::frame::{ChunkHeader, Codec};
+use crate::record::SAMPLES_KIND;
 use crate::wire::{self, WireError};
 use crate::{Content, Record, Sample, TimeNs};
 
-/// A chunk as it was read: decompressed, its checksum verified.
+/// A decompressed chunk with verified checksum.
 #[derive(Clone, Debug)]
 pub struct Chunk {
     header: ChunkHeader,
     payload: Vec<u8>,
 }
 
-/// What a chunk holds, item by item.
+/// An item of a chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    /// A record that is not a sample.
+    /// A record other than a sample.
     Record(Record),
     /// Samples, in time order.
     Samples(Vec<Sample>),
-    /// A record of a kind that this version does not know, skipped.
+    /// A skipped record of an unknown kind.
     Unknown(u32),
-    /// A record of a known kind that could not be decoded, skipped.
+    /// A skipped, undecodable record of a known kind.
     Malformed(u32, WireError),
 }
 
 impl Chunk {
-    /// Decompresses and verifies a chunk; says what is wrong with it otherwise.
+    /// Decompresses and verifies a chunk.
     pub(super) fn decode(header: ChunkHeader, stored: Vec<u8>) -> Result<Self, &'static str> {
         if crc32fast::hash(&stored) != header.payload_crc {
             return Err("a chunk does not match its checksum");
         }
         let payload = match header.codec {
             Codec::Plain => stored,
-            // The output is bounded by what the header claims, which is bounded too.
+            // The header bounds the output.
             Codec::Zstd => zstd::bulk::decompress(&stored, header.raw_bytes)
                 .map_err(|_| "a chunk can't be decompressed")?,
             Codec::Unknown(_) => {
@@ -45,26 +46,26 @@ impl Chunk {
         Ok(Chunk { header, payload })
     }
 
-    /// What kinds it holds.
+    /// Kinds of its records.
     #[must_use]
     pub fn content(&self) -> Content {
         self.header.content
     }
 
-    /// The earliest and the latest time in it.
+    /// Earliest and latest time.
     #[must_use]
     pub fn span(&self) -> (TimeNs, TimeNs) {
         (self.header.from, self.header.to)
     }
 
-    /// How many records it claims to hold, each sample counted.
+    /// Number of records in its header, including single samples.
     #[must_use]
     pub fn records(&self) -> u32 {
         self.header.records
     }
 
-    /// Its records in order. Each is framed by its own length, so one that can't be
-    /// read does not spoil the next; a frame that can't be read ends the chunk.
+    /// Records in order. Each has its own length, so that decoding continues after a malformed
+    /// record; a malformed frame ends the chunk.
     pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
         let mut rest = self.payload.as_slice();
         std::iter::from_fn(move || {
@@ -75,13 +76,13 @@ impl Chunk {
                 rest = &[];
                 return Some(Item::Malformed(0, WireError::Malformed));
             };
-            Some(if kind == wire::SAMPLES_KIND {
+            Some(if kind == SAMPLES_KIND {
                 match wire::decode_samples(body) {
                     Ok(samples) => Item::Samples(samples),
                     Err(error) => Item::Malformed(kind, error),
                 }
             } else {
-                match wire::decode_record(kind, body) {
+                match Record::decode(kind, body) {
                     Some(Ok(record)) => Item::Record(record),
                     Some(Err(error)) => Item::Malformed(kind, error),
                     None => Item::Unknown(kind),
@@ -91,7 +92,7 @@ impl Chunk {
     }
 }
 
-/// Takes `kind, length, body` off the front of `rest`.
+/// Splits `kind, length, body` from the front of `rest`.
 fn take_frame<'a>(rest: &mut &'a [u8]) -> Option<(u32, &'a [u8])> {
     let kind = u32::try_from(prost::encoding::decode_varint(rest).ok()?).ok()?;
     let length = usize::try_from(prost::encoding::decode_varint(rest).ok()?).ok()?;

@@ -1,4 +1,4 @@
-//! The file that a recording is kept in.
+//! The file of a recording.
 
 use super::reader::Reader;
 use super::writer::Store;
@@ -8,36 +8,49 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Room kept free behind the last chunk, so that on a full disk the end (why the
-/// recording stops here) can still be written. 64 KiB holds it many times over.
+/// Space kept free behind the last chunk, so that even a full disk has room for the end record with
+/// its reason. 64 KiB is many times its size.
 const RESERVE_BYTES: u64 = 64 << 10;
 
-/// A recording's file: chunks are appended whole or not at all.
+/// A recording file: appends whole chunks or nothing.
 #[derive(Debug)]
 pub struct RecordingFile {
     file: File,
-    /// Where the next chunk goes.
+    /// Offset of the next chunk.
     length: u64,
-    /// Whether the file system can set space aside.
     can_reserve: bool,
 }
 
-/// Creates the file for a recording: new, a plain file, readable and writable by its
-/// owner alone. A recording that is there already is replaced; anything else is not
-/// touched.
+/// Where [`create_private`] moves an earlier recording: `out.vmscope` to `out.vmscope.old`.
+#[must_use]
+pub fn earlier(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".old");
+    name.into()
+}
+
+/// Creates a recording file: a new plain file with access for its owner only. An existing recording
+/// goes to [`earlier`], where it replaces another one; nothing else is replaced.
 ///
 /// # Errors
-/// `AlreadyExists` when there is something that is not a recording (or not ours),
-/// else what the operating system says.
+/// `AlreadyExists` for another kind (or owner) of file; other I/O errors.
 pub fn create_private(path: &Path) -> io::Result<File> {
     match create_new(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             if !is_replaceable(path)? {
                 return Err(error);
             }
-            std::fs::remove_file(path)?;
+            if std::fs::symlink_metadata(path)?.len() == 0 {
+                std::fs::remove_file(path)?;
+            } else {
+                let earlier = earlier(path);
+                if std::fs::symlink_metadata(&earlier).is_ok() && !is_replaceable(&earlier)? {
+                    return Err(error);
+                }
+                std::fs::rename(path, earlier)?;
+            }
             create_new(path)
         }
         other => other,
@@ -45,21 +58,24 @@ pub fn create_private(path: &Path) -> io::Result<File> {
 }
 
 fn create_new(path: &Path) -> io::Result<File> {
-    // create_new is O_EXCL: a symbolic link planted there is not followed.
+    // create_new is O_EXCL: rejects planted symbolic links.
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    // The umask may have taken the owner's own bits away.
+    // A umask may remove permissions of the owner.
     file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
 }
 
-/// Whether what is at `path` is a recording of this user, or an empty file.
+/// Whether `path` is this user's recording, or an empty file.
 fn is_replaceable(path: &Path) -> io::Result<bool> {
     let metadata = std::fs::symlink_metadata(path)?;
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
     if !metadata.is_file() || metadata.uid() != nix::unistd::geteuid().as_raw() {
         return Ok(false);
     }
@@ -76,7 +92,7 @@ fn is_replaceable(path: &Path) -> io::Result<bool> {
 }
 
 impl RecordingFile {
-    /// A recording in a file just created by [`create_private`].
+    /// A recording in a file from [`create_private`].
     #[must_use]
     pub fn new(file: File) -> Self {
         RecordingFile {
@@ -86,16 +102,16 @@ impl RecordingFile {
         }
     }
 
-    /// A recording that is to be added to. A torn last chunk is cut off: what follows
-    /// would be taken for the rest of it.
+    /// Opens a recording for appending. Removes an incomplete last chunk: readers would count
+    /// appended bytes as its rest.
     ///
     /// # Errors
-    /// What the operating system says; `InvalidData` when it is no recording.
+    /// I/O errors; `InvalidData` if `file` is no recording.
     pub fn append_to(mut file: File) -> io::Result<Self> {
         let mut length = file.seek(SeekFrom::End(0))?;
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         let mut reader = Reader::open(&mut file).map_err(invalid)?;
-        // From header to header: payloads do not matter here.
+        // Headers suffice; skip payloads.
         while reader
             .next_chunk(Content::default())
             .map_err(invalid)?
@@ -114,18 +130,18 @@ impl RecordingFile {
         })
     }
 
-    /// Gives back what was set aside and leaves the file at its length.
+    /// Releases reserved space and truncates the file to its length.
     ///
     /// # Errors
-    /// What the operating system says, a delayed write error included.
+    /// I/O errors, including delayed write errors.
     pub fn finish(self) -> io::Result<File> {
         self.file.set_len(self.length)?;
         self.file.sync_data()?;
         Ok(self.file)
     }
 
-    /// Sets `bytes` and the reserve aside behind the end. Where the file system can't
-    /// do that, a full disk shows itself in the write.
+    /// Reserves `bytes` and the end's space. On file systems without reservation, writes fail on a
+    /// full disk instead.
     fn reserve(&mut self, bytes: u64) -> io::Result<()> {
         if !self.can_reserve {
             return Ok(());
@@ -141,8 +157,7 @@ impl RecordingFile {
             ) {
                 Ok(()) => return Ok(()),
                 Err(Errno::EINTR) => {}
-                // No room, quota or size limit: the reserve of the chunk before is
-                // still there for the end.
+                // No space, quota or size limit: the previous reservation still covers the end.
                 Err(error @ (Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG)) => {
                     return Err(error.into());
                 }
@@ -165,8 +180,7 @@ impl RecordingFile {
                 Ok(())
             }
             Err(error) => {
-                // All or nothing: a torn chunk is taken back. If that fails too, the
-                // reader drops it.
+                // Removes an incomplete chunk. If that fails, readers drop it.
                 let _ = self.file.set_len(self.length);
                 Err(error)
             }

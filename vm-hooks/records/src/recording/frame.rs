@@ -1,64 +1,55 @@
-//! The file's and the chunks' headers, as bytes. Pure: no I/O.
+//! File and chunk headers as bytes, without I/O.
 
 use crate::{Content, TimeNs};
 
-/// The first bytes of every recording. The first one is not ASCII, so that no text
-/// file begins like this.
+/// Start of every recording; its first byte is not ASCII, unlike text files.
 pub(super) const FILE_MAGIC: [u8; 8] = *b"\x89VMSCOPE";
 
-/// Recordings of another major version can't be read.
+/// Readers reject other major versions.
 pub const VERSION_MAJOR: u16 = 1;
 
-/// Recordings of a later minor version may hold kinds and fields that this one
-/// skips, counting them.
+/// Readers skip and count unknown kinds and fields of later minor versions.
 pub const VERSION_MINOR: u16 = 0;
 
-/// Length of the file's header.
 pub(super) const FILE_HEADER_BYTES: usize = 16;
 
-/// The first bytes of every chunk.
+/// Start of every chunk.
 pub(super) const CHUNK_MAGIC: [u8; 4] = *b"VMSC";
 
-/// Length of a chunk's header.
 pub(super) const CHUNK_HEADER_BYTES: usize = 48;
 
-/// The most bytes that a chunk may have before compression: what a reader must be
-/// ready to allocate for one. 4 MiB: far above what a second of samples needs
-/// without stacks, and small beside what a machine has.
+/// Maximum size of a chunk before compression, which readers must be able to allocate. 4 MiB far
+/// exceeds a second of samples without stacks.
 pub const MAX_RAW_BYTES: usize = 4 << 20;
 
-/// How a chunk's payload is stored.
+/// Compression of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
-    /// As it is.
+    /// Uncompressed.
     Plain,
     /// One zstd frame (RFC 8878).
     Zstd,
-    /// In a way that this version does not know: such a chunk is passed over by its
-    /// length, and noted.
+    /// Unknown to this version: readers skip and note the chunk.
     Unknown(u8),
 }
 
-/// A chunk's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ChunkHeader {
     pub codec: Codec,
-    /// What is inside.
     pub content: Content,
-    /// Bytes of the payload before compression, at most [`MAX_RAW_BYTES`].
+    /// Payload bytes before compression, at most [`MAX_RAW_BYTES`].
     pub raw_bytes: usize,
-    /// Bytes of the payload as stored.
+    /// Stored payload bytes.
     pub stored_bytes: usize,
-    /// CRC-32 of the payload as stored.
+    /// CRC-32 of the stored payload.
     pub payload_crc: u32,
-    /// The earliest and the latest time in it.
+    /// Earliest and latest time.
     pub from: TimeNs,
     pub to: TimeNs,
-    /// How many records it holds, each sample counted.
+    /// Number of records, including single samples.
     pub records: u32,
 }
 
-/// The file's header.
 pub(super) fn file_header() -> [u8; FILE_HEADER_BYTES] {
     let mut bytes = [0; FILE_HEADER_BYTES];
     bytes[..8].copy_from_slice(&FILE_MAGIC);
@@ -69,18 +60,17 @@ pub(super) fn file_header() -> [u8; FILE_HEADER_BYTES] {
     bytes
 }
 
-/// What a file begins with.
+/// Classification of a file's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileStart {
-    /// A recording of this version (major, minor).
+    /// A recording with this version (major, minor).
     Recording(u16, u16),
-    /// Not a recording.
+    /// No recording.
     Foreign,
-    /// A recording's first bytes with a header that was damaged.
+    /// A recording with a damaged header.
     Damaged,
 }
 
-/// Judges a file by its first bytes.
 pub(super) fn judge_start(bytes: &[u8; FILE_HEADER_BYTES]) -> FileStart {
     if bytes[..8] != FILE_MAGIC {
         return FileStart::Foreign;
@@ -92,7 +82,7 @@ pub(super) fn judge_start(bytes: &[u8; FILE_HEADER_BYTES]) -> FileStart {
 }
 
 impl ChunkHeader {
-    /// The header's bytes. Lengths are below [`MAX_RAW_BYTES`] and so fit.
+    /// Lengths are at most [`MAX_RAW_BYTES`] and fit.
     pub fn to_bytes(self) -> [u8; CHUNK_HEADER_BYTES] {
         let length = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes();
         let mut bytes = [0; CHUNK_HEADER_BYTES];
@@ -114,7 +104,6 @@ impl ChunkHeader {
         bytes
     }
 
-    /// The header in `bytes`, or why it is none.
     pub fn parse(bytes: &[u8; CHUNK_HEADER_BYTES]) -> Result<Self, &'static str> {
         if bytes[..4] != CHUNK_MAGIC {
             return Err("no chunk begins here");
@@ -138,8 +127,7 @@ impl ChunkHeader {
             to: TimeNs(u64_at(bytes, 32)),
             records: u32_at(bytes, 40),
         };
-        // zstd adds a few bytes to what it can't compress; the writer stores such
-        // payloads plain.
+        // zstd enlarges incompressible payloads; the writer stores those plain.
         if header.raw_bytes > MAX_RAW_BYTES || header.stored_bytes > MAX_RAW_BYTES {
             return Err("a chunk claims to be larger than any may be");
         }

@@ -1,59 +1,54 @@
-//! Gathering records into chunks, before they go anywhere.
+//! Collects records into chunks.
 
 use super::chunk::put_frame;
 use super::frame::{self, ChunkHeader, Codec, MAX_RAW_BYTES};
+use crate::record::SAMPLES_KIND;
 use crate::wire;
 use crate::{Content, LossReason, Lost, Record, Sample, SampleDetail, Stream, TimeNs};
 use std::collections::VecDeque;
 
-/// A chunk is closed at this size, well below what it may have: a record that is
-/// larger than the rest still fits.
+/// A chunk is closed at this size, far below the maximum: one more large record still fits.
 const TARGET_RAW_BYTES: usize = 512 << 10;
 
-/// Samples are encoded in batches of at most so many, which bounds what a reader
-/// decodes at once.
+/// Maximum number of samples per batch, which bounds a reader's decoding.
 const MAX_BATCH: usize = 4096;
 
-/// Batches are also closed at so many bytes of details (chains, stacks).
+/// Maximum size of a batch's details (chains, stacks).
 const MAX_BATCH_DETAIL_BYTES: usize = 256 << 10;
 
-/// The most bytes of one record: it fits beside what a chunk may hold already.
+/// Maximum size of a record: the rest of an open chunk.
 const MAX_RECORD_BYTES: usize = MAX_RAW_BYTES - TARGET_RAW_BYTES - 32;
 
-/// zstd's level. 3 is its default; at the rates of a profiler the level does not
-/// show in CPU time.
+/// zstd's default. At a profiler's data rates the level does not affect CPU time measurably.
 const ZSTD_LEVEL: i32 = 3;
 
-/// A finished chunk: header and payload.
+/// A complete chunk: header and payload.
 #[derive(Clone, Debug)]
 pub(super) struct Finished {
     pub content: Content,
-    /// The earliest time in it.
     pub from: TimeNs,
-    /// The latest time in it.
     pub to: TimeNs,
     pub records: u32,
     pub bytes: Vec<u8>,
 }
 
-/// Gathers records; finished chunks queue up in `ready`.
+/// Collects records; complete chunks queue up in `ready`.
 #[derive(Debug, Default)]
 pub(super) struct Gatherer {
-    /// Records that are neither samples nor lifetimes.
+    /// Records other than samples and lifetimes.
     state: Gathering,
     lifetimes: Gathering,
     /// Encoded batches of samples.
     samples: Gathering,
-    /// Samples of the batch being gathered.
+    /// Samples of the open batch.
     batch: Vec<Sample>,
     batch_detail_bytes: usize,
     scratch: Vec<u8>,
-    /// Chunks to be taken, in order.
     pub ready: VecDeque<Finished>,
 }
 
 impl Gatherer {
-    /// Adds a record. One that no chunk can hold is replaced by a [`Lost`].
+    /// Adds a record, or a [`Lost`] if the record exceeds any chunk.
     pub fn put(&mut self, record: Record) {
         let record = match record {
             Record::Sample(sample) => return self.put_sample(sample),
@@ -61,7 +56,7 @@ impl Gatherer {
         };
         let (content, time) = (record.content(), record.time());
         self.scratch.clear();
-        let Some(kind) = wire::encode_record(&record, &mut self.scratch) else {
+        let Some(kind) = record.encode(&mut self.scratch) else {
             return;
         };
         if self.scratch.len() > MAX_RECORD_BYTES {
@@ -74,7 +69,7 @@ impl Gatherer {
         };
         gathering.put(kind, &self.scratch, 1, time, time);
         if gathering.payload.len() >= TARGET_RAW_BYTES {
-            // What lifetimes refer to comes first: a file that ends here makes sense.
+            // References come first: a file truncated here is consistent.
             self.close(Content::STATE);
             if content == Content::LIFETIMES {
                 self.close(content);
@@ -82,8 +77,7 @@ impl Gatherer {
         }
     }
 
-    /// Finishes everything gathered so far: state first, then lifetimes and samples,
-    /// which refer to it.
+    /// Closes all open chunks: state first, then lifetimes and samples, which refer to it.
     pub fn flush(&mut self) {
         self.close_batch();
         self.close(Content::STATE);
@@ -94,7 +88,7 @@ impl Gatherer {
     fn put_sample(&mut self, sample: Sample) {
         let detail_bytes = sample.detail.as_deref().map_or(0, most_detail_bytes);
         if self.batch_detail_bytes + detail_bytes > MAX_BATCH_DETAIL_BYTES {
-            // One that is too large for any chunk takes no other sample with it.
+            // An oversized sample gets its own batch.
             self.close_batch();
         }
         self.batch_detail_bytes += detail_bytes;
@@ -113,19 +107,18 @@ impl Gatherer {
         let from = self.batch.iter().map(|sample| sample.time).min();
         let to = self.batch.iter().map(|sample| sample.time).max();
         if self.scratch.len() > MAX_RECORD_BYTES {
-            // One sample with megabytes of stack: no engine makes it, an import might.
-            // It is alone in its batch.
+            // A lone sample with megabytes of stack, possible in imports only.
             self.batch.clear();
             self.batch_detail_bytes = 0;
             return self.put(too_large(Content::SAMPLES, to.unwrap_or_default()));
         }
         let count = u32::try_from(self.batch.len()).unwrap_or(u32::MAX);
         self.samples
-            .put(wire::SAMPLES_KIND, &self.scratch, count, from, to);
+            .put(SAMPLES_KIND, &self.scratch, count, from, to);
         self.batch.clear();
         self.batch_detail_bytes = 0;
         if self.samples.payload.len() >= TARGET_RAW_BYTES {
-            // What samples refer to comes first: a file that ends here makes sense.
+            // References come first: a file truncated here is consistent.
             self.close(Content::STATE);
             self.close(Content::SAMPLES);
         }
@@ -141,19 +134,18 @@ impl Gatherer {
     }
 }
 
-/// About the most bytes that `detail` can take in a message.
+/// Approximate maximum size of `detail` in a message.
 fn most_detail_bytes(detail: &SampleDetail) -> usize {
     let chain = detail.chain.as_ref();
     let addresses = chain.map_or(0, |chain| chain.kernel.len() + chain.user.len());
     let registers = detail.registers.as_ref().map_or(0, |r| r.values.len());
     let stack = detail.stack.as_ref().map_or(0, |stack| stack.bytes.len());
-    // Ten bytes: the longest varint. A word is two, with their tags.
+    // Ten bytes: the longest varint. A word takes two, with tags.
     32 + 10 * (addresses + registers) + 24 * detail.words.len() + stack
 }
 
-/// A recording of one chunk with that payload, whatever it is, behind headers that are
-/// right: what tests and fuzzers need to get past the checksums. A payload that is too
-/// large for a chunk is cut.
+/// A recording with one chunk of arbitrary payload and correct headers: lets tests and fuzzers pass
+/// the checksums. Truncates oversized payloads.
 #[must_use]
 pub fn plain_recording(payload: &[u8]) -> Vec<u8> {
     let payload = &payload[..payload.len().min(MAX_RAW_BYTES)];
@@ -185,7 +177,7 @@ fn too_large(content: Content, time: TimeNs) -> Record {
     })
 }
 
-/// A chunk being gathered.
+/// An open chunk.
 #[derive(Debug, Default)]
 struct Gathering {
     payload: Vec<u8>,
@@ -212,7 +204,7 @@ impl Gathering {
         }
     }
 
-    /// Takes what was gathered as a finished chunk, if there is anything.
+    /// The complete chunk; `None` if empty.
     fn take(&mut self, content: Content) -> Option<Finished> {
         if self.payload.is_empty() {
             return None;

@@ -1,5 +1,4 @@
-//! Keeping only the newest part of a recording, in memory, until it is saved
-//! (`--keep-last`).
+//! Keeps the newest part of a recording in memory until saved (`--keep-last`).
 
 use super::gather::{Finished, Gatherer};
 use super::state::LastingState;
@@ -9,42 +8,39 @@ use crate::{
 };
 use std::collections::{HashSet, VecDeque};
 
-/// A recording that is a circular buffer in time.
+/// A recording as a circular buffer over time.
 ///
-/// Samples and lifetimes are kept as finished chunks and dropped when they are
-/// older than the window; of everything else, what the window needs to make sense.
-/// Memory is bounded by the window, by about twice `max_bytes`, and by what is alive in
-/// the target, not by how long it runs.
+/// Keeps samples and lifetimes as complete chunks until older than the window, and other records as
+/// long as kept samples need them. Memory is bounded by the window, by about twice `max_bytes`, and
+/// by live state of the target, independent of the recording's duration.
 #[derive(Debug)]
 pub struct KeepLast {
     window: DurationNs,
     max_bytes: usize,
     gatherer: Gatherer,
     chunks: VecDeque<Kept>,
-    /// The methods that the lifetimes being gathered refer to.
+    /// Methods referenced by lifetimes of the open chunk.
     lifetime_methods: HashSet<MethodKey>,
     chunk_bytes: usize,
     state: LastingState,
-    /// When what has become irrelevant was last forgotten.
+    /// Time of the last removal of old state.
     forgotten_at: TimeNs,
     newest: TimeNs,
-    /// The latest time of anything that was dropped.
+    /// Latest time of dropped chunks.
     dropped_to: Option<TimeNs>,
-    /// Whether `max_bytes` made the window shorter than asked for.
+    /// Whether `max_bytes` shortened the window.
     squeezed: bool,
 }
 
-/// A chunk that is kept.
 #[derive(Debug)]
 struct Kept {
     chunk: Finished,
-    /// The methods that its lifetimes refer to.
+    /// Methods referenced by its lifetimes.
     methods: HashSet<MethodKey>,
 }
 
 impl KeepLast {
-    /// Keeps the newest `window` of what is put in, in at most about `max_bytes` of
-    /// chunks.
+    /// Keeps the newest `window` in about `max_bytes` of chunks.
     #[must_use]
     pub fn new(window: DurationNs, max_bytes: usize) -> Self {
         KeepLast {
@@ -64,8 +60,7 @@ impl KeepLast {
 
     /// Adds a record.
     pub fn put(&mut self, record: Record) {
-        // A reading of CPU time is ahead of the samples that are still on their way: by
-        // its time the window would be shorter than asked for.
+        // CPU time readings precede samples still in flight: their times would shorten the window.
         if let Some(time) = record.time()
             && !matches!(record, Record::ThreadCpu(_))
         {
@@ -85,19 +80,18 @@ impl KeepLast {
         }
     }
 
-    /// Closes the chunk being gathered and forgets what is too old; to be called
-    /// about once a second: that is how coarse the window's edge is. What only samples
-    /// before the edge refer to goes by and by: it takes going through all of it.
+    /// Closes the open chunk and drops old data. Call about once per second, which is the precision
+    /// of the window's edge. State of dropped samples goes later, since its removal visits all
+    /// state.
     pub fn flush(&mut self) {
         self.gatherer.flush();
         self.take_ready();
         let horizon = self.newest.minus(self.window);
         self.drop_chunks(horizon);
-        // A chunk that reaches into the window may begin before it: what its first
-        // samples refer to must stay.
+        // A kept chunk may begin before the window; its first samples need their state.
         let oldest = self.chunks.iter().map(|kept| kept.chunk.from).min();
         let horizon = match (oldest, self.dropped_to) {
-            // There is nothing before it any more.
+            // Earlier chunks are already dropped.
             (Some(oldest), Some(_)) => oldest,
             (Some(oldest), None) => oldest.min(horizon),
             (None, _) => horizon,
@@ -110,7 +104,7 @@ impl KeepLast {
         let lifetimes = self.chunks.iter().flat_map(|kept| &kept.methods);
         self.state.sweep_methods(lifetimes);
         if self.state.gone_bytes() + self.chunk_bytes > self.max_bytes {
-            // What it refers to goes the next time.
+            // Its state goes with the next flush.
             for _ in 0..(self.chunks.len() / 8).max(1) {
                 if self.chunks.len() > 1 {
                     self.squeezed = true;
@@ -127,8 +121,7 @@ impl KeepLast {
         }
     }
 
-    /// Drops chunks that end before `horizon`, and the oldest of those that are too
-    /// many.
+    /// Drops chunks that end before `horizon`, and the oldest ones beyond `max_bytes`.
     fn drop_chunks(&mut self, horizon: TimeNs) {
         while let Some(Kept { chunk: oldest, .. }) = self.chunks.front() {
             let too_many = self.chunk_bytes > self.max_bytes && self.chunks.len() > 1;
@@ -140,7 +133,7 @@ impl KeepLast {
         }
     }
 
-    /// Samples that are kept.
+    /// Number of kept samples.
     #[must_use]
     pub fn samples(&self) -> u64 {
         let samples = self
@@ -151,16 +144,16 @@ impl KeepLast {
         samples.map(|chunk| u64::from(chunk.records)).sum()
     }
 
-    /// Bytes of samples and lifetimes that are kept, compressed.
+    /// Compressed bytes of kept samples and lifetimes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.chunk_bytes as u64
     }
 
-    /// Writes what is kept as a recording of its own, and goes on keeping.
+    /// Writes kept data as a separate recording, and continues.
     ///
     /// # Errors
-    /// [`WriteError`] when the store does not take it.
+    /// [`WriteError`] if the store fails.
     pub fn save<S: Store>(
         &mut self,
         store: S,
@@ -168,7 +161,7 @@ impl KeepLast {
     ) -> Result<(S, Written), WriteError> {
         self.flush();
         let mut writer = Writer::begin(store)?;
-        // Where this fails the end says so: the writer remembers.
+        // The writer remembers a failure and reports it at the end.
         let _ = self.write(&mut writer);
         writer.end(end)
     }
@@ -187,7 +180,7 @@ impl KeepLast {
         Ok(())
     }
 
-    /// How many records are kept beside samples and lifetimes.
+    /// Number of kept records other than samples and lifetimes.
     #[must_use]
     pub fn state_records(&self) -> usize {
         self.state.records().count()
@@ -223,7 +216,7 @@ impl KeepLast {
                 methods,
             });
         }
-        // Not only when the second is over: stacks may fill gigabytes before.
+        // Before the second elapses too: stacks may take gigabytes.
         self.drop_chunks(self.newest.minus(self.window));
     }
 }

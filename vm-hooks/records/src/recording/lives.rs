@@ -1,22 +1,21 @@
-//! What is kept of a process, a thread and a constituent, and which of the latter are still
-//! needed because a forked process has them of an ended ancestor.
+//! Kept processes, threads and constituents, and the selection of constituents that forked
+//! processes inherit from ended ancestors.
 
 use crate::{
     Constituent, ConstituentGone, ConstituentMoved, Process, ProcessEnd, ProcessKey, Record, TimeNs,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A process's life so far.
 #[derive(Debug)]
 pub(super) struct ProcessLife {
     pub process: Process,
-    /// Whether it began with the mappings and the code of its parent.
+    /// Whether it inherited mappings and code from its parent.
     pub forked: bool,
     pub end: Option<ProcessEnd>,
 }
 
 impl ProcessLife {
-    /// The process that it inherited from.
+    /// The process it inherits from.
     fn heir_of(&self) -> Option<ProcessKey> {
         self.process.parent.filter(|_| self.forked)
     }
@@ -26,7 +25,6 @@ impl ProcessLife {
     }
 }
 
-/// A thread's start and end.
 #[derive(Debug)]
 pub(super) struct ThreadLife {
     pub process: ProcessKey,
@@ -34,7 +32,6 @@ pub(super) struct ThreadLife {
     pub ended: Option<TimeNs>,
 }
 
-/// A constituent's life so far.
 #[derive(Debug)]
 pub(super) struct CodeLife {
     pub constituent: Box<Constituent>,
@@ -52,8 +49,7 @@ impl CodeLife {
         }
     }
 
-    /// More is known of it. It was there since it was told first, at the place it had
-    /// then.
+    /// Adds later data; start time and first address stay.
     pub fn told_again(&mut self, constituent: Constituent) {
         let known = &mut *self.constituent;
         *known = Constituent {
@@ -65,7 +61,7 @@ impl CodeLife {
         };
     }
 
-    /// About what it takes, in bytes.
+    /// Approximate memory in bytes.
     pub fn bytes(&self) -> usize {
         let one = &self.constituent;
         size_of::<Self>() + size_of::<Constituent>() + one.name.len() + one.map.heap_bytes()
@@ -75,14 +71,14 @@ impl CodeLife {
         self.gone.as_ref().is_some_and(|gone| gone.time < horizon)
     }
 
-    /// Whether it was there at one of these times, which are ascending.
+    /// Whether it existed at one of the ascending `times`.
     pub fn was_there(&self, times: &[TimeNs]) -> bool {
         let until = self.gone.as_ref().map(|gone| gone.time);
         has_any(times, self.constituent.since, until)
     }
 
-    /// Forgets moves before `horizon`, but for those that say where it was at the horizon
-    /// and at `times`, which are ascending.
+    /// Drops moves before `horizon`, except those that determine the address at the horizon and at
+    /// the ascending `times`.
     pub fn forget_moves(&mut self, horizon: TimeNs, times: &[TimeNs]) {
         let next = self.moves.iter().skip(1).map(|moved| Some(moved.time));
         let next: Vec<_> = next.chain([None]).collect();
@@ -94,29 +90,27 @@ impl CodeLife {
     }
 }
 
-/// Whether one of `times`, which are ascending, is in `[from, until)`.
+/// Whether one of the ascending `times` lies in `[from, until)`.
 fn has_any(times: &[TimeNs], from: TimeNs, until: Option<TimeNs>) -> bool {
     let first = times.get(times.partition_point(|&time| time < from));
     first.is_some_and(|&first| until.is_none_or(|until| first < until))
 }
 
-/// Processes that ended before the time that matters, and what of them is needed
-/// nevertheless.
+/// Processes that ended before the horizon, and the needed ones among them.
 #[derive(Debug, Default)]
 pub(super) struct Departed {
-    /// All that ended.
+    /// All ended processes.
     pub all: HashSet<ProcessKey>,
-    /// Those of them whose code, or whose ancestors' code, others have.
+    /// Ended processes with code (own or inherited) that others inherit.
     pub needed: HashSet<ProcessKey>,
-    /// How many more of those there are.
+    /// Number of such processes beyond the maximum.
     pub too_many: usize,
-    /// When a process handed its code on to another that is needed; ascending.
+    /// Ascending times of forks with needed children, by parent.
     forks: HashMap<ProcessKey, Vec<TimeNs>>,
 }
 
 impl Departed {
-    /// Of the processes that ended before `horizon`, at most `most` are needed for
-    /// their code.
+    /// At most `most` of the processes that ended before `horizon` count as needed.
     pub fn of<'a>(
         processes: &BTreeMap<ProcessKey, ProcessLife>,
         code: impl Iterator<Item = &'a CodeLife>,
@@ -128,7 +122,7 @@ impl Departed {
             all: ended.map(|(key, _)| *key).collect(),
             ..Departed::default()
         };
-        // Upwards from all that have not ended. A parent's key is before its child's.
+        // Bottom-up from live processes: a parent's key precedes its child's.
         let mut heirs: HashSet<ProcessKey> = HashSet::new();
         for (key, life) in processes.iter().rev() {
             if departed.all.contains(key) && !heirs.contains(key) {
@@ -150,7 +144,7 @@ impl Departed {
             .filter(|life| departed.is_inherited(life))
             .map(|life| life.constituent.process)
             .collect();
-        // Downwards: who hands on what it has of another.
+        // Top-down: descendants pass on inherited code.
         for (key, life) in processes {
             if life
                 .heir_of()
@@ -169,18 +163,17 @@ impl Departed {
         departed
     }
 
-    /// When a process handed its code on to another that is needed; ascending.
+    /// Ascending times of forks with needed children.
     pub fn forks_of(&self, process: ProcessKey) -> &[TimeNs] {
         self.forks.get(&process).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a process that is needed has a constituent of its parent, or its
-    /// parent's parent.
+    /// Whether a needed process inherited the constituent.
     pub fn is_inherited(&self, life: &CodeLife) -> bool {
         life.was_there(self.forks_of(life.constituent.process))
     }
 
-    /// Whether nothing of a process is needed.
+    /// Whether an ended process is not needed.
     pub fn is_forgotten(&self, process: ProcessKey) -> bool {
         self.all.contains(&process) && !self.needed.contains(&process)
     }

@@ -1,8 +1,8 @@
-//! The mappings of one address space, as far as a window of time needs them.
+//! Mappings of one address space during a time window.
 
 use crate::{FileOffset, Mapping, ModuleKey, ProcessKey, TimeNs};
 
-/// Mappings, each with the time at which something else took its place.
+/// Mappings with the times of their replacement.
 #[derive(Debug, Default)]
 pub(super) struct Mappings(Vec<MappingLife>);
 
@@ -13,7 +13,7 @@ struct MappingLife {
 }
 
 impl Mappings {
-    /// Adds a mapping, which replaces what it overlaps.
+    /// Adds a mapping; replaces overlapping ones.
     pub fn map(&mut self, mapping: Mapping) {
         self.unmap(mapping.start.0, mapping.end.0, mapping.time);
         self.0.push(MappingLife {
@@ -22,9 +22,8 @@ impl Mappings {
         });
     }
 
-    /// Takes `[start, end)` away at `time`. Of a mapping that reaches beyond it the
-    /// rest goes on as a mapping of its own: else one that is never covered whole
-    /// would be kept for ever.
+    /// Removes `[start, end)` at `time`. The rest of a partly covered mapping becomes its own
+    /// mapping: otherwise a mapping never covered whole would stay forever.
     pub fn unmap(&mut self, start: u64, end: u64, time: TimeNs) {
         let mut rests = Vec::new();
         for life in &mut self.0 {
@@ -47,7 +46,7 @@ impl Mappings {
         }));
     }
 
-    /// What a process that is forked now starts with.
+    /// Initial mappings of a forked process.
     pub fn forked(&self, child: ProcessKey, time: TimeNs) -> Mappings {
         let living = self.0.iter().filter(|life| life.gone.is_none());
         let copies = living.map(|life| MappingLife {
@@ -61,26 +60,25 @@ impl Mappings {
         Mappings(copies.collect())
     }
 
-    /// Forgets what was gone before `horizon`.
+    /// Drops mappings replaced before `horizon`.
     pub fn forget_before(&mut self, horizon: TimeNs) {
         self.0
             .retain(|life| life.gone.is_none_or(|gone| gone >= horizon));
     }
 
-    /// What is kept.
     pub fn iter(&self) -> impl Iterator<Item = &Mapping> {
         self.0.iter().map(|life| &life.mapping)
     }
 
-    /// The modules that are referred to.
+    /// Referenced modules.
     pub fn modules(&self) -> impl Iterator<Item = ModuleKey> + '_ {
         self.iter().filter_map(|mapping| mapping.module)
     }
 }
 
 impl Mapping {
-    /// The part `[start, end)` of this mapping. It is as old as the whole: what is mapped
-    /// anew would end the code that a VM has in it.
+    /// Part `[start, end)` of this mapping, with its old time: a later mapping would end VM code in
+    /// it.
     fn piece(&self, start: u64, end: u64) -> Mapping {
         let before = start.wrapping_sub(self.start.0);
         Mapping {

@@ -1,8 +1,7 @@
-//! The recording: one append-only file of framed, checksummed, compressed chunks.
+//! Recordings: append-only files of framed, checksummed, compressed chunks.
 //!
-//! [`Writer`] makes one, [`Reader`] reads one, whole or damaged; [`KeepLast`] holds
-//! only the newest part in memory until it is saved. `FORMAT.md` beside this
-//! crate's `Cargo.toml` describes the bytes.
+//! [`Writer`] writes one, [`Reader`] reads one, whole or damaged; [`KeepLast`] keeps the newest
+//! part in memory until saved. `FORMAT.md` describes the bytes.
 
 mod chunk;
 mod file;
@@ -16,7 +15,7 @@ mod state;
 mod writer;
 
 pub use chunk::{Chunk, Item};
-pub use file::{RecordingFile, create_private};
+pub use file::{RecordingFile, create_private, earlier};
 pub use frame::{MAX_RAW_BYTES, VERSION_MAJOR, VERSION_MINOR};
 #[doc(hidden)]
 pub use gather::plain_recording;

@@ -1,4 +1,4 @@
-//! Reading a recording, whole or damaged.
+//! Reads recordings, whole or damaged.
 
 use super::chunk::Chunk;
 use super::frame::{
@@ -7,98 +7,97 @@ use super::frame::{
 use crate::{Content, TimeNs};
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// The search for the next chunk behind a damage reads so much at first …
+/// Size of the first read in the search behind damage.
 const FIRST_SEARCH_BYTES: usize = 512;
 
-/// … and at most so much at once.
+/// Maximum size of later reads.
 const MAX_SEARCH_BYTES: usize = 64 << 10;
 
-/// A recording can't be read at all, or not further.
+/// An unreadable recording.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The operating system failed us.
-    #[error("reading at byte {offset} failed: {source}")]
+    /// An I/O error.
+    #[error("reading at byte {offset} failed")]
     Io {
-        /// Where.
+        /// File offset.
         offset: u64,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// The file is empty.
+    /// An empty file.
     #[error("the file is empty: nothing was recorded")]
     Empty,
-    /// The file is something else.
+    /// Another kind of file.
     #[error("this is not a vmscope recording")]
     NotARecording,
-    /// The file begins like a recording, but its header is damaged or torn.
+    /// A recording with a damaged or incomplete header.
     #[error("the recording's header is damaged")]
     HeaderDamaged,
-    /// The recording was made by a later vmscope.
+    /// A recording of a later vmscope.
     #[error(
         "the recording has format version {major}.{minor}; this vmscope reads version {}: \
          use the vmscope that made it, or a later one",
         frame::VERSION_MAJOR
     )]
     NewerVersion {
-        /// Its major version.
+        /// Major version.
         major: u16,
-        /// Its minor version.
+        /// Minor version.
         minor: u16,
     },
 }
 
-/// A stretch of the file that could not be read and was skipped.
+/// A skipped, unreadable part of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Its first byte.
+    /// First byte.
     pub offset: u64,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub bytes: u64,
-    /// What is wrong with it.
+    /// Cause.
     pub why: &'static str,
-    /// Whether it reaches to the end of the file: a torn last chunk, as a crash in
-    /// mid-write leaves it.
+    /// Whether it extends to the file's end: an incomplete last chunk, typical after a crash.
     pub at_end: bool,
 }
 
-/// How the reading went.
+/// Damage found during reading.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
-    /// What was skipped because it was damaged. At most [`Ending::MAX_DAMAGES`] are
-    /// listed, the first ones and the last; the rest only counted.
+    /// Skipped parts: at most [`Ending::MAX_DAMAGES`], the first ones and the last; others are only
+    /// counted.
     pub damages: Vec<Damage>,
-    /// How many stretches were skipped.
+    /// Number of skipped parts.
     pub damage_count: u64,
-    /// How many bytes were skipped.
+    /// Number of skipped bytes.
     pub damaged_bytes: u64,
-    /// The latest time in any chunk.
+    /// Latest time of all chunks.
     pub last_time: TimeNs,
 }
 
 impl Ending {
-    /// So many damages are listed.
+    /// Maximum length of `damages`.
     pub const MAX_DAMAGES: usize = 64;
 }
 
-/// Reads a recording chunk by chunk, from any source that can seek.
+/// Reads a recording by chunks from a seekable source.
 #[derive(Debug)]
 pub struct Reader<R> {
     source: R,
     offset: u64,
     length: u64,
     version: (u16, u16),
-    /// Whether the file's header can't be read; its version is a guess then.
+    /// Damaged file header: `version` is a guess.
     header_damaged: bool,
     ending: Ending,
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Begins to read.
+    /// Opens a recording.
     ///
     /// # Errors
-    /// [`ReadError`] when it is not a recording that this version can read.
+    /// [`ReadError`] if this version can't read `source`.
     pub fn open(mut source: R) -> Result<Self, ReadError> {
         let length = source
             .seek(SeekFrom::End(0))
@@ -139,8 +138,8 @@ impl<R: Read + Seek> Reader<R> {
                 return Ok(reader);
             }
         };
-        // A chunk right behind it shows that this is a recording all the same: a
-        // flipped bit in 16 bytes must not cost all the others.
+        // A valid chunk behind it proves a recording: a flipped bit in 16 bytes must not cost all
+        // chunks.
         let after = FILE_HEADER_BYTES as u64;
         let Some(Ok(_)) = reader.header_at(after)? else {
             return Err(refusal);
@@ -151,13 +150,13 @@ impl<R: Read + Seek> Reader<R> {
         Ok(reader)
     }
 
-    /// The recording's format version, major and minor.
+    /// Format version, major and minor.
     #[must_use]
     pub fn version(&self) -> (u16, u16) {
         self.version
     }
 
-    /// Goes back to the first chunk. What [`Reader::ending`] says begins anew.
+    /// Returns to the first chunk and resets [`Reader::ending`].
     pub fn rewind(&mut self) {
         self.offset = FILE_HEADER_BYTES as u64;
         self.ending = Ending::default();
@@ -171,36 +170,36 @@ impl<R: Read + Seek> Reader<R> {
         }
     }
 
-    /// How much of the file has been read, and how much there is, in bytes.
+    /// Bytes read so far, and length of the file in bytes.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         (self.offset, self.length)
     }
 
-    /// What was skipped so far.
+    /// Damage so far.
     #[must_use]
     pub fn ending(&self) -> &Ending {
         &self.ending
     }
 
-    /// The next chunk that holds anything of `wanted`; `None` at the end. Others are
-    /// passed over without reading them; damaged ones are skipped and noted.
+    /// The next chunk with contents in `wanted`; `None` at the end. Passes over other chunks
+    /// without reading them; skips and notes damaged ones.
     ///
     /// # Errors
-    /// [`ReadError::Io`] when the operating system fails.
+    /// [`ReadError::Io`] for I/O errors.
     pub fn next_chunk(&mut self, wanted: Content) -> Result<Option<Chunk>, ReadError> {
         while let Some(header) = self.next_header()? {
             let at = self.offset;
             let stored = header.stored_bytes as u64;
             let body = at + CHUNK_HEADER_BYTES as u64;
             if body + stored > self.length {
-                // The header is whole, its payload is not: the file was torn here,
-                // or the length lies; either way, look for the next chunk.
+                // A valid header without its payload: truncated file or wrong length. Search the
+                // next chunk.
                 self.skip_from(at, "a chunk is cut off")?;
                 continue;
             }
             self.offset = body + stored;
-            // A chunk that does not say what it holds may hold anything.
+            // A chunk without a content set may contain anything.
             if header.content != Content::default() && !header.content.meets(wanted) {
                 self.ending.last_time = self.ending.last_time.max(header.to);
                 continue;
@@ -223,7 +222,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(None)
     }
 
-    /// The header at the present offset, skipping to the next good one if need be.
+    /// Header at the current offset; skips to the next valid one if necessary.
     fn next_header(&mut self) -> Result<Option<ChunkHeader>, ReadError> {
         loop {
             let at = self.offset;
@@ -246,8 +245,7 @@ impl<R: Read + Seek> Reader<R> {
         }
     }
 
-    /// The header at `offset`, or what is wrong with it; `None` where the file ends
-    /// before it does.
+    /// Header at `offset`, or its error; `None` if the file ends first.
     fn header_at(
         &mut self,
         offset: u64,
@@ -261,11 +259,10 @@ impl<R: Read + Seek> Reader<R> {
         Ok(Some(ChunkHeader::parse(&bytes)))
     }
 
-    /// Moves on from a bad header at `at` to the next good one, or to the end; notes
-    /// what was skipped as one damage.
+    /// Skips from an invalid header at `at` to the next valid one, or to the end; notes one damage.
     fn skip_from(&mut self, at: u64, why: &'static str) -> Result<(), ReadError> {
-        // Blocks overlap by what a header split in two needs. They grow, so that many
-        // small damages do not each cost a large read.
+        // Blocks overlap by a header's length. They grow from a small size, so that many small
+        // damages stay cheap.
         let mut block = vec![0; FIRST_SEARCH_BYTES];
         let mut from = at + 1;
         let found = loop {
@@ -307,7 +304,6 @@ impl<R: Read + Seek> Reader<R> {
     }
 }
 
-/// Where the first good header in `block` begins.
 fn first_header(block: &[u8]) -> Option<usize> {
     let mut windows = block.windows(CHUNK_HEADER_BYTES);
     windows.position(|window| {

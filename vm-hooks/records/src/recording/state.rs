@@ -1,5 +1,5 @@
-//! What must be kept of a running recording so that its newest part makes sense:
-//! the threads, mappings and code that are there now, or were in the window.
+//! State of a running recording that its newest part needs: threads, mappings and code present now
+//! or during the window.
 
 use super::lives::{CodeLife, Departed, ProcessLife, ThreadLife};
 use super::mappings::Mappings;
@@ -9,30 +9,28 @@ use crate::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-/// Sweeping methods that nothing refers to any more pays from so many on.
+/// Below this number, unused methods are not swept.
 const METHODS_BEFORE_SWEEP: usize = 4096;
 
-/// So many ended processes are kept because living ones have their code.
+/// Cap on ended processes with inherited code.
 const MAX_ANCESTORS: usize = 4096;
 
-/// So many different limits are kept.
+/// Cap on distinct limits.
 const MAX_LIMITS: usize = 256;
 
-/// Everything that is not a sample or a lifetime, without what has become
-/// irrelevant to the time since `horizon`.
+/// All records other than samples and lifetimes, except those irrelevant since `horizon`.
 #[derive(Debug, Default)]
 pub(super) struct LastingState {
-    /// The newest session record and one of symbols for each owner.
+    /// Newest session record, and newest symbols per owner.
     constant: Vec<Record>,
     limits: Vec<Limit>,
-    /// See [`LastingState::gone_bytes`].
     gone_bytes: usize,
-    /// Limits that there was no room for.
+    /// Number of dropped limits.
     limits_left_out: u64,
     facts: BTreeMap<(ProcessKey, String), Record>,
     rules: BTreeMap<(ProcessKey, String), Record>,
     interpreters: BTreeMap<(ProcessKey, String), Record>,
-    /// What compilers' threads were last seen to compile, each as it was told last.
+    /// The newest record of each compilation.
     compilations: BTreeMap<(ThreadKey, u64, TimeNs), Record>,
     classes: BTreeMap<ClassKey, (ProcessKey, Record)>,
     modules: BTreeMap<ModuleKey, (TimeNs, Record)>,
@@ -42,16 +40,15 @@ pub(super) struct LastingState {
     code: BTreeMap<ConstituentKey, CodeLife>,
     methods: HashMap<MethodKey, Record>,
     methods_after_sweep: usize,
-    /// The newest value of each counter before the horizon, by section and name.
+    /// Newest value of each counter before the horizon, by section and name.
     counters: HashMap<(ProcessKey, String, String), Record>,
-    /// The newest CPU time of each thread before the horizon.
+    /// Newest CPU time of each thread before the horizon.
     cpu_before: HashMap<ThreadKey, Record>,
-    /// Records that matter only for their own time: collections, losses, counters, marks.
+    /// Records relevant only at their own time: collections, losses, counters, marks.
     passing: VecDeque<(TimeNs, Record)>,
 }
 
 impl LastingState {
-    /// Takes a record into the state.
     pub fn put(&mut self, record: Record) {
         match record {
             Record::Session(_) | Record::Symbols(_) => self.put_constant(record),
@@ -91,8 +88,8 @@ impl LastingState {
                 life.records.push(record);
             }
             Record::ThreadUpdate(update) => {
-                // Into the thread's start: so a thread that is renamed for ever needs
-                // no more room, and its newest name is the one that is shown anyway.
+                // Renames change the thread's start record: endless renames take no memory, and
+                // reports show the newest name only.
                 let Some(life) = self.threads.get_mut(&update.key) else {
                     return;
                 };
@@ -101,7 +98,7 @@ impl LastingState {
                     thread.role = update.role.unwrap_or(thread.role);
                 }
                 if let Some(process) = update.process {
-                    // It is in the new address space from its time on only.
+                    // The change of address space keeps its own time.
                     life.process = process;
                     let (key, time) = (update.key, update.time);
                     let record = Record::ThreadUpdate(ThreadUpdate {
@@ -151,20 +148,16 @@ impl LastingState {
             Record::Method(ref method) => {
                 self.methods.insert(method.key, record);
             }
-            Record::Collection(_)
-            | Record::Lost(_)
-            | Record::Counter(_)
-            | Record::Mark(_)
-            | Record::ThreadCpu(_) => {
+            // Chunks hold samples and lifetimes; saving writes the end.
+            Record::Sample(_) | Record::Lifetime(_) | Record::End(_) => {}
+            _ => {
                 let time = record.time().unwrap_or_default();
                 self.passing.push_back((time, record));
             }
-            // Samples and lifetimes are kept as chunks; the end is written at the end.
-            Record::Sample(_) | Record::Lifetime(_) | Record::End(_) => {}
         }
     }
 
-    /// A session record replaces the one before; symbols those of their owner.
+    /// A later session record, or later symbols of the same owner, replace earlier ones.
     fn put_constant(&mut self, record: Record) {
         let same = |other: &Record| match (other, &record) {
             (Record::Session(_), Record::Session(_)) => true,
@@ -177,8 +170,7 @@ impl LastingState {
         }
     }
 
-    /// A limit that was told before is not told again; of more than a reader would
-    /// read the rest is counted.
+    /// Keeps distinct limits; counts those beyond a reader's maximum.
     fn put_limit(&mut self, limit: Limit) {
         let same = |other: &Limit| other.kind == limit.kind && other.text == limit.text;
         if self.limits.iter().any(same) {
@@ -191,9 +183,8 @@ impl LastingState {
         }
     }
 
-    /// A forked process gets its own copy of its parent's mappings: the parent may
-    /// end, or unmap what the child goes on using. One that is told again without a
-    /// parent has replaced its program.
+    /// Copies the parent's mappings for a forked process: the parent may end or unmap them. A
+    /// forked process written again without a parent has executed another program.
     fn put_process(&mut self, process: Process) {
         let parent = process.parent.and_then(|key| self.processes.get(&key));
         let forked = parent.is_some_and(|parent| parent.process.pid != process.pid);
@@ -202,7 +193,7 @@ impl LastingState {
                 self.mappings.remove(&process.key);
             }
             Some(known) => {
-                // It began when it was told first.
+                // Start time and parent of the first record stay.
                 let (time, parent) = (known.process.time, known.process.parent);
                 known.process = Process {
                     time,
@@ -228,7 +219,7 @@ impl LastingState {
         self.processes.insert(life.process.key, life);
     }
 
-    /// Forgets what ended before `horizon`.
+    /// Drops state that ended before `horizon`.
     pub fn forget_before(&mut self, horizon: TimeNs) {
         let past = |time: TimeNs| time < horizon;
         let code = self.code.values();
@@ -242,7 +233,7 @@ impl LastingState {
             mappings.forget_before(horizon);
         }
         let used: HashSet<ModuleKey> = self.mappings.values().flat_map(Mappings::modules).collect();
-        // A new one may come before its mapping does.
+        // A recent module may precede its mapping.
         self.modules
             .retain(|key, (time, _)| used.contains(key) || !past(*time));
         while let Some((time, _)) = self.passing.front() {
@@ -274,7 +265,7 @@ impl LastingState {
             .retain(|key, _| self.threads.contains_key(key));
     }
 
-    /// What code that is gone takes, in bytes, as of the last time that some was forgotten.
+    /// Memory of removed code in bytes, at the last removal of old state.
     pub fn gone_bytes(&self) -> usize {
         self.gone_bytes
     }
@@ -295,12 +286,11 @@ impl LastingState {
         self.gone_bytes = bytes.sum();
     }
 
-    /// Forgets code that was gone before `horizon`, but for what forked processes have
-    /// of their ancestors.
+    /// Drops code removed before `horizon`, except code that forked processes inherited.
     fn forget_code(&mut self, departed: &Departed, horizon: TimeNs) {
         self.code.retain(|_, life| {
             let process = life.constituent.process;
-            // What was told of a process only after it was forgotten is not known.
+            // Code of an already dropped process is irrelevant.
             let known = life.constituent.since >= horizon || self.processes.contains_key(&process);
             let over = departed.all.contains(&process) || life.gone_before(horizon);
             let inherited = !departed.is_forgotten(process) && departed.is_inherited(life);
@@ -313,8 +303,8 @@ impl LastingState {
         self.count_gone();
     }
 
-    /// Forgets processes that ended, and all that was theirs, whether or not its own
-    /// end was seen. Those whose code others have stay, without anything else.
+    /// Drops ended processes with all their records. Processes with inherited code stay, without
+    /// other records.
     fn forget_processes(&mut self, departed: &Departed, horizon: TimeNs) {
         if departed.too_many > 0 {
             self.put_limit(Limit {
@@ -339,7 +329,7 @@ impl LastingState {
         self.threads.retain(|_, life| !gone.contains(&life.process));
         self.facts.retain(|(process, _), _| !gone.contains(process));
         self.rules.retain(|(process, _), _| !gone.contains(process));
-        // What was forked runs its ancestor's interpreter.
+        // Forked processes run their ancestor's interpreter.
         self.interpreters
             .retain(|(process, _), _| !departed.is_forgotten(*process));
         self.classes
@@ -348,8 +338,8 @@ impl LastingState {
             .retain(|(process, ..), _| !gone.contains(process));
     }
 
-    /// Forgets methods that neither code nor `lifetimes` (the sites of those that are
-    /// kept) refer to.
+    /// Drops methods without references from code or from `lifetimes` (allocation sites of kept
+    /// chunks).
     pub fn sweep_methods<'a>(&mut self, lifetimes: impl Iterator<Item = &'a MethodKey>) {
         if self.methods.len() < METHODS_BEFORE_SWEEP.max(2 * self.methods_after_sweep) {
             return;
@@ -367,8 +357,7 @@ impl LastingState {
         self.methods_after_sweep = self.methods.len();
     }
 
-    /// Everything kept, in an order in which nothing is referred to before it is
-    /// told.
+    /// All kept records in order of reference.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
         let processes = self.processes.values();
         let code = self.code.values();

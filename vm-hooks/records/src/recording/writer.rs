@@ -1,23 +1,22 @@
-//! Writing a recording: chunks go to a [`Store`].
+//! Writes a recording into a [`Store`].
 
 use super::frame;
 use super::gather::{Finished, Gatherer};
 use crate::{Content, EndReason, Record, RecordingEnd};
 use std::io;
 
-/// Where chunks go: a file, or memory.
+/// Destination of chunks: a file, or memory.
 pub trait Store {
-    /// Appends `bytes`, all of them or none.
+    /// Appends all of `bytes` or nothing.
     ///
     /// # Errors
-    /// What the operating system says. The store is as it was before the call.
+    /// I/O errors; the store is unchanged.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Appends `bytes` when nothing else fits any more, using what was set aside for
-    /// it.
+    /// Appends the last `bytes` into reserved space, even on a full disk.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// I/O errors.
     fn append_last(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.append(bytes)
     }
@@ -30,43 +29,42 @@ impl Store for Vec<u8> {
     }
 }
 
-/// Writing failed: nothing more can be written, what was written before is whole.
+/// A failed write: earlier chunks are intact, later writes fail.
 #[derive(Debug, thiserror::Error)]
 #[error("writing the recording failed after {written_bytes} bytes: {source}")]
 pub struct WriteError {
-    /// Bytes that were written before.
+    /// Bytes written before.
     pub written_bytes: u64,
-    /// Why.
+    /// The I/O error.
     #[source]
     pub source: io::Error,
 }
 
-/// How much was written.
+/// Amount of written data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Bytes, compressed, headers included.
+    /// Compressed bytes, including headers.
     pub bytes: u64,
-    /// The part of `bytes` that is chunks of samples.
+    /// Part of `bytes` in chunks of samples.
     pub sample_bytes: u64,
 }
 
 /// Turns records into a recording.
 ///
-/// Nothing reaches the store before [`Writer::flush`] or before a chunk is full:
-/// whoever drives the writer flushes at least once a second, and that is what a
-/// crash may cost.
+/// The store gets full chunks only, until [`Writer::flush`]: call it at least once per second, the
+/// maximum loss after a crash.
 #[derive(Debug)]
 pub struct Writer<S> {
     store: S,
     gatherer: Gatherer,
     written: Written,
-    /// Why the store refused a chunk: nothing but the end is written after that.
+    /// The store's error; afterwards only the end is written.
     failed: Option<Failure>,
 }
 
-/// A store's refusal. [`io::Error`] can't be cloned: its kind and its words are kept.
+/// A copy of the store's error, since [`io::Error`] can't be cloned.
 #[derive(Clone, Debug)]
 struct Failure {
     kind: io::ErrorKind,
@@ -84,17 +82,17 @@ impl Failure {
 }
 
 impl<S: Store> Writer<S> {
-    /// Begins a recording: writes the file's header.
+    /// Begins a recording with the file header.
     ///
     /// # Errors
-    /// [`WriteError`] when the store takes nothing.
+    /// [`WriteError`] if the store fails.
     pub fn begin(store: S) -> Result<Self, WriteError> {
         let mut writer = Self::resume(store);
         writer.append(&frame::file_header())?;
         Ok(writer)
     }
 
-    /// Goes on with a recording that has its header already.
+    /// Continues a recording that already has its file header.
     #[must_use]
     pub fn resume(store: S) -> Self {
         Writer {
@@ -105,30 +103,30 @@ impl<S: Store> Writer<S> {
         }
     }
 
-    /// Adds a record. Samples must come in time order (FORMAT.md); other kinds may
-    /// come late. A record that no chunk can hold is replaced by a [`crate::Lost`].
+    /// Adds a record. Samples must be in time order (FORMAT.md); other kinds may be late. A
+    /// [`crate::Lost`] replaces a record larger than any chunk.
     ///
     /// # Errors
-    /// [`WriteError`] when a chunk became full and the store did not take it.
+    /// [`WriteError`] if the store fails on a full chunk.
     pub fn put(&mut self, record: Record) -> Result<(), WriteError> {
         self.gatherer.put(record);
         self.store_ready()
     }
 
-    /// Hands everything gathered so far to the store.
+    /// Writes all open chunks into the store.
     ///
     /// # Errors
-    /// [`WriteError`] when the store does not take it.
+    /// [`WriteError`] if the store fails.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.gatherer.flush();
         self.store_ready()
     }
 
-    /// Ends the recording. Where writing failed, now or before, the end says so,
-    /// whatever `end` says, and goes to what the store set aside for it.
+    /// Ends the recording. After a failed write, the end record has that reason instead of `end`'s
+    /// and goes into reserved space.
     ///
     /// # Errors
-    /// [`WriteError`] when the recording is not all there; its end may be.
+    /// [`WriteError`] for an incomplete recording, possibly with its end.
     pub fn end(mut self, mut end: RecordingEnd) -> Result<(S, Written), WriteError> {
         let failure = self.flush().err();
         if let Some(error) = &failure {
@@ -160,23 +158,22 @@ impl<S: Store> Writer<S> {
         }
     }
 
-    /// Hands everything to the store and gives that back: for what is added to a
-    /// recording that has its end already.
+    /// Writes all open chunks and returns the store, without an end record: for additions to a
+    /// complete recording.
     ///
     /// # Errors
-    /// [`WriteError`] when the store does not take it.
+    /// [`WriteError`] if the store fails.
     pub fn close(mut self) -> Result<S, WriteError> {
         self.flush()?;
         Ok(self.store)
     }
 
-    /// How much has reached the store.
+    /// Amount of data in the store.
     #[must_use]
     pub fn written(&self) -> Written {
         self.written
     }
 
-    /// Appends a chunk that was finished elsewhere.
     pub(super) fn append_finished(&mut self, finished: &Finished) -> Result<(), WriteError> {
         self.append(&finished.bytes)?;
         if finished.content == Content::SAMPLES {
@@ -188,7 +185,7 @@ impl<S: Store> Writer<S> {
 
     fn store_ready(&mut self) -> Result<(), WriteError> {
         if let Some(failure) = &self.failed {
-            // Nothing will take it any more, and memory is bounded.
+            // Bounds memory: no later write can succeed.
             self.gatherer.ready.clear();
             return Err(failure.to_error());
         }

@@ -1,43 +1,37 @@
-//! How many parts a message may have for its size.
+//! Bounds the number of parts in a message by its size.
 //!
-//! An empty nested message takes two bytes in a file and up to 160 in memory: a
-//! chunk of 4 MiB, some hundred bytes when compressed, could ask for 335 MB. So the
-//! parts are counted before a message is decoded. What a writer of honest records
-//! makes stays below the bound: its nested messages take 8 bytes and more. What is left
-//! is 20 bytes of memory for one of a message: 84 MB for the largest chunk.
+//! An empty nested message takes two bytes in a file and up to 160 in memory: a chunk of 4 MiB (a
+//! few hundred bytes compressed) could allocate 335 MB. Parts are therefore counted before
+//! decoding. Honest records stay below the bound: their nested messages take at least 8 bytes. The
+//! bound allows 20 bytes of memory per message byte: 84 MB for the largest chunk.
 
 use super::WireError;
 use prost::Message;
 use prost::encoding::decode_varint;
 
-/// What a nested message costs; a text costs 1.
+/// Cost of a nested message; a text costs 1.
 const MESSAGE: usize = 4;
 
-/// What any message may spend: 16,384 nested messages.
+/// Free units of any message: 16,384 nested messages.
 const BASE: usize = MESSAGE << 14;
 
-/// One unit for so many bytes: a nested message for 8 of them, a text for 2.
+/// Bytes per unit: a nested message needs 8 of them, a text 2.
 const BYTES_PER_UNIT: usize = 2;
 
-/// What is left to be spent.
-pub(super) struct Budget(usize);
+/// Units left.
+pub(crate) struct Budget(usize);
 
-/// A message whose parts can be counted without decoding it.
-pub(super) trait Parts {
-    /// Spends for each nested message and each element of a list of texts in `bytes`.
-    ///
-    /// # Errors
-    /// [`WireError::TooManyParts`], or [`WireError::Malformed`] where it is no message.
+/// A message whose parts are countable before decoding.
+pub(crate) trait Parts {
+    /// Spends units for each nested message and each text of a list in `bytes`.
     fn spend(bytes: &[u8], budget: &mut Budget) -> Result<(), WireError>;
 }
 
 impl Budget {
-    /// Spends for a text.
     pub(super) fn text(&mut self) -> Result<(), WireError> {
         self.take(1)
     }
 
-    /// Spends for a nested message.
     pub(super) fn message(&mut self) -> Result<(), WireError> {
         self.take(MESSAGE)
     }
@@ -48,17 +42,14 @@ impl Budget {
     }
 }
 
-/// The message in `bytes`.
-///
-/// # Errors
-/// [`WireError`] when it is none, or has more parts than its size allows.
+/// Decodes a message unless it has too many parts for its size.
 pub(super) fn decode<M: Message + Default + Parts>(bytes: &[u8]) -> Result<M, WireError> {
     let mut budget = Budget(BASE + bytes.len() / BYTES_PER_UNIT);
     M::spend(bytes, &mut budget)?;
     Ok(M::decode(bytes)?)
 }
 
-/// Calls `part` with the number and the bytes of each length-delimited field.
+/// Calls `part` with number and bytes of each length-delimited field.
 pub(super) fn each_part(
     mut bytes: &[u8],
     mut part: impl FnMut(u32, &[u8]) -> Result<(), WireError>,

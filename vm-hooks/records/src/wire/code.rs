@@ -1,25 +1,28 @@
-//! Constituents, pc maps and methods to messages and back.
+//! Messages of constituents, pc maps and methods.
 
 use super::codes::Code;
-use super::process::plain;
-use super::{WireError, messages as m};
+use super::{Wire, WireError, messages as m};
 use crate::{
-    Avma, BoundaryRule, BytecodePc, ChainFrame, Constituent, ConstituentGone, ConstituentKey,
-    ConstituentKind, ConstituentMoved, Cover, Exactness, GoneReason, LineEntry, Method, MethodKey,
-    PcMap, PicCase, Position, ProcessKey, TimeNs,
+    Avma, BoundaryRule, BytecodePc, ChainFrame, Compilation, Constituent, ConstituentKey,
+    ConstituentKind, Cover, Exactness, LineEntry, Method, MethodKey, PcMap, Position, ProcessKey,
+    TimeNs,
 };
 
-plain!(ConstituentGone {
-    key = key: [ConstituentKey], last_seen = last_seen: [TimeNs], time = time: [TimeNs],
-    reason = reason: (code GoneReason),
-});
-plain!(ConstituentMoved {
-    key = key: [ConstituentKey], last_seen = last_seen: [TimeNs], time = time: [TimeNs],
-    to = to: [Avma],
-});
-plain!(PicCase { class = class: same, method = method: (option MethodKey), target = target: same });
+/// Checks the order of times.
+pub(super) fn check_times(r: &Compilation) -> Result<(), WireError> {
+    if r.last_seen < r.first_seen {
+        return Err(WireError::Range("last_seen"));
+    }
+    if r.gone_at.is_some_and(|gone| gone < r.last_seen) {
+        return Err(WireError::Range("gone_at"));
+    }
+    if r.absent_at.is_some_and(|absent| absent > r.first_seen) {
+        return Err(WireError::Range("absent_at"));
+    }
+    Ok(())
+}
 
-/// The kinds' numbers; 0 is [`ConstituentKind::Other`] with its name beside it.
+/// Numbers of kinds; 0 is [`ConstituentKind::Other`] with a name.
 const KINDS: [(ConstituentKind, u32); 13] = [
     (ConstituentKind::Method, 1),
     (ConstituentKind::Block, 2),
@@ -36,17 +39,17 @@ const KINDS: [(ConstituentKind, u32); 13] = [
     (ConstituentKind::MethodObject, 13),
 ];
 
-impl From<&Box<Constituent>> for m::Constituent {
-    fn from(r: &Box<Constituent>) -> Self {
+impl Wire<m::Constituent> for Constituent {
+    fn to_wire(&self) -> m::Constituent {
         let number = KINDS
             .iter()
-            .find(|(kind, _)| *kind == r.kind)
+            .find(|(kind, _)| *kind == self.kind)
             .map(|&(_, number)| number);
-        let kind_name = match &r.kind {
+        let kind_name = match &self.kind {
             ConstituentKind::Other(name) => name.clone(),
             _ => String::new(),
         };
-        let (boundary, covers) = match &r.map {
+        let (boundary, covers) = match &self.map {
             PcMap::None => (None, None),
             PcMap::Boundary {
                 rule,
@@ -56,28 +59,24 @@ impl From<&Box<Constituent>> for m::Constituent {
             PcMap::Covers { covers, chains } => (None, Some(covers_message(covers, chains))),
         };
         m::Constituent {
-            key: r.key.0,
-            process: r.process.0,
-            since: r.since.0,
-            absent_at: r.absent_at.map(|time| time.0),
-            start: r.start.0,
-            size: r.end.0.saturating_sub(r.start.0),
+            key: self.key.0,
+            process: self.process.0,
+            since: self.since.0,
+            absent_at: self.absent_at.map(|time| time.0),
+            start: self.start.0,
+            size: self.end.0.saturating_sub(self.start.0),
             kind: number.unwrap_or(0),
             kind_name,
-            tier: r.tier.clone(),
-            name: r.name.clone(),
-            method: r.method.map(|key| key.0),
-            cases: r.cases.iter().map(Into::into).collect(),
+            tier: self.tier.clone(),
+            name: self.name.clone(),
+            method: self.method.map(|key| key.0),
+            cases: self.cases.to_wire(),
             boundary,
             covers,
         }
     }
-}
 
-impl TryFrom<m::Constituent> for Box<Constituent> {
-    type Error = WireError;
-
-    fn try_from(r: m::Constituent) -> Result<Self, WireError> {
+    fn from_wire(r: m::Constituent) -> Result<Self, WireError> {
         let end = r
             .start
             .checked_add(r.size)
@@ -94,7 +93,7 @@ impl TryFrom<m::Constituent> for Box<Constituent> {
             (None, Some(map)) => covers_map(map)?,
             (None, None) => PcMap::None,
         };
-        Ok(Box::new(Constituent {
+        Ok(Constituent {
             key: ConstituentKey(r.key),
             process: ProcessKey(r.process),
             since: TimeNs(r.since),
@@ -105,13 +104,9 @@ impl TryFrom<m::Constituent> for Box<Constituent> {
             tier: r.tier,
             name: r.name,
             method: r.method.map(MethodKey),
-            cases: r
-                .cases
-                .into_iter()
-                .map(TryInto::try_into)
-                .collect::<Result<_, _>>()?,
+            cases: Wire::from_wire(r.cases)?,
             map,
-        }))
+        })
     }
 }
 
@@ -159,8 +154,8 @@ fn boundary_map(map: m::BoundaryMap) -> Result<PcMap, WireError> {
     })
 }
 
-/// A position as one number: 0 unknown, else value * 2 + 1 for a bytecode and
-/// value * 2 + 2 for a line.
+/// A position as one number: 0 unknown, else value * 2 + 1 for a bytecode and value * 2 + 2 for a
+/// line.
 fn position_number(position: Position) -> u64 {
     match position {
         Position::Unknown => 0,
@@ -248,35 +243,31 @@ fn covers_map(map: m::CoversMap) -> Result<PcMap, WireError> {
     Ok(PcMap::Covers { covers, chains })
 }
 
-impl From<&Box<Method>> for m::Method {
-    fn from(r: &Box<Method>) -> Self {
+impl Wire<m::Method> for Method {
+    fn to_wire(&self) -> m::Method {
         m::Method {
-            key: r.key.0,
-            time: r.time.0,
-            class: r.class.clone(),
-            name: r.name.clone(),
-            file: r.file.clone(),
-            line: r.line,
-            line_from: r.lines.iter().map(|entry| entry.from.0).collect(),
-            line_number: r.lines.iter().map(|entry| entry.line).collect(),
-            bytecodes: r.bytecodes.clone(),
-            listing_at: r.listing.iter().map(|(at, _)| at.0).collect(),
-            listing_text: r.listing.iter().map(|(_, text)| text.clone()).collect(),
+            key: self.key.0,
+            time: self.time.0,
+            class: self.class.clone(),
+            name: self.name.clone(),
+            file: self.file.clone(),
+            line: self.line,
+            line_from: self.lines.iter().map(|entry| entry.from.0).collect(),
+            line_number: self.lines.iter().map(|entry| entry.line).collect(),
+            bytecodes: self.bytecodes.clone(),
+            listing_at: self.listing.iter().map(|(at, _)| at.0).collect(),
+            listing_text: self.listing.iter().map(|(_, text)| text.clone()).collect(),
         }
     }
-}
 
-impl TryFrom<m::Method> for Box<Method> {
-    type Error = WireError;
-
-    fn try_from(r: m::Method) -> Result<Self, WireError> {
+    fn from_wire(r: m::Method) -> Result<Self, WireError> {
         if r.line_from.len() != r.line_number.len() {
             return Err(WireError::Columns("lines"));
         }
         if r.listing_at.len() != r.listing_text.len() {
             return Err(WireError::Columns("listing"));
         }
-        Ok(Box::new(Method {
+        Ok(Method {
             key: MethodKey(r.key),
             time: TimeNs(r.time),
             class: r.class,
@@ -293,6 +284,6 @@ impl TryFrom<m::Method> for Box<Method> {
             listing: (r.listing_at.into_iter().map(BytecodePc))
                 .zip(r.listing_text)
                 .collect(),
-        }))
+        })
     }
 }

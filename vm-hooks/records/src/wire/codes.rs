@@ -1,16 +1,15 @@
-//! Numbers of enumerations on disk. A number that this version does not know reads
-//! as the enumeration's most general value: a newer recording stays readable.
+//! Numbers of enumerations. An unknown number reads as the enumeration's most general value: newer
+//! recordings stay readable.
 
+use super::{Wire, WireError};
 use crate::{
     BoundaryRule, CounterMeaning, CpuMode, EndReason, Exactness, GoneReason, LimitKind, LossReason,
     Region, SampleClock, Stream, SymbolSource, ThreadRole,
 };
 
-/// An enumeration with a number for each value.
 pub(super) trait Code: Copy {
-    /// Its number.
     fn code(self) -> u32;
-    /// The value with that number, or the most general one.
+    /// Value with number `code`; the most general one for unknown numbers.
     fn from_code(code: u32) -> Self;
 }
 
@@ -23,6 +22,16 @@ macro_rules! codes {
 
             fn from_code(code: u32) -> Self {
                 match code { $($number => $type::$variant,)+ _ => $type::$other }
+            }
+        }
+
+        impl Wire<u32> for $type {
+            fn to_wire(&self) -> u32 {
+                self.code()
+            }
+
+            fn from_wire(code: u32) -> Result<Self, WireError> {
+                Ok(Self::from_code(code))
             }
         }
     )+};
@@ -38,6 +47,7 @@ codes! {
     LimitKind {
         Other = 0, KernelExcluded = 1, NoRealTime = 2, EngineFallback = 3, NotSampled = 4,
         NoSymbols = 5, MemoryUnreadable = 6, AdapterIncomplete = 7, OnlyNewestKept = 8,
+        Callers = 9,
     } else Other;
     Region {
         Unknown = 0, Generated = 1, Interpreter = 2, Gc = 3, Compiler = 4, Vm = 5, Library = 6,

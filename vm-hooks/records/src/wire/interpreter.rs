@@ -1,28 +1,24 @@
-//! What an interpreter shows to messages and back.
+//! Messages of interpreter rules.
 
-use super::{WireError, messages as m};
+use super::{Wire, WireError, messages as m};
 use crate::{
     Avma, InterpreterRules, InterpreterSource, InterpreterValue, ProcessKey, SamplePlace, TimeNs,
 };
 
-impl From<&InterpreterRules> for m::InterpreterRules {
-    fn from(r: &InterpreterRules) -> Self {
+impl Wire<m::InterpreterRules> for InterpreterRules {
+    fn to_wire(&self) -> m::InterpreterRules {
         let size = |(start, end): &(Avma, Avma)| end.0.saturating_sub(start.0);
         m::InterpreterRules {
-            process: r.process.0,
-            time: r.time.0,
-            vm: r.vm.clone(),
-            starts: r.ranges.iter().map(|(start, _)| start.0).collect(),
-            sizes: r.ranges.iter().map(size).collect(),
-            sources: r.sources.iter().map(source_message).collect(),
+            process: self.process.0,
+            time: self.time.0,
+            vm: self.vm.clone(),
+            starts: self.ranges.iter().map(|(start, _)| start.0).collect(),
+            sizes: self.ranges.iter().map(size).collect(),
+            sources: self.sources.iter().map(source_message).collect(),
         }
     }
-}
 
-impl TryFrom<m::InterpreterRules> for InterpreterRules {
-    type Error = WireError;
-
-    fn try_from(r: m::InterpreterRules) -> Result<Self, WireError> {
+    fn from_wire(r: m::InterpreterRules) -> Result<Self, WireError> {
         if r.starts.len() != r.sizes.len() {
             return Err(WireError::Columns("ranges"));
         }
@@ -36,7 +32,7 @@ impl TryFrom<m::InterpreterRules> for InterpreterRules {
             Ok((Avma(start), Avma(end)))
         };
         let ranges = r.starts.into_iter().zip(r.sizes).map(range);
-        // A source that holds what this version does not know is skipped.
+        // Skip sources with unknown contents.
         let sources = r
             .sources
             .iter()

@@ -1,41 +1,44 @@
-//! The records' encoding: protobuf messages. Unknown fields are skipped, absent
-//! ones have their defaults, so a kind can grow without a new format version.
+//! Encoding of records as protobuf messages. Readers skip unknown fields and default absent ones,
+//! so kinds can grow without another format version.
 //!
-//! `FORMAT.md` describes the encoding for readers in other languages; a field's
-//! number there is its number here, and is never used again for something else.
+//! `FORMAT.md` describes the encoding for other languages; field numbers are equal here and there,
+//! and never reused.
 
 mod budget;
 mod code;
 mod codes;
 mod heap;
 mod interpreter;
-mod messages;
+pub(crate) mod messages;
 mod native;
 mod process;
 mod samples;
 
 pub(crate) use samples::{decode_samples, encode_samples};
 
-use crate::Record;
+use crate::{
+    Arch, Avma, BytecodePc, ClassKey, CollectionKey, ConstituentKey, DurationNs, FileOffset,
+    MethodKey, ModuleKey, ObjectKey, Pid, ProcessKey, ThreadKey, Tid, TimeNs,
+};
 use prost::Message;
 
-/// Why a message is not a record. It carries no text from the message: the
-/// reader adds where it was.
+/// Reason why a message is no record. It contains no text of the message; the reader adds the
+/// location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Not a message, or of a shape that none has.
+    /// Undecodable bytes.
     #[error("malformed message")]
     Malformed,
-    /// A part that the record can't do without is missing.
+    /// A required part is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// A number is out of its range.
+    /// A number out of range.
     #[error("{0} is out of range")]
     Range(&'static str),
-    /// Columns of a sample batch differ in length.
+    /// Columns of a sample batch with different lengths.
     #[error("sample columns of {0} differ in length")]
     Columns(&'static str),
-    /// More nested messages, texts or samples than a message of its size may have.
+    /// Too many nested messages, texts or samples for a message of its size.
     #[error("more parts than a message of its size may have")]
     TooManyParts,
 }
@@ -46,49 +49,99 @@ impl From<prost::DecodeError> for WireError {
     }
 }
 
-/// The number of the kind that a sample batch has; samples have no kind of their own.
-pub(crate) const SAMPLES_KIND: u32 = 11;
-
-/// The kinds' numbers, encoders and decoders in one table.
-macro_rules! kinds {
-    ($($number:literal $variant:ident),+ $(,)?) => {
-        /// All kinds but the samples', by number and message.
-        #[cfg(test)]
-        const KINDS: &[(u32, &str)] = &[$(($number, stringify!($variant))),+];
-
-        /// Appends `record`'s message to `out` and returns its kind. A sample is not
-        /// written alone: `None`.
-        pub(crate) fn encode_record(record: &Record, out: &mut Vec<u8>) -> Option<u32> {
-            match record {
-                Record::Sample(_) => None,
-                $(Record::$variant(inner) => {
-                    // A Vec grows as needed: encoding into it can't fail.
-                    let _ = messages::$variant::from(inner).encode(out);
-                    Some($number)
-                })+
-            }
-        }
-
-        /// The record of that kind in `bytes`; `None` for a kind that this version
-        /// does not know.
-        pub(crate) fn decode_record(kind: u32, bytes: &[u8]) -> Option<Result<Record, WireError>> {
-            Some(match kind {
-                $($number => budget::decode::<messages::$variant>(bytes)
-                    .and_then(TryInto::try_into)
-                    .map(Record::$variant),)+
-                _ => return None,
-            })
-        }
-    };
+/// Appends `record` as a message `M` to `out`.
+pub(crate) fn encode<M: Message>(record: &impl Wire<M>, out: &mut Vec<u8>) {
+    // Encoding into a growing Vec can't fail.
+    let _ = record.to_wire().encode(out);
 }
 
-kinds! {
-    1 Session, 2 Limit, 3 Process, 4 ProcessEnd, 5 Thread, 6 ThreadUpdate, 7 ThreadEnd,
-    8 Module, 9 Mapping, 10 Unmapping, 12 Constituent, 13 ConstituentGone,
-    14 ConstituentMoved, 15 Method, 16 Collection, 17 Class, 18 Lifetime, 19 Counter,
-    20 Fact, 21 Symbols, 22 Lost, 23 End, 24 ThreadCpu, 25 RegionRules,
-    26 InterpreterRules,
-    27 Compilation, 28 Mark,
+/// Decodes a message `M` as a record.
+pub(crate) fn decode<M, T>(bytes: &[u8]) -> Result<T, WireError>
+where
+    M: Message + Default + budget::Parts,
+    T: Wire<M>,
+{
+    T::from_wire(budget::decode::<M>(bytes)?)
+}
+
+/// A record, or a part of it, with its form `M` in messages.
+pub(crate) trait Wire<M>: Sized {
+    fn to_wire(&self) -> M;
+    fn from_wire(message: M) -> Result<Self, WireError>;
+}
+
+impl<M, T: Wire<M>> Wire<M> for Box<T> {
+    fn to_wire(&self) -> M {
+        (**self).to_wire()
+    }
+
+    fn from_wire(message: M) -> Result<Self, WireError> {
+        T::from_wire(message).map(Box::new)
+    }
+}
+
+impl<M, T: Wire<M>> Wire<Option<M>> for Option<T> {
+    fn to_wire(&self) -> Option<M> {
+        self.as_ref().map(T::to_wire)
+    }
+
+    fn from_wire(message: Option<M>) -> Result<Self, WireError> {
+        message.map(T::from_wire).transpose()
+    }
+}
+
+impl<M, T: Wire<M>> Wire<Vec<M>> for Vec<T> {
+    fn to_wire(&self) -> Vec<M> {
+        self.iter().map(T::to_wire).collect()
+    }
+
+    fn from_wire(messages: Vec<M>) -> Result<Self, WireError> {
+        messages.into_iter().map(T::from_wire).collect()
+    }
+}
+
+/// Types with equal form in records and messages.
+macro_rules! equal {
+    ($($type:ty),+) => {$(
+        impl Wire<$type> for $type {
+            fn to_wire(&self) -> $type {
+                self.clone()
+            }
+
+            fn from_wire(value: $type) -> Result<Self, WireError> {
+                Ok(value)
+            }
+        }
+    )+};
+}
+equal!(bool, u32, u64, f64, String, Vec<u8>);
+
+macro_rules! numbers {
+    ($inner:ty: $($type:ident),+) => {$(
+        impl Wire<$inner> for $type {
+            fn to_wire(&self) -> $inner {
+                self.0
+            }
+
+            fn from_wire(number: $inner) -> Result<Self, WireError> {
+                Ok($type(number))
+            }
+        }
+    )+};
+}
+numbers!(u32: BytecodePc, ModuleKey, Pid, ProcessKey, ThreadKey, Tid);
+numbers!(u64: Avma, ClassKey, CollectionKey, ConstituentKey, DurationNs, FileOffset, MethodKey);
+numbers!(u64: ObjectKey, TimeNs);
+
+impl Wire<u32> for Arch {
+    fn to_wire(&self) -> u32 {
+        u32::from(self.elf_machine())
+    }
+
+    fn from_wire(machine: u32) -> Result<Self, WireError> {
+        let machine = u16::try_from(machine).map_err(|_| WireError::Range("elf_machine"))?;
+        Ok(Arch::from_elf_machine(machine))
+    }
 }
 
 #[cfg(test)]

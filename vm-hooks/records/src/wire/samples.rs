@@ -1,16 +1,13 @@
-//! Samples in columns: a batch holds all times, then all threads, then all pcs, so
-//! that the compressor sees like beside like.
+//! Samples in columns: a batch has all times, then all threads, then all pcs, which improves
+//! compression.
 
 use super::codes::Code;
-use super::process::arch_of;
-use super::{WireError, budget, messages as m};
-use crate::{
-    Avma, CallChain, CpuMode, Registers, Sample, SampleDetail, StackBytes, ThreadKey, TimeNs, Word,
-};
+use super::{Wire, WireError, budget, messages as m};
+use crate::{Avma, CallChain, CpuMode, Registers, Sample, SampleDetail, ThreadKey, TimeNs};
 use prost::Message;
 
-/// The most samples in a batch that a reader accepts: what it must be ready to
-/// allocate for one. The writer makes much smaller ones.
+/// Maximum number of samples per batch that a reader accepts and allocates. The writer's batches
+/// are far smaller.
 const MAX_BATCH_SAMPLES: usize = 1 << 16;
 
 /// Appends the message for `samples` to `out`.
@@ -39,14 +36,11 @@ pub(crate) fn encode_samples(samples: &[Sample], out: &mut Vec<u8>) {
             batch.details.push(detail_message(index, detail));
         }
     }
-    // A Vec grows as needed: encoding into it can't fail.
+    // Encoding into a growing Vec can't fail.
     let _ = batch.encode(out);
 }
 
-/// The samples of a batch message.
-///
-/// # Errors
-/// [`WireError`] when it is not a message or its columns do not fit together.
+/// Decodes a batch message; its columns must have equal lengths.
 pub(crate) fn decode_samples(bytes: &[u8]) -> Result<Vec<Sample>, WireError> {
     let batch: m::SampleBatch = budget::decode(bytes)?;
     let count = batch.time_deltas.len();
@@ -84,7 +78,7 @@ pub(crate) fn decode_samples(bytes: &[u8]) -> Result<Vec<Sample>, WireError> {
     Ok(samples)
 }
 
-/// The step from `before` to `now`, wrapping; `before` becomes `now`.
+/// Difference from `before` to `now`, wrapping; `before` becomes `now`.
 fn delta(before: &mut u64, now: u64) -> i64 {
     let step = now.wrapping_sub(*before).cast_signed();
     *before = now;
@@ -112,7 +106,7 @@ fn sums(steps: Vec<i64>) -> Vec<Avma> {
 
 fn detail_message(index: usize, detail: &SampleDetail) -> m::SampleDetail {
     m::SampleDetail {
-        // A batch is far smaller than that: the writer cuts it.
+        // The writer's batches are far smaller.
         index: u32::try_from(index).unwrap_or(u32::MAX),
         chain: detail.chain.as_ref().map(|chain| m::CallChain {
             kernel_deltas: deltas(&chain.kernel),
@@ -120,22 +114,12 @@ fn detail_message(index: usize, detail: &SampleDetail) -> m::SampleDetail {
             truncated: chain.truncated,
         }),
         registers: detail.registers.as_ref().map(|registers| m::Registers {
-            elf_machine: u32::from(registers.arch.elf_machine()),
+            elf_machine: registers.arch.to_wire(),
             mask: registers.mask,
             values: registers.values.clone(),
         }),
-        stack: detail.stack.as_ref().map(|stack| m::StackBytes {
-            sp: stack.sp.0,
-            bytes: stack.bytes.clone(),
-        }),
-        words: detail
-            .words
-            .iter()
-            .map(|word| m::Word {
-                at: word.at.0,
-                value: word.value,
-            })
-            .collect(),
+        stack: detail.stack.to_wire(),
+        words: detail.words.to_wire(),
     }
 }
 
@@ -153,23 +137,13 @@ fn detail_of(detail: m::SampleDetail) -> Result<SampleDetail, WireError> {
                     return Err(WireError::Columns("registers"));
                 }
                 Ok(Registers {
-                    arch: arch_of(registers.elf_machine)?,
+                    arch: Wire::from_wire(registers.elf_machine)?,
                     mask: registers.mask,
                     values: registers.values,
                 })
             })
             .transpose()?,
-        stack: detail.stack.map(|stack| StackBytes {
-            sp: Avma(stack.sp),
-            bytes: stack.bytes,
-        }),
-        words: detail
-            .words
-            .into_iter()
-            .map(|word| Word {
-                at: Avma(word.at),
-                value: word.value,
-            })
-            .collect(),
+        stack: Wire::from_wire(detail.stack)?,
+        words: Wire::from_wire(detail.words)?,
     })
 }

@@ -1,9 +1,9 @@
-//! FORMAT.md and the code say the same.
+//! FORMAT.md matches the code.
 
 const FORMAT: &str = include_str!("../../FORMAT.md");
 const MESSAGES: &str = include_str!("messages.rs");
 
-/// The messages of messages.rs: each name with its fields, `number name: type`.
+/// Messages in messages.rs: name and fields, `number name: type`.
 fn messages() -> Vec<(String, Vec<String>)> {
     let body = MESSAGES.rsplit_once("messages! {").unwrap().1;
     body.split_terminator('}')
@@ -14,12 +14,12 @@ fn messages() -> Vec<(String, Vec<String>)> {
                 words.join(" ")
             });
             let fields = fields.filter(|field| !field.is_empty()).collect();
-            (name.trim().to_owned(), fields)
+            (name.split_whitespace().next().unwrap().to_owned(), fields)
         })
         .collect()
 }
 
-/// The row of the message `name` in FORMAT.md's table: its kind and its fields.
+/// Row of message `name` in FORMAT.md's table: its kind and fields.
 fn row(name: &str) -> Option<(&'static str, Vec<&'static str>)> {
     FORMAT.lines().find_map(|line| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
@@ -44,17 +44,17 @@ fn every_field_of_every_message_is_described() {
 
 #[test]
 fn every_kind_has_its_number() {
-    for (number, name) in super::KINDS {
+    for (number, name) in crate::record::KINDS {
         let (kind, _) = row(name).unwrap_or_else(|| panic!("{name} is not in FORMAT.md"));
         assert_eq!(kind, number.to_string(), "{name} in FORMAT.md");
     }
     assert_eq!(
         row("SampleBatch").unwrap().0,
-        super::SAMPLES_KIND.to_string()
+        crate::record::SAMPLES_KIND.to_string()
     );
 }
 
-/// What `budget.rs` assumes: so much memory at most for a nested message of 8 bytes.
+/// Assumption of `budget.rs`: memory per nested message of 8 bytes.
 #[test]
 fn nested_messages_are_as_small_as_their_budget_assumes() {
     use super::messages as m;

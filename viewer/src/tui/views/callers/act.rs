@@ -1,13 +1,18 @@
-//! What keys do.
+//! Keys and mouse.
 
-use super::walk::{begin_of_path, deepest, hottest_path, parent_of};
-use super::{ALL_STACKS, BY_THREAD, Callers, Form, METHOD, THROUGH, WITHOUT_CHAINS, draw, words};
+use super::flame::{begin_of_path, deepest, hottest_path};
+use super::{
+    ALL_STACKS, BY_THREAD, Callers, FOLD, Form, METHOD, THROUGH, WITHOUT_CHAINS, draw, flame, words,
+};
 use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::Command;
-use crate::tui::views::{Act, Cx};
-use crate::tui::widgets::data_table::Rows;
+use crate::tui::views::{Act, Click, Cx, Press};
+use crate::tui::widgets::data_table::{Clicked, Rows};
 use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::calls::{CallTree, NodeId};
+
+/// Rows per wheel step.
+const WHEEL: usize = 3;
 
 impl Callers {
     pub(super) fn do_command(&mut self, command: Command, cx: &Cx<'_>) -> Vec<Act> {
@@ -31,7 +36,7 @@ impl Callers {
             Command::Own(THROUGH) => return self.go_through(),
             Command::Only => return self.only(cx),
             Command::Cancel => {
-                // One press ends one thing: the search comes first.
+                // First press: end of search. Second press: all stacks.
                 if !self.search.just_ended() {
                     self.through = None;
                 }
@@ -64,7 +69,7 @@ impl Callers {
         let (Some(tree), Some(node)) = (self.shown.clone(), node) else {
             return;
         };
-        // What was selected stays so, where it is in both.
+        // A selection present in both forms stays.
         match self.form {
             Form::Flame => self
                 .flame
@@ -74,7 +79,6 @@ impl Callers {
         }
     }
 
-    /// Only samples in what is selected itself, in all views.
     fn only(&self, cx: &Cx<'_>) -> Vec<Act> {
         let named = self.selected().and_then(|id| self.tree()?.function(id));
         if let Some(thread) = named.and_then(|function| function.thread) {
@@ -85,8 +89,7 @@ impl Callers {
         entry.map_or_else(Self::no_entry, only)
     }
 
-    /// Only stacks with what is selected in them, in this view, or all again where that is
-    /// so already.
+    /// Toggles the restriction to stacks through the selected function.
     fn go_through(&mut self) -> Vec<Act> {
         let named = self.selected().and_then(|id| self.tree()?.function(id));
         let Some(function) = named.cloned() else {
@@ -106,7 +109,7 @@ impl Callers {
         ))]
     }
 
-    /// The entry of what is selected: its own samples', else one of its name.
+    /// Entry with the function's self samples, else a namesake.
     fn selected_entry(&self, cx: &Cx<'_>) -> Option<EntryId> {
         let tree = self.tree()?;
         let id = self.selected()?;
@@ -162,13 +165,17 @@ impl Callers {
             Command::HalfUp | Command::HalfDown => (height / 2).max(1),
             _ => 1,
         };
+        let walk = |next: &dyn Fn(NodeId) -> Option<NodeId>| {
+            let path = std::iter::successors(Some(now), |&node| next(node));
+            path.take(steps + 1).last().unwrap_or(now)
+        };
         let selected = match command {
             Command::Up if is_zoom => {
                 self.zoom_out(cx);
                 if self.flame.zoom == now {
                     now
                 } else {
-                    parent_of(&tree, now)
+                    self.flame.up(&tree, now).unwrap_or(now)
                 }
             }
             Command::Left if is_zoom => {
@@ -176,22 +183,16 @@ impl Callers {
                 now
             }
             Command::Up | Command::PageUp | Command::HalfUp => {
-                let up = |node| (node != self.flame.zoom).then(|| parent_of(&tree, node));
-                std::iter::successors(Some(now), |&node| up(node))
-                    .take(steps + 1)
-                    .last()
-                    .unwrap_or(now)
+                walk(&|node| self.flame.up(&tree, node))
             }
             Command::Down | Command::PageDown | Command::HalfDown => {
-                let down = |node: NodeId| tree.children(node).next();
-                std::iter::successors(Some(now), |&node| down(node))
-                    .take(steps + 1)
-                    .last()
-                    .unwrap_or(now)
+                walk(&|node| self.flame.down(&tree, node))
             }
-            Command::Left | Command::Right if !is_zoom => tree
-                .beside(self.flame.zoom, now, command == Command::Right)
-                .unwrap_or(now),
+            Command::Left | Command::Right if !is_zoom => {
+                let (begin, _) = self.flame.run(&tree, now);
+                let beside = tree.beside(self.flame.zoom, begin, command == Command::Right);
+                beside.map_or(now, |node| self.flame.run(&tree, node).1)
+            }
             Command::First => self.flame.zoom,
             Command::Last => deepest(&tree, self.flame.zoom),
             Command::NextHot => hottest_path(&tree, now),
@@ -208,12 +209,15 @@ impl Callers {
                 self.turned = !self.turned;
                 now
             }
+            Command::Own(FOLD) => {
+                self.flame.unfolded = !self.flame.unfolded;
+                now
+            }
             _ => return,
         };
         self.flame.select(&tree, selected, height);
     }
 
-    /// Expands what is above a node, and selects it.
     pub(super) fn reveal(&mut self, node: NodeId, cx: &Cx<'_>) {
         self.with_table(cx, |table, page, height| {
             table.reveal(page, &page.branches.path_to(node), height);
@@ -251,7 +255,7 @@ impl Callers {
         });
     }
 
-    /// The other direction, with the same function selected where it is there.
+    /// Changes direction; keeps the selected function.
     fn turn_tree(&mut self, cx: &Cx<'_>) {
         let function = self.selected();
         self.up = !self.up;
@@ -270,5 +274,50 @@ impl Callers {
                 table.select_key(page, &page.key(row), height);
             }
         });
+    }
+
+    pub(super) fn do_click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
+        let Some(tree) = self.shown.clone().filter(|_| self.has_chains(cx)) else {
+            if click.what == Press::Double {
+                self.without_chains = true;
+            }
+            return Vec::new();
+        };
+        match self.form {
+            Form::Flame => {
+                let area = draw::graph(cx.area);
+                let rows = usize::from(area.height);
+                let (away, towards) = if self.turned {
+                    (Press::WheelDown, Press::WheelUp)
+                } else {
+                    (Press::WheelUp, Press::WheelDown)
+                };
+                if click.what == away {
+                    self.flame.top = self.flame.top.saturating_sub(WHEEL);
+                } else if click.what == towards {
+                    let wanted = self.flame.top + WHEEL;
+                    let columns = usize::from(area.width);
+                    let deep = flame::rows(&tree, &self.flame, columns, wanted + rows).len();
+                    self.flame.top = wanted.min(deep.saturating_sub(rows)).max(self.flame.top);
+                } else if let (Press::Down | Press::Double, Some(node)) =
+                    (click.what, self.look(&tree, cx).at(area, click.at))
+                {
+                    self.flame.selected = node;
+                    if click.what == Press::Double {
+                        self.flame.zoom_in();
+                    }
+                }
+                Vec::new()
+            }
+            Form::Tree => self.click_tree(click, cx),
+        }
+    }
+
+    fn click_tree(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
+        let area = draw::rows(cx.area);
+        match self.with_table(cx, |table, page, _| table.click(click, page, area)) {
+            Some(Clicked::Row { twice: true, .. }) => self.open_method(cx),
+            _ => Vec::new(),
+        }
     }
 }

@@ -1,10 +1,11 @@
-//! The tree that is walked: only what was expanded is made. From the roots down, or from the
-//! functions with most samples of their own up to their callers.
+//! Call tree as a table: top down from the roots, or bottom up from functions with self samples.
+//! Expanding a row creates its children.
 
 use super::words;
 use crate::present::document::Value;
 use crate::present::names::region_name;
 use crate::present::numbers::{count, percent, ratio};
+use crate::present::shorten::Name;
 use crate::tui::theme::Role;
 use crate::tui::widgets::data_table::{Column, Piece, Room, Rows, Sort, SortKey};
 use crate::tui::widgets::search::Finder;
@@ -15,10 +16,10 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use vmscope_symbolizer::calls::{CallTree, Function, FunctionId, NodeId, Through};
 
-/// Stands for the caller of a stack's outermost function.
+/// Caller of a stack's outermost function.
 pub const NOBODY: &str = "(no caller: the stacks begin here)";
 
-/// Columns of the terminal that a bar has.
+/// Width of a bar.
 const BAR: usize = 8;
 
 const DEPTH: usize = 0;
@@ -30,34 +31,32 @@ const SELF_SAMPLES: usize = 5;
 const REGION: usize = 6;
 const FUNCTION: usize = 7;
 
-/// A row: the place of a branch among all that were made.
+/// Index of a branch.
 pub type Row = u32;
 
-/// What a row is called in every tree of the same filter: the hash of the functions on its path.
+/// Hash of the functions on a row's path, equal in every tree.
 pub type Key = u64;
 
-/// A row's branch.
 #[derive(Clone, Copy, Debug)]
 pub struct Branch {
     parent: Option<Row>,
-    /// `None` where nobody called what is above it.
+    /// `None` for [`NOBODY`].
     pub function: Option<FunctionId>,
-    /// Samples in it and in what it called; `None` for callers in a tree upwards.
+    /// Samples with callees; `None` for callers in a bottom-up tree.
     pub total: Option<u64>,
-    /// Samples in itself; of a caller, those of the first row that came through it.
+    /// Self samples; of a caller, the root row's samples through it.
     pub own: u64,
     key: Key,
-    /// Whether it has no children, as far as is known.
+    /// No known children.
     leaf: bool,
 }
 
-/// Where in the tree of calls a branch is.
 #[derive(Clone, Debug)]
 enum Place {
     Down(NodeId),
-    /// A function that has samples of its own.
+    /// Function with self samples.
     Hot(FunctionId),
-    /// Samples that came through a caller.
+    /// Samples through a caller.
     Up(Vec<Through>),
 }
 
@@ -68,29 +67,29 @@ struct Made {
     children: Option<Vec<Row>>,
 }
 
-/// The branches of a tree of calls.
 #[derive(Clone, Debug)]
 pub struct Branches {
     tree: Arc<CallTree>,
-    /// Whether it goes up to the callers.
     up: bool,
+    is_native: bool,
     roots: Vec<Row>,
-    /// Made as they are looked at.
+    /// Created on demand.
     made: RefCell<Vec<Made>>,
 }
 
 impl Branches {
-    /// The roots, or with `up` the functions by samples of their own.
-    pub fn of(tree: &Arc<CallTree>, up: bool) -> Self {
+    /// Rows for the roots, or with `up` for functions with self samples.
+    pub fn of(tree: &Arc<CallTree>, up: bool, is_native: bool) -> Self {
         let mut branches = Branches {
             tree: Arc::clone(tree),
             up,
+            is_native,
             roots: Vec::new(),
             made: RefCell::default(),
         };
         branches.roots = if up {
             let functions = (0..).zip(tree.functions()).map(|(function, _)| function);
-            // Of equal ones, by their names: that is the order of functions.
+            // Function ids follow names.
             let mut hot: Vec<(Reverse<u64>, FunctionId)> = functions
                 .map(|function| (Reverse(tree.counts_of(function).own), function))
                 .filter(|(own, _)| own.0 > 0)
@@ -98,8 +97,8 @@ impl Branches {
             hot.sort_unstable();
             let put = |(_, function): (_, FunctionId)| {
                 let counts = tree.counts_of(function);
-                let numbers = (Some(counts.total), counts.own);
-                branches.put(None, Some(function), numbers, Place::Hot(function), false)
+                let samples = (Some(counts.total), counts.own);
+                branches.put(None, Some(function), samples, Place::Hot(function))
             };
             hot.into_iter().map(put).collect()
         } else {
@@ -114,8 +113,12 @@ impl Branches {
         function: Option<FunctionId>,
         (total, own): (Option<u64>, u64),
         place: Place,
-        leaf: bool,
     ) -> Row {
+        let leaf = match place {
+            Place::Down(node) => self.tree.children(node).is_empty(),
+            Place::Hot(_) => false,
+            Place::Up(_) => function.is_none(),
+        };
         let mut hasher = FxHasher::default();
         parent
             .map(|parent| self.branch(parent).key)
@@ -143,21 +146,13 @@ impl Branches {
     fn put_nodes(&self, parent: Option<Row>, node: NodeId) -> Vec<Row> {
         let nodes = self.tree.children(node);
         let nodes = nodes.filter_map(|child| Some((child, self.tree.node(child)?)));
-        let put = |(child, node): (NodeId, vmscope_symbolizer::calls::CallNode)| {
-            let leaf = self.tree.children(child).is_empty();
-            let numbers = (Some(node.total), node.own);
-            self.put(
-                parent,
-                Some(node.function),
-                numbers,
-                Place::Down(child),
-                leaf,
-            )
-        };
-        nodes.map(put).collect()
+        let rows = nodes.map(|(child, node)| {
+            let samples = (Some(node.total), node.own);
+            self.put(parent, Some(node.function), samples, Place::Down(child))
+        });
+        rows.collect()
     }
 
-    /// A row's branch.
     pub fn branch(&self, row: Row) -> Branch {
         self.made.borrow()[row as usize].branch
     }
@@ -166,7 +161,7 @@ impl Branches {
         self.tree.function(self.branch(row).function?)
     }
 
-    /// The node of a row of a tree downwards.
+    /// Node of a row; `None` in a bottom-up tree.
     pub fn node_of(&self, row: Row) -> Option<NodeId> {
         match self.made.borrow()[row as usize].place {
             Place::Down(node) => Some(node),
@@ -174,7 +169,7 @@ impl Branches {
         }
     }
 
-    /// A row's children, those with most samples first.
+    /// Children, most samples first.
     fn children_of(&self, row: Row) -> Vec<Row> {
         let place = {
             let made = &self.made.borrow()[row as usize];
@@ -196,38 +191,33 @@ impl Branches {
 
     fn put_callers(&self, row: Row, through: &[Through]) -> Vec<Row> {
         let ways = self.tree.ways_to(through);
-        // Where nobody called any of them there is nothing to show.
         if ways.iter().all(|way| way.caller.is_none()) {
             return Vec::new();
         }
-        let put = |way: vmscope_symbolizer::calls::Way| {
-            let leaf = way.caller.is_none();
-            let place = Place::Up(way.through);
-            self.put(Some(row), way.caller, (None, way.samples), place, leaf)
-        };
-        ways.into_iter().map(put).collect()
+        let rows = ways.into_iter().map(|way| {
+            let samples = (None, way.samples);
+            self.put(Some(row), way.caller, samples, Place::Up(way.through))
+        });
+        rows.collect()
     }
 
-    /// The first row.
     pub fn first(&self) -> Option<Row> {
         self.roots.first().copied()
     }
 
-    /// A row of a tree upwards without callers above it.
     pub fn root_of(&self, function: FunctionId) -> Option<Row> {
         let mut roots = self.roots.iter().copied();
         roots.find(|&row| self.branch(row).function == Some(function))
     }
 
-    /// A row, the one with most samples below it, and so on, until more samples are a function's
-    /// own than any that it called has.
+    /// Hottest path from a row to a function whose self samples exceed every callee's samples.
     pub fn hottest_path(&self, row: Row) -> Vec<Row> {
         let mut path = vec![row];
         let mut at = row;
         while let Some(next) = self.children_of(at).first().copied() {
             let (branch, below) = (self.branch(at), self.branch(next));
             let below = below.total.unwrap_or(below.own);
-            // The first step is always taken: one asked for it.
+            // The first step is unconditional.
             if !self.up && at != row && branch.own >= below {
                 break;
             }
@@ -237,8 +227,7 @@ impl Branches {
         path
     }
 
-    /// The row at which the hottest path to a row begins: the first one up that has a hotter
-    /// neighbour, or is a root.
+    /// Begin of the hottest path to a row.
     pub fn begin_of_path(&self, row: Row) -> Row {
         let mut at = row;
         while let Some(parent) = self.branch(at).parent {
@@ -254,7 +243,7 @@ impl Branches {
         at
     }
 
-    /// The rows from a root down to a node.
+    /// Rows between a root and a node.
     pub fn path_to(&self, node: NodeId) -> Vec<Row> {
         let mut path: Vec<Row> = Vec::new();
         for step in self.tree.path(node) {
@@ -279,18 +268,17 @@ impl Branches {
     }
 }
 
-/// What is shown of branches.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     pub branches: &'a Branches,
-    /// By function, whether a search has found it; may be empty.
+    /// Search match by function; may be empty.
     pub fits: &'a [bool],
-    /// All samples: what shares are of.
+    /// Denominator of shares.
     pub all: u64,
 }
 
 impl Page<'_> {
-    /// The number that a row is ordered by.
+    /// Samples of the sort column.
     fn samples(&self, branch: Branch) -> u64 {
         match branch.total {
             Some(total) if !self.branches.up => total,
@@ -373,7 +361,11 @@ impl Rows for Page<'_> {
             SAMPLES => branch.total.map_or(Value::Empty, Value::Count),
             SELF_SAMPLES => Value::Count(branch.own),
             REGION => {
-                let region = function.map(|one| one.region.map_or("thread", region_name));
+                let region = function.map(|one| {
+                    one.region.map_or("thread", |region| {
+                        region_name(region, self.branches.is_native)
+                    })
+                });
                 Value::Text(region.unwrap_or_default().to_owned())
             }
             FUNCTION => {
@@ -392,9 +384,13 @@ impl Rows for Page<'_> {
         SortKey::Number(match column {
             TOTAL => branch.total.unwrap_or(branch.own),
             SELF => branch.own,
-            // Functions are in the order of their names; nobody is the last.
+            // Function ids follow names; NOBODY is last.
             _ => branch.function.map_or(u64::MAX, u64::from),
         })
+    }
+
+    fn name(&self, row: Row, _columns: &[usize]) -> Option<Name<'_>> {
+        self.branches.function(row).map(words::parts)
     }
 
     fn cell(&self, row: Row, column: usize, room: &Room<'_>) -> Vec<Piece> {
@@ -426,11 +422,11 @@ impl Rows for Page<'_> {
                     true => Role::Match,
                     false => Role::Text,
                 };
-                let name = function.map_or_else(
-                    || NOBODY.to_owned(),
-                    |function| words::short(function, room.width),
-                );
-                (role, name)
+                let name = match function {
+                    Some(_) => room.label,
+                    None => NOBODY,
+                };
+                (role, name.to_owned())
             }
         };
         Piece::cell(role, text)
@@ -441,7 +437,7 @@ impl Rows for Page<'_> {
     }
 
     fn searched(&self, _row: Row) -> Vec<Row> {
-        // What is not expanded is found in the tree of calls itself.
+        // The view searches the call tree for collapsed rows.
         Vec::new()
     }
 }

@@ -1,32 +1,29 @@
-//! Drawing the view: what it is of, the graph or the tree, and what is selected.
+//! Drawing: head, flame graph or tree, details.
 
 use super::branches::NOBODY;
-use super::{Callers, Form, around, flame, words};
+use super::{Callers, Form, flame, words};
 use crate::present::names::region_name;
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::text;
-use crate::tui::theme::Role;
+use crate::tui::theme::{Role, Theme};
 use crate::tui::views::Cx;
 use crate::tui::views::empty::{no_samples, say};
+use crate::tui::widgets::pane::{Bit, Pane, below};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use vmscope_symbolizer::Region;
-use vmscope_symbolizer::calls::CallTree;
+use vmscope_symbolizer::calls::{Around, CallTree, FunctionId};
 
-/// What is around a function is shown where there is so much room.
+/// Minimum width and height for callers and callees.
 const AROUND_FROM: (u16, u16) = (120, 24);
 
-/// The most rows of it.
+/// Maximum height of callers and callees.
 const AROUND: u16 = 14;
 
-/// Lines about what is selected.
 const DETAIL: u16 = 2;
 
-/// The graph has what is around the selected frame below it from so many rows on.
+/// Minimum height for callers and callees below the graph.
 const AROUND_GRAPH_FROM: u16 = 40;
 
-/// The graph, under a line of what it is of.
 pub fn graph(area: Rect) -> Rect {
     if area.height < AROUND_GRAPH_FROM {
         return middle(area);
@@ -34,7 +31,6 @@ pub fn graph(area: Rect) -> Rect {
     rows(area)
 }
 
-/// What is between the first line and those about what is selected.
 fn middle(area: Rect) -> Rect {
     Rect {
         y: area.y + 1,
@@ -43,7 +39,7 @@ fn middle(area: Rect) -> Rect {
     }
 }
 
-/// The tree with its heading.
+/// Area of the tree with its heading.
 pub fn rows(area: Rect) -> Rect {
     let below = around(area).map_or(0, |around| around.height + 1);
     let middle = middle(area);
@@ -53,7 +49,7 @@ pub fn rows(area: Rect) -> Rect {
     }
 }
 
-/// Where what is around a function is.
+/// Area of callers and callees; `None` on small screens.
 fn around(area: Rect) -> Option<Rect> {
     if area.width < AROUND_FROM.0 || area.height < AROUND_FROM.1 {
         return None;
@@ -67,7 +63,7 @@ fn around(area: Rect) -> Option<Rect> {
     })
 }
 
-/// Whether what is around a function is shown.
+/// Whether the screen shows callers and callees.
 pub fn has_around(form: Form, area: Rect) -> bool {
     let is_tall = form == Form::Tree || area.height >= AROUND_GRAPH_FROM;
     is_tall && around(area).is_some()
@@ -82,7 +78,7 @@ impl Callers {
         }
     }
 
-    /// What it is of, and what it lacks.
+    /// Selected stacks; missing data.
     pub(super) fn head(&self, cx: &Cx<'_>) -> String {
         let (all, alone) = (self.all(), self.tree().map_or(0, |tree| tree.alone()));
         let mut parts = Vec::new();
@@ -115,7 +111,7 @@ impl Callers {
             tree,
             place: &self.flame,
             turned: self.turned,
-            fits: self.search.fits(),
+            fits: &self.search.fits,
         }
     }
 
@@ -157,15 +153,15 @@ impl Callers {
             let newest = self.around.answered().map(|(key, _)| &key.0);
             let is_newest = newest == tree.function(function);
             let is_of = self.around.get().filter(|_| is_newest);
-            around::draw((tree, cx.theme, self.all()), function, is_of, frame, area);
+            draw_around((tree, cx.theme, self.all()), function, is_of, frame, area);
         }
         self.draw_detail(tree, cx, frame, area);
     }
 
-    /// What it is of, or what has the whole width; what a search has found.
+    /// Draws the head or the path to the zoomed frame; search results.
     fn draw_head(&self, tree: &CallTree, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let columns = usize::from(area.width);
-        let found = match (self.search.pattern(), self.search.found()) {
+        let found = match (self.search.pattern.as_str(), self.search.counts()) {
             ("", _) => String::new(),
             (pattern, (functions, samples)) => {
                 let share = samples.map_or_else(
@@ -183,21 +179,13 @@ impl Callers {
         } else {
             self.head(cx)
         };
-        let line = Line::from(vec![
-            Span::styled(
-                format!(" {}", text::name(&head, left)),
-                cx.theme.style(Role::Dim),
-            ),
-            Span::styled(found, cx.theme.style(Role::Match)),
-        ]);
-        let head = Rect {
-            height: area.height.min(1),
-            ..area
-        };
-        frame.render_widget(line, head);
+        let theme = cx.theme;
+        let head = format!(" {}", text::name(&head, left));
+        let bits = [(Role::Dim, head), (Role::Match, found)];
+        Pane { theme, area }.line(frame, 0, &bits);
     }
 
-    /// What has the whole width, and as many of those above it as there is room for.
+    /// The zoomed frame and its innermost callers that fit.
     fn way_to_zoom(&self, tree: &CallTree, columns: usize) -> String {
         let mut way = String::new();
         let path = tree.path(self.flame.zoom);
@@ -222,28 +210,14 @@ impl Callers {
         format!("all > {way}")
     }
 
-    /// What is selected, in full.
     fn draw_detail(&self, tree: &CallTree, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        let columns = usize::from(area.width).saturating_sub(1);
         let native = cx.profile.is_native();
-        let (name, numbers) = match self.form {
-            Form::Flame => self.frame_detail(tree, native),
-            Form::Tree => self.row_detail(tree, native),
-        };
-        let lines = [(name, Role::Strong), (numbers, Role::Text)];
-        let first = area.bottom().saturating_sub(DETAIL);
-        for ((text, role), y) in lines.into_iter().zip(first..area.bottom()) {
-            let text = format!(" {}", text::line(&text, columns));
-            let line = Line::styled(text, cx.theme.style(role));
-            frame.render_widget(
-                line,
-                Rect {
-                    y,
-                    height: 1,
-                    ..area
-                },
-            );
-        }
+        let (name, numbers) = self.detail(tree, native);
+        let (_, area) = below(area, area.height.saturating_sub(DETAIL));
+        let theme = cx.theme;
+        let pane = Pane { theme, area };
+        pane.line(frame, 0, &[(Role::Strong, format!(" {name}"))]);
+        pane.line(frame, 1, &[(Role::Text, format!(" {numbers}"))]);
     }
 
     fn named(&self, tree: &CallTree, native: bool) -> Option<String> {
@@ -252,10 +226,7 @@ impl Callers {
             None => "thread".to_owned(),
             Some(region) => {
                 let inlined = if function.inlined { ", inlined" } else { "" };
-                let name = match region {
-                    Region::Vm if native => "program",
-                    region => region_name(region),
-                };
+                let name = region_name(region, native);
                 format!("{name}{inlined}")
             }
         };
@@ -263,38 +234,114 @@ impl Callers {
         Some(format!("{letter} {} - {what}", words::full(function)))
     }
 
-    fn frame_detail(&self, tree: &CallTree, native: bool) -> (String, String) {
-        let Some(node) = tree.node(self.flame.selected) else {
-            return Default::default();
+    /// Name and figures of the selection.
+    fn detail(&self, tree: &CallTree, native: bool) -> (String, String) {
+        let nameless = match self.form {
+            Form::Flame => "all stacks",
+            Form::Tree => NOBODY,
         };
-        let is_root = self.flame.selected == CallTree::ROOT;
-        let caller = tree
-            .node(node.parent)
-            .filter(|_| !is_root && node.depth > 1);
-        let name = self
-            .named(tree, native)
-            .unwrap_or_else(|| "all stacks".to_owned());
-        (name, words::numbers(node, caller, self.all()))
-    }
-
-    fn row_detail(&self, tree: &CallTree, native: bool) -> (String, String) {
-        let row = self.table.selected().zip(self.branches.as_ref());
-        let Some(branch) = row.map(|(row, branches)| branches.branch(row)) else {
-            return Default::default();
-        };
-        let name = self
-            .named(tree, native)
-            .unwrap_or_else(|| NOBODY.to_owned());
+        let name = self.named(tree, native);
+        let name = name.unwrap_or_else(|| nameless.to_owned());
         if let Some(node) = self.selected_node().and_then(|node| tree.node(node)) {
             let caller = tree.node(node.parent).filter(|_| node.depth > 1);
             return (name, words::numbers(node, caller, self.all()));
         }
+        let row = self.table.selected().zip(self.branches.as_ref());
+        let Some(branch) = row.map(|(row, branches)| branches.branch(row)) else {
+            return Default::default();
+        };
         let share = percent(ratio(branch.own, self.all()));
         let samples = some(branch.own, "sample", "samples");
         let of = match branch.total {
-            Some(_) => "of its own".to_owned(),
-            None => "came this way".to_owned(),
+            Some(_) => "of its own",
+            None => "came this way",
         };
         (name, format!("{samples} {of}, {share} of all"))
+    }
+}
+
+/// Draws callers, the function, callees.
+fn draw_around(
+    (tree, theme, all): (&CallTree, &Theme, u64),
+    function: FunctionId,
+    around: Option<&Around>,
+    frame: &mut Frame<'_>,
+    area: Rect,
+) {
+    let counts = tree.counts_of(function);
+    let third = area.width / 3;
+    let pane = |at: u16| {
+        let x = area.x + at * third;
+        let width = match at {
+            2 => area.width - 2 * third,
+            _ => third - 1,
+        };
+        let area = Rect { x, width, ..area };
+        Pane { theme, area }
+    };
+    let name = |id: Option<FunctionId>, columns: usize| -> [Bit; 2] {
+        match id.and_then(|id| tree.function(id)) {
+            Some(one) => [
+                (words::role(one), format!("{} ", words::letter(one))),
+                (Role::Text, text::name(&words::short(one, columns), columns)),
+            ],
+            None => [
+                (Role::Dim, "  ".to_owned()),
+                (Role::Text, text::name(NOBODY, columns)),
+            ],
+        }
+    };
+    let share_of = |samples: u64| ratio(samples, counts.total);
+    let list = |frame: &mut Frame<'_>, title: &str, rows: Option<Vec<_>>, pane: Pane<'_>| {
+        pane.line(frame, 0, &[(Role::Title, title.to_owned())]);
+        let Some(rows) = rows else {
+            return pane.line(frame, 1, &[(Role::Dim, "...".to_owned())]);
+        };
+        let height = pane.rows().saturating_sub(1);
+        let is_cut = rows.len() > height;
+        let shown = height.saturating_sub(usize::from(is_cut));
+        for (row, &(id, samples)) in rows.iter().take(shown).enumerate() {
+            let share = share_of(samples);
+            let [letter, name] = name(id, pane.columns().saturating_sub(11));
+            let percent = format!("{:>7} ", percent(share));
+            pane.line(
+                frame,
+                row + 1,
+                &[(Role::Heat(share), percent), letter, name],
+            );
+        }
+        if is_cut {
+            let rest = rows.iter().skip(shown).map(|(_, samples)| samples).sum();
+            let rest = percent(share_of(rest));
+            let text = format!("{rest:>7} {} more", rows.len() - shown);
+            pane.line(frame, shown + 1, &[(Role::Dim, text)]);
+        }
+    };
+    let callers = around.map(|around| around.callers.clone());
+    list(frame, "callers, of its samples", callers, pane(0));
+    let callees = around.map(|around| {
+        let callees = around.callees.iter();
+        callees.map(|&(id, samples)| (Some(id), samples)).collect()
+    });
+    list(frame, "called from it, of its samples", callees, pane(2));
+    let middle = pane(1);
+    let [letter, (_, short)] = name(Some(function), middle.columns().saturating_sub(2));
+    let numbers = |what: &str, samples: u64| {
+        let share = percent(ratio(samples, all));
+        vec![(Role::Text, format!("{share} {what} {}", count(samples)))]
+    };
+    let recursive = match counts.recursive {
+        true => "calls itself: each stack counts once",
+        false => "",
+    };
+    let lines = [
+        vec![(Role::Title, "function".to_owned())],
+        vec![letter, (Role::Strong, short)],
+        numbers("total ", counts.total),
+        numbers("self  ", counts.own),
+        vec![(Role::Dim, recursive.to_owned())],
+    ];
+    for (row, line) in lines.iter().enumerate() {
+        middle.line(frame, row, line);
     }
 }

@@ -1,57 +1,43 @@
-//! Searching: which functions have a pattern in their names, and in how many of the stacks
-//! they are.
+//! Search by function name.
 
 use super::{Callers, Form, draw, words};
-use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
+use crate::tui::jobs::{Fetched, Question, Stamp};
 use crate::tui::views::{Cx, Find};
 use crate::tui::widgets::search;
 use std::sync::Arc;
 use vmscope_symbolizer::calls::{CallTree, CallsOf, NodeId};
 
-/// A search.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
-    pattern: String,
-    /// By function; empty where nothing is searched for.
-    fits: Arc<Vec<bool>>,
-    /// Where it began.
+    /// Empty without a search.
+    pub pattern: String,
+    /// Match by function; empty without a search.
+    pub fits: Arc<Vec<bool>>,
     nodes: search::Search<NodeId>,
     /// Samples of stacks with a match.
-    found: Fetched<(String, CallsOf, Stamp), u64>,
+    pub found: Fetched<(String, CallsOf, Stamp), u64>,
     ended: bool,
 }
 
 impl Search {
-    /// By function, whether it was found; empty where nothing is searched for.
-    pub fn fits(&self) -> &[bool] {
-        &self.fits
-    }
-
-    /// What is searched for; may be empty.
-    pub fn pattern(&self) -> &str {
-        &self.pattern
-    }
-
-    /// How many functions were found, and in how many samples they are, once that is known.
-    pub fn found(&self) -> (usize, Option<u64>) {
+    /// Matching functions, and samples of stacks with them; `None` before the answer.
+    pub fn counts(&self) -> (usize, Option<u64>) {
         let functions = self.fits.iter().filter(|fits| **fits).count();
         let is_newest = !self.found.is_pending();
         (functions, self.found.get().copied().filter(|_| is_newest))
     }
 
-    /// Whether a search has ended since this was asked last.
+    /// Whether a search ended since the last call.
     pub fn just_ended(&mut self) -> bool {
         std::mem::take(&mut self.ended)
     }
 
-    /// Another tree has other functions.
     pub fn refresh(&mut self, tree: &CallTree) {
         if !self.pattern.is_empty() {
             self.fits = Arc::new(words::fitting(tree, &self.pattern));
         }
     }
 
-    /// How much of all is in what was found.
     pub fn question(
         &mut self,
         tree: Option<&Arc<CallTree>>,
@@ -66,11 +52,6 @@ impl Search {
         self.found
             .ask(key, *stamp, move |_, _| Some(tree.samples_with(&fits)))
     }
-
-    /// The answer.
-    pub fn take(&mut self, ended: QuestionId) {
-        self.found.take(ended);
-    }
 }
 
 impl Callers {
@@ -79,6 +60,13 @@ impl Callers {
             self.search.ended = !self.search.pattern.is_empty();
             self.search.pattern.clear();
             self.search.fits = Arc::default();
+        }
+        let is_table = self.form == Form::Tree && self.up;
+        if find == Find::Restore
+            && !is_table
+            && let (Some(origin), Some(tree)) = (self.search.nodes.cancel(), self.shown.clone())
+        {
+            self.select_node(&tree, origin, cx);
         }
         let now = self.selected_node().unwrap_or(CallTree::ROOT);
         let Some((origin, _)) = self.search.nodes.begin(pattern, now) else {
@@ -96,7 +84,7 @@ impl Callers {
             return false;
         }
         let fits = Arc::clone(&self.search.fits);
-        if self.form == Form::Tree && self.up {
+        if is_table {
             let found = self.with_table(cx, |table, page, height| {
                 table.find(pattern, find, page, height)
             });
@@ -107,13 +95,17 @@ impl Callers {
         let Some(node) = tree.matching(&fits, from, behind, find == Find::Here) else {
             return false;
         };
+        self.select_node(&tree, node, cx);
+        true
+    }
+
+    fn select_node(&mut self, tree: &CallTree, node: NodeId, cx: &Cx<'_>) {
         match self.form {
             Form::Flame => {
                 let height = draw::graph(cx.area).height.into();
-                self.flame.select(&tree, node, height);
+                self.flame.select(tree, node, height);
             }
             Form::Tree => self.reveal(node, cx),
         }
-        true
     }
 }

@@ -6,8 +6,9 @@
 //! G OrderBook.match (C2)               │L memcpy    │… 7 │J PhaseIdealLoop    │…  │
 //! ```
 //!
-//! Under each frame is what it called, most samples first; what is left blank is its own.
-//! What would be narrower than a column is drawn together at the end: `… 7` frames.
+//! Callees stand below their caller, most samples first; blank space is self time. Frames narrower
+//! than a column share one box at the end: `… 7` frames. A run of frames that only call the next is
+//! folded into its last frame: `V +15 start_main`.
 
 use super::words;
 use crate::present::numbers::count;
@@ -18,38 +19,58 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use vmscope_symbolizer::calls::{CallTree, NodeId};
 
-/// Where in the graph one is.
+/// Shortest run that is folded, in frames.
+const RUN: usize = 4;
+
+/// Position in the graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// What has the whole width.
+    /// Whether runs have a row for each frame.
+    pub unfolded: bool,
+    /// Frame at full width.
     pub zoom: NodeId,
-    /// What had it before, the oldest first.
+    /// Earlier zooms, oldest first.
     pub before: Vec<NodeId>,
-    /// The frame that is selected: `zoom`, or under it.
+    /// Selected frame: `zoom` or a frame below.
     pub selected: NodeId,
-    /// The first row that is drawn.
+    /// First visible row.
     pub top: usize,
 }
 
-/// A box of the graph: a frame, or several that are too narrow.
+/// Box of the graph: one frame, or several narrow ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// The first of its frames.
+    /// First frame; of a folded run, the last.
     pub node: NodeId,
-    /// How many frames it stands for.
+    /// Number of frames side by side.
     pub frames: usize,
-    /// Their samples.
+    /// Number of frames above it in a folded run.
+    pub above: usize,
     pub samples: u64,
-    /// Its first column.
+    /// First column.
     pub x: usize,
-    /// How many columns.
+    /// Columns.
     pub width: usize,
-    /// Samples to the left of it.
+    /// Samples left of the box.
     left: u64,
 }
 
-/// The rows of the graph, from what has the whole width down to at most `rows`.
-pub fn rows(tree: &CallTree, zoom: NodeId, columns: usize, rows: usize) -> Vec<Vec<Cell>> {
+/// The only callee of a frame without samples of its own: the next frame of a run. Threads are no
+/// frames.
+fn next_of_run(tree: &CallTree, node: NodeId) -> Option<NodeId> {
+    let is_thread = |node| {
+        let function = tree.function_of(node);
+        function.is_some_and(|function| function.thread.is_some())
+    };
+    let mut children = tree.children(node);
+    let own = tree.node(node)?.own;
+    let only = children.next()?;
+    (own == 0 && children.next().is_none() && !is_thread(node)).then_some(only)
+}
+
+/// At most `rows` rows of boxes, from the zoomed frame down.
+pub fn rows(tree: &CallTree, place: &Place, columns: usize, rows: usize) -> Vec<Vec<Cell>> {
+    let zoom = place.zoom;
     let Some(root) = tree.node(zoom).filter(|root| root.total > 0) else {
         return Vec::new();
     };
@@ -61,6 +82,7 @@ pub fn rows(tree: &CallTree, zoom: NodeId, columns: usize, rows: usize) -> Vec<V
     let first = Cell {
         node: zoom,
         frames: 1,
+        above: 0,
         samples: whole,
         x: 0,
         width: columns,
@@ -79,9 +101,12 @@ pub fn rows(tree: &CallTree, zoom: NodeId, columns: usize, rows: usize) -> Vec<V
                 let x = column(left);
                 let width = column(left + samples).saturating_sub(x);
                 if width > 0 {
+                    let last = place.end_of_run(tree, node).filter(|_| frames == 1);
+                    let (node, above) = last.unwrap_or((node, 0));
                     row.push(Cell {
                         node,
                         frames,
+                        above,
                         samples,
                         x,
                         width,
@@ -94,7 +119,7 @@ pub fn rows(tree: &CallTree, zoom: NodeId, columns: usize, rows: usize) -> Vec<V
             for (child, drawn) in children.clone().zip(0usize..) {
                 let samples = tree.node(child).map_or(0, |node| node.total);
                 if column(samples) == 0 {
-                    // Those behind it are no wider.
+                    // Further siblings are no wider.
                     let left = cell(child, 0, 0);
                     cell(child, children.len() - drawn, end.saturating_sub(left));
                     break;
@@ -110,19 +135,98 @@ pub fn rows(tree: &CallTree, zoom: NodeId, columns: usize, rows: usize) -> Vec<V
     all
 }
 
-/// Whether a cell stands for a node.
-fn is_in(cell: &Cell, node: NodeId) -> bool {
-    (cell.node as usize..cell.node as usize + cell.frames).contains(&(node as usize))
+/// Frames of a box.
+fn nodes_of(tree: &CallTree, cell: &Cell) -> impl Iterator<Item = NodeId> {
+    let end = u32::try_from(cell.frames).map_or(u32::MAX, |frames| cell.node + frames);
+    let above = std::iter::successors(Some(cell.node), |&node| Some(parent_of(tree, node)));
+    (cell.node..end).chain(above.skip(1).take(cell.above))
+}
+
+pub fn parent_of(tree: &CallTree, node: NodeId) -> NodeId {
+    tree.node(node).map_or(CallTree::ROOT, |node| node.parent)
+}
+
+/// End of the hottest path from a frame.
+pub fn hottest_path(tree: &CallTree, from: NodeId) -> NodeId {
+    let mut at = from;
+    while let (Some(node), Some(child)) = (tree.node(at), tree.children(at).next()) {
+        let below = tree.node(child).map_or(0, |child| child.total);
+        // The command always takes the first step.
+        if at != from && node.own >= below {
+            break;
+        }
+        at = child;
+    }
+    at
+}
+
+/// Begin of the hottest path to a frame.
+pub fn begin_of_path(tree: &CallTree, zoom: NodeId, from: NodeId) -> NodeId {
+    let mut at = from;
+    while at != zoom {
+        let parent = parent_of(tree, at);
+        let is_first = tree.children(parent).start == at;
+        if !is_first && at != from {
+            break;
+        }
+        at = parent;
+        if !is_first {
+            break;
+        }
+    }
+    at
+}
+
+/// Last frame of the first children below a frame.
+pub fn deepest(tree: &CallTree, from: NodeId) -> NodeId {
+    let down = |&node: &NodeId| tree.children(node).next();
+    std::iter::successors(Some(from), down)
+        .last()
+        .unwrap_or(from)
 }
 
 impl Place {
-    /// In which row the selected frame is.
-    pub fn row(&self, tree: &CallTree) -> usize {
-        let depth = |node| tree.node(node).map_or(0, |node| node.depth);
-        depth(self.selected).saturating_sub(depth(self.zoom)) as usize
+    /// Last frame of the folded run that begins with a frame, and the number of frames before it.
+    fn end_of_run(&self, tree: &CallTree, begin: NodeId) -> Option<(NodeId, usize)> {
+        let run = std::iter::successors(Some(begin), |&node| next_of_run(tree, node));
+        let (before, last) = run.enumerate().filter(|_| !self.unfolded).last()?;
+        (before + 1 >= RUN).then_some((last, before))
     }
 
-    /// Selects a frame; all is shown again where it is not under what has the whole width.
+    /// Row of a frame by its first and last frame: two equal ones, except of a folded run.
+    pub fn run(&self, tree: &CallTree, node: NodeId) -> (NodeId, NodeId) {
+        let mut begin = node;
+        while begin != self.zoom && begin != CallTree::ROOT {
+            let parent = parent_of(tree, begin);
+            if parent == self.zoom || next_of_run(tree, parent).is_none() {
+                break;
+            }
+            begin = parent;
+        }
+        let is_zoom = node == self.zoom;
+        let last = self.end_of_run(tree, begin).filter(|_| !is_zoom);
+        last.map_or((node, node), |(last, _)| (begin, last))
+    }
+
+    /// Frame above a frame's row; `None` at the zoomed frame.
+    pub fn up(&self, tree: &CallTree, node: NodeId) -> Option<NodeId> {
+        let is_top = node == self.zoom || node == CallTree::ROOT;
+        (!is_top).then(|| parent_of(tree, self.run(tree, node).0))
+    }
+
+    /// First frame below a frame's row.
+    pub fn down(&self, tree: &CallTree, node: NodeId) -> Option<NodeId> {
+        let below = tree.children(self.run(tree, node).1).next()?;
+        Some(self.run(tree, below).1)
+    }
+
+    /// Row of the selected frame.
+    pub fn row(&self, tree: &CallTree) -> usize {
+        let rows = std::iter::successors(Some(self.selected), |&node| self.up(tree, node));
+        rows.skip(1).count()
+    }
+
+    /// Selects a frame; zooms out completely for frames outside the zoom.
     pub fn select(&mut self, tree: &CallTree, node: NodeId, height: usize) {
         self.selected = node;
         let mut above = node;
@@ -140,7 +244,7 @@ impl Place {
             .max((row + 1).saturating_sub(height.max(1)));
     }
 
-    /// Gives the selected frame the whole width.
+    /// Zooms to the selected frame.
     pub fn zoom_in(&mut self) -> bool {
         if self.selected == self.zoom {
             return false;
@@ -151,7 +255,7 @@ impl Place {
         true
     }
 
-    /// Goes back to what had it before.
+    /// Returns to the previous zoom.
     pub fn zoom_out(&mut self, tree: &CallTree, height: usize) -> bool {
         if self.zoom == CallTree::ROOT {
             return false;
@@ -161,7 +265,7 @@ impl Place {
         true
     }
 
-    /// The same in a tree of new counts, as far as it is still there.
+    /// Same position in a new tree; missing frames fall back to their callers.
     pub fn carried(&self, old: &CallTree, new: &CallTree) -> Self {
         let carry = |node: NodeId| -> NodeId {
             let mut at = CallTree::ROOT;
@@ -176,6 +280,7 @@ impl Place {
         };
         let zoom = carry(self.zoom);
         Place {
+            unfolded: self.unfolded,
             zoom,
             before: self.before.iter().map(|&node| carry(node)).collect(),
             selected: carry(self.selected),
@@ -184,26 +289,23 @@ impl Place {
     }
 }
 
-/// How the graph is drawn.
+/// Drawing of the graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {
-    /// What the terminal can show.
     pub theme: &'a Theme,
-    /// The tree.
     pub tree: &'a CallTree,
-    /// Where in it one is.
     pub place: &'a Place,
-    /// Whether the root is at the bottom.
+    /// Root at the bottom.
     pub turned: bool,
-    /// By function, what a search has found.
+    /// Search match by function; may be empty.
     pub fits: &'a [bool],
 }
 
 impl Look<'_> {
-    /// The rows that are in an area, with the lines that they are drawn in.
+    /// Rows inside an area, with screen lines.
     fn lines(&self, area: Rect) -> Vec<(u16, Vec<Cell>)> {
         let (columns, height) = (usize::from(area.width), usize::from(area.height));
-        let rows = rows(self.tree, self.place.zoom, columns, self.place.top + height);
+        let rows = rows(self.tree, self.place, columns, self.place.top + height);
         let rows = rows.into_iter().skip(self.place.top).zip(0u16..);
         let lines = rows.map(|(cells, at)| {
             let y = if self.turned {
@@ -216,7 +318,7 @@ impl Look<'_> {
         lines.collect()
     }
 
-    /// The frame at a place on the screen.
+    /// Frame at a screen position.
     pub fn at(&self, area: Rect, at: Position) -> Option<NodeId> {
         let lines = self.lines(area);
         let (_, cells) = lines.into_iter().find(|(y, _)| *y == at.y)?;
@@ -226,7 +328,6 @@ impl Look<'_> {
         Some(cell.node)
     }
 
-    /// Draws it.
     pub fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
         for (y, cells) in self.lines(area) {
             let mut spans = Vec::new();
@@ -246,15 +347,14 @@ impl Look<'_> {
     }
 
     fn cell(&self, cell: &Cell, spans: &mut Vec<Span<'static>>) {
-        let is_selected = is_in(cell, self.place.selected);
+        let is_selected = nodes_of(self.tree, cell).any(|node| node == self.place.selected);
         let function = self.tree.function_of(cell.node);
         let fits = |node: NodeId| {
             let function = self.tree.node(node).map(|node| node.function);
             function.is_some_and(|at| self.fits.get(at as usize) == Some(&true))
         };
-        let end = u32::try_from(cell.frames).map_or(u32::MAX, |frames| cell.node + frames);
-        let is_match = !self.fits.is_empty() && (cell.node..end).any(fits);
-        // A line between it and its neighbour, where there is room for one.
+        let is_match = !self.fits.is_empty() && nodes_of(self.tree, cell).any(fits);
+        // Boxes wider than a column end with a line.
         let room = cell.width - usize::from(cell.width > 1);
         let sign = self.theme.sign("▸", ">");
         let dots = self.theme.sign("…", "..");
@@ -262,7 +362,7 @@ impl Look<'_> {
             _ if cell.frames > 1 => {
                 let dots = if is_selected { sign } else { dots };
                 let text = format!("{dots} {}", count(cell.frames as u64));
-                // A number is whole or not there.
+                // Never a number cut in half.
                 if text::width(&text) <= room {
                     text
                 } else {
@@ -277,9 +377,15 @@ impl Look<'_> {
                     _ => "",
                 };
                 let letter = words::letter(function);
+                let folded = match cell.above {
+                    0 => String::new(),
+                    above => format!("+{above} "),
+                };
                 let left = room.saturating_sub(text::width(head) + 2);
-                let name = words::tiny(function, left);
-                format!("{head}{letter} {name}")
+                // A narrow box has the name alone.
+                let folded = if left < 3 * folded.len() { "" } else { &folded };
+                let name = words::tiny(function, left - folded.len());
+                format!("{head}{letter} {folded}{name}")
             }
         };
         let role = match function {
@@ -290,28 +396,12 @@ impl Look<'_> {
             None => Role::Block(None),
         };
         let style = self.theme.style(role);
-        let text = fitted(&text, room);
-        spans.push(Span::styled(text, style));
+        let text = text::start(&text, room);
+        let blanks = room.saturating_sub(text::width(&text));
+        spans.push(Span::styled(text + &" ".repeat(blanks), style));
         if room < cell.width {
             let line = self.theme.sign("│", "|");
             spans.push(Span::styled(line, self.theme.style(Role::Dim)));
         }
     }
-}
-
-/// A text in exactly so many columns, cut off without dots: they would take the room.
-fn fitted(text: &str, columns: usize) -> String {
-    let text = crate::present::text::harmless(text);
-    let mut cut = String::new();
-    let mut left = columns;
-    for c in text.chars() {
-        let width = text::width(c.encode_utf8(&mut [0; 4]));
-        if width > left {
-            break;
-        }
-        left -= width;
-        cut.push(c);
-    }
-    cut.extend(std::iter::repeat_n(' ', left));
-    cut
 }

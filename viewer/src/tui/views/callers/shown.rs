@@ -1,4 +1,4 @@
-//! The flame graph for copying and exporting.
+//! Flame graph for copying and exporting.
 
 use super::words;
 use crate::export::frames::{field, mark};
@@ -7,16 +7,15 @@ use crate::present::document::Chart;
 use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::calls::{CallTree, NodeId};
 
-/// Frames of fewer samples than this part of all stay with their callers: so many can't be
-/// told apart in a picture.
+/// Pictures show at most this many frames side by side; samples of smaller frames stay with the
+/// caller.
 const NARROWEST: u64 = 10_000;
 
-/// The most text of collapsed stacks: where stacks of hostile depth have hostile names,
-/// narrow frames are left out earlier.
+/// Maximum bytes of collapsed stacks. Hostile depths and names leave out narrow frames earlier.
 const MOST_TEXT_BYTES: usize = 16 << 20;
 
-/// The stacks under a node, as lines that other tools read: with the names and marks that
-/// `vmscope export` writes. Returns how many samples a frame has at least.
+/// Collapsed stacks under a node, with names and marks of `vmscope export`, and the minimum samples
+/// per frame.
 pub fn flame(tree: &CallTree, zoom: NodeId, title: String, stop: &Stop) -> Option<(Chart, u64)> {
     let total = tree.node(zoom).map_or(0, |node| node.total);
     let mut least = (total / NARROWEST).max(1);
@@ -31,12 +30,12 @@ pub fn flame(tree: &CallTree, zoom: NodeId, title: String, stop: &Stop) -> Optio
     }
 }
 
-/// The lines; `None` where they are too long.
+/// Collapsed stacks; `None` above the maximum text length.
 fn lines(tree: &CallTree, zoom: NodeId, least: u64) -> Option<Vec<String>> {
     let mut lines = Vec::new();
     let mut path = String::new();
     let mut bytes = 0;
-    // Of each node above the next one, how long the path to it is.
+    // Path lengths of the node's ancestors.
     let mut lengths: Vec<usize> = Vec::new();
     let first_depth = tree.node(zoom)?.depth;
     let mut next = Some(zoom);
@@ -44,7 +43,7 @@ fn lines(tree: &CallTree, zoom: NodeId, least: u64) -> Option<Vec<String>> {
         let node = tree.node(id)?;
         let level = (node.depth - first_depth) as usize;
         if node.total < least {
-            // With all that was called from it: and those behind it are smaller.
+            // Skips callees and smaller siblings, too.
             next = tree.after_all(id, zoom);
             continue;
         }
@@ -56,7 +55,7 @@ fn lines(tree: &CallTree, zoom: NodeId, least: u64) -> Option<Vec<String>> {
                 let mark = function.region.map_or("", of_region);
                 format!("{}{mark}", field(&words::full(function), LONGEST_NAME))
             }
-            // All of it has no frame.
+            // Root without a frame.
             None => String::new(),
         };
         if !path.is_empty() {

@@ -6,7 +6,7 @@
     reason = "tests may fail by panicking"
 )]
 
-use crate::recordings::screens;
+use crate::recordings::{PROGRAM, PROGRAM_AT, Recording, THREAD, screens};
 use crate::tui::event::Effect;
 use crate::tui::testing::{Driven, SIZES};
 use ratatui::crossterm::event::MouseEventKind;
@@ -191,7 +191,7 @@ fn threads_are_the_first_level_on_choice() {
         text.lines().any(|line| line.starts_with("worker-0 (")),
         "{text}"
     );
-    // A thread that is selected alone is a filter of all views.
+    // A selected thread filters all views.
     driven.keys("m<Home>f");
     assert!(
         driven.screen().contains("thread main ✕"),
@@ -235,6 +235,49 @@ fn it_opens_the_method() {
         "{}",
         driven.screen()
     );
+}
+
+/// A program with seventeen frames that only call the next, above `work` and its two callees.
+fn deep() -> Vec<u8> {
+    const SIZE: u64 = 0x10;
+    let mut recording = Recording::of("native");
+    let boots: Vec<String> = (0..=16).map(|number| format!("boot{number}")).collect();
+    let names = boots
+        .iter()
+        .map(String::as_str)
+        .chain(["work", "left", "right"]);
+    let functions = (0u64..)
+        .zip(names)
+        .map(|(at, name)| (at * SIZE, SIZE, name));
+    recording.symbols(PROGRAM, &functions.collect::<Vec<_>>());
+    // A caller's address lies behind the call.
+    let stack = |leaf: u64| {
+        let callers = (0..18).rev().map(|at| PROGRAM_AT + at * SIZE + 8);
+        std::iter::once(PROGRAM_AT + leaf * SIZE).chain(callers)
+    };
+    for time in 1..100 {
+        recording.stack(time, THREAD, stack(if time % 3 == 0 { 18 } else { 19 }));
+    }
+    recording.end(100).bytes()
+}
+
+#[test]
+fn runs_of_frames_that_only_call_the_next_are_folded() {
+    let mut driven = open(deep(), SIZES[0]);
+    let folded = driven.screen();
+    assert!(folded.contains("+17 work"), "{folded}");
+    let unfolded = driven.keys("z").screen();
+    assert!(
+        unfolded.contains(" boot3") && !unfolded.contains("+17"),
+        "{unfolded}"
+    );
+    // A folded run is one step, and search finds the frames in it.
+    let detail_of = |driven: &mut Driven, keys: &str| detail(driven.keys(keys));
+    assert!(detail_of(&mut driven, "z<Down>").contains("work"));
+    assert!(detail_of(&mut driven, "<Down>").contains("right"));
+    assert!(detail_of(&mut driven, "<Up><Up>").contains("all stacks"));
+    assert!(detail_of(&mut driven, "/boot3<Enter>").contains("boot3"));
+    assert!(detail_of(&mut driven, "<Down>").contains("right"));
 }
 
 #[test]

@@ -1,18 +1,17 @@
-//! What functions and nodes are called, and what is said of them.
+//! Names and figures of functions and nodes.
 
 use crate::export::frames::{NAMELESS, name_of};
 use crate::present::names::region_letter;
 use crate::present::numbers::{count, percent, ratio};
-use crate::present::shorten::label;
+use crate::present::shorten::{Name, bare};
 use crate::present::text;
 use crate::tui::theme::Role;
 use crate::tui::widgets::search::Finder;
 use vmscope_symbolizer::calls::{CallNode, CallTree, Function};
 
-/// What stands for a thread.
 const THREAD: char = 'T';
 
-/// One letter for where a function belongs; a small one where it was inlined.
+/// Region letter; lower case for an inlined function.
 pub fn letter(function: &Function) -> char {
     let letter = function.region.map_or(THREAD, region_letter);
     if function.inlined {
@@ -22,18 +21,16 @@ pub fn letter(function: &Function) -> char {
     }
 }
 
-/// How its letter is drawn.
 pub fn role(function: &Function) -> Role {
     function.region.map_or(Role::Strong, Role::Region)
 }
 
-/// Its name in full.
 pub fn full(function: &Function) -> String {
     name_of(&function.name, &function.tier)
 }
 
-/// Its name in at most so many columns, what tells least left out first.
-pub fn short(function: &Function, columns: usize) -> String {
+/// Name with its tier, for a table.
+pub fn parts(function: &Function) -> Name<'_> {
     let name = match function.name.trim() {
         "" => NAMELESS,
         _ => &function.name,
@@ -42,43 +39,26 @@ pub fn short(function: &Function, columns: usize) -> String {
         "" => String::new(),
         tier => format!(" ({tier})"),
     };
-    label(name, None, &tail, columns)
+    let place = None;
+    Name { name, place, tail }
 }
 
-/// Its name in the little room of a box: what tells it apart from its neighbours is at its
-/// end, before the parameters.
+/// Name shortened to a width.
+pub fn short(function: &Function, columns: usize) -> String {
+    parts(function).label(columns)
+}
+
+/// Name for a narrow box: classes and namespaces as far as they fit before the own name.
 pub fn tiny(function: &Function, columns: usize) -> String {
-    let whole = short(function, columns);
-    let fits = |text: &str| text::width(text) <= columns;
-    if whole.starts_with(function.name.trim()) && fits(&whole) {
-        return whole;
+    let parts = parts(function);
+    let whole = parts.full();
+    match text::width(&whole) <= columns {
+        true => whole,
+        false => bare(parts.name, columns),
     }
-    let name = match function.name.trim() {
-        "" => NAMELESS,
-        name => name,
-    };
-    let bare = name.find('(').filter(|&at| at > 0);
-    let bare = bare.map_or(name, |at| &name[..at]);
-    // Behind the package or the namespace, then behind the class.
-    let mut ends = [bare; 2];
-    for (keep, end) in [2, 1].into_iter().zip(&mut ends) {
-        let mut from = bare.len();
-        for _ in 0..keep {
-            let before = bare.get(..from).unwrap_or_default();
-            let before = before.trim_end_matches(['.', ':']);
-            from = before.rfind(['.', ':']).map_or(0, |at| at + 1);
-        }
-        *end = bare
-            .get(from..)
-            .filter(|end| !end.is_empty())
-            .unwrap_or(bare);
-    }
-    let [class, method] = ends;
-    let found = [name, bare, class].into_iter().find(|text| fits(text));
-    found.unwrap_or(method).to_owned()
 }
 
-/// The numbers of a node: of all samples, of what called it, its own.
+/// Figures of a node: share of all samples, share of the caller, self samples.
 pub fn numbers(node: CallNode, caller: Option<CallNode>, all: u64) -> String {
     let mut text = format!(
         "{} samples, {} of all",
@@ -94,7 +74,7 @@ pub fn numbers(node: CallNode, caller: Option<CallNode>, all: u64) -> String {
     text
 }
 
-/// Which functions of a tree have `pattern` in their names, in any letter case.
+/// Functions with `pattern` in their names, ignoring case.
 pub fn fitting(tree: &CallTree, pattern: &str) -> Vec<bool> {
     let mut text = Finder::new(pattern);
     let mut tier = String::new();
@@ -135,6 +115,10 @@ mod tests {
         assert_eq!(tiny(java, 8), "match");
         assert_eq!(tiny("sim::Grid::relax()", 12), "Grid::relax");
         assert_eq!(tiny("sim::Grid::relax()", 3), "relax");
+        assert_eq!(
+            tiny("app::(anonymous namespace)::Parser::parse_line", 20),
+            "Parser::parse_line"
+        );
         for name in ["", ".", "::", "(x)", "a..", "..a", "\u{6f22}::\u{5b57}()"] {
             for columns in 0..6 {
                 assert!(!tiny(name, columns).is_empty());

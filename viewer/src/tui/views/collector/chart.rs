@@ -1,58 +1,47 @@
-//! Collections over time: how long each took, by kind, and the heap that was left.
+//! Collections over time: duration on a logarithmic scale, kind, heap after the collection.
 
 use crate::present::numbers::{brief, bytes_short};
-use crate::present::text;
 use crate::queries::collections::{Collections, Key};
-use crate::tui::theme::Role;
+use crate::queries::time_grid::Grid;
+use crate::tui::theme::{Role, Theme};
 use crate::tui::views::Cx;
+use crate::tui::widgets::chart::Chart;
 use crate::tui::widgets::pane::Pane;
 use ratatui::Frame;
-use vmscope_records::TimeNs;
+use ratatui::layout::Rect;
 
-/// Columns of the scale at the left, and of the one at the right.
-const LEFT: usize = 8;
-const RIGHT: usize = 6;
+/// Widths of the left and the right scale.
+const LEFT: u16 = 9;
+const RIGHT: u16 = 7;
 
-/// The columns and rows between the scales.
-pub fn plot(pane: &Pane<'_>) -> (usize, usize) {
-    let columns = pane.columns().saturating_sub(LEFT + RIGHT + 2);
-    (columns, pane.rows().saturating_sub(2))
+/// Chart below the heading; its last row is the time axis.
+fn chart(theme: &Theme, area: Rect) -> Chart<'_> {
+    let plot = Rect {
+        y: area.y + area.height.min(1),
+        width: area.width.saturating_sub(RIGHT),
+        height: area.height.saturating_sub(1),
+        ..area
+    };
+    Chart::new(theme, plot, LEFT)
 }
 
-/// The column of a time.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "columns of a screen, nanoseconds below 2^52"
-)]
-pub fn column_of(time: TimeNs, (from, to): (TimeNs, TimeNs), columns: usize) -> usize {
-    let share = time.since(from).0 as f64 / to.since(from).0.max(1) as f64;
-    ((share * columns as f64) as usize).min(columns.saturating_sub(1))
+/// Columns of time over the window.
+pub fn grid(all: &Collections, columns: usize) -> Grid {
+    let (from, to) = all.window;
+    Grid { from, to, columns }
 }
 
-/// The collection that a column of the screen is nearest to.
-pub fn at(all: &Collections, pane: &Pane<'_>, x: u16) -> Option<Key> {
-    let (columns, _) = plot(pane);
-    let x = usize::from(x.saturating_sub(pane.area.x)).saturating_sub(LEFT + 1);
-    let distance = |time| column_of(time, all.window, columns).abs_diff(x);
+/// Collection nearest to a screen column.
+pub fn at(all: &Collections, theme: &Theme, area: Rect, x: u16) -> Option<Key> {
+    let chart = chart(theme, area);
+    let grid = grid(all, chart.columns());
+    let x = usize::from(x.saturating_sub(chart.plot.x));
+    let distance = |time| grid.column_of(time).abs_diff(x);
     let near = all.rows.iter().min_by_key(|row| distance(row.time))?;
     Some(near.key)
 }
 
-/// How high a length is drawn, 0 to 1: by its logarithm.
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds below 2^52")]
-fn height(length: u64, (shortest, longest): (u64, u64)) -> f64 {
-    let log = |ns: u64| (ns.max(1) as f64).ln();
-    let span = log(longest) - log(shortest);
-    if span > 0.0 {
-        (log(length) - log(shortest)) / span
-    } else {
-        0.5
-    }
-}
-
-/// Draws it.
+/// Draws the chart.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -63,111 +52,87 @@ pub fn draw(
     cx: &Cx<'_>,
     all: &Collections,
     selected: Option<Key>,
-    pane: &Pane<'_>,
+    area: Rect,
     frame: &mut Frame<'_>,
 ) {
-    let (columns, rows) = plot(pane);
+    let theme = cx.theme;
+    let pane = Pane { theme, area };
     let legend = all.kinds.iter().take(6).map(|(kind, letter, count)| {
         let kind = if kind.is_empty() { "(no kind)" } else { kind };
-        format!("{letter} {kind} {count}")
+        format!("{letter} {kind} {count}  ")
     });
-    let legend = legend.collect::<Vec<_>>().join("  ");
-    let line = cx.theme.sign("─", "-");
-    pane.heading(
-        frame,
-        "Duration, log",
-        &format!("{legend}  {line} heap left"),
-    );
-    if columns < 4 || rows == 0 {
+    let legend: String = legend.collect();
+    let line = theme.sign("─", "-");
+    pane.heading(frame, "Duration, log", &format!("{legend}{line} heap left"));
+    let chart = chart(theme, area);
+    let rows = chart.rows().saturating_sub(1);
+    if chart.columns() < 4 || rows == 0 {
         return;
     }
     let lengths = || all.rows.iter().filter_map(|row| row.length());
     let (Some(shortest), Some(longest)) = (lengths().min(), lengths().max()) else {
-        return pane.line(
-            frame,
-            1,
-            &[(Role::Dim, "of none both ends were observed".to_owned())],
-        );
+        let text = "of none both ends were observed".to_owned();
+        return pane.line(frame, 1, &[(Role::Dim, text)]);
     };
-    let bounds = (shortest, longest);
-    let heap = all.rows.iter().filter_map(|row| row.before.max(row.after));
-    let heap = heap.max().unwrap_or(0);
+    let log = |ns: u64| (ns.max(1) as f64).ln();
+    let span = log(longest) - log(shortest);
     let row_at = |share: f64| ((1.0 - share) * (rows - 1) as f64).round() as usize;
-    let mut grid = vec![vec![(' ', Role::Text); columns]; rows];
-    let mut put = |row: usize, column: usize, sign: char, role: Role| {
-        if let Some(cell) = grid.get_mut(row).and_then(|row| row.get_mut(column)) {
-            *cell = (sign, role);
-        }
-    };
-    let mut in_time: Vec<_> = all.rows.iter().collect();
-    in_time.sort_by_key(|row| row.time);
+    let grid = grid(all, chart.columns());
+    let heap = all.heap();
     if heap > 0 {
-        let told = in_time.iter().filter_map(|row| {
+        let afters = all.rows.iter().filter_map(|row| {
             let after = row.after? as f64 / heap as f64;
-            Some((column_of(row.time, all.window, columns), row_at(after)))
+            Some((grid.column_of(row.time), row_at(after)))
         });
-        let told: Vec<(usize, usize)> = told.collect();
-        let sign = line.chars().next().unwrap_or('-');
-        for (index, &(from, row)) in told.iter().enumerate() {
-            let to = told.get(index + 1).map_or(columns, |next| next.0);
-            (from..to).for_each(|column| put(row, column, sign, Role::Dim));
+        let mut afters = afters.peekable();
+        while let Some((from, row)) = afters.next() {
+            let to = afters.peek().map_or(grid.columns, |next| next.0);
+            let text = line.repeat(to.saturating_sub(from));
+            chart.text(frame, row, from, &text, Role::Dim);
         }
+        let right = Rect {
+            x: chart.plot.right() + 1,
+            width: RIGHT - 1,
+            ..chart.plot
+        };
+        let right = Pane { theme, area: right };
+        right.line(frame, rows - 1, &[(Role::Dim, "0".to_owned())]);
+        right.line(frame, 0, &[(Role::Dim, bytes_short(heap))]);
     }
-    // What is shorter comes later: no bar hides another's top, unless they are in one column.
-    in_time.sort_by_key(|row| std::cmp::Reverse(row.length()));
-    let stem = cx.theme.sign("│", "|").chars().next().unwrap_or('|');
-    let mut tops = vec![None; columns];
-    for row in in_time {
-        let column = column_of(row.time, all.window, columns);
+    // Short bars last: within a column, no bar hides another's top.
+    let mut bars: Vec<_> = all.rows.iter().collect();
+    bars.sort_by_key(|row| std::cmp::Reverse(row.length()));
+    let stem = if theme.unicode { '│' } else { '|' };
+    let mut has_stem = vec![false; grid.columns];
+    for row in bars {
+        let column = grid.column_of(row.time);
         let is_selected = selected == Some(row.key);
-        let letter = all.letter(&row.kind);
         let Some(length) = row.length() else {
-            put(rows - 1, column, '?', Role::Warning);
+            chart.put(frame, rows - 1, column, '?', Role::Warning);
             continue;
         };
-        let share = height(length, bounds);
+        let share = match span > 0.0 {
+            true => (log(length) - log(shortest)) / span,
+            false => 0.5,
+        };
+        let role = match is_selected {
+            true => Role::Selected,
+            false => Role::Heat(share),
+        };
         let top = row_at(share);
-        let role = if is_selected {
-            Role::Selected
-        } else {
-            Role::Heat(share)
-        };
-        if let Some(slot) = tops.get_mut(column)
-            && (slot.is_none() || is_selected)
-        {
-            *slot = Some(top);
-            (top + 1..rows).for_each(|at| put(at, column, stem, role));
+        if let Some(has_stem) = has_stem.get_mut(column).filter(|has| !**has || is_selected) {
+            *has_stem = true;
+            (top + 1..rows).for_each(|at| chart.put(frame, at, column, stem, role));
         }
-        put(top, column, letter, role);
+        chart.put(frame, top, column, all.letter(&row.kind), role);
     }
-    let middle = ((shortest.max(1) as f64).ln() + (longest.max(1) as f64).ln()) / 2.0;
-    let middle = middle.exp() as u64;
-    for (index, cells) in grid.into_iter().enumerate() {
-        let left = match index {
-            0 => brief(longest),
-            _ if index + 1 == rows => brief(shortest),
-            _ if index == rows / 2 && shortest < longest => brief(middle),
-            _ => String::new(),
-        };
-        let right = match index {
-            0 if heap > 0 => bytes_short(heap),
-            _ if index + 1 == rows && heap > 0 => "0".to_owned(),
-            _ => String::new(),
-        };
-        let mut bits = vec![(Role::Dim, format!("{} ", text::right(&left, LEFT)))];
-        for (sign, role) in cells {
-            match bits.last_mut() {
-                Some((last, text)) if *last == role => text.push(sign),
-                _ => bits.push((role, sign.to_string())),
-            }
-        }
-        bits.push((Role::Dim, format!(" {right}")));
-        pane.line(frame, index + 1, &bits);
+    let middle = f64::midpoint(log(shortest), log(longest)).exp() as u64;
+    let scale = [(0, longest), (rows - 1, shortest), (rows / 2, middle)];
+    let labels = if shortest < longest { 3 } else { 2 };
+    for (row, ns) in scale.into_iter().take(labels.min(rows)) {
+        chart.scale(frame, row, &brief(ns), Role::Dim);
     }
     let (from, to) = all.window;
-    let (from, to) = (cx.seconds(from), cx.seconds(to));
-    let (from, to) = (format!("{from:.3} s"), format!("{to:.3} s"));
-    let gap = columns.saturating_sub(from.len() + to.len());
-    let axis = format!("{}{from}{}{to}", " ".repeat(LEFT + 1), " ".repeat(gap));
-    pane.line(frame, rows + 1, &[(Role::Dim, axis)]);
+    let ends = [from, to].map(|time| format!("{:.3} s", cx.seconds(time)));
+    chart.ends(frame, rows, [&ends[0], &ends[1]]);
 }

@@ -1,4 +1,4 @@
-//! The table of collections: its columns, and what each cell shows.
+//! Table of collections.
 
 use crate::present::document::Value;
 use crate::present::numbers::{brief, bytes_short, count, ratio};
@@ -22,7 +22,7 @@ const SAMPLES: usize = 9;
 const IN_COLLECTOR: usize = 10;
 const OBSERVED: usize = 11;
 
-/// Columns of the terminal that the bar of the heap has.
+/// Width of the heap's bar.
 const BAR: usize = 12;
 
 const COLUMNS: [Column; 12] = [
@@ -48,37 +48,38 @@ const COLUMNS: [Column; 12] = [
     Column::left("", "observed", 0).sort(Sort::Up),
 ];
 
-/// What is shown: rows are indices in [`Collections::rows`].
+/// Data of the table; a row is an index in [`Collections::rows`].
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     cx: Cx<'a>,
     all: &'a Collections,
-    /// The most bytes that any heap had.
-    heap: Option<u64>,
-    /// The longest duration, in ns.
+    /// Maximum heap use in bytes.
+    heap: u64,
+    /// Maximum duration in ns.
     longest: u64,
+    /// Whether any collection knows the bytes before it.
+    knows_before: bool,
 }
 
 impl<'a> Page<'a> {
-    /// Of all collections.
     pub fn of(cx: &Cx<'a>, all: &'a Collections) -> Self {
-        let rows = || all.rows.iter();
+        let lengths = all.rows.iter().filter_map(Collection::length);
         Page {
             cx: *cx,
             all,
-            heap: rows().filter_map(|row| row.before.max(row.after)).max(),
-            longest: rows().filter_map(Collection::length).max().unwrap_or(0),
+            heap: all.heap(),
+            longest: lengths.max().unwrap_or(0),
+            knows_before: all.rows.iter().any(|row| row.before.is_some()),
         }
     }
 
-    /// What is left of the heap, what was freed, and what was free before.
+    /// Bar of used, freed and free memory.
     fn heap_bar(&self, row: &Collection, theme: &Theme) -> String {
-        let heap = self.heap.zip(row.after).filter(|(heap, _)| *heap > 0);
-        let Some((heap, after)) = heap else {
+        let Some(after) = row.after.filter(|_| self.heap > 0) else {
             return String::new();
         };
         let cells = |bytes: u64| {
-            let cells = u128::from(bytes) * BAR as u128 / u128::from(heap);
+            let cells = u128::from(bytes) * BAR as u128 / u128::from(self.heap);
             usize::try_from(cells).unwrap_or(BAR).min(BAR)
         };
         let left = cells(after).max(usize::from(after > 0));
@@ -88,11 +89,7 @@ impl<'a> Page<'a> {
     }
 }
 
-fn samples(count: Option<u64>) -> Value {
-    count.map_or(Value::Empty, Value::Count)
-}
-
-/// Nanoseconds as a value in seconds.
+/// Value in seconds.
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds below 2^52")]
 pub fn seconds(ns: Option<u64>) -> Value {
     ns.map_or(Value::Empty, |ns| Value::Seconds(ns as f64 / 1e9))
@@ -103,7 +100,13 @@ impl Rows for Page<'_> {
     type Key = Key;
 
     fn columns(&self, _width: u16) -> Vec<Column> {
-        COLUMNS.to_vec()
+        let mut columns = COLUMNS.to_vec();
+        if !self.knows_before {
+            columns[BEFORE] = Column::right("after", "after", 6)
+                .rank(1)
+                .sort(Sort::Like(AFTER));
+        }
+        columns
     }
 
     fn stretch(&self) -> usize {
@@ -148,8 +151,8 @@ impl Rows for Page<'_> {
             STOPS => word(if row.stops { "yes" } else { "no" }),
             BEFORE => row.before.map_or(Value::Empty, Value::Bytes),
             AFTER => row.after.map_or(Value::Empty, Value::Bytes),
-            SAMPLES => samples(row.samples()),
-            IN_COLLECTOR => samples(row.in_collector()),
+            SAMPLES => row.samples().map_or(Value::Empty, Value::Count),
+            IN_COLLECTOR => row.in_collector().map_or(Value::Empty, Value::Count),
             OBSERVED => word(row.seen()),
             _ => Value::Empty,
         }
@@ -172,6 +175,7 @@ impl Rows for Page<'_> {
                 let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), bytes_short);
                 let text = match (row.before, row.after) {
                     (None, None) => String::new(),
+                    (_, after) if !self.knows_before => bytes(after),
                     (before, after) => format!("{} {arrow} {:>5}", bytes(before), bytes(after)),
                 };
                 (Role::Text, text)

@@ -1,66 +1,43 @@
-//! The distribution of the pauses.
+//! Distribution of pauses.
 
+use crate::present::collections::{counted, observed, pauses_in_words};
 use crate::present::numbers::{brief, count, ratio, some};
-use crate::present::text;
 use crate::queries::collections::Collections;
-use crate::queries::pauses::{buckets, percentile};
+use crate::queries::pauses::buckets;
 use crate::tui::theme::Role;
-use crate::tui::widgets::pane::{Bit, Pane};
+use crate::tui::widgets::pane::Pane;
 use ratatui::Frame;
 
-/// Median, p90, p99 and the longest, in words. Of fewer than a hundred pauses p99 is the
-/// longest.
-pub fn figures(pauses: &[u64]) -> String {
-    let told = |percent: usize| percentile(pauses, percent).map(brief);
-    let (Some(median), Some(p90), Some(p99), Some(&longest)) =
-        (told(50), told(90), told(99), pauses.last())
-    else {
-        return String::new();
-    };
-    let longest = brief(longest);
-    let tail = if pauses.len() < 100 {
-        format!("p99 = max {longest}")
-    } else {
-        format!("p99 {p99}  max {longest}")
-    };
-    format!("median {median}  p90 {p90}  {tail}")
-}
-
-/// How many were observed of how many.
-pub fn remark(all: &Collections) -> String {
-    let pauses = some(all.pauses.len() as u64, "pause", "pauses");
-    let observed = count(all.observed);
-    match all.counted {
-        Some(counted) => format!("{pauses} in {observed} observed of {counted:.0} collections"),
-        None => format!("{pauses} in {observed} observed collections, uncounted by the VM"),
-    }
-}
-
-/// A bucket's end in words; the last one's may be nowhere.
+/// Bound of a bucket; the last one may be open.
 pub fn edge(ns: u64) -> String {
-    if ns == u64::MAX {
-        return "...".to_owned();
+    match ns {
+        u64::MAX => "...".to_owned(),
+        ns => brief(ns),
     }
-    brief(ns)
 }
 
-/// Draws it.
+/// Draws figures and histogram.
 pub fn draw(all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
-    pane.heading(frame, "Pauses", &remark(all));
+    let pauses = some(all.pauses.len() as u64, "pause", "pauses");
+    let whole = count(all.observed);
+    let remark = match counted(all) {
+        Some(counted) => format!("{pauses} in {whole} observed of {counted}"),
+        None => format!("{pauses} in {}", observed(all)),
+    };
+    pane.heading(frame, "Pauses", &remark);
     if all.pauses.is_empty() {
         let text = "no pause was observed from its begin to its end".to_owned();
         return pane.line(frame, 1, &[(Role::Dim, text)]);
     }
-    pane.line(frame, 1, &[(Role::Strong, figures(&all.pauses))]);
-    let room = pane.rows().saturating_sub(2);
-    let buckets = buckets(&all.pauses, room);
+    pane.line(frame, 1, &[(Role::Strong, pauses_in_words(&all.pauses))]);
+    let buckets = buckets(&all.pauses, pane.rows().saturating_sub(2));
     let most = buckets.iter().map(|bucket| bucket.2).max().unwrap_or(0);
     let bar = pane.columns().saturating_sub(30).min(60);
     for (index, &(from, to, pauses)) in buckets.iter().enumerate() {
         let name = format!("{} - {}", edge(from), edge(to));
         let share = ratio(pauses, most);
-        let bits: [Bit; 3] = [
-            (Role::Text, format!("{} ", text::right(&name, 19))),
+        let bits = [
+            (Role::Text, format!("{name:>19} ")),
             (Role::Heat(share), pane.theme.bar(share, bar)),
             (Role::Text, format!(" {}", count(pauses))),
         ];

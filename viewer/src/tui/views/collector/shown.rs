@@ -1,36 +1,36 @@
-//! What the view shows, for copying and exporting.
+//! Document of the view, for copying and exporting.
 
 use super::chart;
 use super::page::seconds;
 use super::pauses::edge;
 use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
 use crate::queries::collection::Inside;
-use crate::queries::collections::{Collections, Row};
+use crate::queries::collections::{Collections, InCollector, Row};
 use crate::queries::pauses::buckets;
 use crate::tui::views::Cx;
 
 /// Columns of the chart over time.
 const COLUMNS: usize = 200;
 
-/// All of it.
+/// Everything the view shows.
 pub fn shown(
     cx: &Cx<'_>,
     all: &Collections,
     collections: Table,
-    row: Option<&Row>,
-    inside: Option<&Inside>,
+    inside: Option<(&Row, &Inside)>,
 ) -> Document {
-    let title = "Collections".to_owned();
-    let mut parts = vec![Part::Table(Table {
-        title,
-        ..collections
-    })];
-    if all.rows.is_empty() {
-        let (why, help) = super::empty::why(cx, all);
-        parts = vec![Part::Text(vec![why, help])];
-    } else {
-        parts.push(Part::Chart(over_time(cx, all)));
-        parts.push(Part::Chart(pauses(all)));
+    let mut parts = vec![Part::Text(super::empty::why(cx, all).into())];
+    if !all.rows.is_empty() {
+        let title = "Collections".to_owned();
+        let table = Table {
+            title,
+            ..collections
+        };
+        parts = vec![
+            Part::Table(table),
+            Part::Chart(over_time(cx, all)),
+            Part::Chart(pauses(all)),
+        ];
     }
     let mut table = Table::new("Pauses", &[">from", ">to", ">pauses"]);
     for (from, to, pauses) in buckets(&all.pauses, usize::MAX) {
@@ -38,22 +38,9 @@ pub fn shown(
         table.rows.push(row);
     }
     parts.push(Part::Table(table));
-    let mut table = Table::new("Causes", &["cause", ">collections"]);
-    for (cause, count) in &all.causes {
-        table
-            .rows
-            .push(vec![Value::Text(cause.clone()), Value::Count(*count)]);
-    }
-    parts.push(Part::Table(table));
-    parts.extend(samples(
-        "Samples in the collector",
-        &all.parts,
-        &all.threads,
-    ));
-    if let Some((row, inside)) = row
-        .zip(inside)
-        .filter(|(row, inside)| row.key == inside.key)
-    {
+    parts.push(counts("Causes", &["cause", ">collections"], &all.causes));
+    parts.extend(samples("Samples in the collector", &all.inside));
+    if let Some((row, inside)) = inside.filter(|(row, inside)| row.key == inside.key) {
         let title = format!("Inside the collection at {:.3} s", cx.seconds(row.time));
         let columns = [
             "phase",
@@ -64,47 +51,40 @@ pub fn shown(
             ">samples",
         ];
         let mut table = Table::new(&title, &columns);
-        for phase in &inside.phases {
-            table.rows.push(vec![
+        table.rows.extend(inside.phases.iter().map(|phase| {
+            let begin = phase.begin.map(|time| Value::Seconds(cx.seconds(time)));
+            vec![
                 Value::Text(format!("{}{}", "  ".repeat(phase.depth), phase.name)),
                 Value::Text(phase.thread.clone()),
-                phase
-                    .begin
-                    .map_or(Value::Empty, |time| Value::Seconds(cx.seconds(time))),
+                begin.unwrap_or(Value::Empty),
                 seconds(phase.length),
                 Value::Text(if phase.stops { "yes" } else { "no" }.to_owned()),
-                number(phase.samples),
-            ]);
-        }
+                phase.samples.map_or(Value::Empty, Value::Count),
+            ]
+        }));
         parts.push(Part::Table(table));
-        if inside.samples.is_some() {
-            parts.extend(samples("Samples inside it", &inside.parts, &inside.threads));
+        if let Some(inside) = &inside.samples {
+            parts.extend(samples("Samples inside it", inside));
         }
     }
-    Document {
-        title: "Collector".to_owned(),
-        parts,
-    }
+    let title = "Collector".to_owned();
+    Document { title, parts }
 }
 
-fn number(samples: Option<u64>) -> Value {
-    samples.map_or(Value::Empty, Value::Count)
+fn counts(title: &str, columns: &[&str], rows: &[(String, u64)]) -> Part {
+    let mut table = Table::new(title, columns);
+    let rows = rows.iter();
+    let rows = rows.map(|(name, count)| vec![Value::Text(name.clone()), Value::Count(*count)]);
+    table.rows.extend(rows);
+    Part::Table(table)
 }
 
-fn samples(title: &str, parts: &[(String, u64)], threads: &[(u32, String, u64)]) -> [Part; 2] {
-    let mut by_part = Table::new(&format!("{title}, by part"), &["part", ">samples"]);
-    for (name, samples) in parts {
-        by_part
-            .rows
-            .push(vec![Value::Text(name.clone()), Value::Count(*samples)]);
-    }
-    let mut by_thread = Table::new(&format!("{title}, by thread"), &["thread", ">samples"]);
-    for (_, name, samples) in threads {
-        by_thread
-            .rows
-            .push(vec![Value::Text(name.clone()), Value::Count(*samples)]);
-    }
-    [Part::Table(by_part), Part::Table(by_thread)]
+fn samples(title: &str, inside: &InCollector) -> [Part; 2] {
+    let (part, thread) = (format!("{title}, by part"), format!("{title}, by thread"));
+    [
+        counts(&part, &["part", ">samples"], &inside.parts),
+        counts(&thread, &["thread", ">samples"], &inside.threads),
+    ]
 }
 
 #[expect(
@@ -114,12 +94,10 @@ fn samples(title: &str, parts: &[(String, u64)], threads: &[(u32, String, u64)])
 fn over_time(cx: &Cx<'_>, all: &Collections) -> Chart {
     let mut columns = vec![0.0; COLUMNS];
     let mut line = vec![0.0; COLUMNS];
-    let heap = all.rows.iter().filter_map(|row| row.before.max(row.after));
-    let heap = heap.max().unwrap_or(0).max(1) as f64;
-    let mut rows: Vec<&Row> = all.rows.iter().collect();
-    rows.sort_by_key(|row| row.time);
-    for row in rows {
-        let at = chart::column_of(row.time, all.window, COLUMNS);
+    let heap = all.heap().max(1) as f64;
+    let grid = chart::grid(all, COLUMNS);
+    for row in &all.rows {
+        let at = grid.column_of(row.time);
         if let (Some(slot), Some(length)) = (columns.get_mut(at), row.length()) {
             *slot = (length as f64 / 1e6).max(*slot);
         }
@@ -129,12 +107,13 @@ fn over_time(cx: &Cx<'_>, all: &Collections) -> Chart {
         }
     }
     let (from, to) = all.window;
-    let label = |time| format!("{:.3}", cx.seconds(time));
     Chart::Histogram {
         title: "Collections: duration in ms, and the heap that was left".to_owned(),
         axis: Axis {
             name: "seconds".to_owned(),
-            labels: vec![label(from), label(to)],
+            labels: [from, to]
+                .map(|time| format!("{:.3}", cx.seconds(time)))
+                .into(),
         },
         columns,
         line,

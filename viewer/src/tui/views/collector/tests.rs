@@ -29,7 +29,7 @@ fn collections_are_a_table_a_chart_and_a_distribution() {
     driven.keys("m").golden("collector-java-pauses-80x24");
     let screen = driven.screen();
     assert!(screen.contains("of 27 collections"), "{screen}");
-    // The longest first: the concurrent cycle, then the full one.
+    // Longest first: concurrent cycle, then full collection.
     driven
         .keys("ms<Home><Down>")
         .golden("collector-java-inside-80x24");
@@ -63,12 +63,12 @@ fn a_collection_is_the_window_of_all_views() {
     let mut driven = open(screens::java(), SIZES[0]);
     let screen = driven.keys("s<Home><Down><Enter>").screen();
     assert!(screen.contains("11.640-11.827 s ✕"), "{screen}");
-    // The next one in time, and back.
+    // The next collection in time, and back.
     let screen = driven.keys(".").screen();
     assert!(screen.contains("11.880-11.892 s ✕"), "{screen}");
     let screen = driven.keys(",").screen();
     assert!(screen.contains("11.640-11.827 s ✕"), "{screen}");
-    // One that was not observed whole has none.
+    // A collection with an unobserved end has no window.
     let screen = driven
         .keys("xsssssssss<End><Home>/System.gc<Enter><Enter>")
         .screen();
@@ -178,8 +178,8 @@ fn collections_of_processes_that_are_left_out_are_not_shown() {
         tenured_bytes: None,
     })));
     let mut driven = Driven::open(recording.end(100_000).bytes(), SIZES[0]);
-    assert!(driven.keys("6").screen().contains("1 collections seen"));
-    // The thread of the process without collections alone.
+    assert!(driven.keys("6").screen().contains("1 collection observed"));
+    // Only the thread of the process without collections.
     let screen = driven.keys("8/the other<Enter>f6").screen();
     assert!(
         screen.contains("No collection is of these threads' processes"),
@@ -196,7 +196,7 @@ fn collections_before_the_kept_samples_have_no_samples() {
     let mut driven = Driven::with_theme(profile, SIZES[0], crate::tui::testing::THEME);
     let screen = driven.keys("6").golden("collector-older-80x24").screen();
     let old = screen.lines().find(|line| line.contains("Metadata"));
-    // Neither its samples nor those in the collector.
+    // Both sample columns are blank.
     assert!(
         old.is_some_and(|line| !line.ends_with(char::is_numeric)),
         "{screen}"

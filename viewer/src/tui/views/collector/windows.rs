@@ -1,63 +1,54 @@
-//! From a collection to its time, and to that of its neighbours.
+//! Windows of collections: the selected one's, its neighbours'.
 
 use super::Collector;
-use crate::queries::collections::{Row, processes};
+use crate::queries::collections::{Row, takes_process};
 use crate::tui::filter_state::FilterChange;
 use crate::tui::views::{Act, Cx};
+use vmscope_records::TimeNs;
 
 impl Collector {
-    /// The collection's own time for all views.
+    /// Makes a collection's time the window of all views.
     pub(super) fn window_of(row: &Row) -> Vec<Act> {
         match row.span() {
-            Some((from, to)) => vec![Act::FilterChange(FilterChange::Window(Some((from, to))))],
-            None => {
-                let text = format!(
-                    "{} of this collection was observed: it has no window",
-                    row.seen()
-                );
-                vec![Act::Say(text)]
-            }
+            Some(span) => vec![Act::FilterChange(FilterChange::Window(Some(span)))],
+            None => vec![Act::Say(format!(
+                "{} of this collection was observed: it has no window",
+                row.seen()
+            ))],
         }
     }
 
-    /// Goes to the collection before or after the selected one in time. Where a window is
-    /// chosen, other collections are not in the table, but they are in the trace.
-    pub(super) fn neighbour(&mut self, later: bool, cx: &Cx<'_>) -> Vec<Act> {
-        let Some(row) = self.row().cloned() else {
+    /// Selects the previous or next collection in time. Under a window filter the table lacks it:
+    /// its time becomes the window.
+    pub(super) fn neighbour(&mut self, is_later: bool, cx: &Cx<'_>) -> Vec<Act> {
+        let Some(now) = self.row().map(|row| row.time) else {
             return Vec::new();
         };
-        if cx.filters.window().is_some() {
-            let processes = processes(cx.profile, cx.filters.filter());
-            let spans = cx.profile.trace.collections.iter().filter(|one| {
-                let processes = processes.as_ref();
-                processes.is_none_or(|processes| processes.contains(&one.process))
-            });
-            let spans = spans.filter_map(|one| Some((one.begin?, one.end?, Row::key_of(one))));
-            let spans = spans.filter(|(from, to, _)| from < to && *from <= cx.end);
-            let next = if later {
-                spans.filter(|one| one.0 > row.time).min_by_key(|one| one.0)
-            } else {
-                spans.filter(|one| one.0 < row.time).max_by_key(|one| one.0)
-            };
-            return match next {
-                Some((from, to, key)) => {
-                    self.table.expect(key);
-                    vec![Act::FilterChange(FilterChange::Window(Some((from, to))))]
-                }
-                None => vec![Act::Say("there is no further collection".to_owned())],
-            };
-        }
-        let others = self.all.get().into_iter().flat_map(|all| &all.rows);
-        let next = if later {
-            let others = others.filter(|one| one.time > row.time);
-            others.min_by_key(|one| one.time)
-        } else {
-            let others = others.filter(|one| one.time < row.time);
-            others.max_by_key(|one| one.time)
+        let distance = |time: TimeNs| match is_later {
+            true => (time > now).then(|| time.since(now)),
+            false => (time < now).then(|| now.since(time)),
         };
-        if let Some(key) = next.map(|one| one.key) {
-            self.select(&key, cx);
+        if cx.filters.window().is_none() {
+            let rows = self.all.get().into_iter().flat_map(|all| &all.rows);
+            let near = rows.filter_map(|row| Some((distance(row.time)?, row.key)));
+            if let Some((_, key)) = near.min_by_key(|(distance, _)| *distance) {
+                self.with_table(cx, |table, page, height| {
+                    table.select_key(page, &key, height)
+                });
+            }
+            return Vec::new();
         }
-        Vec::new()
+        let takes = takes_process(cx.profile, cx.filters.filter());
+        let all = cx.profile.trace.collections.iter();
+        let spans = all.filter(|one| takes(one.process)).filter_map(|one| {
+            let (from, to) = (one.begin?, one.end?);
+            let is_shown = from < to && from <= cx.end;
+            Some((distance(from).filter(|_| is_shown)?, (from, to), one))
+        });
+        let Some((_, span, one)) = spans.min_by_key(|(distance, ..)| *distance) else {
+            return vec![Act::Say("there is no further collection".to_owned())];
+        };
+        self.table.expect(Row::key_of(one));
+        vec![Act::FilterChange(FilterChange::Window(Some(span)))]
     }
 }

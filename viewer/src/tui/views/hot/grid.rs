@@ -1,11 +1,11 @@
-//! The matrix drawn as a grid of heat-coloured shares.
+//! Matrix drawn as a grid of heat-coloured shares.
 
 use super::matrix::Table;
 use super::matrix_page::{NAME, Page, Row, SELECTED, SHARE};
 use crate::present::document::{Column, Table as Exported, Value, each};
 use crate::present::names::region_name;
 use crate::present::numbers::{count, ratio};
-use crate::present::shorten::label;
+use crate::present::shorten::{Name, class_and_own, labels};
 use crate::present::text;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::views::Click;
@@ -14,16 +14,16 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use vmscope_symbolizer::Stop;
 
-/// Lines above the rows: two of headings, and the sums.
+/// Lines above the rows: two headings, one line of sums.
 const HEAD: u16 = 3;
 
-/// Columns of a number.
+/// Width of a number.
 const NUMBER: usize = 8;
 
-/// Columns of a number under a method's or thread's name.
+/// Width of a number under a method's or thread's name.
 const WIDE_NUMBER: usize = 15;
 
-/// The table area: grid rows plus one heading line.
+/// Table area: grid rows plus one heading line.
 pub fn rows_area(area: Rect) -> Rect {
     Rect {
         y: area.y + (HEAD - 1).min(area.height),
@@ -37,12 +37,12 @@ pub fn is_heading(area: Rect, click: Click) -> bool {
     click.at.y < area.y.saturating_add(HEAD)
 }
 
-/// The sort column behind a clicked heading; column 0 holds sums.
+/// Sort column of a clicked heading; column 0 holds sums.
 pub fn sort_of(column: usize) -> usize {
     if column == 0 { SHARE } else { SELECTED }
 }
 
-/// Maps a screen position to a grid column; column 0 holds sums.
+/// Grid column at a screen position; column 0 holds sums.
 pub fn column_at(page: &Page<'_>, area: Rect, x: u16) -> Option<usize> {
     let layout = Layout::of(page, area.width);
     let x = usize::from(x.saturating_sub(area.x)).checked_sub(layout.name + 1)?;
@@ -53,12 +53,12 @@ pub fn column_at(page: &Page<'_>, area: Rect, x: u16) -> Option<usize> {
     (column < layout.shown).then_some(layout.first + column + 1)
 }
 
-/// Finds the next or previous hot cell: at least a tenth of the largest cell's samples. The
-/// search runs row by row and wraps around.
+/// Next or previous hot cell, row by row, wrapping around: cells with at least a tenth of the
+/// largest cell's samples.
 pub fn next_hot(page: &Page<'_>, table: &Table, is_back: bool) -> Option<(Row, usize)> {
-    let (matrix, turned) = (page.way.matrix, page.way.turned);
+    let (matrix, turned) = (page.side.matrix, page.side.turned);
     let rows: Vec<Row> = table.visible().collect();
-    let columns = page.way.turned().len();
+    let columns = page.side.other().len();
     let all = rows.len() * columns;
     let mut place_of_item = vec![0; rows.len()];
     for (place, row) in rows.iter().enumerate() {
@@ -83,23 +83,22 @@ pub fn next_hot(page: &Page<'_>, table: &Table, is_back: bool) -> Option<(Row, u
     Some((rows[place / columns], place % columns))
 }
 
-/// The whole grid, for export; `None` where it was stopped.
 pub fn export(page: &Page<'_>, table: &Table, stop: &Stop) -> Option<Exported> {
-    let (way, columns) = (page.way, page.way.turned());
-    let mut exported = Exported::new("", &[way.title(), ">samples", ">share"]);
+    let (side, columns) = (page.side, page.side.other());
+    let mut exported = Exported::new("", &[side.title(), ">samples", ">share"]);
     let all = (0u32..).take(columns.len());
     exported.columns.extend(all.clone().map(|column| Column {
         name: columns.name(column).to_owned(),
         right: true,
     }));
     each(table.visible(), stop, |Row { item, .. }| {
-        let samples = way.samples(item);
+        let samples = side.samples(item);
         let mut cells = vec![
-            Value::Text(way.name(item).to_owned()),
+            Value::Text(side.name(item).to_owned()),
             Value::Count(samples),
-            Value::Share(ratio(samples, way.matrix.total)),
+            Value::Share(ratio(samples, side.matrix.total)),
         ];
-        cells.extend(all.clone().map(|column| match way.cell(item, column) {
+        cells.extend(all.clone().map(|column| match side.cell(item, column) {
             0 => Value::Empty,
             samples => Value::Count(samples),
         }));
@@ -108,7 +107,6 @@ pub fn export(page: &Page<'_>, table: &Table, stop: &Stop) -> Option<Exported> {
     Some(exported)
 }
 
-/// Draws it.
 pub fn draw(page: &Page<'_>, table: &Table, theme: &Theme, frame: &mut Frame<'_>, area: Rect) {
     let layout = Layout::of(page, area.width);
     let line = |y: u16| Rect {
@@ -118,8 +116,29 @@ pub fn draw(page: &Page<'_>, table: &Table, theme: &Theme, frame: &mut Frame<'_>
     };
     let mut lines = heads(page, table, theme, &layout);
     let selected = table.selected();
-    let rows = table.on_screen(Table::height(rows_area(area)));
-    lines.extend(rows.map(|row| row_line(page, theme, &layout, row.item, selected == Some(row))));
+    let rows = || table.on_screen(Table::height(rows_area(area)));
+    let names = rows().map(|row| {
+        let name = page.side.name(row.item);
+        let columns = layout.name.saturating_sub(2);
+        (
+            Name {
+                name,
+                ..Name::default()
+            },
+            columns,
+        )
+    });
+    let names = labels(&names.collect::<Vec<_>>());
+    let named = rows().zip(&names);
+    lines.extend(named.map(|(row, name)| {
+        row_line(
+            page,
+            theme,
+            &layout,
+            (row.item, name),
+            selected == Some(row),
+        )
+    }));
     let bottom = area.bottom().saturating_sub(1);
     for (spans, y) in lines.into_iter().zip(area.y..bottom) {
         frame.render_widget(Line::from(spans), line(y));
@@ -138,7 +157,7 @@ fn heads(
     theme: &Theme,
     layout: &Layout,
 ) -> Vec<Vec<Span<'static>>> {
-    let (way, columns, total) = (page.way, page.way.turned(), page.way.matrix.total);
+    let (side, columns, total) = (page.side, page.side.other(), page.side.matrix.total);
     let (sorted, reversed) = table.sorted(page);
     let arrow = match reversed {
         false => theme.sign("▾", "v"),
@@ -147,7 +166,7 @@ fn heads(
     let mark = |column: usize| if sorted == column { arrow } else { "" };
     let (title, strong) = (theme.style(Role::Title), theme.style(Role::Strong));
     let blank = |columns: usize| Span::raw(" ".repeat(columns));
-    let name = format!("{}{}", way.title(), mark(NAME));
+    let name = format!("{}{}", side.title(), mark(NAME));
     let all = format!("all{}", mark(SHARE));
     let role = match page.column {
         None => Role::Selected,
@@ -172,9 +191,9 @@ fn heads(
         let is_selected = page.column == Some(column);
         let style = match is_selected {
             true => theme.style(Role::Selected),
-            false if way.turned => title,
+            false if side.turned => title,
             false => {
-                let region = way.matrix.columns[column as usize].what.region;
+                let region = side.matrix.columns[column as usize].what.region;
                 title.patch(theme.style(Role::Region(region)))
             }
         };
@@ -196,37 +215,32 @@ fn heads(
     vec![upper, lower, sums]
 }
 
-/// A column's heading in two lines.
+/// Heading of a column, in two lines.
 fn head_of(page: &Page<'_>, column: u32, width: usize) -> (String, String) {
-    if !page.way.turned {
-        let category = &page.way.matrix.columns[column as usize].what;
-        let region = short_region(region_name(category.region), width);
+    if !page.side.turned {
+        let category = &page.side.matrix.columns[column as usize].what;
+        let region = short_region(
+            region_name(category.region, page.side.matrix.is_native),
+            width,
+        );
         return match category.part.as_deref() {
             None => (String::new(), region),
-            Some(part) => (region, cut(part, width)),
+            Some(part) => (region, text::start(part, width)),
         };
     }
-    let name = page.way.turned().name(column);
-    let bare = name.split(['(', '<']).next().unwrap_or(name);
-    let bare = if bare.is_empty() { name } else { bare };
-    match bare.rsplit_once(['.', '>', ':']) {
-        Some((class, method)) => {
-            let class = class.rsplit(['.', ':', '/']).next().unwrap_or(class);
-            (cut(class.trim_end_matches('>'), width), cut(method, width))
-        }
-        None => (String::new(), cut(bare, width)),
-    }
+    let name = page.side.other().name(column);
+    let (class, own) = class_and_own(name);
+    (text::start(&class, width), text::start(&own, width))
 }
 
 fn row_line(
     page: &Page<'_>,
     theme: &Theme,
     layout: &Layout,
-    item: u32,
+    (item, name): (u32, &str),
     is_selected: bool,
 ) -> Vec<Span<'static>> {
-    let (way, matrix) = (page.way, page.way.matrix);
-    let name = label(way.name(item), None, "", layout.name.saturating_sub(2));
+    let (side, matrix) = (page.side, page.side.matrix);
     let (sign, role) = match is_selected {
         true => ("> ", Role::Strong),
         false => ("  ", Role::Text),
@@ -247,16 +261,16 @@ fn row_line(
         let text = percent(samples, matrix.total, theme);
         let text = match samples {
             0 => text,
-            // How hot without colours.
+            // Heat without colours.
             _ => format!("{}{text:>6}", theme.column(heat)),
         };
         spans.push(Span::styled(text::right(&text, width), style));
         spans.push(Span::raw(" "));
     };
-    put(way.samples(item), page.most, NUMBER, None);
+    put(side.samples(item), page.most, NUMBER, None);
     for column in layout.columns() {
         put(
-            way.cell(item, column),
+            side.cell(item, column),
             matrix.most,
             layout.number,
             Some(column),
@@ -265,16 +279,15 @@ fn row_line(
     spans
 }
 
-/// The selected row or cell, in full.
 fn details(page: &Page<'_>, item: u32) -> String {
-    let (way, columns) = (page.way, page.way.turned());
-    let (name, samples) = (way.name(item), way.samples(item));
+    let (side, columns) = (page.side, page.side.other());
+    let (name, samples) = (side.name(item), side.samples(item));
     let share = |part, whole| format!("{:.2}%", ratio(part, whole) * 100.0);
     let Some(column) = page.column else {
-        let (number, of_all) = (count(samples), share(samples, way.matrix.total));
+        let (number, of_all) = (count(samples), share(samples, side.matrix.total));
         return format!("{number} samples, {of_all} of all: {name}");
     };
-    let cell = way.cell(item, column);
+    let cell = side.cell(item, column);
     format!(
         "{} samples, {} of the row, {} of the column: {} × {name}",
         count(cell),
@@ -284,13 +297,12 @@ fn details(page: &Page<'_>, item: u32) -> String {
     )
 }
 
-/// Where the columns are.
 struct Layout {
-    /// Columns of the terminal for a row's name.
+    /// Width of the name column.
     name: usize,
-    /// Terminal columns per number.
+    /// Width of a number.
     number: usize,
-    /// The first column on the screen.
+    /// First visible grid column.
     first: usize,
     /// Number of visible grid columns.
     shown: usize,
@@ -299,13 +311,17 @@ struct Layout {
 impl Layout {
     fn of(page: &Page<'_>, width: u16) -> Self {
         let width = usize::from(width);
-        let number = if page.way.turned { WIDE_NUMBER } else { NUMBER };
-        let columns = page.way.turned().len();
+        let number = if page.side.turned {
+            WIDE_NUMBER
+        } else {
+            NUMBER
+        };
+        let columns = page.side.other().len();
         let least = (width / 3).clamp(20, 60);
         let room = width.saturating_sub(least + 1 + NUMBER + 1);
         let shown = (room / (number + 1)).clamp(1, columns.max(1));
         let name = width.saturating_sub((number + 1) * shown.min(columns) + NUMBER + 2);
-        // As little away from the first column as shows the selected one.
+        // Scrolls no further than the selected column needs.
         let selected = page.column.map_or(0, |column| column as usize + 1);
         let first = selected.saturating_sub(shown);
         Layout {
@@ -316,13 +332,12 @@ impl Layout {
         }
     }
 
-    /// The columns on the screen.
     fn columns(&self) -> impl Iterator<Item = u32> {
         (0u32..).skip(self.first).take(self.shown)
     }
 }
 
-/// A share in percent; a share below the last digit says so.
+/// Share in percent; tiny shares show as `<0.01`.
 fn percent(samples: u64, total: u64, theme: &Theme) -> String {
     let share = ratio(samples, total) * 100.0;
     match samples {
@@ -330,15 +345,6 @@ fn percent(samples: u64, total: u64, theme: &Theme) -> String {
         _ if share < 0.005 => "<0.01".to_owned(),
         _ => format!("{share:.2}"),
     }
-}
-
-/// Cuts a word without an ellipsis, which would waste narrow columns.
-fn cut(word: &str, columns: usize) -> String {
-    let mut short = text::line(word, 64);
-    while text::width(&short) > columns {
-        short.pop();
-    }
-    short
 }
 
 /// Abbreviates region names in narrow columns.

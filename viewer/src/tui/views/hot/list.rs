@@ -1,16 +1,17 @@
 //! View of all entries, flat or grouped.
 
 use super::list_page::{ERROR, Key, Page, Row};
-use super::{COLLAPSE, EXPAND, GROUP, SORT, document, expand_choices};
+use super::{FORM, GROUP, SORT, act_on_table, document, expand_choices};
 use crate::present::document::Document;
 use crate::queries::entries::{Entries, GroupBy, GroupKey};
 use crate::queries::entry_index::IndexCache;
+use crate::queries::inclusive::Inclusive;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::Command;
 use crate::tui::views::empty::{no_samples, say};
 use crate::tui::views::{Act, Choice, Click, Cx, Find, View};
-use crate::tui::widgets::data_table::{Clicked, DataTable, HOT, Rows, above_footer, footer};
+use crate::tui::widgets::data_table::{Clicked, DataTable, Rows, above_footer, footer};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::sync::Arc;
@@ -18,15 +19,17 @@ use vmscope_symbolizer::{EntryId, Stop, Summary};
 
 type Table = DataTable<Row, Key>;
 
-/// The list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct List {
     table: Table,
     by: GroupBy,
     index: IndexCache,
     /// Starts building the index early, in parallel with counting.
     indexed: Fetched<(), ()>,
-    entries: Fetched<GroupBy, Entries>,
+    /// By grouping, and whether inclusive samples take part.
+    entries: Fetched<(GroupBy, bool), Entries>,
+    /// Inclusive samples of a recording with stacks.
+    inclusive: Fetched<(), Arc<Inclusive>>,
     /// 95 % half-widths of entries' shares.
     errors: Fetched<(), Vec<f64>>,
     /// Running sum of samples per group, in table order.
@@ -34,45 +37,34 @@ pub struct List {
 }
 
 impl List {
-    /// A list that shares an index.
     pub fn new(index: IndexCache) -> Self {
         List {
-            table: Table::default(),
-            by: GroupBy::default(),
             index,
-            indexed: Fetched::default(),
-            entries: Fetched::default(),
-            errors: Fetched::default(),
-            cumulative: Vec::new(),
+            ..List::default()
         }
     }
 
-    /// Grouping by thread splits entries, which leaves no error estimates.
+    /// Entries split by thread have no error estimates.
     fn has_errors(&self) -> bool {
         self.by != GroupBy::Thread
     }
 
     fn page<'a>(&'a self, cx: &Cx<'a>) -> Option<Page<'a>> {
-        let of = |stamp: Option<Stamp>| stamp.filter(|_| self.has_errors());
-        let of_entries = of(self.entries.answered().map(|(_, stamp)| *stamp));
-        let of_errors = of(self.errors.answered().map(|(_, stamp)| *stamp));
-        let newest = self.errors.get().filter(|_| self.has_errors());
-        let newest_errors = newest.map_or(&[][..], Vec::as_slice);
+        let errors = self.errors.get().filter(|_| self.has_errors());
+        let errors = errors.map_or(&[][..], Vec::as_slice);
+        let of_entries = self.entries.answered().map(|(_, stamp)| stamp);
+        let of_errors = self.errors.answered().map(|(_, stamp)| stamp);
         Some(Page {
             profile: cx.profile,
             entries: self.entries.get()?,
-            // Errors of other samples are not shown.
-            errors: if of_entries == of_errors {
-                newest_errors
-            } else {
-                &[]
-            },
-            newest_errors,
+            // Errors of other samples stay hidden.
+            errors: if of_entries == of_errors { errors } else { &[] },
+            newest_errors: errors,
             cumulative: &self.cumulative,
         })
     }
 
-    /// Calls the table with its data and its height, where the entries are known.
+    /// Calls the table with data and height; `None` without entries.
     fn with_table<T>(
         &mut self,
         cx: &Cx<'_>,
@@ -99,10 +91,10 @@ impl List {
         Some(result)
     }
 
-    /// Sorts new entries; in other groups the selected entry stays selected.
+    /// Sorts new entries; regrouping keeps the selected entry.
     fn arrange(&mut self, is_regrouped: bool, cx: &Cx<'_>) {
         self.with_table(cx, |table, page, height| {
-            // The top of the list stays the top.
+            // A selection at the top stays at the top.
             let is_at_top = table.selected() == table.visible().next();
             let entry = table.chosen().and_then(Key::entry);
             let entry = entry.filter(|_| !is_at_top);
@@ -128,25 +120,16 @@ impl List {
         self.by = all[(self.by as usize + step) % all.len()];
     }
 
-    /// Executes a palette choice.
-    fn choose(&mut self, number: u16, cx: &Cx<'_>) {
-        if (GROUP..GROUP + GroupBy::ALL.len() as u16).contains(&number) {
-            self.by = GroupBy::ALL[usize::from(number - GROUP)];
-            return;
-        }
-        self.with_table(cx, |table, page, height| match number {
-            EXPAND => table.set_all(page, Some(HOT), height),
-            COLLAPSE => table.set_all(page, None, height),
-            line => table.choose(page, line - SORT, height),
-        });
-    }
-
-    /// The entry to open for the selected row: of a group of a method's entries the hottest.
+    /// Entry for the method view: the row's entry, or the hottest entry of a method.
     fn entry_to_open(&self, cx: &Cx<'_>) -> Option<EntryId> {
         let (page, row) = (self.page(cx)?, self.table.selected()?);
         let group = page.group(row);
         let hottest = page.entries.members_of(group).first();
-        let hottest = hottest.filter(|_| matches!(group.key, GroupKey::Method(_)));
+        let is_function = |_: &&_| match group.key {
+            GroupKey::Method(_) => true,
+            _ => page.entries.by == GroupBy::Innermost,
+        };
+        let hottest = hottest.filter(is_function);
         page.entry(row).or_else(|| hottest.map(|one| one.entry))
     }
 
@@ -160,7 +143,6 @@ impl List {
         }
     }
 
-    /// Filters all views to the selected row.
     fn only(&self, cx: &Cx<'_>) -> Vec<Act> {
         let (Some(page), Some(row)) = (self.page(cx), self.table.selected()) else {
             return Vec::new();
@@ -187,7 +169,7 @@ impl List {
                 FilterChange::Tiers(vec![text.to_string()])
             }
             (GroupKey::Method(first), _) => {
-                // Also the entries without samples at present.
+                // Includes entries without samples.
                 let of_entry = &page.entries.index.methods.of_entry;
                 let method = of_entry[*first as usize];
                 let all = (0..).zip(of_entry).filter(|(_, of)| **of == method);
@@ -213,12 +195,14 @@ impl View for List {
             Command::GroupBack => self.group_by(GroupBy::ALL.len() - 1),
             Command::Open => return self.open(cx),
             Command::Only => return self.only(cx),
-            Command::Own(number) => self.choose(number, cx),
-            Command::Toggle => {
-                self.with_table(cx, |table, page, height| table.toggle(page, height));
+            Command::Own(number @ GROUP..FORM) => {
+                let by = GroupBy::ALL.get(usize::from(number - GROUP));
+                self.by = by.copied().unwrap_or(self.by);
             }
             _ => {
-                self.with_table(cx, |table, page, height| table.act(command, page, height));
+                self.with_table(cx, |table, page, height| {
+                    act_on_table(table, command, page, height);
+                });
             }
         }
         Vec::new()
@@ -249,21 +233,37 @@ impl View for List {
                 Summary::errors_by_entry(profile, &filter, stop)
             }));
         }
-        // The entries wait for the newest summary.
-        let Some(summary) = cx.summary.filter(|_| cx.summed == stamp) else {
+        // A growing profile would need a new index of its stacks every second.
+        let has_stacks =
+            !cx.profile.trace.samples.chains.is_empty() && cx.profile.omitted.is_none();
+        if has_stacks {
+            let (stacks, filter) = (cx.stacks.clone(), cx.filters.filter().clone());
+            questions.extend(self.inclusive.ask((), stamp, move |profile, stop| {
+                let stacks = stacks.get(profile, stop)?;
+                Inclusive::of(profile, &stacks, &filter, stop).map(Arc::new)
+            }));
+        }
+        // Entries need the newest summary; the first ones do not wait for inclusive samples.
+        let is_counted = self.inclusive.answered() == Some(&((), stamp));
+        let is_first = self.inclusive.get().is_none();
+        let is_ready = cx.summed == stamp && (!has_stacks || is_counted || is_first);
+        let Some(summary) = cx.summary.filter(|_| is_ready) else {
             return questions;
         };
+        let inclusive = self.inclusive.get().filter(|_| is_counted).cloned();
         let (by, index, summary) = (self.by, self.index.clone(), Arc::clone(summary));
         let filter = cx.filters.filter().clone();
-        questions.extend(self.entries.ask(by, stamp, move |profile, stop| {
+        let key = (by, inclusive.is_some());
+        questions.extend(self.entries.ask(key, stamp, move |profile, stop| {
             let index = index.get(profile, version, stop)?;
-            Entries::of(profile, &index, (&summary, &filter), by, stop)
+            Entries::of(profile, &index, (&summary, &filter), by, inclusive, stop)
         }));
         questions
     }
 
     fn answer(&mut self, ended: QuestionId, cx: &Cx<'_>) {
         self.indexed.take(ended);
+        self.inclusive.take(ended);
         let before = self.entries.get().map(|entries| entries.by);
         if self.entries.take(ended) {
             self.arrange(before != self.entries.get().map(|entries| entries.by), cx);
@@ -328,6 +328,7 @@ impl View for List {
 
     fn is_pending(&self) -> bool {
         let of_errors = self.has_errors() && self.errors.is_pending();
-        self.entries.is_pending() || self.indexed.is_pending() || of_errors
+        let of_stacks = self.inclusive.is_pending();
+        self.entries.is_pending() || self.indexed.is_pending() || of_stacks || of_errors
     }
 }

@@ -1,16 +1,17 @@
-//! The list's columns and rows: groups, entries, ranges.
+//! Columns and rows of the list: groups, entries, ranges.
 
 use crate::present::document::Value;
-use crate::present::entries::{label_of, name_of, range_label, range_name};
+use crate::present::entries::{INLINED, inlined_name, name_of, parts_of, range_label, range_name};
 use crate::present::names::{region_letter, region_name};
 use crate::present::numbers::{count, ratio, some};
-use crate::present::shorten::label;
-use crate::queries::entries::{Common, Entries, Group, GroupKey, Member};
+use crate::present::shorten::Name;
+use crate::queries::entries::{Common, Entries, Group, GroupBy, GroupKey, Member};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::data_table::{Column, Piece, Room, Rows, Sort, SortKey};
 use crate::tui::widgets::search::Finder;
 use vmscope_records::Exactness;
-use vmscope_symbolizer::{EntryId, Profile, Region, SiteId};
+use vmscope_symbolizer::profile::Frame;
+use vmscope_symbolizer::{EntryId, Profile, Region, Site, SiteId};
 
 /// Minimum terminal width for region, tier, kind and class columns.
 const WIDE: u16 = 104;
@@ -20,38 +21,38 @@ const WIDEST: u16 = 170;
 
 const OF: usize = 0;
 const SHARE: usize = 1;
-const BAR: usize = 2;
-const SAMPLES: usize = 3;
-const CUMULATIVE: usize = 4;
-const LETTER: usize = 5;
-const NAME: usize = 6;
-const PARENT: usize = 7;
-const REGION: usize = 8;
-const TIER: usize = 9;
-const KIND: usize = 10;
-const CLASS: usize = 11;
-const SIZE: usize = 12;
-pub const ERROR: usize = 13;
+const INCLUSIVE: usize = 2;
+const BAR: usize = 3;
+const SAMPLES: usize = 4;
+const CUMULATIVE: usize = 5;
+const LETTER: usize = 6;
+const NAME: usize = 7;
+const PARENT: usize = 8;
+const REGION: usize = 9;
+const TIER: usize = 10;
+const KIND: usize = 11;
+const CLASS: usize = 12;
+const SIZE: usize = 13;
+pub const ERROR: usize = 14;
 
-/// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
-    /// Index in [`Entries::groups`]: a group of several entries, or a single entry.
+    /// Index in [`Entries::groups`].
     Group(usize),
-    /// An entry in a group: indices in [`Entries::groups`] and [`Entries::members`].
+    /// Entry in a group: indices in [`Entries::groups`] and [`Entries::members`].
     Entry(usize, usize),
-    /// A range of such an entry.
+    /// Range of an entry.
     Range {
         group: usize,
         member: usize,
         site: SiteId,
         samples: u64,
-        /// The samples of the largest range beside it.
+        /// Samples of the largest sibling.
         most: u64,
     },
 }
 
-/// What stays selected and expanded.
+/// Identity of a row across answers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     Group(GroupKey),
@@ -60,7 +61,6 @@ pub enum Key {
 }
 
 impl Key {
-    /// The row's entry; `None` for mixed groups.
     pub fn entry(&self) -> Option<EntryId> {
         match self {
             Key::Entry(_, entry) | Key::Range(_, entry, _) => Some(*entry),
@@ -70,27 +70,25 @@ impl Key {
     }
 }
 
-/// What the list shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     pub profile: &'a Profile,
     pub entries: &'a Entries,
-    /// 95 % half-widths of entries' shares, by entry; empty where they are not known.
+    /// 95 % half-widths of shares by entry; empty before the answer.
     pub errors: &'a [f64],
-    /// The newest of these, perhaps of older samples: what the list is sorted by.
+    /// Newest half-widths, perhaps of older samples, for sorting.
     pub newest_errors: &'a [f64],
     /// Running sum of samples per group, in table order.
     pub cumulative: &'a [u64],
 }
 
 impl<'a> Page<'a> {
-    /// A row's own or enclosing group.
     pub fn group(&self, row: Row) -> &'a Group {
         let (Row::Group(group) | Row::Entry(group, _) | Row::Range { group, .. }) = row;
         &self.entries.groups[group]
     }
 
-    /// A row's own or enclosing entry; `None` for groups with several entries.
+    /// Entry of a row; `None` for groups with several entries.
     fn member(&self, row: Row) -> Option<Member> {
         let group = self.group(row);
         match row {
@@ -102,7 +100,6 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The same entry's id.
     pub fn entry(&self, row: Row) -> Option<EntryId> {
         self.member(row).map(|member| member.entry)
     }
@@ -115,7 +112,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The samples of the row around a row; none for the outermost.
+    /// Samples of the parent row.
     fn whole(&self, row: Row) -> Option<u64> {
         match row {
             Row::Group(_) => None,
@@ -124,7 +121,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The samples of the largest row beside a row.
+    /// Samples of the largest sibling.
     fn most(&self, row: Row) -> u64 {
         let first = match row {
             Row::Group(_) => self.entries.groups.first().map(|group| group.samples),
@@ -146,7 +143,6 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Attributes shared by all entries of a row.
     fn common(&self, row: Row) -> Common {
         match (self.entry(row), row) {
             (Some(entry), Row::Entry(..)) => Common::of(self.profile, &self.entries.index, entry),
@@ -165,7 +161,10 @@ impl<'a> Page<'a> {
     fn text(&self, row: Row, column: usize) -> Option<&'a str> {
         let (index, common) = (&self.entries.index, self.common(row));
         match column {
-            REGION => common.region.map(region_name),
+            REGION => {
+                let is_native = self.profile.is_native();
+                common.region.map(|region| region_name(region, is_native))
+            }
             TIER => common.tier.map(|tier| &*index.tiers[tier as usize]),
             KIND => common.kind.map(|kind| &*index.kinds[kind as usize]),
             _ => common.module.map(|module| &*index.modules[module as usize]),
@@ -186,18 +185,31 @@ impl<'a> Page<'a> {
     fn error(&self, row: Row) -> Option<f64> {
         match row {
             Row::Range { .. } => None,
-            // Errors are of an older answer than the newest entries.
+            // Estimates may be older than the newest entries.
             _ => self.errors.get(self.entry(row)? as usize).copied(),
         }
     }
 
-    /// The whole name of a row.
+    fn has_inclusive(&self) -> bool {
+        self.entries.inclusive.is_some() && self.entries.by != GroupBy::Thread
+    }
+
+    /// Samples of stacks with the entry; rows of threads have none, since stacks are of all threads.
+    fn inclusive(&self, row: Row) -> Option<u64> {
+        let is_entry = !matches!(row, Row::Range { .. }) && self.entries.by != GroupBy::Thread;
+        self.entries
+            .inclusive_of(self.entry(row).filter(|_| is_entry)?)
+    }
+
     pub fn full_name(&self, row: Row) -> String {
         match (row, self.entry(row)) {
             (Row::Range { site, .. }, _) => {
                 let site = &self.profile.sites[site as usize];
                 let is_near = site.exactness == Exactness::Approximate;
-                let name = range_name(site);
+                let name = match self.inlined_at(site) {
+                    Some(frame) => Some(format!("{INLINED}{}", inlined_name(frame).full())),
+                    None => range_name(self.profile, site),
+                };
                 let name = name.map(|name| if is_near { format!("~{name}") } else { name });
                 name.unwrap_or_else(|| "(place not known)".to_owned())
             }
@@ -206,32 +218,40 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// A row's name, shortened to fit.
-    fn label(&self, row: Row, room: &Room<'_>) -> String {
-        match (row, self.entry(row)) {
-            (Row::Range { site, .. }, _) => {
-                let site = &self.profile.sites[site as usize];
-                let name = range_label(site, room.width);
-                name.unwrap_or_else(|| "(place not known)".to_owned())
-            }
-            (_, Some(entry)) => {
-                let namesakes = &self.entries.namesakes;
-                label_of(self.profile, namesakes, entry, !room.has(TIER), room.width)
-            }
-            (_, None) => {
-                let group = self.group(row);
-                let entries = some(group.members.len() as u64, "entry", "entries");
-                label(&group.name, None, &format!(" ({entries})"), room.width)
-            }
+    /// The inlined function that a range's row stands for. Groups of an innermost function show its
+    /// ranges.
+    fn inlined_at(&self, site: &'a Site) -> Option<&'a Frame> {
+        match self.entries.by {
+            GroupBy::Innermost => None,
+            _ => self.profile.inlined_at(site),
         }
     }
 
-    /// Describes a row in full, including columns hidden on narrow screens.
+    fn label(&self, row: Row, room: &Room<'_>) -> String {
+        match row {
+            Row::Range { site, .. } => {
+                let site = &self.profile.sites[site as usize];
+                if let Some(frame) = self.inlined_at(site) {
+                    let columns = room.width.saturating_sub(INLINED.len());
+                    return format!("{INLINED}{}", inlined_name(frame).label(columns));
+                }
+                let name = range_label(self.profile, site, room.width);
+                name.unwrap_or_else(|| "(place not known)".to_owned())
+            }
+            _ => room.label.to_owned(),
+        }
+    }
+
+    /// All facts of a row, including columns hidden on narrow screens.
     pub fn details(&self, row: Row, theme: &Theme) -> String {
         let mut parts = vec![self.full_name(row)];
         if let Some(whole) = self.whole(row).filter(|whole| *whole > 0) {
             let share = ratio(self.samples(row), whole) * 100.0;
             parts.push(format!("{share:.1}% of what it is in"));
+        }
+        if let Some(samples) = self.inclusive(row) {
+            let share = ratio(samples, self.entries.total) * 100.0;
+            parts.push(format!("{share:.1}% with callees"));
         }
         if let Some(error) = self.error(row) {
             parts.push(format!("±{:.2}%", error * 100.0));
@@ -250,7 +270,6 @@ impl<'a> Page<'a> {
         parts.join(theme.sign(" · ", "; "))
     }
 
-    /// The sort key of an entry.
     fn key_of_member(&self, member: &Member, column: usize) -> u64 {
         let entry = member.entry as usize;
         let ranks = self.entries.index.ranks[entry];
@@ -259,9 +278,10 @@ impl<'a> Page<'a> {
             REGION => self.profile.entries[entry].region as u64,
             TIER => ranks.tier.into(),
             KIND => ranks.kind.into(),
-            // An unknown size comes last.
+            // Unknown sizes come last.
             SIZE => self.entries.index.sizes[entry].map_or(0, |size| size.saturating_add(1)),
-            // Errors are never negative: their bits have their order.
+            INCLUSIVE => self.entries.inclusive_of(member.entry).unwrap_or(0),
+            // Bits of non-negative floats sort like the floats.
             ERROR => self
                 .newest_errors
                 .get(entry)
@@ -277,18 +297,28 @@ impl Rows for Page<'_> {
 
     fn columns(&self, width: u16) -> Vec<Column> {
         let (wide, widest) = (width >= WIDE, width >= WIDEST);
-        // Columns of wide screens alone, wider on the widest.
+        // Width on wide and on widest screens; narrow screens hide the column.
         let on = |least: usize, most: usize| match (wide, widest) {
             (_, true) => most,
             (true, _) => least,
             _ => 0,
         };
         let (letter, name) = if wide { (0, 36) } else { (1, 46) };
-        let bar = if widest { 20 } else { 8 };
+        let bar = match (wide, widest) {
+            (_, true) => 20,
+            (false, false) if self.has_inclusive() => 0,
+            _ => 8,
+        };
         let like_share = Sort::Like(SHARE);
+        // Without stacks nothing is inclusive.
+        let (inclusive, name_of_inclusive) = match self.has_inclusive() {
+            true => (7, "inclusive"),
+            false => (0, ""),
+        };
         vec![
             Column::left("", "of", 0),
             Column::right("share", "share", 7).sort(Sort::Down),
+            Column::right("incl.", name_of_inclusive, inclusive).sort(Sort::Down),
             Column::left("", "", bar).sort(like_share),
             Column::right("samples", "samples", 9).sort(like_share),
             Column::right("cumul.", "", on(7, 7))
@@ -319,7 +349,11 @@ impl Rows for Page<'_> {
     }
 
     fn sorts(&self) -> Vec<usize> {
-        vec![SHARE, NAME, REGION, KIND, TIER, SIZE, ERROR]
+        let mut sorts = vec![SHARE, NAME, REGION, KIND, TIER, SIZE, ERROR];
+        if self.has_inclusive() {
+            sorts.insert(1, INCLUSIVE);
+        }
+        sorts
     }
 
     fn is_tree(&self) -> bool {
@@ -334,7 +368,6 @@ impl Rows for Page<'_> {
         }
     }
 
-    /// Ranges stand in the order of the code.
     fn keeps_order(&self, parent: Row) -> bool {
         self.member(parent).is_some()
     }
@@ -366,7 +399,7 @@ impl Rows for Page<'_> {
     }
 
     fn searched(&self, row: Row) -> Vec<Row> {
-        // Names are searched for, not the ranges of every entry.
+        // Search covers names, not each entry's ranges.
         match self.member(row) {
             Some(_) => Vec::new(),
             None => self.children(Some(row)),
@@ -411,12 +444,16 @@ impl Rows for Page<'_> {
             },
             SIZE => self.size(row).map_or(Value::Empty, Value::Bytes),
             ERROR => self.error(row).map_or(Value::Empty, Value::Share),
+            INCLUSIVE => match self.inclusive(row) {
+                Some(samples) => share(samples, self.entries.total),
+                None => Value::Empty,
+            },
             _ => Value::Empty,
         }
     }
 
-    /// Groups sort by their own name, samples and size. Other columns use the smallest region,
-    /// kind or tier among members, or the largest error.
+    /// Groups sort by their own name, samples, size; else by the smallest region, kind or tier, or
+    /// the largest error among members.
     fn sort_key(&self, row: Row, column: usize) -> SortKey {
         let group = self.group(row);
         let is_single = self.entries.is_single(group);
@@ -433,6 +470,26 @@ impl Rows for Page<'_> {
             _ => members().min().unwrap_or(0),
         };
         SortKey::Number(key)
+    }
+
+    fn name(&self, row: Row, columns: &[usize]) -> Option<Name<'_>> {
+        match (row, self.entry(row)) {
+            (Row::Range { .. }, _) => None,
+            (_, Some(entry)) => {
+                let with_tier = !columns.contains(&TIER);
+                let namesakes = &self.entries.namesakes;
+                Some(parts_of(self.profile, namesakes, entry, with_tier))
+            }
+            (_, None) => {
+                let group = self.group(row);
+                let entries = some(group.members.len() as u64, "entry", "entries");
+                Some(Name {
+                    name: &group.name,
+                    place: None,
+                    tail: format!(" ({entries})"),
+                })
+            }
+        }
     }
 
     fn cell(&self, row: Row, column: usize, room: &Room<'_>) -> Vec<Piece> {
@@ -469,7 +526,7 @@ impl Rows for Page<'_> {
                 }
             }
             (SHARE, Value::Share(share)) => format!("{:.2}%", share * 100.0),
-            (CUMULATIVE, Value::Share(share)) => format!("{:.1}%", share * 100.0),
+            (CUMULATIVE | INCLUSIVE, Value::Share(share)) => format!("{:.1}%", share * 100.0),
             (_, Value::Share(share)) => format!("{:.2}", share * 100.0),
             (_, Value::Count(number) | Value::Bytes(number)) => count(number),
             (_, Value::Text(text)) => text,
@@ -481,7 +538,7 @@ impl Rows for Page<'_> {
     fn fits(&self, row: Row, text: &mut Finder) -> bool {
         match (row, self.entry(row)) {
             (Row::Range { site, .. }, _) => {
-                let name = range_name(&self.profile.sites[site as usize]);
+                let name = range_name(self.profile, &self.profile.sites[site as usize]);
                 name.is_some_and(|name| text.is_in(&name))
             }
             (_, Some(entry)) => text.is_in(&self.profile.entries[entry as usize].name),

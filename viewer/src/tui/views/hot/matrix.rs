@@ -1,10 +1,9 @@
-//! View of one matrix, category × method or category × thread: drawn as a grid or as a nested
-//! tree-table.
+//! Matrix of category × method or category × thread, drawn as a grid or as a nested tree-table.
 
 use super::matrix_page::{Key, Page, Row, SELECTED, title};
 use super::narrow::narrow;
-use super::way::{Thing, Way};
-use super::{COLLAPSE, EXPAND, SORT, document, expand_choices, grid};
+use super::side::{ItemKey, Side};
+use super::{SORT, act_on_table, document, expand_choices, grid};
 use crate::present::document::Document;
 use crate::queries::entry_index::IndexCache;
 use crate::queries::matrix::{Matrix, Shape};
@@ -12,7 +11,7 @@ use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::Command;
 use crate::tui::views::empty::{no_samples, say};
 use crate::tui::views::{Act, Choice, Click, Cx, Find, Press, View};
-use crate::tui::widgets::data_table::{Clicked, DataTable, HOT, Rows, above_footer, footer};
+use crate::tui::widgets::data_table::{Clicked, DataTable, Rows, above_footer, footer};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::cmp::Reverse;
@@ -21,69 +20,46 @@ use vmscope_symbolizer::{EntryId, Stop};
 
 pub type Table = DataTable<Row, Key>;
 
-/// The matrix of one axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct MatrixView {
     axis: Axis,
-    /// Nested tree-table, or grid.
+    /// Nested tree-table instead of a grid.
     pub is_nested: bool,
-    /// Whether the categories are the rows.
+    /// Categories as rows.
     pub turned: bool,
-    /// Whether the categories are parts of regions.
+    /// Parts of regions as categories.
     pub in_parts: bool,
     index: IndexCache,
     matrix: Fetched<Shape, Matrix>,
-    grid: Table,
-    nested: Table,
-    /// The selected column of the grid; `None` for the sums.
-    column: Option<Thing>,
+    table: Table,
+    /// Selected grid column; `None` for sums.
+    column: Option<ItemKey>,
 }
 
 impl MatrixView {
-    /// A grid that shares an index of the entries.
     pub fn new(axis: Axis, index: IndexCache) -> Self {
         MatrixView {
             axis,
-            is_nested: false,
-            turned: false,
-            in_parts: false,
             index,
-            matrix: Fetched::default(),
-            grid: Table::default(),
-            nested: Table::default(),
-            column: None,
+            ..MatrixView::default()
         }
     }
 
     fn page(&self) -> Option<Page<'_>> {
-        let way = Way {
+        let side = Side {
             matrix: self.matrix.get()?,
             turned: self.turned,
         };
         let column = self.column.as_ref();
         Some(Page {
-            way,
+            side,
             is_nested: self.is_nested,
-            column: column.and_then(|column| way.turned().find(column)),
-            most: way.most(),
+            column: column.and_then(|column| side.other().find(column)),
+            most: side.most(),
         })
     }
 
-    fn table(&self) -> &Table {
-        match self.is_nested {
-            true => &self.nested,
-            false => &self.grid,
-        }
-    }
-
-    fn table_mut(&mut self) -> &mut Table {
-        match self.is_nested {
-            true => &mut self.nested,
-            false => &mut self.grid,
-        }
-    }
-
-    /// Calls the table with its data and its height, where the matrix is known.
+    /// Calls the table with data and height; `None` without a matrix.
     fn with_table<T>(
         &mut self,
         cx: &Cx<'_>,
@@ -93,47 +69,42 @@ impl MatrixView {
             true => Table::height(above_footer(cx.area)),
             false => Table::height(grid::rows_area(cx.area)),
         };
-        let mut table = std::mem::take(self.table_mut());
+        let mut table = std::mem::take(&mut self.table);
         let result = self.page().map(|page| call(&mut table, &page, height));
-        *self.table_mut() = table;
+        self.table = table;
         result
     }
 
-    /// Sorts anew, and keeps the selected row.
     pub fn arrange(&mut self, cx: &Cx<'_>) {
         self.with_table(cx, |table, page, height| table.arrange(page, height));
     }
 
-    /// Key of the selected row.
     fn selected_key(&self) -> Option<Key> {
-        Some(self.page()?.key(self.table().selected()?))
+        Some(self.page()?.key(self.table.selected()?))
     }
 
-    /// Turns rows into columns: the selected cell stays selected, and what stands in a row
-    /// becomes the row around it.
+    /// Swaps rows and columns; the selected cell stays selected.
     pub fn turn(&mut self, cx: &Cx<'_>) {
-        // Only the shown table has rows of this matrix.
-        let selected = self.selected_key();
-        self.turned = !self.turned;
-        self.grid = Table::default();
+        let (row, inner) = self.selected_key().unzip();
         let column = self.column.take();
+        let new_row = match self.is_nested {
+            true => inner.flatten(),
+            false => column,
+        };
+        self.turned = !self.turned;
         if !self.is_nested {
-            self.column = selected.map(|(row, _)| row);
-            if let Some(column) = column {
-                self.grid.expect((column, None));
-            }
-            return self.arrange(cx);
+            self.column.clone_from(&row);
         }
-        let inside = selected.and_then(|(outer, inner)| Some((inner?, outer)));
         self.with_table(cx, |table, page, height| {
             table.arrange(page, height);
-            let path = inside.and_then(|(outer, inner)| {
-                let item = page.way.find(&outer)?;
-                let inner = Some(page.way.turned().find(&inner)?);
+            let path = new_row.zip(row).and_then(|(outer, inner)| {
+                let item = page.side.find(&outer)?;
+                let inner = Some(page.side.other().find(&inner)?);
                 Some([Row { item, inner: None }, Row { item, inner }])
             });
             match path {
-                Some(path) => table.reveal(page, &path, height),
+                Some(path) if page.is_nested => table.reveal(page, &path, height),
+                Some([row, _]) => table.select_key(page, &page.key(row), height),
                 None => {
                     table.act(Command::First, page, height);
                 }
@@ -146,11 +117,10 @@ impl MatrixView {
         let key = self.selected_key();
         self.is_nested = true;
         self.with_table(cx, |table, page, height| {
+            if let Some(key) = key {
+                table.expect(key);
+            }
             table.arrange(page, height);
-            let Some(key) = key else {
-                return;
-            };
-            table.select_key(page, &key, height);
             let row = table.selected();
             if row.is_some_and(|row| !table.is_expanded(page, row)) {
                 table.toggle(page, height);
@@ -158,20 +128,20 @@ impl MatrixView {
         });
     }
 
-    /// Selects a column of the grid by its place; the first one is the sums.
+    /// Selects a grid column; column 0 holds sums.
     fn select_column(&mut self, place: usize, cx: &Cx<'_>) {
-        let thing = self.page().and_then(|page| {
+        let key = self.page().and_then(|page| {
             let column = u32::try_from(place.checked_sub(1)?).ok()?;
-            Some(page.way.turned().thing(column))
+            Some(page.side.other().key(column))
         });
-        self.column = thing;
-        let is_sorted = |page: &Page<'_>| self.grid.sorted(page).0 == SELECTED;
+        self.column = key;
+        let is_sorted = |page: &Page<'_>| self.table.sorted(page).0 == SELECTED;
         if self.page().is_some_and(|page| is_sorted(&page)) {
             self.arrange(cx);
         }
     }
 
-    /// Handles grid-only commands; returns whether it did.
+    /// Executes grid commands; returns `false` for others.
     fn act_in_grid(&mut self, command: Command, cx: &Cx<'_>) -> bool {
         let Some(page) = self.page() else {
             return false;
@@ -180,12 +150,12 @@ impl MatrixView {
         match command {
             Command::Left => self.select_column(now.saturating_sub(1), cx),
             Command::Right => {
-                let last = page.way.turned().len();
+                let last = page.side.other().len();
                 self.select_column((now + 1).min(last), cx);
             }
             Command::NextHot | Command::PreviousHot => {
                 let is_back = command == Command::PreviousHot;
-                if let Some((row, column)) = grid::next_hot(&page, &self.grid, is_back) {
+                if let Some((row, column)) = grid::next_hot(&page, &self.table, is_back) {
                     let key = page.key(row);
                     self.select_column(column + 1, cx);
                     self.with_table(cx, |table, page, height| {
@@ -199,9 +169,8 @@ impl MatrixView {
         true
     }
 
-    /// Filters to the selected row or cell.
     fn only(&self, cx: &Cx<'_>) -> Vec<Act> {
-        let (Some(page), Some(row)) = (self.page(), self.table().selected()) else {
+        let (Some(page), Some(row)) = (self.page(), self.table.selected()) else {
             return Vec::new();
         };
         let column = if self.is_nested {
@@ -213,10 +182,10 @@ impl MatrixView {
             true => (column, Some(row.item)),
             false => (Some(row.item), column),
         };
-        narrow(cx, page.way.matrix, cell)
+        narrow(cx, page.side.matrix, cell)
     }
 
-    /// Opens the method of a row; another row expands or collapses.
+    /// Opens a method; toggles other rows.
     fn open(&mut self, cx: &Cx<'_>) -> Vec<Act> {
         if !self.is_nested {
             return self.only(cx);
@@ -230,16 +199,15 @@ impl MatrixView {
         Vec::new()
     }
 
-    /// A method's hottest entry.
-    fn hottest_entry(&self, thing: &Thing, cx: &Cx<'_>) -> Option<EntryId> {
-        let Thing::Who(Counted::Method(method)) = thing else {
+    fn hottest_entry(&self, key: &ItemKey, cx: &Cx<'_>) -> Option<EntryId> {
+        let ItemKey::Row(Counted::Method(method)) = key else {
             return None;
         };
         let entries = self
             .matrix
             .get()?
             .entries_of(cx.profile, None, Some(*method));
-        // The summary may be older than the newest entries.
+        // Summaries may be older than the newest entries.
         let samples = |entry: EntryId| cx.summary?.entries.get(entry as usize).copied();
         let entries = entries.into_iter();
         entries.max_by_key(|&entry| (samples(entry), Reverse(entry)))
@@ -262,14 +230,6 @@ impl MatrixView {
             false => shape.without_errors(),
         }
     }
-
-    /// Display name without orientation or order.
-    fn name(&self) -> &'static str {
-        match self.axis {
-            Axis::Methods => "category × method",
-            Axis::Threads => "category × thread",
-        }
-    }
 }
 
 impl View for MatrixView {
@@ -288,16 +248,8 @@ impl View for MatrixView {
             Command::Open => return self.open(cx),
             Command::Only => return self.only(cx),
             _ => {
-                self.with_table(cx, |table, page, height| match command {
-                    Command::Toggle => {
-                        table.toggle(page, height);
-                    }
-                    Command::Own(EXPAND) => table.set_all(page, Some(HOT), height),
-                    Command::Own(COLLAPSE) => table.set_all(page, None, height),
-                    Command::Own(line) => table.choose(page, line - SORT, height),
-                    _ => {
-                        table.act(command, page, height);
-                    }
+                self.with_table(cx, |table, page, height| {
+                    act_on_table(table, command, page, height);
                 });
             }
         }
@@ -305,38 +257,35 @@ impl View for MatrixView {
     }
 
     fn click(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
-        let mut area = above_footer(cx.area);
-        if !self.is_nested {
-            let Some(page) = self.page() else {
-                return Vec::new();
-            };
-            let column = grid::column_at(&page, cx.area, click.at.x);
-            area = grid::rows_area(cx.area);
-            if grid::is_heading(cx.area, click) {
-                let is_press = matches!(click.what, Press::Down | Press::Double);
-                if let Some(column) = column.filter(|_| is_press) {
-                    self.select_column(column, cx);
-                    self.with_table(cx, |table, page, height| {
-                        let (_, reversed) = table.sorted(page);
-                        table.sort_by(page, (grid::sort_of(column), reversed), height);
-                    });
-                }
-                return Vec::new();
+        let (area, column) = match (self.is_nested, self.page()) {
+            (true, _) => (above_footer(cx.area), None),
+            (false, Some(page)) => {
+                let column = grid::column_at(&page, cx.area, click.at.x);
+                (grid::rows_area(cx.area), column)
             }
-            let clicked = self.with_table(cx, |table, page, _| table.click(click, page, area));
-            if let Some(Clicked::Row { twice, .. }) = clicked {
-                if let Some(column) = column {
-                    self.select_column(column, cx);
-                }
-                if twice {
-                    return self.open(cx);
-                }
+            (false, None) => return Vec::new(),
+        };
+        if !self.is_nested && grid::is_heading(cx.area, click) {
+            let is_press = matches!(click.what, Press::Down | Press::Double);
+            if let Some(column) = column.filter(|_| is_press) {
+                self.select_column(column, cx);
+                self.with_table(cx, |table, page, height| {
+                    let (_, reversed) = table.sorted(page);
+                    table.sort_by(page, (grid::sort_of(column), reversed), height);
+                });
             }
             return Vec::new();
         }
-        match self.with_table(cx, |table, page, _| table.click(click, page, area)) {
-            Some(Clicked::Row { twice: true, .. }) => self.open(cx),
-            _ => Vec::new(),
+        let clicked = self.with_table(cx, |table, page, _| table.click(click, page, area));
+        let Some(Clicked::Row { twice, .. }) = clicked else {
+            return Vec::new();
+        };
+        if let Some(column) = column {
+            self.select_column(column, cx);
+        }
+        match twice {
+            true => self.open(cx),
+            false => Vec::new(),
         }
     }
 
@@ -367,24 +316,22 @@ impl View for MatrixView {
         let Some(page) = self.page() else {
             return say("counting ...", cx, frame, area);
         };
-        if page.way.matrix.total == 0 {
+        if page.side.matrix.total == 0 {
             return say(&no_samples(cx), cx, frame, area);
         }
         if !self.is_nested {
-            return grid::draw(&page, &self.grid, cx.theme, frame, area);
+            return grid::draw(&page, &self.table, cx.theme, frame, area);
         }
-        let details = self.nested.selected();
+        let details = self.table.selected();
         let details = details.map(|row| page.details(row, cx.theme));
         let above = footer(&details.unwrap_or_default(), cx.theme, frame, area);
-        self.nested.draw(&page, cx.theme, frame, above);
+        self.table.draw(&page, cx.theme, frame, above);
     }
 
     fn shown(&self, cx: &Cx<'_>, stop: &Stop) -> Option<Document> {
         let table = match self.page() {
-            Some(page) if self.is_nested => {
-                Some(Table::export(&page, self.nested.visible(), stop)?)
-            }
-            Some(page) => Some(grid::export(&page, &self.grid, stop)?),
+            Some(page) if self.is_nested => Some(Table::export(&page, self.table.visible(), stop)?),
+            Some(page) => Some(grid::export(&page, &self.table, stop)?),
             None => None,
         };
         Some(document(&self.crumb(cx), table))
@@ -395,27 +342,30 @@ impl View for MatrixView {
         let mut choices = sorts.unwrap_or_default();
         if self.is_nested {
             choices.extend(expand_choices());
-            return choices;
-        }
-        for choice in &mut choices {
-            choice.text = choice.text.replacen("sort by", "sort the matrix by", 1);
         }
         choices
     }
 
     fn crumb(&self, _cx: &Cx<'_>) -> String {
-        let parts = if self.in_parts { ", in parts" } else { "" };
-        if !self.is_nested {
-            let turned = if self.turned { ", turned" } else { "" };
-            return format!("{}{parts}{turned}", self.name());
-        }
-        let sorted = self.page().map(|page| self.nested.crumb(&page));
-        let sorted = sorted.unwrap_or_default();
-        let sorted = match sorted.strip_prefix("sorted ") {
-            Some(sorted) => format!(", {sorted}"),
-            None => sorted,
+        let name = match (self.is_nested, self.axis) {
+            (true, axis) => title(self.turned, axis),
+            (false, Axis::Methods) => "category × method",
+            (false, Axis::Threads) => "category × thread",
         };
-        format!("{}{parts}{sorted}", title(self.turned, self.axis))
+        let sorted = self.page().map(|page| self.table.crumb(&page));
+        let sorted = sorted.unwrap_or_default();
+        let parts = [
+            name,
+            if self.in_parts { "in parts" } else { "" },
+            if self.turned && !self.is_nested {
+                "turned"
+            } else {
+                ""
+            },
+            sorted.trim_start_matches("sorted "),
+        ];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join(", ")
     }
 
     fn is_pending(&self) -> bool {

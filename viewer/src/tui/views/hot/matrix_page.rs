@@ -1,11 +1,10 @@
-//! Columns and rows of the nested matrix. The grid uses the outer rows alone and draws its
-//! own columns.
+//! Columns and rows of the nested matrix. The grid uses the outer rows and draws its own columns.
 
-use super::way::{Thing, Way};
+use super::side::{ItemKey, Side};
 use crate::present::document::Value;
 use crate::present::names::region_letter;
 use crate::present::numbers::{count, ratio, some};
-use crate::present::shorten::label;
+use crate::present::shorten::Name;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::data_table::{Column, Piece, Room, Rows, Sort, SortKey};
 use crate::tui::widgets::search::Finder;
@@ -20,34 +19,31 @@ const PARENT: usize = 4;
 const LETTER: usize = 5;
 pub const NAME: usize = 6;
 const ERROR: usize = 7;
-/// The selected column of the grid.
+/// Selected column of the grid.
 pub const SELECTED: usize = 8;
 
-/// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The row of the [`Way`].
+    /// Row of the [`Side`].
     pub item: u32,
-    /// The column of the [`Way`] that stands below it; `None` for the row itself.
+    /// Column of the [`Side`] for an inner row.
     pub inner: Option<u32>,
 }
 
-/// What stays selected and expanded.
-pub type Key = (Thing, Option<Thing>);
+/// Identity of a row across answers.
+pub type Key = (ItemKey, Option<ItemKey>);
 
-/// What the matrix shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    pub way: Way<'a>,
-    /// Nested tree-table, or grid.
+    pub side: Side<'a>,
+    /// Nested tree-table instead of a grid.
     pub is_nested: bool,
-    /// The selected column of the grid; `None` for the sums.
+    /// Selected grid column; `None` for sums.
     pub column: Option<u32>,
-    /// The samples of the largest row.
+    /// Samples of the largest row.
     pub most: u64,
 }
 
-/// What stands in what.
 pub fn title(turned: bool, axis: Axis) -> &'static str {
     match (turned, axis) {
         (true, Axis::Methods) => "category > method",
@@ -58,34 +54,32 @@ pub fn title(turned: bool, axis: Axis) -> &'static str {
 }
 
 impl Page<'_> {
-    /// The samples of a row.
     pub fn samples(&self, row: Row) -> u64 {
         match row.inner {
-            Some(inner) => self.way.cell(row.item, inner),
-            None => self.way.samples(row.item),
+            Some(inner) => self.side.cell(row.item, inner),
+            None => self.side.samples(row.item),
         }
     }
 
     fn name(&self, row: Row) -> &str {
         match row.inner {
-            Some(inner) => self.way.turned().name(inner),
-            None => self.way.name(row.item),
+            Some(inner) => self.side.other().name(inner),
+            None => self.side.name(row.item),
         }
     }
 
-    /// A category row's region; `None` for methods and threads.
+    /// Region of a category row.
     fn region(&self, row: Row) -> Option<Region> {
-        let category = match (self.way.turned, row.inner) {
+        let category = match (self.side.turned, row.inner) {
             (true, None) => row.item,
             (false, Some(inner)) => inner,
             _ => return None,
         };
-        Some(self.way.matrix.columns[category as usize].what.region)
+        Some(self.side.matrix.columns[category as usize].what.region)
     }
 
-    /// Describes a row in full.
     pub fn details(&self, row: Row, theme: &Theme) -> String {
-        let way = self.way;
+        let side = self.side;
         let samples = self.samples(row);
         let share = |part, whole| format!("{:.2}%", ratio(part, whole) * 100.0);
         let mut parts = vec![
@@ -93,19 +87,19 @@ impl Page<'_> {
             some(samples, "sample", "samples"),
         ];
         if let Some(inner) = row.inner {
-            let whole = share(samples, way.samples(row.item));
-            parts.push(format!("{whole} of {}", way.name(row.item)));
-            let other = share(samples, way.turned().samples(inner));
+            let whole = share(samples, side.samples(row.item));
+            parts.push(format!("{whole} of {}", side.name(row.item)));
+            let other = share(samples, side.other().samples(inner));
             parts.push(format!("{other} of its own"));
         } else {
-            let inner = way.inner(row.item).len() as u64;
-            parts.push(match way.turned().title() {
+            let inner = side.inner(row.item).len() as u64;
+            parts.push(match side.other().title() {
                 "category" => some(inner, "category", "categories"),
                 "thread" => some(inner, "thread", "threads"),
                 _ => some(inner, "method", "methods"),
             });
         }
-        if let Some(error) = way.error(row.item, row.inner) {
+        if let Some(error) = side.error(row.item, row.inner) {
             parts.push(format!("±{:.2}%", error * 100.0));
         }
         parts.join(theme.sign(" · ", "; "))
@@ -122,11 +116,13 @@ impl Rows for Page<'_> {
             104..170 => 16,
             _ => 30,
         };
-        let (share, selected) = match self.is_nested {
-            true => ("share", ""),
-            false => ("sum", "the selected column"),
+        let is_grid = !self.is_nested;
+        let (share, selected) = match is_grid {
+            true => ("sum", "the selected column"),
+            false => ("share", ""),
         };
-        let title = title(self.way.turned, self.way.matrix.shape.axis);
+        let falls_in = |form: bool| if form { Sort::Down } else { Sort::No };
+        let title = title(self.side.turned, self.side.matrix.shape.axis);
         let like_share = Sort::Like(SHARE);
         vec![
             Column::left("", "of", 0),
@@ -138,8 +134,10 @@ impl Rows for Page<'_> {
                 .sort(like_share),
             Column::left("", "", 1).sort(like_share),
             Column::left(title, "name", 30).sort(Sort::Up),
-            Column::right("±", "error", 6).rank(1).sort(Sort::Down),
-            Column::right("", selected, 0).sort(Sort::Down),
+            Column::right("±", "error", 6)
+                .rank(1)
+                .sort(falls_in(!is_grid)),
+            Column::right("", selected, 0).sort(falls_in(is_grid)),
         ]
     }
 
@@ -164,10 +162,10 @@ impl Rows for Page<'_> {
 
     fn children(&self, parent: Option<Row>) -> Vec<Row> {
         let Some(Row { item, .. }) = parent else {
-            let items = (0u32..).take(self.way.len());
+            let items = (0u32..).take(self.side.len());
             return items.map(|item| Row { item, inner: None }).collect();
         };
-        let inner = self.way.inner(item).into_iter();
+        let inner = self.side.inner(item).into_iter();
         let rows = inner.map(|inner| Row {
             item,
             inner: Some(inner),
@@ -176,26 +174,26 @@ impl Rows for Page<'_> {
     }
 
     fn key(&self, row: Row) -> Key {
-        let inner = row.inner.map(|inner| self.way.turned().thing(inner));
-        (self.way.thing(row.item), inner)
+        let inner = row.inner.map(|inner| self.side.other().key(inner));
+        (self.side.key(row.item), inner)
     }
 
     fn value(&self, row: Row, column: usize) -> Value {
         let samples = self.samples(row);
         match (column, row.inner) {
-            (OF, Some(_)) => Value::Text(self.way.turned().title().to_owned()),
-            (OF, None) => Value::Text(self.way.title().to_owned()),
-            (SHARE, _) => Value::Share(ratio(samples, self.way.matrix.total)),
+            (OF, Some(_)) => Value::Text(self.side.other().title().to_owned()),
+            (OF, None) => Value::Text(self.side.title().to_owned()),
+            (SHARE, _) => Value::Share(ratio(samples, self.side.matrix.total)),
             (SAMPLES, _) => Value::Count(samples),
-            (PARENT, Some(_)) => Value::Share(ratio(samples, self.way.samples(row.item))),
+            (PARENT, Some(_)) => Value::Share(ratio(samples, self.side.samples(row.item))),
             (NAME, Some(_)) => Value::Text(format!("  {}", self.name(row))),
             (NAME, None) => Value::Text(self.name(row).to_owned()),
             (ERROR, inner) => {
-                let error = self.way.error(row.item, inner);
+                let error = self.side.error(row.item, inner);
                 error.map_or(Value::Empty, Value::Share)
             }
             (SELECTED, _) => match self.column {
-                Some(column) => Value::Count(self.way.cell(row.item, column)),
+                Some(column) => Value::Count(self.side.cell(row.item, column)),
                 None => Value::Count(samples),
             },
             _ => Value::Empty,
@@ -205,10 +203,18 @@ impl Rows for Page<'_> {
     fn sort_key(&self, row: Row, column: usize) -> SortKey {
         match (column, row.inner) {
             (SHARE, _) => SortKey::Number(self.samples(row)),
-            (NAME, Some(inner)) => SortKey::Number(self.way.turned().rank(inner).into()),
-            (NAME, None) => SortKey::Number(self.way.rank(row.item).into()),
+            (NAME, Some(inner)) => SortKey::Number(self.side.other().rank(inner).into()),
+            (NAME, None) => SortKey::Number(self.side.rank(row.item).into()),
             _ => SortKey::of(&self.value(row, column)),
         }
+    }
+
+    fn name(&self, row: Row, _columns: &[usize]) -> Option<Name<'_>> {
+        let name = self.name(row);
+        Some(Name {
+            name,
+            ..Name::default()
+        })
     }
 
     fn cell(&self, row: Row, column: usize, room: &Room<'_>) -> Vec<Piece> {
@@ -226,7 +232,7 @@ impl Rows for Page<'_> {
         let text = match (column, self.value(row, column)) {
             (BAR, _) => {
                 let (indent, beside) = match row.inner {
-                    Some(_) => (1, self.way.most_inner(row.item)),
+                    Some(_) => (1, self.side.most_inner(row.item)),
                     None => (0, self.most),
                 };
                 let bar = ratio(samples, beside);
@@ -236,7 +242,7 @@ impl Rows for Page<'_> {
             (LETTER, _) => {
                 region.map_or_else(String::new, |region| region_letter(region).to_string())
             }
-            (NAME, _) => label(self.name(row), None, "", room.width),
+            (NAME, _) => room.label.to_owned(),
             (SHARE, Value::Share(share)) => format!("{:.2}%", share * 100.0),
             (PARENT, Value::Share(share)) => format!("{:.1}%", share * 100.0),
             (_, Value::Share(share)) => format!("{:.2}", share * 100.0),
@@ -251,6 +257,6 @@ impl Rows for Page<'_> {
     }
 
     fn share(&self, row: Row) -> f64 {
-        ratio(self.samples(row), self.way.matrix.total)
+        ratio(self.samples(row), self.side.matrix.total)
     }
 }

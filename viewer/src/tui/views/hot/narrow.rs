@@ -1,4 +1,4 @@
-//! Turns matrix cells and rows into filters.
+//! Filters for cells and rows of a matrix.
 
 use crate::present::numbers::some;
 use crate::queries::matrix::{Category, Matrix};
@@ -7,8 +7,8 @@ use crate::tui::views::{Act, Cx};
 use vmscope_symbolizer::matrix::Row;
 use vmscope_symbolizer::methods::is_method;
 
-/// Narrows all views to a row, a column or a cell. Filters select samples by address, thread
-/// and entry; attribution through callers has no filter, and a message says so.
+/// Filters all views by a row, a column or a cell. Filters select samples by address, thread and
+/// entry; a message names samples attributed through callers, which have no filter.
 pub fn narrow(cx: &Cx<'_>, matrix: &Matrix, (row, column): (Option<u32>, Option<u32>)) -> Vec<Act> {
     let row = row.map(|row| (row, &matrix.rows[row as usize]));
     let category = column.map(|column| (column, &matrix.columns[column as usize]));
@@ -68,7 +68,7 @@ pub fn narrow(cx: &Cx<'_>, matrix: &Matrix, (row, column): (Option<u32>, Option<
     changes.chain(acts).collect()
 }
 
-/// Filters for a category; named filters (region, tier) where possible.
+/// Filters for a category, by region and tier where possible.
 fn of_category(cx: &Cx<'_>, matrix: &Matrix, category: &Category) -> Vec<FilterChange> {
     let region = FilterChange::Regions(vec![category.region]);
     let Some(part) = category.part.as_deref() else {

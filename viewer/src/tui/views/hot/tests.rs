@@ -98,8 +98,7 @@ fn the_mouse_selects_opens_and_sorts() {
         .nth(usize::from(header))
         .unwrap()
         .to_owned();
-    let column = name.chars().position(|c| c == 'n').unwrap();
-    let column = u16::try_from(column).unwrap();
+    let column = u16::try_from(name.find("name").unwrap()).unwrap();
     assert!(
         driven
             .click(column, header)
@@ -127,7 +126,7 @@ fn the_mouse_selects_opens_and_sorts() {
     assert!(driven.screen().contains("3:Method"), "{}", driven.screen());
 }
 
-/// What is exported, as CSV without its heading.
+/// Exported CSV without heading.
 fn exported(driven: &mut Driven) -> Vec<Vec<String>> {
     driven.effects.clear();
     driven.keys(":export as csv<Enter><Enter>");
@@ -144,6 +143,7 @@ fn every_order_and_grouping_has_all_samples() {
     let mut driven = java(SIZES[2]);
     let sorts = [
         "share",
+        "inclusive",
         "name",
         "region",
         "kind",
@@ -152,19 +152,23 @@ fn every_order_and_grouping_has_all_samples() {
         "error",
     ];
     for grouping in GroupBy::ALL {
-        for by in sorts {
+        // Stacks are of all threads.
+        let is_shown = |by: &&str| *by != "inclusive" || grouping != GroupBy::Thread;
+        for by in sorts.into_iter().filter(is_shown) {
             let crumb = driven.screen().lines().nth(1).unwrap().to_owned();
             let sorted = format!("sorted by {by}");
             assert!(by == "share" || crumb.contains(&sorted), "{crumb}");
             assert!(grouping == GroupBy::Entry || crumb.contains(grouping.name()));
             let rows = exported(&mut driven);
-            let sum: u64 = rows.iter().map(|row| row[2].parse::<u64>().unwrap()).sum();
+            let samples = if grouping == GroupBy::Thread { 2 } else { 3 };
+            let of_row = |row: &Vec<String>| row[samples].parse::<u64>().unwrap();
+            let sum: u64 = rows.iter().map(of_row).sum();
             assert_eq!(sum, 12_564, "{grouping:?} {by}");
             driven.keys("s");
         }
         driven.keys("b");
     }
-    driven.keys("BB");
+    driven.keys("BBB");
     assert!(driven.screen().contains("by thread"));
 }
 
@@ -173,7 +177,7 @@ fn what_is_selected_stays_selected() {
     let mut driven = java(SIZES[0]);
     let before = details(driven.keys("jjj"));
     assert!(before.contains("PhaseIterGVN"), "{before}");
-    for keys in ["s", "S", "sssss", "b", "B", "<Esc>"] {
+    for keys in ["s", "S", "ssssss", "b", "B", "<Esc>"] {
         assert_eq!(details(driven.keys(keys)), before, "{keys}");
     }
     assert!(!details(driven.keys("g")).contains("PhaseIterGVN"));
@@ -185,7 +189,7 @@ fn rows_expand_and_collapse_in_place() {
     let closed = driven.screen();
     let open = driven.keys("<Right>").screen();
     assert!(open.contains("~4 (line 41)"), "{open}");
-    // Into it, and back out of it.
+    // Into the group, then out again.
     assert!(details(driven.keys("<Right><Right>")).contains("% of what it is in"));
     driven.keys("<Left>");
     assert_eq!(driven.screen(), open);
@@ -243,7 +247,7 @@ fn the_matrix_has_all_samples_either_way() {
 
 #[test]
 fn the_matrix_nests_either_way_and_has_all_samples() {
-    // From a cell's row in the matrix, and from the key that goes through the forms.
+    // Two ways: a row of the grid, the key that changes forms.
     let mut driven = java(SIZES[1]);
     let screen = driven.keys("mbj<Space>").screen();
     assert!(screen.contains("category > method"), "{screen}");
@@ -299,7 +303,7 @@ fn the_nested_matrix_is_walked_as_the_list_is() {
     assert_eq!(driven.keys("<Left>").screen(), closed);
     assert_eq!(driven.keys("<Space><Space>").screen(), closed);
     assert_eq!(driven.keys("<Enter><Enter>").screen(), closed);
-    // What is inside becomes what it is in.
+    // The inner row becomes the outer row.
     let inside = details(driven.keys("<Right>jj"));
     let (method, _) = inside.trim().split_once(" · ").unwrap();
     let turned = details(driven.keys("b"));
@@ -316,7 +320,7 @@ fn the_nested_matrix_is_walked_as_the_list_is() {
     assert_eq!(details(&mut driven), inside);
     assert!(driven.keys("S").screen().contains("by name, reversed"));
     assert!(driven.keys("s").screen().contains(", by error"));
-    // What is searched for may be in what is closed.
+    // Search finds names in collapsed rows.
     let mut driven = java(SIZES[1]);
     assert!(details(driven.keys("mmb/getnode<Enter>")).contains("HashMap.getNode · "));
     let first = details(&mut driven);
@@ -346,10 +350,10 @@ fn a_cell_is_a_filter_where_filters_can_tell() {
     );
     let samples: String = cell.trim().split(' ').next().unwrap().to_owned();
     let screen = driven.keys("<Enter>").screen();
-    // Stubs that it called are not its own.
+    // Stubs called by the method are no entries of the method.
     assert!(screen.contains("only com.acme.config.Pars"), "{screen}");
     assert!(!samples.is_empty());
-    // What it called in the kernel can't be told from what others did.
+    // Filters can't select compiler samples by method.
     let mut driven = java(SIZES[2]);
     let cell = details(driven.keys("mj<Right><Right><Right><Right>"));
     assert!(cell.contains("compiler × "), "{cell}");
@@ -430,4 +434,33 @@ fn no_size_and_no_recording_is_too_odd() {
             let _ = exported(&mut driven);
         }
     }
+}
+
+/// `main` has no samples of its own; half of the samples are in what `half` calls.
+#[test]
+fn callers_without_samples_are_in_the_list_with_what_they_call() {
+    use crate::recordings::{PROGRAM, PROGRAM_AT, Recording, THREAD};
+    let mut recording = Recording::of("native");
+    let functions = [(0, 16, "main"), (16, 16, "half"), (32, 16, "leaf")];
+    recording.symbols(PROGRAM, &functions);
+    // A caller's address lies behind its call; `half` is recursive.
+    let [main, half, leaf] = [8, 24, 32].map(|offset| PROGRAM_AT + offset);
+    for time in 1..=100 {
+        let stack = match time % 2 {
+            0 => vec![leaf, main],
+            _ => vec![leaf, half, half, main],
+        };
+        recording.stack(time, THREAD, stack);
+    }
+    let mut driven = Driven::open(recording.end(101).bytes(), SIZES[1]);
+    let screen = driven.keys("2").screen();
+    let row = |name: &str| -> Vec<String> {
+        let line = screen.lines().find(|line| line.contains(name));
+        let line = line.unwrap_or_else(|| panic!("no {name} in {screen}"));
+        line.split_whitespace().take(2).map(str::to_owned).collect()
+    };
+    assert_eq!(row("leaf"), ["100.00%", "100.0%"]);
+    assert_eq!(row("half"), ["0.00%", "50.0%"]);
+    assert_eq!(row("main"), ["0.00%", "100.0%"]);
+    assert!(details(driven.keys("/half<Enter>")).contains("50.0% with callees"));
 }

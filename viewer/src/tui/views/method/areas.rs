@@ -1,29 +1,27 @@
-//! Where the view's parts are: drawing them, and the mouse in them.
+//! Areas of the view's parts: drawing, mouse.
 
-use super::calls::{self, Shows};
-use super::plan::{Shape, number_title, wants_machine};
-use super::{Act, Click, Cx, Method, head, versions};
-use crate::present::text::wrap;
+use super::{Act, Click, Cx, Method, Shows, calls, head, versions};
+use crate::present::text::{self, wrap};
 use crate::tui::keys::Command;
 use crate::tui::theme::Role;
 use crate::tui::views::{Press, View};
-use crate::tui::widgets::pane::{below, beside};
-use crate::tui::widgets::table;
+use crate::tui::widgets::data_table::Clicked;
+use crate::tui::widgets::pane::{Pane, below, beside};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 use vmscope_symbolizer::annotate::Origin;
 
-/// Versions are beside the listing where there are so many columns.
-const WIDE: u16 = 120;
+/// Minimum screen width for versions beside the listing, which then has as much text as on the
+/// whole of a narrower screen.
+const WIDE: u16 = 160;
 
-/// Where everything is.
+/// Areas of the view's parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Areas {
     pub head: Rect,
     pub strip: Option<Rect>,
     pub pane: Option<Rect>,
-    /// What versions side by side are called, above the listing.
+    /// Names of versions side by side, above the listing.
     pub labels: Option<Rect>,
     pub listing: Rect,
     pub calls: Option<Rect>,
@@ -32,9 +30,9 @@ pub(super) struct Areas {
 impl Method {
     pub(super) fn areas(&self, cx: &Cx<'_>) -> Areas {
         let area = cx.area;
-        let versions = self.versions();
+        let versions = self.versions(cx);
         let lines = self
-            .shown_one()
+            .annotated()
             .map_or(0, |found| head::lines(found, cx).len());
         let lines = u16::try_from(lines).unwrap_or(0).min(area.height);
         let (head, mut rest) = below(area, lines);
@@ -68,135 +66,107 @@ impl Method {
         }
     }
 
-    /// How many versions there is room for side by side.
+    /// Number of versions that fit side by side.
     pub(super) fn room_for_sides(&self, cx: &Cx<'_>) -> usize {
-        let area = self.areas(cx).listing;
-        let all = self.versions().all;
-        let any = |origin: Origin| matches!(origin, Origin::Code(_));
-        let machine = all.iter().any(|version| any(version.origin));
-        let machine = machine && wants_machine(self.machine, area);
-        self.listing.plan(all.len(), machine, area).sides
+        let all = self.versions(cx).all;
+        let has_code = |origin: Origin| matches!(origin, Origin::Code(_));
+        let has_machine = all.iter().any(|version| has_code(version.origin));
+        let width = self.areas(cx).listing.width;
+        self.page(cx).room_for_sides(all.len(), has_machine, width)
     }
 
-    /// How the listing is shown.
-    pub(super) fn shape<'a>(&'a self, cx: &Cx<'a>) -> Shape<'a> {
-        Shape {
-            theme: cx.theme,
-            sides: self.sides_shown(),
-            machine: self.machine,
-            number: self.shown_one().map_or("", number_title),
-        }
-    }
-
-    /// Takes the mouse.
     pub(super) fn pressed(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
         let areas = self.areas(cx);
         let is_press = matches!(click.what, Press::Down | Press::Double);
-        if let Some(strip) = areas
-            .strip
-            .filter(|strip| strip.contains(click.at) && is_press)
-        {
+        let is_in = |area: &Rect| area.contains(click.at);
+        if let Some(strip) = areas.strip.filter(is_in).filter(|_| is_press) {
             let (columns, at) = (usize::from(strip.width), usize::from(click.at.x - strip.x));
-            let chosen = self.versions().in_strip(cx, columns, at);
+            let chosen = self.versions(cx).in_strip(columns, at);
             return chosen.map_or_else(Vec::new, |origin| self.choose(origin, cx));
         }
-        if let Some(pane) = areas
-            .pane
-            .filter(|pane| pane.contains(click.at) && is_press)
-        {
-            let line = usize::from(click.at.y - pane.y).checked_sub(1);
-            let height = table::height(pane);
-            let chosen = line.and_then(|line| self.versions().in_pane(line, height));
+        if let Some(pane) = areas.pane.filter(is_in).filter(|_| is_press) {
+            let versions = self.versions(cx);
+            let mut table = versions.table(pane);
+            let chosen = match table.click(click, &versions, pane) {
+                Clicked::Row { .. } => table.chosen().copied(),
+                Clicked::Nothing => None,
+            };
             return chosen.map_or_else(Vec::new, |origin| self.choose(origin, cx));
         }
-        if let Some(calls) = areas.calls.filter(|calls| calls.contains(click.at)) {
-            let area = calls::list_area(calls);
-            let rows = self
-                .calls_shown()
-                .map_or(0, |calls| self.shows.of(calls).len());
-            let line = usize::from(click.at.y).checked_sub(usize::from(area.y) + 1);
-            self.in_calls |= is_press;
-            let height = table::height(area);
-            let is_row =
-                line.is_some_and(|line| self.call_list.press(click.what, line, rows, height));
-            if is_row && click.what == Press::Double {
-                return self.act(Command::Open, cx);
-            }
+        let is_in_calls = areas.calls.as_ref().is_some_and(is_in);
+        if !is_in_calls && !is_in(&areas.listing) {
             return Vec::new();
         }
-        if !areas.listing.contains(click.at) {
-            return Vec::new();
+        if is_press {
+            self.in_calls = is_in_calls;
         }
-        self.in_calls &= !is_press;
-        let Some(line) = click.at.y.checked_sub(areas.listing.y + 1) else {
-            return Vec::new();
+        let clicked = if is_in_calls {
+            self.with_calls(cx, |table, page, area| table.click(click, page, area))
+        } else {
+            Some(self.with_table(cx, |table, page, _| table.click(click, page, areas.listing)))
         };
-        let (rows, height) = (self.listing.visible.len(), table::height(areas.listing));
-        let is_row = self.list.press(click.what, usize::from(line), rows, height);
-        if is_row && click.what == Press::Double {
-            return self.act(Command::Open, cx);
+        match clicked {
+            Some(Clicked::Row { twice: true, .. }) => self.act(Command::Open, cx),
+            _ => Vec::new(),
         }
-        Vec::new()
     }
 
-    /// Draws it.
     pub(super) fn draw_all(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        let Some(found) = self.shown_one() else {
+        let theme = cx.theme;
+        let pane = |area| Pane { theme, area };
+        let Some(found) = self.annotated() else {
             let why = self.found.get().map(|found| found.why.as_str());
             let why = why.unwrap_or("Looking for the method with most samples ...");
             let columns = usize::from(area.width).saturating_sub(4).max(1);
-            let text = wrap(why, columns, 0);
-            let lines = text.lines().map(|line| Line::raw(format!("  {line}")));
-            for (line, y) in lines.zip(area.y.saturating_add(1)..area.bottom()) {
-                frame.render_widget(
-                    line,
-                    Rect {
-                        y,
-                        height: 1,
-                        ..area
-                    },
-                );
+            for (line, row) in wrap(why, columns, 0).lines().zip(1..) {
+                pane(area).line(frame, row, &[(Role::Text, format!("  {line}"))]);
             }
             return;
         };
         let areas = self.areas(cx);
-        let lines = head::lines(found, cx).into_iter();
-        for (line, y) in lines.zip(areas.head.y..areas.head.bottom()) {
-            frame.render_widget(
-                line,
-                Rect {
-                    y,
-                    height: 1,
-                    ..areas.head
-                },
-            );
+        for (row, line) in head::lines(found, cx).into_iter().enumerate() {
+            pane(areas.head).line(frame, row, &[line]);
         }
+        let versions = self.versions(cx);
         if let Some(strip) = areas.strip {
-            self.versions().draw_strip(cx, frame, strip);
+            versions.draw_strip(frame, strip);
         }
         if let Some(pane) = areas.pane {
-            self.versions().draw_pane(cx, frame, pane);
+            versions.table(pane).draw(&versions, theme, frame, pane);
         }
-        let shape = self.shape(cx);
+        let page = self.page(cx);
         if let Some(line) = areas.labels {
-            let versions = self.versions();
-            let labels = shape.sides.iter().filter_map(|side| {
+            let labels = page.sides.iter().filter_map(|(_, side)| {
                 let version = versions.of(side.origin)?;
-                Some((versions::short(version), versions::label(version, cx)))
+                Some((versions::short(version), versions.label(version)))
             });
-            let labels: Vec<_> = labels.collect();
-            self.listing.draw_labels(shape, &labels, frame, line);
+            page.draw_labels(&labels.collect::<Vec<_>>(), theme, frame, line);
         }
-        self.listing.draw(shape, self.list, frame, areas.listing);
-        if let Some(area) = areas.calls {
-            let calls = (self.shows, self.calls_shown());
-            calls::draw(cx, calls, (self.call_list, self.in_calls), frame, area);
+        self.table.draw(&page, theme, frame, areas.listing);
+        if page.items.is_empty() {
+            let line = (Role::Dim, "  no place in it has samples".to_owned());
+            pane(areas.listing).line(frame, 1, &[line]);
         }
-        if self.listing.items.is_empty() {
-            let line = Line::styled("  no place in it has samples", cx.theme.style(Role::Dim));
-            let (_, rows) = below(areas.listing, 1);
-            let (first, _) = below(rows, 1);
-            frame.render_widget(line, first);
-        }
+        let Some(area) = areas.calls else {
+            return;
+        };
+        let Some(calls) = self.calls_shown() else {
+            return pane(area).line(frame, 0, &[(Role::Dim, "counting calls ...".to_owned())]);
+        };
+        let title = calls::title(self.shows, calls, cx, self.in_calls);
+        let title = text::line(&title, usize::from(area.width));
+        let role = if self.in_calls {
+            Role::Title
+        } else {
+            Role::Strong
+        };
+        pane(area).line(frame, 0, &[(role, title)]);
+        let rows = calls::Page::of(self.shows, calls);
+        self.call_table.draw(&rows, theme, frame, below_title(area));
     }
+}
+
+/// Area of a table below the title of its pane.
+pub(super) fn below_title(area: Rect) -> Rect {
+    below(area, 1).1
 }

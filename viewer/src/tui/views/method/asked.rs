@@ -1,7 +1,7 @@
-//! What the view asks to be worked out, and what becomes of the answers.
+//! Questions of the view, and their answers.
 
-use super::calls::Shows;
-use super::sides::Sides;
+use super::calls::{self, Shows};
+use super::sides::Side;
 use super::{Cx, Method, Own};
 use crate::queries::method::{self as found, Known, Which};
 use crate::tui::jobs::{Question, QuestionId};
@@ -17,7 +17,7 @@ impl Method {
         if let Some(entry) = cx.subject {
             return Which::Entry(entry);
         }
-        // What was the hottest stays while the profile grows.
+        // The hottest method stays while the profile grows.
         match (&self.subject, self.found.answered()) {
             (Some(subject), Some(((Which::Hottest | Which::Subject(_), _), stamp)))
                 if stamp.filters == cx.stamp.filters && stamp.profile != cx.stamp.profile =>
@@ -33,7 +33,6 @@ impl Method {
         }
     }
 
-    /// What has to be worked out now.
     pub(super) fn asked(&mut self, cx: &Cx<'_>) -> Vec<Question> {
         let which = self.wanted(cx);
         let is_same = match (&which, &self.which) {
@@ -50,7 +49,7 @@ impl Method {
         }
         self.which = Some(which.clone());
         let filter = cx.filters.filter().clone();
-        // What is side by side is laid out by what all versions have together.
+        // Side-by-side versions share the layout of all versions together.
         let origin = self.origin.filter(|_| !self.beside.on);
         let (asked, until) = (which.clone(), cx.end);
         let known = self.known(cx);
@@ -83,18 +82,18 @@ impl Method {
         self.pair()?;
         let subject = self.subject.clone()?;
         let room = self.room_for_sides(cx);
-        let all = &self.shown_one()?.versions;
+        let all = &self.annotated()?.versions;
         let origins = self.beside.shown(all, self.origin, room);
         let filter = cx.filters.filter().clone();
         let key = (subject.clone(), origins.clone());
         let mut known = self.known(cx);
         self.sides.ask(key, cx.stamp, move |profile, stop| {
             let located = known.located(profile, &subject);
-            Sides::of(profile, &filter, &located, &origins, stop)
+            Side::all(profile, &filter, &located, &origins, stop)
         })
     }
 
-    /// What is known of the profile as it is now.
+    /// Filter-independent answers for the current profile.
     fn known(&self, cx: &Cx<'_>) -> Known {
         let answered = self.found.answered();
         let is_now = answered.is_some_and(|(_, stamp)| stamp.profile == cx.stamp.profile);
@@ -102,28 +101,26 @@ impl Method {
         found.map_or_else(Known::default, |found| found.known.clone())
     }
 
-    /// Takes the answer to one of them.
     pub(super) fn answered(&mut self, ended: QuestionId, cx: &Cx<'_>) {
-        self.calls.take(ended);
         if self.found.take(ended) {
             self.lay_out(cx);
-            let origins = self.versions().all.iter().map(|version| version.origin);
-            for origin in origins.collect::<Vec<_>>() {
-                self.remember(Own::Version(Some(origin)));
-            }
-            for own in [Own::Version(None), Own::Fold(true), Own::Fold(false)] {
-                self.remember(own);
-            }
+            let versions = self.versions(cx).all.iter();
+            let versions = versions.map(|version| Own::Version(Some(version.origin)));
+            let fixed = [Own::Version(None), Own::Fold(true), Own::Fold(false)];
+            self.remember_all(versions.chain(fixed).collect());
         }
         if self.hottest.take(ended) {
             let methods = self.hottest.get().into_iter().flatten();
             let methods = methods.map(|one| Own::Method(one.subject.clone()));
-            for own in methods.collect::<Vec<_>>() {
-                self.remember(own);
-            }
+            self.remember_all(methods.collect());
+        }
+        if self.calls.take(ended) {
+            self.with_calls(cx, |table, page, area| {
+                table.arrange(page, calls::Table::height(area));
+            });
         }
         if self.sides.take(ended) {
-            self.find_hot();
+            self.with_table(cx, |table, page, height| table.arrange(page, height));
         }
     }
 }

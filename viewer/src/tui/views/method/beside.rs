@@ -1,19 +1,19 @@
-//! Which versions stand side by side: two that the keys choose, more where there is room.
+//! Choice of versions side by side: two by keys, more on wide screens.
 
 use vmscope_symbolizer::annotate::{Origin, Version};
 
-/// Whether versions are side by side, and which.
+/// Side-by-side state and choice.
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
-    /// Whether they are.
+    /// Whether versions are side by side.
     pub on: bool,
-    /// The two that were chosen; `None` for those that tell most.
+    /// The user's choice; `None` selects the hottest versions.
     pair: Option<(Origin, Origin)>,
 }
 
 impl Beside {
-    /// The two: the one that stays, and the one that steps change. `alone` is the version that
-    /// was shown by itself. `None` where they are not side by side, or there is one only.
+    /// Fixed version and stepped version. `alone`: version shown alone before. `None` unless
+    /// versions are side by side.
     pub fn pair(&self, all: &[Version], alone: Option<Origin>) -> Option<(Origin, Origin)> {
         if !self.on || all.len() < 2 {
             return None;
@@ -24,8 +24,7 @@ impl Beside {
             .or_else(|| hottest_two(all, alone.filter(|&origin| is_there(origin))))
     }
 
-    /// The two, then others with samples in the order of time: at most `room`, which is two at
-    /// least.
+    /// The pair, then other versions with samples by time: at most `room` versions, minimum two.
     pub fn shown(&self, all: &[Version], alone: Option<Origin>, room: usize) -> Vec<Origin> {
         let Some((first, second)) = self.pair(all, alone) else {
             return Vec::new();
@@ -45,7 +44,7 @@ impl Beside {
         [first, second].into_iter().chain(others).collect()
     }
 
-    /// Puts the next version of all, or the one before, beside the one that stays.
+    /// Replaces the second version by the next or previous version.
     pub fn step(&mut self, all: &[Version], alone: Option<Origin>, later: bool) {
         let Some((first, second)) = self.pair(all, alone) else {
             return;
@@ -61,7 +60,7 @@ impl Beside {
         self.pair = Some((first, next.unwrap_or(second)));
     }
 
-    /// Puts a version beside the one that stays; what stays itself, changes places.
+    /// Replaces the second version; choosing the first version swaps both.
     pub fn put(&mut self, all: &[Version], alone: Option<Origin>, origin: Origin) {
         if let Some((first, second)) = self.pair(all, alone) {
             let first = if origin == first { second } else { first };
@@ -69,22 +68,22 @@ impl Beside {
         }
     }
 
-    /// Changes their places, so that steps change the other one.
+    /// Swaps both versions; steps then change the other version.
     pub fn swap(&mut self, all: &[Version], alone: Option<Origin>) {
         let pair = self.pair(all, alone);
         self.pair = pair.map(|(first, second)| (second, first));
     }
 
-    /// Forgets which: another method has others.
+    /// Forgets the pair: another method has other versions.
     pub fn forget(&mut self) {
         self.pair = None;
     }
 }
 
-/// `alone` and the hottest other one, or the two hottest in the order of time.
+/// `alone` with the hottest other version, or the two hottest by time.
 fn hottest_two(all: &[Version], alone: Option<Origin>) -> Option<(Origin, Origin)> {
     let mut by_samples: Vec<(usize, &Version)> = all.iter().enumerate().collect();
-    // Of equals, the newer one.
+    // Among equals, the newer version first.
     by_samples.sort_by_key(|(at, version)| std::cmp::Reverse((version.samples, *at)));
     if let Some(first) = alone {
         let mut origins = by_samples.iter().map(|(_, version)| version.origin);

@@ -1,41 +1,36 @@
 //! The pane of the method's callers or callees.
 
-use crate::present::document::{Table, Value};
+use crate::present::document::Value;
 use crate::present::names::region_letter;
 use crate::present::numbers::{count, percent, ratio, some};
-use crate::present::text;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
-use crate::tui::widgets::list::ListState;
-use crate::tui::widgets::table::{self, Col, Look, Piece};
-use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::text::Line;
-use vmscope_symbolizer::annotate::{Call, Calls};
+use crate::tui::widgets::data_table::{Column, DataTable, Piece, Room, Rows, Sort};
+use crate::tui::widgets::search::Finder;
+use vmscope_symbolizer::annotate::{Call, Calls, Subject};
 
-const COLUMNS: [Col; 6] = [
-    Col::new("share", 7, true, 0),
-    Col::new("", 8, false, 2),
-    Col::new("samples", 8, true, 1),
-    Col::new("inlined", 8, true, 3),
-    Col::new("", 1, false, 0),
-    Col::new("", 24, false, 0),
-];
+const SHARE: usize = 0;
+const BAR: usize = 1;
+const SAMPLES: usize = 2;
+const INLINED: usize = 3;
+const LETTER: usize = 4;
+const REGION: usize = 5;
+const NAME: usize = 6;
 
 /// What the pane shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shows {
-    /// It is closed.
+    /// The pane is closed.
     #[default]
     Nothing,
-    /// Who called the method.
+    /// Callers of the method.
     Callers,
-    /// Whom it called.
+    /// Callees of the method.
     Callees,
 }
 
 impl Shows {
-    /// The next one.
+    /// The next state of the pane.
     pub fn next(self) -> Self {
         match self {
             Shows::Nothing => Shows::Callers,
@@ -44,39 +39,119 @@ impl Shows {
         }
     }
 
-    /// The one before.
-    pub fn back(self) -> Self {
-        self.next().next()
-    }
-
-    /// The calls that it shows.
-    pub fn of(self, calls: &Calls) -> &[Call] {
+    /// Name of the calls.
+    pub fn name(self) -> &'static str {
         match self {
-            Shows::Nothing => &[],
-            Shows::Callers => &calls.callers,
-            Shows::Callees => &calls.callees,
+            Shows::Callees => "callees",
+            Shows::Callers | Shows::Nothing => "callers",
         }
     }
 }
 
-/// The rows of the pane's list, in an area: below its title and the heading.
-pub fn list_area(area: Rect) -> Rect {
-    Rect {
-        y: area.y + 1,
-        height: area.height.saturating_sub(1),
-        ..area
+/// Table of the calls: indices by method.
+pub type Table = DataTable<usize, Subject>;
+
+/// Data of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// Callers or callees.
+    pub all: &'a [Call],
+    /// Samples with the method on the stack, the base of shares.
+    pub samples: u64,
+}
+
+impl<'a> Page<'a> {
+    /// Page of callers or callees.
+    pub fn of(shows: Shows, calls: &'a Calls) -> Self {
+        let all: &[Call] = match shows {
+            Shows::Nothing => &[],
+            Shows::Callers => &calls.callers,
+            Shows::Callees => &calls.callees,
+        };
+        Page {
+            all,
+            samples: calls.samples,
+        }
     }
 }
 
-/// What the pane is, and what of it is not known.
-fn title(shows: Shows, calls: &Calls, cx: &Cx<'_>, focused: bool) -> String {
+impl Rows for Page<'_> {
+    type Row = usize;
+    type Key = Subject;
+
+    fn columns(&self, _width: u16) -> Vec<Column> {
+        vec![
+            Column::right("share", "share", 7).sort(Sort::Like(SAMPLES)),
+            Column::left("", "", 8).rank(2),
+            Column::right("samples", "samples", 8)
+                .rank(1)
+                .sort(Sort::Down),
+            Column::right("inlined", "inlined", 8)
+                .rank(3)
+                .sort(Sort::Down),
+            Column::left("", "", 1),
+            Column::left("", "region", 0),
+            Column::left("", "name", 24),
+        ]
+    }
+
+    fn stretch(&self) -> usize {
+        NAME
+    }
+
+    fn sorts(&self) -> Vec<usize> {
+        vec![SAMPLES, INLINED]
+    }
+
+    fn children(&self, _parent: Option<usize>) -> Vec<usize> {
+        (0..self.all.len()).collect()
+    }
+
+    fn key(&self, row: usize) -> Subject {
+        self.all[row].subject.clone()
+    }
+
+    fn value(&self, row: usize, column: usize) -> Value {
+        let call = &self.all[row];
+        match column {
+            SHARE => Value::Share(self.share(row)),
+            SAMPLES => Value::Count(call.samples),
+            INLINED => Value::Count(call.inlined),
+            REGION => Value::Text(call.region.name().to_owned()),
+            NAME => Value::Text(call.name.to_string()),
+            _ => Value::Empty,
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, room: &Room<'_>) -> Vec<Piece> {
+        let call = &self.all[row];
+        let share = self.share(row);
+        match column {
+            SHARE => Piece::cell(Role::Heat(share), percent(share)),
+            BAR => Piece::cell(Role::Heat(share), room.theme.bar(share, room.width)),
+            SAMPLES => Piece::cell(Role::Text, count(call.samples)),
+            INLINED if call.inlined == 0 => Piece::cell(Role::Dim, ""),
+            INLINED => Piece::cell(Role::Dim, count(call.inlined)),
+            LETTER => Piece::cell(Role::Region(call.region), region_letter(call.region)),
+            _ => Piece::cell(Role::Text, &*call.name),
+        }
+    }
+
+    fn fits(&self, row: usize, text: &mut Finder) -> bool {
+        text.is_in(&self.all[row].name)
+    }
+
+    fn share(&self, row: usize) -> f64 {
+        ratio(self.all[row].samples, self.samples)
+    }
+}
+
+/// Title of the pane, with limits of the figures.
+pub fn title(shows: Shows, calls: &Calls, cx: &Cx<'_>, focused: bool) -> String {
     let all = some(calls.samples, "sample", "samples");
-    let (what, rest) = match shows {
-        Shows::Callees => ("callees", format!("{} in itself", count(calls.own))),
-        _ => (
-            "callers",
-            format!("{} of no known caller", count(calls.outermost)),
-        ),
+    let rest = match shows {
+        Shows::Callees => format!("{} in itself", count(calls.own)),
+        _ => format!("{} of no known caller", count(calls.outermost)),
     };
     let samples = &cx.profile.trace.samples;
     let note = if cx.profile.trace.chains.is_empty() {
@@ -91,72 +166,6 @@ fn title(shows: Shows, calls: &Calls, cx: &Cx<'_>, focused: bool) -> String {
         true => cx.theme.sign("▶", ">"),
         false => cx.theme.sign("─", "-"),
     };
-    format!("{mark} {what}: of {all} with the method on the stack, {rest}{note}")
-}
-
-/// Draws the pane.
-pub fn draw(
-    cx: &Cx<'_>,
-    (shows, calls): (Shows, Option<&Calls>),
-    (list, focused): (ListState, bool),
-    frame: &mut Frame<'_>,
-    area: Rect,
-) {
-    let Some(calls) = calls else {
-        let text = Line::styled("counting calls ...", cx.theme.style(Role::Dim));
-        return frame.render_widget(text, area);
-    };
-    let head = Rect { height: 1, ..area };
-    let title = text::line(&title(shows, calls, cx, focused), usize::from(area.width));
-    let role = if focused { Role::Title } else { Role::Strong };
-    frame.render_widget(Line::styled(title, cx.theme.style(role)), head);
-    let rows = shows.of(calls);
-    let look = Look {
-        theme: cx.theme,
-        columns: &COLUMNS,
-        stretch: COLUMNS.len() - 1,
-        sorted: None,
-        rows: rows.len(),
-        list,
-    };
-    table::draw(look, frame, list_area(area), |index| {
-        let Some(call) = rows.get(index) else {
-            return Vec::new();
-        };
-        let share = ratio(call.samples, calls.samples);
-        let inlined = match call.inlined {
-            0 => String::new(),
-            inlined => count(inlined),
-        };
-        vec![
-            Piece::of(Role::Heat(share), percent(share)),
-            Piece::of(Role::Heat(share), cx.theme.bar(share, 8)),
-            Piece::text(count(call.samples)),
-            Piece::of(Role::Dim, inlined),
-            Piece::of(
-                Role::Region(call.region),
-                region_letter(call.region).to_string(),
-            ),
-            Piece::text(&*call.name),
-        ]
-    });
-}
-
-/// For copying and exporting.
-pub fn table(shows: Shows, calls: &Calls) -> Table {
-    let title = match shows {
-        Shows::Callees => "callees",
-        _ => "callers",
-    };
-    let mut table = Table::new(title, &[">share", ">samples", ">inlined", "region", "name"]);
-    for call in shows.of(calls) {
-        table.rows.push(vec![
-            Value::Share(ratio(call.samples, calls.samples)),
-            Value::Count(call.samples),
-            Value::Count(call.inlined),
-            Value::Text(call.region.name().to_owned()),
-            Value::Text(call.name.to_string()),
-        ]);
-    }
-    table
+    let name = shows.name();
+    format!("{mark} {name}: of {all} with the method on the stack, {rest}{note}")
 }

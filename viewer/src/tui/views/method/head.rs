@@ -1,16 +1,18 @@
-//! The lines above the listing: which method, how hot, and what limits that.
+//! Lines above the listing: name, share, limits.
 
+use super::sides::Side;
+use super::versions::Versions;
 use crate::annotate::layout::tier_name;
-use crate::annotate::limits::limits;
+use crate::annotate::limits::{SKID, limits};
 use crate::present::numbers::{count, percent, ratio, some};
-use crate::present::shorten;
+use crate::present::shorten::Name;
 use crate::present::text;
 use crate::queries::method::Found;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
-use ratatui::text::Line;
+use crate::tui::widgets::pane::Bit;
 
-/// So many methods are named that this one was inlined into.
+/// Maximum number of named methods into which this one was inlined.
 const MAX_INTO: usize = 3;
 
 /// The name, and where it begins.
@@ -26,7 +28,7 @@ pub fn name(found: &Found) -> (String, Option<String>) {
     (annotation.name.clone(), place)
 }
 
-/// How hot it is, and where it ran.
+/// Share of samples, tiers, methods into which it was inlined.
 pub fn figures(found: &Found) -> String {
     let annotation = &found.annotation;
     let (all, own) = (annotation.all.samples(), annotation.own.samples());
@@ -68,12 +70,40 @@ pub fn figures(found: &Found) -> String {
     parts.join("; ")
 }
 
+/// Text for copying and exporting.
+pub fn exported(found: &Found, versions: &Versions<'_>, sides: &[Side]) -> Vec<String> {
+    let mut text = vec![figures(found)];
+    if sides.is_empty() {
+        if let Some(version) = versions.chosen.and_then(|origin| versions.of(origin)) {
+            text.push(format!("only {}", versions.label(version)));
+        }
+        if let Some(version) = found.machine_of.and_then(|at| found.versions.get(at)) {
+            text.push(format!("machine code: of {}", versions.label(version)));
+        }
+    } else {
+        let labels = sides.iter().map(|side| versions.label_of(side.origin));
+        text.push(format!(
+            "side by side: {}",
+            labels.collect::<Vec<_>>().join(" | ")
+        ));
+    }
+    let limits = limits(&found.annotation).into_iter();
+    text.extend(limits.map(|limit| format!("! {limit}")));
+    text.push(SKID.to_owned());
+    text
+}
+
 /// The lines above the listing.
-pub fn lines(found: &Found, cx: &Cx<'_>) -> Vec<Line<'static>> {
+pub fn lines(found: &Found, cx: &Cx<'_>) -> Vec<Bit> {
     let columns = usize::from(cx.area.width);
     let (name, place) = name(found);
-    let name = shorten::label(&name, place.as_deref(), "", columns);
-    let line = |role, text: &str| Line::styled(text::line(text, columns), cx.theme.style(role));
+    let name = Name {
+        name: &name,
+        place,
+        tail: String::new(),
+    };
+    let name = name.label(columns);
+    let line = |role: Role, text: &str| (role, text::line(text, columns));
     let mut lines = vec![line(Role::Title, &name), line(Role::Text, &figures(found))];
     let limits = limits(&found.annotation);
     if let Some(first) = limits

@@ -1,10 +1,10 @@
-//! The lines of a method's listing, laid out: all of them, whatever is folded.
+//! All lines of a method's listing, independent of folding.
 
 use crate::annotate::layout::{
-    Bracket, Line, by_file, bytecode_lines, has_bytecodes, place_in, place_name, samples_of,
-    source_lines, source_of_bytecodes,
+    Bracket, Line, Nested, by_file, bytecode_lines, flatten, has_bytecodes, place_in, place_name,
+    samples_of, source_lines, source_of_bytecodes,
 };
-use crate::annotate::source::Source;
+use crate::annotate::source::{CHANGED, Source};
 use crate::present::numbers::some;
 use crate::queries::method::{Found, Pieces, id_of, id_of_callee, id_of_spot, mark_of};
 use std::collections::BTreeMap;
@@ -15,74 +15,109 @@ use vmscope_symbolizer::annotate::{Annotation, Inlined, Row, Spot, Subject};
 /// Lines of a source file around those with samples.
 const CONTEXT: usize = 8;
 
-/// So many source files of one method are asked for, those with most samples.
+/// Maximum number of requested source files per method, hottest first.
 const MAX_FILES: usize = 8;
 
-/// A source file, as far as it is known.
+/// State of a source file.
 #[derive(Clone, Debug)]
 pub enum Text {
-    /// It is being read.
     Asked,
-    /// It is there.
     Read(Source),
-    /// There is none; why.
+    /// Reason of a missing file.
     None(String),
 }
 
 /// Source files by the names that recordings give them.
 pub type Texts = BTreeMap<String, Text>;
 
-/// What a line is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// A place in the method or in one that was inlined.
+    /// Place in the method or in an inlined method.
     Place,
-    /// A method that was inlined here.
     Callee(Subject),
-    /// A heading.
     Heading,
     /// Source text above bytecodes, lines left out, a case of a PIC.
     Note,
 }
 
-/// A line of the listing.
+/// Samples of one version at a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Samples of the line itself.
+    pub own: u64,
+    /// Samples of the line and of code inlined there.
+    pub all: u64,
+    /// `~` approximate, `?` unknown place.
+    pub mark: &'static str,
+    /// 95 % half-width of the share: of `own` for a place, of `all` for an inlined method.
+    pub error: Option<f64>,
+}
+
+impl Counts {
+    /// Counts of a place.
+    pub fn of_row(row: &Row) -> Self {
+        Counts {
+            own: row.own.samples(),
+            all: row.samples(),
+            mark: mark_of(&row.own),
+            error: row.error,
+        }
+    }
+
+    /// Counts of an inlined method.
+    pub fn of_callee(callee: &Inlined) -> Self {
+        Counts {
+            own: 0,
+            all: callee.all.samples(),
+            mark: mark_of(&callee.all),
+            error: callee.error,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Tells it apart, whatever else is there: of a place, [`id_of_spot`].
+    /// Unique id; for a place, [`id_of_spot`].
     pub id: u64,
-    /// The number of the place whose samples are its own: of a method inlined at one place
-    /// alone, that place's; `None` where it has none of its own.
+    /// Id of the place that owns the line's samples; a method inlined at a single place shares that
+    /// place's line.
     pub place: Option<u64>,
-    /// How deep it is inlined.
+    /// Inlining depth.
     pub depth: usize,
-    /// What it is.
     pub what: What,
     /// The bytecode, the source text, the name.
     pub text: String,
-    /// The same without what was read from a file of this machine; `None` where nothing
-    /// else is there.
+    /// Text without source from this machine's files; `None` for pure source text.
     pub plain: Option<String>,
-    /// The bytecode's pc or the line.
+    /// Bytecode pc or line number.
     pub number: String,
-    /// The source line of a bytecode.
+    /// Source line of a bytecode.
     pub line: Option<u32>,
-    /// Whether a range of several bytecodes begins, goes on or ends here.
+    /// Position in a range of several bytecodes.
     pub bracket: Bracket,
-    /// Samples here.
-    pub own: u64,
-    /// Those and the ones in what was inlined here.
-    pub all: u64,
-    /// `~` approximate, `?` place not known.
-    pub mark: &'static str,
-    /// 95 % half-width of the share.
-    pub error: Option<f64>,
-    /// Its machine code.
+    /// Samples of all versions together, or of the shown version.
+    pub counts: Counts,
     pub machine: Pieces,
-    /// Whether the lines after it that are deeper belong to it.
+    /// Whether deeper lines follow as children.
     pub has_children: bool,
 }
 
-/// The names of the source files of a method that are worth asking for.
+impl Item {
+    /// Text for exports, which leave out source text.
+    pub fn exported(&self) -> String {
+        let indent = "  ".repeat(self.depth.min(32));
+        let sign = match self.what {
+            What::Callee(_) => "> ",
+            _ => "",
+        };
+        format!(
+            "{indent}{sign}{}",
+            self.plain.as_deref().unwrap_or_default()
+        )
+    }
+}
+
+/// Source files to request.
 pub fn wanted(annotation: &Annotation) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     if has_bytecodes(annotation) {
@@ -94,7 +129,6 @@ pub fn wanted(annotation: &Annotation) -> Vec<String> {
     names
 }
 
-/// All lines.
 pub fn lay_out(found: &Found, texts: &Texts) -> Vec<Item> {
     let mut out = Out {
         found,
@@ -132,10 +166,7 @@ impl<'a> Out<'a> {
             number: String::new(),
             line: None,
             bracket: Bracket::None,
-            own: 0,
-            all: 0,
-            mark: "",
-            error: None,
+            counts: Counts::default(),
             machine,
             has_children: false,
         });
@@ -240,7 +271,7 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// The line that came last is of a file of this machine: it is written nowhere.
+    /// Excludes the last line from exports: source text from a file of this machine.
     fn last_is_of_a_file(&mut self) {
         if let Some(item) = self.items.last_mut() {
             item.plain = None;
@@ -263,71 +294,57 @@ impl<'a> Out<'a> {
                 fill(item, row);
             }
         }
-        if let Some(row) = line.row {
-            self.inlined(&row.inlined, id, 1);
+        let mut lines = Vec::new();
+        flatten(line.inlined(), (1, id), 0, &mut lines);
+        for (depth, parent, nested) in lines {
+            self.nested(nested, parent, depth);
         }
     }
 
-    /// What was inlined at a place; as deep as it goes, which the annotation bounds.
-    fn inlined(&mut self, inlined: &[Inlined], parent: u64, depth: usize) {
-        for callee in inlined {
-            let id = id_of_callee(parent, &callee.subject);
-            // What fell into one place needs no line for it.
-            let only = match callee.rows.as_slice() {
-                [only] => Some(only),
-                _ => None,
-            };
-            let place = only.map_or_else(String::new, |row| format!(" {}", place_in(row)));
-            let text = format!("{}{place}", callee.name);
-            if let Some(item) = self.push(What::Callee(callee.subject.clone()), id, depth, text) {
-                if let Some(row) = only {
-                    fill(item, row);
-                    item.place = Some(id_of_spot(id, &row.spot));
-                } else {
-                    item.mark = mark_of(&callee.all);
+    /// Adds a line below a place.
+    fn nested(&mut self, nested: Nested<'_>, parent: u64, depth: usize) {
+        match nested {
+            Nested::Callee(callee, only) => {
+                let id = id_of_callee(parent, &callee.subject);
+                let place = only.map_or_else(String::new, |row| format!(" {}", place_in(row)));
+                let text = format!("{}{place}", callee.name);
+                let what = What::Callee(callee.subject.clone());
+                if let Some(item) = self.push(what, id, depth, text) {
                     item.has_children = true;
-                }
-                item.all = callee.all.samples();
-                item.error = callee.error;
-            }
-            match only {
-                Some(row) => self.inlined(&row.inlined, id_of_spot(id, &row.spot), depth + 1),
-                None => {
-                    for row in &callee.rows {
-                        self.place(row, id, depth + 1);
+                    let mut counts = Counts::of_callee(callee);
+                    if let Some(row) = only {
+                        fill(item, row);
+                        item.place = Some(id_of_spot(id, &row.spot));
+                        (counts.own, counts.mark) = (item.counts.own, item.counts.mark);
                     }
+                    item.counts = counts;
                 }
             }
+            Nested::Place(row) => {
+                let text = match &row.spot {
+                    Spot::Line { file, line } => {
+                        self.text(file).and_then(|source| source.line(*line))
+                    }
+                    _ => None,
+                };
+                let text = text.map_or_else(String::new, |text| format!("  {}", text.trim()));
+                let plain = place_in(row);
+                let text = format!("{plain}{text}");
+                let id = id_of_spot(parent, &row.spot);
+                if let Some(item) = self.push(What::Place, id, depth, text) {
+                    item.plain = Some(plain);
+                    fill(item, row);
+                }
+            }
+            Nested::Others { .. } => {}
         }
-    }
-
-    fn place(&mut self, row: &Row, parent: u64, depth: usize) {
-        let id = id_of_spot(parent, &row.spot);
-        let text = match &row.spot {
-            Spot::Line { file, line } => self.text(file).and_then(|source| source.line(*line)),
-            _ => None,
-        };
-        let text = text.map_or_else(String::new, |text| format!("  {}", text.trim()));
-        let plain = place_in(row);
-        let text = format!("{plain}{text}");
-        if let Some(item) = self.push(What::Place, id, depth, text) {
-            item.plain = Some(plain);
-            fill(item, row);
-        }
-        self.inlined(&row.inlined, id, depth + 1);
     }
 }
 
-const CHANGED: &str =
-    "(the file was changed after the recording began: its lines may be others now)";
-
 fn fill(item: &mut Item, row: &Row) {
-    item.own = row.own.samples();
-    item.all = row.samples();
-    item.mark = mark_of(&row.own);
-    item.error = row.error;
+    item.counts = Counts::of_row(row);
     item.has_children = !row.inlined.is_empty();
-    // Where lines are what is counted in, the line is its number already.
+    // Source lines have their number already.
     if !matches!(row.spot, Spot::Line { .. }) {
         item.line = item.line.or(row.line);
     }

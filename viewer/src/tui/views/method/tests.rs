@@ -87,6 +87,18 @@ fn versions_are_side_by_side() {
 }
 
 #[test]
+fn missing_machine_code_is_explained() {
+    let mut driven = opened("Parser.token", SIZES[2]);
+    let screen = driven.keys(":version: interpreted<Enter>m").screen();
+    assert!(screen.contains("it was interpreted only"), "{screen}");
+    let screen = driven.keys(":version: inlined<Enter>m").screen();
+    assert!(screen.contains("it ran inlined only"), "{screen}");
+    let mut driven = Driven::open(screens::native(), SIZES[2]);
+    let screen = driven.keys("3m").screen();
+    assert!(screen.contains("for JIT code only"), "{screen}");
+}
+
+#[test]
 fn keys_choose_which_versions_are_side_by_side() {
     let mut driven = opened("OrderBook.match", SIZES[1]);
     let crumb = |driven: &mut Driven| {
@@ -224,9 +236,7 @@ fn the_palette_goes_on_learning() {
     let mut view = Method::default();
     let mut all = (0..70_000)
         .map(|code| Own::Version(Some(Origin::Code(vmscope_records::ConstituentKey(code)))));
-    for own in all.clone() {
-        view.remember(own);
-    }
+    view.remember_all(all.clone().collect());
     assert_eq!(view.own.len(), super::MAX_CHOICES);
     let newest = all.next_back().unwrap();
     assert_eq!(view.own.back().map(|(_, own)| own), Some(&newest));

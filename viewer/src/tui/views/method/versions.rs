@@ -1,42 +1,46 @@
-//! The method's versions: a strip of them, or a pane where there is room.
+//! Versions of a method: one-line strip, or pane on wide screens.
 
-use crate::present::document::{Table, Value};
+use crate::present::document::Value;
 use crate::present::numbers::{count, ratio, some};
 use crate::present::text::{self, width};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
-use crate::tui::widgets::list::ListState;
-use crate::tui::widgets::table::{self, Col, Look, Piece};
+use crate::tui::widgets::data_table::{Column, DataTable, Piece, Room, Rows};
+use crate::tui::widgets::search::Finder;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use vmscope_records::TimeNs;
 use vmscope_symbolizer::annotate::{Origin, Version};
 
-/// Columns of the pane.
+/// Width of the pane.
 pub const PANE: u16 = 46;
 
-const COLUMNS: [Col; 5] = [
-    Col::new("version", 12, false, 0),
-    Col::new("from", 7, true, 0),
-    Col::new("to", 7, true, 0),
-    Col::new("bytes", 7, true, 0),
-    Col::new("samples", 7, true, 0),
-];
+const NAME: usize = 0;
+const WHOLE_NAME: usize = 1;
+const FROM: usize = 2;
+const TO: usize = 3;
+const BYTES: usize = 4;
+const SAMPLES: usize = 5;
 
-/// The versions with which of them is shown: `None` for all together.
-#[derive(Clone, Copy, Debug)]
+/// Table of the pane: row 0 stands for all versions together, row n for version n - 1.
+pub type Table = DataTable<usize, Option<Origin>>;
+
+/// Versions, with the shown selection.
+#[derive(Clone, Copy)]
 pub struct Versions<'a> {
-    /// All of them.
+    /// State of the program.
+    pub cx: Cx<'a>,
     pub all: &'a [Version],
-    /// Which is shown.
+    /// The version shown alone; `None` for all together.
     pub chosen: Option<Origin>,
-    /// Whether they are of the newest samples only.
+    /// Whether counts cover the newest samples only.
     pub are_newest: bool,
-    /// Which two are side by side; steps change the second.
+    /// The first two versions side by side; keys change the second.
     pub pair: Option<(Origin, Origin)>,
 }
 
-/// What a version is called.
+/// Name of a version.
 pub fn name(version: &Version) -> &str {
     match version.origin {
         Origin::Interpreted => "interpreted",
@@ -46,46 +50,65 @@ pub fn name(version: &Version) -> &str {
     }
 }
 
-/// What a version is, in as few words as tell it apart from most others.
+/// Short label of a version.
 pub fn short(version: &Version) -> String {
     format!("{} {}", name(version), count(version.samples))
 }
 
-/// When it was there: `0.8-3.1 s`; empty for what is no code.
-fn times(version: &Version, cx: &Cx<'_>) -> String {
-    let Some(since) = version.since else {
-        return String::new();
-    };
-    let end = version
-        .gone
-        .map_or_else(String::new, |gone| format!("{:.1}", cx.seconds(gone)));
-    format!("{:.1}-{end} s", cx.seconds(since))
-}
-
-/// What a version is, in words.
-pub fn label(version: &Version, cx: &Cx<'_>) -> String {
-    let mut parts = vec![name(version).to_owned()];
-    let times = times(version, cx);
-    if !times.is_empty() {
-        parts.push(times);
-    }
-    if let Some(bytes) = version.bytes {
-        parts.push(format!("{} B", count(bytes)));
-    }
-    parts.push(some(version.samples, "sample", "samples"));
-    if version.gone.is_some() {
-        parts.push("(gone)".to_owned());
-    }
-    parts.join(" ")
-}
-
 impl<'a> Versions<'a> {
-    /// Whether there is anything to choose from.
+    /// Label of a version: name, residency (`0.8-3.1 s`), size, samples.
+    pub fn label(self, version: &Version) -> String {
+        let mut parts = vec![name(version).to_owned()];
+        let seconds = |time| format!("{:.1}", self.cx.seconds(time));
+        if let Some(since) = version.since {
+            let end = version.gone.map_or_else(String::new, seconds);
+            parts.push(format!("{}-{end} s", seconds(since)));
+        }
+        if let Some(bytes) = version.bytes {
+            parts.push(format!("{} B", count(bytes)));
+        }
+        parts.push(some(version.samples, "sample", "samples"));
+        if version.gone.is_some() {
+            parts.push("(gone)".to_owned());
+        }
+        parts.join(" ")
+    }
+
+    /// Label of the version of an origin; empty for an unknown one.
+    pub fn label_of(self, origin: Origin) -> String {
+        let version = self.of(origin);
+        version.map_or_else(String::new, |version| self.label(version))
+    }
+
+    /// Whether there are several versions.
     pub fn is_several(self) -> bool {
         self.all.len() > 1
     }
 
-    /// The version after the one that is shown, or before it; behind the last, all.
+    /// Reason why no shown version has machine code.
+    pub fn why_no_machine(self) -> &'static str {
+        let mut shown = (self.all.iter()).filter(|version| {
+            let origin = Some(version.origin);
+            self.chosen.is_none() || origin == self.chosen
+        });
+        let is_code = |version: &Version| matches!(version.origin, Origin::Code(_));
+        if shown.clone().any(is_code) {
+            return "the machine code of these lines is unknown: the VM told no map of it";
+        }
+        if shown
+            .clone()
+            .any(|version| version.origin == Origin::Elsewhere)
+        {
+            return "it ran inlined only: its machine code is in the methods that it was inlined \
+                    into";
+        }
+        match shown.next() {
+            Some(_) => "it was interpreted only: it has no machine code",
+            None => "machine code is shown for JIT code only",
+        }
+    }
+
+    /// The next or previous version; behind the last, all together.
     pub fn step(self, later: bool) -> Option<Origin> {
         let origin = |at: usize| self.all.get(at).map(|version| version.origin);
         match (self.at(), later) {
@@ -96,17 +119,17 @@ impl<'a> Versions<'a> {
         }
     }
 
-    /// A version.
+    /// The version of an origin.
     pub fn of(self, origin: Origin) -> Option<&'a Version> {
         self.all.get(self.place_of(origin)?)
     }
 
-    /// Its place among them.
+    /// Index of a version.
     pub fn place_of(self, origin: Origin) -> Option<usize> {
         self.all.iter().position(|version| version.origin == origin)
     }
 
-    /// The one that steps go on from.
+    /// Index of the version from which keys step.
     fn at(self) -> Option<usize> {
         self.place_of(self.pair.map(|(_, second)| second).or(self.chosen)?)
     }
@@ -122,17 +145,16 @@ impl<'a> Versions<'a> {
         self.all.iter().map(|version| version.samples).sum()
     }
 
-    /// The pieces of the strip, with where each begins; those before the one that is shown
-    /// may be left out.
-    fn strip(self, cx: &Cx<'_>, columns: usize) -> Vec<(Option<Origin>, String, usize)> {
+    /// Pieces of the strip with their columns. Short strips omit versions before the shown version.
+    fn strip(self, columns: usize) -> Vec<(Option<Origin>, String, usize)> {
         let newest = if self.are_newest { " newest" } else { "" };
         let all = format!("all {}{newest}", count(self.samples()));
         let mut pieces = vec![(None, all)];
         let others = self.all.iter();
-        // The columns of those that are side by side say more of them.
+        // Labels above the columns say more of versions side by side.
         let text = |version| match self.pair {
             Some(_) => short(version),
-            None => label(version, cx),
+            None => self.label(version),
         };
         pieces.extend(others.map(|version| (Some(version.origin), text(version))));
         let at = self.at().map_or(0, |at| at + 1);
@@ -158,18 +180,17 @@ impl<'a> Versions<'a> {
         placed
     }
 
-    /// Draws the strip.
-    pub fn draw_strip(self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
+    pub fn draw_strip(self, frame: &mut Frame<'_>, area: Rect) {
         let columns = usize::from(area.width);
-        let pieces = self.strip(cx, columns);
+        let pieces = self.strip(columns);
         let mut spans = Vec::new();
         if pieces.first().is_some_and(|(_, _, column)| *column > 0) {
-            let more = cx.theme.sign("‹ ", "< ");
-            spans.push(Span::styled(more, cx.theme.style(Role::Dim)));
+            let more = self.cx.theme.sign("‹ ", "< ");
+            spans.push(Span::styled(more, self.cx.theme.style(Role::Dim)));
         }
         for (number, (origin, text, _)) in pieces.into_iter().enumerate() {
             if number > 0 {
-                spans.push(Span::styled("|", cx.theme.style(Role::Dim)));
+                spans.push(Span::styled("|", self.cx.theme.style(Role::Dim)));
             }
             let steps = self.pair.map_or(self.chosen, |(_, second)| Some(second));
             let role = match origin {
@@ -177,95 +198,103 @@ impl<'a> Versions<'a> {
                 _ if self.is_shown(origin) => Role::Strong,
                 _ => Role::Text,
             };
-            spans.push(Span::styled(text, cx.theme.style(role)));
+            spans.push(Span::styled(text, self.cx.theme.style(role)));
         }
         frame.render_widget(Line::from(spans), area);
     }
 
-    /// Which version is at a column of the strip.
-    pub fn in_strip(self, cx: &Cx<'_>, columns: usize, at: usize) -> Option<Option<Origin>> {
-        let mut pieces = self.strip(cx, columns).into_iter();
+    /// Version at a strip column.
+    pub fn in_strip(self, columns: usize, at: usize) -> Option<Option<Origin>> {
+        let mut pieces = self.strip(columns).into_iter();
         let here = |(_, text, from): &(Option<Origin>, String, usize)| {
             (*from..*from + width(text)).contains(&at)
         };
         pieces.find(here).map(|(origin, ..)| origin)
     }
 
-    /// The list of the pane: all together, then each.
-    fn list(self, height: usize) -> ListState {
-        let mut list = ListState::default();
-        let rows = self.all.len() + 1;
-        list.select(self.at().map_or(0, |at| at + 1), rows, height);
-        list
-    }
-
-    /// Draws the pane.
-    pub fn draw_pane(self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
-        let look = Look {
-            theme: cx.theme,
-            columns: &COLUMNS,
-            stretch: 0,
-            sorted: None,
-            rows: self.all.len() + 1,
-            list: self.list(table::height(area)),
-        };
-        let all = self.samples();
-        table::draw(look, frame, area, |index| {
-            let Some(version) = index.checked_sub(1).and_then(|at| self.all.get(at)) else {
-                let blank = || Piece::text("");
-                let name = Piece::text(if self.are_newest {
-                    "the newest"
-                } else {
-                    "all together"
-                });
-                return vec![name, blank(), blank(), blank(), Piece::text(count(all))];
-            };
-            let role = if version.gone.is_some() || version.samples == 0 {
-                Role::Dim
-            } else {
-                Role::Text
-            };
-            let seconds = |time| format!("{:.2}s", cx.seconds(time));
-            let time = |time: Option<_>| time.map_or_else(String::new, seconds);
-            let bytes = version.bytes.map_or_else(String::new, count);
-            let heat = Role::Heat(ratio(version.samples, all));
-            vec![
-                Piece::of(role, name(version)),
-                Piece::of(role, time(version.since)),
-                Piece::of(role, time(version.gone)),
-                Piece::of(role, bytes),
-                Piece::of(heat, count(version.samples)),
-            ]
-        });
-    }
-
-    /// Which version is at a line of the pane below its heading.
-    pub fn in_pane(self, line: usize, height: usize) -> Option<Option<Origin>> {
-        let rows = self.all.len() + 1;
-        let row = self.list(height).top(rows, height) + line;
-        match row.checked_sub(1) {
-            None => Some(None),
-            Some(at) => self.all.get(at).map(|version| Some(version.origin)),
-        }
-    }
-
-    /// For copying and exporting.
-    pub fn table(self, cx: &Cx<'_>) -> Table {
-        let columns = ["version", "name", ">from s", ">to s", ">bytes", ">samples"];
-        let mut table = Table::new("versions", &columns);
-        for version in self.all {
-            let time = |time: Option<_>| {
-                time.map_or(Value::Empty, |time| Value::Seconds(cx.seconds(time)))
-            };
-            table.rows.push(vec![
-                Value::Text(name(version).to_owned()),
-                Value::Text(version.name.clone()),
-                time(version.since),
-                time(version.gone),
-                version.bytes.map_or(Value::Empty, Value::Bytes),
-                Value::Count(version.samples),
-            ]);
-        }
+    /// Table of the pane, with the chosen version selected.
+    pub fn table(self, area: Rect) -> Table {
+        let mut table = Table::default();
+        table.expect(self.pair.map(|(_, second)| second).or(self.chosen));
+        table.arrange(&self, Table::height(area));
         table
+    }
+}
+
+impl Rows for Versions<'_> {
+    type Row = usize;
+    type Key = Option<Origin>;
+
+    fn columns(&self, _width: u16) -> Vec<Column> {
+        vec![
+            Column::left("version", "version", 12),
+            Column::left("", "name", 0),
+            Column::right("from", "from s", 7),
+            Column::right("to", "to s", 7),
+            Column::right("bytes", "bytes", 7),
+            Column::right("samples", "samples", 7),
+        ]
+    }
+
+    fn stretch(&self) -> usize {
+        NAME
+    }
+
+    fn sorts(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn children(&self, _parent: Option<usize>) -> Vec<usize> {
+        (0..=self.all.len()).collect()
+    }
+
+    fn key(&self, row: usize) -> Option<Origin> {
+        let at = row.checked_sub(1)?;
+        Some(self.all[at].origin)
+    }
+
+    fn value(&self, row: usize, column: usize) -> Value {
+        let Some(version) = row.checked_sub(1).map(|at| &self.all[at]) else {
+            return match (column, self.are_newest) {
+                (NAME, true) => Value::Text("the newest".to_owned()),
+                (NAME, false) => Value::Text("all together".to_owned()),
+                (SAMPLES, _) => Value::Count(self.samples()),
+                _ => Value::Empty,
+            };
+        };
+        let seconds = |time: Option<TimeNs>| {
+            time.map_or(Value::Empty, |time| Value::Seconds(self.cx.seconds(time)))
+        };
+        match column {
+            NAME => Value::Text(name(version).to_owned()),
+            WHOLE_NAME => Value::Text(version.name.clone()),
+            FROM => seconds(version.since),
+            TO => seconds(version.gone),
+            BYTES => version.bytes.map_or(Value::Empty, Value::Bytes),
+            _ => Value::Count(version.samples),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize, _room: &Room<'_>) -> Vec<Piece> {
+        let version = row.checked_sub(1).map(|at| &self.all[at]);
+        let role = match version {
+            Some(version) if column == SAMPLES => {
+                Role::Heat(ratio(version.samples, self.samples()))
+            }
+            Some(version) if version.gone.is_some() || version.samples == 0 => Role::Dim,
+            _ => Role::Text,
+        };
+        let text = match self.value(row, column) {
+            Value::Text(text) => text,
+            Value::Seconds(seconds) => format!("{seconds:.2}s"),
+            Value::Count(number) | Value::Bytes(number) => count(number),
+            Value::Share(_) | Value::Empty => String::new(),
+        };
+        Piece::cell(role, text)
+    }
+
+    fn fits(&self, row: usize, text: &mut Finder) -> bool {
+        row.checked_sub(1)
+            .is_some_and(|at| text.is_in(&self.all[at].name))
     }
 }

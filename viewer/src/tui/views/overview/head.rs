@@ -1,4 +1,4 @@
-//! What the recording is, what it is worth, and what limits its truth.
+//! Subject, conditions, delivery, resolution, limits on the accuracy.
 
 use crate::present::numbers::session_time;
 use crate::present::numbers::{count, percent, ratio, some};
@@ -12,7 +12,7 @@ use ratatui::Frame;
 use vmscope_records::SampleClock;
 use vmscope_symbolizer::Summary;
 
-/// The VM with its version, and the command.
+/// VM with version; command.
 pub fn subject(cx: &Cx<'_>) -> (String, String) {
     let Some(session) = &cx.profile.trace.session else {
         return ("a recording of nothing".to_owned(), String::new());
@@ -26,7 +26,7 @@ pub fn subject(cx: &Cx<'_>) -> (String, String) {
     (what, session.command.join(" "))
 }
 
-/// Where, when and how it was sampled.
+/// Place, time and settings of the sampling.
 pub fn conditions(cx: &Cx<'_>) -> Vec<String> {
     let Some(session) = &cx.profile.trace.session else {
         return Vec::new();
@@ -58,20 +58,28 @@ pub fn conditions(cx: &Cx<'_>) -> Vec<String> {
     all
 }
 
-/// Samples, of how many promised.
-pub fn delivery(summary: &Summary) -> String {
+/// Received and expected samples, CPUs used.
+pub fn delivery(cx: &Cx<'_>, summary: &Summary) -> String {
     let samples = some(summary.total, "sample", "samples");
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-    match summary.promised {
+    let received = match summary.promised {
         Some(promised) if promised >= 1.0 => {
             let share = percent(summary.total as f64 / promised);
-            format!("{samples} of {} promised ({share})", whole(promised))
+            format!("{samples}, {share} of {} expected", whole(promised))
         }
-        _ => format!("{samples} (how many were promised is not known)"),
+        _ => format!("{samples}, of an unknown number expected"),
+    };
+    let session = cx.profile.trace.session.as_ref();
+    match (summary.cpu_used(), session) {
+        (Some((_, busy)), Some(session)) => {
+            let dot = cx.theme.sign(" · ", "; ");
+            format!("{received}{dot}CPU used: {busy:.2} of {}", session.cpus)
+        }
+        _ => received,
     }
 }
 
-/// What the samples are worth, each with its share.
+/// Samples by resolution.
 pub fn worth(summary: &Summary) -> [(&'static str, u64); 5] {
     let quality = &summary.quality;
     [
@@ -83,7 +91,7 @@ pub fn worth(summary: &Summary) -> [(&'static str, u64); 5] {
     ]
 }
 
-/// Draws the first lines.
+/// Draws subject, conditions, delivery and resolution.
 pub fn draw(cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let (what, command) = subject(cx);
     let title: [Bit; 2] = [
@@ -111,7 +119,7 @@ pub fn draw(cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
         Some((from, to)) => format!(", in {:.3} s of time", to.since(from).as_secs_f64()),
         None => String::new(),
     };
-    let delivered = format!(" {}{window}", delivery(summary));
+    let delivered = format!(" {}{window}", delivery(cx, summary));
     pane.line(frame, 2, &[(Role::Strong, delivered)]);
     let mut bits = vec![(Role::Text, " resolved".to_owned())];
     let roles = [
@@ -132,7 +140,7 @@ pub fn draw(cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     pane.line(frame, 3, &bits);
 }
 
-/// Draws the gravest of what limits the truth.
+/// Draws the worst limits.
 pub fn truth(digest: &Digest, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let all = digest.truth.len();
     if all == 0 {

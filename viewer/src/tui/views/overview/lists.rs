@@ -1,6 +1,6 @@
-//! The lists of the overview: regions with their parts, entries, threads.
+//! Lists of regions with parts, entries, threads.
 
-use crate::present::entries::label_of;
+use crate::present::entries::labels_of;
 use crate::present::names::{region_letter, region_name};
 use crate::present::names::{role_name, thread_name};
 use crate::present::numbers::{count, ratio, some};
@@ -15,15 +15,15 @@ use crate::tui::widgets::pane::{Bit, Pane};
 use ratatui::Frame;
 use vmscope_symbolizer::Region;
 
-/// A line: a region, or a part of it.
+/// Region, or part of a region, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Row {
     Region(usize),
     Part(usize, usize),
 }
 
-/// As many lines as there is room for: all regions, and parts in the places that are left,
-/// those with most samples. Of more regions those around the selected one.
+/// Lines that fit: all regions, then parts with most samples. With too many regions, those around
+/// the selection.
 fn rows(digest: &Digest, height: usize, selected: usize) -> Vec<Row> {
     if digest.regions.len() > height {
         let top = (selected + 1).saturating_sub(height);
@@ -52,7 +52,7 @@ fn rows(digest: &Digest, height: usize, selected: usize) -> Vec<Row> {
     rows
 }
 
-/// The region of a line.
+/// Region of a line.
 pub fn region_at(digest: &Digest, height: usize, selected: usize, line: usize) -> Option<usize> {
     rows(digest, height, selected)
         .get(line)
@@ -61,9 +61,8 @@ pub fn region_at(digest: &Digest, height: usize, selected: usize, line: usize) -
         })
 }
 
-/// Draws the regions.
 pub fn regions(
-    digest: &Digest,
+    (digest, is_native): (&Digest, bool),
     (focused, selected): (bool, usize),
     pane: &Pane<'_>,
     frame: &mut Frame<'_>,
@@ -80,7 +79,11 @@ pub fn regions(
         let role = Role::Region(*region);
         let (label, samples, sign, is_part) = match row {
             Row::Region(_) => {
-                let label = format!(" {} {}", region_letter(*region), region_name(*region));
+                let label = format!(
+                    " {} {}",
+                    region_letter(*region),
+                    region_name(*region, is_native)
+                );
                 (label, *samples, pane.theme.fill(*region), false)
             }
             Row::Part(_, part) => {
@@ -113,7 +116,7 @@ pub fn regions(
     }
 }
 
-/// A bar of a region's own sign; more than nothing shows as something.
+/// Bar of a region's fill sign; every share above 0 is visible.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -126,7 +129,6 @@ fn fill(sign: char, share: f64, columns: usize) -> String {
     sign.to_string().repeat(cells)
 }
 
-/// Draws the entries.
 pub fn entries(
     cx: &Cx<'_>,
     digest: &Digest,
@@ -149,8 +151,11 @@ pub fn entries(
     let samples_columns = if is_wide { 9 } else { 0 };
     let height = pane.rows().saturating_sub(1);
     let top = list.top(digest.entries.len(), height);
-    let shown = digest.entries.iter().enumerate().skip(top).take(height);
-    for (line, (index, &(id, samples))) in shown.enumerate() {
+    let columns = pane.columns().saturating_sub(7 + samples_columns + bar + 4);
+    let shown = || digest.entries.iter().enumerate().skip(top).take(height);
+    let ids = shown().map(|(_, (id, _))| *id);
+    let names = labels_of(cx.profile, &digest.namesakes, ids, columns);
+    for (line, ((index, &(id, samples)), name)) in shown().zip(names).enumerate() {
         let region = cx
             .profile
             .entries
@@ -159,8 +164,6 @@ pub fn entries(
         let region = region.unwrap_or(Region::Unknown);
         let share = ratio(samples, digest.total);
         let heat = ratio(samples, hottest);
-        let columns = pane.columns().saturating_sub(7 + samples_columns + bar + 4);
-        let name = label_of(cx.profile, &digest.namesakes, id, true, columns);
         let mut bits = vec![(
             Role::Strong,
             text::right(&format!("{:.2}%", share * 100.0), 6),
@@ -176,7 +179,6 @@ pub fn entries(
     }
 }
 
-/// Draws the threads.
 pub fn threads(
     cx: &Cx<'_>,
     (focused, list): (bool, ListState),

@@ -1,4 +1,4 @@
-//! The lists that the keys go through: regions, entries, threads.
+//! Lists with keyboard focus: regions, entries, threads.
 
 use super::{Overview, Panel};
 use crate::present::names::region_name;
@@ -8,7 +8,7 @@ use crate::tui::views::{Act, Cx, threads};
 use crate::tui::widgets::search::Finder;
 use ratatui::layout::Rect;
 
-/// Whether a row of a list has what is searched for in its name.
+/// Whether a row matches a search.
 pub(super) fn has_name(
     digest: Option<&Digest>,
     panel: Panel,
@@ -19,7 +19,7 @@ pub(super) fn has_name(
     match panel {
         Panel::Regions => {
             let region = digest.and_then(|digest| digest.regions.get(row));
-            region.is_some_and(|one| text.is_in(region_name(one.0)))
+            region.is_some_and(|one| text.is_in(region_name(one.0, cx.profile.is_native())))
         }
         Panel::Entries => {
             let entry = digest.and_then(|digest| digest.entries.get(row));
@@ -42,7 +42,7 @@ impl Overview {
         }
     }
 
-    /// The row of a panel that is selected.
+    /// Selected row of a list.
     pub(super) fn selected(&self, panel: Panel) -> usize {
         match panel {
             Panel::Regions => {
@@ -98,7 +98,7 @@ impl Overview {
         panels.into_iter().filter(is_there).collect()
     }
 
-    /// To the list beside this one.
+    /// Moves the focus to the neighbouring list.
     pub(super) fn step(&mut self, right: bool, cx: &Cx<'_>) {
         let panels = self.panels(cx);
         let now = panels.iter().position(|(panel, _)| *panel == self.panel);

@@ -1,9 +1,9 @@
-//! Where the overview's parts are in the room there is.
+//! Layout of the overview.
 
 use crate::tui::widgets::pane::{below, beside};
 use ratatui::layout::Rect;
 
-/// Where each part is; empty where there is no room for it.
+/// Areas of the parts; empty without room.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Places {
     pub head: Rect,
@@ -17,8 +17,8 @@ pub struct Places {
     pub figures: Rect,
 }
 
-/// Lays the parts out. `truth` is how many lines limit the truth, `regions` how many
-/// regions have samples, `vm` whether there is anything to say of a collector or compiler.
+/// Layout for a number of limits (`truth`), a number of regions, and a VM with reports on
+/// collector, compilers or figures (`vm`).
 pub fn places(area: Rect, truth: usize, regions: usize, vm: bool) -> Places {
     let mut places = Places::default();
     let is_tall = area.height >= 30;
@@ -46,7 +46,7 @@ pub fn places(area: Rect, truth: usize, regions: usize, vm: bool) -> Places {
     } else {
         let (left, right) = beside(lists, (area.width * 8 / 20).min(48));
         (places.regions, places.entries) = (left, right);
-        // What the regions leave is the threads'.
+        // Threads take rows below the regions.
         let spare = left.height.saturating_sub(rows(regions) + 1);
         if spare >= 8 {
             let (regions, threads) = below(left, left.height - spare / 2);

@@ -1,8 +1,8 @@
-//! What the view shows, for copying and exporting.
+//! Document of the view, for copying and exporting.
 
 use super::Strip;
 use super::head::{conditions, delivery, subject, worth};
-use super::vm::collector_lines;
+use crate::present::collections::collector_lines;
 use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
 use crate::present::entries::name_of;
 use crate::present::names::region_name;
@@ -13,7 +13,6 @@ use crate::tui::views::Cx;
 use vmscope_symbolizer::Region;
 use vmscope_symbolizer::compilers::Compilers;
 
-/// All of it.
 pub(super) fn shown(
     cx: &Cx<'_>,
     digest: &Digest,
@@ -22,8 +21,11 @@ pub(super) fn shown(
 ) -> Document {
     let (what, command) = subject(cx);
     let mut text = vec![what, command, conditions(cx).join(", ")];
-    text.extend(cx.summary.map(|summary| delivery(summary)));
-    text.push(format!("collector: {}", collector_lines(digest).join("; ")));
+    text.extend(cx.summary.map(|summary| delivery(cx, summary)));
+    text.push(format!(
+        "collector: {}",
+        collector_lines(&digest.collections).join("; ")
+    ));
     let of_newest = cx.summary.map_or(0, |summary| summary.total);
     let of = |samples, total| Value::Share(ratio(samples, total));
     let share = |samples| of(samples, digest.total);
@@ -46,7 +48,7 @@ pub(super) fn shown(
     }
     let mut regions = Table::new("Regions", &["region", "part", ">samples", ">share"]);
     for (region, samples, parts) in &digest.regions {
-        let name = || Value::Text(region_name(*region).to_owned());
+        let name = || Value::Text(region_name(*region, cx.profile.is_native()).to_owned());
         let cells = vec![
             name(),
             Value::Empty,
@@ -70,7 +72,7 @@ pub(super) fn shown(
         entries.rows.push(vec![
             Value::Text(name_of(cx.profile, &digest.namesakes, id)),
             region.map_or(Value::Empty, |region| {
-                Value::Text(region_name(region).to_owned())
+                Value::Text(region_name(region, cx.profile.is_native()).to_owned())
             }),
             Value::Count(samples),
             share(samples),
@@ -91,7 +93,7 @@ pub(super) fn shown(
         "Compilers' methods",
         &["method", "tier", ">samples", ">share of compilers"],
     );
-    // Of the compilers' samples, as on the screen.
+    // Shares of compiler samples, as on the screen.
     let of_compilers = compilers.into_iter().flat_map(|told| {
         let methods = told.methods.iter();
         methods.map(move |one| (told, one))
@@ -124,7 +126,10 @@ fn over_time(cx: &Cx<'_>, strip: &Strip) -> Chart {
     let of_region = |(region, at): (Region, usize)| {
         let of_column = |column| strip.columns.column(column).get(at).copied().unwrap_or(0) as f64;
         let values: Vec<f64> = (0..columns).map(of_column).collect();
-        (region_name(region).to_owned(), values)
+        (
+            region_name(region, cx.profile.is_native()).to_owned(),
+            values,
+        )
     };
     let series = Region::ALL.into_iter().zip(0..).map(of_region);
     let series = series.filter(|(_, values)| values.iter().any(|value| *value > 0.0));

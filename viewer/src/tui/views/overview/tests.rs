@@ -38,7 +38,14 @@ fn a_region_an_entry_and_a_thread_are_chosen_with_keys() {
     let screen = driven.keys("<Down><Enter>").screen();
     assert!(screen.contains(" collector ✕"), "{screen}");
     assert!(screen.contains("1,916 samples"), "{screen}");
-    let screen = driven.keys("x<Right><Down>f").screen();
+    assert!(screen.contains("[2 Hot"), "{screen}");
+    // One step back undoes the filter and the change of view.
+    let screen = driven.keys("[").screen();
+    assert!(
+        screen.contains("[1 Overview") && !screen.contains('✕'),
+        "{screen}"
+    );
+    let screen = driven.keys("<Right><Down>f").screen();
     assert!(
         screen.contains("only Parser.token") || screen.contains("Parser.token"),
         "{screen}"
@@ -46,10 +53,10 @@ fn a_region_an_entry_and_a_thread_are_chosen_with_keys() {
     assert!(screen.contains(" 550 samples"), "{screen}");
     let screen = driven.keys("x<Right><Enter>").screen();
     assert!(
-        screen.contains("thread ") && screen.contains('✕'),
+        screen.contains("thread ") && screen.contains('✕') && screen.contains("[2 Hot"),
         "{screen}"
     );
-    let screen = driven.keys("x<Left><Home><Enter>").screen();
+    let screen = driven.keys("[<Left><Home><Enter>").screen();
     assert!(
         screen.contains("3:Method") || screen.contains("[3 Method"),
         "{screen}"

@@ -1,62 +1,22 @@
-//! What the VM's own parts cost: collector, compilers, and its figures.
+//! Cost of the VM's own parts: collector, compilers; the VM's figures.
 
+use crate::present::collections::collector_lines;
 use crate::present::numbers::{brief, count, percent, ratio, some};
 use crate::present::shorten::label;
 use crate::present::text;
 use crate::queries::overview::Overview as Digest;
 use crate::tui::theme::Role;
-use crate::tui::views::collector::pauses::figures;
 use crate::tui::widgets::pane::{Bit, Pane};
 use ratatui::Frame;
 use vmscope_symbolizer::Region;
 use vmscope_symbolizer::compilers::Compilers;
 
-/// The collector in a sentence for each line.
-pub fn collector_lines(digest: &Digest) -> Vec<String> {
-    let told = &digest.collections;
-    // Where names are missing, the collector's samples are not known as such.
-    let share = match told.in_collector {
-        0 => "no sample is known to be in it".to_owned(),
-        samples => format!("{} of samples", percent(ratio(samples, told.total))),
-    };
-    let mut lines = vec![share];
-    if !told.tells {
-        lines.push("single collections are not told by this VM".to_owned());
-        return lines;
-    }
-    let counted = match told.counted {
-        Some(counted) if (counted - 1.0).abs() < 0.5 => "1 collection".to_owned(),
-        Some(counted) => format!("{counted:.0} collections"),
-        None => format!("{} collections observed", count(told.observed)),
-    };
-    let took = told
-        .took
-        .map_or_else(String::new, |ns| format!(" in {:.0} ms", ns / 1e6));
-    let of = if told.narrowed {
-        " of the whole process"
-    } else {
-        ""
-    };
-    lines.push(format!("{counted}{of}{took}"));
-    if !told.pauses.is_empty() {
-        lines.push(format!("pauses: {}", figures(&told.pauses)));
-    }
-    let causes = told.causes.iter().take(4);
-    let causes: Vec<String> = causes
-        .map(|(cause, n)| format!("{cause} {}", count(*n)))
-        .collect();
-    if !causes.is_empty() {
-        lines.push(format!("causes: {}", causes.join(", ")));
-    }
-    lines
-}
-
-/// Draws the collector: in one line, or one for each fact.
+/// Draws facts about the collector, in a single line on small screens.
 pub fn collector(digest: &Digest, pane: &Pane<'_>, frame: &mut Frame<'_>) {
-    let lines = collector_lines(digest);
+    let lines = collector_lines(&digest.collections);
     let title = (Role::Region(Region::Gc), " GC ".to_owned());
     if pane.rows() == 1 {
-        // Of the pauses one figure, where there is little room.
+        // Small screens show the longest pause alone.
         let longest = digest.collections.pauses.last();
         let mut short: Vec<String> = lines
             .into_iter()
@@ -82,11 +42,11 @@ pub fn collector(digest: &Digest, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     }
 }
 
-/// Draws the compilers' busiest methods.
+/// Draws methods with most compiler samples.
 pub fn compilers(told: Option<&Compilers>, dropped: u64, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let one_line = pane.rows() == 1;
     let Some(told) = told else {
-        let text = "what compilers work for is not told by this VM".to_owned();
+        let text = "no JIT compilations observed".to_owned();
         if one_line {
             let title = (Role::Region(Region::Compiler), " JIT ".to_owned());
             return pane.line(frame, 0, &[title, (Role::Dim, text)]);
@@ -94,7 +54,7 @@ pub fn compilers(told: Option<&Compilers>, dropped: u64, pane: &Pane<'_>, frame:
         pane.heading(frame, " Compilers", "");
         return pane.line(frame, 1, &[(Role::Dim, format!(" {text}"))]);
     };
-    // Older ones tell nothing of what was compiled.
+    // Dropped samples have no compiled method.
     let kept = if dropped > 0 { " of those kept" } else { "" };
     let seen = format!(
         "{}{kept}, {} while a method was seen",
@@ -107,7 +67,7 @@ pub fn compilers(told: Option<&Compilers>, dropped: u64, pane: &Pane<'_>, frame:
         } else {
             format!(" ({tier})")
         };
-        label(name, None, &tier, columns)
+        label(name, &tier, columns)
     };
     if one_line {
         let busiest = told.methods.iter().take(3).map(|one| {

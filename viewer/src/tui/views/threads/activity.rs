@@ -1,4 +1,4 @@
-//! How busy the threads on the screen were over time.
+//! Activity of visible threads over time.
 
 use super::page::Key;
 use crate::queries::by_region::{self, GROUPS};
@@ -9,10 +9,10 @@ use vmscope_records::TimeNs;
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::{Filter, Profile, Stop};
 
-/// What the activity of some rows was asked for.
+/// Question about rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// The rows on the screen, each with its threads; none for expanded groups.
+    /// Visible rows with their threads; expanded groups have no threads here.
     pub rows: Vec<(Key, Arc<[u32]>)>,
     pub columns: usize,
     pub window: (TimeNs, TimeNs),
@@ -40,18 +40,17 @@ impl Asked {
     }
 }
 
-/// The activity of the rows on the screen.
+/// Activity of visible rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Activity<'a> {
     asked: &'a Asked,
     columns: &'a Columns,
     period_ns: u64,
-    /// The share of its time that the busiest row ran in its busiest column; 1 where none ran.
+    /// Maximum share of a column's time, the scale of all rows; 1 without activity.
     pub busiest: f64,
 }
 
 impl<'a> Activity<'a> {
-    /// Of an answer.
     pub fn of(profile: &Profile, asked: &'a Asked, columns: &'a Columns) -> Self {
         let mut activity = Activity {
             asked,
@@ -70,11 +69,12 @@ impl<'a> Activity<'a> {
         activity
     }
 
-    /// The share of a column's time that a row of so many threads ran, and its samples there.
+    /// Share of a column's time with activity, for a row of `threads` threads, and the column's
+    /// samples by region.
     fn share(&self, row: usize, column: usize, threads: usize) -> (f64, &'a [u64]) {
         let (from, to) = self.asked.window;
         let column_ns = (to.since(from).0 / self.asked.columns.max(1) as u64).max(1);
-        // A collapsed group is full when all of its threads run.
+        // A collapsed group is full if all of its threads run.
         let column_ns = column_ns.saturating_mul(threads.max(1) as u64);
         let counts = &self.columns.column(column)[row * GROUPS..][..GROUPS];
         let samples = counts.iter().sum();
@@ -84,7 +84,7 @@ impl<'a> Activity<'a> {
         )
     }
 
-    /// A row's cells, against the busiest.
+    /// Cells of a row, scaled to the busiest row.
     pub fn cells(&self, key: &Key, threads: usize, room: &Room<'_>) -> Vec<Piece> {
         let Some(row) = self.asked.rows.iter().position(|(one, _)| one == key) else {
             return Vec::new();

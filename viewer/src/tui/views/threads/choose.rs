@@ -1,4 +1,4 @@
-//! Which threads are included: by the keys, the palette, and other views.
+//! Changes of the thread filter, from keys, palette and other views.
 
 use super::{Threads, everybody};
 use crate::present::names::role_name;
@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use vmscope_records::ThreadRole;
 use vmscope_symbolizer::{Filter, Profile};
 
-/// Numbers of [`Choice`]s.
+/// Numbers of palette lines.
 const ALL: u16 = 0;
 const OTHERS: u16 = 2;
 const INVERT: u16 = 3;
@@ -18,19 +18,19 @@ const WITH_ROLE: u16 = 20;
 const WITHOUT_ROLE: u16 = 30;
 pub(super) const SORT: u16 = 40;
 
-/// All threads but those that are told as nobody's: see `TraceThread::is_nobody`.
+/// Threads, without merged ones (`TraceThread::is_nobody`).
 pub(super) fn all(profile: &Profile) -> impl Iterator<Item = u32> {
     let threads = (0u32..).zip(&profile.trace.threads);
     let threads = threads.filter(|(_, one)| !one.is_nobody());
     threads.map(|(thread, _)| thread)
 }
 
-/// A change of which threads are included, unless none would be.
+/// Changes the thread filter; refuses to exclude every thread.
 fn change(cx: &Cx<'_>, to: Filter) -> Vec<Act> {
     if !all(cx.profile).any(|thread| to.takes_thread(thread)) {
         return vec![Act::Say("one thread at least is included".to_owned())];
     }
-    // Where all are chosen one by one, those that begin later are meant, too.
+    // A choice of every thread includes later threads, too.
     let is_all = all(cx.profile).all(|thread| to.takes_thread(thread));
     vec![Act::FilterChange(match to.threads {
         _ if is_all => FilterChange::Threads(None),
@@ -39,14 +39,14 @@ fn change(cx: &Cx<'_>, to: Filter) -> Vec<Act> {
     })]
 }
 
-/// Only these threads.
+/// Includes these threads alone.
 pub(in crate::tui::views) fn only(threads: &[u32]) -> Vec<Act> {
     let chosen = threads.iter().copied().collect();
     vec![Act::FilterChange(FilterChange::Threads(Some(chosen)))]
 }
 
-/// Without these threads. Where only some are chosen, those are fewer; else these are left
-/// out, and those that begin later are included.
+/// Excludes threads: from a list of included threads, or by a list of excluded threads, which
+/// includes later threads.
 fn leave_out(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
     let mut to = cx.filters.filter().clone();
     match &mut to.threads {
@@ -56,7 +56,7 @@ fn leave_out(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
     change(cx, to)
 }
 
-/// With these threads, too.
+/// Includes further threads.
 fn include(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
     let mut to = cx.filters.filter().clone();
     match &mut to.threads {
@@ -66,7 +66,7 @@ fn include(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
     change(cx, to)
 }
 
-/// Leaves these threads out where all of them are included, and includes them else.
+/// Excludes threads if the filter includes all of them, else includes them.
 pub(in crate::tui::views) fn toggle(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
     let filter = cx.filters.filter();
     if threads.iter().all(|thread| filter.takes_thread(*thread)) {
@@ -114,7 +114,7 @@ impl Threads {
     }
 }
 
-/// The palette's lines about which threads are included.
+/// Palette lines of the thread filter.
 pub(super) fn choices() -> Vec<Choice> {
     let choice = |number, text: &str| Choice {
         text: text.to_owned(),

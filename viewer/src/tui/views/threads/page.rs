@@ -1,4 +1,4 @@
-//! The table of threads: its columns, and what each cell shows.
+//! Table of threads.
 
 use super::Activity;
 use crate::present::document::Value;
@@ -28,37 +28,36 @@ pub const ACTIVITY: usize = 10;
 const FROM: usize = 11;
 const TO: usize = 12;
 
-/// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
-    /// One of [`Page::groups`].
+    /// Index in [`Page::groups`].
     Group(usize),
-    /// One of [`Threads::all`].
+    /// Index in [`Threads::all`].
     Thread(usize),
 }
 
-/// What a row is of.
+/// Identity of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// A group, by its name.
+    /// Name of a group.
     Group(String),
-    /// A thread, by its index in the trace.
+    /// Trace index of a thread.
     Thread(u32),
 }
 
-/// What is shown.
+/// Data of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     pub cx: Cx<'a>,
     pub threads: &'a Threads,
-    /// `None` where threads are not grouped.
+    /// `None` without grouping.
     pub groups: Option<&'a [Group]>,
-    /// The activity of the rows on the screen, where it is counted.
+    /// Activity of visible rows; `None` before the first answer.
     pub activity: Option<Activity<'a>>,
 }
 
 impl<'a> Page<'a> {
-    /// The threads of a row, by their indices in the trace.
+    /// Threads of a row, by trace index.
     pub fn threads_of(&self, row: Row) -> &'a [u32] {
         match row {
             Row::Group(group) => &self.group(group).threads,
@@ -67,7 +66,7 @@ impl<'a> Page<'a> {
     }
 
     fn group(&self, group: usize) -> &'a Group {
-        // Rows of groups are made where there are groups.
+        // Group rows exist only with groups.
         &self.groups.unwrap_or_default()[group]
     }
 
@@ -98,7 +97,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The sign for all, none, or some threads of a row being included.
+    /// Inclusion sign of a row: all, some or no threads.
     fn included(&self, row: Row) -> (&'static str, Role) {
         let filter = self.cx.filters.filter();
         let threads = self.threads_of(row);
@@ -120,7 +119,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The regions of a row's samples as a bar.
+    /// Bar of a row's samples by region.
     fn regions(&self, row: Row, room: &Room<'_>) -> Vec<Piece> {
         let cells = by_region::stacked(&self.used(row).regions, room.width);
         let pieces = cells.into_iter().map(|region| Piece {
@@ -143,21 +142,21 @@ impl Rows for Page<'_> {
         vec![
             Column::left("", "included", 1),
             Column::left("thread", "thread", name).sort(Sort::Up),
-            Column::right("tid", "tid", 8).rank(5).sort(Sort::Up),
+            Column::right("tid", "tid", 8).rank(6).sort(Sort::Up),
             Column::left("role", "role", 9).rank(1).sort(Sort::Up),
             Column::right("samples", "samples", 9)
                 .rank(4)
                 .sort(Sort::Down),
             Column::right("share", "share", 7).sort(like_samples),
             Column::right("CPU s", "CPU", 8).rank(2).sort(Sort::Down),
-            Column::right("told %", "of promised", 6).rank(4),
+            Column::right("told %", "of promised", 6).rank(5),
             Column::right("kern %", "kernel", 6)
                 .rank(3)
                 .sort(Sort::Down),
             Column::left("regions", "", regions),
             Column::left("activity", "", (width / 4).max(12)),
-            Column::right("from s", "from", 9).rank(6).sort(Sort::Up),
-            Column::right("to s", "to", 9).rank(6),
+            Column::right("from s", "from", 9).rank(7).sort(Sort::Up),
+            Column::right("to s", "to", 9).rank(8),
         ]
     }
 
@@ -177,7 +176,7 @@ impl Rows for Page<'_> {
         self.groups.is_some()
     }
 
-    fn is_open_at_first(&self) -> bool {
+    fn is_open_at_first(&self, _row: Row) -> bool {
         true
     }
 

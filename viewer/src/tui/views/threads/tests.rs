@@ -8,7 +8,7 @@ use crate::tui::event::Effect;
 use crate::tui::testing::{Driven, SIZES};
 use vmscope_records::{ThreadKey, ThreadRole};
 
-/// The names of the rows on the screen.
+/// Names of visible rows.
 fn order(screen: &str) -> Vec<String> {
     let rows = screen.lines().skip(3);
     let rows = rows.filter(|line| line.starts_with(['+', '-', '~']));
@@ -118,7 +118,7 @@ fn what_is_copied_has_all_threads() {
     assert!(text.contains("worker-2"), "{text}");
 }
 
-/// The threads `pool-0` …, each with a sample every microsecond until `until`.
+/// Threads `pool-0` …, each with a sample every microsecond until `until`.
 fn pool(threads: u32, until: u64) -> vmscope_symbolizer::Profile {
     let mut recording = Recording::of("jit");
     recording.symbols(PROGRAM, &[(0, 0x1000, "f")]);
@@ -142,7 +142,7 @@ fn threads_that_begin_later_are_included_unless_some_were_chosen() {
         until: TimeNs(time),
         ..LiveState::default()
     };
-    // The recording's own thread is there, too.
+    // Includes the recording's own thread.
     let mut driven = Driven::following(pool(2, 10_000), until(10_000), SIZES[0]);
     let screen = driven.keys("8/pool-1<Enter><Space>").screen();
     assert!(screen.contains("2 of 3 threads included"), "{screen}");
@@ -151,7 +151,7 @@ fn threads_that_begin_later_are_included_unless_some_were_chosen() {
     let screen = driven.screen();
     assert!(screen.contains("5 of 6 threads included"), "{screen}");
     assert!(screen.contains("80 samples"), "{screen}");
-    // Turned round, it is that one alone, and stays so.
+    // The inverted choice holds that thread alone, permanently.
     let screen = driven.keys(":instead<Enter>").screen();
     assert!(screen.contains("thread pool-1 ✕"), "{screen}");
     driven.grow(pool(7, 20_000), until(20_000));

@@ -1,38 +1,36 @@
-//! Going along the time: zoom, pan, what is selected, the mouse.
+//! Zoom, scroll, selection, next event, mouse.
 
-use super::nearest::nearest;
-use super::{Span, Timeline};
+use super::lanes::{collection_in_words, times};
+use super::{Column, Span, Timeline, layout};
+use crate::queries::collections::takes_process;
 use crate::tui::filter_state::FilterChange;
 use crate::tui::keys::Command;
 use crate::tui::views::{Act, Click, Cx, Press, View};
+use crate::tui::widgets::chart::Chart;
 use vmscope_records::TimeNs;
 
 impl Timeline {
-    /// Shows a part, or the whole where that is all.
     fn show(&mut self, part: (TimeNs, TimeNs), cx: &Cx<'_>) {
-        self.span = if part == Self::bounds(cx) {
-            Span::Whole
-        } else {
-            Span::Part(part.0, part.1)
+        self.span = match part == Self::bounds(cx) {
+            true => Span::Whole,
+            false => Span::Part(part.0, part.1),
         };
     }
 
     pub(super) fn zoom(&mut self, is_in: bool, time: TimeNs, cx: &Cx<'_>) {
-        let grid = self.grid(cx, cx.area);
-        self.show(grid.zoomed(is_in, time, Self::bounds(cx)), cx);
+        self.show(self.grid(cx).zoomed(is_in, time, Self::bounds(cx)), cx);
     }
 
-    /// Later by so many columns; what is shown moves along where the cursor would leave it.
+    /// Moves the cursor by columns, and scrolls at the edges.
     pub(super) fn step(&mut self, by: i64, cx: &Cx<'_>) {
-        let grid = self.grid(cx, cx.area);
+        let grid = self.grid(cx);
         let at = i64::try_from(self.at(&grid)).unwrap_or(0) + by;
-        let last = i64::try_from(grid.columns.saturating_sub(1)).unwrap_or(0);
-        if (0..=last).contains(&at) {
-            self.cursor = Some(grid.edge(usize::try_from(at).unwrap_or(0)));
+        if let Some(at) = usize::try_from(at).ok().filter(|at| *at < grid.columns) {
+            self.cursor = Some(grid.edge(at));
             return;
         }
         self.pan(if at < 0 { -1 } else { 1 }, 2, cx);
-        let grid = self.grid(cx, cx.area);
+        let grid = self.grid(cx);
         let now = self.cursor.unwrap_or(grid.from);
         let time = i128::from(now.0) + i128::from(by) * i128::from(grid.column_ns());
         let time = u64::try_from(time.max(0)).unwrap_or(u64::MAX);
@@ -40,20 +38,24 @@ impl Timeline {
         self.cursor = Some(TimeNs(time).clamp(grid.from, last));
     }
 
-    /// Earlier or later by a part of what is shown.
-    pub(super) fn pan(&mut self, direction: i128, parts: u64, cx: &Cx<'_>) {
-        let grid = self.grid(cx, cx.area);
-        let by = i128::from(grid.span() / parts.max(1)) * direction;
+    fn scroll(&mut self, by: i128, cx: &Cx<'_>) {
+        let grid = self.grid(cx);
         let moved = grid.moved(by, Self::bounds(cx));
         if moved != (grid.from, grid.to) {
             self.show(moved, cx);
         }
     }
 
-    /// The first or the last column; of the recording, where it is there already.
+    /// Scrolls by a fraction of the visible part.
+    pub(super) fn pan(&mut self, direction: i128, parts: u64, cx: &Cx<'_>) {
+        let by = self.grid(cx).span() / parts.max(1);
+        self.scroll(i128::from(by) * direction, cx);
+    }
+
+    /// Moves the cursor to the first or last visible column; from there, to the recording's.
     pub(super) fn show_end(&mut self, is_last: bool, cx: &Cx<'_>) {
         for _ in 0..2 {
-            let grid = self.grid(cx, cx.area);
+            let grid = self.grid(cx);
             let column = if is_last {
                 grid.columns.saturating_sub(1)
             } else {
@@ -65,15 +67,12 @@ impl Timeline {
                 return;
             }
             let far = i128::from(u64::MAX);
-            let moved = grid.moved(if is_last { far } else { -far }, Self::bounds(cx));
-            if moved != (grid.from, grid.to) {
-                self.show(moved, cx);
-            }
+            self.scroll(if is_last { far } else { -far }, cx);
         }
     }
 
     pub(super) fn jump(&mut self, is_next: bool, cx: &Cx<'_>) -> Vec<Act> {
-        let grid = self.grid(cx, cx.area);
+        let grid = self.grid(cx);
         let now = Self::column(&grid, self.at(&grid));
         let Some((time, text)) = nearest(cx, now, is_next) else {
             let side = if is_next { "after" } else { "before" };
@@ -87,80 +86,78 @@ impl Timeline {
         vec![Act::Say(text)]
     }
 
-    /// Makes what is selected the window; with one already chosen, what both have in
-    /// common, where there is any.
+    /// Makes the selection the window, or its intersection with an overlapping window.
     pub(super) fn narrow(&mut self, cx: &Cx<'_>) -> Vec<Act> {
-        let grid = self.grid(cx, cx.area);
-        let Some((from, to)) = self.selection(&grid) else {
+        let Some((from, to)) = self.selection(&self.grid(cx)) else {
             return Vec::new();
         };
         self.anchor = None;
         let older = cx.filters.window().unwrap_or((from, to));
-        let common = (from.max(older.0), to.min(older.1));
-        let window = if common.0 < common.1 {
-            common
-        } else {
-            (from, to)
-        };
-        vec![Act::FilterChange(FilterChange::Window(Some(window)))]
+        let common = Some((from.max(older.0), to.min(older.1)));
+        let window = common.filter(|(from, to)| from < to).or(Some((from, to)));
+        vec![Act::FilterChange(FilterChange::Window(window))]
     }
 
     pub(super) fn clicked(&mut self, click: Click, cx: &Cx<'_>) -> Vec<Act> {
-        let layout = self.layout(cx.area);
-        let grid = self.grid(cx, cx.area);
-        let column = click.at.x.checked_sub(layout.left).map(usize::from);
-        let column = column.filter(|column| *column < grid.columns);
-        let row = layout.thread_at(click.at.y);
-        let top = self.list.top(
-            self.listed.get().map_or(0, |listed| listed.threads.len()),
-            usize::from(layout.threads.height),
-        );
-        match click.what {
-            Press::WheelUp | Press::WheelDown => {
-                let is_up = click.what == Press::WheelUp;
-                match (row, column) {
-                    (None, Some(column)) => self.zoom(is_up, grid.edge(column), cx),
-                    _ => {
-                        let command = if is_up { Command::Up } else { Command::Down };
-                        return self.act(command, cx);
-                    }
-                }
+        let rows = self.layout(cx).threads;
+        let grid = self.grid(cx);
+        let chart = Chart::new(cx.theme, cx.area, layout::gutter(cx.area));
+        let column = chart.column_at(click.at.x);
+        let line = (rows.top()..rows.bottom()).contains(&click.at.y);
+        let line = line.then(|| usize::from(click.at.y - rows.y));
+        if let (Some(line), Press::Down | Press::Double) = (line, click.what) {
+            self.with_list(cx, |list, count, height| {
+                list.select(list.top(count, height) + line, count, height);
+            });
+        }
+        match (click.what, column) {
+            (Press::WheelUp | Press::WheelDown, Some(column)) if line.is_none() => {
+                self.zoom(click.what == Press::WheelUp, grid.edge(column), cx);
             }
-            Press::Down => {
-                if let Some(row) = row {
-                    self.select_row(top + row, cx);
-                }
+            (Press::WheelUp, _) => return self.act(Command::Up, cx),
+            (Press::WheelDown, _) => return self.act(Command::Down, cx),
+            (Press::Down, column) => {
                 self.anchor = None;
                 self.pressed = column.map(|column| Self::column(&grid, column));
-                if let Some(column) = column {
-                    self.cursor = Some(grid.edge(column));
+                self.cursor = self.pressed.map(|(from, _)| from).or(self.cursor);
+            }
+            (Press::Double, _) if line.is_some() => return self.act(Command::Only, cx),
+            (Press::Double, Some(column)) => self.zoom(true, grid.edge(column), cx),
+            (Press::Drag, _) if grid.columns > 0 => {
+                let column = usize::from(click.at.x.saturating_sub(chart.plot.x));
+                let edge = grid.edge(column.min(grid.columns - 1));
+                let pressed = self.pressed;
+                if pressed.is_some_and(|(from, _)| self.anchor.is_some() || edge != from) {
+                    (self.anchor, self.cursor) = (pressed, Some(edge));
                 }
             }
-            Press::Double => match (row, column) {
-                (Some(row), _) => {
-                    self.select_row(top + row, cx);
-                    return self.act(Command::Only, cx);
-                }
-                (None, Some(column)) => self.zoom(true, grid.edge(column), cx),
-                (None, None) => {}
-            },
-            Press::Drag => {
-                if let (Some(pressed), Some(last)) = (self.pressed, grid.columns.checked_sub(1)) {
-                    let column = usize::from(click.at.x.saturating_sub(layout.left)).min(last);
-                    let edge = grid.edge(column);
-                    if self.anchor.is_some() || edge != pressed.0 {
-                        self.anchor = Some(pressed);
-                        self.cursor = Some(edge);
-                    }
-                }
-            }
-            Press::Up => {
-                let dragged = self.pressed.take().is_some() && self.anchor.is_some();
-                if dragged {
-                    return self.narrow(cx);
-                }
-            }
+            (Press::Up, _) if self.pressed.take().is_some() => return self.narrow(cx),
+            _ => {}
         }
         Vec::new()
     }
+}
+
+/// Next collection or mark from `after` on, or last one before `before`.
+fn nearest(cx: &Cx<'_>, (before, after): Column, is_next: bool) -> Option<(TimeNs, String)> {
+    let trace = &cx.profile.trace;
+    let takes = takes_process(cx.profile, cx.filters.filter());
+    let collections = trace.collections.iter().filter(|one| takes(one.process));
+    let collections = collections.filter_map(|one| Some((times(one)?.0, Ok(one))));
+    let marks = trace.marks.iter().map(|mark| (mark.time, Err(mark)));
+    let distance = |time: TimeNs| match is_next {
+        // A live profile may hold later events than the screen.
+        true => (time >= after && time <= cx.end).then(|| time.since(after)),
+        false => (time < before).then(|| before.since(time)),
+    };
+    let events = collections.chain(marks);
+    let events = events.filter_map(|(time, event)| Some((distance(time)?, time, event)));
+    let (_, time, event) = events.min_by_key(|(distance, ..)| *distance)?;
+    Some((
+        time,
+        match event {
+            Ok(one) => collection_in_words(one, times(one)?, cx.begin),
+            Err(mark) => format!("mark: {}", mark.text),
+        },
+    ))
 }

@@ -39,11 +39,11 @@ fn a_window_is_selected_with_keys() {
     let screen = driven.keys("<Enter>").screen();
     assert!(screen.contains("0.597-1.493 s ✕"), "{screen}");
     assert!(screen.contains('╞'), "the window is marked: {screen}");
-    // The chart shows the whole recording still; `m` the window alone, and back.
+    // The chart still shows the whole recording; `m` shows the window alone, and back.
     assert!(screen.contains("298.5 ms/col"), "{screen}");
     assert!(driven.keys("m").screen().contains("13.4 ms/col"));
     assert!(driven.screen().contains("the window alone"));
-    // What is selected in it narrows further.
+    // A selection inside the window narrows it.
     let screen = driven.keys("<Home>v<Right><Enter>").screen();
     assert!(screen.contains("0.597-0.624 s ✕"), "{screen}");
     assert!(driven.keys("x").screen().contains("298.5 ms/col"));
@@ -161,7 +161,7 @@ fn what_comes_after_the_hold_is_not_shown() {
     use crate::recordings::PROCESS;
     use crate::tui::live::LiveState;
     use vmscope_records::{ThreadKey, ThreadRole};
-    // After the hold the other thread alone has samples, and there is a mark.
+    // After the pause, only the other thread has samples, and a mark appears.
     let other = ThreadKey(7);
     let grown = |until: u64| {
         let mut recording = Recording::of("jit");
@@ -185,10 +185,10 @@ fn what_comes_after_the_hold_is_not_shown() {
     };
     let (small, live) = grown(100_500);
     let mut driven = Driven::following(small, live, SIZES[0]);
-    let held = driven.keys("4p<Space>").screen();
+    let held = driven.keys("4Xp<Space>").screen();
     let (large, live) = grown(400_500);
     driven.grow(large, live);
-    // Asked anew, it is what it was.
+    // A new answer equals the old one.
     assert_eq!(driven.keys("X<Space>").screen(), held);
     let screen = driven.keys("X<End>}").screen();
     assert!(screen.contains("no collection or mark after"), "{screen}");
@@ -204,7 +204,7 @@ fn a_drag_ends_wherever_the_button_is_let_go() {
     driven.mouse(MouseEventKind::Up(MouseButton::Left), LEFT + 4, 0);
     let screen = driven.screen();
     assert!(screen.contains("0.597-1.493 s ✕"), "{screen}");
-    // What did not begin in the view is none of its business.
+    // Drags that began outside the view have no effect.
     driven.keys("x");
     driven.mouse(MouseEventKind::Down(MouseButton::Left), LEFT + 2, 1);
     driven.mouse(MouseEventKind::Up(MouseButton::Left), LEFT + 4, 0);
@@ -236,7 +236,7 @@ fn where_nothing_is_shown_a_key_that_shows_more_is_told() {
     let screen = driven.keys("m").screen();
     assert!(!screen.contains("No samples"), "{screen}");
     let screen = driven
-        .keys(":names with<Enter>no such name<Enter>")
+        .keys(":names that<Enter>no such name<Enter>")
         .screen();
     assert!(
         screen.contains("No samples with these filters: x removes the newest"),
@@ -257,7 +257,7 @@ fn the_timeline_is_of_the_samples_that_are_kept() {
     let mut driven = Driven::with_theme(profile, SIZES[1], crate::tui::testing::THEME);
     let screen = driven.keys("4<Home>").screen();
     assert!(screen.contains(&format!(" from {from:.0} s")), "{screen}");
-    // The first column is of the first samples that are kept.
+    // The first column starts at the first kept sample.
     assert!(screen.contains(&format!("{from:.3} s ")), "{screen}");
     driven.keys("y");
     let Some(Effect::Copy(text)) = driven.effects.pop() else {

@@ -1,6 +1,6 @@
-//! What is at the cursor or selected, in words; what the signs mean.
+//! Words about the cursor or the selection; legend.
 
-use super::chart::unit;
+use super::drawn::unit;
 use super::layout::Layout;
 use super::{Column, Timeline};
 use crate::present::names::{region_letter, region_name};
@@ -10,62 +10,66 @@ use crate::queries::by_region::{self, ByRegion};
 use crate::queries::time_grid::Grid;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
+use crate::tui::widgets::chart::ms;
+use crate::tui::widgets::pane::{Bit, Pane};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 use vmscope_symbolizer::Region;
 
 impl Timeline {
-    /// What is at the cursor, or selected, in words.
-    pub(super) fn draw_words(
-        &self,
-        cx: &Cx<'_>,
-        frame: &mut Frame<'_>,
-        layout: &Layout,
-        grid: &Grid,
-    ) {
-        let width = usize::from(layout.cursor.width);
-        let line = |at: u16| Rect {
-            y: layout.cursor.y + at,
-            height: layout.cursor.height.min(1),
-            ..layout.cursor
-        };
+    pub(super) fn draw_words(&self, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect, grid: &Grid) {
+        let theme = cx.theme;
+        let pane = Pane { theme, area };
         let at = self.at(grid);
         let (role, words) = match self.selection(grid) {
             Some(selected) => (Role::Match, self.selected_words(cx, grid, selected)),
             None => {
-                let whole = self.column_words(cx, grid, at, 12);
-                let words = if text::width(&whole) >= width {
-                    self.column_words(cx, grid, at, 4)
-                } else {
-                    whole
+                let whole = self.column_words(cx, grid, at, false);
+                let words = match text::width(&whole) >= pane.columns() {
+                    true => self.column_words(cx, grid, at, true),
+                    false => whole,
                 };
                 (Role::Text, words)
             }
         };
-        let words = text::line(&format!(" {words}"), width);
-        let first = Line::styled(words, cx.theme.style(role));
-        frame.render_widget(first, line(0).intersection(frame.area()));
-        if layout.cursor.height < 2 {
-            return;
-        }
-        let lanes = self.lanes.get();
-        let notes = lanes.and_then(|lanes| {
+        pane.line(frame, 0, &[(role, format!(" {words}"))]);
+        let notes = self.lanes.get().and_then(|lanes| {
             let column = grid.column_in(&lanes.grid, at)?;
-            lanes.notes.get(column)
+            lanes.notes.get(column).filter(|notes| !notes.is_empty())
         });
-        let notes = notes.map_or_else(String::new, |notes| notes.join("; "));
-        let words = text::line(&format!(" {notes}"), width);
-        let second = Line::styled(words, cx.theme.style(Role::Strong));
-        frame.render_widget(second, line(1).intersection(frame.area()));
+        let (role, words) = match notes {
+            Some(notes) => (Role::Strong, notes.join("; ")),
+            None => (Role::Dim, self.letters()),
+        };
+        pane.line(frame, 1, &[(role, format!(" {words}"))]);
+    }
+
+    /// Legend of the letters in the rows of threads and pauses.
+    fn letters(&self) -> String {
+        let mut words = match self.heights {
+            true => String::new(),
+            false => "threads: small letters below half a CPU".to_owned(),
+        };
+        let Some(lanes) = self.lanes.get().filter(|lanes| !lanes.letters.is_empty()) else {
+            return words;
+        };
+        let names = lanes.letters.iter();
+        let mut names: Vec<String> = names.map(|(c, name)| format!("{c} {name}")).collect();
+        if lanes.has_counts {
+            names.push("2-9 so many".to_owned());
+        }
+        if !words.is_empty() {
+            words += "; ";
+        }
+        words + "collections: " + &names.join(", ")
     }
 
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts and nanoseconds are below 2^52"
     )]
-    fn column_words(&self, cx: &Cx<'_>, grid: &Grid, at: usize, letters: usize) -> String {
-        let (from, to): Column = Self::column(grid, at);
+    fn column_words(&self, cx: &Cx<'_>, grid: &Grid, at: usize, is_short: bool) -> String {
+        let (from, to) = Self::column(grid, at);
         let digits = if grid.column_ns() < 1_000_000 { 6 } else { 3 };
         let mut words = format!("{:.*} s", digits, cx.seconds(from));
         let Some((counts, promised)) = self.regions(grid, at) else {
@@ -79,7 +83,7 @@ impl Timeline {
             words += &format!("  {busy:.2} {}", unit(cx));
         }
         words += &format!("  {}", some(samples, "sample", "samples"));
-        // CPU time is read some times a second: of less than a second little is known.
+        // CPU time has a resolution of several readings per second.
         if let Some(promised) = promised.filter(|_| ns >= 1_000_000_000) {
             words += &format!(" of ~{promised:.0} promised");
         }
@@ -87,27 +91,29 @@ impl Timeline {
         regions.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
         for (count, region) in regions.into_iter().filter(|(count, _)| *count > 0) {
             let share = ratio(count, samples) * 100.0;
-            words += &format!("  {} {share:.0}%", short(region, letters));
+            words += &format!(
+                "  {} {share:.0}%",
+                name(region, cx.profile.is_native(), is_short)
+            );
         }
         words
     }
 
     fn selected_words(&self, cx: &Cx<'_>, grid: &Grid, (from, to): Column) -> String {
         let columns = grid.columns_of(from, to);
-        let mut sum = ByRegion::default();
-        for column in columns.map_or(0..0, |(first, last)| first..last + 1) {
-            if let Some((counts, _)) = self.regions(grid, column) {
-                by_region::add(&mut sum, counts);
-            }
-        }
-        let samples = some(sum.iter().sum(), "sample", "samples");
-        let length = super::lanes::ms(to.since(from).0);
+        let columns = columns.map_or(0..0, |(first, last)| first..last + 1);
+        let counts = columns.filter_map(|column| self.regions(grid, column));
+        let samples = counts.map(|(counts, _)| counts.iter().sum::<u64>()).sum();
+        let samples = some(samples, "sample", "samples");
+        let length = ms(to.since(from).0);
         let (from, to) = (cx.seconds(from), cx.seconds(to));
         format!(
-            "selected {from:.3}-{to:.3} s ({length}), {samples}: Enter takes it as the window, Esc gives up"
+            "selected {from:.3}-{to:.3} s ({length}), {samples}: Enter takes it as the window, \
+             Esc gives up"
         )
     }
 
+    /// Draws the regions' signs, with names and shares in the available width.
     pub(super) fn draw_legend(
         &self,
         cx: &Cx<'_>,
@@ -115,7 +121,7 @@ impl Timeline {
         layout: &Layout,
         hidden: usize,
     ) {
-        let theme = cx.theme;
+        let (theme, area) = (cx.theme, layout.legend);
         let mut sum = ByRegion::default();
         if let Some(activity) = self.activity.get() {
             for column in 0..activity.grid.columns {
@@ -123,7 +129,6 @@ impl Timeline {
             }
         }
         let total = sum.iter().sum();
-        let width = usize::from(layout.legend.width);
         let mut note = match hidden {
             0 => String::new(),
             n => format!(" +{n} rows"),
@@ -131,60 +136,45 @@ impl Timeline {
         if cx.profile.time_buckets.dropped() > 0 {
             note += &format!(" from {:.0} s", cx.seconds(cx.kept().0));
         }
-        let sizes = [(12, true), (12, false), (4, false)];
-        let of_size = |(letters, shares): (usize, bool)| -> Vec<Span<'static>> {
-            let regions = Region::ALL
-                .into_iter()
-                .zip(sum)
-                .filter(|(_, count)| *count > 0);
-            let mut spans = Vec::new();
-            for (region, n) in regions {
-                let (fill, letter) = (theme.fill(region), region_letter(region));
-                let sign = if fill == letter {
-                    format!(" {letter}")
-                } else {
-                    format!(" {fill}{letter}")
+        let width = |bits: &[Bit]| -> usize { bits.iter().map(|(_, bit)| text::width(bit)).sum() };
+        let of_size = |(is_short, has_shares): (bool, bool)| -> Vec<Bit> {
+            let regions = Region::ALL.into_iter().zip(sum);
+            let regions = regions.filter(|(_, count)| *count > 0);
+            let bits = regions.flat_map(|(region, n)| {
+                let sign = match (theme.fill(region), region_letter(region)) {
+                    (fill, letter) if fill == letter => format!(" {letter}"),
+                    (fill, letter) => format!(" {fill}{letter}"),
                 };
-                spans.push(Span::styled(sign, theme.style(Role::Region(region))));
-                let name: String = short(region, letters).to_owned();
-                let share = match shares {
+                let share = match has_shares {
                     true => format!(" {:.0}%", ratio(n, total) * 100.0),
                     false => String::new(),
                 };
-                spans.push(Span::raw(format!(" {name}{share} ")));
-            }
-            spans
+                let words = format!(
+                    " {}{share} ",
+                    name(region, cx.profile.is_native(), is_short)
+                );
+                [(Role::Region(region), sign), (Role::Text, words)]
+            });
+            bits.chain([(Role::Warning, note.clone())]).collect()
         };
-        let needed = |spans: &[Span<'_>]| -> usize { spans.iter().map(Span::width).sum() };
-        let all = sizes.into_iter().map(of_size);
-        let mut last = Vec::new();
-        for spans in all {
-            let fits = needed(&spans) + text::width(&note) <= width;
-            last = spans;
-            if fits {
-                break;
-            }
+        let room = usize::from(area.width);
+        let sizes = [(false, true), (false, false)].into_iter().map(of_size);
+        let fitting = sizes.into_iter().find(|bits| width(bits) <= room);
+        let mut bits = fitting.unwrap_or_else(|| of_size((true, false)));
+        let (rows, threads) = (usize::from(layout.threads.height), self.threads().len());
+        let words = format!(" {rows} of {} threads", count(threads as u64));
+        if threads > rows && width(&bits) + words.len() <= room {
+            bits.push((Role::Dim, words));
         }
-        let left = width.saturating_sub(needed(&last) + text::width(&note));
-        last.push(Span::styled(note, theme.style(Role::Warning)));
-        let threads = self.listed.get().map_or(0, |listed| listed.threads.len());
-        let rows = usize::from(layout.threads.height);
-        if threads > rows {
-            let words = format!(" {rows} of {} threads", count(threads as u64));
-            if words.len() <= left {
-                last.push(Span::styled(words, theme.style(Role::Dim)));
-            }
-        }
-        frame.render_widget(Line::from(last), layout.legend.intersection(frame.area()));
+        Pane { theme, area }.line(frame, 0, &bits);
     }
 }
 
-/// A region's name, in few letters where there is little room.
-fn short(region: Region, letters: usize) -> &'static str {
-    if letters > 4 {
-        return region_name(region);
-    }
+/// Name of a region, or an abbreviation.
+fn name(region: Region, is_native: bool, is_short: bool) -> &'static str {
     match region {
+        _ if !is_short => region_name(region, is_native),
+        Region::Vm if is_native => "prog",
         Region::Generated => "gen",
         Region::Interpreter => "int",
         Region::Gc => "coll",

@@ -1,5 +1,4 @@
-//! The accuracy as lines of text of a width, each of them of an item that can be selected or
-//! of none.
+//! Accuracy as lines of a given width; a line may belong to a selectable item.
 
 use crate::present::names::{region_letter, region_name};
 use crate::present::numbers::{count, percent, ratio};
@@ -10,35 +9,34 @@ use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::pane::Bit;
 use vmscope_symbolizer::summary::Quality;
 
-/// What can be selected.
+/// Selectable item, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A line, by its index.
+    /// Limit.
     Line(usize),
-    /// A thread's row.
+    /// Row of a thread.
     Thread(usize),
-    /// A part's row.
+    /// Row of a part.
     Exact(usize),
-    /// An entry's row.
+    /// Row of an entry.
     Nameless(usize),
 }
 
-/// A line on the screen, and of which item.
+/// Line with its item.
 pub type Flowing = (Option<Item>, Vec<Bit>);
 
-/// Columns before a text: the samples and their share.
+/// Width of samples and share before a text.
 const NUMBERS: usize = 19;
 
-/// What an item says, for searching.
+/// Text of an item, for searches.
 pub fn text_of(all: &Accuracy, item: Item) -> String {
     let text = match item {
         Item::Line(index) => {
             (all.lines.get(index)).map(|line| format!("{} {}", line.text, line.remedy))
         }
         Item::Thread(index) => all.threads.get(index).map(|row| row.name.clone()),
-        Item::Exact(index) => {
-            (all.exact.get(index)).map(|row| format!("{} {}", region_name(row.region), row.part))
-        }
+        Item::Exact(index) => (all.exact.get(index))
+            .map(|row| format!("{} {}", region_name(row.region, all.is_native), row.part)),
         Item::Nameless(index) => {
             (all.nameless.get(index)).map(|row| format!("{} {}", row.name, row.place))
         }
@@ -46,7 +44,7 @@ pub fn text_of(all: &Accuracy, item: Item) -> String {
     text.unwrap_or_default()
 }
 
-/// What limits the truth, by kind.
+/// Limits by kind.
 pub fn limits(all: &Accuracy, theme: &Theme, columns: usize) -> Vec<Flowing> {
     let mut flow: Vec<Flowing> = Vec::new();
     if all.lines.is_empty() {
@@ -67,11 +65,8 @@ pub fn limits(all: &Accuracy, theme: &Theme, columns: usize) -> Vec<Flowing> {
             let samples = line.samples.map_or_else(String::new, count);
             let share = all.share(line).map_or_else(String::new, percent);
             let mut numbers = format!("{}{} ", text::right(&samples, 10), text::right(&share, 8));
-            // The share has a column of its own.
-            let said = format!(
-                "({share}) ",
-                share = all.share(line).map_or_else(String::new, percent)
-            );
+            // The text repeats the share column.
+            let said = format!("({share}) ");
             let text = line.text.strip_prefix(&said).unwrap_or(&line.text);
             let sentence = wrap(text, room, 0);
             for piece in sentence.lines() {
@@ -97,7 +92,7 @@ pub fn limits(all: &Accuracy, theme: &Theme, columns: usize) -> Vec<Flowing> {
     flow
 }
 
-/// The tables.
+/// Tables of exactness, delivery and unnamed samples.
 pub fn tables(all: &Accuracy, theme: &Theme, columns: usize) -> Vec<Flowing> {
     let mut flow: Vec<Flowing> = Vec::new();
     exactness(all, theme, columns, &mut flow);
@@ -115,7 +110,7 @@ fn head(flow: &mut Vec<Flowing>, title: &str, remark: &str, columns: String) {
     flow.push((None, vec![(Role::Dim, columns)]));
 }
 
-/// The parts of a quality, in the order of the columns.
+/// Quality in column order.
 pub fn worths(quality: &Quality) -> [u64; 5] {
     [
         quality.exact,
@@ -144,7 +139,7 @@ fn exactness(all: &Accuracy, theme: &Theme, columns: usize, flow: &mut Vec<Flowi
     );
     for (index, row) in all.exact.iter().enumerate() {
         let total = row.quality.total();
-        let region = region_name(row.region);
+        let region = region_name(row.region, all.is_native);
         let label = match row.part.as_str() {
             "" => region.to_owned(),
             part => format!("{region}: {part}"),
@@ -178,7 +173,7 @@ fn exactness(all: &Accuracy, theme: &Theme, columns: usize, flow: &mut Vec<Flowi
     flow.push((None, Vec::new()));
 }
 
-/// A count that is worked out, for people.
+/// Rounded count.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -213,7 +208,7 @@ fn threads(all: &Accuracy, theme: &Theme, columns: usize, flow: &mut Vec<Flowing
         let arrived = arrived.map(|promised| row.samples as f64 / promised);
         let promised = row.promised.map_or_else(|| "?".to_owned(), whole);
         let words = arrived.map_or_else(String::new, |share| format!("{:.1}%", share * 100.0));
-        // Of a few samples one more or less is chance.
+        // Small counts vary by chance.
         let is_low = arrived.is_some_and(|share| share < 0.95) && row.promised > Some(100.0);
         let role = if is_low { Role::Warning } else { Role::Text };
         let mut bits = vec![

@@ -1,11 +1,10 @@
-//! What the view shows, for copying and exporting.
+//! Document of the view, for copying and exporting.
 
 use super::flow::worths;
 use crate::present::document::{Document, Part, Table, Value};
 use crate::present::names::region_name;
 use crate::queries::accuracy::{ABOUT, Accuracy};
 
-/// All of it.
 pub fn shown(all: &Accuracy) -> Document {
     let columns = ["about", ">samples", ">share", "what", "helps"];
     let mut lines = Table::new("What limits the truth", &columns);
@@ -32,7 +31,7 @@ pub fn shown(all: &Accuracy) -> Document {
     let mut exact = Table::new("Exactness", &columns);
     for row in &all.exact {
         let mut cells = vec![
-            Value::Text(region_name(row.region).to_owned()),
+            Value::Text(region_name(row.region, all.is_native).to_owned()),
             Value::Text(row.part.clone()),
             Value::Count(row.quality.total()),
         ];

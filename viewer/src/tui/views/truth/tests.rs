@@ -43,6 +43,9 @@ fn a_line_leads_to_what_it_concerns() {
     // A part: its region and tier.
     let screen = driven.keys("X9/generated C1<Enter><Enter>").screen();
     assert!(screen.contains("tier C1"), "{screen}");
+    // The filter hides how many samples were expected, but CPU time was read.
+    let screen = driven.keys("9").screen();
+    assert!(!screen.contains("CPU time was read"), "{screen}");
     // A limit concerns nothing that could be shown.
     let screen = driven.keys("X9/nice 0<Enter><Enter>").screen();
     assert!(screen.contains("in particular"), "{screen}");

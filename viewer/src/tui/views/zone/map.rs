@@ -1,4 +1,4 @@
-//! The map: which zone, which time and which cell is looked at.
+//! State of the map: zone, time, cursor.
 
 mod act;
 mod shown;
@@ -12,32 +12,31 @@ use crate::tui::widgets::search::Search;
 use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
 use vmscope_symbolizer::zone::{Residency, ZoneRange};
 
-/// Said where there is no zone.
+/// Message for recordings without a zone.
 pub const NO_ZONE: &str = "This recording has no code zone: nothing told what is in generated \
     code. Native programs have none; of a JVM, `vmscope attach PID` reads it, and V8 tells it when \
     `vmscope record -- node FILE` starts it. m shows samples by address.";
 
-/// The map.
 #[derive(Clone, Debug, Default)]
 pub struct Map {
     zone: Option<(ProcessKey, u64)>,
-    /// When; at the end of what is shown where it was not chosen.
+    /// Chosen time; `None` for the end of the window.
     time: Option<TimeNs>,
-    /// The time before the last step.
+    /// Time before the last step.
     before: Option<TimeNs>,
     by_changes: bool,
-    /// Whether cells are digits of heat.
+    /// Whether cells show heat as digits.
     pub(super) as_heat: bool,
     /// How often a cell's bytes were halved.
     zoom: u32,
-    /// The address of the cursor.
+    /// Cursor address.
     at: Option<u64>,
     search: Search,
-    cells: Fetched<Wanted, (ZoneSamples, Cells)>,
+    pub(super) cells: Fetched<Wanted, (ZoneSamples, Cells)>,
 }
 
 impl Map {
-    /// The zone that is shown: the one chosen, else that with most samples.
+    /// The chosen zone, else the zone with most samples.
     pub fn zone<'a>(&self, ground: &'a ZoneSamples) -> Option<&'a ZoneRange> {
         let chosen = self
             .zone
@@ -45,31 +44,30 @@ impl Map {
         chosen.or_else(|| ground.hottest_zone())
     }
 
-    /// The time that is shown.
+    /// Time on the screen.
     pub fn time(&self, cx: &Cx<'_>) -> TimeNs {
         let (from, to) = cx.window();
-        // The window ends before the instant that it is named by.
+        // A window's end is exclusive.
         let last = TimeNs(to.0.saturating_sub(1)).max(from);
         self.time
             .unwrap_or(last)
             .clamp(cx.begin, cx.end.max(cx.begin))
     }
 
-    /// How the zone is laid out on the screen.
     pub fn grid(&self, zone: &ZoneRange, cx: &Cx<'_>) -> Grid {
         let at = self.at.unwrap_or(zone.start);
         Grid::of(zone, Places::of(cx.area).map, self.zoom, at)
     }
 
-    /// The address of the cursor's cell.
+    /// Start address of the cursor's cell.
     pub fn cursor(&self, zone: &ZoneRange, grid: &Grid) -> u64 {
         let at = self.at.unwrap_or(zone.start);
         let inside = at.clamp(zone.start, zone.end.saturating_sub(1)) - zone.start;
         zone.start + inside / grid.bytes * grid.bytes
     }
 
-    /// The cells with what they answer, where that is what is laid out now: others would
-    /// stand at wrong addresses.
+    /// The newest answer, if computed for the current layout: other cells would have wrong
+    /// addresses.
     pub fn fitting(&self, zone: &ZoneRange, grid: &Grid, cx: &Cx<'_>) -> Option<(&Wanted, &Cells)> {
         let (of, _) = self.cells.answered()?;
         let fits = of.zone == (zone.process, zone.start)
@@ -79,13 +77,13 @@ impl Map {
         cells.map(|(_, cells)| (of, cells))
     }
 
-    /// The time of the cells that are drawn; the one wanted where there are none.
+    /// Time of the drawn cells; before an answer, the wanted time.
     fn drawn_time(&self, zone: &ZoneRange, grid: &Grid, cx: &Cx<'_>) -> TimeNs {
         let fitting = self.fitting(zone, grid, cx);
         fitting.map_or_else(|| self.time(cx), |(of, _)| of.time)
     }
 
-    /// What lies in the cursor's cell, by address.
+    /// Residencies in the cursor's cell, by address.
     pub fn here<'a>(&self, ground: &'a ZoneSamples, cx: &Cx<'_>) -> Vec<&'a Residency> {
         let Some(zone) = self.zone(ground) else {
             return Vec::new();
@@ -106,7 +104,7 @@ impl Map {
             .collect()
     }
 
-    /// The constituent with most samples in the cursor's cell, else the largest.
+    /// Constituent with most samples in the cursor's cell; among equals, the largest.
     pub fn chosen<'a>(&self, ground: &'a ZoneSamples, cx: &Cx<'_>) -> Option<&'a Residency> {
         let here = self.here(ground, cx);
         let zone = self.zone(ground)?;
@@ -115,7 +113,7 @@ impl Map {
         here.iter().max_by_key(key).copied()
     }
 
-    /// What the cursor's cell is, where nothing is told to lie in it.
+    /// Name of an unoccupied cell.
     pub fn gap(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> &'static str {
         let cell = self.zone(ground).and_then(|zone| {
             let grid = self.grid(zone, cx);

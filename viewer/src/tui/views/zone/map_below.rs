@@ -1,4 +1,4 @@
-//! What stands below and beside the map: kinds, the time, what is under the cursor.
+//! Lines below and beside the map: kinds, time, details.
 
 use super::map::Map;
 use super::map_grid::{Places, TIME};
@@ -87,7 +87,7 @@ impl Map {
         );
     }
 
-    /// What is under the cursor, in two lines.
+    /// Details of the cursor's cell, two lines.
     fn told(
         &self,
         (of, cells): (&Wanted, &Cells),
@@ -152,7 +152,7 @@ impl Map {
     }
 }
 
-/// What is said of code that forked processes have in common.
+/// Remark about forked processes.
 fn forks(zone: &ZoneRange) -> String {
     match (zone.forks, zone.is_forked) {
         (0, false) => String::new(),

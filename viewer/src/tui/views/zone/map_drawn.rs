@@ -28,7 +28,6 @@ use ratatui::layout::Rect;
 use vmscope_symbolizer::zone::ZoneRange;
 
 impl Map {
-    /// Draws the map.
     pub fn draw_map(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let Some(zone) = self.zone(ground) else {
             return say(NO_ZONE, cx, frame, area);
@@ -145,7 +144,7 @@ impl Map {
     }
 }
 
-/// Heat as a digit from 1 to 9.
+/// Heat as a digit, 1 to 9.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,34 +1,31 @@
-//! Where the map's parts and cells are on the screen.
+//! Screen layout of the map.
 
 use super::pane::side;
 use ratatui::layout::{Position, Rect};
 use vmscope_symbolizer::zone::ZoneRange;
 
-/// A cell is no smaller.
+/// Minimum size of a cell, in bytes.
 pub const LEAST_BYTES: u64 = 16;
 /// Left of the cells: their address; right of them: the row's samples.
 pub const LEFT: u16 = 10;
 const RIGHT: u16 = 14;
-/// Columns of the legend at the side of a wide screen.
+/// Width of the legend on wide screens.
 const SIDE: u16 = 47;
 const ABOVE: u16 = 1;
 const BELOW: u16 = 5;
 /// Before the time line.
 pub const TIME: u16 = 12;
 
-/// Where the map's parts are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
     /// The cells alone.
     pub map: Rect,
-    /// The time line.
     pub line: Rect,
-    /// The kinds, where there is room at the side.
+    /// Legend of kinds, on wide screens.
     pub side: Option<Rect>,
 }
 
 impl Places {
-    /// In an area.
     pub fn of(area: Rect) -> Self {
         let side = side(area, SIDE);
         let wide = side.map_or(area.width, |side| side.x.saturating_sub(area.x + 1));
@@ -52,27 +49,24 @@ impl Places {
     }
 }
 
-/// How a zone is laid out on the screen.
+/// Cells of a zone on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// The address of the first cell on the screen.
+    /// Address of the first visible cell.
     pub first: u64,
-    /// Bytes of a cell.
     pub bytes: u64,
-    /// Cells in a row.
     pub columns: u16,
-    /// Rows on the screen.
     pub rows: u16,
 }
 
 impl Grid {
-    /// All of the zone, or with `zoom` a part of it around `at`.
+    /// Shows the whole zone; with `zoom`, a part around `at`.
     pub fn of(zone: &ZoneRange, map: Rect, zoom: u32, at: u64) -> Self {
         let cells = (u64::from(map.width) * u64::from(map.height)).max(1);
         let size = zone.end - zone.start;
         let whole = size.div_ceil(cells).max(LEAST_BYTES);
         let whole = whole.checked_next_power_of_two().unwrap_or(1 << 63);
-        // Three quarters of that, where it is enough: less of the screen stays empty.
+        // Three quarters, if enough: less screen stays empty.
         let less = whole / 4 * 3;
         let whole = if less >= LEAST_BYTES && less >= size.div_ceil(cells) {
             less
@@ -95,19 +89,17 @@ impl Grid {
         }
     }
 
-    /// Bytes of a row.
     pub fn row_bytes(&self) -> u64 {
         self.bytes.saturating_mul(u64::from(self.columns)).max(1)
     }
 
-    /// How many cells are on the screen.
     pub fn cells(&self, zone: &ZoneRange) -> usize {
         let left = (zone.end.saturating_sub(self.first)).div_ceil(self.bytes);
         let room = usize::from(self.columns) * usize::from(self.rows);
         usize::try_from(left).unwrap_or(usize::MAX).min(room)
     }
 
-    /// The address of the cell at a place on the screen.
+    /// Address of a cell at a screen position.
     pub fn address(&self, zone: &ZoneRange, map: Rect, at: Position) -> Option<u64> {
         if !map.contains(at) {
             return None;

@@ -1,4 +1,4 @@
-//! What ranges of addresses, zones and sizes are called.
+//! Names of address ranges, zones and entries.
 
 use crate::tui::views::Cx;
 use vmscope_records::ProcessKey;
@@ -6,10 +6,9 @@ use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::addresses::{Owner, Stretch};
 use vmscope_symbolizer::zone::Residencies;
 
-/// From here on, x86-64's kernel has its modules.
+/// First address of x86-64 kernel modules.
 const KERNEL_MODULES: u64 = 0xffff_ffff_a000_0000;
 
-/// What a stretch is called.
 pub fn of_stretch(stretch: &Stretch, residencies: &Residencies, cx: &Cx<'_>) -> String {
     match stretch.owner {
         Owner::Module(module) => {
@@ -23,15 +22,14 @@ pub fn of_stretch(stretch: &Stretch, residencies: &Residencies, cx: &Cx<'_>) -> 
     }
 }
 
-/// The same where there is little room.
+/// Short name, for narrow pieces.
 pub fn short(name: &str) -> &str {
     let name = name.strip_prefix("code ").unwrap_or(name);
     let library = name.find(".so").filter(|at| *at > 0);
     library.and_then(|at| name.get(..at)).unwrap_or(name)
 }
 
-/// What a code zone is called: with its number where there are several, and its process
-/// where several have one.
+/// Name of a code zone: with a number among several zones, with a pid among several processes.
 pub fn of_zone(process: ProcessKey, start: u64, residencies: &Residencies, cx: &Cx<'_>) -> String {
     let mut name = "code zone".to_owned();
     let of_process = || {
@@ -55,13 +53,12 @@ pub fn of_zone(process: ProcessKey, start: u64, residencies: &Residencies, cx: &
     name
 }
 
-/// An entry's name where there is little room: a method's class without its package, no
-/// parameters.
+/// Short name of an entry: class without package, no parameters.
 pub fn of_entry(entry: EntryId, cx: &Cx<'_>) -> String {
     let Some(entry) = cx.profile.entries.get(entry as usize) else {
         return String::new();
     };
-    // A regular expression's parentheses are none of parameters.
+    // Regular expressions may contain parentheses, too.
     let has_parameters = entry.name.ends_with(')');
     let name = entry.name.split('(').next();
     let name = name.filter(|name| has_parameters && !name.is_empty());

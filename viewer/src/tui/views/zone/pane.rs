@@ -12,24 +12,22 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use vmscope_symbolizer::Stop;
 
-/// Minimum width of a screen with a list at the side.
+/// Minimum screen width for a side list.
 const WIDE: u16 = 120;
 
-/// Minimum share of the hottest column's or cell's samples that makes another one hot.
+/// Minimum share of the maximum for a hot column or cell.
 pub const HOT: f64 = 0.25;
 
-/// Most palette lines for single ranges or zones.
+/// Maximum number of palette lines for ranges or zones.
 pub const MAX_CHOICES: u16 = 1_000;
 
 /// A pane: one drawing of the same samples.
 pub trait Pane {
-    /// Text of the breadcrumb.
     fn crumb(&self) -> &'static str;
 
-    /// Commands of the other pane, and the message for them.
+    /// Commands of the other pane, with their message.
     fn missing(&self) -> (&'static [Command], &'static str);
 
-    /// Executes a command.
     fn act(&mut self, command: Command, samples: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act>;
 
     /// Returns to the previous zoom; `false` without one.
@@ -40,35 +38,31 @@ pub trait Pane {
         false
     }
 
-    /// Handles a mouse event.
     fn click(&mut self, click: Click, samples: &ZoneSamples, cx: &Cx<'_>) -> Vec<Act>;
 
     /// Asks for the picture of new samples.
     fn ask(&mut self, samples: &ZoneSamples, cx: &Cx<'_>) -> Option<Question>;
 
-    /// Takes the answer.
     fn take(&mut self, ended: QuestionId);
 
     /// Whether an answer is due.
     fn is_pending(&self) -> bool;
 
-    /// Samples of the picture; the newest samples may be ahead of it.
+    /// Samples of the picture, possibly older than the newest samples.
     fn samples(&self) -> Option<&ZoneSamples>;
 
     /// Searches and selects; see [`View::find`](crate::tui::views::View::find).
     fn find(&mut self, pattern: &str, find: Find, samples: &ZoneSamples, cx: &Cx<'_>) -> bool;
 
-    /// Draws the pane.
     fn draw(&self, samples: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect);
 
     /// Content for copying and exporting; `None` after a stop.
     fn shown(&self, samples: &ZoneSamples, cx: &Cx<'_>, stop: &Stop) -> Option<Document>;
 
-    /// Palette lines.
     fn choices(&self, samples: &ZoneSamples, cx: &Cx<'_>) -> Vec<Choice>;
 }
 
-/// Area of a list of so many columns at the side of a wide screen.
+/// Side list on wide screens.
 pub fn side(area: Rect, columns: u16) -> Option<Rect> {
     (area.width >= WIDE).then(|| Rect {
         x: area.right().saturating_sub(columns),
@@ -77,7 +71,7 @@ pub fn side(area: Rect, columns: u16) -> Option<Rect> {
     })
 }
 
-/// Draws a text, cut off at the end of the screen.
+/// Draws a text, cut at the screen's edge.
 pub fn put(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, columns: usize, style: Style) {
     if buffer.area.contains(Position::new(x, y)) {
         let columns = columns.min(usize::from(buffer.area.right() - x));

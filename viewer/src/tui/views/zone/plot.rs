@@ -1,4 +1,4 @@
-//! The plot: what is selected, included and zoomed to.
+//! State of the plot: selection, included ranges, zoom.
 
 mod act;
 mod shown;
@@ -15,24 +15,23 @@ use vmscope_symbolizer::addresses::{Owner, Stretch};
 /// All addresses.
 const ALL: (u64, u64) = (0, u64::MAX);
 
-/// The plot.
 #[derive(Clone, Debug)]
 pub struct Plot {
     left_out: Vec<Owner>,
     range: (u64, u64),
     before: Vec<(u64, u64)>,
     after: Vec<(u64, u64)>,
-    /// The address of the cursor's column; the hottest one's before it was moved.
+    /// Address of the cursor's column; `None` for the hottest column.
     at: Option<u64>,
-    /// Where a selection began.
+    /// Start address of a selection.
     mark: Option<u64>,
     dragged: bool,
     search: Search,
-    /// Which stretch of the list is selected; the cursor's own where none is.
+    /// Selected stretch of the list; `None` for the cursor's stretch.
     listed: Option<Owner>,
     /// Order of the list.
     pub(super) table: Table,
-    fetched: Fetched<Wanted, (ZoneSamples, Columns)>,
+    pub(super) fetched: Fetched<Wanted, (ZoneSamples, Columns)>,
 }
 
 impl Default for Plot {
@@ -66,24 +65,22 @@ impl Plot {
         at.or_else(|| columns.hottest())
     }
 
-    /// The columns that are selected.
+    /// First and last selected column.
     pub fn selection(&self) -> Option<(usize, usize)> {
         let columns = self.columns()?;
         let (mark, cursor) = (columns.column_of(self.mark?)?, self.cursor()?);
         Some((mark.min(cursor), mark.max(cursor)))
     }
 
-    /// Whether a stretch is shown.
     pub fn includes(&self, owner: Owner) -> bool {
         !self.left_out.contains(&owner)
     }
 
-    /// Whether the plot shows less than all addresses.
     pub fn is_zoomed(&self) -> bool {
         self.range != ALL
     }
 
-    /// The stretch that is selected in the list.
+    /// Index of the stretch selected in the list.
     pub fn listed(&self, ground: &ZoneSamples) -> Option<usize> {
         let stretches = &ground.addresses.stretches;
         let listed = self.listed.and_then(|owner| {
@@ -97,7 +94,7 @@ impl Plot {
         })
     }
 
-    /// The entry under the cursor.
+    /// Hottest entry in the cursor's column.
     fn entry(&self) -> Option<EntryId> {
         let bar = self.columns()?.bars.get(self.cursor()?)?.as_ref()?;
         bar.top.map(|(entry, _)| entry)
@@ -113,7 +110,7 @@ impl Plot {
         }
     }
 
-    /// To the nearest column beside the cursor that has a bar and that `fits` takes.
+    /// Moves to the nearest column with a bar that `fits` accepts.
     fn step(&mut self, back: bool, fits: impl Fn(u64) -> bool) {
         let Some((columns, now)) = self.columns().zip(self.cursor()) else {
             return;
@@ -141,7 +138,7 @@ impl Plot {
         self.mark = None;
     }
 
-    /// The addresses of some columns.
+    /// Address range of columns.
     fn addresses(&self, (from, to): (usize, usize)) -> Option<(u64, u64)> {
         let bars = &self.columns()?.bars;
         let mut bars = bars.get(from..=to)?.iter().flatten();
@@ -157,7 +154,7 @@ impl Plot {
             let half = (width / 8).max(1);
             let columns = self.columns()?;
             let piece = columns.bars.get(cursor)?.as_ref()?.piece;
-            // A stretch first, then a part of it.
+            // First zoom to the stretch, then to parts.
             let piece = columns.pieces.get(piece)?;
             if columns.pieces.len() > 1 {
                 return Some((piece.start, piece.end));

@@ -1,4 +1,4 @@
-//! What stands below the plot: ranges, names, what is under the cursor.
+//! Lines below the plot: ranges, names, details.
 
 use super::names;
 use super::pane::put;
@@ -39,7 +39,7 @@ impl Plot {
         put(buffer, (area.x, y + 4), &text, columns, style);
     }
 
-    /// Names in two rows, those with most samples first, as far as there is room.
+    /// Draws names in two rows, most samples first.
     fn draw_names(
         &self,
         columns: &Columns,
@@ -75,7 +75,6 @@ impl Plot {
         }
     }
 
-    /// What there is under the cursor, or selected.
     fn told(&self, ground: &ZoneSamples, columns: &Columns, cx: &Cx<'_>) -> String {
         let total = ground.addresses.total;
         let selection = self.selection().filter(|(from, to)| from < to);
@@ -119,8 +118,7 @@ impl Plot {
     }
 }
 
-/// The ranges' names with their shares, those with most samples first: a range that is too
-/// narrow for its name has none.
+/// Draws names and shares of ranges, most samples first; leaves out names wider than their range.
 fn draw_labels(
     ground: &ZoneSamples,
     columns: &Columns,
@@ -149,7 +147,7 @@ fn draw_labels(
         let texts = [
             (format!("{whole} {share:.0}%"), piece.width),
             (brief.clone(), piece.width),
-            // Below its neighbours, which have less.
+            // Below neighbours with fewer samples.
             (brief, width),
             (short.to_owned(), piece.width),
         ];
@@ -157,7 +155,7 @@ fn draw_labels(
             let wide = width_of(&text);
             let last = (piece.column + piece.width).saturating_sub(wide);
             let from = [piece.column, last].into_iter().find(|&from| {
-                // Between two names there is a blank.
+                // A blank separates names.
                 let around = taken.get(from.saturating_sub(1)..(from + wide + 1).min(width));
                 from + wide <= width && around.is_some_and(|around| !around.contains(&true))
             });

@@ -26,16 +26,15 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use vmscope_symbolizer::Region;
 
-/// Left of the chart: how many samples; right of it: the integral.
+/// Width of the sample scale at the left, of the integral's scale at the right.
 pub(super) const LEFT: u16 = 8;
 pub(super) const RIGHT: u16 = 5;
-/// Columns of the ranges at the side of a wide screen.
+/// Width of the list on wide screens.
 const SIDE: u16 = 44;
 /// Rows above and below the chart.
 const ABOVE: u16 = 1;
 const BELOW: u16 = 5;
 
-/// The chart alone.
 pub(super) fn chart(area: Rect) -> Rect {
     let side = list(area).map_or(0, |side| side.width + 1);
     Rect {
@@ -51,23 +50,21 @@ pub fn list(area: Rect) -> Option<Rect> {
     side(area, SIDE)
 }
 
-/// How many columns the chart has.
+/// Number of chart columns.
 pub fn width(area: Rect) -> usize {
     usize::from(chart(area).width)
 }
 
-/// What was clicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
-    /// A column of the chart, or what stands below it.
+    /// Chart column, also from the lines below.
     Column(usize),
-    /// The list of ranges, with its area.
+    /// List of ranges, with its area.
     Ranges(Rect),
-    /// Nothing.
     Nothing,
 }
 
-/// What is at a place.
+/// Target of a click.
 pub fn hit(at: Position, area: Rect) -> Hit {
     if let Some(side) = list(area).filter(|side| side.contains(at)) {
         return Hit::Ranges(side);
@@ -80,7 +77,6 @@ pub fn hit(at: Position, area: Rect) -> Hit {
 }
 
 impl Plot {
-    /// Draws the plot.
     pub fn draw_plot(&self, ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
         let all = &ground.addresses;
         if all.stretches.is_empty() {
@@ -194,7 +190,7 @@ impl Plot {
             let height = ratio(bar.samples, most) * rows;
             for (y, level) in (chart.top()..chart.bottom()).rev().zip(0u16..) {
                 let part = (height - f64::from(level)).clamp(0.0, 1.0);
-                // More than nothing shows as something, in the lowest row.
+                // A bar with any samples has a visible lowest row.
                 let sign = if level > 0 && part < 1.0 / 16.0 {
                     ' '
                 } else {
@@ -207,7 +203,7 @@ impl Plot {
     }
 }
 
-/// The integral as a line over the bars: it only rises.
+/// Draws the integral, a rising line over the bars.
 fn draw_integral(columns: &Columns, cx: &Cx<'_>, buffer: &mut Buffer, chart: Rect) {
     let style = cx.theme.style(Role::Strong);
     let top = f64::from(chart.height.saturating_sub(1));
@@ -234,7 +230,6 @@ fn draw_integral(columns: &Columns, cx: &Cx<'_>, buffer: &mut Buffer, chart: Rec
     }
 }
 
-/// Why there is nothing to be seen.
 fn empty(ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
     let all = &ground.addresses;
     let text = if all.total > 0 {

@@ -1,4 +1,4 @@
-//! The table of address ranges beside the plot.
+//! Table of address ranges beside the plot.
 
 use super::names;
 use super::plot::Plot;
@@ -129,7 +129,7 @@ impl Rows for Ranges<'_> {
 }
 
 impl Plot {
-    /// The table in its order, with the range of the cursor or of the user selected.
+    /// Sorted table; selects the user's range, else the cursor's.
     pub fn table(&self, ranges: &Ranges<'_>, height: usize) -> Table {
         let mut table = self.table.clone();
         if let Some(row) = self.listed(ranges.samples) {

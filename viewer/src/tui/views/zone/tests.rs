@@ -99,7 +99,7 @@ fn a_selection_is_zoomed_to_and_left_again() {
     let hottest = driven.keys("{{{{{{{{{{{{{{}}}}}}}}}}}}}}").screen();
     assert!(hottest.contains("samples, "), "{hottest}");
     assert!(all.contains("99.66% of 12,564 samples"), "{all}");
-    // Zoomed into one stretch, the names are those of entries in it.
+    // A zoomed stretch shows only names of its own entries.
     driven.keys("/OrderBook.match<Enter>+");
     driven.golden("zone-plot-zoomed-80x24");
 }
@@ -236,7 +236,7 @@ fn what_is_copied_is_whole() {
 #[test]
 fn no_size_and_no_recording_is_too_much() {
     let mut empty = Recording::of("jit");
-    // At the very end of the address space, and of no size.
+    // Code at the last address; code without bytes.
     let mut odd = Recording::of("jit");
     odd.constituent(code(1, 0, u64::MAX - 0x100, u64::MAX));
     odd.constituent(code(2, 0, 0x1000, 0x1000));
@@ -272,12 +272,12 @@ fn no_size_and_no_recording_is_too_much() {
 fn cells_are_not_drawn_under_the_addresses_of_others() {
     let mut driven = Driven::open(zones().bytes(), SIZES[0]);
     assert!(driven.keys("5m").screen().contains("+000000"));
-    // The next zone, before its cells are there.
+    // Next zone, cells still missing.
     let screen = driven.hold(|_| true).keys("b").screen();
     assert!(screen.contains("code zone 2 of 2"), "{screen}");
     assert!(!screen.contains("+000000"), "{screen}");
     assert!(driven.let_go().screen().contains("+000000"));
-    // Another time: what is drawn says of when it is.
+    // Another time: the drawn time matches the drawn cells.
     let driven = driven.keys("bs");
     let before = driven.screen();
     let time = before.lines().find(|line| line.contains('●'));
@@ -349,7 +349,7 @@ fn code_of_forked_processes_is_said_to_be_in_their_parents_map() {
     assert!(!screen.contains("forked"), "{screen}");
 }
 
-/// A range that is too narrow for its name has none: half a name tells nothing.
+/// Narrow ranges show no name rather than half a name.
 #[test]
 fn names_of_ranges_are_left_out_rather_than_cut() {
     let mut recording = Recording::of("jit");

@@ -1,6 +1,7 @@
 //! Drawing a table.
 
-use super::{Column, DataTable, Room, Rows, RowsOf, Sort};
+use super::{Column, DataTable, Room, Rows, RowsOf, Sort, Visible};
+use crate::present::shorten::labels;
 use crate::present::text;
 use crate::tui::theme::{Role, Theme};
 use ratatui::Frame;
@@ -49,8 +50,21 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         frame.render_widget(Line::from(heads), line(area.y));
         let top = self.list.top(self.rows.len(), Self::height(area));
         let selected = self.list.selected().min(self.rows.len().saturating_sub(1));
-        let rows = self.rows.iter().enumerate().skip(top);
-        for ((index, row), y) in rows.zip(area.y + 1..area.bottom()) {
+        let rows = || {
+            let rows = self.rows.iter().enumerate().skip(top);
+            rows.zip(area.y + 1..area.bottom())
+        };
+        let names = on.iter().find(|(at, ..)| *at == data.tree_column());
+        let names = names.map(|&(_, _, width)| {
+            let names = rows().map(|((_, row), _)| {
+                let prefix = row_prefix(data, row, width, theme);
+                let name = data.name(row.row, &shown).unwrap_or_default();
+                (name, width.saturating_sub(text::width(&prefix)))
+            });
+            labels(&names.collect::<Vec<_>>())
+        });
+        let names = names.unwrap_or_default();
+        for (line_of_row, ((index, row), y)) in rows().enumerate() {
             let base = match index == selected {
                 true => theme.style(Role::Selected),
                 false => Style::new(),
@@ -60,14 +74,15 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
                 let Some(column) = columns.get(at) else {
                     continue;
                 };
-                let prefix = match at == data.tree_column() && data.is_tree() {
-                    true => prefix((row.depth, data.indent()), row.open, width, theme),
+                let prefix = match at == data.tree_column() {
+                    true => row_prefix(data, row, width, theme),
                     false => String::new(),
                 };
                 let room = Room {
                     theme,
                     width: width.saturating_sub(text::width(&prefix)),
-                    columns: &shown,
+                    is_expanded: row.open == Some(true),
+                    label: names.get(line_of_row).map_or("", String::as_str),
                 };
                 let mut cell = data.cell(row.row, at, &room);
                 if let [one] = cell.as_mut_slice() {
@@ -102,6 +117,9 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         shown: &[usize],
     ) -> Option<(usize, bool)> {
         let (column, reversed) = self.sorted(data);
+        if columns.get(column)?.sort == Sort::No {
+            return None;
+        }
         let is_like = |at: &usize| {
             let other = columns.get(*at);
             *at == column || other.is_some_and(|other| other.sort == Sort::Like(column))
@@ -137,10 +155,9 @@ pub(super) fn fitting(columns: &[Column], stretch: usize, room: usize) -> Vec<(u
         kept.iter().map(|(_, column)| column.width + 1).sum()
     };
     while needed(&kept) > room + 1 {
-        let last = kept.iter().map(|(at, column)| (column.rank, *at)).max();
-        match last.filter(|(rank, _)| *rank > 0) {
-            Some((_, last)) => kept.retain(|(at, _)| *at != last),
-            None => break,
+        match kept.iter().map(|(_, column)| column.rank).max() {
+            None | Some(0) => break,
+            Some(last) => kept.retain(|(_, column)| column.rank < last),
         }
     }
     let left = (room + 1).saturating_sub(needed(&kept));
@@ -149,6 +166,14 @@ pub(super) fn fitting(columns: &[Column], stretch: usize, room: usize) -> Vec<(u
         (at, column.width + more)
     });
     widths.collect()
+}
+
+/// Prefix of a row's name; empty in a list.
+fn row_prefix<D: Rows>(data: &D, row: &Visible<D::Row>, width: usize, theme: &Theme) -> String {
+    match data.is_tree() {
+        true => prefix((row.depth, data.indent()), row.open, width, theme),
+        false => String::new(),
+    }
 }
 
 /// Prefix of a name in a tree: indent and sign.

@@ -23,7 +23,7 @@ pub enum Clicked {
 
 impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
     /// Searches all rows and expands ancestors of the match. Returns `false` without a match; an
-    /// empty pattern ends the search.
+    /// empty pattern ends the search, [`Find::Restore`] also selects its origin.
     pub fn find(
         &mut self,
         pattern: &str,
@@ -33,6 +33,13 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
     ) -> bool {
         let count = self.rows.len();
         let now = self.list.selected().min(count.saturating_sub(1));
+        if find == Find::Restore {
+            let origin = self.search.cancel().flatten();
+            if let Some(at) = origin.and_then(|key| place_of(&self.rows, data, &key)) {
+                self.select(data, at, height);
+            }
+            return true;
+        }
         let here = self.selected().map(|row| data.key(row));
         let Some((origin, finder)) = self.search.begin(pattern, here) else {
             return true;
@@ -122,7 +129,7 @@ impl<Row: Copy, Key: Clone + Eq + Hash> DataTable<Row, Key> {
         let lines = sorts.map(|(at, number)| Choice {
             text: format!(
                 "sort by {}",
-                columns.get(at).map_or("", |column| column.name)
+                columns.get(at).map_or("", |column| &column.name)
             ),
             number,
         });

@@ -1,8 +1,10 @@
 //! Data of a table: columns, rows, cells.
 
 use crate::present::document::Value;
+use crate::present::shorten::Name;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::search::Finder;
+use std::borrow::Cow;
 use std::hash::Hash;
 
 /// Sort direction of a column.
@@ -19,18 +21,18 @@ pub enum Sort {
 }
 
 /// A column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Heading on the screen.
     pub title: &'static str,
     /// Name in exports and palette; empty for a screen-only column.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Width in terminal columns (minimum width of the stretched column); 0 for an export-only
     /// column.
     pub width: usize,
     /// Right alignment.
     pub right: bool,
-    /// Narrow screens drop columns with the highest rank first, rank 0 never.
+    /// Narrow screens drop all columns of the highest rank first, rank 0 never.
     pub rank: u8,
     /// Sort direction.
     pub sort: Sort,
@@ -41,7 +43,7 @@ impl Column {
     pub const fn left(title: &'static str, name: &'static str, width: usize) -> Self {
         Column {
             title,
-            name,
+            name: Cow::Borrowed(name),
             width,
             right: false,
             rank: 0,
@@ -51,20 +53,21 @@ impl Column {
 
     /// Right-aligned column without sorting, shown on every screen.
     pub const fn right(title: &'static str, name: &'static str, width: usize) -> Self {
-        Column {
-            right: true,
-            ..Column::left(title, name, width)
-        }
+        let mut column = Column::left(title, name, width);
+        column.right = true;
+        column
     }
 
     /// Sets the rank.
-    pub const fn rank(self, rank: u8) -> Self {
-        Column { rank, ..self }
+    pub const fn rank(mut self, rank: u8) -> Self {
+        self.rank = rank;
+        self
     }
 
     /// Sets the sort direction.
-    pub const fn sort(self, sort: Sort) -> Self {
-        Column { sort, ..self }
+    pub const fn sort(mut self, sort: Sort) -> Self {
+        self.sort = sort;
+        self
     }
 }
 
@@ -123,15 +126,10 @@ pub struct Room<'a> {
     pub theme: &'a Theme,
     /// Width in terminal columns, without a tree's indent and sign.
     pub width: usize,
-    /// Indices of visible columns.
-    pub columns: &'a [usize],
-}
-
-impl Room<'_> {
-    /// Whether the screen shows a column, so that other columns need not repeat it.
-    pub fn has(&self, column: usize) -> bool {
-        self.columns.contains(&column)
-    }
+    /// Whether the row's children have lines of their own below it.
+    pub is_expanded: bool,
+    /// The row's [`Rows::name`], shortened to the width.
+    pub label: &'a str,
 }
 
 /// Data of a table.
@@ -173,8 +171,8 @@ pub trait Rows {
         2
     }
 
-    /// Whether rows start expanded.
-    fn is_open_at_first(&self) -> bool {
+    /// Whether a row starts expanded.
+    fn is_open_at_first(&self, _row: Self::Row) -> bool {
         false
     }
 
@@ -192,6 +190,13 @@ pub trait Rows {
     /// Sort key of a row.
     fn sort_key(&self, row: Self::Row, column: usize) -> SortKey {
         SortKey::of(&self.value(row, column))
+    }
+
+    /// Name of a row that is a function, in [`Rows::tree_column`]: the table shortens it, and tells
+    /// equal ones on the screen apart. `columns`: indices of visible columns, whose facts the name
+    /// need not repeat.
+    fn name(&self, _row: Self::Row, _columns: &[usize]) -> Option<Name<'_>> {
+        None
     }
 
     /// Cell on the screen. A single piece is cut or padded to the width; several pieces are drawn

@@ -7,7 +7,7 @@ use vmscope_hotspot::testing::{PAGE_BYTES, Snapshot};
 use vmscope_records::Avma;
 use vmscope_process::{Memory, MemoryError, ProcessView};
 
-/// A snapshot, and where each of its pages is in the list.
+/// A snapshot; `places` has the index of each page.
 pub struct Real {
     pub snapshot: Snapshot,
     places: HashMap<u64, usize>,
@@ -32,7 +32,7 @@ static REAL: LazyLock<[Arc<Real>; 2]> = LazyLock::new(|| {
     ]
 });
 
-/// The real pages, with copies of those that were overwritten.
+/// Memory of a snapshot; `own` has the overwritten pages.
 pub struct Patched {
     real: Arc<Real>,
     own: HashMap<usize, Vec<u8>>,
@@ -68,7 +68,7 @@ impl Patched {
             4..6 => 2,
             6..10 => 4,
             10..12 => 8,
-            // A pointer to somewhere that is there.
+            // A valid pointer.
             _ => {
                 let to = usize::try_from(value >> 12).unwrap_or(0) % pages.len();
                 value = pages[to].0.0 + value % PAGE_BYTES as u64;

@@ -226,7 +226,7 @@ fn dead_code_is_named_by_who_was_there_when_it_lived_or_not_at_all() {
         methods.begin(TimeNs(3), Some(4));
         assert_eq!(dead(methods, place).as_ref(), Some(&old));
         assert_eq!(dead(methods, late), None);
-        // Another method takes the place: visible in this poll and in the next.
+        // Another method takes the place; both polls see the old one as dead.
         let taken = moved(jvm, memory, place, other);
         assert!(methods.meet(&taken, place, poll));
         assert_ne!(name(methods, place).as_ref(), Some(&old));

@@ -1,4 +1,4 @@
-//! Stamp of a method: distinguishes it from a later method at the same address.
+//! Stamps distinguish methods with equal addresses.
 
 use std::hash::{Hash as _, Hasher as _};
 
@@ -10,9 +10,8 @@ use super::{MethodLayout, WHAT};
 use crate::bytecode::{Operands, instructions};
 use crate::layout::Scalar;
 
-/// See [`MethodLayout::stamp`]. The stamp covers addresses, names and code. A new class in the
-/// place of an unloaded one may have all addresses in common; the same class loaded again has
-/// the same names too.
+/// See [`MethodLayout::stamp`]. The stamp covers addresses, names and code: classes reuse the
+/// addresses of unloaded ones, and reloaded classes their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     places: [Avma; 6],
@@ -26,7 +25,6 @@ impl MethodLayout {
     /// have its address; the stamp then differs.
     ///
     /// # Errors
-    ///
     /// As [`MethodLayout::read`].
     pub fn stamp(&self, memory: &dyn Memory, method: Avma) -> Result<Stamp, AdapterError> {
         let const_method = self.const_method(memory, method)?;

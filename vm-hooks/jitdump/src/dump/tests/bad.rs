@@ -1,4 +1,4 @@
-//! Dumps that lie.
+//! Invalid dumps.
 
 use vmscope_records::{Arch, Avma};
 
@@ -43,7 +43,7 @@ fn names(events: &[Event]) -> Vec<&str> {
     names
 }
 
-/// A good load, what `write` writes, and another good load.
+/// Dump: good load, output of `write`, good load.
 fn between(write: impl FnOnce(&mut Encoder)) -> (Vec<Event>, Decoder, Option<DumpError>) {
     let mut dump = dump();
     dump.load(&load("first"));
@@ -71,7 +71,7 @@ fn what_a_forked_process_writes_into_its_parents_dump_is_not_the_parents() {
             size: 64,
             index: 1,
         });
-        // Who does not tell is no other process.
+        // Pid 0 counts as the same process.
         dump.pid = 0;
         dump.load(&load("nobody's"));
         dump.pid = 4711;
@@ -141,7 +141,7 @@ fn a_record_smaller_than_its_header_ends_the_reading() {
 
 #[test]
 fn a_record_far_larger_than_its_contents_is_not_waited_for() {
-    // Each is told as soon as the record's own contents are there.
+    // Each error appears once the record's own contents have arrived.
     let write: [fn(&mut Encoder); 5] = [
         |dump| dump.load_body(&load("x"), b"x", 64, 1 << 20),
         |dump| dump.load_body(&load("x"), b"x", 64, 1 << 30),
@@ -162,7 +162,7 @@ fn a_record_far_larger_than_its_contents_is_not_waited_for() {
 
 #[test]
 fn a_record_that_swallows_others_leads_to_an_error_not_to_silence() {
-    // The first size says 24 too many, so what comes then is the inside of a record.
+    // The first size is 24 too large; decoding continues inside a record.
     let (events, _, error) = between(|dump| dump.load_body(&load("x"), b"x", 64, 24));
     assert_eq!(names(&events), ["first", "x"]);
     assert!(matches!(error, Some(DumpError::Record { .. })), "{error:?}");
@@ -220,7 +220,7 @@ fn unknown_kinds_are_counted_and_garbage_is_not_one() {
 #[test]
 fn names_without_end_and_names_too_long() {
     let (events, decoder, error) = between(|dump| {
-        // The byte that would end the name is the code's.
+        // The first zero belongs to the code, not the name.
         dump.record(0, 0, 0, |dump| {
             dump.numbers64(&[0, 1, 1, 3, 1]);
             dump.bytes.extend_from_slice(b"endless");

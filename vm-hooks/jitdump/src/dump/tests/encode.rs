@@ -1,17 +1,16 @@
-//! Writes dumps, right ones and wrong ones.
+//! Writes valid and invalid dumps.
 
 use crate::dump::{LineStart, Load, Move};
 
-/// A dump being written.
 pub(crate) struct Encoder {
     pub bytes: Vec<u8>,
     big_endian: bool,
-    /// Who writes loads and moves.
+    /// Process id in loads and moves.
     pub pid: u32,
 }
 
 impl Encoder {
-    /// With a head of 40 bytes and `extra` more.
+    /// Header: 40 bytes plus `extra`.
     pub fn new(big_endian: bool, extra: u32) -> Self {
         let mut dump = Self {
             bytes: Vec::new(),
@@ -44,7 +43,7 @@ impl Encoder {
         }
     }
 
-    /// Any record; `lie` is added to its size.
+    /// Writes any record; adds `lie` to the size.
     pub fn record(&mut self, kind: u32, time: u64, lie: i64, body: impl FnOnce(&mut Self)) {
         let begin = self.bytes.len();
         self.numbers32(&[kind, 0]);
@@ -54,7 +53,7 @@ impl Encoder {
         self.resize(begin, u32::try_from(size).unwrap());
     }
 
-    /// Gives the record at `begin` another size.
+    /// Changes the size of the record at `begin`.
     pub fn resize(&mut self, begin: usize, size: u32) {
         let mut number = Self {
             bytes: Vec::new(),
@@ -65,7 +64,7 @@ impl Encoder {
         self.bytes[begin + 4..begin + 8].copy_from_slice(&number.bytes);
     }
 
-    /// A load, with its code and, before it, its source positions.
+    /// Writes source positions, then the load with code.
     pub fn load(&mut self, load: &Load) {
         if !load.lines.is_empty() {
             self.lines(load);
@@ -85,7 +84,7 @@ impl Encoder {
         });
     }
 
-    /// Debug information; a file that is that of the entry before is written as such.
+    /// Writes debug information; repeated files use the short form.
     pub fn lines(&mut self, load: &Load) {
         self.record(2, load.time, 0, |dump| {
             dump.numbers64(&[load.address.0, load.lines.len() as u64]);
@@ -100,7 +99,7 @@ impl Encoder {
                 dump.bytes.push(0);
                 last = Some(line);
             }
-            // Padding, as V8 has it.
+            // V8's padding.
             let end = dump.bytes.len().next_multiple_of(8);
             dump.bytes.resize(end, 0);
         });
@@ -118,7 +117,7 @@ impl Encoder {
         self.record(3, time, 0, |_| {});
     }
 
-    /// Unwinding information of `bytes` bytes.
+    /// Writes `bytes` bytes of unwinding information.
     pub fn unwinding(&mut self, bytes: u64) {
         self.record(4, 0, 0, |dump| {
             dump.numbers64(&[bytes, 0, 0]);

@@ -1,4 +1,4 @@
-//! What VMs really write (`tests/fixtures/README.md`).
+//! Dumps from real VMs (`tests/fixtures/README.md`).
 
 use vmscope_records::Arch;
 
@@ -42,7 +42,7 @@ fn of_node() {
             .iter()
             .all(|line| &*line.file == "node:internal/bootstrap/realm")
     );
-    // V8 spoilt the name in each of these entries.
+    // V8 overwrote the name in each entry.
     let fib = &loads[4];
     let told: Vec<(u64, u32, u32)> = fib
         .lines

@@ -1,4 +1,4 @@
-//! What is written is read, however it is cut into pieces.
+//! Decoding returns all encoded records, for any split into pieces.
 
 use proptest::prelude::*;
 use vmscope_records::Avma;

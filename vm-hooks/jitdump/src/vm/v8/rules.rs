@@ -14,22 +14,22 @@
 
 use vmscope_records::{Region, RegionRule};
 
-use super::super::rows::{Asked, Asked::*, Row, rules};
+use super::super::region_table::{NamePattern, NamePattern::*, RegionEntry, rules};
 use super::{BUILTIN, BYTECODE_HANDLER, INTERPRETER_ENTRY};
 
 /// The rules for `modules`, which V8 is linked into. The last one takes whatever no
 /// other did.
 pub(crate) fn of(modules: &[String]) -> Vec<RegionRule> {
-    let tables: [&[Row]; 8] = [
+    let tables: [&[RegionEntry]; 8] = [
         GENERATED, COMPILERS, COLLECTORS, PARSING, HEAP, VM, LIBRARIES, REST,
     ];
     rules(&tables.concat(), modules)
 }
 
-const HANDLERS: Asked = Between("Builtins_", "", "Handler");
+const HANDLERS: NamePattern = Between("Builtins_", "", "Handler");
 
 /// Code that V8's own compiler made when V8 was built.
-const GENERATED: &[Row] = &[
+const GENERATED: &[RegionEntry] = &[
     (
         Between("Builtins_", "Builtins_Interpreter", ""),
         Region::Interpreter,
@@ -55,7 +55,7 @@ const REGEXP: &str = "regexp compiler";
 const ASSEMBLER: &str = "assembler";
 const COMPILATION: &str = "compilation";
 
-const COMPILERS: &[Row] = &[
+const COMPILERS: &[RegionEntry] = &[
     (Begins("v8::internal::maglev::"), Region::Compiler, MAGLEV),
     (
         Begins("v8::internal::compiler::"),
@@ -166,7 +166,7 @@ const MARK_COMPACT: &str = "mark-compact";
 const SWEEPER: &str = "sweeper";
 const CPPGC: &str = "cppgc";
 
-const COLLECTORS: &[Row] = &[
+const COLLECTORS: &[RegionEntry] = &[
     // Reports about the heap, not its collection.
     (Holds("HeapSnapshot"), Region::Vm, PROFILER),
     (Holds("HeapProfiler"), Region::Vm, PROFILER),
@@ -209,7 +209,7 @@ const SAFEPOINTS: &str = "safepoints";
 
 /// The heap's own: asked after the collectors and compilers, whose functions may
 /// name it.
-const HEAP: &[Row] = &[
+const HEAP: &[RegionEntry] = &[
     (
         Begins("v8::internal::Heap::Allocate"),
         Region::Gc,
@@ -254,7 +254,7 @@ const HEAP: &[Row] = &[
 
 const PARSE: &str = "parsing";
 
-const PARSING: &[Row] = &[
+const PARSING: &[RegionEntry] = &[
     (Begins("v8::internal::Json"), Region::Vm, JSON),
     (Holds("::JsonParser"), Region::Vm, JSON),
     (Holds("::JsonStringifier"), Region::Vm, JSON),
@@ -292,7 +292,7 @@ const LOGGING: &str = "logging of code";
 const SNAPSHOT: &str = "snapshot";
 const PLATFORM: &str = "platform";
 
-const VM: &[Row] = &[
+const VM: &[RegionEntry] = &[
     (Holds("PerfJitLogger"), Region::Vm, LOGGING),
     (Holds("PerfBasicLogger"), Region::Vm, LOGGING),
     (Holds("LogEventListener"), Region::Vm, LOGGING),
@@ -341,7 +341,7 @@ const TEXT: &str = "UTF and URLs";
 const DNS: &str = "c-ares";
 
 /// What Node.js links into the same module.
-const LIBRARIES: &[Row] = &[
+const LIBRARIES: &[RegionEntry] = &[
     (Holds(" node::"), Region::Vm, NODE),
     (Begins("napi_"), Region::Vm, NODE),
     (Begins("v8impl::"), Region::Vm, NODE),
@@ -399,4 +399,4 @@ const LIBRARIES: &[Row] = &[
 ];
 
 /// All else of the module.
-const REST: &[Row] = &[(Any, Region::Vm, "")];
+const REST: &[RegionEntry] = &[(Any, Region::Vm, "")];

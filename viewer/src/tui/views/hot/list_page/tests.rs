@@ -71,7 +71,7 @@ fn every_order_is_what_sorting_by_texts_and_figures_gives() {
     let index = Arc::new(EntryIndex::of(&profile, &stop).unwrap());
     let summary = Arc::new(Summary::with_errors(&profile, &filter));
     for by in GroupBy::ALL {
-        let entries = Entries::of(&profile, &index, (&summary, &filter), by, &stop).unwrap();
+        let entries = Entries::of(&profile, &index, (&summary, &filter), by, None, &stop).unwrap();
         let page = Page {
             profile: &profile,
             entries: &entries,

@@ -28,7 +28,7 @@ const AS_HEAT: u16 = 1;
 const FIRST_ZONE: u16 = 10;
 
 impl Map {
-    /// The entry of a constituent's own samples; `None` where it has none.
+    /// Entry with a constituent's samples, if any.
     fn entry(residency: &Residency, cx: &Cx<'_>) -> Option<EntryId> {
         let code = residency.constituent(&cx.profile.trace)?;
         let kind = EntryKind::Code(code.kind.clone());
@@ -103,7 +103,7 @@ impl Map {
         (self.at, self.zoom, self.before) = (None, 0, None);
     }
 
-    /// Moves the cursor by so many bytes, within the zone.
+    /// Moves the cursor by bytes, within the zone.
     fn walk(&mut self, zone: &ZoneRange, grid: &Grid, back: bool, bytes: u64) {
         let now = self.cursor(zone, grid);
         let to = if back {
@@ -114,7 +114,7 @@ impl Map {
         self.at = Some(to.clamp(zone.start, zone.end.saturating_sub(1)));
     }
 
-    /// How time is stepped through.
+    /// Name of the time steps.
     pub fn steps(&self) -> &'static str {
         if self.by_changes {
             "from change to change"
@@ -123,7 +123,7 @@ impl Map {
         }
     }
 
-    /// To the next hot cell of those on the screen.
+    /// Moves to the next hot visible cell.
     fn hot(&mut self, zone: &ZoneRange, grid: &Grid, back: bool, cx: &Cx<'_>) {
         let Some((_, cells)) = self.fitting(zone, grid, cx) else {
             return;
@@ -327,7 +327,7 @@ impl Pane for Map {
             choice(BY_CHANGES, step.to_owned()),
             choice(AS_HEAT, heat.to_owned()),
         ];
-        // A palette has no room for more, nor have the numbers.
+        // Palette length and choice numbers are limited.
         let numbers = FIRST_ZONE..FIRST_ZONE + MAX_CHOICES;
         for (zone, number) in ground.layout.residencies.zones().iter().zip(numbers) {
             let name = names::of_zone(zone.process, zone.start, &ground.layout.residencies, cx);

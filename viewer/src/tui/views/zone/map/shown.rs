@@ -1,4 +1,4 @@
-//! What the map shows, for copying and exporting.
+//! Export of the map.
 
 use super::{Map, NO_ZONE};
 use crate::present::document::{Document, Part, Table, Value};

@@ -76,7 +76,7 @@ impl Plot {
         (table, result)
     }
 
-    /// To the column, or the one with a bar nearest to it.
+    /// Moves to the nearest column with a bar.
     fn nearest(&mut self, column: usize) {
         let Some(columns) = self.columns() else {
             return;
@@ -269,7 +269,7 @@ impl Pane for Plot {
         };
         let ground = ground.clone();
         let key = wanted.clone();
-        // The number says what it is made from; a stamp of the filters would be older.
+        // The sample number identifies the input; a filter stamp would be outdated.
         let stamp = Stamp::default();
         self.fetched.ask(key, stamp, move |_, stop| {
             let columns = Columns::of(&ground.addresses, &wanted, stop)?;
@@ -340,7 +340,7 @@ impl Pane for Plot {
             cx,
         };
         choices.extend(Table::choices(&ranges, FIRST_SORT));
-        // A palette has no room for more, nor have the numbers.
+        // Palette length and choice numbers are limited.
         let numbers = FIRST_STRETCH..FIRST_STRETCH + MAX_CHOICES;
         for (stretch, number) in ground.addresses.stretches.iter().zip(numbers) {
             let name = names::of_stretch(stretch, &ground.layout.residencies, cx);
@@ -356,7 +356,7 @@ impl Pane for Plot {
     }
 }
 
-/// An address, or two as a range, in hexadecimal digits after `0x`.
+/// Address, or range of two addresses, hexadecimal after `0x`.
 fn range_of(text: &str) -> Option<(u64, Option<u64>)> {
     let hex = |text: &str| u64::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok();
     match text.split_once('-') {

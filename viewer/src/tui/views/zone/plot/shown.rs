@@ -1,4 +1,4 @@
-//! What the plot shows, for copying and exporting.
+//! Export of the plot.
 
 use super::Plot;
 use crate::present::document::{Axis, Chart, Document, Part, Table, Value};

@@ -1,0 +1,37 @@
+//! Messages between the threads of a session.
+
+use std::path::PathBuf;
+
+use crossbeam_channel::Sender;
+use vmscope_process::{CompilationNews, ThreadNews};
+use vmscope_records::{EndReason, InterpreterSource, Mark, ProcessKey, Record, TimeNs, VmIdentity};
+
+use super::sink::{Saved, SinkError};
+use crate::engine::EngineEvent;
+
+/// To the writer, from the drain thread and the session's owner.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// In time order.
+    Events(Vec<EngineEvent>),
+    /// Save a copy (`--keep-last`).
+    Save(PathBuf, Sender<Result<Saved, SinkError>>),
+    Mark(Mark),
+    /// The engine's end: time, reason, detail. The recording ends after the adapters' channel.
+    End(TimeNs, EndReason, String),
+}
+
+/// To the writer, from the adapters' thread; closing the channel ends the stream.
+#[derive(Debug)]
+pub(super) enum AdapterMessage {
+    /// A poll's records and thread names.
+    Poll(Vec<Record>, Vec<ThreadNews>),
+    /// Adapters read a process; sources of interpreter positions in its samples.
+    Reads(ProcessKey, Vec<InterpreterSource>),
+    /// Compilations in a process.
+    Compilations(ProcessKey, Vec<CompilationNews>),
+    /// The recording's VM.
+    Vm(VmIdentity),
+    /// Records before this time are complete.
+    CompleteUntil(TimeNs),
+}

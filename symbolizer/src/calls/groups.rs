@@ -1,0 +1,46 @@
+//! Samples of groups of functions.
+
+use super::{CallTree, NodeId};
+use crate::time_buckets::Stop;
+
+/// Nodes between two checks of [`Stop`].
+const LOOK_EVERY: usize = 1 << 16;
+
+impl CallTree {
+    /// Samples of stacks that contain a function of a group, by group; each sample counts once in a
+    /// group. `group_of` has each function's group, below `groups`; other numbers stand for none.
+    /// `None` if `stop` was requested first.
+    #[must_use]
+    pub fn samples_by_group(
+        &self,
+        group_of: &[u32],
+        groups: usize,
+        stop: &Stop,
+    ) -> Option<Vec<u64>> {
+        let mut samples = vec![0; groups];
+        // Groups on the path to the current node: number of their nodes, and the nodes' ends.
+        let mut on_path = vec![0u32; groups];
+        let mut path: Vec<(NodeId, usize)> = Vec::new();
+        for (node, at) in self.index.nodes.iter().zip(0..).skip(1) {
+            if (at as usize).is_multiple_of(LOOK_EVERY) && stop.is_stopped() {
+                return None;
+            }
+            while let Some((_, group)) = path.pop_if(|(end, _)| *end <= at) {
+                if let Some(count) = on_path.get_mut(group) {
+                    *count -= 1;
+                }
+            }
+            let group = group_of.get(node.function as usize).copied();
+            let group = group.unwrap_or(u32::MAX) as usize;
+            let (Some(sum), Some(count)) = (samples.get_mut(group), on_path.get_mut(group)) else {
+                continue;
+            };
+            if *count == 0 {
+                *sum += self.sums.total(&self.index, at);
+            }
+            *count += 1;
+            path.push((node.end, group));
+        }
+        Some(samples)
+    }
+}

@@ -1,0 +1,54 @@
+//! Examples in the help of each command.
+
+pub const ALL: &str = "\
+Examples:
+  vmscope record -- java -jar app.jar   start a program and profile it
+  vmscope attach java                   profile a running one, until Ctrl-C
+  vmscope report                        the answer again, on one screen
+  vmscope view                          browse it in the terminal";
+
+pub const RECORD: &str = "\
+Examples:
+  vmscope record -- java -jar app.jar
+  vmscope record --call-graph -- ./program input.txt      with callers
+  vmscope record -o slow.vmscope --duration 30 -- node server.js
+  vmscope record --keep-last 60 -- ./server               the minute before Ctrl-C";
+
+pub const ATTACH: &str = "\
+Examples:
+  vmscope attach 4711 --duration 30
+  vmscope attach java                   the only process of that name
+  vmscope attach node --call-graph -o slow.vmscope";
+
+pub const REPORT: &str = "\
+Examples:
+  vmscope report                        recording.vmscope, on one screen
+  vmscope report slow.vmscope --full    all sections
+  vmscope report --from 10 --to 20 --threads 'http-*'
+  vmscope report --json | jq '.entries[0]'";
+
+pub const TOP: &str = "\
+Examples:
+  vmscope top 4711
+  vmscope top java --call-graph         with callers";
+
+pub const VIEW: &str = "\
+Examples:
+  vmscope view
+  vmscope view slow.vmscope";
+
+pub const ANNOTATE: &str = "\
+Examples:
+  vmscope annotate                      the hottest method
+  vmscope annotate slow.vmscope Parser.parse";
+
+pub const EXPORT: &str = "\
+Examples:
+  vmscope export --to flamegraph        recording.svg
+  vmscope export --to speedscope        recording.speedscope.json
+  vmscope export slow.vmscope --to pprof --from 10 --until 20";
+
+pub const DOCTOR: &str = "\
+Examples:
+  vmscope doctor
+  vmscope doctor 4711                   what can be read of that process";

@@ -1,0 +1,89 @@
+//! A process by PID or by name.
+
+use crate::present::text::{cut, harmless};
+use anyhow::{Result, bail};
+use std::str::FromStr;
+use vmscope_process::{ProcessFacts, processes_named};
+use vmscope_records::Pid;
+
+/// Width of a command line in a list of processes.
+const COMMAND_COLUMNS: usize = 80;
+
+/// A process as the user names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// By PID.
+    Pid(Pid),
+    /// By the name of its program.
+    Name(String),
+}
+
+/// No process has the name.
+#[derive(Debug, thiserror::Error)]
+#[error("no process that you may attach to is named `{0}`; `ps -e` lists all processes")]
+pub struct NoneNamed(String);
+
+impl FromStr for Named {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() || text.starts_with('-') {
+            return Err("expected a PID or the name of a process".to_owned());
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(Named::Name(text.to_owned()));
+        }
+        let pid = text.parse().map(|pid| Named::Pid(Pid(pid)));
+        pid.map_err(|_| "no PID is that great".to_owned())
+    }
+}
+
+impl Named {
+    /// The process's id.
+    ///
+    /// # Errors
+    /// A name that no process has, or several.
+    pub fn pid(&self) -> Result<Pid> {
+        let name = match self {
+            Named::Pid(pid) => return Ok(*pid),
+            Named::Name(name) => name,
+        };
+        match processes_named(name).as_slice() {
+            [] => Err(NoneNamed(name.clone()).into()),
+            [one] => Ok(one.pid),
+            several => bail!(
+                "{} processes are named `{name}`: attach to one by its PID\n{}",
+                several.len(),
+                list(several)
+            ),
+        }
+    }
+}
+
+/// A line for each process: PID, command line.
+fn list(processes: &[ProcessFacts]) -> String {
+    let lines = processes.iter().map(|one| {
+        let command = match one.command.is_empty() {
+            true => format!("[{}]", one.name),
+            false => one.command.join(" "),
+        };
+        let command = cut(&harmless(&command), COMMAND_COLUMNS);
+        format!("{:>9}  {command}", one.pid.0)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_pids_and_the_rest_are_names() {
+        assert_eq!("17".parse(), Ok(Named::Pid(Pid(17))));
+        assert_eq!("java".parse(), Ok(Named::Name("java".to_owned())));
+        assert_eq!("7zip".parse(), Ok(Named::Name("7zip".to_owned())));
+        for wrong in ["", "-1", "4294967296"] {
+            assert!(wrong.parse::<Named>().is_err(), "{wrong}");
+        }
+    }
+}

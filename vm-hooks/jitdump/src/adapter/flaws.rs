@@ -1,0 +1,78 @@
+//! What is wrong with a process's files, in words: said at the end, once each.
+//!
+//! How often is not in the words, so that many processes that are alike say it once in a
+//! recording; code that is lost is counted beside them ([`Poll::lost`]).
+
+use vmscope_process::{Poll, ProcessView};
+
+use super::{FileAdapter, MAX_DUMPS};
+use crate::dump::DumpFlaw;
+use crate::find;
+use crate::perf_map::MapFlaw;
+
+/// Whether a flaw means that code is not known of.
+pub(super) fn loses_code(flaw: DumpFlaw) -> bool {
+    matches!(
+        flaw,
+        DumpFlaw::Misfit
+            | DumpFlaw::EndlessName
+            | DumpFlaw::NoRange
+            | DumpFlaw::Torn
+            | DumpFlaw::OtherProcess
+    )
+}
+
+/// The same of a perf map: an entry whose line was cut off is there.
+pub(super) fn loses_entry(flaw: MapFlaw) -> bool {
+    flaw != MapFlaw::CutLine
+}
+
+/// What limits the lines of code, and not its names.
+fn loses_lines(flaw: DumpFlaw) -> bool {
+    matches!(
+        flaw,
+        DumpFlaw::BadDebugInfo | DumpFlaw::TooManyLines | DumpFlaw::NoFile | DumpFlaw::Unclaimed
+    )
+}
+
+impl FileAdapter {
+    /// What was wrong with what was read.
+    pub(super) fn report_flaws(&mut self, process: &ProcessView, poll: &mut Poll) {
+        let mut texts = Vec::new();
+        for (flaw, _) in self.dumps.iter().flat_map(|dump| dump.file.flaws().iter()) {
+            let effect = match flaw {
+                _ if loses_lines(flaw) => ": some source lines are missing",
+                _ if loses_code(flaw) => ": it is not known of",
+                _ => "",
+            };
+            texts.push(format!("a VM's dump has {flaw}{effect}"));
+        }
+        for (flaw, _) in self.map.iter().flat_map(|map| map.file.flaws().iter()) {
+            texts.push(format!("a VM's perf map has {flaw}"));
+        }
+        if self.live.disordered > 0 {
+            let text = "the times at which a VM says that code came run backwards: that code counts \
+                        as later than what it took the place of";
+            texts.push(text.to_owned());
+        }
+        if self.live.without_method > 0 {
+            let text = "a VM has more functions than are kept apart: those beyond them have names, \
+                        and no source lines";
+            texts.push(text.to_owned());
+        }
+        // Those that are read are mapped, too.
+        let markers = find::dump_markers(process);
+        let own = markers
+            .iter()
+            .filter(|marker| marker.is_of(process))
+            .count();
+        if own > MAX_DUMPS {
+            texts.push(format!(
+                "a process writes more than {MAX_DUMPS} dumps: those beyond them are not read"
+            ));
+        }
+        for text in texts {
+            self.limit(text, "", poll);
+        }
+    }
+}
