@@ -1,7 +1,7 @@
 //! Methods of each site, independent of filters.
 
 use super::frames;
-use super::subject::{Subject, named_entry, subject_of};
+use super::subject::{Subject, is_subject, named_entry};
 use crate::profile::{Entry, EntryKind, Frame, Profile, Site, SiteId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -35,13 +35,7 @@ impl Known {
 
     fn is(self, profile: &Profile, subject: &Subject) -> bool {
         let place = self.place(profile);
-        place.is_some_and(|(site, frame)| match (subject, frame.method) {
-            (Subject::Method(key), method) => method == Some(*key),
-            (Subject::Named { .. }, Some(_)) => false,
-            (Subject::Named { name, .. }, None) => {
-                frame.name == *name && subject_of(profile, site, frame) == *subject
-            }
-        })
+        place.is_some_and(|(site, frame)| is_subject(profile, site, frame, subject))
     }
 }
 

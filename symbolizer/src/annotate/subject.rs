@@ -35,7 +35,7 @@ pub fn subject_of_entry(profile: &Profile, entry: EntryId) -> Option<Subject> {
 pub fn entries_of_subject(profile: &Profile, subject: &Subject) -> Vec<EntryId> {
     let is_of = |site: &&Site| {
         profile.is_named(site.entry)
-            && subject_of(profile, site, profile.frame_of_entry(site)) == *subject
+            && is_subject(profile, site, profile.frame_of_entry(site), subject)
     };
     let sites = profile.sites.iter().filter(is_of);
     let mut entries: Vec<EntryId> = sites.map(|site| site.entry).collect();
@@ -61,16 +61,22 @@ pub(super) fn subject_of(profile: &Profile, site: &Site, frame: &Frame) -> Subje
     }
 }
 
+/// Whether [`subject_of`] is `chosen`, without allocation.
+pub(super) fn is_subject(profile: &Profile, site: &Site, frame: &Frame, chosen: &Subject) -> bool {
+    match (chosen, frame.method) {
+        (Subject::Method(key), method) => method == Some(*key),
+        (Subject::Named { .. }, Some(_)) => false,
+        (Subject::Named { name, module }, None) => {
+            let entry = profile.entries.get(site.entry as usize);
+            frame.name == *name && entry.map_or("", |entry| entry.module.as_str()) == *module
+        }
+    }
+}
+
 /// Depth of a method in a site's chain; the innermost frame counts.
 pub(super) fn depth_of(profile: &Profile, site: &Site, chosen: &Subject) -> Option<usize> {
-    frames(site).position(|frame| match chosen {
-        Subject::Method(key) => frame.method == Some(*key) && profile.is_named(site.entry),
-        Subject::Named { name, module } => {
-            frame.method.is_none()
-                && frame.name == *name
-                && named_entry(profile, site).is_some_and(|entry| entry.module == *module)
-        }
-    })
+    named_entry(profile, site)?;
+    frames(site).position(|frame| is_subject(profile, site, frame, chosen))
 }
 
 /// The subject's method record, if the recording holds one.

@@ -1,5 +1,6 @@
 //! Counts the tree of a filter.
 
+use super::index::LOOK_EVERY;
 use super::nodes::Nodes;
 use super::sums::{ALL, Sums};
 use super::{CallTree, CallsOf, FunctionCounts, StackIndex};
@@ -77,9 +78,10 @@ impl CallTree {
     fn count(&mut self, stop: &Stop) -> Option<()> {
         let index = &self.index;
         self.counts = vec![FunctionCounts::default(); index.functions.all.len()];
-        for (node, at) in index.nodes.iter().zip(0u32..).skip(1) {
-            if at.is_multiple_of(1 << 16) && stop.is_stopped() {
-                return None;
+        let nodes = &index.nodes;
+        for (number, (node, at)) in nodes.iter().zip(0..).enumerate().skip(1) {
+            if number.is_multiple_of(LOOK_EVERY) {
+                stop.look(number, nodes.len())?;
             }
             let (own, total) = self.sums.of_node(index, ALL, at);
             if total == 0 {

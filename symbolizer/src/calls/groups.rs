@@ -1,10 +1,8 @@
 //! Samples of groups of functions.
 
+use super::index::LOOK_EVERY;
 use super::{CallTree, NodeId};
 use crate::time_buckets::Stop;
-
-/// Nodes between two checks of [`Stop`].
-const LOOK_EVERY: usize = 1 << 16;
 
 impl CallTree {
     /// Samples of stacks that contain a function of a group, by group; each sample counts once in a
@@ -21,9 +19,10 @@ impl CallTree {
         // Groups on the path to the current node: number of their nodes, and the nodes' ends.
         let mut on_path = vec![0u32; groups];
         let mut path: Vec<(NodeId, usize)> = Vec::new();
-        for (node, at) in self.index.nodes.iter().zip(0..).skip(1) {
-            if (at as usize).is_multiple_of(LOOK_EVERY) && stop.is_stopped() {
-                return None;
+        let nodes = &self.index.nodes;
+        for (number, (node, at)) in nodes.iter().zip(0..).enumerate().skip(1) {
+            if number.is_multiple_of(LOOK_EVERY) {
+                stop.look(number, nodes.len())?;
             }
             while let Some((_, group)) = path.pop_if(|(end, _)| *end <= at) {
                 if let Some(count) = on_path.get_mut(group) {

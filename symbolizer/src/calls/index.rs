@@ -13,7 +13,7 @@ use crate::time_buckets::Stop;
 use std::ops::Range;
 use vmscope_records::TimeNs;
 
-/// Samples between two checks of [`Stop`].
+/// Samples or nodes between two checks of [`Stop`].
 pub(super) const LOOK_EVERY: usize = 1 << 16;
 
 /// The stacks of a profile's samples at the time of indexing. After the profile has grown, only the
